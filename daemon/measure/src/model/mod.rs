@@ -1,0 +1,18 @@
+//! Plain data, spelled with the words of the design: targets, protocols, operations, runs.
+//!
+//! Nothing here reads a clock, a file or the network, and every enum is closed: the world fixed these sets, so
+//! a new member is a compiler error in each place that has to know it.
+
+mod conditions;
+mod operation;
+mod protocol;
+mod run;
+mod target;
+
+pub use conditions::{Conditions, Power};
+pub use operation::Operation;
+pub use protocol::{Family, Mount, Negotiated, Protocol};
+pub use run::{
+    CacheState, ColdBy, Failure, Figure, OperationStats, Outcome, Phase, Progress, Run, Scale, SyncKind, Unit,
+};
+pub use target::{Role, Target, TargetName, TargetNameError};

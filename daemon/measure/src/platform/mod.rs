@@ -1,0 +1,61 @@
+//! The one door to the operating system.
+//!
+//! Everything that differs between systems, and every `unsafe` block, is in this folder; no `cfg` stands elsewhere.
+//! [`unix`] holds what POSIX gives on both, `linux.rs` and `macos.rs` what only one of them gives, under the same
+//! names. Reading is here and short; meaning is made of what was read by the pure parsers in [`parse`], which compile
+//! on every system.
+
+mod mapping;
+pub mod parse;
+mod unix;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+use linux as system;
+
+#[cfg(target_os = "macos")]
+mod macos;
+#[cfg(target_os = "macos")]
+use macos as system;
+
+pub use mapping::SharedMapping;
+pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES};
+pub use system::{
+    FINDER_INFO, LISTS_ATTRIBUTES, attributes_at, continuous_ns, data_directory, entries, evict, getxattr_at,
+    list, monotonic_ns, mounts, negotiated, peak_memory_bytes, power, prepare_worker, set_io_policy,
+    shared_memory_directory, sync, system_version,
+};
+pub use unix::{
+    Access, close, create_at, error_name, free_bytes, getxattr, load_average, make_directory_at, open_at,
+    open_directory, open_directory_at, read_at, remove_directory_at, rename_at, resident_share, set_mode,
+    set_times, setxattr, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us, write_at,
+};
+
+/// What a folder listing asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// Names and kinds.
+    Names,
+    /// What a Finder-style view shows: kind, size, times, Finder info.
+    FinderAttributes,
+}
+
+/// How the kernel ranks a thread's I/O against that of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoPolicy {
+    /// As any program.
+    Default,
+    /// Behind everyone else, as Time Machine's own backup daemon.
+    Throttled,
+}
+
+impl IoPolicy {
+    /// The name that is stored and shown.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Throttled => "throttled",
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Pure parsers of what operating systems say: bytes or text in, facts out. No system call, no `cfg`, no panic.
+
+mod dirents;
+mod mountinfo;
+mod proc;
+
+pub use dirents::dirents;
+pub use mountinfo::{asking_is_local, mountinfo};
+pub use proc::{power_supplies, status_peak_bytes};
+
+use std::ffi::CStr;
+
+/// Length of the Finder info of a file or folder, in bytes.
+pub const FINDER_INFO_BYTES: usize = 32;
+
+/// What kind of thing a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A device, socket or pipe.
+    Other,
+    /// The file system did not say.
+    Unknown,
+}
+
+/// One name of a folder listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The name.
+    pub name: &'a CStr,
+    /// What it stands for.
+    pub kind: EntryKind,
+    /// Its attributes, where the listing brings them along.
+    pub attributes: Option<Attributes>,
+}
+
+/// What a name stands for, in full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attributes {
+    /// Its kind.
+    pub kind: EntryKind,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When its content last changed, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// Its permission bits.
+    pub mode: u16,
+}

@@ -1,0 +1,47 @@
+//! Small facts from `/proc` and `/sys`.
+
+use crate::model::Power;
+
+/// `VmHWM` of `/proc/self/status`, in bytes.
+pub fn status_peak_bytes(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+/// What the machine runs on, from `(type, online)` of each entry of `/sys/class/power_supply`
+/// (Documentation/ABI/testing/sysfs-class-power). A supply that is online decides; only a battery means battery.
+pub fn power_supplies(supplies: &[(String, String)]) -> Option<Power> {
+    let outside = |kind: &str| matches!(kind, "Mains" | "USB" | "Wireless" | "UPS");
+    let mut answer = None;
+    for (kind, online) in supplies.iter().map(|(kind, online)| (kind.trim(), online.trim())) {
+        match (outside(kind), online) {
+            (true, "1") => return Some(Power::Mains),
+            (true, _) => answer = Some(Power::Battery),
+            (false, _) if kind == "Battery" => answer = answer.or(Some(Power::Battery)),
+            (false, _) => {}
+        }
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_is_read_in_bytes_or_not_at_all() {
+        assert_eq!(status_peak_bytes("VmPeak:\t  1 kB\nVmHWM:\t    2048 kB\n"), Some(2048 * 1024));
+        assert_eq!(status_peak_bytes("VmHWM:\tmuch\n"), None);
+    }
+
+    #[test]
+    fn a_supply_that_is_online_decides() {
+        let of = |facts: &[(&str, &str)]| {
+            power_supplies(&facts.iter().map(|(a, b)| (format!("{a}\n"), format!("{b}\n"))).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&[("Battery", ""), ("Mains", "1")]), Some(Power::Mains));
+        assert_eq!(of(&[("Mains", "0"), ("Battery", "")]), Some(Power::Battery));
+        assert_eq!(of(&[]), None);
+    }
+}

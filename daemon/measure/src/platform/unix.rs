@@ -1,0 +1,212 @@
+//! What POSIX gives on every system here. Each function is one system call unless it says otherwise.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, XattrFlags};
+
+/// What a file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reading.
+    Read,
+    /// Writing in place.
+    Write,
+}
+
+/// Opens a folder by path, following nothing in its last component.
+pub fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, directory_flags(), Mode::empty())?)
+}
+
+/// Opens a folder in a folder, following nothing.
+pub fn open_directory_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(directory, name, directory_flags(), Mode::empty())?)
+}
+
+fn directory_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+/// Opens a file that exists, following nothing.
+pub fn open_at(directory: BorrowedFd<'_>, name: &CStr, access: Access) -> io::Result<OwnedFd> {
+    let mode = match access {
+        Access::Read => OFlags::RDONLY,
+        Access::Write => OFlags::RDWR,
+    };
+    Ok(rustix::fs::openat(directory, name, mode | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Makes a file that must not exist, readable and writable for its owner.
+pub fn create_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o644))?)
+}
+
+/// Reads at an offset; fewer bytes than asked for is not an error, none is the end of the file.
+pub fn read_at(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    Ok(rustix::io::pread(file, buffer, offset)?)
+}
+
+/// Writes at an offset; fewer bytes than asked for is not an error.
+pub fn write_at(file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    Ok(rustix::io::pwrite(file, bytes, offset)?)
+}
+
+/// Closes a file and says what closing said: on NFS it is where delayed writes fail.
+pub fn close(file: OwnedFd) -> io::Result<()> {
+    // SAFETY: the descriptor is owned, and ownership ends here whatever close returns.
+    match unsafe { libc::close(file.into_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Renames within or between folders, over an existing file too.
+pub fn rename_at(from: (BorrowedFd<'_>, &CStr), to: (BorrowedFd<'_>, &CStr)) -> io::Result<()> {
+    Ok(rustix::fs::renameat(from.0, from.1, to.0, to.1)?)
+}
+
+/// Removes a file.
+pub fn unlink_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+    Ok(rustix::fs::unlinkat(directory, name, AtFlags::empty())?)
+}
+
+/// Removes an empty folder.
+pub fn remove_directory_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+    Ok(rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)?)
+}
+
+/// Makes a folder for its owner.
+pub fn make_directory_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+    Ok(rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o755))?)
+}
+
+/// Sets the times of access and modification, in nanoseconds since 1970.
+pub fn set_times(file: BorrowedFd<'_>, modified_ns: i64) -> io::Result<()> {
+    let time =
+        Timespec { tv_sec: modified_ns.div_euclid(1_000_000_000), tv_nsec: modified_ns.rem_euclid(1_000_000_000) };
+    Ok(rustix::fs::futimens(file, &Timestamps { last_access: time, last_modification: time })?)
+}
+
+/// Sets the permission bits.
+pub fn set_mode(file: BorrowedFd<'_>, mode: u16) -> io::Result<()> {
+    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode.into()))?)
+}
+
+/// Cuts or grows a file.
+pub fn truncate(file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
+    Ok(rustix::fs::ftruncate(file, length)?)
+}
+
+/// Sets an extended attribute of an open file.
+pub fn setxattr(file: BorrowedFd<'_>, name: &CStr, value: &[u8]) -> io::Result<()> {
+    Ok(rustix::fs::fsetxattr(file, name, value, XattrFlags::empty())?)
+}
+
+/// Reads an extended attribute of an open file; `None` if there is no such attribute or no attributes at all.
+pub fn getxattr(file: BorrowedFd<'_>, name: &CStr, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    absent_xattr_is_none(rustix::fs::fgetxattr(file, name, &mut *buffer))
+}
+
+/// Makes "there is no such attribute" and "there are no attributes here" an answer instead of an error.
+pub(super) fn absent_xattr_is_none(result: rustix::io::Result<usize>) -> io::Result<Option<usize>> {
+    use rustix::io::Errno;
+    #[cfg(target_os = "linux")]
+    const ABSENT: Errno = Errno::NODATA;
+    #[cfg(target_os = "macos")]
+    const ABSENT: Errno = Errno::NOATTR;
+    match result {
+        Ok(length) => Ok(Some(length)),
+        Err(ABSENT | Errno::NOTSUP) => Ok(None),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// Bytes that this user may still write on the file system of an open file. Blocks on a dead share.
+pub fn free_bytes(file: BorrowedFd<'_>) -> io::Result<u64> {
+    let facts = rustix::fs::fstatvfs(file)?;
+    Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
+}
+
+/// The share of a file's pages that this machine's page cache holds, from 0 to 1; `None` for an empty file.
+///
+/// Maps the file and asks `mincore`; nothing is read. Linux answers truthfully only to whoever may write the file.
+pub fn resident_share(file: BorrowedFd<'_>, length: u64) -> io::Result<Option<f64>> {
+    use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+    let length = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    let pages = length.div_ceil(rustix::param::page_size());
+    if pages == 0 {
+        return Ok(None);
+    }
+    let mut resident = vec![0u8; pages];
+    // SAFETY: a fresh mapping that overlaps nothing; it is never read, so the file may change or vanish beneath it.
+    let base = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, 0) }?;
+    // SAFETY: `base` is a mapping of `length` bytes, and `resident` has one byte for each of its pages.
+    let answer = unsafe { libc::mincore(base.cast(), length, resident.as_mut_ptr().cast()) };
+    let error = io::Error::last_os_error();
+    // SAFETY: exactly what was mapped above.
+    unsafe { munmap(base, length) }?;
+    if answer != 0 {
+        return Err(error);
+    }
+    let held = resident.iter().filter(|page| **page & 1 == 1).count();
+    Ok(Some(held as f64 / pages as f64))
+}
+
+/// The effective user.
+pub fn user_id() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The load average over one minute; `None` if the system does not say.
+pub fn load_average() -> Option<f64> {
+    let mut averages = [0.0f64; 1];
+    // SAFETY: the array has room for the one number that is asked for.
+    (unsafe { libc::getloadavg(averages.as_mut_ptr(), 1) } == 1).then(|| averages[0])
+}
+
+/// The wall clock in microseconds since 1970: a label, never a measurement.
+pub fn wall_clock_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// How far local time is ahead of UTC now, in seconds.
+pub fn utc_offset_seconds() -> i32 {
+    let now: libc::time_t = wall_clock_us() / 1_000_000;
+    let mut local = std::mem::MaybeUninit::<libc::tm>::zeroed();
+    // SAFETY: both pointers are valid for the call; localtime_r fills the struct or returns null, and zeroes are a valid tm.
+    let local = unsafe {
+        libc::localtime_r(&now, local.as_mut_ptr());
+        local.assume_init()
+    };
+    i32::try_from(local.tm_gmtoff).unwrap_or(0)
+}
+
+/// The name of a system error, `ENOSPC`; `None` if the error did not come from the system.
+pub fn error_name(error: &io::Error) -> Option<String> {
+    let code = error.raw_os_error()?;
+    let known = NAMED_ERRORS.iter().find(|(number, _)| *number == code);
+    Some(known.map_or_else(|| format!("errno {code}"), |(_, name)| (*name).to_owned()))
+}
+
+macro_rules! named {
+    ($($name:ident)*) => { &[$((libc::$name, stringify!($name))),*] };
+}
+
+/// The errors that file systems are known to answer with.
+const NAMED_ERRORS: &[(i32, &str)] = named![
+    EACCES EAGAIN EBADF EBUSY ECONNREFUSED ECONNRESET EDQUOT EEXIST EFAULT EFBIG EHOSTDOWN EHOSTUNREACH EILSEQ
+    EINTR EINVAL EIO EISDIR ELOOP EMFILE EMLINK ENAMETOOLONG ENETDOWN ENETUNREACH ENFILE ENODEV ENOENT ENOMEM
+    ENOSPC ENOSYS ENOTCONN ENOTDIR ENOTEMPTY ENOTSUP ENXIO EPERM EPIPE EROFS ESTALE ETIMEDOUT ETXTBSY EXDEV
+];
+
+/// The raw number of a descriptor, for paths like `/proc/self/fd/N`.
+#[cfg(target_os = "linux")]
+pub(super) fn number(file: &impl AsFd) -> i32 {
+    file.as_fd().as_raw_fd()
+}

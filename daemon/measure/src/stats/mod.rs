@@ -1,0 +1,10 @@
+//! Pure numbers: histograms and quantiles. No clock, no file, no randomness.
+
+mod buckets;
+mod histogram;
+mod quantile;
+mod varint;
+
+pub use buckets::{BUCKETS, bucket_of, upper_bound_ns};
+pub use histogram::{Histogram, HistogramError};
+pub use quantile::{median, quantile};

@@ -1,0 +1,48 @@
+//! Quantiles of small samples that are kept whole.
+
+/// The `q` quantile by nearest rank: the smallest value that at least `q` of the sample does not exceed.
+///
+/// `None` for an empty sample. With fewer than `1 / (1 - q)` values this is the maximum; whoever prints it says how
+/// many there were.
+pub fn quantile(sample: &[f64], q: f64) -> Option<f64> {
+    let mut sorted = sample.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (q * sorted.len() as f64).ceil().max(1.0) as usize;
+    sorted.get(rank.min(sorted.len()).checked_sub(1)?).copied()
+}
+
+/// The median: the middle value, or the mean of the two in the middle. `None` for an empty sample.
+pub fn median(sample: &[f64]) -> Option<f64> {
+    let mut sorted = sample.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    if sorted.len() % 2 == 1 { Some(upper) } else { Some((sorted[sorted.len() / 2 - 1] + upper) / 2.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_empty_sample_has_no_quantile() {
+        assert_eq!((median(&[]), quantile(&[], 0.95)), (None, None));
+    }
+
+    #[test]
+    fn the_median_of_an_even_sample_lies_between() {
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
+        assert_eq!(quantile(&[4.0, 1.0, 3.0, 2.0], 0.95), Some(4.0));
+    }
+
+    proptest! {
+        #[test]
+        fn at_least_q_of_the_sample_does_not_exceed_its_quantile(
+            sample in proptest::collection::vec(-1e9..1e9f64, 1..200), q in 0.0..=1.0f64,
+        ) {
+            let value = quantile(&sample, q).unwrap();
+            let below = sample.iter().filter(|x| **x <= value).count() as f64;
+            prop_assert!(sample.contains(&value) && below >= q * sample.len() as f64);
+        }
+    }
+}
