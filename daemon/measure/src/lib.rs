@@ -1,7 +1,8 @@
 //! What longhaul measures and how.
-//!
-//! Nouns ([`model`]), numbers ([`stats`]) and the door to the operating system ([`platform`]).
-
+pub mod arena;
+pub mod context;
+pub mod error;
 pub mod model;
 pub mod platform;
+pub mod recorder;
 pub mod stats;

@@ -1,0 +1,275 @@
+//! Giving back what an arena holds: exactly what the manifest says was made, and nothing else.
+
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use cap_fs_ext::DirExt;
+use cap_std::fs::Dir;
+use serde::{Deserialize, Serialize};
+
+use super::{Arena, MARKER, manifest};
+use crate::context::Context;
+use crate::error::RunError;
+use crate::model::Operation;
+
+/// What to do with what is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Only say what would be removed.
+    List,
+    /// Remove it.
+    Remove,
+}
+
+/// What was removed, or would be.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CleanReport {
+    /// Per folder of the arena: its name, files in it and their bytes.
+    pub holdings: Vec<(String, u64, u64)>,
+    /// Files in the arena that longhaul did not make, relative to the target. They stay.
+    pub foreign: Vec<PathBuf>,
+    /// Whether the arena itself is gone, or would be.
+    pub arena_removed: bool,
+}
+
+/// How many foreign files a report names; the others are only kept.
+const FOREIGN_NAMED: usize = 20;
+
+/// A walk through one workload's folder.
+struct Sweep<'a> {
+    mode: Mode,
+    context: &'a Context<'a>,
+    owns: &'a dyn Fn(&Path) -> bool,
+    place: PathBuf,
+    files: u64,
+    bytes: u64,
+    foreign: Vec<PathBuf>,
+}
+
+impl Arena {
+    /// Removes everything that `owns(folder, path in that folder)` recognises, then the arena if it is empty.
+    pub fn clean(
+        &self,
+        mode: Mode,
+        context: &Context<'_>,
+        owns: &dyn Fn(&str, &Path) -> bool,
+    ) -> Result<CleanReport, RunError> {
+        let mut report = CleanReport::default();
+        for entry in self.entries(context)? {
+            let name = entry.to_string_lossy().into_owned();
+            let listed = self.manifest.borrow().holdings.contains_key(&name);
+            if listed {
+                let ours = |path: &Path| owns(&name, path);
+                let Sweep { files, bytes, foreign, .. } = self.sweep(&name, mode, context, &ours)?;
+                report.foreign.extend(foreign);
+                report.holdings.push((name, files, bytes));
+            } else if !is_own_file(&entry) {
+                report.foreign.push(self.path.join(&entry));
+            }
+        }
+        report.arena_removed = report.foreign.is_empty();
+        if mode == Mode::Remove {
+            self.forget(&report, context)?;
+        }
+        report.foreign.truncate(FOREIGN_NAMED);
+        Ok(report)
+    }
+
+    fn entries(&self, context: &Context<'_>) -> Result<Vec<std::ffi::OsString>, RunError> {
+        let list = || self.directory.entries()?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
+        let mut names = context
+            .timed(Operation::Readdir, list)
+            .map_err(|error| RunError::operation(Operation::Readdir, &self.path, error))?;
+        names.sort();
+        Ok(names)
+    }
+
+    fn sweep<'a>(
+        &'a self,
+        name: &str,
+        mode: Mode,
+        context: &'a Context<'a>,
+        owns: &'a dyn Fn(&Path) -> bool,
+    ) -> Result<Sweep<'a>, RunError> {
+        let mut sweep = Sweep { mode, context, owns, place: self.path.join(name), files: 0, bytes: 0, foreign: vec![] };
+        sweep.remove(&self.directory, OsStr::new(name), Path::new(""))?;
+        Ok(sweep)
+    }
+
+    /// Takes the emptied holdings out of the manifest, and removes the arena when nothing foreign is in it.
+    fn forget(&self, report: &CleanReport, context: &Context<'_>) -> Result<(), RunError> {
+        if !report.arena_removed {
+            self.manifest.borrow_mut().holdings.clear();
+            return self.manifest.borrow().save(&self.directory, &self.path, context);
+        }
+        let failed = |error| RunError::operation(Operation::Rmdir, &self.path, error);
+        for file in [manifest::FILE, MARKER] {
+            for name in [manifest::partial_name(file), format!("._{file}"), file.to_owned()] {
+                absent_is_fine(context.timed(Operation::Unlink, || self.directory.remove_file(&name)))
+                    .map_err(failed)?;
+            }
+        }
+        let name = self.path.file_name().expect("an arena has a name");
+        context.timed(Operation::Rmdir, || self.target.remove_dir(name)).map_err(failed)
+    }
+}
+
+impl Sweep<'_> {
+    /// Removes the folder `name` of `parent`, whose path in the workload's folder is `path`, as far as it is ours.
+    fn remove(&mut self, parent: &Dir, name: &OsStr, path: &Path) -> Result<(), RunError> {
+        let opened = self.context.timed(Operation::Open, || parent.open_dir_nofollow(name));
+        let directory = match opened {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            other => other.map_err(|error| self.at(Operation::Open, path, error))?,
+        };
+        let before = self.foreign.len();
+        // Collected first: removing while listing makes some servers skip names.
+        let list = || directory.entries()?.collect::<io::Result<Vec<_>>>();
+        let entries = self.context.timed(Operation::Readdir, list).map_err(|error| self.at(Operation::Readdir, path, error))?;
+        for entry in entries {
+            let path = path.join(entry.file_name());
+            let kind = entry.file_type().map_err(|error| self.at(Operation::Getattr, &path, error))?;
+            if kind.is_dir() {
+                self.remove(&directory, &entry.file_name(), &path)?;
+            } else {
+                self.remove_file(&directory, &entry, &path)?;
+            }
+        }
+        if self.mode == Mode::Remove && self.foreign.len() == before {
+            let removed = self.context.timed(Operation::Rmdir, || parent.remove_dir(name));
+            absent_is_fine(removed).map_err(|error| self.at(Operation::Rmdir, path, error))?;
+        }
+        Ok(())
+    }
+
+    fn remove_file(
+        &mut self,
+        directory: &Dir,
+        entry: &cap_std::fs::DirEntry,
+        path: &Path,
+    ) -> Result<(), RunError> {
+        if !(self.owns)(path) && !self.is_sibling_of_ours(path) {
+            self.foreign.push(self.place.join(path));
+            return Ok(());
+        }
+        let facts = self.context.timed(Operation::Getattr, || entry.metadata());
+        self.bytes += facts.map(|facts| facts.len()).unwrap_or_default();
+        self.files += 1;
+        if self.mode == Mode::Remove {
+            let removed = self.context.timed(Operation::Unlink, || directory.remove_file(entry.file_name()));
+            absent_is_fine(removed).map_err(|error| self.at(Operation::Unlink, path, error))?;
+        }
+        Ok(())
+    }
+
+    /// `._name` beside a file of ours: a Mac puts a file's extended attributes there where the share keeps none.
+    fn is_sibling_of_ours(&self, path: &Path) -> bool {
+        let name = path.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_prefix("._"));
+        name.is_some_and(|name| (self.owns)(&path.with_file_name(name)))
+    }
+
+    fn at(&self, operation: Operation, path: &Path, error: io::Error) -> RunError {
+        RunError::operation(operation, &self.place.join(path), error)
+    }
+}
+
+/// The arena's own files.
+fn is_own_file(name: &OsStr) -> bool {
+    [MARKER, manifest::FILE].into_iter().any(|file| {
+        [file.to_owned(), manifest::partial_name(file), format!("._{file}")].iter().any(|own| name == own.as_str())
+    })
+}
+
+/// Someone else, or the removal of its `._` twin, was faster.
+fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Claim;
+    use super::*;
+    use crate::context::StopSwitch;
+    use crate::recorder::Recorder;
+
+    /// An arena on a new folder with `tree/a/ours-1`, `tree/ours-2`, handed to a check.
+    fn with_arena(check: impl FnOnce(&Path, &Arena, &Context<'_>)) {
+        let folder = tempfile::tempdir().unwrap();
+        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+        let context = Context::new(&recorder, 0, &stop);
+        let target = "nas".parse().unwrap();
+        let claim = Claim { target_path: folder.path(), target: &target, machine: "m" };
+        let arena = Arena::open(&claim, &context).unwrap();
+        arena.keep("tree", &1, &context).unwrap();
+        let place = folder.path().join(".longhaul-m/tree");
+        std::fs::create_dir_all(place.join("a")).unwrap();
+        std::fs::write(place.join("a/ours-1"), "12345").unwrap();
+        std::fs::write(place.join("ours-2"), "123").unwrap();
+        check(folder.path(), &arena, &context);
+    }
+
+    fn ours(_: &str, path: &Path) -> bool {
+        path.file_name().unwrap().to_str().unwrap().starts_with("ours")
+    }
+
+    #[test]
+    fn a_clean_arena_leaves_nothing_behind() {
+        with_arena(|target, arena, context| {
+            let listed = arena.clean(Mode::List, context, &ours).unwrap();
+            assert_eq!(listed.holdings, [("tree".to_owned(), 2, 8)]);
+            assert!(target.join(".longhaul-m/tree/ours-2").exists(), "listing removes nothing");
+            let removed = arena.clean(Mode::Remove, context, &ours).unwrap();
+            assert_eq!(removed, listed);
+            assert_eq!(std::fs::read_dir(target).unwrap().count(), 0);
+        });
+    }
+
+    #[test]
+    fn a_foreign_file_stays_with_the_folders_that_lead_to_it() {
+        with_arena(|target, arena, context| {
+            let foreign = target.join(".longhaul-m/tree/a/diary.txt");
+            std::fs::write(&foreign, "mine").unwrap();
+            let report = arena.clean(Mode::Remove, context, &ours).unwrap();
+            assert_eq!((report.foreign.len(), report.arena_removed), (1, false));
+            assert_eq!(std::fs::read_to_string(foreign).unwrap(), "mine");
+            assert!(!target.join(".longhaul-m/tree/ours-2").exists());
+        });
+    }
+
+    #[test]
+    fn a_link_in_the_arena_is_foreign_and_never_followed() {
+        with_arena(|target, arena, context| {
+            let elsewhere = tempfile::tempdir().unwrap();
+            std::fs::write(elsewhere.path().join("ours-3"), "not in the arena").unwrap();
+            std::os::unix::fs::symlink(elsewhere.path(), target.join(".longhaul-m/tree/link")).unwrap();
+            let report = arena.clean(Mode::Remove, context, &ours).unwrap();
+            assert_eq!(report.foreign.len(), 1);
+            assert!(elsewhere.path().join("ours-3").exists());
+        });
+    }
+
+    #[test]
+    fn a_folder_that_the_manifest_does_not_list_is_foreign() {
+        with_arena(|target, arena, context| {
+            std::fs::create_dir(target.join(".longhaul-m/other")).unwrap();
+            std::fs::write(target.join(".longhaul-m/other/ours-4"), "x").unwrap();
+            let report = arena.clean(Mode::Remove, context, &ours).unwrap();
+            assert!(!report.arena_removed);
+            assert!(target.join(".longhaul-m/other/ours-4").exists());
+        });
+    }
+
+    #[test]
+    fn a_macs_twin_of_our_file_goes_with_it() {
+        with_arena(|target, arena, context| {
+            std::fs::write(target.join(".longhaul-m/tree/._ours-2"), "xattrs").unwrap();
+            assert!(arena.clean(Mode::Remove, context, &ours).unwrap().arena_removed);
+            assert!(!target.join(".longhaul-m").exists());
+        });
+    }
+}

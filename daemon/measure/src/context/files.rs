@@ -1,0 +1,249 @@
+//! File operations through the door. Names are relative to a folder that was opened before, and links are never followed.
+
+use std::ffi::{CStr, OsStr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::Context;
+use crate::error::RunError;
+use crate::model::{Operation, SyncKind};
+use crate::platform::{self, Access, Attributes, Entry, LISTS_ATTRIBUTES, Wanted};
+
+/// An open folder.
+pub struct Folder {
+    handle: OwnedFd,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// A folder that was opened elsewhere; the path is for messages only.
+    pub fn from_handle(handle: OwnedFd, path: &Path) -> Self {
+        Self { handle, path: path.to_owned() }
+    }
+
+    /// Where it is, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of a name in it, for messages.
+    pub fn join(&self, name: &CStr) -> PathBuf {
+        self.path.join(OsStr::from_bytes(name.to_bytes()))
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+/// An open file.
+pub struct OpenFile {
+    handle: OwnedFd,
+    path: PathBuf,
+}
+
+impl OpenFile {
+    /// Where it is, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+/// The buffer of folder listings, made once and used for many.
+pub struct Listing(Vec<u8>);
+
+impl Default for Listing {
+    /// 128 KiB: `getattrlistbulk` needs room for its largest entry, and no listing call gives more at once.
+    fn default() -> Self {
+        Self(vec![0; 128 << 10])
+    }
+}
+
+impl Context<'_> {
+    /// Opens a folder in a folder.
+    pub fn open_folder(&self, folder: &Folder, name: &CStr) -> Result<Folder, RunError> {
+        let at = || folder.join(name);
+        let handle =
+            self.call(Operation::Open, at, || platform::open_directory_at(folder.fd(), name))?;
+        Ok(Folder { handle, path: folder.join(name) })
+    }
+
+    /// Opens a folder by path; for folders outside an arena that a benchmark was pointed at.
+    pub fn open_folder_path(&self, path: &Path) -> Result<Folder, RunError> {
+        let handle = self.call(Operation::Open, || path.to_owned(), || platform::open_directory(path))?;
+        Ok(Folder { handle, path: path.to_owned() })
+    }
+
+    /// Lists a folder from where its handle stands to its end, one batch a call, and gives each entry to `each`.
+    pub fn list<E: From<RunError>>(
+        &self,
+        folder: &Folder,
+        wanted: Wanted,
+        listing: &mut Listing,
+        mut each: impl FnMut(Entry<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let operation = if LISTS_ATTRIBUTES { Operation::ReaddirAttributes } else { Operation::Readdir };
+        loop {
+            let buffer = &mut listing.0;
+            let at = || folder.path.clone();
+            let length = self.call(operation, at, || platform::list(folder.fd(), wanted, buffer))?;
+            if length == 0 {
+                return Ok(());
+            }
+            platform::entries(&listing.0[..length.min(listing.0.len())], wanted).try_for_each(&mut each)?;
+        }
+    }
+
+    /// The attributes of a name that must exist.
+    #[inline]
+    pub fn getattr(&self, folder: &Folder, name: &CStr) -> Result<Attributes, RunError> {
+        self.call(Operation::Getattr, || folder.join(name), || platform::attributes_at(folder.fd(), name))
+    }
+
+    /// Looks at a name that may not exist.
+    pub fn lookup(&self, folder: &Folder, name: &CStr) -> Result<Option<Attributes>, RunError> {
+        let look = || match platform::attributes_at(folder.fd(), name) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            answer => answer.map(Some),
+        };
+        self.call(Operation::Lookup, || folder.join(name), look)
+    }
+
+    /// An extended attribute of a name; `None` if it is absent.
+    pub fn getxattr_at(
+        &self,
+        folder: &Folder,
+        name: &CStr,
+        attribute: &CStr,
+        buffer: &mut [u8],
+    ) -> Result<Option<usize>, RunError> {
+        let read = || platform::getxattr_at(folder.fd(), name, attribute, buffer);
+        self.call(Operation::Getxattr, || folder.join(name), read)
+    }
+
+    /// Opens a file that exists.
+    pub fn open(&self, folder: &Folder, name: &CStr, access: Access) -> Result<OpenFile, RunError> {
+        let open = || platform::open_at(folder.fd(), name, access);
+        let handle = self.call(Operation::Open, || folder.join(name), open)?;
+        Ok(OpenFile { handle, path: folder.join(name) })
+    }
+
+    /// Makes a file that must not exist.
+    pub fn create(&self, folder: &Folder, name: &CStr) -> Result<OpenFile, RunError> {
+        let create = || platform::create_at(folder.fd(), name);
+        let handle = self.call(Operation::Create, || folder.join(name), create)?;
+        Ok(OpenFile { handle, path: folder.join(name) })
+    }
+
+    /// One read call.
+    #[inline]
+    pub fn read_at(&self, file: &OpenFile, buffer: &mut [u8], offset: u64) -> Result<usize, RunError> {
+        let read = || platform::read_at(file.fd(), buffer, offset);
+        let length = self.call(Operation::Read, || file.path.clone(), read)?;
+        self.lane.add_read(length as u64);
+        Ok(length)
+    }
+
+    /// Reads until the buffer is full or the file ends; returns how much was read.
+    pub fn read_full(&self, file: &OpenFile, buffer: &mut [u8], offset: u64) -> Result<usize, RunError> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.read_at(file, &mut buffer[done..], offset + done as u64)? {
+                0 => break,
+                length => done += length,
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes all bytes, in as many calls as the system needs.
+    pub fn write_all(&self, file: &OpenFile, mut bytes: &[u8], mut offset: u64) -> Result<(), RunError> {
+        while !bytes.is_empty() {
+            let write = || match platform::write_at(file.fd(), bytes, offset)? {
+                0 => Err(std::io::ErrorKind::WriteZero.into()),
+                length => Ok(length),
+            };
+            let length = self.call(Operation::Write, || file.path.clone(), write)?;
+            self.lane.add_written(length as u64);
+            bytes = &bytes[length..];
+            offset += length as u64;
+        }
+        Ok(())
+    }
+
+    /// Asks for a file to be on stable storage, and says how that was asked.
+    pub fn sync(&self, file: &OpenFile) -> Result<SyncKind, RunError> {
+        self.call(Operation::Sync, || file.path.clone(), || platform::sync(file.fd()))
+    }
+
+    /// Closes a file; where writes were delayed, this is where they may fail.
+    pub fn close(&self, file: OpenFile) -> Result<(), RunError> {
+        let OpenFile { handle, path } = file;
+        self.call(Operation::Close, || path, || platform::close(handle))
+    }
+
+    /// Renames, over an existing name too.
+    pub fn rename(&self, from: (&Folder, &CStr), to: (&Folder, &CStr)) -> Result<(), RunError> {
+        let rename = || platform::rename_at((from.0.fd(), from.1), (to.0.fd(), to.1));
+        self.call(Operation::Rename, || from.0.join(from.1), rename)
+    }
+
+    /// Removes a file.
+    pub fn unlink(&self, folder: &Folder, name: &CStr) -> Result<(), RunError> {
+        self.call(Operation::Unlink, || folder.join(name), || platform::unlink_at(folder.fd(), name))
+    }
+
+    /// Makes a folder, which may be there already, and opens it.
+    pub fn make_folder(&self, folder: &Folder, name: &CStr) -> Result<Folder, RunError> {
+        let make = || match platform::make_directory_at(folder.fd(), name) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            answer => answer,
+        };
+        self.call(Operation::Mkdir, || folder.join(name), make)?;
+        self.open_folder(folder, name)
+    }
+
+    /// Removes an empty folder.
+    pub fn remove_folder(&self, folder: &Folder, name: &CStr) -> Result<(), RunError> {
+        let remove = || platform::remove_directory_at(folder.fd(), name);
+        self.call(Operation::Rmdir, || folder.join(name), remove)
+    }
+
+    /// Sets the times of a file, in nanoseconds since 1970.
+    pub fn set_times(&self, file: &OpenFile, modified_ns: i64) -> Result<(), RunError> {
+        let set = || platform::set_times(file.fd(), modified_ns);
+        self.call(Operation::Setattr, || file.path.clone(), set)
+    }
+
+    /// Sets the permission bits of a file.
+    pub fn set_mode(&self, file: &OpenFile, mode: u16) -> Result<(), RunError> {
+        self.call(Operation::Setattr, || file.path.clone(), || platform::set_mode(file.fd(), mode))
+    }
+
+    /// Sets an extended attribute; `false` if the file system keeps none, which is an answer and not a failure.
+    pub fn setxattr(&self, file: &OpenFile, name: &CStr, value: &[u8]) -> Result<bool, RunError> {
+        let set = || match platform::setxattr(file.fd(), name, value) {
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(false),
+            answer => answer.map(|()| true),
+        };
+        self.call(Operation::Setxattr, || file.path.clone(), set)
+    }
+
+    /// An extended attribute of an open file; `None` if it is absent.
+    pub fn getxattr(&self, file: &OpenFile, name: &CStr, buffer: &mut [u8]) -> Result<Option<usize>, RunError> {
+        self.call(Operation::Getxattr, || file.path.clone(), || platform::getxattr(file.fd(), name, buffer))
+    }
+
+    /// Drops a file's pages from this machine's cache and returns the share that stayed; not part of any phase.
+    ///
+    /// `None` where the system does not say. Eviction is advice: a file system that ignores it is no failure.
+    pub fn evict(&self, file: &OpenFile, length: u64) -> Option<f64> {
+        platform::evict(file.fd(), length).ok()?;
+        platform::resident_share(file.fd(), length).ok()?
+    }
+}

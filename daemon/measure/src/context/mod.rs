@@ -1,0 +1,167 @@
+//! The one door through which a workload does file operations: timed, bounded, cancellable.
+//!
+//! [`Context::timed`] holds the only pair of clock reads around an operation, with no lock, allocation or I/O between
+//! them and the call. Everything else here is made so that nothing else comes between: paths are joined only when an
+//! error needs them, bytes are counted after the second clock read.
+
+mod files;
+mod session;
+mod spread;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::Relaxed;
+
+pub use files::{Folder, Listing, OpenFile};
+pub use session::{PhaseSpec, Reporter, Session, Silent};
+
+use crate::error::{RunError, StopReason};
+use crate::model::Operation;
+use crate::platform::monotonic_ns;
+use crate::recorder::{Lane, Recorder};
+
+/// Says when to stop. Looked at before every operation, so a run ends after the operation in flight.
+#[derive(Default)]
+pub struct StopSwitch(AtomicU8);
+
+impl StopSwitch {
+    /// Tells whoever looks to stop; the first reason stays.
+    pub fn stop(&self, reason: StopReason) {
+        let _ = self.0.compare_exchange(0, reason as u8, Relaxed, Relaxed);
+    }
+
+    /// Lets work go on again.
+    pub fn reset(&self) {
+        self.0.store(0, Relaxed);
+    }
+
+    /// The reason to stop, if there is one.
+    pub fn reason(&self) -> Option<StopReason> {
+        [StopReason::Person, StopReason::Cap, StopReason::Orphaned]
+            .into_iter()
+            .find(|reason| *reason as u8 == self.0.load(Relaxed))
+    }
+
+    /// An error if it is time to stop.
+    #[inline]
+    pub fn check(&self) -> Result<(), RunError> {
+        match self.0.load(Relaxed) {
+            0 => Ok(()),
+            _ => Err(RunError::Stopped(self.reason().unwrap_or(StopReason::Person))),
+        }
+    }
+}
+
+/// One thread's door to the target.
+pub struct Context<'run> {
+    lane: Lane<'run>,
+    recorder: &'run Recorder,
+    stop: &'run StopSwitch,
+    began_ns: u64,
+}
+
+impl<'run> Context<'run> {
+    /// A door that records in this lane of the recorder; its clock starts now.
+    pub fn new(recorder: &'run Recorder, lane: usize, stop: &'run StopSwitch) -> Self {
+        Self { lane: recorder.lane(lane), recorder, stop, began_ns: monotonic_ns() }
+    }
+
+    /// Makes one call between two readings of the monotonic clock and records it.
+    #[inline]
+    pub fn timed<T>(&self, operation: Operation, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let began = monotonic_ns();
+        self.lane.begin(operation, began);
+        let result = call();
+        let ended = monotonic_ns();
+        self.lane.end(operation, ended.saturating_sub(began), &result);
+        result
+    }
+
+    /// As [`Context::timed`], unless it is time to stop; an error gets its operation and path.
+    #[inline]
+    fn call<T>(
+        &self,
+        operation: Operation,
+        path: impl FnOnce() -> PathBuf,
+        call: impl FnOnce() -> io::Result<T>,
+    ) -> Result<T, RunError> {
+        self.stop.check()?;
+        self.timed(operation, call).map_err(|source| RunError::Operation { operation, path: path(), source })
+    }
+
+    /// Times work in memory, such as decoding, so that it stands apart from the reading before it.
+    pub fn compute<T>(&self, operation: Operation, work: impl FnOnce() -> T) -> T {
+        let mut done = None;
+        let _ = self.timed(operation, || {
+            done = Some(work());
+            Ok(())
+        });
+        done.expect("timed calls its closure exactly once")
+    }
+
+    /// Seconds since this door was made: since the phase began, for the door that a phase gets.
+    pub fn elapsed(&self) -> f64 {
+        monotonic_ns().saturating_sub(self.began_ns) as f64 / 1e9
+    }
+
+    /// Waits until [`Context::elapsed`] reaches this many seconds; returns at once if it has.
+    pub fn wait_until(&self, seconds: f64) -> Result<(), RunError> {
+        loop {
+            self.stop.check()?;
+            let left = seconds - self.elapsed();
+            if left <= 0.0 {
+                return Ok(());
+            }
+            std::thread::sleep(std::time::Duration::from_secs_f64(left.min(0.05)));
+        }
+    }
+}
+
+/// What the instrument adds to one operation, in nanoseconds: the mean of many calls of nothing.
+///
+/// Measured by the worker before each run and stored with it, as a series of its own; it is never subtracted.
+pub fn instrument_ns() -> io::Result<f64> {
+    const CALLS: u32 = 20_000;
+    let (recorder, stop) = (Recorder::private()?, StopSwitch::default());
+    let context = Context::new(&recorder, 0, &stop);
+    let began = monotonic_ns();
+    for _ in 0..CALLS {
+        context.stop.check().map_err(io::Error::other)?;
+        context.timed(Operation::Getattr, || Ok(std::hint::black_box(())))?;
+    }
+    Ok((monotonic_ns() - began) as f64 / f64::from(CALLS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_call_is_recorded_as_an_error_with_its_time() {
+        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+        let context = Context::new(&recorder, 0, &stop);
+        let failed: io::Result<()> = context.timed(Operation::Open, || Err(io::ErrorKind::NotFound.into()));
+        assert!(failed.is_err());
+        let recorded = recorder.recorded();
+        assert_eq!((recorded.operations[0].errors, recorded.operations[0].latency.count()), (1, 1));
+    }
+
+    #[test]
+    fn after_stop_no_further_call_is_made() {
+        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+        let context = Context::new(&recorder, 0, &stop);
+        stop.stop(StopReason::Person);
+        stop.stop(StopReason::Cap);
+        let result = context.call(Operation::Read, PathBuf::new, || -> io::Result<()> { panic!("was called") });
+        assert!(matches!(result, Err(RunError::Stopped(StopReason::Person))), "the first reason stays");
+        stop.reset();
+        assert!(context.call(Operation::Read, PathBuf::new, || Ok(())).is_ok());
+    }
+
+    #[test]
+    fn the_instrument_knows_its_own_cost() {
+        let cost = instrument_ns().unwrap();
+        assert!(cost > 0.0 && cost.is_finite());
+    }
+}

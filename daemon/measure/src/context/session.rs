@@ -1,0 +1,154 @@
+//! A run in the making: its phases, one after the other.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::{Context, StopSwitch};
+use crate::error::RunError;
+use crate::model::{CacheState, ColdBy, Figure, Phase, Progress};
+use crate::recorder::Recorder;
+
+/// What a phase is, before it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PhaseSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it meets caches.
+    pub cache: CacheState,
+    /// How it was made cold.
+    pub cold_by: Option<ColdBy>,
+}
+
+impl PhaseSpec {
+    /// A phase that meets caches as they were left by this way of making them cold.
+    pub const fn cold(name: &'static str, by: ColdBy) -> Self {
+        Self { name, cache: CacheState::Cold, cold_by: Some(by) }
+    }
+
+    /// A phase that does again what was just done.
+    pub const fn warm(name: &'static str) -> Self {
+        Self { name, cache: CacheState::Warm, cold_by: None }
+    }
+
+    /// A phase for which neither word applies.
+    pub const fn uncached(name: &'static str) -> Self {
+        Self { name, cache: CacheState::None, cold_by: None }
+    }
+}
+
+/// Hears of a run while it is made. Called between operations only.
+pub trait Reporter {
+    /// A preparation has come this far.
+    fn progress(&self, progress: &Progress);
+    /// A phase begins.
+    fn phase_began(&self, spec: &PhaseSpec);
+    /// A phase ended.
+    fn phase_ended(&self, phase: &Phase);
+}
+
+/// Hears nothing.
+pub struct Silent;
+
+impl Reporter for Silent {
+    fn progress(&self, _: &Progress) {}
+    fn phase_began(&self, _: &PhaseSpec) {}
+    fn phase_ended(&self, _: &Phase) {}
+}
+
+/// What all phases of a run share.
+pub struct Session<'run> {
+    recorder: &'run Recorder,
+    stop: &'run StopSwitch,
+    reporter: &'run dyn Reporter,
+    phases: RefCell<Vec<Phase>>,
+    facts: RefCell<BTreeMap<String, String>>,
+}
+
+impl<'run> Session<'run> {
+    /// A run that has no phase yet.
+    pub fn new(recorder: &'run Recorder, stop: &'run StopSwitch, reporter: &'run dyn Reporter) -> Self {
+        Self { recorder, stop, reporter, phases: RefCell::default(), facts: RefCell::default() }
+    }
+
+    /// Does a phase. It gets a door whose clock starts with it, and returns its figures; a phase that fails keeps the
+    /// operations it made and has no figures.
+    pub fn phase(
+        &self,
+        spec: PhaseSpec,
+        body: impl FnOnce(&Context<'_>) -> Result<Vec<Figure>, RunError>,
+    ) -> Result<(), RunError> {
+        self.recorder.clear();
+        self.reporter.phase_began(&spec);
+        let context = Context::new(self.recorder, 0, self.stop);
+        let result = body(&context);
+        let seconds = context.elapsed();
+        let recorded = self.recorder.recorded();
+        let (figures, result) = match result {
+            Ok(figures) => (Some(figures), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        let phase = Phase {
+            name: spec.name.to_owned(),
+            cache: spec.cache,
+            cold_by: spec.cold_by,
+            seconds,
+            bytes_read: recorded.bytes_read,
+            bytes_written: recorded.bytes_written,
+            complete: figures.is_some(),
+            figures: figures.unwrap_or_default(),
+            operations: recorded.operations,
+        };
+        self.reporter.phase_ended(&phase);
+        self.phases.borrow_mut().push(phase);
+        self.recorder.clear();
+        result
+    }
+
+    /// A door for preparations: recorded so that a hang shows, and forgotten when a phase begins.
+    pub fn preparation(&self) -> Context<'_> {
+        Context::new(self.recorder, 0, self.stop)
+    }
+
+    /// Tells how far a preparation has come.
+    pub fn progress(&self, progress: &Progress) {
+        self.reporter.progress(progress);
+    }
+
+    /// Notes something that the run found out on its way.
+    pub fn fact(&self, name: &str, value: impl Into<String>) {
+        self.facts.borrow_mut().insert(name.to_owned(), value.into());
+    }
+
+    /// The phases that were done and the facts that were found.
+    pub fn into_parts(self) -> (Vec<Phase>, BTreeMap<String, String>) {
+        (self.phases.into_inner(), self.facts.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Operation, Unit};
+
+    #[test]
+    fn a_phase_cut_short_keeps_its_operations_and_has_no_figures() {
+        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+        let session = Session::new(&recorder, &stop, &Silent);
+        session
+            .phase(PhaseSpec::warm("first"), |context| {
+                context.timed(Operation::Read, || Ok(())).unwrap();
+                Ok(vec![Figure::new("a", Unit::Count, 1.0)])
+            })
+            .unwrap();
+        let cut = session.phase(PhaseSpec::uncached("second"), |context| {
+            context.timed(Operation::Write, || Ok(())).unwrap();
+            Err(RunError::damaged("x".as_ref(), "y"))
+        });
+        assert!(cut.is_err());
+        let (phases, _) = session.into_parts();
+        assert_eq!((phases[0].complete, phases[0].figures.len()), (true, 1));
+        assert_eq!((phases[1].complete, phases[1].figures.len()), (false, 0));
+        assert_eq!(phases[1].operations.len(), 1, "only its own operations");
+        assert_eq!(phases[1].operations[0].operation, Operation::Write);
+    }
+}

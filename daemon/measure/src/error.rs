@@ -1,0 +1,153 @@
+//! Why a run could not go on.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::model::{Failure, Operation, Outcome};
+use crate::platform;
+
+/// Why a run was told to end before it was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum StopReason {
+    /// The person wants no more.
+    Person = 1,
+    /// The run's cap is over.
+    Cap = 2,
+    /// The supervisor is gone.
+    Orphaned = 3,
+}
+
+/// An error of a run. It names the operation and the path.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A timed call on the target failed.
+    #[error("{operation} {}: {source}", path.display())]
+    Operation {
+        /// The call.
+        operation: Operation,
+        /// What it was about.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something on this machine's own disk failed: the backup's source tree, not the target.
+    #[error("{action} {}: {source}", path.display())]
+    Local {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The target, or the arena on it, may not be used.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// What was read is not what had been written.
+    #[error("{} is damaged: {detail}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is different.
+        detail: String,
+    },
+    /// The run was told to stop; nothing is wrong with the target.
+    #[error("stopped before its end")]
+    Stopped(StopReason),
+}
+
+/// Why a target is not used, in words for a person, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {reason}. {advice}", path.display())]
+pub struct Refusal {
+    /// What is refused.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: String,
+    /// What to do.
+    pub advice: &'static str,
+}
+
+impl RunError {
+    /// A failed timed call.
+    pub fn operation(operation: Operation, path: &Path, source: io::Error) -> Self {
+        Self::Operation { operation, path: path.to_owned(), source }
+    }
+
+    /// Makes the error for something that failed on this machine's own disk.
+    pub fn local(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Local { action, path, source }
+    }
+
+    /// A target that may not be used.
+    pub fn refused(path: &Path, reason: impl Into<String>, advice: &'static str) -> Self {
+        Self::Refused(Refusal { path: path.to_owned(), reason: reason.into(), advice })
+    }
+
+    /// A file whose content is not what it must be.
+    pub fn damaged(path: &Path, detail: impl Into<String>) -> Self {
+        Self::Damaged { path: path.to_owned(), detail: detail.into() }
+    }
+
+    /// The outcome of a run that ended so.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Operation { .. } | Self::Damaged { .. } => Outcome::Error,
+            Self::Refused(_) => Outcome::Unavailable,
+            Self::Local { .. } => Outcome::Void,
+            Self::Stopped(StopReason::Cap) => Outcome::Hung,
+            Self::Stopped(StopReason::Person | StopReason::Orphaned) => Outcome::Void,
+        }
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::Operation { source, .. } => advice(source.raw_os_error()),
+            Self::Local { .. } => "This is on the local disk, not on the target: check its space and permissions",
+            Self::Refused(refusal) => refusal.advice,
+            Self::Damaged { .. } => {
+                "Something else changed longhaul's own file, or the storage did; the next run makes it anew"
+            }
+            Self::Stopped(_) => "What was measured so far is kept",
+        }
+    }
+
+    /// The stored form.
+    pub fn failure(&self) -> Failure {
+        let (operation, path, error) = match self {
+            Self::Operation { operation, path, source } => {
+                (Some(*operation), Some(path), platform::error_name(source))
+            }
+            Self::Local { path, source, .. } => (None, Some(path), platform::error_name(source)),
+            Self::Damaged { path, .. } => (Some(Operation::Read), Some(path), None),
+            Self::Refused(refusal) => (None, Some(&refusal.path), None),
+            Self::Stopped(_) => (None, None, None),
+        };
+        let message = match self {
+            Self::Refused(refusal) => refusal.to_string(),
+            other => format!("{other}. {}", other.advice()),
+        };
+        Failure { operation, path: path.map(|path| path.display().to_string()), error, message }
+    }
+}
+
+/// What a person can do about a system error on a target.
+fn advice(error: Option<i32>) -> &'static str {
+    match error {
+        Some(libc::ENOSPC | libc::EDQUOT) => {
+            "The target is full: free space on it, or `longhaul clean` gives back what longhaul holds"
+        }
+        Some(libc::EROFS) => "The target has become read-only: mount it for writing",
+        Some(libc::EACCES | libc::EPERM) => {
+            "Permission is missing: check the folder's owner and, on a Mac, Privacy & Security > Files & Folders"
+        }
+        Some(libc::ENOENT) => "It was removed by someone else: the next run makes it anew",
+        Some(libc::ESTALE | libc::EIO | libc::ENOTCONN | libc::ETIMEDOUT) => {
+            "The connection to the server broke: check the NAS and the network; the next round tries again"
+        }
+        _ => "Check the target; the next round tries again",
+    }
+}

@@ -1,0 +1,241 @@
+//! The flight recorder: memory shared between a worker and its supervisor.
+//!
+//! The worker writes it with plain atomic stores, so recording costs no system call and survives the worker: when a
+//! call never returns, the supervisor reads from here which operation is in flight, since when, and everything that
+//! was measured before it. Each lane is written by one thread only, so no read-modify-write instruction is needed.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use crate::model::{Operation, OperationStats};
+use crate::platform::SharedMapping;
+use crate::stats::{BUCKETS, Histogram, index_of_slot, slot_of};
+
+/// Lanes in a recorder: one for the thread that leads a run, the others for the threads it spreads work over.
+pub const LANES: usize = 9;
+
+/// Words of one operation: errors, sum, minimum, maximum, count, buckets.
+const OPERATION_WORDS: usize = 5 + BUCKETS;
+/// Words of a lane before its operations: operation in flight, since when, calls finished, bytes read and written.
+const LANE_HEADER: usize = 5;
+const LANE_WORDS: usize = LANE_HEADER + Operation::COUNT * OPERATION_WORDS;
+/// Words of a recorder. Pages that are never written take no memory.
+const WORDS: usize = LANES * LANE_WORDS;
+
+/// An operation that has begun and not returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InFlight {
+    /// The call.
+    pub operation: Operation,
+    /// When it began, in nanoseconds of the monotonic clock, which all processes share.
+    pub since_ns: u64,
+}
+
+/// What was recorded since the last [`Recorder::clear`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recorded {
+    /// Bytes that read calls returned.
+    pub bytes_read: u64,
+    /// Bytes that write calls accepted.
+    pub bytes_written: u64,
+    /// Every kind of call that was made, in the order of the operations.
+    pub operations: Vec<OperationStats>,
+}
+
+/// The recorder as a whole: what the supervisor reads, and the worker between phases.
+pub struct Recorder {
+    mapping: SharedMapping,
+}
+
+impl Recorder {
+    /// Makes the recorder's file, which must lie on a local file system and not exist yet.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        Ok(Self { mapping: SharedMapping::create(path, WORDS)? })
+    }
+
+    /// Maps a recorder that the supervisor made.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { mapping: SharedMapping::open(path, WORDS)? })
+    }
+
+    /// A recorder that nobody else sees.
+    pub fn private() -> io::Result<Self> {
+        Ok(Self { mapping: SharedMapping::private(WORDS)? })
+    }
+
+    /// The lane with this number, below [`LANES`]. Only one thread may write to it at a time.
+    pub fn lane(&self, number: usize) -> Lane<'_> {
+        let begin = number * LANE_WORDS;
+        Lane { words: &self.mapping.words()[begin..begin + LANE_WORDS] }
+    }
+
+    /// The operation that has been in flight for longest; `None` if none is.
+    pub fn in_flight(&self) -> Option<InFlight> {
+        self.lanes().filter_map(|lane| lane.in_flight()).min_by_key(|flight| flight.since_ns)
+    }
+
+    /// How many calls have returned since the worker began: it grows as long as the worker makes headway.
+    pub fn finished(&self) -> u64 {
+        self.lanes().map(|lane| lane.words[2].load(Relaxed)).sum()
+    }
+
+    /// Everything recorded since the last clear, lanes merged.
+    pub fn recorded(&self) -> Recorded {
+        let sum = |word: usize| self.lanes().map(|lane| lane.words[word].load(Relaxed)).sum();
+        let operations = Operation::ALL.iter().filter_map(|operation| self.operation(*operation)).collect();
+        Recorded { bytes_read: sum(3), bytes_written: sum(4), operations }
+    }
+
+    /// Forgets what was recorded, but for the count of finished calls. Only between phases.
+    pub fn clear(&self) {
+        self.lanes().for_each(|lane| lane.clear());
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = Lane<'_>> {
+        (0..LANES).map(|number| self.lane(number))
+    }
+
+    fn operation(&self, operation: Operation) -> Option<OperationStats> {
+        let mut stats = OperationStats { operation, latency: Histogram::new(), errors: 0 };
+        for lane in self.lanes() {
+            stats.errors += lane.operation(operation)[0].load(Relaxed);
+            stats.latency.merge(&lane.histogram(operation));
+        }
+        (stats.latency.count() > 0).then_some(stats)
+    }
+}
+
+/// The part of the recorder that one thread writes.
+#[derive(Clone, Copy)]
+pub struct Lane<'recorder> {
+    words: &'recorder [AtomicU64],
+}
+
+/// `word += value` by the only thread that writes it: a plain load and store.
+fn add(word: &AtomicU64, value: u64) {
+    word.store(word.load(Relaxed).wrapping_add(value), Relaxed);
+}
+
+impl Lane<'_> {
+    /// Notes that an operation has begun.
+    #[inline]
+    pub fn begin(&self, operation: Operation, now_ns: u64) {
+        self.words[1].store(now_ns, Relaxed);
+        self.words[0].store(operation as u64 + 1, Release);
+    }
+
+    /// Notes that the operation in flight has returned after this time, well or with an error.
+    #[inline]
+    pub fn end<T, E>(&self, operation: Operation, nanoseconds: u64, result: &Result<T, E>) {
+        self.words[0].store(0, Release);
+        let words = self.operation(operation);
+        add(&words[0], u64::from(result.is_err()));
+        add(&words[1], nanoseconds);
+        let before = words[4].load(Relaxed);
+        let least = if before == 0 { nanoseconds } else { words[2].load(Relaxed).min(nanoseconds) };
+        words[2].store(least, Relaxed);
+        words[3].store(words[3].load(Relaxed).max(nanoseconds), Relaxed);
+        add(&words[5 + slot_of(nanoseconds)], 1);
+        words[4].store(before + 1, Relaxed);
+        add(&self.words[2], 1);
+    }
+
+    /// Counts bytes that a read returned.
+    pub fn add_read(&self, bytes: u64) {
+        add(&self.words[3], bytes);
+    }
+
+    /// Counts bytes that a write accepted.
+    pub fn add_written(&self, bytes: u64) {
+        add(&self.words[4], bytes);
+    }
+
+    fn operation(&self, operation: Operation) -> &[AtomicU64] {
+        let begin = LANE_HEADER + operation as usize * OPERATION_WORDS;
+        &self.words[begin..begin + OPERATION_WORDS]
+    }
+
+    fn in_flight(&self) -> Option<InFlight> {
+        let number = self.words[0].load(std::sync::atomic::Ordering::Acquire).checked_sub(1)?;
+        Some(InFlight { operation: Operation::from_number(number)?, since_ns: self.words[1].load(Relaxed) })
+    }
+
+    /// The histogram of one operation. While the worker writes, it may lack the very last call, no more.
+    fn histogram(&self, operation: Operation) -> Histogram {
+        let words = self.operation(operation);
+        let [sum, least, most, count] = [1, 2, 3, 4].map(|word: usize| words[word].load(Relaxed));
+        if count == 0 {
+            return Histogram::new();
+        }
+        let (first, last) = (slot_of(least), slot_of(most.max(least)));
+        let counts = words[5 + first..=5 + last].iter().map(|word| word.load(Relaxed)).collect();
+        Histogram::from_parts(index_of_slot(first), counts, sum, (least, most))
+    }
+
+    fn clear(&self) {
+        self.words[3].store(0, Relaxed);
+        self.words[4].store(0, Relaxed);
+        for operation in Operation::ALL {
+            let words = self.operation(*operation);
+            if words[4].load(Relaxed) == 0 {
+                continue;
+            }
+            let (first, last) = (slot_of(words[2].load(Relaxed)), slot_of(words[3].load(Relaxed)));
+            words[5 + first..=5 + last].iter().chain(&words[..5]).for_each(|word| word.store(0, Relaxed));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const OK: Result<(), ()> = Ok(());
+
+    #[test]
+    fn another_process_sees_what_is_in_flight_and_all_that_went_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("recorder");
+        let supervisor = Recorder::create(&path).unwrap();
+        let worker = Recorder::open(&path).unwrap();
+        worker.lane(0).end(Operation::Read, 5_000, &OK);
+        worker.lane(3).end(Operation::Read, 7_000, &Err::<(), ()>(()));
+        worker.lane(3).add_read(4096);
+        worker.lane(3).begin(Operation::Sync, 99);
+        worker.lane(1).begin(Operation::Write, 98);
+
+        let flight = supervisor.in_flight().unwrap();
+        assert_eq!((flight.operation, flight.since_ns), (Operation::Write, 98), "the longest in flight");
+        let seen = supervisor.recorded();
+        assert_eq!((seen.bytes_read, seen.operations.len(), supervisor.finished()), (4096, 1, 2));
+        assert_eq!((seen.operations[0].errors, seen.operations[0].latency.count()), (1, 2));
+    }
+
+    #[test]
+    fn a_recorder_of_another_size_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("recorder");
+        std::fs::write(&path, [0u8; 64]).unwrap();
+        assert!(Recorder::open(&path).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_recorded_equals_a_plain_histogram(values in proptest::collection::vec(1u64..1 << 40, 1..300)) {
+            let recorder = Recorder::private().unwrap();
+            let mut plain = Histogram::new();
+            for (place, value) in values.iter().enumerate() {
+                recorder.lane(place % LANES).end(Operation::Getattr, *value, &OK);
+                plain.record(*value);
+            }
+            let recorded = recorder.recorded();
+            prop_assert_eq!(&recorded.operations[0].latency, &plain);
+            recorder.clear();
+            prop_assert_eq!(recorder.recorded(), Recorded::default());
+            prop_assert_eq!(recorder.finished(), values.len() as u64);
+        }
+    }
+}
