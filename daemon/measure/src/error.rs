@@ -102,11 +102,22 @@ impl RunError {
         }
     }
 
+    /// Whether the corpus may be at fault, so that it has to be made anew.
+    pub fn spoils_the_corpus(&self) -> bool {
+        match self {
+            Self::Damaged { .. } => true,
+            Self::Operation { source, .. } => source.kind() == io::ErrorKind::NotFound,
+            Self::Local { .. } | Self::Refused(_) | Self::Stopped(_) => false,
+        }
+    }
+
     /// What to do about it.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Operation { source, .. } => advice(source.raw_os_error()),
-            Self::Local { .. } => "This is on the local disk, not on the target: check its space and permissions",
+            Self::Local { .. } => {
+                "This is on the local disk, not on the target: check its space and permissions"
+            }
             Self::Refused(refusal) => refusal.advice,
             Self::Damaged { .. } => {
                 "Something else changed longhaul's own file, or the storage did; the next run makes it anew"

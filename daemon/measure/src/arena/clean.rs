@@ -78,7 +78,8 @@ impl Arena {
     }
 
     fn entries(&self, context: &Context<'_>) -> Result<Vec<std::ffi::OsString>, RunError> {
-        let list = || self.directory.entries()?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
+        let list =
+            || self.directory.entries()?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
         let mut names = context
             .timed(Operation::Readdir, list)
             .map_err(|error| RunError::operation(Operation::Readdir, &self.path, error))?;
@@ -93,7 +94,8 @@ impl Arena {
         context: &'a Context<'a>,
         owns: &'a dyn Fn(&Path) -> bool,
     ) -> Result<Sweep<'a>, RunError> {
-        let mut sweep = Sweep { mode, context, owns, place: self.path.join(name), files: 0, bytes: 0, foreign: vec![] };
+        let mut sweep =
+            Sweep { mode, context, owns, place: self.path.join(name), files: 0, bytes: 0, foreign: vec![] };
         sweep.remove(&self.directory, OsStr::new(name), Path::new(""))?;
         Ok(sweep)
     }
@@ -127,7 +129,10 @@ impl Sweep<'_> {
         let before = self.foreign.len();
         // Collected first: removing while listing makes some servers skip names.
         let list = || directory.entries()?.collect::<io::Result<Vec<_>>>();
-        let entries = self.context.timed(Operation::Readdir, list).map_err(|error| self.at(Operation::Readdir, path, error))?;
+        let entries = self
+            .context
+            .timed(Operation::Readdir, list)
+            .map_err(|error| self.at(Operation::Readdir, path, error))?;
         for entry in entries {
             let path = path.join(entry.file_name());
             let kind = entry.file_type().map_err(|error| self.at(Operation::Getattr, &path, error))?;
@@ -178,7 +183,9 @@ impl Sweep<'_> {
 /// The arena's own files.
 fn is_own_file(name: &OsStr) -> bool {
     [MARKER, manifest::FILE].into_iter().any(|file| {
-        [file.to_owned(), manifest::partial_name(file), format!("._{file}")].iter().any(|own| name == own.as_str())
+        [file.to_owned(), manifest::partial_name(file), format!("._{file}")]
+            .iter()
+            .any(|own| name == own.as_str())
     })
 }
 

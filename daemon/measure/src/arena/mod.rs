@@ -81,9 +81,8 @@ impl Arena {
                 other => other,
             })
             .map_err(|error| refused_to_write(claim.target_path, error))?;
-        Self::enter(claim, target, context)?.ok_or_else(|| {
-            RunError::operation(Operation::Open, &path, io::Error::from(ErrorKind::NotFound))
-        })
+        Self::enter(claim, target, context)?
+            .ok_or_else(|| RunError::operation(Operation::Open, &path, io::Error::from(ErrorKind::NotFound)))
     }
 
     /// Opens this machine's arena if there is one.

@@ -68,8 +68,7 @@ impl Context<'_> {
     /// Opens a folder in a folder.
     pub fn open_folder(&self, folder: &Folder, name: &CStr) -> Result<Folder, RunError> {
         let at = || folder.join(name);
-        let handle =
-            self.call(Operation::Open, at, || platform::open_directory_at(folder.fd(), name))?;
+        let handle = self.call(Operation::Open, at, || platform::open_directory_at(folder.fd(), name))?;
         Ok(Folder { handle, path: folder.join(name) })
     }
 
@@ -235,7 +234,12 @@ impl Context<'_> {
     }
 
     /// An extended attribute of an open file; `None` if it is absent.
-    pub fn getxattr(&self, file: &OpenFile, name: &CStr, buffer: &mut [u8]) -> Result<Option<usize>, RunError> {
+    pub fn getxattr(
+        &self,
+        file: &OpenFile,
+        name: &CStr,
+        buffer: &mut [u8],
+    ) -> Result<Option<usize>, RunError> {
         self.call(Operation::Getxattr, || file.path.clone(), || platform::getxattr(file.fd(), name, buffer))
     }
 

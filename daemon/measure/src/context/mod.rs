@@ -153,7 +153,8 @@ mod tests {
         let context = Context::new(&recorder, 0, &stop);
         stop.stop(StopReason::Person);
         stop.stop(StopReason::Cap);
-        let result = context.call(Operation::Read, PathBuf::new, || -> io::Result<()> { panic!("was called") });
+        let result =
+            context.call(Operation::Read, PathBuf::new, || -> io::Result<()> { panic!("was called") });
         assert!(matches!(result, Err(RunError::Stopped(StopReason::Person))), "the first reason stays");
         stop.reset();
         assert!(context.call(Operation::Read, PathBuf::new, || Ok(())).is_ok());

@@ -27,16 +27,21 @@ impl Context<'_> {
         std::thread::scope(|scope| {
             let threads: Vec<_> =
                 (1..=width.clamp(1, LANES - 1)).map(|lane| scope.spawn(move || work(lane))).collect();
-            let results = threads.into_iter().map(|thread| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
+            let results = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             results.fold(Ok(()), Result::and)
         })
     }
 
     /// The same door, with the same clock, for another thread.
     fn in_lane(&self, lane: usize) -> Context<'_> {
-        Context { lane: self.recorder.lane(lane), recorder: self.recorder, stop: self.stop, began_ns: self.began_ns }
+        Context {
+            lane: self.recorder.lane(lane),
+            recorder: self.recorder,
+            stop: self.stop,
+            began_ns: self.began_ns,
+        }
     }
 }
 

@@ -87,8 +87,10 @@ pub fn make_directory_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<(
 
 /// Sets the times of access and modification, in nanoseconds since 1970.
 pub fn set_times(file: BorrowedFd<'_>, modified_ns: i64) -> io::Result<()> {
-    let time =
-        Timespec { tv_sec: modified_ns.div_euclid(1_000_000_000), tv_nsec: modified_ns.rem_euclid(1_000_000_000) };
+    let time = Timespec {
+        tv_sec: modified_ns.div_euclid(1_000_000_000),
+        tv_nsec: modified_ns.rem_euclid(1_000_000_000),
+    };
     Ok(rustix::fs::futimens(file, &Timestamps { last_access: time, last_modification: time })?)
 }
 

@@ -1,0 +1,82 @@
+//! Numbers from a seed: the same wherever and whenever they are drawn, with nothing to keep between draws.
+
+/// A 64-bit number for a place in a stream: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) over the three inputs.
+pub fn draw(seed: u64, stream: u64, index: u64) -> u64 {
+    let mut state = seed;
+    for input in [stream, index] {
+        state = finish(
+            state.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ finish(input.wrapping_add(0x632b_e59b_d9b4_e019)),
+        );
+    }
+    state
+}
+
+fn finish(mut value: u64) -> u64 {
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+/// A drawn number below `bound`, which must not be zero. The bias of the multiplication is below `bound / 2^64`.
+pub fn draw_below(seed: u64, stream: u64, index: u64, bound: u64) -> u64 {
+    ((u128::from(draw(seed, stream, index)) * u128::from(bound)) >> 64) as u64
+}
+
+/// The numbers below `count` in a drawn order (Fisher and Yates).
+pub fn shuffled(seed: u64, stream: u64, count: u64) -> Vec<u64> {
+    let mut order: Vec<u64> = (0..count).collect();
+    for last in (1..order.len()).rev() {
+        let other = draw_below(seed, stream, last as u64, last as u64 + 1) as usize;
+        order.swap(last, other);
+    }
+    order
+}
+
+/// Sizes of files in a home directory, in bytes: the table of filebench's networkfs workload (share in percent, from
+/// KB, to KB).
+const HOME_SIZES: [(u64, u64, u64); 10] = [
+    (33, 0, 1),
+    (21, 1, 3),
+    (13, 3, 5),
+    (10, 5, 11),
+    (8, 11, 21),
+    (5, 21, 43),
+    (4, 43, 85),
+    (3, 85, 171),
+    (2, 171, 341),
+    (1, 341, 1707),
+];
+
+/// Draws a file size from the home-directory table.
+pub fn draw_home_size(seed: u64, stream: u64, index: u64) -> u64 {
+    let mut percent = draw_below(seed, stream, index, 100);
+    for (share, from, to) in HOME_SIZES {
+        if percent < share {
+            return from * 1024 + 1 + draw_below(seed, stream ^ 0x517e, index, (to - from) * 1024);
+        }
+        percent -= share;
+    }
+    unreachable!("the shares add up to 100")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_follow_the_home_directory_table() {
+        let sizes: Vec<u64> = (0..20_000).map(|index| draw_home_size(7, 1, index)).collect();
+        let share = |limit: u64| sizes.iter().filter(|size| **size <= limit * 1024).count() as f64 / 20_000.0;
+        for (limit, expected) in [(1, 0.33), (3, 0.54), (11, 0.77), (171, 0.97), (1707, 1.0)] {
+            assert!((share(limit) - expected).abs() < 0.02, "up to {limit} KB: {}", share(limit));
+        }
+    }
+
+    #[test]
+    fn a_shuffle_holds_every_number_once_and_differs_by_seed() {
+        let mut order = shuffled(1, 2, 100);
+        assert_ne!(order, shuffled(2, 2, 100));
+        order.sort_unstable();
+        assert_eq!(order, (0..100).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,270 @@
+//! Finder-style indexing of a large tree: show one folder, walk everything cold and warm, search, preview.
+//!
+//! "Finder-style", not "what Finder does": the exact attribute list is not published. On macOS one call brings names
+//! with attributes and Finder info (`getattrlistbulk`); on Linux it takes getdents64, statx and the Finder xattr. The
+//! two are not comparable with each other, and the system is stored with every run.
+
+mod build;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Job, Workload};
+use crate::context::{Context, Folder, Listing, PhaseSpec};
+use crate::corpus::draw::shuffled;
+use crate::corpus::slices::{SLICES, Slice, turn};
+use crate::corpus::tree::{INBOX, SEARCHED, Totals, Tree};
+use crate::error::RunError;
+use crate::model::{ColdBy, Figure, Scale, Unit};
+use crate::platform::{Access, Attributes, EntryKind, FINDER_INFO, FINDER_INFO_BYTES, LISTS_ATTRIBUTES, Wanted};
+
+/// How many files the preview phase looks into.
+const PREVIEWED: usize = 100;
+/// How much of each: what a viewer reads to draw an icon.
+const PREVIEW_BYTES: usize = 16 << 10;
+/// Rows that a window shows at once; for these the `._` twin is looked for.
+const VISIBLE: usize = 40;
+/// Names that a Finder-style view looks for in a folder and mostly does not find.
+const SIDE_FILES: [&CStr; 4] = [c".DS_Store", c".localized", c".hidden", c"Icon\r"];
+
+/// The workload.
+pub struct FolderIndex;
+
+/// What it keeps in the manifest: by files of a slice, its slices.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct Trees {
+    sets: BTreeMap<u64, [Slice; SLICES as usize]>,
+}
+
+impl Trees {
+    fn load(job: &Job<'_>) -> Result<Self, RunError> {
+        Ok(job.arena.holding(FolderIndex.folder())?.unwrap_or_default())
+    }
+
+    fn slice(&mut self, files: u64, slice: u64) -> &mut Slice {
+        &mut self.sets.entry(files).or_default()[slice as usize]
+    }
+}
+
+/// Files of one slice.
+fn slice_files(job: &Job<'_>) -> u64 {
+    let total = job.settings.tree_files.unwrap_or(match job.scale {
+        Scale::Quick => 4_800,
+        Scale::Standard => 10_000,
+        Scale::Large => 100_000,
+    });
+    total.div_ceil(SLICES).max(1)
+}
+
+/// The tree of a slice; slices differ in their seed.
+fn tree(files: u64, slice: u64) -> Tree {
+    Tree { seed: 0x7265_6500 + slice, files }
+}
+
+/// The folder of a slice.
+fn slice_name(files: u64, slice: u64) -> CString {
+    CString::new(format!("{files}-{slice}")).expect("digits hold no NUL")
+}
+
+/// The folder of a slice, read back.
+fn parse_slice_name(name: &str) -> Option<(u64, u64)> {
+    let (files, slice) = name.split_once('-')?;
+    let parsed = (files.parse().ok()?, slice.parse().ok()?);
+    (slice_name(parsed.0, parsed.1).to_bytes() == name.as_bytes() && parsed.1 < SLICES).then_some(parsed)
+}
+
+impl Workload for FolderIndex {
+    fn name(&self) -> &'static str {
+        "folder-index"
+    }
+
+    fn summary(&self) -> &'static str {
+        "shows a folder of 1,000 files, walks a tree cold and warm, searches it, previews files"
+    }
+
+    fn owns(&self, _state: &Value, path: &Path) -> bool {
+        let mut parts = path.components();
+        let slice = parts.next().and_then(|part| parse_slice_name(part.as_os_str().to_str()?));
+        slice.is_some_and(|(files, slice)| tree(files, slice).owns(parts.as_path()))
+    }
+
+    fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
+        build::build(job, slice_files(job), turn(job.round))
+    }
+
+    fn run(&self, job: &Job<'_>) -> Result<(), RunError> {
+        let (files, slice) = (slice_files(job), turn(job.round));
+        let result = Visit::begin(job, files, slice).and_then(|visit| visit.phases(job));
+        let mut trees = Trees::load(job)?;
+        let state = trees.slice(files, slice);
+        state.used_us = Some(job.now_us);
+        if result.as_ref().is_err_and(RunError::spoils_the_corpus) {
+            state.built = 0;
+        }
+        job.arena.keep(self.folder(), &trees, &job.preparation())?;
+        result
+    }
+}
+
+/// One visit to one slice.
+struct Visit {
+    tree: Tree,
+    totals: Totals,
+    cold: ColdBy,
+    root: Folder,
+}
+
+impl Visit {
+    fn begin(job: &Job<'_>, files: u64, slice: u64) -> Result<Self, RunError> {
+        let context = job.preparation();
+        let home = context.open_folder(&job.arena.folder()?, c"folder-index")?;
+        let tree = tree(files, slice);
+        Ok(Self {
+            tree,
+            totals: tree.totals(),
+            cold: Trees::load(job)?.slice(files, slice).cold_by(job.now_us),
+            root: context.open_folder(&home, &slice_name(files, slice))?,
+        })
+    }
+
+    fn phases(&self, job: &Job<'_>) -> Result<(), RunError> {
+        let session = job.session;
+        session.fact("tree", format!("{} files, {} bytes", self.totals.files, self.totals.bytes));
+        session.phase(PhaseSpec::cold("open-folder", self.cold), |context| self.open_folder(context))?;
+        session.phase(PhaseSpec::warm("open-folder"), |context| self.open_folder(context))?;
+        let mut cold_seconds = 0.0;
+        session.phase(PhaseSpec::cold("walk", self.cold), |context| {
+            let figures = self.walk(context, job)?;
+            cold_seconds = context.elapsed();
+            Ok(figures)
+        })?;
+        session.phase(PhaseSpec::warm("walk"), |context| {
+            let mut figures = self.walk(context, job)?;
+            figures.push(Figure::new("warm-to-cold", Unit::Share, context.elapsed() / cold_seconds));
+            Ok(figures)
+        })?;
+        session.phase(PhaseSpec::warm("search"), |context| self.search(context))?;
+        session.phase(PhaseSpec::cold("preview", self.cold), |context| self.preview(context, job))
+    }
+
+    /// Shows the folder of 1,000 files: names, attributes and Finder info, then the names that mostly are not there.
+    fn open_folder(&self, context: &Context<'_>) -> Result<Vec<Figure>, RunError> {
+        let inbox = context.open_folder(&self.root, &CString::new(INBOX).expect("no NUL"))?;
+        let mut names: Vec<CString> = vec![];
+        context.list(&inbox, Wanted::FinderAttributes, &mut Listing::default(), |entry| {
+            names.push(entry.name.to_owned());
+            Ok::<_, RunError>(())
+        })?;
+        if !LISTS_ATTRIBUTES {
+            names.iter().try_for_each(|name| attributes_and_finder_info(context, &inbox, name).map(drop))?;
+        }
+        for name in SIDE_FILES {
+            context.lookup(&inbox, name)?;
+        }
+        for name in names.iter().take(VISIBLE) {
+            context.lookup(&inbox, &twin(name))?;
+        }
+        let ours = names.iter().filter(|name| Tree::number_in(name.to_bytes()).is_some()).count() as u64;
+        let expected = self.tree.inbox_files();
+        if ours != expected {
+            return Err(RunError::damaged(
+                inbox.path(),
+                format!("{ours} of the {expected} files that longhaul made are there"),
+            ));
+        }
+        Ok(vec![Figure::new("folder-shown", Unit::Seconds, context.elapsed())])
+    }
+
+    /// Walks everything and compares what it found with what was made.
+    fn walk(&self, context: &Context<'_>, job: &Job<'_>) -> Result<Vec<Figure>, RunError> {
+        let mut found = Totals::default();
+        let (mut entries, mut foreign) = (0u64, 0u64);
+        walk::walk(context, &self.root, walk::Depth::FinderInfo, |name, attributes| {
+            entries += 1;
+            match Tree::number_in(name.to_bytes()) {
+                Some(_) => {
+                    found.files += 1;
+                    found.bytes += attributes.size;
+                }
+                None => foreign += u64::from(attributes.kind == EntryKind::File),
+            }
+        })?;
+        let seconds = context.elapsed();
+        if foreign > 0 {
+            job.session.fact("foreign-files-in-the-tree", foreign.to_string());
+        }
+        if (found.files, found.bytes) != (self.totals.files, self.totals.bytes) {
+            return Err(build::first_difference(context, &self.root, &self.tree)?);
+        }
+        Ok(vec![
+            Figure::new("walk", Unit::Seconds, seconds),
+            Figure::new("entries", Unit::PerSecond, entries as f64 / seconds),
+        ])
+    }
+
+    /// Looks for files by name, as the search field of a window does on a volume without an index.
+    fn search(&self, context: &Context<'_>) -> Result<Vec<Figure>, RunError> {
+        let mut matches = 0u64;
+        let mut entries = 0u64;
+        walk::walk(context, &self.root, walk::Depth::Names, |name, attributes| {
+            entries += 1;
+            let is_file = attributes.kind == EntryKind::File;
+            let name = name.to_string_lossy();
+            matches += u64::from(is_file && name.starts_with(SEARCHED));
+        })?;
+        let seconds = context.elapsed();
+        if matches != self.totals.matches {
+            let detail = format!("the search found {matches} files, {} are there", self.totals.matches);
+            return Err(RunError::damaged(self.root.path(), detail));
+        }
+        Ok(vec![
+            Figure::new("search", Unit::Seconds, seconds),
+            Figure::new("entries", Unit::PerSecond, entries as f64 / seconds),
+        ])
+    }
+
+    /// Reads the beginning of a sample that differs from round to round.
+    fn preview(&self, context: &Context<'_>, job: &Job<'_>) -> Result<Vec<Figure>, RunError> {
+        let sample = shuffled(job.seed, 0x7072_6576, self.tree.files);
+        let mut head = vec![0u8; PREVIEW_BYTES];
+        for number in sample.iter().take(PREVIEWED) {
+            self.preview_file(context, *number, &mut head)?;
+        }
+        let shown = sample.len().min(PREVIEWED) as f64;
+        Ok(vec![
+            Figure::new("preview", Unit::Seconds, context.elapsed()),
+            Figure::new("previews", Unit::PerSecond, shown / context.elapsed()),
+        ])
+    }
+
+    fn preview_file(&self, context: &Context<'_>, number: u64, head: &mut [u8]) -> Result<(), RunError> {
+        let folder = walk::descend(context, &self.root, &self.tree.folder(number))?;
+        let folder = folder.as_ref().unwrap_or(&self.root);
+        let file = context.open(folder, &self.tree.name(number), Access::Read)?;
+        let wanted = head.len().min(self.tree.size(number) as usize);
+        let length = context.read_full(&file, &mut head[..wanted], 0)?;
+        build::verify(&self.tree, number, &file, &head[..length], wanted)?;
+        context.close(file)
+    }
+}
+
+/// The attributes of a name, and its Finder info.
+fn attributes_and_finder_info(
+    context: &Context<'_>,
+    folder: &Folder,
+    name: &CStr,
+) -> Result<Attributes, RunError> {
+    let attributes = context.getattr(folder, name)?;
+    context.getxattr_at(folder, name, FINDER_INFO, &mut [0u8; FINDER_INFO_BYTES])?;
+    Ok(attributes)
+}
+
+/// `._name`, where a Mac looks for attributes that a share cannot keep.
+fn twin(name: &CString) -> CString {
+    CString::new([b"._", name.to_bytes()].concat()).expect("a name holds no NUL")
+}

@@ -1,0 +1,156 @@
+//! The replayed tasks: one file each, and the table [`WORKLOADS`].
+//!
+//! To add one, write its file and its line in the table: help, lists, configuration and tests follow from there.
+
+mod folder_index;
+mod incremental_backup;
+mod photo_batch;
+mod time_machine;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::arena::Arena;
+use crate::context::{Context, Session};
+use crate::error::RunError;
+use crate::model::Scale;
+use crate::platform::IoPolicy;
+
+/// Every workload, in the order in which they are listed.
+pub static WORKLOADS: &[&dyn Workload] = &[
+    &folder_index::FolderIndex,
+    &photo_batch::PhotoBatch,
+    &incremental_backup::IncrementalBackup,
+    &time_machine::TimeMachine::NORMAL,
+    &time_machine::TimeMachine::THROTTLED,
+];
+
+/// The workload with this name.
+pub fn workload(name: &str) -> Option<&'static dyn Workload> {
+    WORKLOADS.iter().copied().find(|workload| workload.name() == name)
+}
+
+/// Whether a file of an arena, given by its folder and its path in it, is one that a workload made.
+pub fn owns(folder: &str, state: &Value, path: &Path) -> bool {
+    WORKLOADS.iter().any(|workload| workload.folder() == folder && workload.owns(state, path))
+}
+
+/// One real task.
+pub trait Workload: Sync {
+    /// Its name: stored with each run, so it never changes.
+    fn name(&self) -> &'static str;
+
+    /// What it replays, in one line.
+    fn summary(&self) -> &'static str;
+
+    /// Its folder in an arena.
+    fn folder(&self) -> &'static str {
+        self.name()
+    }
+
+    /// At which I/O policy it runs.
+    fn io_policy(&self) -> IoPolicy {
+        IoPolicy::Default
+    }
+
+    /// Whether a path in its folder is that of a file it made, judged by what it keeps in the manifest.
+    fn owns(&self, state: &Value, path: &Path) -> bool;
+
+    /// Makes what the run needs, and resumes what an interrupted preparation left. Not timed.
+    fn prepare(&self, job: &Job<'_>) -> Result<(), RunError>;
+
+    /// Does the task.
+    fn run(&self, job: &Job<'_>) -> Result<(), RunError>;
+}
+
+/// What may be set for all workloads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Files of the folder-index tree in all; `None`: as the scale says.
+    pub tree_files: Option<u64>,
+    /// Bytes of one band of the time-machine image.
+    pub band_bytes: u64,
+    /// Share of the target that stays free whatever happens, from 0 to 1.
+    pub free_floor: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { tree_files: None, band_bytes: 8 << 20, free_floor: 0.05 }
+    }
+}
+
+/// One run of one workload, with all that it may use.
+pub struct Job<'run> {
+    /// Its phases and facts.
+    pub session: &'run Session<'run>,
+    /// The arena on the target.
+    pub arena: &'run Arena,
+    /// A folder on the local disk that is this target's alone.
+    pub local: &'run Path,
+    /// How large.
+    pub scale: Scale,
+    /// What is set for all workloads.
+    pub settings: &'run Settings,
+    /// The round, which decides whose turn it is among slices.
+    pub round: i64,
+    /// The seed of samples that differ from round to round, the same for every target.
+    pub seed: u64,
+    /// Wall clock at the begin, in microseconds since 1970.
+    pub now_us: i64,
+    /// Size of the target in bytes; `None` if it is not known.
+    pub total_bytes: Option<u64>,
+}
+
+impl Job<'_> {
+    /// A door for preparations.
+    pub fn preparation(&self) -> Context<'_> {
+        self.session.preparation()
+    }
+
+    /// Refuses to go on unless this many bytes fit on the target with the floor kept free.
+    pub fn require_space(&self, bytes: u64) -> Result<(), RunError> {
+        let free = self.arena.free_bytes(&self.preparation())?;
+        let floor = (self.total_bytes.unwrap_or(0) as f64 * self.settings.free_floor) as u64;
+        if free >= bytes.saturating_add(floor) {
+            return Ok(());
+        }
+        let reason = format!(
+            "{:.1} MB are free, but {:.1} MB are needed and {:.1} MB have to stay free",
+            free as f64 / 1e6,
+            bytes as f64 / 1e6,
+            floor as f64 / 1e6
+        );
+        Err(RunError::refused(
+            self.arena.path(),
+            reason,
+            "Free space on the target, or measure at a smaller scale (`--scale quick`)",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_well_formed() {
+        let mut names: Vec<_> = WORKLOADS.iter().map(|workload| workload.name()).collect();
+        assert!(names.iter().all(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')));
+        assert!(WORKLOADS.iter().all(|workload| workload.summary().len() > 20));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), WORKLOADS.len(), "names are unique");
+    }
+
+    #[test]
+    fn no_workload_owns_a_path_outside_its_scheme() {
+        for workload in WORKLOADS {
+            for path in ["diary.txt", "../scan 000001.pdf", "", "/etc/passwd"] {
+                assert!(!workload.owns(&Value::Null, Path::new(path)), "{} owns {path}", workload.name());
+            }
+        }
+    }
+}
