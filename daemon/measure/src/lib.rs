@@ -1,4 +1,10 @@
 //! What longhaul measures and how.
+//!
+//! Nouns ([`model`]), numbers ([`stats`]), the door to the operating system ([`platform`]), the door through which
+//! everything is timed ([`context`]), the sandbox on a target ([`arena`]), deterministic data ([`corpus`]), the
+//! replayed tasks ([`workloads`]), the process that does them ([`worker`]) and what many runs say ([`summary`]).
+//! No async runtime, no SQL, no HTTP.
+
 pub mod arena;
 pub mod context;
 pub mod corpus;
@@ -7,3 +13,4 @@ pub mod model;
 pub mod platform;
 pub mod recorder;
 pub mod stats;
+pub mod workloads;

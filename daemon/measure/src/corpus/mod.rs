@@ -1,5 +1,16 @@
 //! Deterministic data: everything that a workload reads follows from a seed, and can be verified weeks later.
+//!
+//! Pure: no clock and no file. The same seed gives the same names, sizes and bytes on every machine.
 
+pub mod bands;
+pub mod churn;
+mod content;
+mod decode;
 pub mod draw;
+mod jpeg;
 pub mod slices;
 pub mod tree;
+
+pub use content::Content;
+pub use decode::{DecodeError, Pixels, decode, thumbnail};
+pub use jpeg::{CHUNK_BYTES, MAXIMUM_PHOTO_BYTES, MINIMUM_PHOTO_BYTES, Photo, photo_sizes};

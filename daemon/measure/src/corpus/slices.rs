@@ -17,14 +17,25 @@ pub struct Slice {
     pub built: u64,
     /// When it was last touched, in microseconds since 1970; `None` before it is made.
     pub used_us: Option<i64>,
+    /// Whether its data was evicted from this machine's cache when it was last left, confirmed by the kernel.
+    #[serde(default)]
+    pub evicted: bool,
 }
 
 impl Slice {
-    /// How far a phase that meets this slice now may be called cold: by rest alone, as far as is known.
+    /// How far a phase that meets the names and attributes of this slice now may be called cold: only rest tells.
     pub fn cold_by(&self, now_us: i64) -> ColdBy {
         match self.used_us {
             Some(used) if now_us - used >= REST_US => ColdBy::RotatedSlice,
             _ => ColdBy::Unverified,
+        }
+    }
+
+    /// The same for a phase that meets its data, which eviction makes cold too.
+    pub fn data_cold_by(&self, now_us: i64) -> ColdBy {
+        match self.cold_by(now_us) {
+            ColdBy::Unverified if self.evicted => ColdBy::Evicted,
+            other => other,
         }
     }
 }
@@ -40,9 +51,11 @@ mod tests {
 
     #[test]
     fn a_slice_is_cold_only_after_a_day_of_rest() {
-        let slice = |used_us| Slice { built: 1, used_us };
+        let slice = |used_us| Slice { built: 1, used_us, evicted: false };
         assert_eq!(slice(None).cold_by(0), ColdBy::Unverified);
         assert_eq!(slice(Some(0)).cold_by(REST_US - 1), ColdBy::Unverified);
         assert_eq!(slice(Some(0)).cold_by(REST_US), ColdBy::RotatedSlice);
+        let evicted = Slice { evicted: true, ..slice(Some(0)) };
+        assert_eq!((evicted.cold_by(1), evicted.data_cold_by(1)), (ColdBy::Unverified, ColdBy::Evicted));
     }
 }

@@ -7,13 +7,14 @@ mod incremental_backup;
 mod photo_batch;
 mod time_machine;
 
+use std::ffi::CStr;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arena::Arena;
-use crate::context::{Context, Session};
+use crate::context::{Context, Folder, OpenFile, Session};
 use crate::error::RunError;
 use crate::model::Scale;
 use crate::platform::IoPolicy;
@@ -128,6 +129,17 @@ impl Job<'_> {
             reason,
             "Free space on the target, or measure at a smaller scale (`--scale quick`)",
         ))
+    }
+}
+
+/// Makes a file; one that an interrupted preparation left is removed first.
+pub fn create_anew(context: &Context<'_>, folder: &Folder, name: &CStr) -> Result<OpenFile, RunError> {
+    match context.create(folder, name) {
+        Err(RunError::Operation { source, .. }) if source.kind() == std::io::ErrorKind::AlreadyExists => {
+            context.unlink(folder, name)?;
+            context.create(folder, name)
+        }
+        other => other,
     }
 }
 

@@ -1,15 +1,13 @@
 //! Building a slice as a stream that can be interrupted and resumed at any file, and looking for damage in it.
 
-use std::ffi::CStr;
-
 use super::{FolderIndex, Trees, slice_name, tree, walk};
 use crate::context::{Context, Folder, OpenFile};
-use crate::corpus::content::Content;
+use crate::corpus::Content;
 use crate::corpus::tree::{Chunk, Tree};
 use crate::error::RunError;
 use crate::model::{Operation, Progress};
 use crate::platform::{FINDER_INFO, FINDER_INFO_BYTES};
-use crate::workloads::{Job, Workload};
+use crate::workloads::{Job, Workload, create_anew};
 
 /// How many files are made at the same time.
 const WIDTH: usize = 4;
@@ -91,17 +89,6 @@ fn make_file(
         context.setxattr(&file, FINDER_INFO, &[1u8; FINDER_INFO_BYTES])?;
     }
     context.close(file)
-}
-
-/// Makes a file; one that an interrupted preparation left is removed first.
-pub fn create_anew(context: &Context<'_>, folder: &Folder, name: &CStr) -> Result<OpenFile, RunError> {
-    match context.create(folder, name) {
-        Err(RunError::Operation { source, .. }) if source.kind() == std::io::ErrorKind::AlreadyExists => {
-            context.unlink(folder, name)?;
-            context.create(folder, name)
-        }
-        other => other,
-    }
 }
 
 /// Compares the beginning of a file with what was written.

@@ -21,7 +21,9 @@ use crate::corpus::slices::{SLICES, Slice, turn};
 use crate::corpus::tree::{INBOX, SEARCHED, Totals, Tree};
 use crate::error::RunError;
 use crate::model::{ColdBy, Figure, Scale, Unit};
-use crate::platform::{Access, Attributes, EntryKind, FINDER_INFO, FINDER_INFO_BYTES, LISTS_ATTRIBUTES, Wanted};
+use crate::platform::{
+    Access, Attributes, EntryKind, FINDER_INFO, FINDER_INFO_BYTES, LISTS_ATTRIBUTES, Wanted,
+};
 
 /// How many files the preview phase looks into.
 const PREVIEWED: usize = 100;

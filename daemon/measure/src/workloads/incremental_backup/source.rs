@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::NOTE;
+use crate::corpus::Content;
 use crate::corpus::churn::{Source, SourceFile};
-use crate::corpus::content::Content;
 use crate::error::RunError;
 use crate::platform;
 
@@ -53,7 +53,9 @@ fn files_below(root: &Path) -> io::Result<Vec<PathBuf>> {
 /// Size and time tell: every change of a generation changes the time.
 fn is_current(path: &Path, file: &SourceFile) -> bool {
     fs::symlink_metadata(path).is_ok_and(|facts| {
-        facts.is_file() && facts.len() == file.size && facts.modified().is_ok_and(|time| time == modified(file))
+        facts.is_file()
+            && facts.len() == file.size
+            && facts.modified().is_ok_and(|time| time == modified(file))
     })
 }
 
@@ -93,7 +95,10 @@ mod tests {
     fn snapshot(root: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
         let read = |path: PathBuf| {
             let facts = fs::metadata(&path).unwrap();
-            (path.strip_prefix(root).unwrap().to_owned(), (fs::read(&path).unwrap(), facts.modified().unwrap()))
+            (
+                path.strip_prefix(root).unwrap().to_owned(),
+                (fs::read(&path).unwrap(), facts.modified().unwrap()),
+            )
         };
         files_below(root).unwrap().into_iter().map(read).collect()
     }

@@ -1,0 +1,197 @@
+//! Reading photos as a viewer does: the thumbnail from the head of the file, then all the pixels.
+//!
+//! Pure: bytes in, facts out; no input makes it panic.
+
+use exif::{In, Reader, Tag};
+use std::ops::Range;
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::bytestream::ZCursor;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+/// Most pixels that are decoded, at three bytes of memory each: the largest photo of the corpus and some room.
+const MAXIMUM_PIXELS: usize = 128 << 20;
+/// Longest side in pixels.
+const MAXIMUM_SIDE: usize = 32_768;
+const SOI: [u8; 2] = [0xFF, 0xD8];
+const APP1: u8 = 0xE1;
+const SCAN: u8 = 0xDA;
+const EXIF: &[u8] = b"Exif\0\0";
+
+/// Why a photo or its thumbnail could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The bytes do not begin as a JPEG file does.
+    #[error("not a JPEG file")]
+    NotJpeg,
+    /// A segment ends outside of the bytes that were given.
+    #[error("the JPEG segment at byte {0} is broken or not whole")]
+    BrokenSegment(usize),
+    /// There is no Exif segment before the picture.
+    #[error("no Exif segment before the picture")]
+    NoExif,
+    /// The Exif segment cannot be read.
+    #[error("the Exif segment cannot be read: {0}")]
+    Exif(#[from] exif::Error),
+    /// The Exif segment has no thumbnail, or one that is not within it.
+    #[error("no thumbnail in the Exif segment")]
+    NoThumbnail,
+    /// The picture is larger than any of the corpus; decoding it would take too much memory.
+    #[error("a picture of {width} x {height} pixels is larger than any of the corpus")]
+    TooLarge {
+        /// Pixels.
+        width: usize,
+        /// Pixels.
+        height: usize,
+    },
+    /// The picture cannot be decoded, in the words of the decoder.
+    #[error("the picture cannot be decoded: {0}")]
+    Picture(String),
+}
+
+/// What a decoded picture is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pixels {
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// A sum over all RGB bytes. It shows that they were made; it may differ between machines, as decoders round.
+    pub checksum: u64,
+}
+
+/// Where the embedded thumbnail, a JPEG file of its own, lies in `head`, the first 64 KiB of a JPEG file or more.
+///
+/// # Errors
+///
+/// [`DecodeError`] if the head is not that of a JPEG file with an Exif segment and a thumbnail, all within the head.
+pub fn thumbnail(head: &[u8]) -> Result<Range<usize>, DecodeError> {
+    let block = exif_block(head)?;
+    let exif = Reader::new().read_raw(head[block.clone()].to_vec())?;
+    let number = |tag| exif.get_field(tag, In::THUMBNAIL)?.value.get_uint(0);
+    let offset = number(Tag::JPEGInterchangeFormat).ok_or(DecodeError::NoThumbnail)? as usize;
+    let length = number(Tag::JPEGInterchangeFormatLength).ok_or(DecodeError::NoThumbnail)? as usize;
+    let range = block.start.saturating_add(offset)..block.start.saturating_add(offset).saturating_add(length);
+    if length == 0 || range.end > block.end { Err(DecodeError::NoThumbnail) } else { Ok(range) }
+}
+
+/// Decodes a whole JPEG file strictly. Takes three bytes of memory per pixel.
+///
+/// # Errors
+///
+/// [`DecodeError::TooLarge`] before any memory is taken, [`DecodeError::Picture`] for all that a strict decoder refuses.
+pub fn decode(bytes: &[u8]) -> Result<Pixels, DecodeError> {
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options());
+    decoder.decode_headers().map_err(|error| DecodeError::Picture(error.to_string()))?;
+    let (width, height) = decoder.dimensions().ok_or(DecodeError::NotJpeg)?;
+    if width.saturating_mul(height) > MAXIMUM_PIXELS {
+        return Err(DecodeError::TooLarge { width, height });
+    }
+    let pixels = decoder.decode().map_err(|error| DecodeError::Picture(error.to_string()))?;
+    Ok(Pixels { width: width as u32, height: height as u32, checksum: checksum(&pixels) })
+}
+
+fn options() -> DecoderOptions {
+    DecoderOptions::default()
+        .set_strict_mode(true)
+        .set_max_width(MAXIMUM_SIDE)
+        .set_max_height(MAXIMUM_SIDE)
+        .jpeg_set_out_colorspace(ColorSpace::RGB)
+}
+
+/// Where the TIFF block of the Exif segment lies. The segments are walked here, because the Exif reader does not say
+/// where it found what it read, and copies every segment on its way.
+fn exif_block(head: &[u8]) -> Result<Range<usize>, DecodeError> {
+    if !head.starts_with(&SOI) {
+        return Err(DecodeError::NotJpeg);
+    }
+    let mut at = SOI.len();
+    loop {
+        let (marker, body) = segment(head, at).ok_or(DecodeError::BrokenSegment(at))?;
+        match marker {
+            APP1 if head[body.clone()].starts_with(EXIF) => return Ok(body.start + EXIF.len()..body.end),
+            SCAN => return Err(DecodeError::NoExif),
+            _ => at = body.end,
+        }
+    }
+}
+
+/// Marker and body of the segment at a place (T.81 B.1.1.4); `None` if there is no whole segment.
+fn segment(head: &[u8], at: usize) -> Option<(u8, Range<usize>)> {
+    let [0xFF, marker, high, low] = *head.get(at..)?.first_chunk::<4>()? else { return None };
+    let end = at + 2 + usize::from(u16::from_be_bytes([high, low]));
+    (end >= at + 4 && end <= head.len()).then_some((marker, at + 4..end))
+}
+
+/// A sum of the words, turned at each so that their order counts. One pass at the speed of memory.
+fn checksum(pixels: &[u8]) -> u64 {
+    let (words, rest) = pixels.as_chunks::<8>();
+    let tail = rest.iter().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte));
+    words.iter().fold(tail, |sum, word| sum.rotate_left(5).wrapping_add(u64::from_le_bytes(*word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::Photo;
+    use proptest::prelude::*;
+    use std::convert::Infallible;
+
+    fn photo() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let Ok(()) = Photo::new(1, 1, 0).write(&mut |piece| -> Result<(), Infallible> {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        });
+        bytes
+    }
+
+    #[test]
+    fn what_is_not_a_photo_is_told_apart() {
+        assert!(matches!(thumbnail(b"GIF89a"), Err(DecodeError::NotJpeg)));
+        assert!(matches!(thumbnail(&photo()[..4096]), Err(DecodeError::BrokenSegment(20))));
+        let bare = [&SOI[..], &[0xFF, SCAN, 0, 2]].concat();
+        assert!(matches!(thumbnail(&bare), Err(DecodeError::NoExif)));
+        assert!(matches!(decode(b""), Err(DecodeError::Picture(_))));
+    }
+
+    #[test]
+    fn a_picture_of_hostile_dimensions_is_refused() {
+        let mut bytes = photo();
+        let frame =
+            bytes.windows(4).rposition(|window| window == [0xFF, 0xC0, 0, 17]).expect("a frame header");
+        bytes[frame + 5..frame + 9].copy_from_slice(&[0x80, 0, 0x80, 0]);
+        assert!(matches!(decode(&bytes), Err(DecodeError::TooLarge { width: 32768, height: 32768 })));
+    }
+
+    #[test]
+    fn the_checksum_sees_every_byte() {
+        let pixels = [7; 19];
+        for index in 0..pixels.len() {
+            let mut changed = pixels;
+            changed[index] = 8;
+            assert_ne!(checksum(&pixels), checksum(&changed), "byte {index}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+            let _ = (thumbnail(&bytes), decode(&bytes));
+            let headed = [&SOI[..], &bytes].concat();
+            let _ = (thumbnail(&headed), decode(&headed));
+        }
+
+        #[test]
+        fn no_damage_makes_it_panic(places in prop::collection::vec((0usize..1600, any::<u8>()), 1..6), cut: prop::sample::Index) {
+            let mut bytes = photo();
+            for (place, value) in places {
+                bytes[place] = value;
+            }
+            let _ = (thumbnail(&bytes), decode(&bytes));
+            let cut = cut.index(bytes.len());
+            let _ = (thumbnail(&bytes[..cut]), decode(&bytes[..cut]));
+        }
+    }
+}
