@@ -162,7 +162,8 @@ impl Histogram {
         }
         let count = counts.iter().try_fold(0u64, |sum, count| sum.checked_add(*count))?;
         let ends_count = counts.first().is_none_or(|c| *c > 0) && counts.last().is_none_or(|c| *c > 0);
-        let consistent = min_ns <= max_ns && ends_count && (count > 0 || (first, max_ns, sum_ns) == (0, 0, 0));
+        let consistent =
+            min_ns <= max_ns && ends_count && (count > 0 || (first, max_ns, sum_ns) == (0, 0, 0));
         consistent.then_some(Self { first, counts, count, sum_ns, min_ns, max_ns })
     }
 

@@ -38,7 +38,9 @@ mod tests {
     #[test]
     fn a_supply_that_is_online_decides() {
         let of = |facts: &[(&str, &str)]| {
-            power_supplies(&facts.iter().map(|(a, b)| (format!("{a}\n"), format!("{b}\n"))).collect::<Vec<_>>())
+            power_supplies(
+                &facts.iter().map(|(a, b)| (format!("{a}\n"), format!("{b}\n"))).collect::<Vec<_>>(),
+            )
         };
         assert_eq!(of(&[("Battery", ""), ("Mains", "1")]), Some(Power::Mains));
         assert_eq!(of(&[("Mains", "0"), ("Battery", "")]), Some(Power::Battery));
