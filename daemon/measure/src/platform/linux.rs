@@ -37,7 +37,8 @@ pub fn continuous_ns() -> u64 {
     clock_ns(ClockId::Boottime)
 }
 
-/// The mount table, without touching a mount: `/proc/self/mountinfo`, and `/proc/fs/cifs/DebugData` where readable.
+/// The mount table, from `/proc/self/mountinfo`. Only local disks are asked for their space, so nothing can block on a
+/// network.
 pub fn mounts() -> io::Result<Vec<Mount>> {
     let table = std::fs::read("/proc/self/mountinfo")?;
     let mut mounts = parse::mountinfo(&table);
@@ -82,7 +83,7 @@ pub fn getxattr_at(
 ) -> io::Result<Option<usize>> {
     let mut path = [0u8; 320];
     let mut rest = &mut path[..319];
-    write!(rest, "/proc/self/fd/{}/", unix::number(&directory))?;
+    write!(rest, "/proc/self/fd/{}/", directory.as_raw_fd())?;
     rest.write_all(name.to_bytes())?;
     let path = CStr::from_bytes_until_nul(&path).map_err(|_| io::ErrorKind::InvalidFilename)?;
     unix::absent_xattr_is_none(rustix::fs::lgetxattr(path, attribute, buffer))

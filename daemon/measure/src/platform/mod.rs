@@ -5,6 +5,8 @@
 //! names. Reading is here and short; meaning is made of what was read by the pure parsers in [`parse`], which compile
 //! on every system.
 
+#[cfg(any(target_os = "macos", test))]
+mod child;
 mod mapping;
 pub mod parse;
 mod unix;
@@ -20,7 +22,7 @@ mod macos;
 use macos as system;
 
 pub use mapping::SharedMapping;
-pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES};
+pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_with};
 pub use system::{
     FINDER_INFO, LISTS_ATTRIBUTES, NOTE_ATTRIBUTE, attributes_at, continuous_ns, data_directory, entries,
     evict, getxattr_at, list, monotonic_ns, mounts, negotiated, peak_memory_bytes, power, prepare_worker,

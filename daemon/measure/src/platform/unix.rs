@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -96,7 +96,7 @@ pub fn set_times(file: BorrowedFd<'_>, modified_ns: i64) -> io::Result<()> {
 
 /// Sets the permission bits.
 pub fn set_mode(file: BorrowedFd<'_>, mode: u16) -> io::Result<()> {
-    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode.into()))?)
+    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode as rustix::fs::RawMode))?)
 }
 
 /// Cuts or grows a file.
@@ -129,9 +129,20 @@ pub(super) fn absent_xattr_is_none(result: rustix::io::Result<usize>) -> io::Res
 }
 
 /// Bytes that this user may still write on the file system of an open file. Blocks on a dead share.
+#[cfg(not(target_os = "macos"))]
 pub fn free_bytes(file: BorrowedFd<'_>) -> io::Result<u64> {
     let facts = rustix::fs::fstatvfs(file)?;
     Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
+}
+
+/// Bytes that this user may still write on the file system of an open file. Blocks on a dead share.
+///
+/// Not `fstatvfs`: there a number of blocks is 32 bits wide (xnu bsd/sys/_types.h, `__darwin_fsblkcnt_t`), too few for
+/// a large NAS.
+#[cfg(target_os = "macos")]
+pub fn free_bytes(file: BorrowedFd<'_>) -> io::Result<u64> {
+    let facts = rustix::fs::fstatfs(file)?;
+    Ok(facts.f_bavail.saturating_mul(facts.f_bsize.into()))
 }
 
 /// The share of a file's pages that this machine's page cache holds, from 0 to 1; `None` for an empty file.
@@ -206,9 +217,3 @@ const NAMED_ERRORS: &[(i32, &str)] = named![
     EINTR EINVAL EIO EISDIR ELOOP EMFILE EMLINK ENAMETOOLONG ENETDOWN ENETUNREACH ENFILE ENODEV ENOENT ENOMEM
     ENOSPC ENOSYS ENOTCONN ENOTDIR ENOTEMPTY ENOTSUP ENXIO EPERM EPIPE EROFS ESTALE ETIMEDOUT ETXTBSY EXDEV
 ];
-
-/// The raw number of a descriptor, for paths like `/proc/self/fd/N`.
-#[cfg(target_os = "linux")]
-pub(super) fn number(file: &impl AsFd) -> i32 {
-    file.as_fd().as_raw_fd()
-}

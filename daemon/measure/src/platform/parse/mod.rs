@@ -1,12 +1,25 @@
 //! Pure parsers of what operating systems say: bytes or text in, facts out. No system call, no `cfg`, no panic.
 
+mod bulk;
 mod dirents;
 mod mountinfo;
+mod nfsstat;
+mod options;
+mod pmset;
 mod proc;
+mod smbutil;
+mod source;
+mod statfs;
 
+pub use bulk::{ERROR as BULK_ERROR, bulk, bulk_length, finder_info};
 pub use dirents::dirents;
 pub use mountinfo::{asking_is_local, mountinfo};
+pub use nfsstat::{nfsstat, nfsstat_status};
+pub use options::protocol_with;
+pub use pmset::pmset;
 pub use proc::{power_supplies, status_peak_bytes};
+pub use smbutil::smbutil;
+pub use statfs::statfs;
 
 use std::ffi::CStr;
 
@@ -44,7 +57,7 @@ pub struct Entry<'a> {
 pub struct Attributes {
     /// Its kind.
     pub kind: EntryKind,
-    /// Its size in bytes.
+    /// Its size in bytes; 0 for a folder in a listing on macOS, which gives folders no size.
     pub size: u64,
     /// When its content last changed, in nanoseconds since 1970.
     pub modified_ns: i64,

@@ -1,13 +1,200 @@
 //! `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use super::options::{protocol_with, telling};
+use super::source::without_user;
 use crate::model::{Mount, Protocol};
 
-/// The mounts in the table, in its order.
-pub fn mountinfo(_table: &[u8]) -> Vec<Mount> {
-    Vec::new()
+/// The file systems whose bytes stay on this machine, by the names of /proc/filesystems.
+const LOCAL: &[&str] = &[
+    "affs", "apfs", "bcachefs", "befs", "btrfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "hfs",
+    "hfsplus", "iso9660", "jffs2", "jfs", "minix", "msdos", "nilfs2", "ntfs", "ntfs3", "overlay", "ramfs",
+    "reiserfs", "squashfs", "tmpfs", "ubifs", "udf", "ufs", "vfat", "xfs", "zfs",
+];
+
+/// The mounts in the table, in its order. A line that is not one is left out.
+pub fn mountinfo(table: &[u8]) -> Vec<Mount> {
+    table.split(|byte| *byte == b'\n').filter_map(mount).collect()
 }
 
 /// Whether asking this file system for its free space cannot block on a network.
-pub fn asking_is_local(_protocol: &Protocol) -> bool {
-    false
+pub fn asking_is_local(protocol: &Protocol) -> bool {
+    match protocol {
+        Protocol::Local(_) => true,
+        Protocol::Afp
+        | Protocol::Nfs(_)
+        | Protocol::Smb(_)
+        | Protocol::Webdav
+        | Protocol::Sftp
+        | Protocol::Fuse(_)
+        | Protocol::Other(_) => false,
+    }
+}
+
+/// One line: id, parent, device, root, point, options, any number of optional fields, `-`, type, source, options.
+fn mount(line: &[u8]) -> Option<Mount> {
+    let mut fields = line.split(|byte| *byte == b' ');
+    let point = fields.nth(4)?;
+    let own_options = text(fields.next()?);
+    fields.find(|field| *field == b"-")?;
+    let kind = text(fields.next()?);
+    let source = text(fields.next().unwrap_or_default());
+    let options = format!("{own_options},{}", text(fields.next().unwrap_or_default()));
+    let negotiated = telling(options.split(','));
+    let protocol = protocol_with(protocol(&kind, &source), &negotiated);
+    Some(Mount {
+        point: OsString::from_vec(unescaped(point)).into(),
+        source: if asking_is_local(&protocol) { source } else { without_user(&source) },
+        protocol,
+        negotiated,
+        read_only: options.split(',').any(|option| option == "ro"),
+        free_bytes: None,
+        total_bytes: None,
+    })
+}
+
+fn text(field: &[u8]) -> String {
+    String::from_utf8_lossy(&unescaped(field)).into_owned()
+}
+
+/// Takes the octal escapes out that the kernel writes for space, tab, newline, `#` and `\` (seq_escape, fs/seq_file.c).
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(field.len());
+    let mut at = 0;
+    while let Some(byte) = field.get(at) {
+        let escaped = (*byte == b'\\').then(|| octal(field.get(at + 1..at + 4)?)).flatten();
+        plain.push(escaped.unwrap_or(*byte));
+        at += if escaped.is_some() { 4 } else { 1 };
+    }
+    plain
+}
+
+fn octal(digits: &[u8]) -> Option<u8> {
+    let value = digits.iter().try_fold(0, |sum, digit| Some(sum * 8 + char::from(*digit).to_digit(8)?))?;
+    u8::try_from(value).ok()
+}
+
+/// The protocol behind a type, without its version.
+fn protocol(kind: &str, source: &str) -> Protocol {
+    match kind {
+        "nfs" | "nfs4" => Protocol::Nfs(None),
+        "cifs" | "smb3" | "smbfs" => Protocol::Smb(None),
+        "afp" | "afpfs" | "fuse.afpfs" => Protocol::Afp,
+        "davfs" | "fuse.davfs" => Protocol::Webdav,
+        // davfs2 mounts its URL with the bare type (src/mount_davfs.c)
+        "fuse" if source.starts_with("http://") || source.starts_with("https://") => Protocol::Webdav,
+        "fuse.sshfs" => Protocol::Sftp,
+        "fuse" => Protocol::Fuse(None),
+        "fuseblk" => Protocol::Fuse(Some("fuseblk".to_owned())),
+        _ if LOCAL.contains(&kind) => Protocol::Local(kind.to_owned()),
+        _ => user_space_or_other(kind),
+    }
+}
+
+fn user_space_or_other(kind: &str) -> Protocol {
+    match kind.strip_prefix("fuse.").or_else(|| kind.strip_prefix("fuseblk.")) {
+        Some(subtype) => Protocol::Fuse(Some(subtype.to_owned())),
+        None => Protocol::Other(kind.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::path::Path;
+
+    const WORKSTATION: &[u8] = include_bytes!("../../../tests/fixtures/mountinfo-workstation.txt");
+    const OLD: &[u8] = include_bytes!("../../../tests/fixtures/mountinfo-old.txt");
+
+    fn at(table: &[u8], point: &str) -> Mount {
+        mountinfo(table)
+            .into_iter()
+            .find(|mount| mount.point == Path::new(point))
+            .expect("the fixture has it")
+    }
+
+    #[test]
+    fn every_line_of_a_table_is_a_mount() {
+        assert_eq!(mountinfo(WORKSTATION).len(), WORKSTATION.split(|b| *b == b'\n').count() - 1);
+        assert_eq!(mountinfo(b"\n1 2 0:3\nnonsense\n36 35 98:0 / /x rw\n"), []);
+    }
+
+    #[test]
+    fn each_kind_of_mount_is_known_with_its_version() {
+        for (point, shown) in [
+            ("/", "ext4"),
+            ("/dev/shm", "tmpfs"),
+            ("/proc", "proc"),
+            ("/mnt/nfs4", "NFS 4.2"),
+            ("/mnt/smb", "SMB 3.1.1"),
+            ("/mnt/ssh", "SFTP"),
+            ("/mnt/dav", "WebDAV"),
+            ("/run/user/1000/gvfs", "FUSE (gvfsd-fuse)"),
+            ("/mnt/usb", "FUSE (fuseblk)"),
+            ("/misc", "autofs"),
+            ("/mnt/loop", "NFS 4.1"),
+        ] {
+            assert_eq!(at(WORKSTATION, point).protocol.to_string(), shown, "{point}");
+        }
+        for (point, shown) in [
+            ("/mnt/nfs3", "NFS 3"),
+            ("/mnt/old", "SMB 1.0"),
+            ("/mnt/two", "SMB 2.0.2"),
+            ("/mnt/nfs41", "NFS 4.1"),
+        ] {
+            assert_eq!(at(OLD, point).protocol.to_string(), shown, "{point}");
+        }
+    }
+
+    #[test]
+    fn escapes_are_taken_out_of_point_and_source() {
+        let mount = at(WORKSTATION, "/mnt/my share");
+        assert_eq!(mount.source, "//nas.local/my share");
+        assert_eq!(unescaped(br"a\134b\011c\9\04"), b"a\\b\tc\\9\\04");
+    }
+
+    #[test]
+    fn what_was_negotiated_is_kept_and_who_mounted_it_is_not() {
+        let mount = at(WORKSTATION, "/mnt/smb");
+        let value = |name: &str| mount.negotiated.get(name).map(String::as_str);
+        assert_eq!(value("cache"), Some("strict"));
+        assert_eq!(value("rsize"), Some("4194304"));
+        assert_eq!(value("sec"), Some("ntlmsspi"));
+        assert_eq!(value("seal"), Some("yes"));
+        assert_eq!((value("username"), value("addr")), (None, None));
+        assert_eq!(at(WORKSTATION, "/mnt/ssh").source, "nas.local:/volume1");
+        let all = format!("{:?}", mountinfo(WORKSTATION));
+        assert!(!all.contains("ada") && !all.contains("secret"), "{all}");
+    }
+
+    #[test]
+    fn a_mount_is_read_only_by_its_own_flag_or_by_that_of_the_file_system() {
+        assert!(at(WORKSTATION, "/mnt/nfs4").read_only);
+        assert!(at(OLD, "/mnt/nfs3").read_only);
+        assert!(!at(WORKSTATION, "/mnt/smb").read_only);
+    }
+
+    #[test]
+    fn only_a_local_disk_is_asked_for_its_space() {
+        for mount in mountinfo(WORKSTATION) {
+            let local = matches!(mount.protocol, Protocol::Local(_));
+            assert_eq!(asking_is_local(&mount.protocol), local, "{mount:?}");
+        }
+        assert!(!asking_is_local(&at(WORKSTATION, "/misc").protocol));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+            prop_assert!(mountinfo(&bytes).len() <= bytes.len());
+        }
+
+        #[test]
+        fn any_fields_end_without_panic(line in "[0-9a-z /\\\\@:=,.-]{0,120}") {
+            prop_assert!(mountinfo(line.as_bytes()).len() <= 1);
+        }
+    }
 }

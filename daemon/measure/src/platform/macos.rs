@@ -1,0 +1,382 @@
+//! macOS, through libSystem and Apple's own tools only: no framework is linked.
+//!
+//! Nothing here was run on a Mac by who wrote it. Layouts and constants are asserted against what Apple publishes; each
+//! fact names its source.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
+
+use super::child::output_within;
+use super::parse::{self, Attributes, Entry, EntryKind, FINDER_INFO_BYTES};
+use super::{IoPolicy, Wanted, unix};
+use crate::model::{Mount, Negotiated, Power, Protocol, SyncKind};
+
+/// The extended attribute that holds Finder info (xnu bsd/sys/xattr.h, `XATTR_FINDERINFO_NAME`).
+pub const FINDER_INFO: &CStr = c"com.apple.FinderInfo";
+
+/// Whether [`list`] brings attributes along: one `getattrlistbulk` does, as Finder asks.
+pub const LISTS_ATTRIBUTES: bool = true;
+
+/// How long Apple's tools may take: they answer in milliseconds unless the share they ask about is dead.
+const TOOL_LIMIT: Duration = Duration::from_secs(4);
+
+// xnu bsd/sys/mount.h, 64-bit inode variant
+const _: () = assert!(size_of::<libc::statfs>() == 2168);
+const _: () = assert!(std::mem::offset_of!(libc::statfs, f_flags) == 64);
+const _: () = assert!(std::mem::offset_of!(libc::statfs, f_fstypename) == 72);
+const _: () = assert!(std::mem::offset_of!(libc::statfs, f_mntonname) == 88);
+const _: () = assert!(std::mem::offset_of!(libc::statfs, f_mntfromname) == 1112);
+// xnu bsd/sys/attr.h
+const _: () = assert!(size_of::<libc::attrlist>() == 24 && size_of::<libc::attrreference_t>() == 8);
+const _: () = assert!(size_of::<libc::attribute_set_t>() == 20);
+
+fn checked(answer: c_int) -> io::Result<usize> {
+    usize::try_from(answer).map_err(|_| io::Error::last_os_error())
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for the call. Both clocks exist since 10.12, so the answer is not looked at.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Nanoseconds of a clock that never steps and stops while the machine sleeps (`mach_absolute_time`; Libc
+/// gen/clock_gettime.c).
+#[inline]
+pub fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_UPTIME_RAW)
+}
+
+/// Nanoseconds of a clock that never steps and goes on while the machine sleeps (`mach_continuous_time`; Libc
+/// gen/clock_gettime.c). On Linux the clock of this name stops.
+pub fn continuous_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC_RAW)
+}
+
+/// The mount table, without touching a mount: `getfsstat(MNT_NOWAIT)` never talks to a server, and its sizes are what
+/// the system last heard. With `MNT_WAIT` it would block on a dead server and then leave that mount out (xnu
+/// bsd/vfs/vfs_syscalls.c, `getfsstat_callback`).
+pub fn mounts() -> io::Result<Vec<Mount>> {
+    Ok(mount_table()?.iter().map(mount).collect())
+}
+
+/// Reads the table with room to spare, and again with more for as long as it comes back full.
+fn mount_table() -> io::Result<Vec<libc::statfs>> {
+    // SAFETY: with a null buffer the call writes nothing and returns how many mounts there are.
+    let mut room = checked(unsafe { libc::getfsstat(std::ptr::null_mut(), 0, libc::MNT_NOWAIT) })? + 8;
+    loop {
+        let mut table = Vec::<libc::statfs>::with_capacity(room);
+        let bytes =
+            c_int::try_from(room * size_of::<libc::statfs>()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        // SAFETY: the kernel writes at most `bytes` bytes, which is the capacity of the table.
+        let count = checked(unsafe { libc::getfsstat(table.as_mut_ptr(), bytes, libc::MNT_NOWAIT) })?;
+        if count < room {
+            // SAFETY: the kernel has filled this many entries.
+            unsafe { table.set_len(count) };
+            return Ok(table);
+        }
+        room *= 2;
+    }
+}
+
+fn mount(facts: &libc::statfs) -> Mount {
+    let (protocol, source) =
+        parse::statfs(&bytes(&facts.f_fstypename), &bytes(&facts.f_mntfromname), facts.f_flags);
+    let known = |blocks: u64| (facts.f_blocks > 0).then(|| blocks.saturating_mul(facts.f_bsize.into()));
+    Mount {
+        point: PathBuf::from(std::ffi::OsStr::from_bytes(&bytes(&facts.f_mntonname))),
+        source,
+        protocol,
+        negotiated: Negotiated::new(),
+        read_only: facts.f_flags & libc::MNT_RDONLY as u32 != 0,
+        free_bytes: known(facts.f_bavail),
+        total_bytes: known(facts.f_blocks),
+    }
+}
+
+/// The bytes of a name up to its first NUL.
+fn bytes(name: &[c_char]) -> Vec<u8> {
+    name.iter().map(|unit| *unit as u8).take_while(|byte| *byte != 0).collect()
+}
+
+/// What was negotiated on a mount, from `smbutil` or `nfsstat` as a child process with a limit of four seconds; what
+/// the mount table said where they have no answer. Has the key `dialect` for SMB and `vers` for NFS where known.
+///
+/// `smbutil` asks the mount with `statfs` first and so may hang (SMBClient smbutil/statshares.c); `nfsstat` does not if
+/// it is given no path (NFS nfsstat/nfsstat.c, `do_mountinfo`).
+pub fn negotiated(mount: &Mount) -> Negotiated {
+    let told = match mount.protocol {
+        Protocol::Smb(_) => smb_session(mount),
+        Protocol::Nfs(_) => output_within(&["/usr/bin/nfsstat", "-m", "-f", "JSON"], TOOL_LIMIT)
+            .map(|output| parse::nfsstat(&output, &mount.point)),
+        Protocol::Afp
+        | Protocol::Webdav
+        | Protocol::Sftp
+        | Protocol::Fuse(_)
+        | Protocol::Local(_)
+        | Protocol::Other(_) => None,
+    };
+    told.unwrap_or_else(|| mount.negotiated.clone())
+}
+
+fn smb_session(mount: &Mount) -> Option<Negotiated> {
+    let point = mount.point.to_str()?;
+    let command = ["/usr/bin/smbutil", "statshares", "-m", point, "-f", "JSON"];
+    output_within(&command, TOOL_LIMIT).map(|output| parse::smbutil(&output))
+}
+
+/// The attributes of a name, following nothing.
+pub fn attributes_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Attributes> {
+    let facts = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(Attributes {
+        kind: match FileType::from_raw_mode(facts.st_mode) {
+            FileType::RegularFile => EntryKind::File,
+            FileType::Directory => EntryKind::Folder,
+            FileType::Symlink => EntryKind::Link,
+            _ => EntryKind::Other,
+        },
+        size: u64::try_from(facts.st_size).unwrap_or(0),
+        modified_ns: facts.st_mtime.saturating_mul(1_000_000_000).saturating_add(facts.st_mtime_nsec),
+        mode: facts.st_mode & 0o7777,
+    })
+}
+
+/// An extended attribute of a name in a folder; `None` if it is absent.
+///
+/// There is no `getxattrat`. Finder info comes from one `getattrlistat`, as Finder asks for it. Any other attribute
+/// costs three calls, open, get and close, of which a server sees the first and the last too.
+pub fn getxattr_at(
+    directory: BorrowedFd<'_>,
+    name: &CStr,
+    attribute: &CStr,
+    buffer: &mut [u8],
+) -> io::Result<Option<usize>> {
+    if attribute == FINDER_INFO {
+        return finder_info_at(directory, name, buffer);
+    }
+    let flags = OFlags::from_bits_retain(libc::O_EVTONLY as u32) | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+    unix::getxattr(file.as_fd(), attribute, buffer)
+}
+
+/// Finder info of zeros is the same as none (xnu bsd/vfs/vfs_xattr.c, `emptyfinfo`).
+fn finder_info_at(directory: BorrowedFd<'_>, name: &CStr, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    let mut wanted = attributes_wanted([libc::ATTR_CMN_RETURNED_ATTRS | libc::ATTR_CMN_FNDRINFO, 0, 0]);
+    let mut answer = [0u8; 24 + FINDER_INFO_BYTES];
+    // SAFETY: the name ends in NUL, `wanted` is an attrlist, and the kernel writes at most `answer.len()` bytes.
+    checked(unsafe {
+        libc::getattrlistat(
+            directory.as_raw_fd(),
+            name.as_ptr(),
+            (&raw mut wanted).cast(),
+            answer.as_mut_ptr().cast(),
+            answer.len(),
+            libc::FSOPT_NOFOLLOW.into(),
+        )
+    })?;
+    match parse::finder_info(&answer) {
+        None => Ok(None),
+        Some(info) if info.iter().all(|byte| *byte == 0) => Ok(None),
+        Some(info) => {
+            let room = buffer.get_mut(..FINDER_INFO_BYTES).ok_or(rustix::io::Errno::RANGE)?;
+            room.copy_from_slice(info);
+            Ok(Some(FINDER_INFO_BYTES))
+        }
+    }
+}
+
+/// One `getattrlistbulk`: fills the buffer with the next entries of a folder and returns how many bytes they take; 0
+/// at the end. The buffer needs room for at least one entry: 128 KiB are ample.
+pub fn list(directory: BorrowedFd<'_>, wanted: Wanted, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut wanted = attributes_wanted(match wanted {
+        Wanted::Names => NAMES,
+        Wanted::FinderAttributes => FINDER_ATTRIBUTES,
+    });
+    // SAFETY: `wanted` is an attrlist, and the kernel writes at most `buffer.len()` bytes.
+    let count = checked(unsafe {
+        libc::getattrlistbulk(
+            directory.as_raw_fd(),
+            (&raw mut wanted).cast(),
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            0,
+        )
+    })?;
+    parse::bulk_length(buffer, count).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// The entries that [`list`] put into a buffer.
+pub fn entries(buffer: &[u8], _wanted: Wanted) -> impl Iterator<Item = Entry<'_>> {
+    parse::bulk(buffer)
+}
+
+/// Common, folder and file attributes for names and kinds alone. The first two are obligatory (xnu
+/// bsd/vfs/vfs_attrlist.c).
+const NAMES: [u32; 3] =
+    [libc::ATTR_CMN_RETURNED_ATTRS | libc::ATTR_CMN_NAME | parse::BULK_ERROR | libc::ATTR_CMN_OBJTYPE, 0, 0];
+
+/// What a Finder-style view shows. The list that Finder asks for is not published; with Finder info in it, NFS has to
+/// do the work that makes its folders slow (NFS kext/nfs_vnops.c).
+const FINDER_ATTRIBUTES: [u32; 3] = [
+    NAMES[0]
+        | libc::ATTR_CMN_FSID
+        | libc::ATTR_CMN_CRTIME
+        | libc::ATTR_CMN_MODTIME
+        | libc::ATTR_CMN_CHGTIME
+        | libc::ATTR_CMN_FNDRINFO
+        | libc::ATTR_CMN_OWNERID
+        | libc::ATTR_CMN_GRPID
+        | libc::ATTR_CMN_ACCESSMASK
+        | libc::ATTR_CMN_FLAGS
+        | libc::ATTR_CMN_USERACCESS
+        | libc::ATTR_CMN_FILEID
+        | libc::ATTR_CMN_ADDEDTIME,
+    libc::ATTR_DIR_ENTRYCOUNT | libc::ATTR_DIR_MOUNTSTATUS,
+    libc::ATTR_FILE_TOTALSIZE
+        | libc::ATTR_FILE_ALLOCSIZE
+        | libc::ATTR_FILE_DATALENGTH
+        | libc::ATTR_FILE_RSRCLENGTH,
+];
+
+fn attributes_wanted([common, folder, file]: [u32; 3]) -> libc::attrlist {
+    libc::attrlist {
+        bitmapcount: libc::ATTR_BIT_MAP_COUNT,
+        reserved: 0,
+        commonattr: common,
+        volattr: 0,
+        dirattr: folder,
+        fileattr: file,
+        forkattr: 0,
+    }
+}
+
+/// Drops a file's pages from the cache: a mapping without access, and `msync(MS_INVALIDATE)` on it (fio os/mac/posix.c,
+/// contributed by Apple). What is dirty is written first.
+///
+/// `F_NOCACHE` is not set. It drops nothing by itself; it would stay with the descriptor, and then smbfs reads without
+/// clusters and closes at once (SMBClient kernel/smbfs/smbfs_vnops.c), so that what is measured would not be what any
+/// program does.
+pub fn evict(file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
+    let length = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    if length == 0 {
+        return Ok(());
+    }
+    // SAFETY: a fresh mapping that overlaps nothing; without access it is never read, so the file may change beneath it.
+    let base = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::empty(), MapFlags::SHARED, file, 0) }?;
+    // SAFETY: `base` is the mapping of `length` bytes made above, which holds no value of this program.
+    let dropped = unsafe { msync(base, length, MsyncFlags::INVALIDATE) };
+    // SAFETY: exactly what was mapped above.
+    unsafe { munmap(base, length) }?;
+    Ok(dropped?)
+}
+
+/// Asks for a file's data and metadata to be on stable storage, and says which way it went.
+///
+/// `F_FULLFSYNC` first; many SMB servers do not offer it, and then the client refuses (SMBClient
+/// kernel/smbfs/smbfs_vnops.c): then `fsync`. The two take differently long and must not be compared.
+pub fn sync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
+    // SAFETY: the descriptor is open, and this command takes no argument.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_FULLFSYNC) } != -1 {
+        return Ok(SyncKind::FullFsync);
+    }
+    let refusal = io::Error::last_os_error();
+    match refusal.raw_os_error() {
+        Some(libc::ENOTSUP | libc::EOPNOTSUPP | libc::EINVAL | libc::ENOTTY) => {
+            rustix::fs::fsync(file)?;
+            Ok(SyncKind::Fsync)
+        }
+        _ => Err(refusal),
+    }
+}
+
+unsafe extern "C" {
+    /// xnu bsd/sys/resource.h; libc lacks it.
+    fn setiopolicy_np(kind: c_int, scope: c_int, policy: c_int) -> c_int;
+}
+
+/// Puts this thread's disk I/O behind that of others, or back.
+///
+/// Throttling reaches local disks, SMB and AFP, but not NFS (xnu bsd/man/man3/getiopolicy_np.3): so figures that are
+/// compared are made at the default.
+pub fn set_io_policy(policy: IoPolicy) -> io::Result<()> {
+    // xnu bsd/sys/resource.h
+    const TYPE_DISK: c_int = 0;
+    const SCOPE_THREAD: c_int = 1;
+    let policy: c_int = match policy {
+        IoPolicy::Default => 0,
+        IoPolicy::Throttled => 3,
+    };
+    // SAFETY: three integers.
+    checked(unsafe { setiopolicy_np(TYPE_DISK, SCOPE_THREAD, policy) }).map(drop)
+}
+
+/// Peak resident memory of this process in bytes, which is what macOS counts it in (getrusage(2)); `None` if the
+/// system does not say.
+pub fn peak_memory_bytes() -> Option<u64> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` is valid for the call, which fills it; zeroes are a valid rusage.
+    let (answer, usage) =
+        unsafe { (libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()), usage.assume_init()) };
+    if answer == 0 { u64::try_from(usage.ru_maxrss).ok() } else { None }
+}
+
+/// What the machine runs on, from `pmset -g batt` as a child process with a time limit; `None` if it does not say.
+pub fn power() -> Option<Power> {
+    let output = output_within(&["/usr/bin/pmset", "-g", "batt"], TOOL_LIMIT)?;
+    parse::pmset(&String::from_utf8_lossy(&output))
+}
+
+/// Lets this process's requests to an NFS mount that is known not to respond fail with `EIO` instead of hanging.
+///
+/// The switch is what umount(8) sets on itself (xnu bsd/vfs/vfs_subr.c, `vfs.generic.noremotehang`): open to every
+/// process for itself, and not inherited by children. It is documented nowhere, so its absence is not an error. SMB
+/// does not look at it.
+pub fn prepare_worker() {
+    let mut own: libc::pid_t = rustix::process::getpid().as_raw_nonzero().get();
+    // SAFETY: the name ends in NUL, and the new value is a pid of the length that is given; no old value is asked for.
+    let _ = unsafe {
+        libc::sysctlbyname(
+            c"vfs.generic.noremotehang".as_ptr(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            (&raw mut own).cast(),
+            size_of::<libc::pid_t>(),
+        )
+    };
+}
+
+/// `macOS` with its version and build (xnu bsd/kern/kern_sysctl.c); without what the system does not say.
+pub fn system_version() -> String {
+    let version = system_text(c"kern.osproductversion").map_or_else(String::new, |text| format!(" {text}"));
+    let build = system_text(c"kern.osversion").map_or_else(String::new, |text| format!(" ({text})"));
+    format!("macOS{version}{build}")
+}
+
+fn system_text(name: &CStr) -> Option<String> {
+    let mut text = [0u8; 128];
+    let mut length = text.len();
+    let value: *mut c_void = text.as_mut_ptr().cast();
+    // SAFETY: the name ends in NUL, and the kernel writes at most `length` bytes of `text`.
+    let answer = unsafe { libc::sysctlbyname(name.as_ptr(), value, &mut length, std::ptr::null_mut(), 0) };
+    let text = CStr::from_bytes_until_nul(&text).ok().filter(|_| answer == 0)?;
+    Some(text.to_string_lossy().into_owned())
+}
+
+/// A folder on the local disk for the flight recorder: macOS has none in memory.
+pub fn shared_memory_directory() -> PathBuf {
+    std::env::temp_dir()
+}
+
+/// Where the database lives: `~/Library/Application Support/longhaul`.
+pub fn data_directory() -> Option<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())?;
+    Some(home.join("Library/Application Support/longhaul"))
+}

@@ -1,0 +1,13 @@
+//! What nfsstat says about NFS mounts; the mount point is the one in the fixtures.
+#![no_main]
+
+use std::path::Path;
+
+use longhaul_measure::model::Protocol;
+use longhaul_measure::platform::parse;
+
+libfuzzer_sys::fuzz_target!(|output: &[u8]| {
+    let point = Path::new("/Volumes/media-nfs");
+    let _ = parse::protocol_with(Protocol::Nfs(None), &parse::nfsstat(output, point));
+    let _ = parse::nfsstat_status(output, point);
+});
