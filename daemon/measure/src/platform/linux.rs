@@ -15,7 +15,7 @@ use crate::model::{Mount, Negotiated, Power, SyncKind};
 /// The extended attribute that holds Finder info here: what a Mac's `com.apple.FinderInfo` becomes on a Linux client.
 pub const FINDER_INFO: &CStr = c"user.com.apple.FinderInfo";
 
-/// The extended attribute that backed-up files carry in tests of what survives.
+/// The extended attribute by which the backup learns what survives the way to a target.
 pub const NOTE_ATTRIBUTE: &CStr = c"user.longhaul.note";
 
 /// Whether [`list`] brings attributes along: not on Linux, where they are asked for name by name.

@@ -21,6 +21,9 @@ use crate::model::{Mount, Negotiated, Power, Protocol, SyncKind};
 /// The extended attribute that holds Finder info (xnu bsd/sys/xattr.h, `XATTR_FINDERINFO_NAME`).
 pub const FINDER_INFO: &CStr = c"com.apple.FinderInfo";
 
+/// The extended attribute by which the backup learns what survives the way to a target.
+pub const NOTE_ATTRIBUTE: &CStr = c"org.longhaul.note";
+
 /// Whether [`list`] brings attributes along: one `getattrlistbulk` does, as Finder asks.
 pub const LISTS_ATTRIBUTES: bool = true;
 
