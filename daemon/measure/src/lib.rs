@@ -13,4 +13,6 @@ pub mod model;
 pub mod platform;
 pub mod recorder;
 pub mod stats;
+pub mod summary;
+pub mod worker;
 pub mod workloads;

@@ -23,7 +23,7 @@ use manifest::Manifest;
 use crate::context::{Context, Folder};
 use crate::error::RunError;
 use crate::model::{Operation, TargetName};
-use crate::platform;
+use crate::platform::{self, Space};
 
 /// Version of the arena's layout.
 const SCHEMA: u32 = 1;
@@ -143,11 +143,11 @@ impl Arena {
         self.manifest.borrow().save(&self.directory, &self.path, context)
     }
 
-    /// Free bytes on the target for this user.
-    pub fn free_bytes(&self, context: &Context<'_>) -> Result<u64, RunError> {
+    /// The space on the target.
+    pub fn space(&self, context: &Context<'_>) -> Result<Space, RunError> {
         use std::os::fd::AsFd;
         context
-            .timed(Operation::Getattr, || platform::free_bytes(self.directory.as_fd()))
+            .timed(Operation::Getattr, || platform::space(self.directory.as_fd()))
             .map_err(|error| RunError::operation(Operation::Getattr, &self.path, error))
     }
 }

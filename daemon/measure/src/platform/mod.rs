@@ -29,9 +29,9 @@ pub use system::{
     set_io_policy, shared_memory_directory, sync, system_version,
 };
 pub use unix::{
-    Access, close, create_at, error_name, free_bytes, getxattr, load_average, make_directory_at, open_at,
+    Access, Space, close, create_at, error_name, getxattr, load_average, make_directory_at, open_at,
     open_directory, open_directory_at, read_at, remove_directory_at, rename_at, resident_share, set_mode,
-    set_times, setxattr, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us, write_at,
+    set_times, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us, write_at,
 };
 
 /// What a folder listing asks for.

@@ -128,21 +128,32 @@ pub(super) fn absent_xattr_is_none(result: rustix::io::Result<usize>) -> io::Res
     }
 }
 
-/// Bytes that this user may still write on the file system of an open file. Blocks on a dead share.
-#[cfg(not(target_os = "macos"))]
-pub fn free_bytes(file: BorrowedFd<'_>) -> io::Result<u64> {
-    let facts = rustix::fs::fstatvfs(file)?;
-    Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
+/// How much fits on a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes that this user may still write.
+    pub free_bytes: u64,
+    /// Its size in bytes.
+    pub total_bytes: u64,
 }
 
-/// Bytes that this user may still write on the file system of an open file. Blocks on a dead share.
+/// The space on the file system of an open file. Blocks on a dead share.
+#[cfg(not(target_os = "macos"))]
+pub fn space(file: BorrowedFd<'_>) -> io::Result<Space> {
+    let facts = rustix::fs::fstatvfs(file)?;
+    let bytes = |blocks: u64| blocks.saturating_mul(facts.f_frsize);
+    Ok(Space { free_bytes: bytes(facts.f_bavail), total_bytes: bytes(facts.f_blocks) })
+}
+
+/// The space on the file system of an open file. Blocks on a dead share.
 ///
 /// Not `fstatvfs`: there a number of blocks is 32 bits wide (xnu bsd/sys/_types.h, `__darwin_fsblkcnt_t`), too few for
 /// a large NAS.
 #[cfg(target_os = "macos")]
-pub fn free_bytes(file: BorrowedFd<'_>) -> io::Result<u64> {
+pub fn space(file: BorrowedFd<'_>) -> io::Result<Space> {
     let facts = rustix::fs::fstatfs(file)?;
-    Ok(facts.f_bavail.saturating_mul(facts.f_bsize.into()))
+    let bytes = |blocks: u64| blocks.saturating_mul(facts.f_bsize.into());
+    Ok(Space { free_bytes: bytes(facts.f_bavail), total_bytes: bytes(facts.f_blocks) })
 }
 
 /// The share of a file's pages that this machine's page cache holds, from 0 to 1; `None` for an empty file.

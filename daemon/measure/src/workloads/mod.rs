@@ -11,13 +11,12 @@ use std::ffi::CStr;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::arena::Arena;
 use crate::context::{Context, Folder, OpenFile, Session};
 use crate::error::RunError;
 use crate::model::Scale;
-use crate::platform::IoPolicy;
+use crate::platform::{IoPolicy, Space};
 
 /// Every workload, in the order in which they are listed.
 pub static WORKLOADS: &[&dyn Workload] = &[
@@ -34,8 +33,8 @@ pub fn workload(name: &str) -> Option<&'static dyn Workload> {
 }
 
 /// Whether a file of an arena, given by its folder and its path in it, is one that a workload made.
-pub fn owns(folder: &str, state: &Value, path: &Path) -> bool {
-    WORKLOADS.iter().any(|workload| workload.folder() == folder && workload.owns(state, path))
+pub fn owns(folder: &str, path: &Path) -> bool {
+    WORKLOADS.iter().any(|workload| workload.folder() == folder && workload.owns(path))
 }
 
 /// One real task.
@@ -56,8 +55,8 @@ pub trait Workload: Sync {
         IoPolicy::Default
     }
 
-    /// Whether a path in its folder is that of a file it made, judged by what it keeps in the manifest.
-    fn owns(&self, state: &Value, path: &Path) -> bool;
+    /// Whether a path in its folder is that of a file that it makes. Names follow from seeds, so the path says it all.
+    fn owns(&self, path: &Path) -> bool;
 
     /// Makes what the run needs, and resumes what an interrupted preparation left. Not timed.
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError>;
@@ -101,8 +100,6 @@ pub struct Job<'run> {
     pub seed: u64,
     /// Wall clock at the begin, in microseconds since 1970.
     pub now_us: i64,
-    /// Size of the target in bytes; `None` if it is not known.
-    pub total_bytes: Option<u64>,
 }
 
 impl Job<'_> {
@@ -113,8 +110,8 @@ impl Job<'_> {
 
     /// Refuses to go on unless this many bytes fit on the target with the floor kept free.
     pub fn require_space(&self, bytes: u64) -> Result<(), RunError> {
-        let free = self.arena.free_bytes(&self.preparation())?;
-        let floor = (self.total_bytes.unwrap_or(0) as f64 * self.settings.free_floor) as u64;
+        let Space { free_bytes: free, total_bytes } = self.arena.space(&self.preparation())?;
+        let floor = (total_bytes as f64 * self.settings.free_floor) as u64;
         if free >= bytes.saturating_add(floor) {
             return Ok(());
         }
@@ -161,7 +158,7 @@ mod tests {
     fn no_workload_owns_a_path_outside_its_scheme() {
         for workload in WORKLOADS {
             for path in ["diary.txt", "../scan 000001.pdf", "", "/etc/passwd"] {
-                assert!(!workload.owns(&Value::Null, Path::new(path)), "{} owns {path}", workload.name());
+                assert!(!workload.owns(Path::new(path)), "{} owns {path}", workload.name());
             }
         }
     }

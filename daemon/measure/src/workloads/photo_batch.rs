@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{Job, Workload};
 use crate::context::{Context, Folder, PhaseSpec};
@@ -102,7 +101,7 @@ impl Workload for PhotoBatch {
         "opens 155 photos (415 MB) with thumbnails, switches between images, then all of it again"
     }
 
-    fn owns(&self, _state: &Value, path: &Path) -> bool {
+    fn owns(&self, path: &Path) -> bool {
         let Some((album, name)) = path.to_str().and_then(|path| path.split_once('/')) else { return false };
         let Some((photos, slice)) = album.split_once('-') else { return false };
         let (Ok(photos), Ok(slice)) = (photos.parse::<u64>(), slice.parse::<u64>()) else { return false };

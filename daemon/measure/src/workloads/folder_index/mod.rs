@@ -12,7 +12,6 @@ use std::ffi::{CStr, CString};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{Job, Workload};
 use crate::context::{Context, Folder, Listing, PhaseSpec};
@@ -89,7 +88,7 @@ impl Workload for FolderIndex {
         "shows a folder of 1,000 files, walks a tree cold and warm, searches it, previews files"
     }
 
-    fn owns(&self, _state: &Value, path: &Path) -> bool {
+    fn owns(&self, path: &Path) -> bool {
         let mut parts = path.components();
         let slice = parts.next().and_then(|part| parse_slice_name(part.as_os_str().to_str()?));
         slice.is_some_and(|(files, slice)| tree(files, slice).owns(parts.as_path()))

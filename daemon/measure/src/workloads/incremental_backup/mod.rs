@@ -12,7 +12,6 @@ use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{Job, Workload};
 use crate::context::{Context, Folder, PhaseSpec};
@@ -67,7 +66,7 @@ impl Workload for IncrementalBackup {
         "copies a source of which about 1 % changed, rsync-style with sync, and verifies the copy"
     }
 
-    fn owns(&self, _state: &Value, path: &Path) -> bool {
+    fn owns(&self, path: &Path) -> bool {
         let mut parts = path.components();
         let files = parts.next().and_then(|part| part.as_os_str().to_str()?.parse().ok());
         let Some(files) = files else { return false };

@@ -10,8 +10,6 @@ mod speed;
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::{Job, Workload};
 use crate::context::PhaseSpec;
 use crate::error::RunError;
@@ -61,7 +59,7 @@ impl Workload for TimeMachine {
         self.io_policy
     }
 
-    fn owns(&self, _state: &Value, path: &Path) -> bool {
+    fn owns(&self, path: &Path) -> bool {
         let Some(path) = path.to_str() else { return false };
         match path.split_once('/') {
             Some((speed::FOLDER, name)) => speed::owns(name),

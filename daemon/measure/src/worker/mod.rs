@@ -1,0 +1,295 @@
+//! The process that touches one target, and no other process does.
+//!
+//! It reads commands from its standard input and answers on its standard output. A thread listens for commands all the
+//! time, so that "stop" is heard while a run is made; when the input ends, the supervisor is gone, and so will the
+//! worker be after the operation in flight. It never decides what to measure or when.
+
+mod message;
+
+use std::cell::RefCell;
+use std::io::{self, BufRead, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+
+pub use message::{Assignment, Command, Ending, Message, Report, Setup};
+
+use crate::arena::{Arena, Claim, CleanReport, Mode};
+use crate::context::{Context, PhaseSpec, Reporter, Session, StopSwitch, instrument_ns};
+use crate::error::{RunError, StopReason};
+use crate::model::{Conditions, Failure, Mount, Negotiated, Operation, Outcome, Phase, Progress, Protocol};
+use crate::platform::{self, IoPolicy};
+use crate::recorder::Recorder;
+use crate::workloads::{Job, Workload, owns, workload};
+
+/// Sleep during a run beyond which the run says nothing, in nanoseconds.
+const SLEPT_NS: u64 = 1_000_000_000;
+
+/// Serves a supervisor until its end of the input closes.
+///
+/// # Errors
+///
+/// If the first line is no [`Setup`], the recorder cannot be mapped, or the output is closed.
+pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write) -> io::Result<()> {
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    let setup: Setup = serde_json::from_str(&line)?;
+    platform::prepare_worker();
+    let stop = Arc::new(StopSwitch::default());
+    let commands = listen(input, Arc::clone(&stop));
+    let recorder = Recorder::open(&setup.recorder)?;
+    let worker = Worker { setup, recorder, stop, output: RefCell::new(output), mount: RefCell::default() };
+    worker.find_mount();
+    worker.say(&worker.ready())?;
+    commands.into_iter().try_for_each(|command| worker.obey(command))
+}
+
+/// Reads commands as they come. A stop takes effect here; everything else waits its turn.
+fn listen(input: impl BufRead + Send + 'static, stop: Arc<StopSwitch>) -> mpsc::Receiver<Command> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in input.lines() {
+            let command = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+            match command {
+                None => break,
+                Some(Command::Stop { capped: true }) => stop.stop(StopReason::Cap),
+                Some(Command::Stop { capped: false }) => stop.stop(StopReason::Person),
+                Some(other) => {
+                    stop.reset();
+                    if sender.send(other).is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+        stop.stop(StopReason::Orphaned);
+    });
+    receiver
+}
+
+struct Worker<W> {
+    setup: Setup,
+    recorder: Recorder,
+    stop: Arc<StopSwitch>,
+    output: RefCell<W>,
+    mount: RefCell<Option<(Mount, Protocol, Negotiated)>>,
+}
+
+impl<W: Write> Reporter for Worker<W> {
+    fn progress(&self, progress: &Progress) {
+        self.say_or_stop(&Message::Progress(progress.clone()));
+    }
+
+    fn phase_began(&self, spec: &PhaseSpec) {
+        let PhaseSpec { name, cache, cold_by } = *spec;
+        self.say_or_stop(&Message::PhaseBegan { name: name.to_owned(), cache, cold_by });
+    }
+
+    fn phase_ended(&self, phase: &Phase) {
+        self.say_or_stop(&Message::PhaseEnded(phase.clone()));
+    }
+}
+
+impl<W: Write> Worker<W> {
+    fn say(&self, message: &Message) -> io::Result<()> {
+        let mut output = self.output.borrow_mut();
+        serde_json::to_writer(&mut *output, message)?;
+        output.write_all(b"\n")?;
+        output.flush()
+    }
+
+    /// Nobody listens any more: end after the operation in flight.
+    fn say_or_stop(&self, message: &Message) {
+        if self.say(message).is_err() {
+            self.stop.stop(StopReason::Orphaned);
+        }
+    }
+
+    fn context(&self) -> Context<'_> {
+        Context::new(&self.recorder, 0, &self.stop)
+    }
+
+    fn claim(&self) -> Claim<'_> {
+        let target = &self.setup.target;
+        Claim { target_path: &target.path, target: &target.name, machine: &self.setup.machine }
+    }
+
+    /// Finds out how the target is reached. The real path is asked for here, where a hang is booked and hurts nobody.
+    fn find_mount(&self) {
+        let path = &self.setup.target.path;
+        let real = self.context().timed(Operation::Lookup, || std::fs::canonicalize(path));
+        let mounts = platform::mounts().unwrap_or_default();
+        let mount = real.ok().and_then(|real| Mount::of_path(&mounts, &real).cloned());
+        *self.mount.borrow_mut() = mount.map(|mount| {
+            let negotiated = platform::negotiated(&mount);
+            let protocol = platform::protocol_with(mount.protocol.clone(), &negotiated);
+            (mount, protocol, negotiated)
+        });
+    }
+
+    fn ready(&self) -> Message {
+        let mount = self.mount.borrow();
+        let (protocol, negotiated) = match mount.as_ref() {
+            Some((_, protocol, negotiated)) => (Some(protocol.clone()), negotiated.clone()),
+            None => (None, Negotiated::new()),
+        };
+        Message::Ready { protocol, negotiated }
+    }
+
+    fn obey(&self, command: Command) -> io::Result<()> {
+        match command {
+            Command::Prepare(assignment) => {
+                let failed = self.prepare(&assignment).err();
+                self.say(&Message::Prepared { failed })
+            }
+            Command::Run(assignment) => self.say(&Message::Ended(self.run(&assignment))),
+            Command::Clean { mode } => self.say(&self.clean(mode)),
+            Command::Stop { .. } => Ok(()),
+        }
+    }
+
+    /// Does something with a workload and its job; a panic in it is an outcome, not an end.
+    fn with_job(
+        &self,
+        assignment: &Assignment,
+        session: &Session<'_>,
+        work: impl FnOnce(&dyn Workload, &Job<'_>) -> Result<(), RunError>,
+    ) -> Result<(), Ending> {
+        let attempt = || {
+            let Some(workload) = workload(&assignment.workload) else {
+                let reason = format!("there is no workload `{}`", assignment.workload);
+                return Err(RunError::refused(
+                    &self.setup.target.path,
+                    reason,
+                    "`longhaul run --help` lists them",
+                ));
+            };
+            let arena = Arena::open(&self.claim(), &self.context())?;
+            let job = self.job(assignment, session, &arena);
+            std::fs::create_dir_all(job.local).map_err(RunError::local("mkdir", job.local))?;
+            work(workload, &job)
+        };
+        match catch_unwind(AssertUnwindSafe(attempt)) {
+            Ok(result) => result.map_err(|error| ending(&error)),
+            Err(panic) => Err(panicked(panic.as_ref())),
+        }
+    }
+
+    fn job<'a>(&'a self, assignment: &'a Assignment, session: &'a Session<'a>, arena: &'a Arena) -> Job<'a> {
+        Job {
+            session,
+            arena,
+            local: &self.setup.local,
+            scale: assignment.scale,
+            settings: &assignment.settings,
+            round: assignment.round,
+            seed: assignment.seed,
+            now_us: platform::wall_clock_us(),
+        }
+    }
+
+    fn prepare(&self, assignment: &Assignment) -> Result<(), Ending> {
+        let session = Session::new(&self.recorder, &self.stop, self);
+        self.with_job(assignment, &session, |workload, job| workload.prepare(job))
+    }
+
+    fn run(&self, assignment: &Assignment) -> Report {
+        let session = Session::new(&self.recorder, &self.stop, self);
+        let mut conditions = self.conditions();
+        let asleep = asleep_ns();
+        let mut result = self.with_job(assignment, &session, |workload, job| {
+            let policy = set_policy(workload.io_policy(), job);
+            conditions.io_policy = Some(policy.name().to_owned());
+            conditions.free_bytes = job.arena.space(&job.preparation()).ok().map(|space| space.free_bytes);
+            let result = workload.run(job);
+            let _ = platform::set_io_policy(IoPolicy::Default);
+            result
+        });
+        let slept = asleep_ns().saturating_sub(asleep);
+        conditions.slept_seconds = Some(slept as f64 / 1e9);
+        conditions.worker_peak_bytes = platform::peak_memory_bytes();
+        if slept > SLEPT_NS {
+            result = Err(slept_through(slept));
+        }
+        let (_, facts) = session.into_parts();
+        Report { failed: result.err(), facts, conditions }
+    }
+
+    fn conditions(&self) -> Conditions {
+        let negotiated = self.mount.borrow().as_ref().map(|(_, _, negotiated)| negotiated.clone());
+        Conditions {
+            system: Some(platform::system_version()),
+            load_average: platform::load_average(),
+            power: platform::power(),
+            instrument_ns: instrument_ns().ok(),
+            negotiated: negotiated.unwrap_or_default(),
+            ..Conditions::default()
+        }
+    }
+
+    fn clean(&self, mode: Mode) -> Message {
+        match self.try_clean(mode) {
+            Ok(report) => Message::Cleaned { report, failed: None },
+            Err(error) => Message::Cleaned { report: None, failed: Some(ending(&error)) },
+        }
+    }
+
+    fn try_clean(&self, mode: Mode) -> Result<Option<CleanReport>, RunError> {
+        let context = self.context();
+        let Some(arena) = Arena::open_existing(&self.claim(), &context)? else { return Ok(None) };
+        let report = arena.clean(mode, &context, &|folder, path| owns(folder, path))?;
+        if mode == Mode::Remove {
+            remove_local(&self.setup.local)?;
+        }
+        Ok(Some(report))
+    }
+}
+
+/// Removes this target's own folder on the local disk.
+fn remove_local(path: &PathBuf) -> Result<(), RunError> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(RunError::local("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Sets the policy that a workload asks for, and says which is in force.
+fn set_policy(wanted: IoPolicy, job: &Job<'_>) -> IoPolicy {
+    match platform::set_io_policy(wanted) {
+        Ok(()) => wanted,
+        Err(error) => {
+            job.session.fact("io-policy", format!("could not be set: {error}"));
+            IoPolicy::Default
+        }
+    }
+}
+
+/// How long the machine has slept since it was started.
+fn asleep_ns() -> u64 {
+    platform::continuous_ns().saturating_sub(platform::monotonic_ns())
+}
+
+fn ending(error: &RunError) -> Ending {
+    Ending { outcome: error.outcome(), failure: error.failure() }
+}
+
+fn void(message: String) -> Ending {
+    let failure = Failure { operation: None, path: None, error: None, message };
+    Ending { outcome: Outcome::Void, failure }
+}
+
+fn slept_through(nanoseconds: u64) -> Ending {
+    void(format!(
+        "the machine slept for {:.0} s during the run, so its times say nothing",
+        nanoseconds as f64 / 1e9
+    ))
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Ending {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    void(format!(
+        "longhaul itself failed: {}. Please report this",
+        text.unwrap_or_else(|| "panic".to_owned())
+    ))
+}
