@@ -17,6 +17,9 @@ mod records;
 mod rows;
 mod writer;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::{Error, Result};
 pub use open::Store;
 pub use reader::Reader;
