@@ -1,0 +1,30 @@
+//! Keeps what was measured: one SQLite file, append-only, one writer, any number of read-only readers.
+//!
+//! A run is acknowledged only when it is on disk, all of it in one transaction; so whatever happens to the process,
+//! the machine or the disk, every acknowledged run is there and no run is there in part.
+//!
+//! [`Store::open`] makes or opens the file, [`Writer`] owns it from then on, [`Reader`] reads beside it.
+
+mod epochs;
+mod error;
+mod insert;
+mod location;
+mod migrations;
+mod names;
+mod open;
+mod reader;
+mod records;
+mod rows;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{Error, Result};
+pub use open::Store;
+pub use reader::Reader;
+pub use records::{
+    Event, NewRound, Planned, RoundEnd, RoundStatus, RunFilter, StoredEpoch, StoredEvent, StoredRound,
+    StoredRun, StoredTarget,
+};
+pub use writer::Writer;

@@ -1,0 +1,250 @@
+//! Reading beside the writer, without ever being in its way.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_measure::model::{Scale, Target};
+use rusqlite::{Connection, OpenFlags, Params, Row};
+
+use crate::epochs::Fingerprint;
+use crate::error::{Error, Fault, Result};
+use crate::migrations::{self, KNOWN, Origin};
+use crate::names::role_from_name;
+use crate::open::{PATIENCE, log_of, read_machine_id, refuse};
+use crate::records::{
+    Event, NewRound, RoundEnd, RoundStatus, RunFilter, StoredEpoch, StoredEvent, StoredRound, StoredRun,
+    StoredTarget,
+};
+use crate::rows::{self, json_of, named, optional_named, path_of};
+
+/// The database, open for reading. It cannot change anything.
+#[derive(Debug)]
+pub struct Reader {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Reader {
+    /// Opens the database at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDatabase`] where nothing has been measured yet; [`Error::Newer`], [`Error::Older`],
+    /// [`Error::Foreign`], [`Error::Damaged`] and [`Error::Denied`] for files that cannot be read.
+    pub fn open(path: &Path) -> Result<Self> {
+        const OPENING: &str = "open the database for reading";
+        if matches!(path.try_exists(), Ok(false)) {
+            return Err(Error::NoDatabase { path: path.to_owned() });
+        }
+        if path.is_dir() {
+            // SQLite would call it a disk error.
+            let detail = "it is a folder".to_owned();
+            return Err(Error::Denied { path: path.to_owned(), operation: OPENING, detail });
+        }
+        let fault = |fault: Fault| fault.during(OPENING, path);
+        let connection = connect(path).map_err(|error| fault(error.into()))?;
+        let origin = migrations::origin(&connection).map_err(fault)?;
+        refuse(origin, path)?;
+        match origin {
+            Origin::Empty => Err(Error::NoDatabase { path: path.to_owned() }),
+            Origin::Longhaul(found) if found < KNOWN => {
+                Err(Error::Older { path: path.to_owned(), found, known: KNOWN })
+            }
+            Origin::Longhaul(_) | Origin::Foreign => Ok(Self { connection, path: path.to_owned() }),
+        }
+    }
+
+    /// The runs that a filter lets through, oldest first; runs that began at the same time in the order of their numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Row`] for a value that this program does not know, [`Error::Damaged`] for a broken file.
+    pub fn runs(&self, filter: &RunFilter) -> Result<Vec<StoredRun>> {
+        self.in_snapshot("read runs", |cx| {
+            let values = (
+                filter.target.as_ref().map(|name| name.as_str()),
+                &filter.workload,
+                filter.since_us,
+                filter.limit.map_or(-1, i64::from),
+            );
+            let mut runs = collect(cx, &runs_query(filter), values, |row| rows::stored_run(cx, row))?;
+            runs.reverse();
+            Ok(runs)
+        })
+    }
+
+    /// One run by its number.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn run(&self, number: i64) -> Result<Option<StoredRun>> {
+        let query = format!("{} WHERE run.number = ?1", rows::RUNS);
+        self.in_snapshot("read a run", |cx| {
+            Ok(collect(cx, &query, [number], |row| rows::stored_run(cx, row))?.pop())
+        })
+    }
+
+    /// Every target that has runs, in the order in which they were first measured.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn targets(&self) -> Result<Vec<StoredTarget>> {
+        let query = "SELECT *, (SELECT max(number) FROM epoch WHERE epoch.target = target.number) AS epoch,
+            (SELECT count(*) FROM run WHERE run.target = target.number) AS runs FROM target ORDER BY number";
+        self.in_snapshot("read the targets", |cx| collect(cx, query, [], stored_target))
+    }
+
+    /// Every epoch, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn epochs(&self) -> Result<Vec<StoredEpoch>> {
+        let query = "SELECT epoch.*, target.name AS target_name FROM epoch
+            JOIN target ON target.number = epoch.target ORDER BY epoch.number";
+        self.in_snapshot("read the epochs", |cx| collect(cx, query, [], stored_epoch))
+    }
+
+    /// Every round, in the order in which they began.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn rounds(&self) -> Result<Vec<StoredRound>> {
+        let query = "SELECT * FROM round ORDER BY number";
+        self.in_snapshot("read the rounds", |cx| collect(cx, query, [], stored_round))
+    }
+
+    /// The events since a moment in microseconds since 1970 UTC, oldest first; all for `None`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn events(&self, since_us: Option<i64>) -> Result<Vec<StoredEvent>> {
+        let query = "SELECT * FROM event WHERE at_us >= ?1 ORDER BY at_us, number";
+        let since_us = since_us.unwrap_or(i64::MIN);
+        self.in_snapshot("read the events", |cx| collect(cx, query, [since_us], stored_event))
+    }
+
+    /// The machine's id: see [`Store::machine_id`](crate::Store::machine_id). `None` in the first moment of a database.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`] for a broken file.
+    pub fn machine_id(&self) -> Result<Option<String>> {
+        self.in_snapshot("read the machine's id", read_machine_id)
+    }
+
+    /// What the database occupies on disk with its log, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Denied`] if the system does not say.
+    pub fn size_bytes(&self) -> Result<u64> {
+        let denied = |error: std::io::Error| Error::Denied {
+            path: self.path.clone(),
+            operation: "read the size of the database",
+            detail: error.to_string(),
+        };
+        let file = std::fs::metadata(&self.path).map_err(denied)?.len();
+        // The log is not there when nobody writes.
+        Ok(file + std::fs::metadata(log_of(&self.path)).map_or(0, |log| log.len()))
+    }
+
+    /// Reads as of one moment, however many questions it takes.
+    fn in_snapshot<T>(
+        &self,
+        operation: &'static str,
+        read: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T> {
+        let attempt = || {
+            let snapshot = self.connection.unchecked_transaction()?;
+            read(&snapshot)
+        };
+        attempt().map_err(|fault: Fault| fault.during(operation, &self.path))
+    }
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+/// Only the conditions that are asked for, so that SQLite finds the index that fits them. Latest first, for `LIMIT`.
+fn runs_query(filter: &RunFilter) -> String {
+    let conditions = [
+        filter.target.as_ref().map(|_| "target.name = ?1"),
+        filter.workload.as_ref().map(|_| "run.workload = ?2"),
+        filter.since_us.map(|_| "run.started_us >= ?3"),
+    ];
+    let conditions: Vec<&str> = std::iter::once("1").chain(conditions.into_iter().flatten()).collect();
+    let conditions = conditions.join(" AND ");
+    format!("{} WHERE {conditions} ORDER BY run.started_us DESC, run.number DESC LIMIT ?4", rows::RUNS)
+}
+
+/// All that a query finds.
+fn collect<T>(
+    cx: &Connection,
+    query: &str,
+    values: impl Params,
+    read: impl Fn(&Row<'_>) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let mut statement = cx.prepare_cached(query)?;
+    let mut rows = statement.query(values)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
+
+fn stored_target(row: &Row<'_>) -> Result<StoredTarget, Fault> {
+    let place = ("target", row.get("number")?);
+    let target = Target {
+        name: named(row, (place, "name"), |name| name.parse().ok())?,
+        path: path_of(row, place, "path")?,
+        role: named(row, (place, "role"), role_from_name)?,
+    };
+    let runs = row.get::<_, i64>("runs")?.cast_unsigned();
+    Ok(StoredTarget { target, added_us: row.get("added_us")?, epoch: row.get("epoch")?, runs })
+}
+
+fn stored_epoch(row: &Row<'_>) -> Result<StoredEpoch, Fault> {
+    let number = row.get("number")?;
+    let Fingerprint { path, protocol, negotiated } = Fingerprint::from_row(row, number)?;
+    let target = named(row, (("epoch", number), "target_name"), |name| name.parse().ok())?;
+    Ok(StoredEpoch { number, target, opened_us: row.get("opened_us")?, path, protocol, negotiated })
+}
+
+fn stored_round(row: &Row<'_>) -> Result<StoredRound, Fault> {
+    let number = row.get("number")?;
+    let place = ("round", number);
+    let round = NewRound {
+        started_us: row.get("started_us")?,
+        utc_offset_seconds: row.get("utc_offset_seconds")?,
+        seed: row.get::<_, i64>("seed")?.cast_unsigned(),
+        scale: named(row, (place, "scale"), Scale::from_name)?,
+        planned: json_of(row, place, "planned")?,
+    };
+    let end = match optional_named(row, (place, "status"), RoundStatus::from_name)? {
+        Some(status) => Some(RoundEnd { status, reason: row.get("reason")?, ended_us: row.get("ended_us")? }),
+        None => None,
+    };
+    Ok(StoredRound { number, round, end })
+}
+
+fn stored_event(row: &Row<'_>) -> Result<StoredEvent, Fault> {
+    let number = row.get("number")?;
+    let place = ("event", number);
+    let event = Event {
+        target: optional_named(row, (place, "target"), |name| name.parse().ok())?,
+        kind: row.get("kind")?,
+        detail: json_of(row, place, "detail")?,
+        at_us: row.get("at_us")?,
+    };
+    Ok(StoredEvent { number, event })
+}

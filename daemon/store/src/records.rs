@@ -1,0 +1,142 @@
+//! What goes into the store and comes out of it, beside the runs themselves.
+
+use std::path::PathBuf;
+
+use longhaul_measure::model::{Negotiated, Protocol, Run, Scale, Target, TargetName};
+use serde::{Deserialize, Serialize};
+
+/// One pair of a round's plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Planned {
+    /// The target.
+    pub target: TargetName,
+    /// The workload's name.
+    pub workload: String,
+}
+
+/// A round that is about to begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewRound {
+    /// Wall clock at its begin, in microseconds since 1970 UTC.
+    pub started_us: i64,
+    /// Offset of local time from UTC at its begin, in seconds.
+    pub utc_offset_seconds: i32,
+    /// The seed that its order was drawn from.
+    pub seed: u64,
+    /// The corpus size.
+    pub scale: Scale,
+    /// What is to be run, in the order drawn.
+    pub planned: Vec<Planned>,
+}
+
+/// What came of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundStatus {
+    /// Every run of its plan was made.
+    Ok,
+    /// It says nothing, for example because the machine slept.
+    Void,
+    /// It was stopped before its end.
+    CutShort,
+}
+
+/// How a round ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundEnd {
+    /// What came of it.
+    pub status: RoundStatus,
+    /// Why, unless it is `ok`.
+    pub reason: Option<String>,
+    /// Wall clock at its end, in microseconds since 1970 UTC.
+    pub ended_us: i64,
+}
+
+/// A round as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredRound {
+    /// Its number in this database, from 1.
+    pub number: i64,
+    /// What was known when it began.
+    pub round: NewRound,
+    /// How it ended; `None` while it goes on, and after a crash until it is closed.
+    pub end: Option<RoundEnd>,
+}
+
+/// Something that may change numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// The target that it is about; `None` for the whole machine.
+    pub target: Option<TargetName>,
+    /// What happened, in one word (`epoch`, `wake`, `mtu`).
+    pub kind: String,
+    /// The particulars.
+    pub detail: serde_json::Value,
+    /// Wall clock, in microseconds since 1970 UTC.
+    pub at_us: i64,
+}
+
+/// An event as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredEvent {
+    /// Its number in this database, from 1.
+    pub number: i64,
+    /// The event.
+    pub event: Event,
+}
+
+/// A run as it is kept.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StoredRun {
+    /// Its number in this database, from 1: what people type.
+    pub number: i64,
+    /// 32 random hexadecimal digits, unique everywhere: what collectors join on.
+    pub trace_id: String,
+    /// The epoch of its target that it belongs to.
+    pub epoch: i64,
+    /// The run, exactly as it was given.
+    pub run: Run,
+}
+
+/// A target that has at least one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredTarget {
+    /// The target as it was at its latest run.
+    pub target: Target,
+    /// Wall clock at its first run, in microseconds since 1970 UTC.
+    pub added_us: i64,
+    /// Its latest epoch.
+    pub epoch: i64,
+    /// How many runs are kept of it.
+    pub runs: u64,
+}
+
+/// A target's life under one fingerprint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredEpoch {
+    /// Its number in this database, from 1.
+    pub number: i64,
+    /// The target.
+    pub target: TargetName,
+    /// Wall clock at its first run, in microseconds since 1970 UTC.
+    pub opened_us: i64,
+    /// The folder that is measured.
+    pub path: PathBuf,
+    /// How it is reached; `None` where that could not be told.
+    pub protocol: Option<Protocol>,
+    /// What was negotiated; empty where that could not be told.
+    pub negotiated: Negotiated,
+}
+
+/// Which runs are wanted. The default is all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunFilter {
+    /// Only of this target.
+    pub target: Option<TargetName>,
+    /// Only of this workload.
+    pub workload: Option<String>,
+    /// Only runs that began then or later, in microseconds since 1970 UTC.
+    pub since_us: Option<i64>,
+    /// At most so many, the latest ones.
+    pub limit: Option<u32>,
+}

@@ -1,0 +1,80 @@
+//! When a target's life begins anew.
+
+use longhaul_measure::model::{Negotiated, Outcome, Protocol, Run, Target};
+use serde_json::json;
+
+use super::{Place, new_round, samples, target};
+use crate::Writer;
+
+struct Life {
+    place: Place,
+    writer: Writer,
+    round: i64,
+}
+
+impl Life {
+    fn new() -> Self {
+        let place = Place::new();
+        let writer = place.writer();
+        let round = writer.begin_round(new_round()).unwrap();
+        Self { place, writer, round }
+    }
+
+    /// The epoch that a run is booked in.
+    fn epoch(&self, target: &Target, change: impl FnOnce(&mut Run)) -> i64 {
+        let mut run = samples::run(self.round, 0);
+        change(&mut run);
+        self.writer.add_run(target, &run).unwrap().epoch
+    }
+}
+
+#[test]
+fn each_change_of_circumstances_opens_an_epoch_and_leaves_an_event() {
+    let life = Life::new();
+    let unsigned = |run: &mut Run| run.conditions.negotiated = [("signing".into(), "off".into())].into();
+    assert_eq!(life.epoch(&target(), |_| ()), 1);
+    assert_eq!(life.epoch(&target(), |run| run.outcome = Outcome::Error), 1);
+    assert_eq!(life.epoch(&target(), |run| run.protocol = Some(Protocol::Smb(Some("2.1".into())))), 2);
+    assert_eq!(life.epoch(&target(), |_| ()), 3, "a return is a change too");
+    assert_eq!(life.epoch(&target(), unsigned), 4);
+    let moved = Target { path: "/Volumes/other".into(), ..target() };
+    assert_eq!(life.epoch(&moved, unsigned), 5);
+    let events = life.place.reader().events(None).unwrap();
+    assert_eq!(events.len(), 4, "the first epoch is no change");
+    let signing = &events[2].event;
+    assert_eq!((signing.kind.as_str(), signing.target.clone()), ("epoch", Some(target().name)));
+    assert_eq!(signing.detail["before"]["negotiated"], json!({ "signing": "on" }));
+    assert_eq!(signing.detail["after"]["negotiated"], json!({ "signing": "off" }));
+    assert_eq!(signing.detail["epoch"], 4);
+}
+
+#[test]
+fn what_a_run_does_not_know_is_no_change() {
+    let life = Life::new();
+    let away = |run: &mut Run| {
+        (run.protocol, run.conditions.negotiated) = (None, Negotiated::new());
+        run.outcome = Outcome::Unavailable;
+    };
+    let unanswered = |run: &mut Run| run.conditions.negotiated.clear();
+    let epochs = [
+        life.epoch(&target(), |_| ()),
+        life.epoch(&target(), away),
+        life.epoch(&target(), unanswered),
+        life.epoch(&target(), |_| ()),
+    ];
+    assert_eq!(epochs, [1, 1, 1, 1]);
+    assert!(life.place.reader().events(None).unwrap().is_empty());
+}
+
+#[test]
+fn epochs_of_two_targets_do_not_mix() {
+    let life = Life::new();
+    let nfs = Target { name: "nfs".parse().unwrap(), ..target() };
+    assert_eq!(life.epoch(&target(), |_| ()), 1);
+    assert_eq!(life.epoch(&nfs, |run| run.target = nfs.name.clone()), 2);
+    assert_eq!(life.epoch(&target(), |_| ()), 1);
+    let found = life.place.reader().epochs().unwrap();
+    assert_eq!(found.iter().map(|epoch| epoch.target.as_str()).collect::<Vec<_>>(), ["smb", "nfs"]);
+    assert_eq!(found[0].protocol, Some(Protocol::Smb(Some("3.1.1".into()))));
+    assert_eq!(found[0].path, target().path);
+}

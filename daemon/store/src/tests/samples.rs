@@ -1,0 +1,170 @@
+//! Runs to store: one that looks real, and any that could be.
+
+use longhaul_measure::model::{
+    CacheState, ColdBy, Conditions, Failure, Figure, Operation, OperationStats, Outcome, Phase, Power,
+    Protocol, Run, Scale, TargetName, Unit,
+};
+use longhaul_measure::stats::Histogram;
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// A run of the usual size, told apart by its round and slot.
+pub(super) fn run(round: i64, slot: u32) -> Run {
+    let phase = |name: &str, cache, cold_by| Phase {
+        name: name.into(),
+        cache,
+        cold_by,
+        seconds: 1.25,
+        bytes_read: 155_000_000,
+        bytes_written: 0,
+        complete: true,
+        figures: vec![
+            Figure::new("photos", Unit::PerSecond, 31.4),
+            Figure::new("first", Unit::Seconds, 0.07),
+        ],
+        operations: Operation::ALL.iter().map(|operation| stats(*operation, slot)).collect(),
+    };
+    Run {
+        round,
+        slot,
+        target: "smb".parse().unwrap(),
+        protocol: Some(Protocol::Smb(Some("3.1.1".into()))),
+        workload: "photo-batch".into(),
+        scale: Scale::Quick,
+        outcome: Outcome::Ok,
+        started_us: 1_000_000 * i64::from(slot),
+        utc_offset_seconds: 3600,
+        seconds: 2.5,
+        phases: vec![
+            phase("scan", CacheState::Cold, Some(ColdBy::Evicted)),
+            phase("again", CacheState::Warm, None),
+        ],
+        failure: None,
+        facts: [("sync".to_owned(), "fsync".to_owned())].into(),
+        conditions: Conditions {
+            negotiated: [("signing".to_owned(), "on".to_owned())].into(),
+            ..Conditions::default()
+        },
+    }
+}
+
+fn stats(operation: Operation, seed: u32) -> OperationStats {
+    let mut latency = Histogram::new();
+    for call in 0..300u64 {
+        latency.record((call * call * 7_919 + u64::from(seed) * 104_729) % 50_000_000);
+    }
+    OperationStats { operation, latency, errors: 0 }
+}
+
+/// Any text, with control characters and everything beyond the basic plane.
+pub(super) fn text() -> impl Strategy<Value = String> {
+    vec(any::<char>(), 0..8).prop_map(String::from_iter)
+}
+
+fn finite() -> impl Strategy<Value = f64> {
+    any::<f64>().prop_filter("finite", |number| number.is_finite())
+}
+
+fn histogram() -> impl Strategy<Value = Histogram> {
+    vec(any::<u64>(), 0..20).prop_map(|durations| {
+        let mut histogram = Histogram::new();
+        // Within what a histogram can tell apart: up to about an hour and beyond.
+        durations.into_iter().for_each(|nanoseconds| histogram.record(nanoseconds >> (nanoseconds % 64)));
+        histogram
+    })
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    select(Operation::ALL)
+}
+
+fn operation_stats() -> impl Strategy<Value = OperationStats> {
+    (operation(), histogram(), any::<u64>()).prop_map(|(operation, latency, errors)| OperationStats {
+        operation,
+        latency,
+        errors,
+    })
+}
+
+fn figure() -> impl Strategy<Value = Figure> {
+    let units = vec![Unit::Seconds, Unit::BytesPerSecond, Unit::PerSecond, Unit::Count, Unit::Share];
+    (text(), select(units), finite()).prop_map(|(name, unit, value)| Figure { name, unit, value })
+}
+
+fn phase() -> impl Strategy<Value = Phase> {
+    let cache = select(vec![CacheState::Cold, CacheState::Warm, CacheState::None]);
+    let cold_by = option::of(select(vec![ColdBy::Evicted, ColdBy::RotatedSlice, ColdBy::Unverified]));
+    let head = (text(), cache, cold_by, finite());
+    let tail = (any::<(u64, u64, bool)>(), vec(figure(), 0..3), vec(operation_stats(), 0..3));
+    (head, tail).prop_map(|((name, cache, cold_by, seconds), (numbers, figures, operations))| {
+        let (bytes_read, bytes_written, complete) = numbers;
+        Phase { name, cache, cold_by, seconds, bytes_read, bytes_written, complete, figures, operations }
+    })
+}
+
+fn protocol() -> impl Strategy<Value = Protocol> {
+    prop_oneof![
+        select(vec![Protocol::Afp, Protocol::Webdav, Protocol::Sftp]),
+        option::of(text()).prop_map(Protocol::Nfs),
+        option::of(text()).prop_map(Protocol::Smb),
+        option::of(text()).prop_map(Protocol::Fuse),
+        text().prop_map(Protocol::Local),
+        text().prop_map(Protocol::Other),
+    ]
+}
+
+fn conditions() -> impl Strategy<Value = Conditions> {
+    let power = option::of(select(vec![Power::Mains, Power::Battery]));
+    let numbers = any::<(Option<u32>, Option<u64>, Option<u64>, Option<u64>)>();
+    let measured = (option::of(finite()), option::of(finite()), option::of(finite()));
+    let texts = (option::of(text()), option::of(text()), btree_map(text(), text(), 0..3));
+    (power, numbers, measured, texts).prop_map(|(power, numbers, measured, texts)| Conditions {
+        system: texts.0,
+        load_average: measured.0,
+        processors: numbers.0,
+        memory_available: numbers.1,
+        power,
+        io_policy: texts.1,
+        free_bytes: numbers.2,
+        instrument_ns: measured.1,
+        worker_peak_bytes: numbers.3,
+        slept_seconds: measured.2,
+        negotiated: texts.2,
+    })
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    (option::of(operation()), option::of(text()), option::of(text()), text())
+        .prop_map(|(operation, path, error, message)| Failure { operation, path, error, message })
+}
+
+/// Any run of round 1.
+pub(super) fn any_run() -> impl Strategy<Value = Run> {
+    let name = select(vec!["smb", "nfs", "A_2"]);
+    let scales = (select(Scale::ALL.to_vec()), select(Outcome::ALL.to_vec()));
+    let head = (any::<(u32, i64, i32)>(), name, option::of(protocol()), scales);
+    let tail = (finite(), vec(phase(), 0..3), option::of(failure()), btree_map(text(), text(), 0..3));
+    (head, tail, text(), conditions()).prop_map(|(head, tail, workload, conditions)| {
+        let ((slot, started_us, utc_offset_seconds), name, protocol, (scale, outcome)) = head;
+        let (seconds, phases, failure, facts) = tail;
+        let target: TargetName = name.parse().unwrap();
+        Run {
+            round: 1,
+            slot,
+            target,
+            protocol,
+            workload,
+            scale,
+            outcome,
+            started_us,
+            utc_offset_seconds,
+            seconds,
+            phases,
+            failure,
+            facts,
+            conditions,
+        }
+    })
+}
