@@ -1,0 +1,154 @@
+//! The pipe to a worker process, and the process itself.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command as Process, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use longhaul_measure::platform;
+use longhaul_measure::recorder::Recorder;
+use longhaul_measure::worker::{Command, Message, Setup};
+
+/// What came, or did not come, from a worker.
+pub enum Answer {
+    /// A message.
+    Message(Message),
+    /// Nothing within the time.
+    Silence,
+    /// The process closed its output: it has ended, or is about to.
+    Ended,
+}
+
+/// A running worker.
+pub struct Link {
+    /// Both are there until the value is dropped.
+    child: Option<Child>,
+    input: Option<ChildStdin>,
+    messages: Receiver<Message>,
+    recorder: Recorder,
+}
+
+impl Link {
+    /// Starts a worker in a process group of its own, so that Ctrl-C in the terminal reaches the supervisor only.
+    pub fn start(
+        program: &Path,
+        arguments: &[String],
+        setup: impl FnOnce(&Path) -> Setup,
+    ) -> io::Result<Self> {
+        let file = RecorderFile::new();
+        let recorder = Recorder::create(&file.path)?;
+        let mut child = Process::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::Error::other("the pipes of a new process are missing"));
+        };
+        let (sender, messages) = sync_channel(1024);
+        let mut link = Self { child: Some(child), input: Some(input), messages, recorder };
+        link.write(&setup(&file.path))?;
+        std::thread::spawn(move || {
+            read_messages(output, &sender);
+            drop(file);
+        });
+        Ok(link)
+    }
+
+    /// Gives a command.
+    pub fn send(&mut self, command: &Command) -> io::Result<()> {
+        self.write(command)
+    }
+
+    fn write(&mut self, value: &impl serde::Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(value)?;
+        line.push(b'\n');
+        let input = self.input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        input.write_all(&line)?;
+        input.flush()
+    }
+
+    /// Waits for the next message, this long at most.
+    pub fn receive(&self, limit: Duration) -> Answer {
+        match self.messages.recv_timeout(limit) {
+            Ok(message) => Answer::Message(message),
+            Err(RecvTimeoutError::Timeout) => Answer::Silence,
+            Err(RecvTimeoutError::Disconnected) => Answer::Ended,
+        }
+    }
+
+    /// The flight recorder.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// Kills the process without waiting for it: one that waits for a dead server ends only when that wait does.
+    pub fn kill(&mut self) {
+        let _ = self.child.as_mut().map(Child::kill);
+    }
+
+    /// Whether the process has ended; reaps it if so. Never waits.
+    pub fn has_ended(&mut self) -> bool {
+        self.status().is_some()
+    }
+
+    fn status(&mut self) -> Option<ExitStatus> {
+        self.child.as_mut()?.try_wait().ok().flatten()
+    }
+
+    /// How a process that closed its output ended, for a message.
+    pub fn exit_text(&mut self) -> String {
+        for _ in 0..20 {
+            if let Some(status) = self.status() {
+                return status.to_string();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        "its output closed, but the process is still there".to_owned()
+    }
+}
+
+impl Drop for Link {
+    /// Closing the input tells the worker to end after the operation in flight. It is reaped by a thread that nobody
+    /// waits for: a worker that waits for a dead server may take minutes to end.
+    fn drop(&mut self) {
+        drop(self.input.take());
+        if let Some(mut child) = self.child.take() {
+            std::thread::spawn(move || child.wait());
+        }
+    }
+}
+
+fn read_messages(output: ChildStdout, sender: &std::sync::mpsc::SyncSender<Message>) {
+    for line in BufReader::new(output).lines() {
+        let message = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+        let Some(message) = message else { break };
+        if sender.send(message).is_err() {
+            break;
+        }
+    }
+}
+
+/// The recorder's file. The worker removes it as soon as it has mapped it; this is for a worker that never came so far.
+struct RecorderFile {
+    path: PathBuf,
+}
+
+impl RecorderFile {
+    fn new() -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("longhaul-{}-{}-{number}", std::process::id(), platform::wall_clock_us());
+        Self { path: platform::shared_memory_directory().join(name) }
+    }
+}
+
+impl Drop for RecorderFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
