@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::model::{CacheState, Outcome, Phase, Run, Scale, TargetName, Unit};
 use crate::stats::{median, quantile};
-use crate::workloads::WORKLOADS;
+use crate::workloads::{WORKLOADS, workload};
 
 /// Version of the serialised form.
 const SCHEMA: u32 = 1;
@@ -209,8 +209,9 @@ fn series_of(runs: &[&Run]) -> Vec<(Key, Series)> {
         }
     };
     for run in runs.iter().filter(|run| run.outcome == Outcome::Ok) {
-        let total = ("run".to_owned(), CacheState::None, "total".to_owned());
-        add(run, total, (Unit::Seconds, run.seconds), None);
+        if !workload(&run.workload).is_some_and(|workload| workload.is_paced()) {
+            add(run, total(), (Unit::Seconds, run.seconds), None);
+        }
         for phase in &run.phases {
             for figure in &phase.figures {
                 let key = (phase.name.clone(), phase.cache, figure.name.clone());
@@ -220,9 +221,14 @@ fn series_of(runs: &[&Run]) -> Vec<(Key, Series)> {
     }
     if all.is_empty() {
         // Every run failed: the total stands there without a value, so that the failures are seen.
-        all.push((("run".to_owned(), CacheState::None, "total".to_owned()), Series::default()));
+        all.push((total(), Series::default()));
     }
     all
+}
+
+/// The run as a whole.
+fn total() -> Key {
+    ("run".to_owned(), CacheState::None, "total".to_owned())
 }
 
 fn figure_summary(

@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod design;
+pub mod exclusive;
 mod host;
 pub mod runner;
 pub mod worker;

@@ -163,8 +163,19 @@ pub fn shared_memory_directory() -> PathBuf {
 
 /// Where the database lives: `$XDG_DATA_HOME/longhaul`, by default `~/.local/share/longhaul` (XDG Base Directory 0.8).
 pub fn data_directory() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_DATA_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
         .map(|base| base.join("longhaul"))
+}
+
+/// Where the configuration lives: `$XDG_CONFIG_HOME/longhaul`, by default `~/.config/longhaul`.
+pub fn config_directory() -> Option<PathBuf> {
+    absolute("XDG_CONFIG_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".config")))
+        .map(|base| base.join("longhaul"))
+}
+
+/// A path from the environment; a relative one is ignored, as the specification asks.
+fn absolute(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }

@@ -383,3 +383,8 @@ pub fn data_directory() -> Option<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())?;
     Some(home.join("Library/Application Support/longhaul"))
 }
+
+/// Where the configuration lives: beside the data, as there is no folder for the configuration of command line tools.
+pub fn config_directory() -> Option<PathBuf> {
+    data_directory()
+}

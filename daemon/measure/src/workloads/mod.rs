@@ -50,6 +50,11 @@ pub trait Workload: Sync {
         self.name()
     }
 
+    /// Whether it waits on a schedule of its own, so that how long it takes in all says nothing about the target.
+    fn is_paced(&self) -> bool {
+        false
+    }
+
     /// At which I/O policy it runs.
     fn io_policy(&self) -> IoPolicy {
         IoPolicy::Default

@@ -101,6 +101,10 @@ impl Workload for PhotoBatch {
         "opens 155 photos (415 MB) with thumbnails, switches between images, then all of it again"
     }
 
+    fn is_paced(&self) -> bool {
+        true
+    }
+
     fn owns(&self, path: &Path) -> bool {
         let Some((album, name)) = path.to_str().and_then(|path| path.split_once('/')) else { return false };
         let Some((photos, slice)) = album.split_once('-') else { return false };

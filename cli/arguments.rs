@@ -1,0 +1,229 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use longhaul_measure::model::{Scale, TargetName};
+use longhaul_measure::workloads::WORKLOADS;
+
+/// longhaul measures network drives by doing real tasks on them, and says what the numbers carry.
+#[derive(Parser)]
+#[command(name = "longhaul", version, about, max_term_width = 100)]
+pub struct Arguments {
+    /// What is asked for everywhere.
+    #[command(flatten)]
+    pub shared: Shared,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What is asked for everywhere.
+#[derive(Args, Clone)]
+pub struct Shared {
+    /// The database [default: in the platform's data folder].
+    #[arg(long, global = true, value_name = "PATH")]
+    pub database: Option<PathBuf>,
+    /// The configuration file [default: config.toml in the platform's configuration folder, if it is there].
+    #[arg(long, global = true, value_name = "PATH")]
+    pub config: Option<PathBuf>,
+}
+
+/// What to do.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Two short rounds of all tasks on the local disk and on each target given; leaves only the database behind.
+    Try(Try),
+    /// What is mounted here, by which protocol, negotiated how; no mount is touched.
+    Targets(Listing),
+    /// Randomised rounds of all tasks on all targets, in the foreground.
+    #[command(after_help = workload_list())]
+    Run(Run),
+    /// What all runs say: per task and target, cold and warm apart, paired by round.
+    Summary(Summary),
+    /// The runs in the database.
+    Runs(Runs),
+    /// One run in full: phases, operations, errors, conditions.
+    Show(Show),
+    /// Removes what longhaul keeps on a target; lists it first and asks.
+    Clean(Clean),
+    /// The configuration: prints a commented sample, or checks a file.
+    Config(Config),
+    /// The process that touches one target. Started by longhaul itself.
+    #[command(hide = true)]
+    Worker,
+}
+
+/// `name=path`, parsed.
+#[derive(Debug, Clone)]
+pub struct TargetArgument {
+    /// The name.
+    pub name: TargetName,
+    /// The path as it was written.
+    pub path: PathBuf,
+}
+
+impl std::str::FromStr for TargetArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, path) = text.split_once('=').ok_or("write it as NAME=PATH, as in smb=/Volumes/media")?;
+        if path.is_empty() {
+            return Err("the path is missing: write it as NAME=PATH".to_owned());
+        }
+        let name =
+            name.parse().map_err(|error: longhaul_measure::model::TargetNameError| error.to_string())?;
+        Ok(Self { name, path: path.into() })
+    }
+}
+
+/// A scale on the command line.
+#[derive(ValueEnum, Clone, Copy)]
+pub enum ScaleArgument {
+    /// Minutes in all.
+    Quick,
+    /// The parameters of the reference workloads.
+    Standard,
+    /// 100,000 files.
+    Large,
+}
+
+impl From<ScaleArgument> for Scale {
+    fn from(argument: ScaleArgument) -> Self {
+        match argument {
+            ScaleArgument::Quick => Self::Quick,
+            ScaleArgument::Standard => Self::Standard,
+            ScaleArgument::Large => Self::Large,
+        }
+    }
+}
+
+/// Arguments of `try`.
+#[derive(Args)]
+pub struct Try {
+    /// A folder to measure beside the local disk, as NAME=PATH; may be given several times.
+    #[arg(long = "target", value_name = "NAME=PATH")]
+    pub targets: Vec<TargetArgument>,
+    /// Keep the test data on the targets.
+    #[arg(long)]
+    pub keep: bool,
+}
+
+/// Arguments of lists.
+#[derive(Args)]
+pub struct Listing {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `run`.
+#[derive(Args)]
+pub struct Run {
+    /// A folder to measure, as NAME=PATH; may be given several times [default: the targets of the configuration].
+    #[arg(long = "target", value_name = "NAME=PATH")]
+    pub targets: Vec<TargetArgument>,
+    /// A task to run; may be given several times [default: those of the configuration, else all].
+    #[arg(long = "workload", value_name = "NAME")]
+    pub workloads: Vec<String>,
+    /// How many rounds.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rounds: u32,
+    /// How large the test data is.
+    #[arg(long, value_enum)]
+    pub scale: Option<ScaleArgument>,
+    /// After how many seconds a run is booked as hung [default: 900].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub cap: Option<u64>,
+    /// Print one JSON object per line.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `summary`.
+#[derive(Args)]
+pub struct Summary {
+    /// Runs of this scale [default: that of the last run].
+    #[arg(long, value_enum)]
+    pub scale: Option<ScaleArgument>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `runs`.
+#[derive(Args)]
+pub struct Runs {
+    /// Only runs on this target.
+    #[arg(long, value_name = "NAME")]
+    pub target: Option<TargetName>,
+    /// Only runs of this task.
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
+    /// At most this many, the latest; 0 for all.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub last: u32,
+    /// Print one JSON object per line.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `show`.
+#[derive(Args)]
+pub struct Show {
+    /// The run's number, as `longhaul runs` lists it.
+    pub run: i64,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `clean`.
+#[derive(Args)]
+pub struct Clean {
+    /// The target's name, as in the configuration or the database, or NAME=PATH.
+    pub target: String,
+    /// Do not ask.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Arguments of `config`.
+#[derive(Args)]
+pub struct Config {
+    /// Print a commented sample with every key.
+    #[arg(long)]
+    pub print: bool,
+}
+
+fn workload_list() -> String {
+    let lines = WORKLOADS.iter().map(|workload| format!("  {:<24}{}", workload.name(), workload.summary()));
+    format!("Tasks:\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn help_names_every_workload() {
+        assert!(WORKLOADS.iter().all(|workload| workload_list().contains(workload.name())));
+    }
+
+    #[test]
+    fn a_target_is_a_name_and_a_path() {
+        assert!(
+            "smb=/Volumes/a=b".parse::<TargetArgument>().is_ok_and(|target| target.path.ends_with("a=b"))
+        );
+        for bad in ["smb", "smb=", "=x", "a/b=/x"] {
+            assert!(bad.parse::<TargetArgument>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `longhaul summary`, `runs` and `show`: what is in the database.
+
+use std::process::ExitCode;
+
+use longhaul_measure::summary::{Sample, summarise};
+use longhaul_store::{Reader, RunFilter, StoredRun};
+
+use crate::arguments::{Runs, Shared, Show, Summary};
+use crate::render::{self, json, line};
+use crate::{Usage, exit, places};
+
+fn reader(shared: &Shared) -> anyhow::Result<Reader> {
+    let config = places::config(shared)?;
+    Ok(Reader::open(&places::database(shared, &config)?)?)
+}
+
+/// Prints the summary of all runs.
+pub fn summary(shared: &Shared, arguments: &Summary) -> anyhow::Result<ExitCode> {
+    let runs = reader(shared)?.runs(&RunFilter::default())?;
+    let scale = arguments.scale.map(Into::into);
+    print_summary(&runs, scale, arguments.json)
+}
+
+/// Prints the summary of some runs.
+pub fn print_summary(
+    runs: &[StoredRun],
+    scale: Option<longhaul_measure::model::Scale>,
+    as_json: bool,
+) -> anyhow::Result<ExitCode> {
+    let samples: Vec<Sample<'_>> =
+        runs.iter().map(|stored| Sample { epoch: stored.epoch, run: &stored.run }).collect();
+    let summary = summarise(&samples, scale);
+    if as_json {
+        anstream::println!("{}", serde_json::to_string_pretty(&summary)?);
+    } else if summary.workloads.is_empty() {
+        anstream::println!("No run to summarise yet: `longhaul try` or `longhaul run` makes some.");
+    } else {
+        anstream::print!("{}", render::summary::summary(&summary));
+    }
+    Ok(if summary.workloads.is_empty() { ExitCode::from(exit::NO_DATA) } else { exit::OK })
+}
+
+/// Prints the runs, oldest first.
+pub fn runs(shared: &Shared, arguments: &Runs) -> anyhow::Result<ExitCode> {
+    let filter = RunFilter {
+        target: arguments.target.clone(),
+        workload: arguments.workload.clone(),
+        limit: (arguments.last > 0).then_some(arguments.last),
+        ..RunFilter::default()
+    };
+    for stored in reader(shared)?.runs(&filter)? {
+        if arguments.json {
+            anstream::println!("{}", json::run(&stored));
+        } else {
+            anstream::println!("{}  {}", render::show::when(&stored.run), line::run(&stored));
+        }
+    }
+    Ok(exit::OK)
+}
+
+/// Prints one run in full.
+pub fn show(shared: &Shared, arguments: &Show) -> anyhow::Result<ExitCode> {
+    let Some(stored) = reader(shared)?.run(arguments.run)? else {
+        return Err(Usage(format!("there is no run {}: `longhaul runs` lists them", arguments.run)).into());
+    };
+    if arguments.json {
+        anstream::println!("{}", serde_json::to_string_pretty(&json::run(&stored))?);
+    } else {
+        anstream::print!("{}", render::show::run(&stored));
+    }
+    Ok(exit::OK)
+}

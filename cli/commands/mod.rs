@@ -1,0 +1,35 @@
+//! One file per command.
+
+mod clean;
+mod config;
+mod list;
+mod measure;
+mod targets;
+mod trial;
+
+use std::process::ExitCode;
+
+use crate::arguments::{Arguments, Command};
+use crate::exit;
+
+/// Does what the command line says.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let shared = &arguments.shared;
+    match arguments.command {
+        Command::Try(arguments) => trial::run(shared, &arguments),
+        Command::Targets(arguments) => targets::run(&arguments),
+        Command::Run(arguments) => measure::run(shared, &arguments),
+        Command::Summary(arguments) => list::summary(shared, &arguments),
+        Command::Runs(arguments) => list::runs(shared, &arguments),
+        Command::Show(arguments) => list::show(shared, &arguments),
+        Command::Clean(arguments) => clean::run(shared, &arguments),
+        Command::Config(arguments) => config::run(shared, &arguments),
+        Command::Worker => worker(),
+    }
+}
+
+fn worker() -> anyhow::Result<ExitCode> {
+    let input = std::io::BufReader::new(std::io::stdin());
+    longhaul_measure::worker::serve(input, std::io::stdout().lock())?;
+    Ok(exit::OK)
+}

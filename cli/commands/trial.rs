@@ -1,0 +1,118 @@
+//! `longhaul try`: two short rounds on the local disk and on each target given.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use longhaul_measure::arena::Mode;
+use longhaul_measure::model::{Family, Mount, Role, Scale, Target};
+use longhaul_measure::platform;
+use longhaul_measure::workloads::{Settings, WORKLOADS};
+use longhaul_service::runner::{Plan, Tally};
+use longhaul_service::worker::{Watch, Worker};
+use longhaul_store::{Reader, RunFilter, StoredRun};
+
+use super::list::print_summary;
+use super::measure::Bench;
+use crate::arguments::{Shared, Try};
+use crate::progress::{Stage, Style};
+use crate::{exit, places};
+
+/// Rounds of a trial.
+const ROUNDS: u32 = 2;
+/// After this a run of a trial is booked as hung.
+const CAP: Duration = Duration::from_secs(120);
+/// The name of the local target.
+const LOCAL: &str = "local";
+
+/// Measures, prints the summary, and gives back what was written to the targets.
+pub fn run(shared: &Shared, arguments: &Try) -> anyhow::Result<ExitCode> {
+    let config = places::config(shared)?;
+    let mounts = platform::mounts().context("read the mount table")?;
+    let database = places::database(shared, &config)?;
+    let folder = database.parent().unwrap_or(Path::new("/")).join("try");
+    let mut targets = places::targets(&arguments.targets, &mounts)?;
+    if !targets.iter().any(|target| target.name.as_str() == LOCAL) {
+        std::fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+        let name = LOCAL.parse().context("name the local target")?;
+        targets.insert(0, Target { name, path: folder.clone(), role: Role::Baseline });
+    }
+    let bench = Bench::open(database, &mounts)?;
+    introduce(&targets, &mounts);
+    let plan = Plan {
+        targets,
+        workloads: WORKLOADS.iter().map(|workload| workload.name().to_owned()).collect(),
+        rounds: ROUNDS,
+        scale: Scale::Quick,
+        settings: Settings::default(),
+        cap: CAP,
+    };
+    let began_us = platform::wall_clock_us();
+    let tally = bench.measure(&plan, Style::Lines, Box::new(|| Ok(())));
+    let left = if arguments.keep { vec![] } else { clean_up(&bench, &plan, &folder) };
+    let code = conclude(&bench, tally?, began_us)?;
+    left.iter().for_each(|what| anstream::eprintln!("longhaul: left behind: {what}"));
+    Ok(if left.is_empty() { code } else { ExitCode::from(exit::ERROR) })
+}
+
+fn introduce(targets: &[Target], mounts: &[Mount]) {
+    for target in targets {
+        anstream::println!("target {:<10} {}", target.name, target.path.display());
+    }
+    let given = |mount: &Mount| targets.iter().any(|target| target.path.starts_with(&mount.point));
+    for mount in mounts.iter().filter(|mount| mount.protocol.family() == Family::Network && !given(mount)) {
+        anstream::println!(
+            "found  {:<10} {}: measure it too with --target NAME={}",
+            mount.protocol,
+            mount.point.display(),
+            mount.point.display()
+        );
+    }
+    anstream::println!("A trial shows that it works and what it says; two rounds decide nothing.\n");
+}
+
+/// Prints the summary of this trial's runs.
+fn conclude(bench: &Bench, tally: Tally, began_us: i64) -> anyhow::Result<ExitCode> {
+    let filter = RunFilter { since_us: Some(began_us), ..RunFilter::default() };
+    let runs: Vec<StoredRun> = Reader::open(&bench.database)?.runs(&filter)?;
+    anstream::println!();
+    let code = print_summary(&runs, Some(Scale::Quick), false)?;
+    anstream::println!(
+        "\n{} runs, {} failed; kept in {}. `longhaul runs` lists them, `longhaul show RUN` tells all of one.",
+        tally.runs,
+        tally.failed,
+        bench.database.display()
+    );
+    Ok(if tally.failed > 0 { ExitCode::from(exit::RUN_FAILED) } else { code })
+}
+
+/// Removes the arenas and the local folder; says what it could not remove.
+fn clean_up(bench: &Bench, plan: &Plan, folder: &Path) -> Vec<String> {
+    let mut left: Vec<String> =
+        plan.targets.iter().filter_map(|target| clean_target(bench, target)).collect();
+    match std::fs::remove_dir(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            left.push(format!("{}: {error}", folder.display()));
+        }
+        _ => {}
+    }
+    // Each target's own folder went with its arena; what holds them goes when it is empty.
+    let _ = std::fs::remove_dir(&bench.launcher.local);
+    left
+}
+
+fn clean_target(bench: &Bench, target: &Target) -> Option<String> {
+    let mut stage = Stage::new(Style::Lines, Box::new(|| Ok(())));
+    let mut worker = Worker::new(target.clone(), bench.launcher.clone());
+    let mut watch = Watch { cap: CAP, interrupted: &|| false, observer: &mut stage };
+    match worker.clean(Mode::Remove, &mut watch) {
+        Ok(Some(report)) if !report.foreign.is_empty() => Some(format!(
+            "{} files in {} that longhaul did not make",
+            report.foreign.len(),
+            target.path.display()
+        )),
+        Ok(_) => None,
+        Err(ending) => Some(ending.failure.message),
+    }
+}

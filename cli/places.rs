@@ -1,0 +1,69 @@
+//! Where things are on this machine, and which targets are meant.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use longhaul_measure::model::{Family, Mount, Role, Target};
+use longhaul_measure::platform;
+use longhaul_service::config::Config;
+use longhaul_service::worker::Launcher;
+
+use crate::Usage;
+use crate::arguments::{Shared, TargetArgument};
+
+/// The database's file name.
+const DATABASE: &str = "longhaul.sqlite";
+
+/// The configuration: of the file that was given, of the default file if it is there, or the defaults.
+pub fn config(shared: &Shared) -> anyhow::Result<Config> {
+    let default = platform::config_directory().map(|folder| folder.join("config.toml"));
+    match (&shared.config, default) {
+        (Some(path), _) => Ok(Config::read(path)?),
+        (None, Some(path)) if path.exists() => Ok(Config::read(&path)?),
+        (None, _) => Ok(Config::default()),
+    }
+}
+
+/// The database: as on the command line, as in the configuration, or in the data folder.
+pub fn database(shared: &Shared, config: &Config) -> anyhow::Result<PathBuf> {
+    if let Some(path) = shared.database.clone().or_else(|| config.database.clone()) {
+        return std::path::absolute(&path).with_context(|| format!("database {}", path.display()));
+    }
+    let folder = platform::data_directory().ok_or_else(|| {
+        Usage("HOME is not set, so the database needs a place: give `--database PATH`".to_owned())
+    })?;
+    Ok(folder.join(DATABASE))
+}
+
+/// How workers are started: this same program, with their own folders beside the database.
+pub fn launcher(database: &Path, machine: &str) -> anyhow::Result<Launcher> {
+    let local = database.parent().unwrap_or(Path::new("/")).join("local");
+    Ok(Launcher {
+        program: std::env::current_exe().context("find longhaul's own program file")?,
+        arguments: vec!["worker".to_owned()],
+        machine: machine.to_owned(),
+        local,
+    })
+}
+
+/// The targets that are meant by arguments. A path is made absolute by name only; it is not touched.
+pub fn targets(arguments: &[TargetArgument], mounts: &[Mount]) -> anyhow::Result<Vec<Target>> {
+    let mut targets: Vec<Target> = vec![];
+    for argument in arguments {
+        if targets.iter().any(|target| target.name == argument.name) {
+            return Err(Usage(format!("the target name `{}` is given twice", argument.name)).into());
+        }
+        let path = std::path::absolute(&argument.path)
+            .with_context(|| format!("target {}={}", argument.name, argument.path.display()))?;
+        let role = role(&path, mounts);
+        targets.push(Target { name: argument.name.clone(), path, role });
+    }
+    Ok(targets)
+}
+
+fn role(path: &Path, mounts: &[Mount]) -> Role {
+    match Mount::of_path(mounts, path).map(|mount| mount.protocol.family()) {
+        Some(Family::Local) => Role::Baseline,
+        Some(Family::Network | Family::Fuse | Family::Other) | None => Role::Share,
+    }
+}

@@ -1,0 +1,8 @@
+//! Values into text. Nothing is computed here but columns.
+
+pub mod json;
+pub mod line;
+pub mod show;
+pub mod summary;
+pub mod table;
+pub mod units;

@@ -1,0 +1,132 @@
+//! One run in full.
+
+use jiff::Timestamp;
+use jiff::tz::{Offset, TimeZone};
+use longhaul_measure::model::{Conditions, OperationStats, Phase, Power, Run};
+use longhaul_store::StoredRun;
+
+use super::table::{align_right_from, table};
+use super::units;
+
+/// Head, failure, phases with their operations, facts, conditions.
+pub fn run(stored: &StoredRun) -> String {
+    let run = &stored.run;
+    let mut out = format!("{}\n", head(stored));
+    if let Some(failure) = &run.failure {
+        out += &format!("\n{}\n", failure.message);
+    }
+    for phase in &run.phases {
+        out += &format!("\n{}\n", phase_text(phase));
+    }
+    out += "\nconditions\n";
+    for (name, value) in facts(run) {
+        out += &format!("  {name:<24}{value}\n");
+    }
+    out
+}
+
+fn head(stored: &StoredRun) -> String {
+    let run = &stored.run;
+    let protocol = run.protocol.as_ref().map_or("protocol not known".to_owned(), ToString::to_string);
+    format!(
+        "run {}  {} on {} ({protocol}), {} scale: {} after {}\n{}, round {}, place {} in it, epoch {}, trace {}",
+        stored.number,
+        run.workload,
+        run.target,
+        run.scale.name(),
+        run.outcome,
+        units::seconds(run.seconds),
+        when(run),
+        run.round,
+        run.slot + 1,
+        stored.epoch,
+        stored.trace_id
+    )
+}
+
+/// Local time of the run, as it was where it was made.
+pub fn when(run: &Run) -> String {
+    let zone = Offset::from_seconds(run.utc_offset_seconds).map_or(TimeZone::UTC, TimeZone::fixed);
+    match Timestamp::from_microsecond(run.started_us) {
+        Ok(time) => time.to_zoned(zone).strftime("%Y-%m-%d %H:%M:%S %:z").to_string(),
+        Err(_) => "time not known".to_owned(),
+    }
+}
+
+fn phase_text(phase: &Phase) -> String {
+    let cold_by = phase.cold_by.map_or(String::new(), |way| format!(" ({})", way.name()));
+    let cut = if phase.complete { "" } else { ", cut short" };
+    let mut out = format!(
+        "{}  cache: {}{cold_by}, {}, read {}, written {}{cut}\n",
+        phase.name,
+        phase.cache.name(),
+        units::seconds(phase.seconds),
+        units::bytes(phase.bytes_read as f64),
+        units::bytes(phase.bytes_written as f64)
+    );
+    for figure in &phase.figures {
+        out += &format!("  {:<24}{}\n", figure.name, units::value(figure.value, figure.unit));
+    }
+    out + &operations(&phase.operations)
+}
+
+fn operations(all: &[OperationStats]) -> String {
+    let mut table = table(&["operation", "count", "errors", "p50", "p95", "p99", "max"]);
+    for stats in all {
+        let quantile = |q: f64, needs: u64| match stats.latency.quantile_ns(q) {
+            Some(value) if stats.latency.count() >= needs => units::seconds(value / 1e9),
+            _ => "–".to_owned(),
+        };
+        let max = stats.latency.max_ns().map_or("–".to_owned(), |ns| units::seconds(ns as f64 / 1e9));
+        table.add_row([
+            stats.operation.to_string(),
+            stats.latency.count().to_string(),
+            stats.errors.to_string(),
+            quantile(0.5, 1),
+            quantile(0.95, 20),
+            quantile(0.99, 100),
+            max,
+        ]);
+    }
+    align_right_from(&mut table, 1);
+    table.to_string()
+}
+
+fn facts(run: &Run) -> Vec<(String, String)> {
+    let Conditions {
+        system,
+        load_average,
+        processors,
+        memory_available,
+        power,
+        io_policy,
+        free_bytes,
+        instrument_ns,
+        worker_peak_bytes,
+        slept_seconds,
+        negotiated,
+    } = &run.conditions;
+    let bytes = |value: &Option<u64>| value.map(|bytes| units::bytes(bytes as f64));
+    let known = [
+        ("system", system.clone()),
+        ("load average", load_average.map(|load| format!("{load:.2} over one minute"))),
+        ("processors", processors.map(|count| count.to_string())),
+        ("memory available", bytes(memory_available)),
+        ("power", power.map(power_text)),
+        ("I/O policy", io_policy.clone()),
+        ("free on the target", bytes(free_bytes)),
+        ("instrument", instrument_ns.map(|ns| format!("{ns:.0} ns added to each operation, not subtracted"))),
+        ("worker's peak memory", bytes(worker_peak_bytes)),
+        ("slept", slept_seconds.filter(|slept| *slept > 0.0).map(units::seconds)),
+    ];
+    let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let text = |(name, value): (&String, &String)| (name.clone(), value.clone());
+    known.chain(negotiated.iter().map(text)).chain(run.facts.iter().map(text)).collect()
+}
+
+fn power_text(power: Power) -> String {
+    match power {
+        Power::Mains => "mains".to_owned(),
+        Power::Battery => "battery".to_owned(),
+    }
+}
