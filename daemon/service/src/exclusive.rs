@@ -42,21 +42,17 @@ impl Exclusive {
     /// Takes the lock that belongs to a database.
     pub fn take(database: &Path) -> Result<Self, ExclusiveError> {
         let path = database.with_extension("lock");
-        let failed = {
-            let path = path.clone();
-            move |source| ExclusiveError::Io { path: path.clone(), source }
-        };
+        let io = |source| ExclusiveError::Io { path: path.clone(), source };
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(failed)?;
+            std::fs::create_dir_all(folder).map_err(io)?;
         }
         loop {
-            let file =
-                File::options().write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+            let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(io)?;
             match file.try_lock() {
-                Ok(()) if is_current(&file, &path) => return Ok(Self { path, _file: file }),
+                Ok(()) if is_current(&file, &path) => return Ok(Self { path: path.clone(), _file: file }),
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(ExclusiveError::Taken(path)),
-                Err(TryLockError::Error(source)) => return Err(failed(source)),
+                Err(TryLockError::WouldBlock) => return Err(ExclusiveError::Taken(path.clone())),
+                Err(TryLockError::Error(source)) => return Err(io(source)),
             }
         }
     }
