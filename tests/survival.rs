@@ -1,0 +1,167 @@
+//! Processes that end when nobody expects it: nothing that was acknowledged is lost, and everything goes on.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use longhaul_measure::corpus::draw::draw;
+use longhaul_store::RoundStatus;
+use rustix::process::Signal;
+use support::{Call, Place, arena, assert_all_ok, assert_failure, find_arena, machine, schema};
+
+/// Trees that take a moment to build.
+const SMALL_TREES: &str = "[folder-index]\nfiles = 1200\n";
+const CHEAP: [&str; 3] = ["folder-index", "incremental-backup", "time-machine"];
+
+/// A place with two targets.
+struct Pair {
+    place: Place,
+    a: PathBuf,
+    b: PathBuf,
+}
+
+impl Pair {
+    fn new(configuration: &str) -> Self {
+        let place = Place::new();
+        place.configure(configuration);
+        let (a, b) = (place.folder("a"), place.folder("b"));
+        Self { place, a, b }
+    }
+
+    fn run(&self, workloads: &[&str]) -> Call<'_> {
+        self.place.run(workloads, &[("a", &self.a), ("b", &self.b)])
+    }
+}
+
+#[test]
+fn a_killed_worker_voids_its_run_and_no_other() {
+    if let Some(why) = machine::without_proc() {
+        return machine::skip("a_killed_worker_voids_its_run_and_no_other", why);
+    }
+    let pair = Pair::new(SMALL_TREES);
+    let running = pair.run(&["folder-index", "incremental-backup"]).word("--rounds").word("3").start();
+    let mut worker = None;
+    machine::wait_until("a worker in the arena", || {
+        let arena = find_arena(&pair.a);
+        worker = arena.and_then(|arena| {
+            machine::workers_of(pair.place.root()).into_iter().find(|pid| machine::has_open(*pid, &arena))
+        });
+        worker.is_some()
+    });
+    machine::signal(worker.unwrap(), Signal::KILL);
+    let said = running.finish(3);
+    schema::check_output(&said.lines());
+    assert_all_ok(&said.runs_on("b"));
+    let (void, ok): (Vec<_>, Vec<_>) =
+        said.runs_on("a").into_iter().partition(|run| run["outcome"] == "void");
+    assert_eq!((void.len(), ok.len()), (1, 5), "{said}");
+    assert_failure(&void[0], "void", &["the worker of `a` ended", "signal: 9"]);
+    assert_all_ok(&ok);
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_acknowledged_and_voids_the_run_in_flight() {
+    let pair = Pair::new(SMALL_TREES);
+    let mut running = pair.run(&CHEAP).word("--rounds").word("1000").start();
+    running.wait_for("four runs", |said| said.runs().len() >= 4);
+    running.signal(Signal::INT);
+    let said = running.finish(0);
+    schema::check_run(said.runs().last().unwrap());
+    assert_eq!(pair.place.stored_runs(), said.runs());
+    assert!(said.runs().iter().rev().skip(1).all(|run| run["outcome"] == "ok"), "{said}");
+    assert_eq!(pair.place.round_ends().last().unwrap(), &Some(RoundStatus::CutShort));
+    assert_all_ok(&pair.run(&CHEAP).expect(0).runs());
+}
+
+#[test]
+fn ctrl_c_in_the_middle_of_a_run_books_it_as_void() {
+    let pair = Pair::new(SMALL_TREES);
+    let mut running = pair.run(&["photo-batch"]).start();
+    machine::wait_until("the photos to be opened", || {
+        // Prepared on both targets: the first run begins, and browsing takes its seconds.
+        let photos =
+            |target: &PathBuf| find_arena(target).is_some_and(|arena| arena.join("photo-batch").exists());
+        photos(&pair.a) && photos(&pair.b)
+    });
+    running.signal(Signal::INT);
+    let status = running.ended();
+    let said = running.so_far();
+    assert_eq!(status.code(), Some(0), "{said}");
+    for run in said.runs() {
+        assert_failure(&run, "void", &["stopped", "kept"]);
+    }
+    assert_eq!(pair.place.stored_runs(), said.runs());
+    assert_eq!(pair.place.round_ends(), [Some(RoundStatus::CutShort)]);
+}
+
+#[test]
+fn a_hundred_kills_of_the_runner_lose_nothing() {
+    if let Some(why) = machine::without_proc() {
+        return machine::skip("a_hundred_kills_of_the_runner_lose_nothing", why);
+    }
+    let pair = Pair::new(SMALL_TREES);
+    let mut acknowledged = BTreeSet::new();
+    for kill in 0..100 {
+        if kill % 25 == 24 {
+            clean(&pair);
+        }
+        acknowledged.extend(kill_after(&pair, delay(kill)));
+        assert_stored(&pair, &acknowledged);
+    }
+    assert_all_ok(&pair.run(&CHEAP).expect(0).runs());
+    assert!(acknowledged.len() > 50, "too few runs came to an end to show anything: {}", acknowledged.len());
+    clean(&pair);
+}
+
+/// From 10 ms to 2.5 s, as many below 160 ms as above: openings, buildings, runs and bookings are all hit.
+fn delay(kill: u64) -> Duration {
+    let share = draw(0x6b69_6c6c, 0, kill) as f64 / u64::MAX as f64;
+    Duration::from_secs_f64(0.01 * 250f64.powf(share))
+}
+
+/// Runs, kills, and returns the numbers of the runs that were printed.
+fn kill_after(pair: &Pair, delay: Duration) -> Vec<u64> {
+    let mut running = pair.run(&CHEAP).start();
+    let began = Instant::now();
+    machine::wait_until("the instant of the kill", || began.elapsed() >= delay);
+    running.signal(Signal::KILL);
+    running.ended();
+    machine::wait_for_no_worker(pair.place.root());
+    assert_eq!(machine::recorders_of(running.pid()), [""; 0], "a flight recorder was left behind");
+    running.so_far().runs().iter().map(|run| run["run"].as_u64().unwrap()).collect()
+}
+
+/// Everything that was printed is there. Before the very first opening came to its end there is no database.
+fn assert_stored(pair: &Pair, acknowledged: &BTreeSet<u64>) {
+    if acknowledged.is_empty() && !pair.place.database().exists() {
+        return;
+    }
+    let stored = pair.place.longhaul("runs --json --last 0").expect(0).runs();
+    stored.iter().for_each(schema::check_run);
+    let stored: BTreeSet<u64> = stored.iter().map(|run| run["run"].as_u64().unwrap()).collect();
+    assert!(acknowledged.is_subset(&stored), "lost: {:?}", acknowledged.difference(&stored));
+}
+
+/// Whatever the kills left on the targets, cleaning knows it as its own.
+fn clean(pair: &Pair) {
+    for (name, target) in [("a", &pair.a), ("b", &pair.b)] {
+        let said = pair.place.longhaul("clean --yes").word(format!("{name}={}", target.display())).expect(0);
+        assert_eq!(fs::read_dir(target).unwrap().count(), 0, "{said}");
+    }
+}
+
+#[test]
+fn a_round_that_a_kill_left_open_is_closed_by_the_next() {
+    let pair = Pair::new(SMALL_TREES);
+    let mut running = pair.run(&CHEAP).word("--rounds").word("1000").start();
+    running.wait_for("a run", |said| !said.runs().is_empty());
+    running.signal(Signal::KILL);
+    running.ended();
+    assert_eq!(pair.place.round_ends(), [None]);
+    assert_all_ok(&pair.run(&["folder-index"]).expect(0).runs());
+    assert_eq!(pair.place.round_ends(), [Some(RoundStatus::CutShort), Some(RoundStatus::Ok)]);
+    assert!(arena(&pair.a).join("folder-index").exists());
+}
