@@ -62,15 +62,21 @@ pub struct Tally {
 pub enum RunnerError {
     /// The database does not take a round.
     #[error(transparent)]
-    Store(#[from] longhaul_store::Error),
+    Store(Box<longhaul_store::Error>),
     /// The database does not take a run. It is not lost: here it is.
     #[error("{source}. The run that could not be kept, as JSON: {run}")]
     Unkept {
         /// Why.
-        source: longhaul_store::Error,
+        source: Box<longhaul_store::Error>,
         /// The run.
         run: String,
     },
+}
+
+impl From<longhaul_store::Error> for RunnerError {
+    fn from(error: longhaul_store::Error) -> Self {
+        Self::Store(Box::new(error))
+    }
 }
 
 /// Runs rounds.
@@ -264,5 +270,5 @@ impl<'a> Runner<'a> {
 
 fn unkept(source: longhaul_store::Error, run: &Run) -> RunnerError {
     let run = serde_json::to_string(run).unwrap_or_else(|error| error.to_string());
-    RunnerError::Unkept { source, run }
+    RunnerError::Unkept { source: Box::new(source), run }
 }

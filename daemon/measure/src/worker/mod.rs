@@ -87,8 +87,8 @@ impl<W: Write> Reporter for Worker<W> {
         self.say_or_stop(&Message::PhaseBegan { name: name.to_owned(), cache, cold_by });
     }
 
-    fn phase_ended(&self, phase: &Phase) {
-        self.say_or_stop(&Message::PhaseEnded(phase.clone()));
+    fn phase_ended(&self, phase: Phase) {
+        self.say_or_stop(&Message::PhaseEnded(phase));
     }
 }
 
@@ -213,8 +213,7 @@ impl<W: Write> Worker<W> {
         if slept > SLEPT_NS {
             result = Err(slept_through(slept));
         }
-        let (_, facts) = session.into_parts();
-        Report { failed: result.err(), facts, conditions }
+        Report { failed: result.err(), facts: session.into_facts(), conditions }
     }
 
     fn conditions(&self) -> Conditions {

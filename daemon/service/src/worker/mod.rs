@@ -141,7 +141,7 @@ impl Worker {
         loop {
             match link.receive(TICK) {
                 Answer::Message(message) => {
-                    if let Some(answer) = wait.hear(message, &self.target.name, watch) {
+                    if let Some(answer) = wait.hear(*message, &self.target.name, watch) {
                         self.state = State::Idle(link);
                         return Ok(Asked { answer, phases: wait.phases });
                     }
@@ -192,11 +192,13 @@ impl Worker {
         };
         loop {
             match link.receive(TICK) {
-                Answer::Message(Message::Ready { protocol, negotiated }) => {
-                    (self.protocol, self.negotiated) = (protocol, negotiated);
-                    return Ok(link);
-                }
-                Answer::Message(other) => return Err(confused(&other).into()),
+                Answer::Message(message) => match *message {
+                    Message::Ready { protocol, negotiated } => {
+                        (self.protocol, self.negotiated) = (protocol, negotiated);
+                        return Ok(link);
+                    }
+                    other => return Err(confused(&other).into()),
+                },
                 Answer::Ended => return Err(self.ended(link, vec![])),
                 Answer::Silence => {}
             }
