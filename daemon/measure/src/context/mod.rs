@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub use files::{Folder, Listing, OpenFile};
-pub use session::{PhaseSpec, Reporter, Session, Silent};
+pub use session::{PhaseSpec, Reporter, Session};
 
 use crate::error::{RunError, StopReason};
 use crate::model::Operation;

@@ -46,15 +46,6 @@ pub trait Reporter {
     fn phase_ended(&self, phase: Phase);
 }
 
-/// Hears nothing.
-pub struct Silent;
-
-impl Reporter for Silent {
-    fn progress(&self, _: &Progress) {}
-    fn phase_began(&self, _: &PhaseSpec) {}
-    fn phase_ended(&self, _: Phase) {}
-}
-
 /// What all phases of a run share.
 pub struct Session<'run> {
     recorder: &'run Recorder,
