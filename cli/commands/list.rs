@@ -1,13 +1,30 @@
 //! `longhaul summary`, `runs` and `show`: what is in the database.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use longhaul_measure::model::Scale;
 use longhaul_measure::summary::{Sample, summarise};
-use longhaul_store::{Reader, RunFilter, StoredRun};
+use longhaul_store::{Reader, RoundStatus, RunFilter, StoredRound};
 
 use crate::arguments::{Runs, Shared, Show, Summary};
 use crate::render::{self, json, line};
 use crate::{Usage, exit, places};
+
+/// How something is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    Tables,
+    /// For programs.
+    Json,
+}
+
+impl Form {
+    fn of(json: bool) -> Self {
+        if json { Self::Json } else { Self::Tables }
+    }
+}
 
 fn reader(shared: &Shared) -> anyhow::Result<Reader> {
     let config = places::config(shared)?;
@@ -16,21 +33,32 @@ fn reader(shared: &Shared) -> anyhow::Result<Reader> {
 
 /// Prints the summary of all runs.
 pub fn summary(shared: &Shared, arguments: &Summary) -> anyhow::Result<ExitCode> {
-    let runs = reader(shared)?.runs(&RunFilter::default())?;
+    let reader = reader(shared)?;
     let scale = arguments.scale.map(Into::into);
-    print_summary(&runs, scale, arguments.json)
+    print_summary(&reader, &RunFilter::default(), scale, Form::of(arguments.json))
 }
 
 /// Prints the summary of some runs.
 pub fn print_summary(
-    runs: &[StoredRun],
-    scale: Option<longhaul_measure::model::Scale>,
-    as_json: bool,
+    reader: &Reader,
+    filter: &RunFilter,
+    scale: Option<Scale>,
+    form: Form,
 ) -> anyhow::Result<ExitCode> {
-    let samples: Vec<Sample<'_>> =
-        runs.iter().map(|stored| Sample { epoch: stored.epoch, run: &stored.run }).collect();
+    let runs = reader.runs(filter)?;
+    let is_void = |round: &StoredRound| round.end.as_ref().is_some_and(|end| end.status == RoundStatus::Void);
+    let void: BTreeSet<i64> =
+        reader.rounds()?.iter().filter(|round| is_void(round)).map(|round| round.number).collect();
+    let samples: Vec<Sample<'_>> = runs
+        .iter()
+        .map(|stored| Sample {
+            epoch: stored.epoch,
+            is_void: void.contains(&stored.run.round),
+            run: &stored.run,
+        })
+        .collect();
     let summary = summarise(&samples, scale);
-    if as_json {
+    if form == Form::Json {
         anstream::println!("{}", serde_json::to_string_pretty(&summary)?);
     } else if summary.workloads.is_empty() {
         anstream::println!("No run to summarise yet: `longhaul try` or `longhaul run` makes some.");

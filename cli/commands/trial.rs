@@ -11,9 +11,9 @@ use longhaul_measure::platform;
 use longhaul_measure::workloads::{Settings, WORKLOADS};
 use longhaul_service::runner::{Plan, Tally};
 use longhaul_service::worker::{Watch, Worker};
-use longhaul_store::{Reader, RunFilter, StoredRun};
+use longhaul_store::{Reader, RunFilter};
 
-use super::list::print_summary;
+use super::list::{Form, print_summary};
 use super::measure::Bench;
 use crate::arguments::{Shared, Try};
 use crate::progress::{Stage, Style};
@@ -75,9 +75,8 @@ fn introduce(targets: &[Target], mounts: &[Mount]) {
 /// Prints the summary of this trial's runs.
 fn conclude(bench: &Bench, tally: Tally, began_us: i64) -> anyhow::Result<ExitCode> {
     let filter = RunFilter { since_us: Some(began_us), ..RunFilter::default() };
-    let runs: Vec<StoredRun> = Reader::open(&bench.database)?.runs(&filter)?;
     anstream::println!();
-    let code = print_summary(&runs, Some(Scale::Quick), false)?;
+    let code = print_summary(&Reader::open(&bench.database)?, &filter, Some(Scale::Quick), Form::Tables)?;
     anstream::println!(
         "\n{} runs, {} failed; kept in {}. `longhaul runs` lists them, `longhaul show RUN` tells all of one.",
         tally.runs,

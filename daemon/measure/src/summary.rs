@@ -20,6 +20,8 @@ pub const P95_NEEDS: usize = 20;
 pub struct Sample<'a> {
     /// The epoch.
     pub epoch: i64,
+    /// Whether its round is void, so that it says nothing.
+    pub is_void: bool,
     /// The run.
     pub run: &'a Run,
 }
@@ -140,24 +142,26 @@ struct Series {
 pub fn summarise(samples: &[Sample<'_>], scale: Option<Scale>) -> Summary {
     let scale = scale.or_else(|| samples.last().map(|sample| sample.run.scale));
     let newest = newest_epochs(samples);
-    let of_scale = |sample: &&Sample<'_>| Some(sample.run.scale) == scale;
-    let of_epoch = |sample: &&Sample<'_>| newest.get(&sample.run.target) == Some(&sample.epoch);
-    let in_scale: Vec<&Sample<'_>> = samples.iter().filter(of_scale).collect();
-    let kept: Vec<&Run> = in_scale.iter().copied().filter(of_epoch).map(|sample| sample.run).collect();
-    let left_out = [
-        (samples.len() - in_scale.len(), "made at another scale"),
-        (in_scale.len() - kept.len(), "made before the target's protocol, options or path changed"),
-    ];
+    let mut kept: Vec<&Sample<'_>> = samples.iter().collect();
+    let mut left_out = vec![];
+    let mut leave_out = |reason: &str, keep: &dyn Fn(&Sample<'_>) -> bool| {
+        let before = kept.len();
+        kept.retain(|sample| keep(sample));
+        let runs = before - kept.len();
+        left_out.extend((runs > 0).then(|| LeftOut { runs, reason: reason.to_owned() }));
+    };
+    leave_out("made at another scale", &|sample| Some(sample.run.scale) == scale);
+    leave_out("made before the target's protocol, options or path changed", &|sample| {
+        newest.get(&sample.run.target) == Some(&sample.epoch)
+    });
+    leave_out("of rounds that are void, as the machine slept", &|sample| !sample.is_void);
+    let kept: Vec<&Run> = kept.into_iter().map(|sample| sample.run).collect();
     Summary {
         schema: SCHEMA,
         scale,
         targets: newest.keys().map(|name| target_summary(name, &kept)).collect(),
         workloads: WORKLOADS.iter().filter_map(|workload| workload_summary(workload.name(), &kept)).collect(),
-        left_out: left_out
-            .into_iter()
-            .filter(|(runs, _)| *runs > 0)
-            .map(|(runs, reason)| LeftOut { runs, reason: reason.to_owned() })
-            .collect(),
+        left_out,
     }
 }
 
@@ -335,7 +339,7 @@ mod tests {
     }
 
     fn of(runs: &[Run]) -> Summary {
-        let samples: Vec<_> = runs.iter().map(|run| Sample { epoch: 1, run }).collect();
+        let samples: Vec<_> = runs.iter().map(|run| Sample { epoch: 1, is_void: false, run }).collect();
         summarise(&samples, None)
     }
 
@@ -394,13 +398,25 @@ mod tests {
         let mut large = run("smb", 3, 5.0);
         large.scale = Scale::Large;
         let samples = [
-            Sample { epoch: 1, run: &old },
-            Sample { epoch: 2, run: &large },
-            Sample { epoch: 2, run: &new },
+            Sample { epoch: 1, is_void: false, run: &old },
+            Sample { epoch: 2, is_void: false, run: &large },
+            Sample { epoch: 2, is_void: false, run: &new },
         ];
         let summary = summarise(&samples, None);
         assert_eq!(figure(&summary, "run.total").by_target[&"smb".parse().unwrap()].median, Some(1.0));
         assert_eq!(summary.left_out.iter().map(|left| left.runs).collect::<Vec<_>>(), [1, 1]);
         assert_eq!(summarise(&[], None).workloads, []);
+    }
+
+    #[test]
+    fn a_round_in_which_the_machine_slept_is_left_out_for_all() {
+        let (good, slept) = (run("smb", 1, 1.0), run("smb", 2, 9.0));
+        let samples = [
+            Sample { epoch: 1, is_void: false, run: &good },
+            Sample { epoch: 1, is_void: true, run: &slept },
+        ];
+        let summary = summarise(&samples, None);
+        assert_eq!(figure(&summary, "run.total").by_target[&"smb".parse().unwrap()].n, 1);
+        assert_eq!((summary.left_out.len(), summary.left_out[0].runs), (1, 1));
     }
 }

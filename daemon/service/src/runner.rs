@@ -5,7 +5,7 @@ use std::time::Duration;
 use longhaul_measure::corpus::draw::draw;
 use longhaul_measure::model::{Outcome, Run, Scale, Target};
 use longhaul_measure::platform;
-use longhaul_measure::worker::{Assignment, Ending};
+use longhaul_measure::worker::{Assignment, Ending, SLEPT_NS};
 use longhaul_measure::workloads::Settings;
 use longhaul_store::{NewRound, Planned, RoundEnd, RoundStatus, StoredRun, Writer};
 
@@ -62,15 +62,21 @@ pub struct Tally {
 pub enum RunnerError {
     /// The database does not take a round.
     #[error(transparent)]
-    Store(#[from] longhaul_store::Error),
+    Store(Box<longhaul_store::Error>),
     /// The database does not take a run. It is not lost: here it is.
     #[error("{source}. The run that could not be kept, as JSON: {run}")]
     Unkept {
         /// Why.
-        source: longhaul_store::Error,
+        source: Box<longhaul_store::Error>,
         /// The run.
         run: String,
     },
+}
+
+impl From<longhaul_store::Error> for RunnerError {
+    fn from(error: longhaul_store::Error) -> Self {
+        Self::Store(Box::new(error))
+    }
 }
 
 /// Runs rounds.
@@ -128,6 +134,7 @@ impl<'a> Runner<'a> {
     ) -> Result<(), RunnerError> {
         let number = self.writer.begin_round(self.announce(machine_seed))?;
         audience.round_began(number, place, self.plan.rounds);
+        let asleep_ns = platform::asleep_ns();
         let seed = draw(machine_seed, 0x726f_756e, number.unsigned_abs());
         let mut round = Round { number, seed, unprepared: vec![], slot: 0 };
         self.prepare(&mut round, audience);
@@ -146,9 +153,11 @@ impl<'a> Runner<'a> {
             audience.run_ended(&stored);
         }
         tally.interrupted = (self.interrupted)();
-        let (status, reason) = match tally.interrupted {
-            true => (RoundStatus::CutShort, Some("stopped by the person".to_owned())),
-            false => (RoundStatus::Ok, None),
+        let slept = platform::asleep_ns().saturating_sub(asleep_ns) > SLEPT_NS;
+        let (status, reason) = match (slept, tally.interrupted) {
+            (true, _) => (RoundStatus::Void, Some("the machine slept during it".to_owned())),
+            (false, true) => (RoundStatus::CutShort, Some("stopped by the person".to_owned())),
+            (false, false) => (RoundStatus::Ok, None),
         };
         self.writer.end_round(number, RoundEnd { status, reason, ended_us: platform::wall_clock_us() })?;
         Ok(())
@@ -264,5 +273,5 @@ impl<'a> Runner<'a> {
 
 fn unkept(source: longhaul_store::Error, run: &Run) -> RunnerError {
     let run = serde_json::to_string(run).unwrap_or_else(|error| error.to_string());
-    RunnerError::Unkept { source, run }
+    RunnerError::Unkept { source: Box::new(source), run }
 }

@@ -199,6 +199,10 @@ fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
     use super::super::Claim;
     use super::*;
     use crate::context::StopSwitch;
@@ -278,5 +282,45 @@ mod tests {
             assert!(arena.clean(Mode::Remove, context, &ours).unwrap().arena_removed);
             assert!(!target.join(".longhaul-m").exists());
         });
+    }
+
+    /// Every file below a folder, relative to it.
+    fn files_below(folder: &Path) -> BTreeSet<PathBuf> {
+        let mut files = BTreeSet::new();
+        let mut pending = vec![folder.to_owned()];
+        while let Some(at) = pending.pop() {
+            for entry in std::fs::read_dir(&at).unwrap().map(Result::unwrap) {
+                if entry.file_type().unwrap().is_dir() {
+                    pending.push(entry.path());
+                } else {
+                    files.insert(entry.path().strip_prefix(folder).unwrap().to_owned());
+                }
+            }
+        }
+        files
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn exactly_what_is_ours_goes_whatever_lies_beside_it(
+            paths in proptest::collection::btree_set("[ab]/[cd]/(ours|other)-[0-9]|(ours|other)-[a-z]", 0..25),
+        ) {
+            with_arena(|target, arena, context| {
+                let place = target.join(".longhaul-m/tree");
+                for path in &paths {
+                    let path = place.join(path);
+                    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                    std::fs::write(path, "x").unwrap();
+                }
+                let before = files_below(&place);
+                let foreign: BTreeSet<PathBuf> = before.into_iter().filter(|path| !ours("tree", path)).collect();
+                let report = arena.clean(Mode::Remove, context, &ours).unwrap();
+                assert_eq!(report.arena_removed, foreign.is_empty());
+                let left = if place.exists() { files_below(&place) } else { BTreeSet::new() };
+                assert_eq!(left, foreign);
+            });
+        }
     }
 }

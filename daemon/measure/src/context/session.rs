@@ -43,16 +43,7 @@ pub trait Reporter {
     /// A phase begins.
     fn phase_began(&self, spec: &PhaseSpec);
     /// A phase ended.
-    fn phase_ended(&self, phase: &Phase);
-}
-
-/// Hears nothing.
-pub struct Silent;
-
-impl Reporter for Silent {
-    fn progress(&self, _: &Progress) {}
-    fn phase_began(&self, _: &PhaseSpec) {}
-    fn phase_ended(&self, _: &Phase) {}
+    fn phase_ended(&self, phase: Phase);
 }
 
 /// What all phases of a run share.
@@ -60,14 +51,13 @@ pub struct Session<'run> {
     recorder: &'run Recorder,
     stop: &'run StopSwitch,
     reporter: &'run dyn Reporter,
-    phases: RefCell<Vec<Phase>>,
     facts: RefCell<BTreeMap<String, String>>,
 }
 
 impl<'run> Session<'run> {
     /// A run that has no phase yet.
     pub fn new(recorder: &'run Recorder, stop: &'run StopSwitch, reporter: &'run dyn Reporter) -> Self {
-        Self { recorder, stop, reporter, phases: RefCell::default(), facts: RefCell::default() }
+        Self { recorder, stop, reporter, facts: RefCell::default() }
     }
 
     /// Does a phase. It gets a door whose clock starts with it, and returns its figures; a phase that fails keeps the
@@ -98,8 +88,7 @@ impl<'run> Session<'run> {
             figures: figures.unwrap_or_default(),
             operations: recorded.operations,
         };
-        self.reporter.phase_ended(&phase);
-        self.phases.borrow_mut().push(phase);
+        self.reporter.phase_ended(phase);
         self.recorder.clear();
         result
     }
@@ -119,9 +108,9 @@ impl<'run> Session<'run> {
         self.facts.borrow_mut().insert(name.to_owned(), value.into());
     }
 
-    /// The phases that were done and the facts that were found.
-    pub fn into_parts(self) -> (Vec<Phase>, BTreeMap<String, String>) {
-        (self.phases.into_inner(), self.facts.into_inner())
+    /// The facts that were found.
+    pub fn into_facts(self) -> BTreeMap<String, String> {
+        self.facts.into_inner()
     }
 }
 
@@ -130,10 +119,23 @@ mod tests {
     use super::*;
     use crate::model::{Operation, Unit};
 
+    /// Keeps the phases it hears of.
+    #[derive(Default)]
+    struct Ear(RefCell<Vec<Phase>>);
+
+    impl Reporter for Ear {
+        fn progress(&self, _: &Progress) {}
+        fn phase_began(&self, _: &PhaseSpec) {}
+        fn phase_ended(&self, phase: Phase) {
+            self.0.borrow_mut().push(phase);
+        }
+    }
+
     #[test]
     fn a_phase_cut_short_keeps_its_operations_and_has_no_figures() {
         let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
-        let session = Session::new(&recorder, &stop, &Silent);
+        let ear = Ear::default();
+        let session = Session::new(&recorder, &stop, &ear);
         session
             .phase(PhaseSpec::warm("first"), |context| {
                 context.timed(Operation::Read, || Ok(())).unwrap();
@@ -145,7 +147,7 @@ mod tests {
             Err(RunError::damaged("x".as_ref(), "y"))
         });
         assert!(cut.is_err());
-        let (phases, _) = session.into_parts();
+        let phases = ear.0.into_inner();
         assert_eq!((phases[0].complete, phases[0].figures.len()), (true, 1));
         assert_eq!((phases[1].complete, phases[1].figures.len()), (false, 0));
         assert_eq!(phases[1].operations.len(), 1, "only its own operations");

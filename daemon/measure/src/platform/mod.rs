@@ -34,6 +34,11 @@ pub use unix::{
     set_times, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us, write_at,
 };
 
+/// How long the machine has slept since it was started, in nanoseconds: a clock that goes on beside one that stops.
+pub fn asleep_ns() -> u64 {
+    continuous_ns().saturating_sub(monotonic_ns())
+}
+
 /// What a folder listing asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {

@@ -22,8 +22,8 @@ use crate::platform::{self, IoPolicy};
 use crate::recorder::Recorder;
 use crate::workloads::{Job, Workload, owns, workload};
 
-/// Sleep during a run beyond which the run says nothing, in nanoseconds.
-const SLEPT_NS: u64 = 1_000_000_000;
+/// Sleep beyond which a run, and its whole round, says nothing, in nanoseconds.
+pub const SLEPT_NS: u64 = 1_000_000_000;
 
 /// Serves a supervisor until its end of the input closes.
 ///
@@ -87,8 +87,8 @@ impl<W: Write> Reporter for Worker<W> {
         self.say_or_stop(&Message::PhaseBegan { name: name.to_owned(), cache, cold_by });
     }
 
-    fn phase_ended(&self, phase: &Phase) {
-        self.say_or_stop(&Message::PhaseEnded(phase.clone()));
+    fn phase_ended(&self, phase: Phase) {
+        self.say_or_stop(&Message::PhaseEnded(phase));
     }
 }
 
@@ -198,7 +198,7 @@ impl<W: Write> Worker<W> {
     fn run(&self, assignment: &Assignment) -> Report {
         let session = Session::new(&self.recorder, &self.stop, self);
         let mut conditions = self.conditions();
-        let asleep = asleep_ns();
+        let asleep = platform::asleep_ns();
         let mut result = self.with_job(assignment, &session, |workload, job| {
             let policy = set_policy(workload.io_policy(), job);
             conditions.io_policy = Some(policy.name().to_owned());
@@ -207,14 +207,13 @@ impl<W: Write> Worker<W> {
             let _ = platform::set_io_policy(IoPolicy::Default);
             result
         });
-        let slept = asleep_ns().saturating_sub(asleep);
+        let slept = platform::asleep_ns().saturating_sub(asleep);
         conditions.slept_seconds = Some(slept as f64 / 1e9);
         conditions.worker_peak_bytes = platform::peak_memory_bytes();
         if slept > SLEPT_NS {
             result = Err(slept_through(slept));
         }
-        let (_, facts) = session.into_parts();
-        Report { failed: result.err(), facts, conditions }
+        Report { failed: result.err(), facts: session.into_facts(), conditions }
     }
 
     fn conditions(&self) -> Conditions {
@@ -264,11 +263,6 @@ fn set_policy(wanted: IoPolicy, job: &Job<'_>) -> IoPolicy {
             IoPolicy::Default
         }
     }
-}
-
-/// How long the machine has slept since it was started.
-fn asleep_ns() -> u64 {
-    platform::continuous_ns().saturating_sub(platform::monotonic_ns())
 }
 
 fn ending(error: &RunError) -> Ending {

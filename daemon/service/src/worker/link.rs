@@ -15,7 +15,7 @@ use longhaul_measure::worker::{Command, Message, Setup};
 /// What came, or did not come, from a worker.
 pub enum Answer {
     /// A message.
-    Message(Message),
+    Message(Box<Message>),
     /// Nothing within the time.
     Silence,
     /// The process closed its output: it has ended, or is about to.
@@ -75,7 +75,7 @@ impl Link {
     /// Waits for the next message, this long at most.
     pub fn receive(&self, limit: Duration) -> Answer {
         match self.messages.recv_timeout(limit) {
-            Ok(message) => Answer::Message(message),
+            Ok(message) => Answer::Message(Box::new(message)),
             Err(RecvTimeoutError::Timeout) => Answer::Silence,
             Err(RecvTimeoutError::Disconnected) => Answer::Ended,
         }

@@ -141,7 +141,7 @@ impl Worker {
         loop {
             match link.receive(TICK) {
                 Answer::Message(message) => {
-                    if let Some(answer) = wait.hear(message, &self.target.name, watch) {
+                    if let Some(answer) = wait.hear(*message, &self.target.name, watch) {
                         self.state = State::Idle(link);
                         return Ok(Asked { answer, phases: wait.phases });
                     }
@@ -158,8 +158,9 @@ impl Worker {
     /// A process to talk to: the one that is there, or a new one.
     fn link(&mut self, watch: &mut Watch<'_>) -> Result<Link, Unanswered> {
         match std::mem::replace(&mut self.state, State::Absent) {
-            State::Idle(link) => Ok(link),
-            State::Absent => self.start(watch),
+            State::Idle(mut link) if !link.has_ended() => Ok(link),
+            // One that died while it had nothing to do hurt nothing.
+            State::Idle(_) | State::Absent => self.start(watch),
             State::Stuck { mut link, operation } => {
                 if link.has_ended() {
                     return self.start(watch);
@@ -192,11 +193,13 @@ impl Worker {
         };
         loop {
             match link.receive(TICK) {
-                Answer::Message(Message::Ready { protocol, negotiated }) => {
-                    (self.protocol, self.negotiated) = (protocol, negotiated);
-                    return Ok(link);
-                }
-                Answer::Message(other) => return Err(confused(&other).into()),
+                Answer::Message(message) => match *message {
+                    Message::Ready { protocol, negotiated } => {
+                        (self.protocol, self.negotiated) = (protocol, negotiated);
+                        return Ok(link);
+                    }
+                    other => return Err(confused(&other).into()),
+                },
                 Answer::Ended => return Err(self.ended(link, vec![])),
                 Answer::Silence => {}
             }

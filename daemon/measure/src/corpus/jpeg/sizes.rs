@@ -4,12 +4,13 @@ use super::MINIMUM_PHOTO_BYTES;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// Spread of the logarithm of the sizes: what a camera card holds, from the flat sky to the forest.
-const SIGMA: f64 = 0.45;
+/// Spread of the logarithm of the sizes: the photos of one camera, from the flat sky to the forest. The largest of a
+/// batch is then about twice the mean, which bounds the memory that decoding it takes.
+const SIGMA: f64 = 0.25;
 
 /// Log-normal sizes in bytes for `count` photos whose sum is exactly `total_bytes`.
 ///
-/// Each is the least size of a photo plus a log-normal share (sigma 0.45) of what is left. If `total_bytes` is less than
+/// Each is the least size of a photo plus a log-normal share (sigma 0.25) of what is left. If `total_bytes` is less than
 /// `count` photos need, each has the least size and the sum is larger. A photo above
 /// [`MAXIMUM_PHOTO_BYTES`](super::MAXIMUM_PHOTO_BYTES) cannot be made: with a mean of up to 4 MiB no draw of a batch comes
 /// near it.
@@ -65,7 +66,7 @@ mod tests {
         let logarithms: Vec<f64> = sizes.iter().map(|size| (*size as f64).ln()).collect();
         let mean = logarithms.iter().sum::<f64>() / 155.0;
         let variance = logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 154.0;
-        assert!((0.35..0.55).contains(&variance.sqrt()), "sigma {}", variance.sqrt());
+        assert!((0.2..0.3).contains(&variance.sqrt()), "sigma {}", variance.sqrt());
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn back_up(job: &Job<'_>, source: &Source) -> Result<(), RunError> {
     let root = destination(&job.preparation(), job, source)?;
     let tree = Tree::of(&local_path(job, source))?;
     let mut differences = Differences::default();
-    session.phase(PhaseSpec::uncached("scan"), |context| {
+    session.phase(PhaseSpec::cold("scan", ColdBy::Unverified), |context| {
         differences = scan(context, &tree, &root)?;
         let seconds = context.elapsed();
         Ok(vec![
