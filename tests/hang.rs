@@ -28,7 +28,7 @@ impl Scene {
             return None;
         }
         let place = Place::new();
-        place.configure("[folder-index]\nfiles = 8000\n");
+        place.configure("[folder-index]\nfiles = 4000\n");
         let (source, stuck, local) = (place.folder("source"), place.folder("mount"), place.folder("local"));
         let fuse = Fuse::over(&source, &stuck);
         Some(Self { fuse, place, stuck, local })

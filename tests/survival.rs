@@ -116,10 +116,10 @@ fn a_hundred_kills_of_the_runner_lose_nothing() {
     clean(&pair);
 }
 
-/// From 10 ms to 2.5 s, as many below 160 ms as above: openings, buildings, runs and bookings are all hit.
+/// From 10 ms to 1.5 s, as many below 120 ms as above: openings, buildings, runs and bookings are all hit.
 fn delay(kill: u64) -> Duration {
     let share = draw(0x6b69_6c6c, 0, kill) as f64 / u64::MAX as f64;
-    Duration::from_secs_f64(0.01 * 250f64.powf(share))
+    Duration::from_secs_f64(0.01 * 150f64.powf(share))
 }
 
 /// Runs, kills, and returns the numbers of the runs that were printed.
