@@ -158,9 +158,15 @@ impl Worker {
     /// A process to talk to: the one that is there, or a new one.
     fn link(&mut self, watch: &mut Watch<'_>) -> Result<Link, Unanswered> {
         match std::mem::replace(&mut self.state, State::Absent) {
-            State::Idle(mut link) if !link.has_ended() => Ok(link),
-            // One that died while it had nothing to do hurt nothing.
-            State::Idle(_) | State::Absent => self.start(watch),
+            State::Absent => self.start(watch),
+            // One that died while it had nothing to do hurt nothing: another takes its place.
+            State::Idle(mut link) => {
+                if link.has_ended() {
+                    self.start(watch)
+                } else {
+                    Ok(link)
+                }
+            }
             State::Stuck { mut link, operation } => {
                 if link.has_ended() {
                     return self.start(watch);
