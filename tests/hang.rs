@@ -3,8 +3,9 @@
 mod support;
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::thread::JoinHandle;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -23,6 +24,10 @@ struct Scene {
 impl Scene {
     /// `None`, said loudly, where there can be no such file system.
     fn set(test: &str) -> Option<Self> {
+        Self::set_on(test, Fuse::over)
+    }
+
+    fn set_on(test: &str, mount: fn(&Path, &Path) -> Fuse) -> Option<Self> {
         if let Some(why) = machine::without_proc().or_else(Fuse::impossible) {
             machine::skip(test, why);
             return None;
@@ -30,7 +35,7 @@ impl Scene {
         let place = Place::new();
         place.configure("[folder-index]\nfiles = 4000\n");
         let (source, stuck, local) = (place.folder("source"), place.folder("mount"), place.folder("local"));
-        let fuse = Fuse::over(&source, &stuck);
+        let fuse = mount(&source, &stuck);
         Some(Self { fuse, place, stuck, local })
     }
 
@@ -139,16 +144,37 @@ fn a_target_that_hangs_from_the_start_holds_nothing_up() {
 }
 
 #[test]
-fn a_worker_that_hangs_keeps_no_pipe_of_the_runner_open() {
-    let Some(scene) = Scene::set("a_worker_that_hangs_keeps_no_pipe_of_the_runner_open") else { return };
-    scene.build();
-    let mut command = scene.run().word("--rounds").word("1000").command();
+fn a_worker_that_cannot_be_killed_is_left_behind_and_holds_nothing_up() {
+    let test = "a_worker_that_cannot_be_killed_is_left_behind_and_holds_nothing_up";
+    let Some(scene) = Scene::set_on(test, Fuse::writing_for_ever) else { return };
+    let mut command = scene.run().word("--rounds").word("2").command();
     let mut running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let read = |mut pipe: Box<dyn Read + Send>| std::thread::spawn(move || pipe.read_to_end(&mut vec![]));
-    let pipes =
-        [read(Box::new(running.stdout.take().unwrap())), read(Box::new(running.stderr.take().unwrap()))];
-    scene.freeze_in_a_walk();
-    machine::signal(i32::try_from(running.id()).unwrap(), Signal::INT);
-    running.wait().unwrap();
-    machine::wait_until("the pipes to close", || pipes.iter().all(|pipe| pipe.is_finished()));
+    let pipes = [read(running.stdout.take()), read(running.stderr.take())];
+    assert_eq!(running.wait().unwrap().code(), Some(3));
+    machine::wait_until("the pipes to close", || pipes.iter().all(JoinHandle::is_finished));
+    assert_eq!(
+        machine::workers_of(scene.place.root()).len(),
+        1,
+        "it is still there, and there is no second one"
+    );
+    let [out, err] = pipes.map(|pipe| pipe.join().unwrap());
+    let said = Said { out, err };
+    schema::check_output(&said.lines());
+    assert_all_ok(&said.runs_on("local"));
+    let path = scene.stuck.to_str().unwrap();
+    let [first, second] = &said.runs_on("stuck")[..] else { panic!("{said}") };
+    assert_failure(first, "hung", &["`write` on", path, "has not returned for", "the cap is 3 s"]);
+    assert_failure(second, "hung", &["`write` of an earlier run on", path, "has still not returned"]);
+    scene.fuse.end();
+    machine::wait_for_no_worker(scene.place.root());
+}
+
+/// Reads a pipe to its end.
+fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    let mut pipe = pipe.unwrap();
+    std::thread::spawn(move || {
+        let mut said = String::new();
+        pipe.read_to_string(&mut said).unwrap();
+        said
+    })
 }

@@ -99,6 +99,13 @@ pub fn walks_below(pid: i32, trees: &Path) -> bool {
     paths.into_iter().any(|path| inside(&path) && !path.ends_with("Inbox"))
 }
 
+/// What a process has read so far.
+pub fn bytes_read(pid: i32) -> u64 {
+    let facts = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    let line = facts.lines().find_map(|line| line.strip_prefix("rchar: "));
+    line.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
 /// Sends a signal to a process that may have ended.
 pub fn signal(pid: i32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);

@@ -97,19 +97,29 @@ impl Fuse {
         let probe = tempfile::tempdir().unwrap();
         let (source, at) = (probe.path().join("source"), probe.path().join("at"));
         [&source, &at].iter().for_each(|path| fs::create_dir(path).unwrap());
-        Self::try_over(&source, &at).is_none().then_some("bindfs may not mount here")
+        Self::try_over(&source, &at, &[]).is_none().then_some("bindfs may not mount here")
     }
 
     /// Shows `source` at `at`.
     pub fn over(source: &Path, at: &Path) -> Self {
-        Self::try_over(source, at).expect("bindfs mounted a moment ago")
+        Self::try_over(source, at, &[]).expect("bindfs mounted a moment ago")
     }
 
-    fn try_over(source: &Path, at: &Path) -> Option<Self> {
-        let quiet = || Stdio::null();
-        let server =
-            Command::new("bindfs").arg("-f").arg(source).arg(at).stdout(quiet()).stderr(quiet()).spawn();
-        let mut fuse = Self { at: at.to_owned(), server: server.ok()? };
+    /// The same, with a server that takes a second for each byte that is written. A call that it has accepted cannot
+    /// be interrupted, not even by SIGKILL: as with a share whose server is gone.
+    pub fn writing_for_ever(source: &Path, at: &Path) -> Self {
+        Self::try_over(source, at, &["--write-rate=1"]).expect("bindfs mounted a moment ago")
+    }
+
+    /// Ends the server: every call that waits for it fails.
+    pub fn end(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn try_over(source: &Path, at: &Path, options: &[&str]) -> Option<Self> {
+        let mut server = Command::new("bindfs");
+        server.arg("-f").args(options).arg(source).arg(at).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut fuse = Self { at: at.to_owned(), server: server.spawn().ok()? };
         let mut ended = false;
         machine::wait_until("bindfs to mount", || {
             ended = fuse.server.try_wait().unwrap().is_some();

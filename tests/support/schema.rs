@@ -36,7 +36,7 @@ impl<'a> At<'a> {
     }
 
     fn number(&self) -> f64 {
-        let number = self.value.as_f64().filter(|number| number.is_finite() && *number >= 0.0);
+        let number = self.value.as_f64().filter(|number| number.is_finite() && number.is_sign_positive());
         number.unwrap_or_else(|| panic!("{} is no number from zero: {}", self.place, self.value))
     }
 
