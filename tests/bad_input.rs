@@ -1,5 +1,7 @@
 //! Targets and files that are not as they should be: said clearly, booked honestly, and without harm to the others.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use std::fs;
@@ -234,7 +236,7 @@ fn a_folder_of_another_user_is_unavailable() {
     let (bad, good) = (place.folder("bad"), place.folder("good"));
     fs::set_permissions(&bad, fs::Permissions::from_mode(0o555)).unwrap();
     machine::give_to_nobody(&good);
-    let said = place.run(INDEX, &[("bad", &bad), ("good", &good)]).as_nobody().expect(3);
+    let said = place.run(INDEX, &[("bad", &bad), ("good", &good)]).without_rights().expect(3);
     assert_booked(
         &said,
         "unavailable",
@@ -251,10 +253,10 @@ fn a_denied_folder_of_the_corpus_is_an_error_until_it_is_opened_again() {
     let (bad, good) = (place.folder("bad"), place.folder("good"));
     [&bad, &good].iter().for_each(|path| machine::give_to_nobody(path));
     let targets: [(&str, &Path); 2] = [("bad", &bad), ("good", &good)];
-    let run = |rounds: &str| place.run(INDEX, &targets).word("--rounds").word(rounds).as_nobody();
+    let run = |rounds: &str| place.run(INDEX, &targets).word("--rounds").word(rounds).without_rights();
     assert_all_ok(&run("4").expect(0).runs());
     let denied = tree::some_file(&arena(&bad).join("folder-index/10-1")).parent().unwrap().to_owned();
-    fs::set_permissions(&denied, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&denied, fs::Permissions::from_mode(0o000)).unwrap();
     let said = run("1").expect(3);
     fs::set_permissions(&denied, fs::Permissions::from_mode(0o755)).unwrap();
     assert_booked(
@@ -263,4 +265,20 @@ fn a_denied_folder_of_the_corpus_is_an_error_until_it_is_opened_again() {
         &[denied.to_str().unwrap(), "Permission denied", "check the folder's owner"],
     );
     assert_all_ok(&run("4").expect(0).runs());
+}
+
+#[test]
+fn what_a_killed_backup_left_half_copied_is_overwritten_or_removed() {
+    let place = Place::new();
+    let (bad, good) = (place.folder("bad"), place.folder("good"));
+    let back_up = || place.run(&["incremental-backup"], &[("bad", &bad), ("good", &good)]).expect(0).runs();
+    assert_all_ok(&back_up());
+    let copies = arena(&bad).join("incremental-backup");
+    for file in tree::files(&copies) {
+        let name = format!(".partial-{}", file.file_name().unwrap().to_str().unwrap());
+        fs::write(copies.join(file).with_file_name(name), "half").unwrap();
+    }
+    assert_all_ok(&back_up());
+    let left = tree::files(&copies).into_iter().filter(|path| path.to_string_lossy().contains(".partial-"));
+    assert_eq!(left.count(), 0);
 }

@@ -1,5 +1,7 @@
 //! A database that is locked, damaged, too new, without room or without rights: nothing that was stored is lost.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use std::fs;
@@ -80,7 +82,7 @@ fn a_database_that_may_not_be_written_is_named() {
     let closed = place.folder("closed");
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
     let database = closed.join("longhaul.sqlite");
-    let call = place.run(INDEX, &[("nas", &target)]).word("--database").word(&database).as_nobody();
+    let call = place.run(INDEX, &[("nas", &target)]).word("--database").word(&database).without_rights();
     call.expect(1).complains_of(&[
         database.to_str().unwrap(),
         "no access",

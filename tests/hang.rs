@@ -1,5 +1,7 @@
 //! A file system that hangs for real: one in user space whose server is stopped.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use std::io::Read;

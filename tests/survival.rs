@@ -1,5 +1,7 @@
 //! Processes that end when nobody expects it: nothing that was acknowledged is lost, and everything goes on.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use std::collections::BTreeSet;
@@ -10,7 +12,7 @@ use std::time::{Duration, Instant};
 use longhaul_measure::corpus::draw::draw;
 use longhaul_store::RoundStatus;
 use rustix::process::Signal;
-use support::{Call, Place, arena, assert_all_ok, assert_failure, find_arena, machine, schema};
+use support::{Call, Place, Running, arena, assert_all_ok, assert_failure, find_arena, machine, schema};
 
 /// Trees that take a moment to build.
 const SMALL_TREES: &str = "[folder-index]\nfiles = 1200\n";
@@ -104,32 +106,46 @@ fn a_hundred_kills_of_the_runner_lose_nothing() {
     }
     let pair = Pair::new(SMALL_TREES);
     let mut acknowledged = BTreeSet::new();
-    for kill in 0..100 {
-        if kill % 25 == 24 {
+    for kill in 0..50 {
+        acknowledged.extend(kill_soon_after_the_start(&pair, kill));
+        acknowledged.extend(kill_soon_after_a_run(&pair, kill));
+        assert_stored(&pair, &acknowledged);
+        if kill % 20 == 19 {
             clean(&pair);
         }
-        acknowledged.extend(kill_after(&pair, delay(kill)));
-        assert_stored(&pair, &acknowledged);
     }
     assert_all_ok(&pair.run(&CHEAP).expect(0).runs());
-    assert!(acknowledged.len() > 50, "too few runs came to an end to show anything: {}", acknowledged.len());
+    assert!(acknowledged.len() >= 50, "every second kill came after a run: {}", acknowledged.len());
     clean(&pair);
 }
 
-/// From 10 ms to 1.5 s, as many below 120 ms as above: openings, buildings, runs and bookings are all hit.
-fn delay(kill: u64) -> Duration {
-    let share = draw(0x6b69_6c6c, 0, kill) as f64 / u64::MAX as f64;
-    Duration::from_secs_f64(0.01 * 150f64.powf(share))
+/// A share of one, the same in every execution of the test.
+fn random_share(stream: u64, kill: u64) -> f64 {
+    draw(0x6b69_6c6c, stream, kill) as f64 / u64::MAX as f64
 }
 
-/// Runs, kills, and returns the numbers of the runs that were printed.
-fn kill_after(pair: &Pair, delay: Duration) -> Vec<u64> {
-    let mut running = pair.run(&CHEAP).start();
+/// From 10 ms to 1 s after the start, as many below 100 ms as above: opening, starting workers, building.
+fn kill_soon_after_the_start(pair: &Pair, kill: u64) -> Vec<u64> {
+    let delay = Duration::from_secs_f64(0.01 * 100f64.powf(random_share(0, kill)));
+    kill_after(pair.run(&CHEAP).start(), delay)
+}
+
+/// Up to 150 ms after the first runs were printed: running and booking.
+fn kill_soon_after_a_run(pair: &Pair, kill: u64) -> Vec<u64> {
+    let runs = 1 + (random_share(1, kill) * 4.0) as usize;
+    let call = pair.run(&["folder-index", "incremental-backup"]).word("--rounds").word("100");
+    let mut running = call.start();
+    running.wait_for("the first runs", |said| said.runs().len() >= runs);
+    kill_after(running, Duration::from_secs_f64(0.15 * random_share(2, kill)))
+}
+
+/// Kills, and returns the numbers of the runs that were printed.
+fn kill_after(mut running: Running, delay: Duration) -> Vec<u64> {
     let began = Instant::now();
     machine::wait_until("the instant of the kill", || began.elapsed() >= delay);
     running.signal(Signal::KILL);
     running.ended();
-    machine::wait_for_no_worker(pair.place.root());
+    machine::wait_for_no_worker(running.root());
     assert_eq!(machine::recorders_of(running.pid()), [""; 0], "a flight recorder was left behind");
     running.so_far().runs().iter().map(|run| run["run"].as_u64().unwrap()).collect()
 }

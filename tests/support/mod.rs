@@ -148,7 +148,7 @@ impl Call<'_> {
     }
 
     /// As a user without rights, when the tests run as root.
-    pub fn as_nobody(mut self) -> Self {
+    pub fn without_rights(mut self) -> Self {
         self.before = machine::as_nobody();
         self
     }
@@ -162,10 +162,10 @@ impl Call<'_> {
     pub fn start(self) -> Running {
         let number = self.place.calls.fetch_add(1, Ordering::Relaxed);
         let at = |name: &str| self.place.path(&format!("said/{number}.{name}"));
-        let (out, err) = (at("out"), at("err"));
+        let (root, out, err) = (self.place.root().to_owned(), at("out"), at("err"));
         let mut command = self.command();
         command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
-        Running { child: command.spawn().unwrap(), out, err }
+        Running { root, child: command.spawn().unwrap(), out, err }
     }
 
     /// The command, for a test that wants to start it in its own way.
@@ -187,12 +187,18 @@ impl Call<'_> {
 
 /// A longhaul that is running. It is killed when it is dropped before its end.
 pub struct Running {
+    root: PathBuf,
     child: Child,
     out: PathBuf,
     err: PathBuf,
 }
 
 impl Running {
+    /// The folder of its place.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()

@@ -191,7 +191,9 @@ pub fn scan<'tree>(
             }
         }
         // What an interrupted copy left of these is overwritten by the copy, and gone before anything is deleted.
-        changed.iter().for_each(|file| drop(there.remove(&partial_name(&file.name))));
+        for file in &changed {
+            there.remove(&partial_name(&file.name));
+        }
         let pieces = changed.chunks(PIECE).map(|files| Piece { folder: &local.names, files: files.to_vec() });
         differences.pieces.extend(pieces);
         let names = &local.names[..];
