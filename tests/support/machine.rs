@@ -16,9 +16,9 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 /// The user and group of nobody.
 const NOBODY: u32 = 65534;
 
-/// Says that a test did not run, past the test harness, which hides what passing tests print.
+/// Says that a test did not run, on a line of its own and past the test harness, which hides what passing tests print.
 pub fn skip(test: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
+    let _ = writeln!(std::io::stderr(), "\nskipped: {test}: {why}");
 }
 
 /// Looks until something is so; panics when it is not for too long.
