@@ -4,8 +4,8 @@
 //! with attributes and Finder info (`getattrlistbulk`); on Linux it takes getdents64, statx and the Finder xattr. The
 //! two are not comparable with each other, and the system is stored with every run.
 
-mod build;
-mod walk;
+pub(crate) mod build;
+pub(crate) mod walk;
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -185,7 +185,7 @@ impl Visit {
     fn walk(&self, context: &Context<'_>, job: &Job<'_>) -> Result<Vec<Figure>, RunError> {
         let mut found = Totals::default();
         let (mut entries, mut foreign) = (0u64, 0u64);
-        walk::walk(context, &self.root, walk::Depth::FinderInfo, |name, attributes| {
+        walk::walk(context, &self.root, walk::Depth::FinderInfo, |_, name, attributes| {
             entries += 1;
             match Tree::number_in(name.to_bytes()) {
                 Some(_) => {
@@ -212,7 +212,7 @@ impl Visit {
     fn search(&self, context: &Context<'_>) -> Result<Vec<Figure>, RunError> {
         let mut matches = 0u64;
         let mut entries = 0u64;
-        walk::walk(context, &self.root, walk::Depth::Names, |name, attributes| {
+        walk::walk(context, &self.root, walk::Depth::Names, |_, name, attributes| {
             entries += 1;
             let is_file = attributes.kind == EntryKind::File;
             let name = name.to_string_lossy();

@@ -24,12 +24,12 @@ struct Level {
     pending: Vec<CString>,
 }
 
-/// Visits every entry below `root`. Only the folders still to be listed on the way down are held in memory.
+/// Visits every entry below `root`, with the folder it is in. Only the folders still to be listed on the way down are held in memory.
 pub fn walk(
     context: &Context<'_>,
     root: &Folder,
     depth: Depth,
-    mut visit: impl FnMut(&CStr, &Attributes),
+    mut visit: impl FnMut(&Folder, &CStr, &Attributes),
 ) -> Result<(), RunError> {
     let mut listing = Listing::default();
     let top = context.open_folder(root, c".")?;
@@ -53,7 +53,7 @@ fn list(
     folder: &Folder,
     depth: Depth,
     listing: &mut Listing,
-    visit: &mut impl FnMut(&CStr, &Attributes),
+    visit: &mut impl FnMut(&Folder, &CStr, &Attributes),
 ) -> Result<Vec<CString>, RunError> {
     let wanted = match depth {
         Depth::Names => Wanted::Names,
@@ -70,7 +70,7 @@ fn list(
         if attributes.kind == EntryKind::Folder {
             pending.push(entry.name.to_owned());
         }
-        visit(entry.name, &attributes);
+        visit(folder, entry.name, &attributes);
         Ok::<_, RunError>(())
     })?;
     Ok(pending)
@@ -93,5 +93,12 @@ fn kind_only(
 pub fn descend(context: &Context<'_>, root: &Folder, names: &[CString]) -> Result<Option<Folder>, RunError> {
     names.iter().try_fold(None, |at: Option<Folder>, name| {
         context.open_folder(at.as_ref().unwrap_or(root), name).map(Some)
+    })
+}
+
+/// Makes folder in folder, where they are missing, and opens the last; `None` if there is none to make.
+pub fn make(context: &Context<'_>, root: &Folder, names: &[CString]) -> Result<Option<Folder>, RunError> {
+    names.iter().try_fold(None, |at: Option<Folder>, name| {
+        context.make_folder(at.as_ref().unwrap_or(root), name).map(Some)
     })
 }
