@@ -20,7 +20,7 @@ use crate::platform::{Access, Attributes};
 use crate::recorder::Recorder;
 use crate::stats::median;
 use crate::workloads::folder_index::build::{WIDTH, make_chunk};
-use crate::workloads::folder_index::walk::{self, Depth};
+use crate::workloads::folder_index::walk::{self, Depth, Scope};
 use crate::workloads::incremental_backup::{copy_tree, source};
 use crate::workloads::photo_batch::{Album, MEAN_BYTES, make_photos};
 
@@ -85,7 +85,7 @@ impl Bench {
         let root = context.open_folder_path(path)?;
         let mut found = Measured { seconds: 0.0, count: 0, bytes: 0 };
         let mut printed = Ok(());
-        walk::walk(&context, &root, Depth::Attributes, |folder, name, attributes| {
+        walk::walk(&context, &root, Scope::all(Depth::Attributes), |folder, name, attributes| {
             found.count += 1;
             found.bytes += attributes.size;
             if printed.is_ok() {

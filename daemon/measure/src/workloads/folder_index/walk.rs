@@ -18,22 +18,41 @@ pub enum Depth {
     FinderInfo,
 }
 
+/// What a walk visits, and what it asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scope<'a> {
+    /// What is asked about each entry.
+    pub depth: Depth,
+    /// A folder at the top that is left out.
+    pub without: Option<&'a CStr>,
+}
+
+impl Scope<'_> {
+    /// Everything.
+    pub const fn all(depth: Depth) -> Self {
+        Self { depth, without: None }
+    }
+}
+
 /// A folder that was listed, and the folders in it that were not yet.
 struct Level {
     folder: Folder,
     pending: Vec<CString>,
 }
 
-/// Visits every entry below `root`, with the folder it is in. Only the folders still to be listed on the way down are held in memory.
+/// Visits every entry below `root`, with the folder it is in. Only the folders still to be listed on the way down are
+/// held in memory.
 pub fn walk(
     context: &Context<'_>,
     root: &Folder,
-    depth: Depth,
+    scope: Scope<'_>,
     mut visit: impl FnMut(&Folder, &CStr, &Attributes),
 ) -> Result<(), RunError> {
+    let Scope { depth, without } = scope;
     let mut listing = Listing::default();
     let top = context.open_folder(root, c".")?;
-    let pending = list(context, &top, depth, &mut listing, &mut visit)?;
+    let mut pending = list(context, &top, depth, &mut listing, &mut visit)?;
+    pending.retain(|name| Some(name.as_c_str()) != without);
     let mut levels = vec![Level { folder: top, pending }];
     while let Some(level) = levels.last_mut() {
         let Some(name) = level.pending.pop() else {
