@@ -4,6 +4,7 @@
 //! call never returns, the supervisor reads from here which operation is in flight, since when, and everything that
 //! was measured before it. Each lane is written by one thread only, so no read-modify-write instruction is needed.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -50,9 +51,9 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Makes the recorder's file, which must lie on a local file system and not exist yet.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self { mapping: SharedMapping::create(path, WORDS)? })
+    /// Makes an empty file the recorder's. It must lie on a local file system.
+    pub fn create(file: &File) -> io::Result<Self> {
+        Ok(Self { mapping: SharedMapping::create(file, WORDS)? })
     }
 
     /// Maps a recorder that the supervisor made.
@@ -197,9 +198,8 @@ mod tests {
 
     #[test]
     fn another_process_sees_what_is_in_flight_and_all_that_went_before() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("recorder");
-        let supervisor = Recorder::create(&path).unwrap();
+        let (file, path) = crate::platform::shared_file().unwrap();
+        let supervisor = Recorder::create(&file).unwrap();
         let worker = Recorder::open(&path).unwrap();
         worker.lane(0).end(Operation::Read, 5_000, &OK);
         worker.lane(3).end(Operation::Read, 7_000, &Err::<(), ()>(()));
@@ -212,6 +212,8 @@ mod tests {
         let seen = supervisor.recorded();
         assert_eq!((seen.bytes_read, seen.operations.len(), supervisor.finished()), (4096, 1, 2));
         assert_eq!((seen.operations[0].errors, seen.operations[0].latency.count()), (1, 2));
+        // What has a name is ours to remove.
+        let _ = std::fs::remove_file(path);
     }
 
     #[test]

@@ -260,7 +260,8 @@ impl<'a> Runner<'a> {
             utc_offset_seconds: platform::utc_offset_seconds(),
             seconds: match outcome {
                 Outcome::Hung => self.plan.cap.as_secs_f64(),
-                _ => phases.iter().map(|phase| phase.seconds).sum(),
+                // Not `sum`: of nothing, that is -0.0.
+                _ => phases.iter().fold(0.0, |seconds, phase| seconds + phase.seconds),
             },
             phases,
             failure,

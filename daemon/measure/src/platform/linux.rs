@@ -1,11 +1,12 @@
 //! Linux.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 
-use rustix::fs::{Advice, AtFlags, FileType, StatxFlags};
+use rustix::fs::{Advice, AtFlags, FileType, MemfdFlags, StatxFlags};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::parse::{self, Attributes, Entry, EntryKind};
@@ -155,10 +156,14 @@ pub fn system_version() -> String {
     format!("Linux {}", rustix::system::uname().release().to_string_lossy())
 }
 
-/// A folder in memory for the flight recorder, so that its pages are never written to a disk under test.
-pub fn shared_memory_directory() -> PathBuf {
-    let memory = PathBuf::from("/dev/shm");
-    if memory.is_dir() { memory } else { std::env::temp_dir() }
+/// An empty file for memory that processes share, and where another one opens it while this one holds it.
+///
+/// It lives in memory, so that its pages are never written to a disk under test, and has no name, so that nothing is
+/// left behind by a process that is killed.
+pub fn shared_file() -> io::Result<(File, PathBuf)> {
+    let file = File::from(rustix::fs::memfd_create("longhaul-recorder", MemfdFlags::CLOEXEC)?);
+    let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+    Ok((file, path.into()))
 }
 
 /// Where the database lives: `$XDG_DATA_HOME/longhaul`, by default `~/.local/share/longhaul` (XDG Base Directory 0.8).

@@ -4,10 +4,12 @@
 //! fact names its source.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
@@ -373,9 +375,15 @@ fn system_text(name: &CStr) -> Option<String> {
     Some(text.to_string_lossy().into_owned())
 }
 
-/// A folder on the local disk for the flight recorder: macOS has none in memory.
-pub fn shared_memory_directory() -> PathBuf {
-    std::env::temp_dir()
+/// An empty file for memory that processes share, and where another one opens it: on the local disk, as macOS has no
+/// files in memory. Whoever has opened it removes the name.
+pub fn shared_file() -> io::Result<(File, PathBuf)> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = format!("longhaul-{}-{}-{number}", std::process::id(), super::wall_clock_us());
+    let path = std::env::temp_dir().join(name);
+    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+    Ok((file, path))
 }
 
 /// Where the database lives: `~/Library/Application Support/longhaul`.

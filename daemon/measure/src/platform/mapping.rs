@@ -21,11 +21,10 @@ unsafe impl Send for SharedMapping {}
 unsafe impl Sync for SharedMapping {}
 
 impl SharedMapping {
-    /// Makes a file of `words` zero words, which must not exist yet, and maps it.
-    pub fn create(path: &Path, words: usize) -> io::Result<Self> {
-        let file = File::options().read(true).write(true).create_new(true).open(path)?;
+    /// Makes an empty file one of `words` zero words, and maps it.
+    pub fn create(file: &File, words: usize) -> io::Result<Self> {
         file.set_len(words as u64 * 8)?;
-        Self::map(&file, words)
+        Self::map(file, words)
     }
 
     /// Maps a file that [`SharedMapping::create`] made.

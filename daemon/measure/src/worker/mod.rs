@@ -38,7 +38,7 @@ pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write) -> io
     let stop = Arc::new(StopSwitch::default());
     let commands = listen(input, Arc::clone(&stop));
     let recorder = Recorder::open(&setup.recorder)?;
-    // Mapped on both sides now: without a name, nothing is left behind however this ends.
+    // Mapped on both sides now: where it has a name (macOS), nothing is left behind however this ends.
     let _ = std::fs::remove_file(&setup.recorder);
     let worker = Worker { setup, recorder, stop, output: RefCell::new(output), mount: RefCell::default() };
     worker.find_mount();

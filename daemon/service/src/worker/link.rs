@@ -1,10 +1,10 @@
 //! The pipe to a worker process, and the process itself.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command as Process, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command as Process, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
@@ -38,20 +38,23 @@ impl Link {
         arguments: &[String],
         setup: impl FnOnce(&Path) -> Setup,
     ) -> io::Result<Self> {
-        let file = RecorderFile::new();
-        let recorder = Recorder::create(&file.path)?;
+        let file = RecorderFile::new()?;
+        let recorder = Recorder::create(&file.file)?;
         let mut child = Process::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .process_group(0)
             .spawn()?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the pipes of a new process are missing"));
         };
+        let child_errors = child.stderr.take();
         let (sender, messages) = sync_channel(1024);
         let mut link = Self { child: Some(child), input: Some(input), messages, recorder };
         link.write(&setup(&file.path))?;
+        child_errors.map(|errors| std::thread::spawn(move || pass_on(errors)));
         std::thread::spawn(move || {
             read_messages(output, &sender);
             drop(file);
@@ -133,21 +136,27 @@ fn read_messages(output: ChildStdout, sender: &std::sync::mpsc::SyncSender<Messa
     }
 }
 
-/// The recorder's file. The worker removes it as soon as it has mapped it; this is for a worker that never came so far.
+/// Passes on what a worker says to standard error. It does not inherit ours: whoever reads ours to its end (`2>&1 | tee`)
+/// would wait for a worker that hangs, long after we have ended.
+fn pass_on(mut errors: ChildStderr) {
+    let _ = io::copy(&mut errors, &mut io::stderr());
+}
+
+/// The recorder's file, held open until the worker has ended.
 struct RecorderFile {
+    file: File,
     path: PathBuf,
 }
 
 impl RecorderFile {
-    fn new() -> Self {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("longhaul-{}-{}-{number}", std::process::id(), platform::wall_clock_us());
-        Self { path: platform::shared_memory_directory().join(name) }
+    fn new() -> io::Result<Self> {
+        let (file, path) = platform::shared_file()?;
+        Ok(Self { file, path })
     }
 }
 
 impl Drop for RecorderFile {
+    /// Where it has a name, the worker removes it as soon as it has mapped it; this is for one that never came so far.
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }

@@ -18,6 +18,7 @@ use crate::corpus::draw::shuffled;
 use crate::error::RunError;
 use crate::model::SyncKind;
 use crate::platform::{self, Access, EntryKind, Wanted};
+use crate::workloads::create_anew;
 
 /// How many files are copied at the same time.
 const WIDTH: usize = 4;
@@ -189,6 +190,10 @@ pub fn scan<'tree>(
                 changed.push(file);
             }
         }
+        // What an interrupted copy left of these is overwritten by the copy, and gone before anything is deleted.
+        for file in &changed {
+            there.remove(&partial_name(&file.name));
+        }
         let pieces = changed.chunks(PIECE).map(|files| Piece { folder: &local.names, files: files.to_vec() });
         differences.pieces.extend(pieces);
         let names = &local.names[..];
@@ -257,7 +262,7 @@ fn copy_file(
     let partial = partial_name(&file.name);
     let local = RunError::local;
     let mut source = File::open(&file.path).map_err(local("open", &file.path))?;
-    let copy = context.create(folder, &partial)?;
+    let copy = create_anew(context, folder, &partial)?;
     let mut offset = 0;
     loop {
         let length = source.read(buffer).map_err(local("read", &file.path))?;

@@ -1,0 +1,284 @@
+//! Targets and files that are not as they should be: said clearly, booked honestly, and without harm to the others.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use support::mounts::{self, Memory};
+use support::{Place, Said, arena, assert_all_ok, assert_failure, find_arena, machine, schema, tree};
+
+const INDEX: &[&str] = &["folder-index"];
+
+/// Runs on a bad target and a good one: the bad one is booked like this, the good one is ok.
+fn assert_bad(place: &Place, bad: &Path, outcome: &str, parts: &[&str]) {
+    let good = place.folder("good");
+    let said = place.run(INDEX, &[("bad", bad), ("good", &good)]).expect(3);
+    assert_booked(&said, outcome, parts);
+}
+
+fn assert_booked(said: &Said, outcome: &str, parts: &[&str]) {
+    schema::check_output(&said.lines());
+    assert_failure(&said.run_on("bad"), outcome, parts);
+    assert_all_ok(&said.runs_on("good"));
+}
+
+#[test]
+fn a_target_that_is_missing_a_file_or_a_link_is_unavailable() {
+    let place = Place::with_tiny_trees();
+    let (missing, file, link) = (place.path("missing"), place.path("file"), place.path("link"));
+    fs::write(&file, "x").unwrap();
+    symlink(place.folder("elsewhere"), &link).unwrap();
+    let said = [
+        (&missing, "there is no such folder", "Mount the share"),
+        (&file, "it is not a folder", "Give a folder"),
+        (&link, "it is a symbolic link", "Give the path that it leads to"),
+    ];
+    for (path, reason, advice) in said {
+        assert_bad(&place, path, "unavailable", &[path.to_str().unwrap(), reason, advice]);
+    }
+    assert!(!missing.exists(), "no folder is made where none is: the share is not mounted there");
+    assert_eq!(fs::read_dir(place.path("elsewhere")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_read_only_target_is_unavailable() {
+    if !mounts::are_our_own("a_read_only_target_is_unavailable") {
+        return;
+    }
+    let place = Place::with_tiny_trees();
+    let bad = place.folder("bad");
+    let memory = Memory::mount(&bad, 1024);
+    memory.make_read_only();
+    assert_bad(&place, &bad, "unavailable", &[bad.to_str().unwrap(), "read-only", "Mount it for writing"]);
+}
+
+#[test]
+fn a_target_without_room_is_unavailable_before_anything_is_written() {
+    if !mounts::are_our_own("a_target_without_room_is_unavailable_before_anything_is_written") {
+        return;
+    }
+    let place = Place::new();
+    let bad = place.folder("bad");
+    let _memory = Memory::mount(&bad, 1024);
+    assert_bad(&place, &bad, "unavailable", &[bad.to_str().unwrap(), "have to stay free", "Free space"]);
+    assert!(
+        tree::files(&bad).iter().all(|path| path.extension().is_some_and(|end| end == "json")),
+        "no corpus"
+    );
+}
+
+#[test]
+fn a_target_that_is_full_to_the_last_byte_is_said_to_be_full() {
+    if !mounts::are_our_own("a_target_that_is_full_to_the_last_byte_is_said_to_be_full") {
+        return;
+    }
+    let place = Place::with_tiny_trees();
+    let bad = place.folder("bad");
+    let memory = Memory::mount(&bad, 4096);
+    memory.fill();
+    assert_bad(&place, &bad, "error", &[bad.to_str().unwrap(), "full", "free space"]);
+}
+
+#[test]
+fn a_target_that_fills_up_in_mid_run_recovers_when_there_is_room_again() {
+    if !mounts::are_our_own("a_target_that_fills_up_in_mid_run_recovers_when_there_is_room_again") {
+        return;
+    }
+    let place = Place::new();
+    place.configure("[limits]\nfree-floor-percent = 0.0\n");
+    let (bad, good) = (place.folder("bad"), place.folder("good"));
+    let memory = Memory::mount(&bad, 200 * 1024);
+    let targets: [(&str, &Path); 2] = [("bad", &bad), ("good", &good)];
+    let mut running = place.run(INDEX, &targets).start();
+    let tree = || find_arena(&bad).map(|arena| arena.join("folder-index/1200-1"));
+    running.wait_for("the tree to grow", |_| tree().is_some_and(|tree| tree.exists()));
+    let ballast = memory.fill();
+    let said = running.finish(3);
+    assert_booked(
+        &said,
+        "error",
+        &[bad.to_str().unwrap(), "No space left", "The target is full", "longhaul clean"],
+    );
+    assert_eq!(said.run_on("bad")["failure"]["error"], "ENOSPC");
+    fs::remove_file(ballast).unwrap();
+    let again = place.run(INDEX, &targets).word("--rounds").word("4").expect(0);
+    assert_all_ok(&again.runs());
+    place.longhaul("clean bad --yes").expect(0);
+    assert_eq!(fs::read_dir(&bad).unwrap().count(), 0);
+}
+
+#[test]
+fn a_target_that_is_removed_in_mid_run_is_booked_and_works_when_it_is_back() {
+    let place = Place::new();
+    let (bad, good) = (place.folder("bad"), place.folder("good"));
+    let targets: [(&str, &Path); 2] = [("bad", &bad), ("good", &good)];
+    let mut running = place.run(INDEX, &targets).start();
+    running.wait_for("the tree to grow", |_| {
+        find_arena(&bad).is_some_and(|arena| arena.join("folder-index/1200-1").exists())
+    });
+    // Moved away in one step, as a share goes when it is unmounted; then emptied.
+    let gone = place.path("gone");
+    fs::rename(&bad, &gone).unwrap();
+    machine::wait_until("everything to be removed", || fs::remove_dir_all(&gone).is_ok());
+    let said = running.finish(3);
+    let run = said.run_on("bad");
+    assert!(["error", "unavailable"].contains(&run["outcome"].as_str().unwrap()), "{run}");
+    let message = run["failure"]["message"].as_str().unwrap();
+    assert!(message.contains(bad.to_str().unwrap()) && message.contains(". "), "{message}");
+    assert_all_ok(&said.runs_on("good"));
+    fs::create_dir(&bad).unwrap();
+    assert_all_ok(&place.run(INDEX, &targets).expect(0).runs());
+}
+
+#[test]
+fn an_arena_of_another_machine_is_left_alone() {
+    let (place, bad, _) = four_rounds();
+    let marker = arena(&bad).join("arena.json");
+    let mut value: Value = serde_json::from_slice(&fs::read(&marker).unwrap()).unwrap();
+    value["machine"] = "0123456789abcdef".into();
+    fs::write(&marker, value.to_string()).unwrap();
+    let before = tree::identities(&bad);
+    let parts = [marker.to_str().unwrap(), "another machine (0123456789abcdef)", "Move it away"];
+    assert_bad(&place, &bad, "unavailable", &parts);
+    place.longhaul("clean bad --yes").expect(1).complains_of(&parts);
+    assert_eq!(tree::identities(&bad), before);
+}
+
+/// Two targets on which every slice of the tree is built and was run on once.
+fn four_rounds() -> (Place, PathBuf, PathBuf) {
+    let place = Place::with_tiny_trees();
+    let (bad, good) = (place.folder("bad"), place.folder("good"));
+    let call = place.run(INDEX, &[("bad", &bad), ("good", &good)]).word("--rounds").word("4");
+    assert_all_ok(&call.expect(0).runs());
+    (place, bad, good)
+}
+
+/// Harms the corpus that the fifth round meets: that round is an error, and the ninth, which meets it again, is ok.
+fn assert_repaired_after(harm: impl FnOnce(&Path), parts: &[&str]) {
+    let (place, bad, good) = four_rounds();
+    let targets: [(&str, &Path); 2] = [("bad", &bad), ("good", &good)];
+    let file = tree::some_file(&arena(&bad).join("folder-index/10-1"));
+    harm(&file);
+    let parts: Vec<&str> = parts.iter().copied().chain([file.to_str().unwrap(), "the next run"]).collect();
+    assert_booked(&place.run(INDEX, &targets).expect(3), "error", &parts);
+    let later = place.run(INDEX, &targets).word("--rounds").word("4").expect(0);
+    assert_all_ok(&later.runs());
+    place.longhaul("clean bad --yes").expect(0);
+    assert_eq!(fs::read_dir(&bad).unwrap().count(), 0);
+}
+
+#[test]
+fn a_changed_file_of_the_corpus_is_found_and_made_anew() {
+    let change = |file: &Path| {
+        let mut bytes = fs::read(file).unwrap();
+        bytes[0] ^= 1;
+        fs::write(file, bytes).unwrap();
+    };
+    assert_repaired_after(change, &["is damaged", "byte 0"]);
+}
+
+#[test]
+fn a_truncated_file_of_the_corpus_is_found_and_made_anew() {
+    let truncate = |file: &Path| fs::File::options().write(true).open(file).unwrap().set_len(1).unwrap();
+    assert_repaired_after(truncate, &["is damaged", "1 bytes"]);
+}
+
+#[test]
+fn a_deleted_file_of_the_corpus_is_missed_and_made_anew() {
+    let (place, bad, good) = four_rounds();
+    let targets: [(&str, &Path); 2] = [("bad", &bad), ("good", &good)];
+    let file = tree::some_file(&arena(&bad).join("folder-index/10-1"));
+    fs::remove_file(&file).unwrap();
+    let folder = file.parent().unwrap().to_str().unwrap();
+    let parts = [folder, "9 of the 10 files", "the next run makes it anew"];
+    assert_booked(&place.run(INDEX, &targets).expect(3), "error", &parts);
+    assert_all_ok(&place.run(INDEX, &targets).word("--rounds").word("4").expect(0).runs());
+    assert!(file.exists());
+}
+
+#[test]
+fn a_deleted_folder_of_the_corpus_is_missed_and_made_anew() {
+    let (place, bad, good) = four_rounds();
+    let targets: [(&str, &Path); 2] = [("bad", &bad), ("good", &good)];
+    let slice = arena(&bad).join("folder-index/10-1");
+    fs::remove_dir_all(&slice).unwrap();
+    assert_booked(&place.run(INDEX, &targets).expect(3), "error", &[slice.to_str().unwrap(), "the next run"]);
+    assert_all_ok(&place.run(INDEX, &targets).word("--rounds").word("4").expect(0).runs());
+}
+
+#[test]
+fn a_foreign_file_in_the_tree_is_noted_and_left_alone() {
+    let (place, bad, good) = four_rounds();
+    let foreign = tree::some_file(&arena(&bad).join("folder-index/10-1")).with_file_name("diary.txt");
+    fs::write(&foreign, "mine").unwrap();
+    let said = place.run(INDEX, &[("bad", &bad), ("good", &good)]).expect(0);
+    assert_all_ok(&said.runs());
+    assert_eq!(said.run_on("bad")["facts"]["foreign-files-in-the-tree"], "1");
+    assert_eq!(fs::read_to_string(&foreign).unwrap(), "mine");
+}
+
+/// Says that a test is skipped where nobody can be without rights.
+fn rights_can_be_missing(test: &str) -> bool {
+    machine::without_nobody().map(|why| machine::skip(test, why)).is_none()
+}
+
+#[test]
+fn a_folder_of_another_user_is_unavailable() {
+    if !rights_can_be_missing("a_folder_of_another_user_is_unavailable") {
+        return;
+    }
+    let place = Place::of_nobody();
+    let (bad, good) = (place.folder("bad"), place.folder("good"));
+    fs::set_permissions(&bad, fs::Permissions::from_mode(0o555)).unwrap();
+    machine::give_to_nobody(&good);
+    let said = place.run(INDEX, &[("bad", &bad), ("good", &good)]).without_rights().expect(3);
+    assert_booked(
+        &said,
+        "unavailable",
+        &[bad.to_str().unwrap(), "may not write", "Choose a folder that is yours"],
+    );
+}
+
+#[test]
+fn a_denied_folder_of_the_corpus_is_an_error_until_it_is_opened_again() {
+    if !rights_can_be_missing("a_denied_folder_of_the_corpus_is_an_error_until_it_is_opened_again") {
+        return;
+    }
+    let place = Place::of_nobody();
+    let (bad, good) = (place.folder("bad"), place.folder("good"));
+    [&bad, &good].iter().for_each(|path| machine::give_to_nobody(path));
+    let targets: [(&str, &Path); 2] = [("bad", &bad), ("good", &good)];
+    let run = |rounds: &str| place.run(INDEX, &targets).word("--rounds").word(rounds).without_rights();
+    assert_all_ok(&run("4").expect(0).runs());
+    let denied = tree::some_file(&arena(&bad).join("folder-index/10-1")).parent().unwrap().to_owned();
+    fs::set_permissions(&denied, fs::Permissions::from_mode(0o000)).unwrap();
+    let said = run("1").expect(3);
+    fs::set_permissions(&denied, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_booked(
+        &said,
+        "error",
+        &[denied.to_str().unwrap(), "Permission denied", "check the folder's owner"],
+    );
+    assert_all_ok(&run("4").expect(0).runs());
+}
+
+#[test]
+fn what_a_killed_backup_left_half_copied_is_overwritten_or_removed() {
+    let place = Place::new();
+    let (bad, good) = (place.folder("bad"), place.folder("good"));
+    let back_up = || place.run(&["incremental-backup"], &[("bad", &bad), ("good", &good)]).expect(0).runs();
+    assert_all_ok(&back_up());
+    let copies = arena(&bad).join("incremental-backup");
+    for file in tree::files(&copies) {
+        let name = format!(".partial-{}", file.file_name().unwrap().to_str().unwrap());
+        fs::write(copies.join(file).with_file_name(name), "half").unwrap();
+    }
+    assert_all_ok(&back_up());
+    let left = tree::files(&copies).into_iter().filter(|path| path.to_string_lossy().contains(".partial-"));
+    assert_eq!(left.count(), 0);
+}
