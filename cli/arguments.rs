@@ -6,6 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use longhaul_measure::model::{Scale, TargetName};
 use longhaul_measure::workloads::WORKLOADS;
 
+use crate::bench::BenchCommand;
+
 /// longhaul measures network drives by doing real tasks on them, and says what the numbers carry.
 #[derive(Parser)]
 #[command(name = "longhaul", version, about, max_term_width = 100)]
@@ -52,6 +54,9 @@ pub enum Command {
     /// The process that touches one target. Started by longhaul itself.
     #[command(hide = true)]
     Worker,
+    /// Our side of the comparison with other tools; used by tests/bench/peers.sh.
+    #[command(hide = true, subcommand)]
+    Bench(BenchCommand),
 }
 
 /// `name=path`, parsed.

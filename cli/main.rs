@@ -3,6 +3,7 @@
 //! Arguments, then a command, then a rendering. Nothing is computed here.
 
 mod arguments;
+mod bench;
 mod commands;
 mod places;
 mod progress;

@@ -100,6 +100,13 @@ struct Round {
     slot: u32,
 }
 
+/// What is known of a run before it is made.
+struct Begun {
+    slot: u32,
+    started_us: i64,
+    host: Host,
+}
+
 impl<'a> Runner<'a> {
     /// A runner with a worker for each target.
     pub fn new(
@@ -213,10 +220,11 @@ impl<'a> Runner<'a> {
         audience: &mut dyn Audience,
     ) -> Run {
         let assignment = self.assignment(workload, round);
-        let (started_us, host) = (platform::wall_clock_us(), Host::now());
+        let begun = Begun { slot: round.slot, started_us: platform::wall_clock_us(), host: Host::now() };
+        round.slot += 1;
         audience.run_began(self.workers[target].target(), &assignment.workload);
         let unprepared = round.unprepared.iter().find(|(cell, _)| *cell == (workload, target));
-        let mut finished = match unprepared {
+        let finished = match unprepared {
             Some((_, ending)) => Finished::failed(ending.clone()),
             None => {
                 let mut watch =
@@ -224,35 +232,41 @@ impl<'a> Runner<'a> {
                 self.workers[target].run(&assignment, &mut watch)
             }
         };
-        host.add_to(&mut finished.report.conditions);
-        round.slot += 1;
+        self.book(finished, assignment, target, begun)
+    }
+
+    /// Makes a run of what came of it.
+    fn book(&self, finished: Finished, assignment: Assignment, target: usize, begun: Begun) -> Run {
+        let Finished { phases, report } = finished;
         let worker = &self.workers[target];
-        if finished.report.conditions.negotiated.is_empty() {
-            finished.report.conditions.negotiated = worker.negotiated.clone();
-        }
-        let (outcome, failure) = match finished.report.failed {
+        let (outcome, failure) = match report.failed {
             Some(ending) => (ending.outcome, Some(ending.failure)),
             None => (Outcome::Ok, None),
         };
+        let mut conditions = report.conditions;
+        begun.host.add_to(&mut conditions);
+        if conditions.negotiated.is_empty() {
+            conditions.negotiated = worker.negotiated.clone();
+        }
         Run {
-            round: round.number,
-            slot: round.slot - 1,
+            round: assignment.round,
+            slot: begun.slot,
             target: worker.target().name.clone(),
             protocol: worker.protocol.clone(),
             workload: assignment.workload,
             scale: assignment.scale,
             outcome,
-            started_us,
+            started_us: begun.started_us,
             utc_offset_seconds: platform::utc_offset_seconds(),
             seconds: match outcome {
                 Outcome::Hung => self.plan.cap.as_secs_f64(),
                 // Not `sum`: of nothing, that is -0.0.
-                _ => finished.phases.iter().fold(0.0, |seconds, phase| seconds + phase.seconds),
+                _ => phases.iter().fold(0.0, |seconds, phase| seconds + phase.seconds),
             },
-            phases: finished.phases,
+            phases,
             failure,
-            facts: finished.report.facts,
-            conditions: finished.report.conditions,
+            facts: report.facts,
+            conditions,
         }
     }
 

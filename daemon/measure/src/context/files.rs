@@ -27,8 +27,11 @@ impl Folder {
         &self.path
     }
 
-    /// The path of a name in it, for messages.
+    /// The path of a name in it, for messages; that of `.` is its own.
     pub fn join(&self, name: &CStr) -> PathBuf {
+        if name == c"." {
+            return self.path.clone();
+        }
         self.path.join(OsStr::from_bytes(name.to_bytes()))
     }
 

@@ -3,7 +3,7 @@
 //! Nothing is listed anywhere: the path, size and content of file `n` follow from `(seed, n)`, and from a path follows
 //! its number. So a tree of a million files is built as a stream, checked and deleted without memory for its names.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use super::draw::{draw_below, draw_home_size};
 /// Files in the one folder that is shown.
 const INBOX_FILES: u64 = 1000;
 /// Its name.
-pub const INBOX: &str = "Inbox";
+pub const INBOX: &CStr = c"Inbox";
 /// Widths of folders, in a pattern that repeats: most are narrow, some wide.
 const WIDTHS: [u64; 10] = [3, 17, 1, 42, 8, 120, 5, 2, 30, 12];
 const PATTERN_FILES: u64 = 240;
@@ -71,14 +71,14 @@ pub struct Tree {
     pub files: u64,
 }
 
-/// What a walk must find.
+/// What must be found in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Files of ours.
+    /// Files outside the inbox, which a walk must find.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Files whose name the search must find.
+    /// Files in the whole tree whose name the search must find.
     pub matches: u64,
 }
 
@@ -114,7 +114,7 @@ impl Tree {
 
     /// The names of the folders that lead to a file.
     pub fn folder(&self, number: u64) -> Vec<CString> {
-        let Some((index, _)) = place(number) else { return vec![text(INBOX.to_owned())] };
+        let Some((index, _)) = self.place(number) else { return vec![INBOX.to_owned()] };
         let mut names = vec![];
         let mut folder = index + 1;
         while folder > 0 {
@@ -134,7 +134,7 @@ impl Tree {
     pub fn chunks(&self, from: u64) -> impl Iterator<Item = Chunk> {
         let mut first = from;
         std::iter::from_fn(move || {
-            let end = chunk_end(first).min(self.files);
+            let end = self.chunk_end(first).min(self.files);
             let chunk = (first < self.files).then(|| Chunk { folder: self.folder(first), first, end });
             first = end;
             chunk
@@ -167,46 +167,47 @@ impl Tree {
             && ours.iter().map(|name| name.as_bytes()).eq(folder.iter().copied())
     }
 
-    /// What a walk must find.
+    /// What must be found in it.
     pub fn totals(&self) -> Totals {
         let searched = |number: &u64| {
             pick(&STEMS, draw_below(self.seed, stream::STEM, *number, STEMS.len() as u64)) == SEARCHED
         };
+        let walked = self.inbox_files()..self.files;
         Totals {
-            files: self.files,
-            bytes: (0..self.files).map(|number| self.size(number)).sum(),
+            files: walked.end - walked.start,
+            bytes: walked.map(|number| self.size(number)).sum(),
             matches: (0..self.files).filter(searched).count() as u64,
         }
     }
 
-    /// How many files the shown folder has.
+    /// How many files the shown folder has: 1,000, or half of a small tree.
     pub fn inbox_files(&self) -> u64 {
-        self.files.min(INBOX_FILES)
+        INBOX_FILES.min(self.files.div_ceil(2))
     }
-}
 
-/// The folder of a file outside the inbox, with the number of files before that folder; `None` for the inbox.
-fn place(number: u64) -> Option<(u64, u64)> {
-    let rest = number.checked_sub(INBOX_FILES)?;
-    let (pattern, mut within) = (rest / PATTERN_FILES, rest % PATTERN_FILES);
-    let mut before = INBOX_FILES + pattern * PATTERN_FILES;
-    for (index, width) in WIDTHS.iter().enumerate() {
-        if within < *width {
-            return Some((pattern * WIDTHS.len() as u64 + index as u64, before));
+    /// The folder of a file outside the inbox, with the number of files before that folder; `None` for the inbox.
+    fn place(&self, number: u64) -> Option<(u64, u64)> {
+        let rest = number.checked_sub(self.inbox_files())?;
+        let (pattern, mut within) = (rest / PATTERN_FILES, rest % PATTERN_FILES);
+        let mut before = self.inbox_files() + pattern * PATTERN_FILES;
+        for (index, width) in WIDTHS.iter().enumerate() {
+            if within < *width {
+                return Some((pattern * WIDTHS.len() as u64 + index as u64, before));
+            }
+            within -= width;
+            before += width;
         }
-        within -= width;
-        before += width;
+        unreachable!("the widths add up to the pattern")
     }
-    unreachable!("the widths add up to the pattern")
-}
 
-/// Where the chunk that begins with this file ends at the latest: with its folder, or when it is full.
-fn chunk_end(first: u64) -> u64 {
-    let folder_end = match place(first) {
-        None => INBOX_FILES,
-        Some((index, before)) => before + WIDTHS[index as usize % WIDTHS.len()],
-    };
-    folder_end.min(first + CHUNK)
+    /// Where the chunk that begins with this file ends at the latest: with its folder, or when it is full.
+    fn chunk_end(&self, first: u64) -> u64 {
+        let folder_end = match self.place(first) {
+            None => self.inbox_files(),
+            Some((index, before)) => before + WIDTHS[index as usize % WIDTHS.len()],
+        };
+        folder_end.min(first + CHUNK)
+    }
 }
 
 fn pick<'a>(list: &[&'a str], index: u64) -> &'a str {
@@ -260,7 +261,7 @@ mod tests {
             *widths.entry(path.parent().unwrap().to_owned()).or_default() += 1;
         }
         let depth = widths.keys().map(|folder| folder.components().count()).max().unwrap();
-        assert_eq!(widths[Path::new(INBOX)], 1000);
+        assert_eq!(widths[Path::new("Inbox")], 1000);
         assert!((5..=9).contains(&depth), "depth {depth}");
         assert!(
             widths.values().filter(|width| **width <= 5).count() * 3 > widths.len(),
@@ -276,7 +277,7 @@ mod tests {
         let folders: std::collections::BTreeSet<_> =
             (1000..tree.files).map(|number| tree.folder(number)).collect();
         let expected: std::collections::BTreeSet<_> =
-            (1000..tree.files).map(|n| place(n).unwrap().0).collect();
+            (1000..tree.files).map(|n| tree.place(n).unwrap().0).collect();
         assert_eq!(folders.len(), expected.len());
     }
 

@@ -2,9 +2,9 @@
 //!
 //! To add one, write its file and its line in the table: help, lists, configuration and tests follow from there.
 
-mod folder_index;
-mod incremental_backup;
-mod photo_batch;
+pub(crate) mod folder_index;
+pub(crate) mod incremental_backup;
+pub(crate) mod photo_batch;
 mod time_machine;
 
 use std::ffi::CStr;

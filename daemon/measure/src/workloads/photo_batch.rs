@@ -24,8 +24,10 @@ const HEAD_BYTES: usize = 64 << 10;
 const READ_BYTES: usize = 256 << 10;
 /// How many photos are opened at the same time.
 const WIDTH: usize = 8;
+/// How many photos are made at the same time.
+const BUILT_AT_ONCE: usize = 4;
 /// Mean size of a photo: 155 of them make 415 MB.
-const MEAN_BYTES: u64 = 415_000_000 / 155;
+pub const MEAN_BYTES: u64 = 415_000_000 / 155;
 
 /// The workload.
 pub struct PhotoBatch;
@@ -62,14 +64,15 @@ fn plan(scale: Scale) -> Plan {
 }
 
 /// One slice: photos of one seed.
-struct Album {
+pub struct Album {
     seed: u64,
     sizes: Vec<u64>,
     folder: CString,
 }
 
 impl Album {
-    fn new(photos: u64, slice: u64) -> Self {
+    /// The album of that slice.
+    pub fn new(photos: u64, slice: u64) -> Self {
         let seed = 0x7068_6f00 + slice;
         let sizes = photo_sizes(seed, photos as usize, photos * MEAN_BYTES);
         Self { seed, sizes, folder: album_name(photos, slice) }
@@ -79,7 +82,13 @@ impl Album {
         Photo::new(self.seed, index as u32, self.sizes[index])
     }
 
-    fn bytes(&self) -> u64 {
+    /// How many photos it has.
+    pub fn photos(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// Their bytes.
+    pub fn bytes(&self) -> u64 {
         self.sizes.iter().sum()
     }
 }
@@ -150,7 +159,7 @@ fn open_album(context: &Context<'_>, job: &Job<'_>, album: &Album) -> Result<Fol
     context.make_folder(&home, &album.folder)
 }
 
-/// Makes what is missing of a slice, photo by photo.
+/// Makes what is missing of a slice, a few photos at a time.
 fn build(job: &Job<'_>, photos: u64, slice: u64) -> Result<(), RunError> {
     let mut albums = Albums::load(job)?;
     let built = albums.slice(photos, slice).built;
@@ -169,13 +178,14 @@ fn build(job: &Job<'_>, photos: u64, slice: u64) -> Result<(), RunError> {
         bytes: album.sizes[..built as usize].iter().sum(),
         bytes_total: album.bytes(),
     };
-    for index in built as usize..photos as usize {
-        make_photo(&context, &folder, &album, index)?;
-        progress.files += 1;
-        progress.bytes += album.sizes[index];
+    for first in (built..photos).step_by(BUILT_AT_ONCE) {
+        let end = photos.min(first + BUILT_AT_ONCE as u64);
+        make_photos(&context, &folder, &album, first as usize..end as usize)?;
+        progress.files = end;
+        progress.bytes = album.sizes[..end as usize].iter().sum();
         job.session.progress(&progress);
         let state = albums.slice(photos, slice);
-        state.built = index as u64 + 1;
+        state.built = end;
         state.used_us = Some(job.now_us);
         if state.built % 16 == 0 || state.built == photos {
             state.evicted = state.built == photos && evict(&context, &folder, &album)?;
@@ -185,6 +195,18 @@ fn build(job: &Job<'_>, photos: u64, slice: u64) -> Result<(), RunError> {
     Ok(())
 }
 
+/// Makes photos of an album, several at a time: a share takes in more than one core draws.
+pub fn make_photos(
+    context: &Context<'_>,
+    folder: &Folder,
+    album: &Album,
+    indices: std::ops::Range<usize>,
+) -> Result<(), RunError> {
+    let indices: Vec<usize> = indices.collect();
+    context.spread(BUILT_AT_ONCE, &indices, |context, index| make_photo(context, folder, album, *index))
+}
+
+/// Makes one photo of an album, synced so that it can be evicted.
 fn make_photo(context: &Context<'_>, folder: &Folder, album: &Album, index: usize) -> Result<(), RunError> {
     let file = super::create_anew(context, folder, &photo_name(index))?;
     let mut offset = 0;

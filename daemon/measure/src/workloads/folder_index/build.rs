@@ -10,7 +10,7 @@ use crate::platform::{FINDER_INFO, FINDER_INFO_BYTES};
 use crate::workloads::{Job, Workload, create_anew};
 
 /// How many files are made at the same time.
-const WIDTH: usize = 4;
+pub const WIDTH: usize = 4;
 /// How many pieces are made between two entries in the manifest.
 const PIECES: usize = 64;
 
@@ -60,12 +60,10 @@ fn advance(progress: &mut Progress, tree: &Tree, pieces: &[Chunk]) {
     }
 }
 
-fn make_chunk(context: &Context<'_>, root: &Folder, tree: &Tree, chunk: &Chunk) -> Result<(), RunError> {
-    let mut folder = None;
-    for name in &chunk.folder {
-        folder = Some(context.make_folder(folder.as_ref().unwrap_or(root), name)?);
-    }
-    let folder = folder.as_ref().unwrap_or(root);
+/// Makes neighbouring files, and the folders that lead to them.
+pub fn make_chunk(context: &Context<'_>, root: &Folder, tree: &Tree, chunk: &Chunk) -> Result<(), RunError> {
+    let made = walk::make(context, root, &chunk.folder)?;
+    let folder = made.as_ref().unwrap_or(root);
     let mut buffer = vec![0u8; 64 << 10];
     (chunk.first..chunk.end).try_for_each(|number| make_file(context, folder, (tree, number), &mut buffer))
 }

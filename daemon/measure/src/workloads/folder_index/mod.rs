@@ -4,8 +4,8 @@
 //! with attributes and Finder info (`getattrlistbulk`); on Linux it takes getdents64, statx and the Finder xattr. The
 //! two are not comparable with each other, and the system is stored with every run.
 
-mod build;
-mod walk;
+pub(crate) mod build;
+pub(crate) mod walk;
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -23,6 +23,7 @@ use crate::model::{ColdBy, Figure, Scale, Unit};
 use crate::platform::{
     Access, Attributes, EntryKind, FINDER_INFO, FINDER_INFO_BYTES, LISTS_ATTRIBUTES, Wanted,
 };
+use walk::{Depth, Scope};
 
 /// How many files the preview phase looks into.
 const PREVIEWED: usize = 100;
@@ -55,7 +56,7 @@ impl Trees {
 /// Files of one slice.
 fn slice_files(job: &Job<'_>) -> u64 {
     let total = job.settings.tree_files.unwrap_or(match job.scale {
-        Scale::Quick => 4_800,
+        Scale::Quick => 6_000,
         Scale::Standard => 10_000,
         Scale::Large => 100_000,
     });
@@ -135,7 +136,10 @@ impl Visit {
 
     fn phases(&self, job: &Job<'_>) -> Result<(), RunError> {
         let session = job.session;
-        session.fact("tree", format!("{} files, {} bytes", self.totals.files, self.totals.bytes));
+        session.fact(
+            "tree",
+            format!("{} files and {} in the inbox", self.totals.files, self.tree.inbox_files()),
+        );
         session.phase(PhaseSpec::cold("open-folder", self.cold), |context| self.open_folder(context))?;
         session.phase(PhaseSpec::warm("open-folder"), |context| self.open_folder(context))?;
         let mut cold_seconds = 0.0;
@@ -155,7 +159,7 @@ impl Visit {
 
     /// Shows the folder of 1,000 files: names, attributes and Finder info, then the names that mostly are not there.
     fn open_folder(&self, context: &Context<'_>) -> Result<Vec<Figure>, RunError> {
-        let inbox = context.open_folder(&self.root, &CString::new(INBOX).expect("no NUL"))?;
+        let inbox = context.open_folder(&self.root, INBOX)?;
         let mut names: Vec<CString> = vec![];
         context.list(&inbox, Wanted::FinderAttributes, &mut Listing::default(), |entry| {
             names.push(entry.name.to_owned());
@@ -181,11 +185,12 @@ impl Visit {
         Ok(vec![Figure::new("folder-shown", Unit::Seconds, context.elapsed())])
     }
 
-    /// Walks everything and compares what it found with what was made.
+    /// Walks everything but the inbox, which was just shown and is warm, and compares what it found with what was made.
     fn walk(&self, context: &Context<'_>, job: &Job<'_>) -> Result<Vec<Figure>, RunError> {
         let mut found = Totals::default();
         let (mut entries, mut foreign) = (0u64, 0u64);
-        walk::walk(context, &self.root, walk::Depth::FinderInfo, |name, attributes| {
+        let scope = Scope { depth: Depth::FinderInfo, without: Some(INBOX) };
+        walk::walk(context, &self.root, scope, |_, name, attributes| {
             entries += 1;
             match Tree::number_in(name.to_bytes()) {
                 Some(_) => {
@@ -212,7 +217,7 @@ impl Visit {
     fn search(&self, context: &Context<'_>) -> Result<Vec<Figure>, RunError> {
         let mut matches = 0u64;
         let mut entries = 0u64;
-        walk::walk(context, &self.root, walk::Depth::Names, |name, attributes| {
+        walk::walk(context, &self.root, Scope::all(Depth::Names), |_, name, attributes| {
             entries += 1;
             let is_file = attributes.kind == EntryKind::File;
             let name = name.to_string_lossy();

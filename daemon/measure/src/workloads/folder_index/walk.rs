@@ -18,22 +18,41 @@ pub enum Depth {
     FinderInfo,
 }
 
+/// What a walk visits, and what it asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scope<'a> {
+    /// What is asked about each entry.
+    pub depth: Depth,
+    /// A folder at the top that is left out.
+    pub without: Option<&'a CStr>,
+}
+
+impl Scope<'_> {
+    /// Everything.
+    pub const fn all(depth: Depth) -> Self {
+        Self { depth, without: None }
+    }
+}
+
 /// A folder that was listed, and the folders in it that were not yet.
 struct Level {
     folder: Folder,
     pending: Vec<CString>,
 }
 
-/// Visits every entry below `root`. Only the folders still to be listed on the way down are held in memory.
+/// Visits every entry below `root`, with the folder it is in. Only the folders still to be listed on the way down are
+/// held in memory.
 pub fn walk(
     context: &Context<'_>,
     root: &Folder,
-    depth: Depth,
-    mut visit: impl FnMut(&CStr, &Attributes),
+    scope: Scope<'_>,
+    mut visit: impl FnMut(&Folder, &CStr, &Attributes),
 ) -> Result<(), RunError> {
+    let Scope { depth, without } = scope;
     let mut listing = Listing::default();
     let top = context.open_folder(root, c".")?;
-    let pending = list(context, &top, depth, &mut listing, &mut visit)?;
+    let mut pending = list(context, &top, depth, &mut listing, &mut visit)?;
+    pending.retain(|name| Some(name.as_c_str()) != without);
     let mut levels = vec![Level { folder: top, pending }];
     while let Some(level) = levels.last_mut() {
         let Some(name) = level.pending.pop() else {
@@ -53,7 +72,7 @@ fn list(
     folder: &Folder,
     depth: Depth,
     listing: &mut Listing,
-    visit: &mut impl FnMut(&CStr, &Attributes),
+    visit: &mut impl FnMut(&Folder, &CStr, &Attributes),
 ) -> Result<Vec<CString>, RunError> {
     let wanted = match depth {
         Depth::Names => Wanted::Names,
@@ -70,7 +89,7 @@ fn list(
         if attributes.kind == EntryKind::Folder {
             pending.push(entry.name.to_owned());
         }
-        visit(entry.name, &attributes);
+        visit(folder, entry.name, &attributes);
         Ok::<_, RunError>(())
     })?;
     Ok(pending)
@@ -93,5 +112,12 @@ fn kind_only(
 pub fn descend(context: &Context<'_>, root: &Folder, names: &[CString]) -> Result<Option<Folder>, RunError> {
     names.iter().try_fold(None, |at: Option<Folder>, name| {
         context.open_folder(at.as_ref().unwrap_or(root), name).map(Some)
+    })
+}
+
+/// Makes folder in folder, where they are missing, and opens the last; `None` if there is none to make.
+pub fn make(context: &Context<'_>, root: &Folder, names: &[CString]) -> Result<Option<Folder>, RunError> {
+    names.iter().try_fold(None, |at: Option<Folder>, name| {
+        context.make_folder(at.as_ref().unwrap_or(root), name).map(Some)
     })
 }

@@ -4,7 +4,7 @@
 //! rename over the old file, delete what is gone, then read a sample back and compare it. Afterwards the destination
 //! equals the source, which is checked.
 
-mod source;
+pub(crate) mod source;
 mod sync;
 
 use std::collections::BTreeMap;
@@ -19,7 +19,8 @@ use crate::corpus::churn::Source;
 use crate::error::RunError;
 use crate::model::{ColdBy, Figure, Progress, Scale, Unit};
 use crate::platform::Access;
-pub use sync::{Copied, Tree, copy_tree};
+use sync::Tree;
+pub use sync::copy_tree;
 use sync::{Differences, LocalFile, scan};
 
 /// How many files the verify phase reads back.
