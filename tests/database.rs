@@ -91,11 +91,12 @@ fn a_database_that_may_not_be_written_is_named() {
     ]);
 }
 
-/// A place whose database is alone on a disk of this size.
-fn with_disk(kibibytes: u32) -> (Memory, Place, PathBuf) {
+/// A place whose database is alone on a disk of this size. The disk is dropped, and unmounted, before the place.
+fn with_disk(kibibytes: u32) -> (Place, Memory, PathBuf) {
     let place = Place::with_tiny_trees();
     let disk = place.folder("disk");
-    (Memory::mount(&disk, kibibytes), place, disk.join("longhaul.sqlite"))
+    let memory = Memory::mount(&disk, kibibytes);
+    (place, memory, disk.join("longhaul.sqlite"))
 }
 
 #[test]
@@ -103,7 +104,7 @@ fn a_database_without_room_to_begin_says_so() {
     if !mounts::are_our_own("a_database_without_room_to_begin_says_so") {
         return;
     }
-    let (memory, place, database) = with_disk(64);
+    let (place, memory, database) = with_disk(64);
     memory.fill();
     let target = place.folder("nas");
     let said = place.run(INDEX, &[("nas", &target)]).word("--database").word(&database).expect(1);
@@ -115,7 +116,7 @@ fn a_run_that_a_full_disk_refuses_is_handed_to_the_person() {
     if !mounts::are_our_own("a_run_that_a_full_disk_refuses_is_handed_to_the_person") {
         return;
     }
-    let (memory, place, database) = with_disk(8 * 1024);
+    let (place, memory, database) = with_disk(8 * 1024);
     let target = place.folder("nas");
     let run = |rounds: &str| {
         let call = place.run(INDEX, &[("nas", &target)]).word("--rounds").word(rounds);

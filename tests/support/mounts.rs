@@ -25,9 +25,8 @@ pub fn are_our_own(test: &str) -> bool {
         command.args(apart).arg("--");
         command
     };
-    let mount = unshare().args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();
-    if !mount.is_ok_and(|output| output.status.success()) {
-        machine::skip(test, "mounting in a namespace of its own (unshare --mount) is not allowed here");
+    if let Err(why) = try_to_mount(unshare()) {
+        machine::skip(test, &format!("mounting in a namespace of its own does not work here ({why})"));
         return false;
     }
     let mut again = unshare();
@@ -40,6 +39,17 @@ pub fn are_our_own(test: &str) -> bool {
         "in its own mounts, {test} failed:\n{said}"
     );
     false
+}
+
+fn try_to_mount(mut unshare: Command) -> Result<(), String> {
+    let output = unshare.args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();
+    match output {
+        Err(error) => Err(format!("unshare: {error}")),
+        Ok(output) if !output.status.success() => {
+            Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+        }
+        Ok(_) => Ok(()),
+    }
 }
 
 /// A file system in memory.
