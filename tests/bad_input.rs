@@ -198,8 +198,7 @@ fn a_deleted_file_of_the_corpus_is_missed_and_made_anew() {
     let targets: [(&str, &Path); 2] = [("bad", &bad), ("good", &good)];
     let file = tree::some_file(&arena(&bad).join("folder-index/10-1"));
     fs::remove_file(&file).unwrap();
-    let folder = file.parent().unwrap().to_str().unwrap();
-    let parts = [folder, "files that longhaul made are there", "the next run makes it anew"];
+    let parts = [file.to_str().unwrap(), "it is gone", "the next run makes it anew"];
     assert_booked(&place.run(INDEX, &targets).expect(3), "error", &parts);
     assert_all_ok(&place.run(INDEX, &targets).word("--rounds").word("4").expect(0).runs());
     assert!(file.exists());
@@ -215,12 +214,16 @@ fn a_deleted_folder_of_the_corpus_is_missed_and_made_anew() {
     assert_all_ok(&place.run(INDEX, &targets).word("--rounds").word("4").expect(0).runs());
 }
 
+/// A folder of the tree that is walked, not only shown.
+fn walked_folder(slice: &Path) -> PathBuf {
+    let walked = tree::files(slice).into_iter().find(|path| !path.starts_with("Inbox")).unwrap();
+    slice.join(walked).parent().unwrap().to_owned()
+}
+
 #[test]
 fn a_foreign_file_in_the_tree_is_noted_and_left_alone() {
     let (place, bad, good) = four_rounds();
-    let slice = arena(&bad).join("folder-index/10-1");
-    let walked = tree::files(&slice).into_iter().find(|path| !path.starts_with("Inbox"));
-    let foreign = slice.join(walked.expect("a file that is walked")).with_file_name("diary.txt");
+    let foreign = walked_folder(&arena(&bad).join("folder-index/10-1")).join("diary.txt");
     fs::write(&foreign, "mine").unwrap();
     let said = place.run(INDEX, &[("bad", &bad), ("good", &good)]).expect(0);
     assert_all_ok(&said.runs());

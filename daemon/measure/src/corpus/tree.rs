@@ -74,6 +74,8 @@ pub struct Tree {
 /// What must be found in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
+    /// Bytes of the files in the inbox.
+    pub inbox_bytes: u64,
     /// Files outside the inbox, which a walk must find.
     pub files: u64,
     /// Their bytes.
@@ -172,17 +174,19 @@ impl Tree {
         let searched = |number: &u64| {
             pick(&STEMS, draw_below(self.seed, stream::STEM, *number, STEMS.len() as u64)) == SEARCHED
         };
-        let walked = self.inbox_files()..self.files;
+        let bytes = |numbers: std::ops::Range<u64>| numbers.map(|number| self.size(number)).sum();
+        let inbox = self.inbox_files();
         Totals {
-            files: walked.end - walked.start,
-            bytes: walked.map(|number| self.size(number)).sum(),
+            inbox_bytes: bytes(0..inbox),
+            files: self.files - inbox,
+            bytes: bytes(inbox..self.files),
             matches: (0..self.files).filter(searched).count() as u64,
         }
     }
 
-    /// How many files the shown folder has: 1,000, or half of a small tree.
+    /// How many files the shown folder has: 1,000, or two thirds of a small tree.
     pub fn inbox_files(&self) -> u64 {
-        INBOX_FILES.min(self.files.div_ceil(2))
+        INBOX_FILES.min((self.files * 2).div_ceil(3))
     }
 
     /// The folder of a file outside the inbox, with the number of files before that folder; `None` for the inbox.

@@ -160,29 +160,29 @@ impl Visit {
     /// Shows the folder of 1,000 files: names, attributes and Finder info, then the names that mostly are not there.
     fn open_folder(&self, context: &Context<'_>) -> Result<Vec<Figure>, RunError> {
         let inbox = context.open_folder(&self.root, INBOX)?;
-        let mut names: Vec<CString> = vec![];
+        let mut entries: Vec<(CString, u64)> = vec![];
         context.list(&inbox, Wanted::FinderAttributes, &mut Listing::default(), |entry| {
-            names.push(entry.name.to_owned());
+            entries.push((entry.name.to_owned(), entry.attributes.map_or(0, |attributes| attributes.size)));
             Ok::<_, RunError>(())
         })?;
         if !LISTS_ATTRIBUTES {
-            names.iter().try_for_each(|name| attributes_and_finder_info(context, &inbox, name).map(drop))?;
+            for (name, size) in &mut entries {
+                *size = attributes_and_finder_info(context, &inbox, name)?.size;
+            }
         }
         for name in SIDE_FILES {
             context.lookup(&inbox, name)?;
         }
-        for name in names.iter().take(VISIBLE) {
+        for (name, _) in entries.iter().take(VISIBLE) {
             context.lookup(&inbox, &twin(name))?;
         }
-        let ours = names.iter().filter(|name| Tree::number_in(name.to_bytes()).is_some()).count() as u64;
-        let expected = self.tree.inbox_files();
-        if ours != expected {
-            return Err(RunError::damaged(
-                inbox.path(),
-                format!("{ours} of the {expected} files that longhaul made are there"),
-            ));
+        let seconds = context.elapsed();
+        let ours = || entries.iter().filter(|(name, _)| Tree::number_in(name.to_bytes()).is_some());
+        let bytes: u64 = ours().map(|(_, size)| size).sum();
+        if (ours().count() as u64, bytes) != (self.tree.inbox_files(), self.totals.inbox_bytes) {
+            return Err(build::first_difference(context, &self.root, &self.tree)?);
         }
-        Ok(vec![Figure::new("folder-shown", Unit::Seconds, context.elapsed())])
+        Ok(vec![Figure::new("folder-shown", Unit::Seconds, seconds)])
     }
 
     /// Walks everything but the inbox, which was just shown and is warm, and compares what it found with what was made.
