@@ -22,7 +22,7 @@ mod macos;
 use macos as system;
 
 pub use mapping::SharedMapping;
-pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_with};
+pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_below, protocol_with};
 pub use system::{
     FINDER_INFO, LISTS_ATTRIBUTES, NOTE_ATTRIBUTE, attributes_at, config_directory, continuous_ns,
     data_directory, entries, evict, getxattr_at, list, monotonic_ns, mounts, negotiated, peak_memory_bytes,
