@@ -31,7 +31,7 @@ pub use system::{
 pub use unix::{
     Access, Space, close, create_at, error_name, getxattr, load_average, make_directory_at, open_at,
     open_directory, open_directory_at, read_at, remove_directory_at, rename_at, resident_share, set_mode,
-    set_times, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us, write_at,
+    set_times_at, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us, write_at,
 };
 
 /// How long the machine has slept since it was started, in nanoseconds: a clock that goes on beside one that stops.
