@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use cap_fs_ext::DirExt;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, DirEntry, FileType};
 use serde::{Deserialize, Serialize};
 
 use super::{Arena, MARKER, manifest};
@@ -135,7 +135,8 @@ impl Sweep<'_> {
             .map_err(|error| self.at(Operation::Readdir, path, error))?;
         for entry in entries {
             let path = path.join(entry.file_name());
-            let kind = entry.file_type().map_err(|error| self.at(Operation::Getattr, &path, error))?;
+            let kind =
+                kind_of(&directory, &entry).map_err(|error| self.at(Operation::Getattr, &path, error))?;
             if kind.is_dir() {
                 self.remove(&directory, &entry.file_name(), &path)?;
             } else {
@@ -149,12 +150,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    fn remove_file(
-        &mut self,
-        directory: &Dir,
-        entry: &cap_std::fs::DirEntry,
-        path: &Path,
-    ) -> Result<(), RunError> {
+    fn remove_file(&mut self, directory: &Dir, entry: &DirEntry, path: &Path) -> Result<(), RunError> {
         if !(self.owns)(path) && !self.is_sibling_of_ours(path) {
             self.foreign.push(self.place.join(path));
             return Ok(());
@@ -178,6 +174,15 @@ impl Sweep<'_> {
     fn at(&self, operation: Operation, path: &Path, error: io::Error) -> RunError {
         RunError::operation(operation, &self.place.join(path), error)
     }
+}
+
+/// What an entry is, asked for where the listing does not say: not all file systems fill in `d_type`, gvfs does not.
+fn kind_of(directory: &Dir, entry: &DirEntry) -> io::Result<FileType> {
+    let listed = entry.file_type()?;
+    if listed.is_dir() || listed.is_file() || listed.is_symlink() {
+        return Ok(listed);
+    }
+    directory.symlink_metadata(entry.file_name()).map(|facts| facts.file_type())
 }
 
 /// The arena's own files.
