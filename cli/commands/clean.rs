@@ -30,7 +30,11 @@ pub fn run(shared: &Shared, arguments: &Clean) -> anyhow::Result<ExitCode> {
     let bench = Bench::open(database, &mounts)?;
     let mut worker = Worker::new(target.clone(), bench.launcher.clone());
     let Some(report) = clean(&mut worker, Mode::List)? else {
-        anstream::println!("There is nothing of longhaul in {}.", target.path.display());
+        anstream::println!(
+            "There is nothing of longhaul for `{}` in {}.",
+            target.name,
+            target.path.display()
+        );
         return Ok(exit::OK);
     };
     print_report(&report, &target, "would remove");

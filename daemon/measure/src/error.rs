@@ -102,6 +102,11 @@ impl RunError {
         }
     }
 
+    /// Whether the file system has no such operation at all.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, Self::Operation { source, .. } if source.kind() == io::ErrorKind::Unsupported)
+    }
+
     /// Whether the corpus may be at fault, so that it has to be made anew.
     pub fn spoils_the_corpus(&self) -> bool {
         match self {

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use cap_fs_ext::DirExt;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, DirEntry, FileType};
 use serde::{Deserialize, Serialize};
 
 use super::{Arena, MARKER, manifest};
@@ -135,7 +135,8 @@ impl Sweep<'_> {
             .map_err(|error| self.at(Operation::Readdir, path, error))?;
         for entry in entries {
             let path = path.join(entry.file_name());
-            let kind = entry.file_type().map_err(|error| self.at(Operation::Getattr, &path, error))?;
+            let kind =
+                kind_of(&directory, &entry).map_err(|error| self.at(Operation::Getattr, &path, error))?;
             if kind.is_dir() {
                 self.remove(&directory, &entry.file_name(), &path)?;
             } else {
@@ -149,12 +150,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    fn remove_file(
-        &mut self,
-        directory: &Dir,
-        entry: &cap_std::fs::DirEntry,
-        path: &Path,
-    ) -> Result<(), RunError> {
+    fn remove_file(&mut self, directory: &Dir, entry: &DirEntry, path: &Path) -> Result<(), RunError> {
         if !(self.owns)(path) && !self.is_sibling_of_ours(path) {
             self.foreign.push(self.place.join(path));
             return Ok(());
@@ -178,6 +174,15 @@ impl Sweep<'_> {
     fn at(&self, operation: Operation, path: &Path, error: io::Error) -> RunError {
         RunError::operation(operation, &self.place.join(path), error)
     }
+}
+
+/// What an entry is, asked for where the listing does not say: not all file systems fill in `d_type`, gvfs does not.
+fn kind_of(directory: &Dir, entry: &DirEntry) -> io::Result<FileType> {
+    let listed = entry.file_type()?;
+    if listed.is_dir() || listed.is_file() || listed.is_symlink() {
+        return Ok(listed);
+    }
+    directory.symlink_metadata(entry.file_name()).map(|facts| facts.file_type())
 }
 
 /// The arena's own files.
@@ -217,7 +222,7 @@ mod tests {
         let claim = Claim { target_path: folder.path(), target: &target, machine: "m" };
         let arena = Arena::open(&claim, &context).unwrap();
         arena.keep("tree", &1, &context).unwrap();
-        let place = folder.path().join(".longhaul-m/tree");
+        let place = folder.path().join(".longhaul-m-nas/tree");
         std::fs::create_dir_all(place.join("a")).unwrap();
         std::fs::write(place.join("a/ours-1"), "12345").unwrap();
         std::fs::write(place.join("ours-2"), "123").unwrap();
@@ -233,7 +238,7 @@ mod tests {
         with_arena(|target, arena, context| {
             let listed = arena.clean(Mode::List, context, &ours).unwrap();
             assert_eq!(listed.holdings, [("tree".to_owned(), 2, 8)]);
-            assert!(target.join(".longhaul-m/tree/ours-2").exists(), "listing removes nothing");
+            assert!(target.join(".longhaul-m-nas/tree/ours-2").exists(), "listing removes nothing");
             let removed = arena.clean(Mode::Remove, context, &ours).unwrap();
             assert_eq!(removed, listed);
             assert_eq!(std::fs::read_dir(target).unwrap().count(), 0);
@@ -243,12 +248,12 @@ mod tests {
     #[test]
     fn a_foreign_file_stays_with_the_folders_that_lead_to_it() {
         with_arena(|target, arena, context| {
-            let foreign = target.join(".longhaul-m/tree/a/diary.txt");
+            let foreign = target.join(".longhaul-m-nas/tree/a/diary.txt");
             std::fs::write(&foreign, "mine").unwrap();
             let report = arena.clean(Mode::Remove, context, &ours).unwrap();
             assert_eq!((report.foreign.len(), report.arena_removed), (1, false));
             assert_eq!(std::fs::read_to_string(foreign).unwrap(), "mine");
-            assert!(!target.join(".longhaul-m/tree/ours-2").exists());
+            assert!(!target.join(".longhaul-m-nas/tree/ours-2").exists());
         });
     }
 
@@ -257,7 +262,7 @@ mod tests {
         with_arena(|target, arena, context| {
             let elsewhere = tempfile::tempdir().unwrap();
             std::fs::write(elsewhere.path().join("ours-3"), "not in the arena").unwrap();
-            std::os::unix::fs::symlink(elsewhere.path(), target.join(".longhaul-m/tree/link")).unwrap();
+            std::os::unix::fs::symlink(elsewhere.path(), target.join(".longhaul-m-nas/tree/link")).unwrap();
             let report = arena.clean(Mode::Remove, context, &ours).unwrap();
             assert_eq!(report.foreign.len(), 1);
             assert!(elsewhere.path().join("ours-3").exists());
@@ -267,20 +272,20 @@ mod tests {
     #[test]
     fn a_folder_that_the_manifest_does_not_list_is_foreign() {
         with_arena(|target, arena, context| {
-            std::fs::create_dir(target.join(".longhaul-m/other")).unwrap();
-            std::fs::write(target.join(".longhaul-m/other/ours-4"), "x").unwrap();
+            std::fs::create_dir(target.join(".longhaul-m-nas/other")).unwrap();
+            std::fs::write(target.join(".longhaul-m-nas/other/ours-4"), "x").unwrap();
             let report = arena.clean(Mode::Remove, context, &ours).unwrap();
             assert!(!report.arena_removed);
-            assert!(target.join(".longhaul-m/other/ours-4").exists());
+            assert!(target.join(".longhaul-m-nas/other/ours-4").exists());
         });
     }
 
     #[test]
     fn a_macs_twin_of_our_file_goes_with_it() {
         with_arena(|target, arena, context| {
-            std::fs::write(target.join(".longhaul-m/tree/._ours-2"), "xattrs").unwrap();
+            std::fs::write(target.join(".longhaul-m-nas/tree/._ours-2"), "xattrs").unwrap();
             assert!(arena.clean(Mode::Remove, context, &ours).unwrap().arena_removed);
-            assert!(!target.join(".longhaul-m").exists());
+            assert!(!target.join(".longhaul-m-nas").exists());
         });
     }
 
@@ -308,7 +313,7 @@ mod tests {
             paths in proptest::collection::btree_set("[ab]/[cd]/(ours|other)-[0-9]|(ours|other)-[a-z]", 0..25),
         ) {
             with_arena(|target, arena, context| {
-                let place = target.join(".longhaul-m/tree");
+                let place = target.join(".longhaul-m-nas/tree");
                 for path in &paths {
                     let path = place.join(path);
                     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

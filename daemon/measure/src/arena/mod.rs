@@ -1,6 +1,6 @@
 //! The sandbox on a target: the only folder in which longhaul writes there.
 //!
-//! `<target>/.longhaul-<machine id>/` holds a marker (whose arena this is), a manifest (what each workload keeps
+//! `<target>/.longhaul-<machine id>-<target name>/` holds a marker (whose arena this is), a manifest (what each workload keeps
 //! here), and one folder per workload. Set-up and deletion go through cap-std handles, so that no `..` and no link
 //! leads out of it; measured operations go through handles opened below the one that this module hands out.
 
@@ -27,7 +27,8 @@ use crate::platform::{self, Space};
 
 /// Version of the arena's layout.
 const SCHEMA: u32 = 1;
-const MARKER: &str = "arena.json";
+/// The file that says whose an arena is.
+pub(crate) const MARKER: &str = "arena.json";
 
 /// Who wrote an arena.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,9 +50,10 @@ pub struct Claim<'a> {
 }
 
 impl Claim<'_> {
-    /// The name of this machine's arena.
+    /// The name of the arena. The target's name is in it, as two targets often lead to one and the same folder: a share
+    /// that is measured over two protocols.
     pub fn folder_name(&self) -> String {
-        format!(".longhaul-{}", self.machine)
+        format!(".longhaul-{}-{}", self.machine, self.target)
     }
 
     fn arena_path(&self) -> PathBuf {
@@ -216,6 +218,12 @@ fn check_marker(claim: &Claim<'_>, directory: &Dir, context: &Context<'_>) -> Re
             format!("the arena belongs to another machine ({})", marker.machine),
             ADVICE,
         )),
+        // On a server that does not tell upper from lower case.
+        Ok(marker) if marker.target != *claim.target => Err(RunError::refused(
+            &path,
+            format!("the arena belongs to the target `{}`", marker.target),
+            "Give the two targets names that differ in more than case",
+        )),
         Ok(_) => Ok(()),
         Err(_) => Err(RunError::refused(&path, "it is not a marker of longhaul", ADVICE)),
     }
@@ -275,14 +283,15 @@ mod tests {
     fn an_arena_of_another_machine_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         open(folder.path(), "one", |arena| assert!(arena.is_ok()));
-        std::fs::rename(folder.path().join(".longhaul-one"), folder.path().join(".longhaul-two")).unwrap();
+        std::fs::rename(folder.path().join(".longhaul-one-nas"), folder.path().join(".longhaul-two-nas"))
+            .unwrap();
         assert!(refusal(folder.path(), "two").contains("another machine"));
     }
 
     #[test]
     fn a_folder_with_foreign_files_in_the_place_of_the_arena_is_not_taken_over() {
         let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join(".longhaul-m");
+        let place = folder.path().join(".longhaul-m-nas");
         std::fs::create_dir(&place).unwrap();
         std::fs::write(place.join("letter.txt"), "mine").unwrap();
         assert!(refusal(folder.path(), "m").contains("no marker"));
@@ -294,9 +303,23 @@ mod tests {
     fn a_link_in_the_place_of_the_arena_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink(elsewhere.path(), folder.path().join(".longhaul-m")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), folder.path().join(".longhaul-m-nas")).unwrap();
         assert!(refusal(folder.path(), "m").contains("no folder"));
         assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0, "nothing was written through it");
+    }
+
+    #[test]
+    fn two_targets_that_lead_to_one_folder_have_an_arena_each() {
+        let folder = tempfile::tempdir().unwrap();
+        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+        let context = Context::new(&recorder, 0, &stop);
+        for name in ["smb", "nfs"] {
+            let target = name.parse().unwrap();
+            let claim = Claim { target_path: folder.path(), target: &target, machine: "m" };
+            let arena = Arena::open(&claim, &context).ok().unwrap();
+            assert_eq!(arena.holding::<String>("tree").unwrap(), None, "{name} meets nothing of the other");
+            arena.keep("tree", &name, &context).unwrap();
+        }
     }
 
     #[test]

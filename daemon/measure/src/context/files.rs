@@ -216,23 +216,22 @@ impl Context<'_> {
         self.call(Operation::Rmdir, || folder.join(name), remove)
     }
 
-    /// Sets the times of a file, in nanoseconds since 1970.
-    pub fn set_times(&self, file: &OpenFile, modified_ns: i64) -> Result<(), RunError> {
-        let set = || platform::set_times(file.fd(), modified_ns);
+    /// Sets the times of a name, in nanoseconds since 1970; `false` if the file system keeps none, which is an answer
+    /// and not a failure.
+    pub fn set_times(&self, folder: &Folder, name: &CStr, modified_ns: i64) -> Result<bool, RunError> {
+        let set = || unless_unsupported(platform::set_times_at(folder.fd(), name, modified_ns));
+        self.call(Operation::Setattr, || folder.join(name), set)
+    }
+
+    /// Sets the permission bits of a file; `false` as for [`Context::set_times`].
+    pub fn set_mode(&self, file: &OpenFile, mode: u16) -> Result<bool, RunError> {
+        let set = || unless_unsupported(platform::set_mode(file.fd(), mode));
         self.call(Operation::Setattr, || file.path.clone(), set)
     }
 
-    /// Sets the permission bits of a file.
-    pub fn set_mode(&self, file: &OpenFile, mode: u16) -> Result<(), RunError> {
-        self.call(Operation::Setattr, || file.path.clone(), || platform::set_mode(file.fd(), mode))
-    }
-
-    /// Sets an extended attribute; `false` if the file system keeps none, which is an answer and not a failure.
+    /// Sets an extended attribute; `false` as for [`Context::set_times`].
     pub fn setxattr(&self, file: &OpenFile, name: &CStr, value: &[u8]) -> Result<bool, RunError> {
-        let set = || match platform::setxattr(file.fd(), name, value) {
-            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(false),
-            answer => answer.map(|()| true),
-        };
+        let set = || unless_unsupported(platform::setxattr(file.fd(), name, value));
         self.call(Operation::Setxattr, || file.path.clone(), set)
     }
 
@@ -252,5 +251,41 @@ impl Context<'_> {
     pub fn evict(&self, file: &OpenFile, length: u64) -> Option<f64> {
         platform::evict(file.fd(), length).ok()?;
         platform::resident_share(file.fd(), length).ok()?
+    }
+
+    /// Does so for a name, and says whether the system confirms that nothing stayed.
+    ///
+    /// Opened for writing, as the system tells what it holds of a file only to whoever may write it; where a file that
+    /// exists can only be read (gvfs), it is opened for that.
+    pub fn evict_named(&self, folder: &Folder, name: &CStr, length: u64) -> Result<bool, RunError> {
+        let file = match self.open(folder, name, Access::Write) {
+            Err(error) if error.is_unsupported() => self.open(folder, name, Access::Read)?,
+            other => other?,
+        };
+        let stayed = self.evict(&file, length);
+        self.close(file)?;
+        Ok(stayed == Some(0.0))
+    }
+}
+
+/// Makes "this cannot be set here" an answer instead of an error.
+fn unless_unsupported(result: std::io::Result<()>) -> std::io::Result<bool> {
+    match result {
+        Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(false),
+        answer => answer.map(|()| true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_system_does_not_keep_is_an_answer_and_other_errors_are_errors() {
+        let said = |code| unless_unsupported(Err(std::io::Error::from_raw_os_error(code)));
+        assert!(matches!(said(libc::EOPNOTSUPP), Ok(false)));
+        assert!(matches!(said(libc::ENOTSUP), Ok(false)));
+        assert!(said(libc::EIO).is_err() && said(libc::EPERM).is_err());
+        assert!(matches!(unless_unsupported(Ok(())), Ok(true)));
     }
 }

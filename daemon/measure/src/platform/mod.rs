@@ -22,7 +22,7 @@ mod macos;
 use macos as system;
 
 pub use mapping::SharedMapping;
-pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_with};
+pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_below, protocol_with};
 pub use system::{
     FINDER_INFO, LISTS_ATTRIBUTES, NOTE_ATTRIBUTE, attributes_at, config_directory, continuous_ns,
     data_directory, entries, evict, getxattr_at, list, monotonic_ns, mounts, negotiated, peak_memory_bytes,
@@ -31,7 +31,7 @@ pub use system::{
 pub use unix::{
     Access, Space, close, create_at, error_name, getxattr, load_average, make_directory_at, open_at,
     open_directory, open_directory_at, read_at, remove_directory_at, rename_at, resident_share, set_mode,
-    set_times, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us, write_at,
+    set_times_at, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us, write_at,
 };
 
 /// How long the machine has slept since it was started, in nanoseconds: a clock that goes on beside one that stops.

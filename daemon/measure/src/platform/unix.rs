@@ -85,13 +85,14 @@ pub fn make_directory_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<(
     Ok(rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o755))?)
 }
 
-/// Sets the times of access and modification, in nanoseconds since 1970.
-pub fn set_times(file: BorrowedFd<'_>, modified_ns: i64) -> io::Result<()> {
+/// Sets the times of access and modification of a name, following nothing, in nanoseconds since 1970.
+pub fn set_times_at(directory: BorrowedFd<'_>, name: &CStr, modified_ns: i64) -> io::Result<()> {
     let time = Timespec {
         tv_sec: modified_ns.div_euclid(1_000_000_000),
         tv_nsec: modified_ns.rem_euclid(1_000_000_000),
     };
-    Ok(rustix::fs::futimens(file, &Timestamps { last_access: time, last_modification: time })?)
+    let times = Timestamps { last_access: time, last_modification: time };
+    Ok(rustix::fs::utimensat(directory, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
 /// Sets the permission bits.

@@ -121,10 +121,10 @@ impl<W: Write> Worker<W> {
         let path = &self.setup.target.path;
         let real = self.context().timed(Operation::Lookup, || std::fs::canonicalize(path));
         let mounts = platform::mounts().unwrap_or_default();
-        let mount = real.ok().and_then(|real| Mount::of_path(&mounts, &real).cloned());
-        *self.mount.borrow_mut() = mount.map(|mount| {
+        let found = real.ok().and_then(|real| Some((Mount::of_path(&mounts, &real)?.clone(), real)));
+        *self.mount.borrow_mut() = found.map(|(mount, real)| {
             let negotiated = platform::negotiated(&mount);
-            let protocol = platform::protocol_with(mount.protocol.clone(), &negotiated);
+            let protocol = platform::protocol_with(platform::protocol_below(&mount, &real), &negotiated);
             (mount, protocol, negotiated)
         });
     }

@@ -7,7 +7,7 @@ pub(crate) mod incremental_backup;
 pub(crate) mod photo_batch;
 mod time_machine;
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use crate::arena::Arena;
 use crate::context::{Context, Folder, OpenFile, Session};
 use crate::error::RunError;
 use crate::model::Scale;
-use crate::platform::{IoPolicy, Space};
+use crate::platform::{Access, IoPolicy, Space};
 
 /// Every workload, in the order in which they are listed.
 pub static WORKLOADS: &[&dyn Workload] = &[
@@ -134,6 +134,30 @@ impl Job<'_> {
     }
 }
 
+impl Job<'_> {
+    /// Refuses to go on where a file that exists cannot be written in the middle: gvfs can only replace one as a whole.
+    /// Asked of the arena's marker, which is always there and stays as it is.
+    pub fn require_writing_in_place(&self) -> Result<(), RunError> {
+        let context = self.preparation();
+        let marker = CString::new(crate::arena::MARKER).expect("a file name without NUL");
+        let opened = context.open(&self.arena.folder()?, &marker, Access::Write);
+        let marker = opened.map_err(|error| refused_in_place(self.arena.path(), error))?;
+        context.close(marker)
+    }
+}
+
+/// What it means that a file cannot be opened for writing in place.
+fn refused_in_place(arena: &Path, error: RunError) -> RunError {
+    match error.is_unsupported() {
+        true => RunError::refused(
+            arena,
+            "files here can be replaced but not written in the middle, which this task does",
+            "Measure the other tasks here, or mount the share with another client",
+        ),
+        false => error,
+    }
+}
+
 /// Makes a file; one that an interrupted preparation left is removed first.
 pub fn create_anew(context: &Context<'_>, folder: &Folder, name: &CStr) -> Result<OpenFile, RunError> {
     match context.create(folder, name) {
@@ -148,6 +172,7 @@ pub fn create_anew(context: &Context<'_>, folder: &Folder, name: &CStr) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Operation, Outcome};
 
     #[test]
     fn the_table_is_well_formed() {
@@ -157,6 +182,17 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), WORKLOADS.len(), "names are unique");
+    }
+
+    #[test]
+    fn a_mount_without_writing_in_place_is_unavailable_and_a_broken_one_is_an_error() {
+        let failed = |code| {
+            let source = std::io::Error::from_raw_os_error(code);
+            let error = RunError::operation(Operation::Open, Path::new("/a/arena.json"), source);
+            refused_in_place(Path::new("/a"), error).outcome()
+        };
+        assert_eq!(failed(libc::EOPNOTSUPP), Outcome::Unavailable);
+        assert_eq!(failed(libc::EIO), Outcome::Error);
     }
 
     #[test]

@@ -225,9 +225,7 @@ fn make_photo(context: &Context<'_>, folder: &Folder, album: &Album, index: usiz
 fn evict(context: &Context<'_>, folder: &Folder, album: &Album) -> Result<bool, RunError> {
     let mut all_gone = true;
     for (index, size) in album.sizes.iter().enumerate() {
-        let file = context.open(folder, &photo_name(index), Access::Write)?;
-        all_gone &= context.evict(&file, *size) == Some(0.0);
-        context.close(file)?;
+        all_gone &= context.evict_named(folder, &photo_name(index), *size)?;
     }
     Ok(all_gone)
 }

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod dirents;
+mod gvfs;
 mod mountinfo;
 mod nfsstat;
 mod options;
@@ -13,6 +14,7 @@ mod statfs;
 
 pub use bulk::{ERROR as BULK_ERROR, bulk, bulk_length, finder_info};
 pub use dirents::dirents;
+pub use gvfs::protocol_below;
 pub use mountinfo::{asking_is_local, mountinfo};
 pub use nfsstat::{nfsstat, nfsstat_status};
 pub use options::protocol_with;

@@ -1,8 +1,8 @@
 //! An incremental backup, rsync-style: a local source that changed by about 1 % is copied to the target.
 //!
-//! Scan by size and modification time, copy what differs under a temporary name, sync, set time, mode and attributes,
-//! rename over the old file, delete what is gone, then read a sample back and compare it. Afterwards the destination
-//! equals the source, which is checked.
+//! Scan by size and modification time, copy what differs under a temporary name with mode and attributes, sync, close,
+//! set the time, rename over the old file, delete what is gone, then read a sample back and compare it. Afterwards the
+//! destination equals the source, which is checked.
 
 pub(crate) mod source;
 mod sync;
@@ -18,13 +18,14 @@ use crate::context::{Context, Folder, PhaseSpec};
 use crate::corpus::churn::Source;
 use crate::error::RunError;
 use crate::model::{ColdBy, Figure, Progress, Scale, Unit};
-use crate::platform::Access;
 use sync::Tree;
 pub use sync::copy_tree;
 use sync::{Differences, LocalFile, scan};
 
 /// How many files the verify phase reads back.
 const VERIFIED: usize = 40;
+/// How long clients may show attributes from their cache: Linux's SMB client one second by default (`actimeo`).
+const ATTRIBUTE_CACHE_SECONDS: f64 = 2.0;
 
 /// The workload.
 pub struct IncrementalBackup;
@@ -160,7 +161,9 @@ fn back_up(job: &Job<'_>, source: &Source) -> Result<(), RunError> {
     let sample = tree.sample(job.seed, VERIFIED, &differences);
     let cold_by = evict_all(&job.preparation(), &root, &sample);
     session.phase(PhaseSpec::cold("verify", cold_by), |context| verify(context, job, &root, &sample))?;
-    require_equal(&job.preparation(), &tree, &root)
+    let times = require_equal(&job.preparation(), &tree, &root)?;
+    session.fact("modification-times", times);
+    Ok(())
 }
 
 fn copy_phase(
@@ -183,17 +186,11 @@ fn copy_phase(
 
 /// Makes the sample cold, as far as this machine's own cache is concerned.
 fn evict_all(context: &Context<'_>, root: &Folder, sample: &[(&[CString], &LocalFile)]) -> ColdBy {
-    let evict = |(folder, file): &(&[CString], &LocalFile)| -> Result<Option<f64>, RunError> {
+    let evict = |(folder, file): &(&[CString], &LocalFile)| {
         let folder = sync::open_below(context, root, folder)?;
-        let open = context.open(&folder, &file.name, Access::Write)?;
-        let stayed = context.evict(&open, file.size);
-        context.close(open)?;
-        Ok(stayed)
+        context.evict_named(&folder, &file.name, file.size)
     };
-    let all_gone = sample
-        .iter()
-        .filter(|(_, file)| file.size > 0)
-        .all(|item| evict(item).is_ok_and(|stayed| stayed == Some(0.0)));
+    let all_gone = sample.iter().filter(|(_, file)| file.size > 0).all(|item| evict(item).unwrap_or(false));
     if all_gone { ColdBy::Evicted } else { ColdBy::Unverified }
 }
 
@@ -220,17 +217,80 @@ fn verify(
     ])
 }
 
-/// Makes sure that the destination equals the source now.
-fn require_equal(context: &Context<'_>, tree: &Tree, root: &Folder) -> Result<(), RunError> {
+/// Makes sure that the destination equals the source now, and says whether it keeps the times of files: where it does
+/// not, that is a fact about it, and the next scan finds every file changed, as any backup by time would.
+fn require_equal(context: &Context<'_>, tree: &Tree, root: &Folder) -> Result<&'static str, RunError> {
+    if only_times_differ(context, tree, root)? {
+        context.wait_until(context.elapsed() + ATTRIBUTE_CACHE_SECONDS)?;
+        return Ok(if only_times_differ(context, tree, root)? { "lost" } else { "kept, shown late" });
+    }
+    Ok("kept")
+}
+
+/// Whether times differ; anything else that does is damage.
+fn only_times_differ(context: &Context<'_>, tree: &Tree, root: &Folder) -> Result<bool, RunError> {
     let left = scan(context, tree, root)?;
-    match left.first() {
-        None => Ok(()),
+    match left.unlike() {
+        None => Ok(left.files() > 0),
         Some(path) => Err(RunError::damaged(
             &root.path().join(path),
-            "after the backup it still differs from the source in size or time",
+            "after the backup it is missing, too many, or of another size than its source",
         )),
     }
 }
 
 /// The attribute that some source files carry.
 pub(crate) const NOTE: &CStr = crate::platform::NOTE_ATTRIBUTE;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::StopSwitch;
+    use crate::recorder::Recorder;
+
+    /// A source and a copy of it, given to a check.
+    fn copied(check: impl FnOnce(&Context<'_>, &Tree, &Folder)) {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::create_dir(from.path().join("folder")).unwrap();
+        std::fs::write(from.path().join("folder/letter"), "dear").unwrap();
+        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+        let context = Context::new(&recorder, 0, &stop);
+        let root = context.open_folder_path(to.path()).unwrap();
+        let tree = Tree::of(from.path()).unwrap();
+        sync::copy(&context, &root, scan(&context, &tree, &root).unwrap().all()).unwrap();
+        check(&context, &tree, &root);
+    }
+
+    #[test]
+    fn a_copy_keeps_the_time_of_its_source() {
+        copied(|context, tree, root| {
+            assert_eq!(require_equal(context, tree, root).unwrap(), "kept");
+            assert_eq!(scan(context, tree, root).unwrap().files(), 0);
+        });
+    }
+
+    #[test]
+    fn a_time_that_is_not_kept_is_a_fact_and_has_the_file_copied_again() {
+        copied(|context, tree, root| {
+            let copy = root.path().join("folder/letter");
+            std::fs::File::open(&copy).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+            assert_eq!(require_equal(context, tree, root).unwrap(), "lost");
+            assert_eq!(scan(context, tree, root).unwrap().files(), 1);
+        });
+    }
+
+    #[test]
+    fn a_copy_that_is_missing_too_many_or_of_another_size_is_damage() {
+        let damages: [fn(&Path); 3] = [
+            |root| std::fs::remove_file(root.join("folder/letter")).unwrap(),
+            |root| std::fs::write(root.join("folder/stray"), "x").unwrap(),
+            |root| std::fs::write(root.join("folder/letter"), "longer than it was").unwrap(),
+        ];
+        for damage in damages {
+            copied(|context, tree, root| {
+                damage(root.path());
+                assert!(matches!(require_equal(context, tree, root), Err(RunError::Damaged { .. })));
+            });
+        }
+    }
+}

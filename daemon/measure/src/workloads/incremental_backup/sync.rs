@@ -131,6 +131,8 @@ pub struct Piece<'tree> {
 pub struct Differences<'tree> {
     pieces: Vec<Piece<'tree>>,
     gone: Vec<(&'tree [CString], CString)>,
+    /// The first path that differs in more than its time.
+    unlike: Option<PathBuf>,
 }
 
 impl<'tree> Differences<'tree> {
@@ -159,11 +161,14 @@ impl<'tree> Differences<'tree> {
         self.pieces.chunks(pieces)
     }
 
-    /// The first path that differs.
-    pub fn first(&self) -> Option<PathBuf> {
-        let copied = self.pieces.first().map(|piece| (piece.folder, &piece.files[0].name));
-        let (folder, name) = copied.or_else(|| self.gone.first().map(|(folder, name)| (*folder, name)))?;
-        Some(folder.iter().chain([name]).map(|part| os(part)).collect())
+    /// The first path that differs in more than its time: it is missing, too many, or of another size.
+    pub fn unlike(&self) -> Option<&Path> {
+        self.unlike.as_deref()
+    }
+
+    fn note_unlike(&mut self, folder: &[CString], name: &CStr) {
+        let path = || folder.iter().map(CString::as_c_str).chain([name]).map(os).collect();
+        self.unlike.get_or_insert_with(path);
     }
 }
 
@@ -186,8 +191,17 @@ pub fn scan<'tree>(
         })?;
         let mut changed = vec![];
         for file in &local.files {
-            if !there.remove(&file.name) || differs(context, &folder, file)? {
-                changed.push(file);
+            let found = match there.remove(&file.name) {
+                true => likeness(context, &folder, file)?,
+                false => Likeness::None,
+            };
+            match found {
+                Likeness::Full => {}
+                Likeness::AllButTime => changed.push(file),
+                Likeness::None => {
+                    differences.note_unlike(&local.names, &file.name);
+                    changed.push(file);
+                }
             }
         }
         // What an interrupted copy left of these is overwritten by the copy, and gone before anything is deleted.
@@ -196,10 +210,10 @@ pub fn scan<'tree>(
         }
         let pieces = changed.chunks(PIECE).map(|files| Piece { folder: &local.names, files: files.to_vec() });
         differences.pieces.extend(pieces);
-        let names = &local.names[..];
-        differences
-            .gone
-            .extend(there.into_iter().filter(|name| !is_folder(tree, names, name)).map(|n| (names, n)));
+        for name in there.into_iter().filter(|name| !is_folder(tree, &local.names, name)) {
+            differences.note_unlike(&local.names, &name);
+            differences.gone.push((&local.names, name));
+        }
     }
     Ok(differences)
 }
@@ -211,10 +225,21 @@ fn is_folder(tree: &Tree, names: &[CString], name: &CString) -> bool {
         .any(|folder| folder.names.split_last().is_some_and(|(last, rest)| last == name && rest == names))
 }
 
-fn differs(context: &Context<'_>, folder: &Folder, file: &LocalFile) -> Result<bool, RunError> {
+/// How far the attributes of a copy are those of its source.
+enum Likeness {
+    Full,
+    AllButTime,
+    None,
+}
+
+fn likeness(context: &Context<'_>, folder: &Folder, file: &LocalFile) -> Result<Likeness, RunError> {
     let found = context.getattr(folder, &file.name)?;
     let seconds = |ns: i64| ns.div_euclid(1_000_000_000);
-    Ok(found.size != file.size || seconds(found.modified_ns) != seconds(file.modified_ns))
+    Ok(match (found.size == file.size, seconds(found.modified_ns) == seconds(file.modified_ns)) {
+        (true, true) => Likeness::Full,
+        (true, false) => Likeness::AllButTime,
+        (false, _) => Likeness::None,
+    })
 }
 
 /// What was copied.
@@ -274,9 +299,10 @@ fn copy_file(
     }
     copy_note(context, &source, &copy, &file.path)?;
     context.set_mode(&copy, file.mode)?;
-    context.set_times(&copy, file.modified_ns)?;
     let sync = context.sync(&copy)?;
     context.close(copy)?;
+    // As rsync does, after closing: Linux's SMB client takes the time of closing for the time of modification.
+    context.set_times(folder, &partial, file.modified_ns)?;
     context.rename((folder, &partial), (folder, &file.name))?;
     Ok(sync)
 }

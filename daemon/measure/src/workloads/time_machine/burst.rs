@@ -146,9 +146,7 @@ impl Burst {
         let bands: BTreeSet<u64> = sample.iter().map(|(band, _)| *band).collect();
         let mut all_gone = true;
         for band in bands {
-            let file = context.open(&self.folders.bands, &band_file(band), Access::Write)?;
-            all_gone &= context.evict(&file, self.plan.band_bytes) == Some(0.0);
-            context.close(file)?;
+            all_gone &= context.evict_named(&self.folders.bands, &band_file(band), self.plan.band_bytes)?;
         }
         Ok(if all_gone { ColdBy::Evicted } else { ColdBy::Unverified })
     }

@@ -69,6 +69,7 @@ impl Workload for TimeMachine {
     }
 
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
+        job.require_writing_in_place()?;
         image::prepare(job)
     }
 

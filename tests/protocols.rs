@@ -1,0 +1,220 @@
+//! The release program on real servers: every task on every protocol, through real client mounts.
+
+mod lab;
+
+use std::collections::BTreeMap;
+
+use lab::{Lab, note, program, skip, text};
+use serde_json::Value;
+
+const TEST: &str = "every_task_runs_on_every_protocol";
+/// Each target with the protocol that has to be found. All shares show one folder of the NAS.
+const TARGETS: [(&str, &str); 6] = [
+    ("local", "ext4"),
+    ("smb1", "SMB 1.0"),
+    ("smb2", "SMB 2.1"),
+    ("smb3", "SMB 3.1.1"),
+    ("nfs3", "NFS 3"),
+    ("nfs4", "NFS 4.2"),
+];
+const WORKLOADS: [&str; 5] =
+    ["folder-index", "photo-batch", "incremental-backup", "time-machine", "time-machine-throttled"];
+/// The desktop's AFP client can replace a file but not write in the middle of one.
+const NEED_WRITING_IN_PLACE: [&str; 2] = ["time-machine", "time-machine-throttled"];
+const DATABASE: &str = "/m/local/longhaul/l.sqlite";
+/// AFP has its own, as two runs at a time cannot share one.
+const AFP_DATABASE: &str = "/m/local/longhaul-afp/l.sqlite";
+
+/// What is collected on the way: rows for the table, and everything that is not as it has to be.
+#[derive(Default)]
+struct Findings {
+    rows: Vec<String>,
+    wrong: Vec<String>,
+}
+
+impl Findings {
+    fn check(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.wrong.push(what());
+        }
+    }
+
+    /// Takes a run in: its protocol, its outcome, and of a backup what became of the attributes.
+    fn run(&mut self, run: &Value, protocol: &str, outcome: &str) {
+        let word = |key: &str| run[key].as_str().unwrap_or("?").to_owned();
+        let (target, workload) = (word("target"), word("workload"));
+        let said = run["failure"]["message"].as_str().unwrap_or_default();
+        self.check(word("protocol") == protocol, || format!("{target} was taken for {}", word("protocol")));
+        self.check(word("outcome") == outcome, || {
+            format!("{target} {workload}: {}: {said}", word("outcome"))
+        });
+        let facts = ["mode", "extended-attributes", "modification-times"];
+        let kept = facts.map(|fact| run["facts"][fact].as_str().map(|answer| format!("{fact} {answer}")));
+        if workload == "incremental-backup" {
+            self.check(kept[0].is_some() && kept[2].is_some(), || format!("{target}: no word on attributes"));
+        }
+        let kept = kept.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let seconds = run["seconds"].as_f64().unwrap_or(f64::NAN);
+        self.rows.push(format!(
+            "| {target} | {} | {workload} | {} | {seconds:.1} | {kept} |",
+            word("protocol"),
+            word("outcome")
+        ));
+    }
+
+    fn print(&mut self) {
+        self.rows.sort();
+        note("\n| target | protocol detected | task | outcome | seconds | what a backup kept |");
+        note("|---|---|---|---|---|---|");
+        note(&self.rows.join("\n"));
+    }
+}
+
+#[test]
+fn every_task_runs_on_every_protocol() {
+    let lab = match Lab::up("local smb1 smb2 smb3 nfs3 nfs4 afp") {
+        Ok(lab) => lab,
+        Err(why) => return skip(TEST, &why),
+    };
+    let program = program();
+    let version = lab.run(&format!("{program} --version"));
+    if !version.status.success() {
+        return skip(TEST, &format!("the program does not start in the client: {}", text(&version)));
+    }
+    lab.ask("mkdir -p /m/local/media /m/nfs3/media && chmod 777 /m/nfs3/media");
+    let mut findings = Findings::default();
+    std::thread::scope(|scope| {
+        let afp = scope.spawn(|| afp(&lab, &program));
+        kernel_clients(&lab, &program, &mut findings);
+        let afp = afp.join().expect("the thread of AFP does not panic");
+        findings.rows.extend(afp.rows);
+        findings.wrong.extend(afp.wrong);
+    });
+    findings.print();
+    let wrong = findings.wrong.join("\n");
+    assert!(wrong.is_empty(), "{wrong}{}", lab.logs());
+}
+
+/// Everything that the kernel mounts itself, in one round.
+fn kernel_clients(lab: &Lab, program: &str, findings: &mut Findings) {
+    let targets = TARGETS.map(|(name, _)| format!("--target {name}=/m/{name}/media")).join(" ");
+    let runs = runs(&lab.run(&format!("{program} run --database {DATABASE} {targets} --scale quick --json")));
+    findings.check(runs.len() == TARGETS.len() * WORKLOADS.len(), || format!("{} runs", runs.len()));
+    let protocols = BTreeMap::from(TARGETS);
+    for run in &runs {
+        let protocol = protocols.get(run["target"].as_str().unwrap_or_default()).copied();
+        findings.run(run, protocol.unwrap_or("a target of the test"), "ok");
+    }
+    for (name, _) in TARGETS {
+        same_on_the_server(lab, (name, DATABASE), findings);
+        clean(lab, program, &Held { name, path: &format!("/m/{name}/media"), database: DATABASE }, findings);
+    }
+}
+
+/// The runs among the lines that `--json` prints.
+fn runs(output: &std::process::Output) -> Vec<Value> {
+    let values = String::from_utf8_lossy(&output.stdout).into_owned();
+    let values = values.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let runs: Vec<Value> = values.filter(|value| value["type"] == "run").collect();
+    if runs.is_empty() {
+        note(&format!("no run: {}", text(output)));
+    }
+    runs
+}
+
+/// The backup as the NAS has it on its disk is the source as the client has it, by name and checksum.
+fn same_on_the_server(lab: &Lab, (name, database): (&str, &str), findings: &mut Findings) {
+    let sums = "find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum";
+    let folder = database.trim_end_matches("/l.sqlite");
+    let source = lab.run(&format!("cd {folder}/local/{name}/incremental-backup/600 && {sums}"));
+    let there = format!("/media/.longhaul-*-{name}/incremental-backup/600 && {sums}");
+    let copy = match name {
+        "local" => lab.run(&format!("cd /m/local{there}")),
+        _ => lab.nas(&format!("cd /srv/share{there}")),
+    };
+    let files = text(&source).lines().count();
+    findings.check(files > 500, || format!("{name}: the source has {files} files: {}", text(&source)));
+    findings.check(source.stdout == copy.stdout, || {
+        format!(
+            "{name}: on the server the backup differs from its source: {}",
+            first_difference(&source, &copy)
+        )
+    });
+}
+
+fn first_difference(one: &std::process::Output, other: &std::process::Output) -> String {
+    let (one, other) = (text(one), text(other));
+    let differing = one.lines().zip(other.lines()).find(|(one, other)| one != other);
+    format!("{differing:?}, {} and {} lines", one.lines().count(), other.lines().count())
+}
+
+/// A target whose arena is to be removed.
+struct Held<'a> {
+    name: &'a str,
+    path: &'a str,
+    database: &'a str,
+}
+
+/// `clean --yes` leaves nothing of this target on the server.
+fn clean(lab: &Lab, program: &str, held: &Held<'_>, findings: &mut Findings) {
+    let Held { name, path, database } = held;
+    let cleaned = lab.run(&format!("{program} clean --yes --database {database} '{name}={path}'"));
+    findings.check(cleaned.status.success(), || format!("{name}: clean: {}", text(&cleaned)));
+    let left = match *name {
+        "local" => lab.run("find /m/local/media -mindepth 1"),
+        _ => lab.nas(&format!("find /srv/share/media -path '*-{name}*'")),
+    };
+    findings.check(text(&left).is_empty(), || format!("{name}: left behind: {}", text(&left)));
+}
+
+/// AFP through the desktop's client, task by task, because that client may crash: what it spoils is skipped by name.
+fn afp(lab: &Lab, program: &str) -> Findings {
+    let mut findings = Findings::default();
+    // A tree that suits its ten or so creations a second.
+    lab.ask("mkdir -p /m/local/longhaul-afp && printf '[folder-index]\nfiles = 200\n' >/m/local/afp.toml");
+    let mut last_crashed = false;
+    for workload in WORKLOADS {
+        last_crashed = !afp_task(lab, program, workload, &mut findings);
+        if workload == "incremental-backup" && !last_crashed {
+            same_on_the_server(lab, ("afp", AFP_DATABASE), &mut findings);
+        }
+    }
+    let path = afp_path(lab);
+    match path {
+        Some(path) if !last_crashed => {
+            clean(lab, program, &Held { name: "afp", path: &path, database: AFP_DATABASE }, &mut findings);
+        }
+        _ => skip("afp clean", "the AFP mount is gone"),
+    }
+    findings
+}
+
+/// The folder behind the mount, mounted anew where it is gone.
+fn afp_path(lab: &Lab) -> Option<String> {
+    let seen = lab.run("ls /m/afp/media >/dev/null 2>&1 || mount-afp; cd /m/afp/media && pwd -P");
+    text(&seen).lines().last().filter(|_| seen.status.success()).map(str::to_owned)
+}
+
+/// Returns whether the mount is still there afterwards.
+fn afp_task(lab: &Lab, program: &str, workload: &str, findings: &mut Findings) -> bool {
+    let Some(path) = afp_path(lab) else {
+        skip(&format!("afp {workload}"), "the AFP share cannot be mounted");
+        findings.rows.push(format!("| afp | AFP | {workload} | skipped: not mounted | | |"));
+        return false;
+    };
+    let command = format!(
+        "{program} run --config /m/local/afp.toml --database {AFP_DATABASE} --target 'afp={path}' --scale quick \
+         --cap 400 --json --workload {workload}"
+    );
+    let output = lab.run(&command);
+    let is_there = lab.run("ls /m/afp/media").status.success();
+    let expected = if NEED_WRITING_IN_PLACE.contains(&workload) { "unavailable" } else { "ok" };
+    match runs(&output).first() {
+        Some(run) if is_there || run["outcome"] == expected => findings.run(run, "AFP", expected),
+        _ => {
+            skip(&format!("afp {workload}"), "the desktop's AFP client crashed during the run");
+            findings.rows.push(format!("| afp | AFP | {workload} | skipped: the client crashed | | |"));
+        }
+    }
+    is_there
+}
