@@ -1,5 +1,7 @@
 //! Parts of a corpus that take turns, so that "cold" is cold.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::model::ColdBy;
@@ -37,6 +39,19 @@ impl Slice {
             ColdBy::Unverified if self.evicted => ColdBy::Evicted,
             other => other,
         }
+    }
+}
+
+/// What a workload keeps of its corpora in the manifest: by the size of a slice, the slices.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Sets {
+    sets: BTreeMap<u64, [Slice; SLICES as usize]>,
+}
+
+impl Sets {
+    /// One slice of the corpus whose slices have this many files.
+    pub fn slice(&mut self, files: u64, slice: u64) -> &mut Slice {
+        &mut self.sets.entry(files).or_default()[slice as usize]
     }
 }
 

@@ -1,17 +1,14 @@
 //! Opening a batch of photos, Preview-like: thumbnails of all, the first image in full, then switching between images;
 //! and all of it once more, to see what the client keeps.
 
-use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
-
 use super::{Job, Workload};
 use crate::context::{Context, Folder, PhaseSpec};
 use crate::corpus::draw::shuffled;
-use crate::corpus::slices::{SLICES, Slice, turn};
+use crate::corpus::slices::{SLICES, Sets, turn};
 use crate::corpus::{Photo, decode, photo_sizes, thumbnail};
 use crate::error::RunError;
 use crate::model::{ColdBy, Figure, Operation, Progress, Scale, Unit};
@@ -32,20 +29,9 @@ pub const MEAN_BYTES: u64 = 415_000_000 / 155;
 /// The workload.
 pub struct PhotoBatch;
 
-/// What it keeps in the manifest: by photos of a slice, its slices.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-struct Albums {
-    sets: BTreeMap<u64, [Slice; SLICES as usize]>,
-}
-
-impl Albums {
-    fn load(job: &Job<'_>) -> Result<Self, RunError> {
-        Ok(job.arena.holding(PhotoBatch.folder())?.unwrap_or_default())
-    }
-
-    fn slice(&mut self, photos: u64, slice: u64) -> &mut Slice {
-        &mut self.sets.entry(photos).or_default()[slice as usize]
-    }
+/// What the manifest says of its corpora.
+fn kept(job: &Job<'_>) -> Result<Sets, RunError> {
+    Ok(job.arena.holding(PhotoBatch.folder())?.unwrap_or_default())
 }
 
 /// How much is done at a scale.
@@ -139,7 +125,7 @@ impl Workload for PhotoBatch {
         let album = Album::new(plan.photos, slice);
         let context = job.preparation();
         let folder = open_album(&context, job, &album)?;
-        let mut albums = Albums::load(job)?;
+        let mut albums = kept(job)?;
         let cold = albums.slice(plan.photos, slice).data_cold_by(job.now_us);
         let visit = Visit { plan: &plan, album: &album, folder: &folder, seed: job.seed };
         let result = visit.phases(job, cold);
@@ -161,7 +147,7 @@ fn open_album(context: &Context<'_>, job: &Job<'_>, album: &Album) -> Result<Fol
 
 /// Makes what is missing of a slice, a few photos at a time.
 fn build(job: &Job<'_>, photos: u64, slice: u64) -> Result<(), RunError> {
-    let mut albums = Albums::load(job)?;
+    let mut albums = kept(job)?;
     let built = albums.slice(photos, slice).built;
     if built >= photos {
         return Ok(());

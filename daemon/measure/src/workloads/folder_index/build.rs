@@ -1,6 +1,6 @@
 //! Building a slice as a stream that can be interrupted and resumed at any file, and looking for damage in it.
 
-use super::{FolderIndex, Trees, slice_name, tree, walk};
+use super::{FolderIndex, kept, slice_name, tree, walk};
 use crate::context::{Context, Folder, OpenFile};
 use crate::corpus::Content;
 use crate::corpus::tree::{Chunk, Tree};
@@ -16,7 +16,7 @@ const PIECES: usize = 64;
 
 /// Makes what is missing of a slice.
 pub fn build(job: &Job<'_>, files: u64, slice: u64) -> Result<(), RunError> {
-    let mut trees = Trees::load(job)?;
+    let mut trees = kept(job)?;
     let tree = tree(files, slice);
     let built = trees.slice(files, slice).built;
     if built >= files {

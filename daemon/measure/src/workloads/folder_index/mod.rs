@@ -7,16 +7,13 @@
 pub(crate) mod build;
 pub(crate) mod walk;
 
-use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 use std::path::Path;
-
-use serde::{Deserialize, Serialize};
 
 use super::{Job, Workload};
 use crate::context::{Context, Folder, Listing, PhaseSpec};
 use crate::corpus::draw::shuffled;
-use crate::corpus::slices::{SLICES, Slice, turn};
+use crate::corpus::slices::{SLICES, Sets, turn};
 use crate::corpus::tree::{INBOX, SEARCHED, Totals, Tree};
 use crate::error::RunError;
 use crate::model::{ColdBy, Figure, Scale, Unit};
@@ -37,20 +34,9 @@ const SIDE_FILES: [&CStr; 4] = [c".DS_Store", c".localized", c".hidden", c"Icon\
 /// The workload.
 pub struct FolderIndex;
 
-/// What it keeps in the manifest: by files of a slice, its slices.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-struct Trees {
-    sets: BTreeMap<u64, [Slice; SLICES as usize]>,
-}
-
-impl Trees {
-    fn load(job: &Job<'_>) -> Result<Self, RunError> {
-        Ok(job.arena.holding(FolderIndex.folder())?.unwrap_or_default())
-    }
-
-    fn slice(&mut self, files: u64, slice: u64) -> &mut Slice {
-        &mut self.sets.entry(files).or_default()[slice as usize]
-    }
+/// What the manifest says of its corpora.
+fn kept(job: &Job<'_>) -> Result<Sets, RunError> {
+    Ok(job.arena.holding(FolderIndex.folder())?.unwrap_or_default())
 }
 
 /// Files of one slice.
@@ -102,7 +88,7 @@ impl Workload for FolderIndex {
     fn run(&self, job: &Job<'_>) -> Result<(), RunError> {
         let (files, slice) = (slice_files(job), turn(job.round));
         let result = Visit::begin(job, files, slice).and_then(|visit| visit.phases(job));
-        let mut trees = Trees::load(job)?;
+        let mut trees = kept(job)?;
         let state = trees.slice(files, slice);
         state.used_us = Some(job.now_us);
         if result.as_ref().is_err_and(RunError::spoils_the_corpus) {
@@ -129,7 +115,7 @@ impl Visit {
         Ok(Self {
             tree,
             totals: tree.totals(),
-            cold: Trees::load(job)?.slice(files, slice).cold_by(job.now_us),
+            cold: kept(job)?.slice(files, slice).cold_by(job.now_us),
             root: context.open_folder(&home, &slice_name(files, slice))?,
         })
     }
