@@ -83,10 +83,13 @@ impl Cell<'_> {
 
     /// Begins a run and comes back when its first file grows on the share.
     fn begin(&mut self, targets: &[&str], cap: u32) -> std::process::Child {
-        self.lab.ask("sync; echo 3 >/proc/sys/vm/drop_caches");
+        assert!(self.lab.nas("touch /tmp/begin").status.success(), "{}", self.lab.logs());
         self.lab.net(SLOW);
         let child = self.lab.start(&self.command(targets, cap));
-        let large = format!("ls /srv/share/media/.longhaul-*-{}/time-machine/speed/large", self.share);
+        let large = format!(
+            "find /srv/share/media/.longhaul-*-{}/time-machine/speed -name large -newer /tmp/begin | grep -q .",
+            self.share
+        );
         let patience = Instant::now() + Duration::from_secs(120);
         while !self.lab.nas(&large).status.success() {
             assert!(Instant::now() < patience, "the run does not begin{}", self.lab.logs());

@@ -273,7 +273,9 @@ def job(i):
             if late is None and p.poll() is not None: late = time.time() + 0.5
             if late is None and time.time() > end:
                 os.write(o, b"lab: timed out\n"); os.killpg(p.pid, signal.SIGKILL); late = time.time() + 2
-        rc = p.poll(); rc = 137 if rc is None else 128 - rc if rc < 0 else rc
+        try: rc = p.wait(5)                          # (its output ends a moment before it does)
+        except subprocess.TimeoutExpired: rc = 137
+        rc = 128 - rc if rc < 0 else rc
     except OSError as e:
         os.write(o, f"{e}\n".encode()); rc = 127
     os.fsync(o); os.close(o)

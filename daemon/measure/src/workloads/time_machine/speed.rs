@@ -94,7 +94,9 @@ impl SpeedTest {
     pub fn remove(&self, context: &Context<'_>) -> Result<(), RunError> {
         let names = (0..SMALL_FILES).map(small_name).chain([LARGE_NAME.to_owned()]);
         let mut there = std::collections::BTreeSet::new();
-        context.list(&self.folder, crate::platform::Wanted::Names, &mut Default::default(), |entry| {
+        // Through a handle of its own: one that was listed before stands at the end.
+        let folder = context.open_folder(&self.folder, c".")?;
+        context.list(&folder, crate::platform::Wanted::Names, &mut Default::default(), |entry| {
             there.insert(entry.name.to_owned());
             Ok::<_, RunError>(())
         })?;
