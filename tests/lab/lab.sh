@@ -162,7 +162,7 @@ python3 /etc/lab/agent &
 modprobe -a nfsd sch_netem
 mount -t ext4 -o noatime /dev/ubda /srv/share; chown lab: /srv/share; chmod 777 /srv/share
 mkdir -p /run/rpcbind /run/samba /run/lock; touch /var/lib/nfs/{etab,rmtab,state}
-echo '/srv/share *(rw,async,no_subtree_check,all_squash,anonuid=1000,anongid=1000,fsid=0,insecure)' >/etc/exports
+echo '/srv/share *(rw,sync,no_subtree_check,all_squash,anonuid=1000,anongid=1000,fsid=0,insecure)' >/etc/exports
 mount -t nfsd nfsd /proc/fs/nfsd
 rpcbind -w; exportfs -ra; rpc.mountd
 rpc.nfsd -G 10 -L 10 -V 3 -V 4.2 8           # 10 s lease and grace instead of 90 s ...

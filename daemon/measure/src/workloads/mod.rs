@@ -158,11 +158,20 @@ fn refused_in_place(arena: &Path, error: RunError) -> RunError {
     }
 }
 
+/// Removes what an earlier run left. That it is gone already is as well: after a server lost its power, clients may go on
+/// listing for a while what it never wrote to its disk.
+pub fn unlink_left_over(context: &Context<'_>, folder: &Folder, name: &CStr) -> Result<(), RunError> {
+    match context.unlink(folder, name) {
+        Err(RunError::Operation { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
 /// Makes a file; one that an interrupted preparation left is removed first.
 pub fn create_anew(context: &Context<'_>, folder: &Folder, name: &CStr) -> Result<OpenFile, RunError> {
     match context.create(folder, name) {
         Err(RunError::Operation { source, .. }) if source.kind() == std::io::ErrorKind::AlreadyExists => {
-            context.unlink(folder, name)?;
+            unlink_left_over(context, folder, name)?;
             context.create(folder, name)
         }
         other => other,
@@ -193,6 +202,18 @@ mod tests {
         };
         assert_eq!(failed(libc::EOPNOTSUPP), Outcome::Unavailable);
         assert_eq!(failed(libc::EIO), Outcome::Error);
+    }
+
+    #[test]
+    fn a_left_over_that_is_gone_already_is_no_failure() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join("large"), "x").unwrap();
+        let (recorder, stop) = (crate::recorder::Recorder::private().unwrap(), Default::default());
+        let context = Context::new(&recorder, 0, &stop);
+        let folder = context.open_folder_path(place.path()).unwrap();
+        unlink_left_over(&context, &folder, c"large").unwrap();
+        assert!(!place.path().join("large").exists());
+        unlink_left_over(&context, &folder, c"large").unwrap();
     }
 
     #[test]

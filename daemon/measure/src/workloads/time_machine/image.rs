@@ -11,7 +11,7 @@ use crate::corpus::bands::{BLOCK_BYTES, Block, band_name};
 use crate::error::RunError;
 use crate::model::{Progress, Scale};
 use crate::platform::Wanted;
-use crate::workloads::{Job, create_anew};
+use crate::workloads::{Job, create_anew, unlink_left_over};
 
 /// The seed of every band.
 pub const SEED: u64 = 0x626e_6473;
@@ -172,7 +172,7 @@ fn remove_bands(context: &Context<'_>, folders: &Folders) -> Result<(), RunError
         names.extend(entry.name.to_str().ok().and_then(band_number));
         Ok::<_, RunError>(())
     })?;
-    names.into_iter().try_for_each(|band| context.unlink(&folders.bands, &band_file(band)))
+    names.into_iter().try_for_each(|band| unlink_left_over(context, &folders.bands, &band_file(band)))
 }
 
 /// Writes a whole band, a megabyte a call, and syncs it.

@@ -7,7 +7,7 @@ use crate::context::{Context, Folder, PhaseSpec, Session};
 use crate::corpus::Content;
 use crate::error::RunError;
 use crate::model::{Figure, Unit};
-use crate::workloads::{Job, create_anew};
+use crate::workloads::{Job, create_anew, unlink_left_over};
 
 /// Its folder.
 pub const FOLDER: &str = "speed";
@@ -100,7 +100,9 @@ impl SpeedTest {
             there.insert(entry.name.to_owned());
             Ok::<_, RunError>(())
         })?;
-        names.filter(|name| there.contains(name)).try_for_each(|name| context.unlink(&self.folder, &name))
+        names
+            .filter(|name| there.contains(name))
+            .try_for_each(|name| unlink_left_over(context, &self.folder, &name))
     }
 }
 
