@@ -18,6 +18,16 @@ pub enum StopReason {
     Orphaned = 3,
 }
 
+impl StopReason {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Person => "stopped by the person before its end",
+            Self::Cap => "the cap was over before its end",
+            Self::Orphaned => "longhaul ended before its end",
+        }
+    }
+}
+
 /// An error of a run. It names the operation and the path.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -53,7 +63,7 @@ pub enum RunError {
         detail: String,
     },
     /// The run was told to stop; nothing is wrong with the target.
-    #[error("stopped before its end")]
+    #[error("{}", .0.words())]
     Stopped(StopReason),
 }
 
@@ -127,7 +137,10 @@ impl RunError {
             Self::Damaged { .. } => {
                 "Something else changed longhaul's own file, or the storage did; the next run makes it anew"
             }
-            Self::Stopped(_) => "What was measured so far is kept",
+            Self::Stopped(StopReason::Cap) => {
+                "It was still at work: raise the cap if the target is only slow. What was measured so far is kept"
+            }
+            Self::Stopped(StopReason::Person | StopReason::Orphaned) => "What was measured so far is kept",
         }
     }
 
