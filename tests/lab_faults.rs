@@ -135,8 +135,26 @@ impl Cell<'_> {
         self.check(["hung", "error"].contains(&outcome.as_str()), || format!("power cut: {run}"));
         self.lab.power_on();
         self.lab.net("clear");
-        let next = self.expect_ok("after booting");
+        let next = self.after_losing_power();
         self.row("NAS without power", &run, "-", next);
+    }
+
+    /// A server that lost its power may have lost bytes that it had confirmed. Then the next run has to say so, of a
+    /// file of its own and as nothing else, and the one after it has to be well; the table says which it was.
+    fn after_losing_power(&mut self) -> &'static str {
+        let output = self.lab.run(&self.command(&[self.share], AMPLE));
+        let run = runs(&output.stdout).into_iter().next().unwrap_or_default();
+        if run["outcome"] == "ok" {
+            return "ok";
+        }
+        let said = run["failure"]["message"].as_str().unwrap_or_default().to_owned();
+        let found = run["outcome"] == "error" && said.contains("/.longhaul-") && said.contains("is damaged");
+        self.check(found, || format!("after booting: {}", text(&output)));
+        note(&format!("{}: after the power cut: {said}", self.share));
+        match self.expect_ok("the second run after booting") {
+            "ok" => "damage found, then ok",
+            other => other,
+        }
     }
 
     /// The one run that has to come out of it, whatever happened.
