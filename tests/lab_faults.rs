@@ -27,7 +27,7 @@ struct Cell<'a> {
 
 #[test]
 fn a_fault_in_mid_run_is_booked_and_mends_itself() {
-    let lab = match Lab::up("local smb3 nfs4") {
+    let lab = match lab::asked_for("faults").and_then(|()| Lab::up("local smb3 nfs4")) {
         Ok(lab) => lab,
         Err(why) => return skip(TEST, &why),
     };

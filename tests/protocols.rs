@@ -72,7 +72,7 @@ impl Findings {
 
 #[test]
 fn every_task_runs_on_every_protocol() {
-    let lab = match Lab::up("local smb1 smb2 smb3 nfs3 nfs4 afp") {
+    let lab = match lab::asked_for("protocols").and_then(|()| Lab::up("local smb1 smb2 smb3 nfs3 nfs4 afp")) {
         Ok(lab) => lab,
         Err(why) => return skip(TEST, &why),
     };

@@ -145,6 +145,16 @@ impl Drop for Lab {
     }
 }
 
+/// Whether a suite is asked for: `LONGHAUL_LAB` names those that run, as in `LONGHAUL_LAB=protocols,faults`. They boot two
+/// machines and fetch 750 MB the first time, which nobody should meet unasked.
+pub fn asked_for(suite: &str) -> Result<(), String> {
+    let named = std::env::var("LONGHAUL_LAB").unwrap_or_default();
+    let is_named = named.split(',').any(|name| name == suite);
+    is_named
+        .then_some(())
+        .ok_or_else(|| format!("it boots two machines: ask for it with LONGHAUL_LAB={suite}"))
+}
+
 /// Where the lab keeps its machines: `$LAB_DIR`, or beside everything else that is built.
 fn directory() -> PathBuf {
     std::env::var_os("LAB_DIR").map_or_else(|| target_directory().join("lab"), PathBuf::from)
