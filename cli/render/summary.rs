@@ -2,7 +2,8 @@
 
 use comfy_table::Table;
 use longhaul_measure::model::{CacheState, Unit};
-use longhaul_measure::summary::{FigureSummary, P95_NEEDS, Ratio, Spread, Summary, WorkloadSummary};
+use longhaul_measure::stats::P95_NEEDS;
+use longhaul_measure::summary::{FigureSummary, Ratio, Spread, Summary, WorkloadSummary};
 
 use super::table::table;
 use super::units;

@@ -12,9 +12,6 @@ use crate::workloads::{WORKLOADS, workload};
 
 /// Version of the serialised form.
 const SCHEMA: u32 = 1;
-/// From how many values on a p95 is more than the maximum: `1 / (1 - 0.95)`.
-pub const P95_NEEDS: usize = 20;
-
 /// A stored run, with the epoch of its target that it belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'a> {

@@ -8,4 +8,4 @@ mod varint;
 pub use buckets::{BUCKETS, bucket_of, upper_bound_ns};
 pub(crate) use buckets::{index_of_slot, slot_of};
 pub use histogram::{Histogram, HistogramError};
-pub use quantile::{median, quantile};
+pub use quantile::{P95_NEEDS, median, quantile};

@@ -1,5 +1,8 @@
 //! Quantiles of small samples that are kept whole.
 
+/// From how many values on a p95 is more than the maximum: `1 / (1 - 0.95)`.
+pub const P95_NEEDS: usize = 20;
+
 /// The `q` quantile by nearest rank: the smallest value that at least `q` of the sample does not exceed.
 ///
 /// `None` for an empty sample. With fewer than `1 / (1 - q)` values this is the maximum; whoever prints it says how

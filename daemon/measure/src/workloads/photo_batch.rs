@@ -13,7 +13,7 @@ use crate::corpus::{Photo, decode, photo_sizes, thumbnail};
 use crate::error::RunError;
 use crate::model::{ColdBy, Figure, Operation, Progress, Scale, Unit};
 use crate::platform::Access;
-use crate::stats::{median, quantile};
+use crate::stats::{P95_NEEDS, median, quantile};
 
 /// How much of each photo is read for its thumbnail: Exif lies in the first 64 KiB.
 const HEAD_BYTES: usize = 64 << 10;
@@ -312,7 +312,7 @@ impl Visit<'_> {
         let slowest = latencies.iter().copied().reduce(f64::max);
         let figures = [
             figure("switch-median", median(&latencies)),
-            figure("switch-p95", quantile(&latencies, 0.95)),
+            figure("switch-p95", quantile(&latencies, 0.95).filter(|_| latencies.len() >= P95_NEEDS)),
             figure("switch-slowest", slowest),
         ];
         Ok(figures.into_iter().flatten().collect())
