@@ -12,7 +12,7 @@ use longhaul_service::config::Config;
 use longhaul_service::worker::{Watch, Worker};
 use longhaul_store::Reader;
 
-use super::measure::Bench;
+use super::measure::Measuring;
 use crate::arguments::{Clean, Shared};
 use crate::progress::{Stage, Style};
 use crate::render::units;
@@ -27,8 +27,8 @@ pub fn run(shared: &Shared, arguments: &Clean) -> anyhow::Result<ExitCode> {
     let database = places::database(shared, &config)?;
     let target = find(&arguments.target, &config, &Reader::open(&database)?)?;
     let mounts = platform::mounts().context("read the mount table")?;
-    let bench = Bench::open(database, &mounts)?;
-    let mut worker = Worker::new(target.clone(), bench.launcher.clone());
+    let measuring = Measuring::open(database, &mounts)?;
+    let mut worker = Worker::new(target.clone(), measuring.launcher.clone());
     let Some(report) = clean(&mut worker, Mode::List)? else {
         anstream::println!(
             "There is nothing of longhaul for `{}` in {}.",

@@ -25,7 +25,7 @@ use crate::{Usage, exit, places};
 const DAY_US: i64 = 24 * 3600 * 1_000_000;
 
 /// Everything that measuring needs, open.
-pub struct Bench {
+pub struct Measuring {
     /// Where runs are kept.
     pub writer: Writer,
     /// How workers are started.
@@ -37,7 +37,7 @@ pub struct Bench {
     _exclusive: Exclusive,
 }
 
-impl Bench {
+impl Measuring {
     /// Opens the database for writing, alone on this machine, and listens for Ctrl-C.
     pub fn open(database: PathBuf, mounts: &[Mount]) -> anyhow::Result<Self> {
         let store = Store::open(&database, mounts)?;
@@ -94,14 +94,15 @@ pub fn run(shared: &Shared, arguments: &Run) -> anyhow::Result<ExitCode> {
     let config = places::config(shared)?;
     let mounts = platform::mounts().context("read the mount table")?;
     let plan = plan(arguments, &config, &mounts)?;
-    let bench = Bench::open(places::database(shared, &config)?, &mounts)?;
+    let measuring = Measuring::open(places::database(shared, &config)?, &mounts)?;
     let style = if arguments.json { Style::Json } else { Style::Lines };
-    let tally = bench.measure(&plan, style, budget_gate(&bench.database, &plan.targets, config.limits))?;
+    let tally =
+        measuring.measure(&plan, style, budget_gate(&measuring.database, &plan.targets, config.limits))?;
     match style {
         Style::Json => {
             anstream::println!("{}", json!({"type": "end", "runs": tally.runs, "failed": tally.failed}));
         }
-        Style::Lines => print_end(tally, &bench.database),
+        Style::Lines => print_end(tally, &measuring.database),
     }
     Ok(if tally.failed > 0 { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
 }

@@ -14,7 +14,7 @@ use longhaul_service::worker::{Watch, Worker};
 use longhaul_store::{Reader, RunFilter};
 
 use super::list::{Form, print_summary};
-use super::measure::Bench;
+use super::measure::Measuring;
 use crate::arguments::{Shared, Try};
 use crate::progress::{Stage, Style};
 use crate::{exit, places};
@@ -38,7 +38,7 @@ pub fn run(shared: &Shared, arguments: &Try) -> anyhow::Result<ExitCode> {
         let name = LOCAL.parse().context("name the local target")?;
         targets.insert(0, Target { name, path: folder.clone(), role: Role::Baseline });
     }
-    let bench = Bench::open(database, &mounts)?;
+    let measuring = Measuring::open(database, &mounts)?;
     introduce(&targets, &mounts);
     let plan = Plan {
         targets,
@@ -49,9 +49,9 @@ pub fn run(shared: &Shared, arguments: &Try) -> anyhow::Result<ExitCode> {
         cap: CAP,
     };
     let began_us = platform::wall_clock_us();
-    let tally = bench.measure(&plan, Style::Lines, Box::new(|| Ok(())));
-    let left = if arguments.keep { vec![] } else { clean_up(&bench, &plan, &folder) };
-    let code = conclude(&bench, tally?, began_us)?;
+    let tally = measuring.measure(&plan, Style::Lines, Box::new(|| Ok(())));
+    let left = if arguments.keep { vec![] } else { clean_up(&measuring, &plan, &folder) };
+    let code = conclude(&measuring, tally?, began_us)?;
     left.iter().for_each(|what| anstream::eprintln!("longhaul: left behind: {what}"));
     Ok(if left.is_empty() { code } else { ExitCode::from(exit::ERROR) })
 }
@@ -73,23 +73,23 @@ fn introduce(targets: &[Target], mounts: &[Mount]) {
 }
 
 /// Prints the summary of this trial's runs.
-fn conclude(bench: &Bench, tally: Tally, began_us: i64) -> anyhow::Result<ExitCode> {
+fn conclude(measuring: &Measuring, tally: Tally, began_us: i64) -> anyhow::Result<ExitCode> {
     let filter = RunFilter { since_us: Some(began_us), ..RunFilter::default() };
     anstream::println!();
-    let code = print_summary(&Reader::open(&bench.database)?, &filter, Some(Scale::Quick), Form::Tables)?;
+    let code = print_summary(&Reader::open(&measuring.database)?, &filter, Some(Scale::Quick), Form::Tables)?;
     anstream::println!(
         "\n{} runs, {} failed; kept in {}. `longhaul runs` lists them, `longhaul show RUN` tells all of one.",
         tally.runs,
         tally.failed,
-        bench.database.display()
+        measuring.database.display()
     );
     Ok(if tally.failed > 0 { ExitCode::from(exit::RUN_FAILED) } else { code })
 }
 
 /// Removes the arenas and the local folder; says what it could not remove.
-fn clean_up(bench: &Bench, plan: &Plan, folder: &Path) -> Vec<String> {
+fn clean_up(measuring: &Measuring, plan: &Plan, folder: &Path) -> Vec<String> {
     let mut left: Vec<String> =
-        plan.targets.iter().filter_map(|target| clean_target(bench, target)).collect();
+        plan.targets.iter().filter_map(|target| clean_target(measuring, target)).collect();
     match std::fs::remove_dir(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             left.push(format!("{}: {error}", folder.display()));
@@ -97,13 +97,13 @@ fn clean_up(bench: &Bench, plan: &Plan, folder: &Path) -> Vec<String> {
         _ => {}
     }
     // Each target's own folder went with its arena; what holds them goes when it is empty.
-    let _ = std::fs::remove_dir(&bench.launcher.local);
+    let _ = std::fs::remove_dir(&measuring.launcher.local);
     left
 }
 
-fn clean_target(bench: &Bench, target: &Target) -> Option<String> {
+fn clean_target(measuring: &Measuring, target: &Target) -> Option<String> {
     let mut stage = Stage::new(Style::Lines, Box::new(|| Ok(())));
-    let mut worker = Worker::new(target.clone(), bench.launcher.clone());
+    let mut worker = Worker::new(target.clone(), measuring.launcher.clone());
     let mut watch = Watch { cap: CAP, interrupted: &|| false, observer: &mut stage };
     match worker.clean(Mode::Remove, &mut watch) {
         Ok(Some(report)) if !report.foreign.is_empty() => Some(format!(
