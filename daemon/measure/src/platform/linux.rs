@@ -43,7 +43,8 @@ pub fn continuous_ns() -> u64 {
 pub fn mounts() -> io::Result<Vec<Mount>> {
     let table = std::fs::read("/proc/self/mountinfo")?;
     let mut mounts = parse::mountinfo(&table);
-    for mount in mounts.iter_mut().filter(|mount| parse::asking_is_local(&mount.protocol)) {
+    for place in parse::askable(&mounts) {
+        let mount = &mut mounts[place];
         if let Ok(facts) = rustix::fs::statvfs(&mount.point) {
             mount.free_bytes = Some(facts.f_bavail.saturating_mul(facts.f_frsize));
             mount.total_bytes = Some(facts.f_blocks.saturating_mul(facts.f_frsize));

@@ -15,7 +15,7 @@ mod statfs;
 pub use bulk::{ERROR as BULK_ERROR, bulk, bulk_length, finder_info};
 pub use dirents::dirents;
 pub use gvfs::protocol_below;
-pub use mountinfo::{asking_is_local, mountinfo};
+pub use mountinfo::{askable, asking_is_local, mountinfo};
 pub use nfsstat::{nfsstat, nfsstat_status};
 pub use options::protocol_with;
 pub use pmset::pmset;

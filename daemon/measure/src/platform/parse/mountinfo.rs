@@ -33,6 +33,25 @@ pub fn asking_is_local(protocol: &Protocol) -> bool {
     }
 }
 
+/// The mounts, by their places in the table, whose free space can be asked for without waiting for anyone: local file
+/// systems that no path to them crosses, or covers, anything else that may block.
+pub fn askable(mounts: &[Mount]) -> Vec<usize> {
+    let may_block = |mount: &&Mount| match &mount.protocol {
+        Protocol::Local(_) => false,
+        Protocol::Other(name) => name == "autofs",
+        Protocol::Afp
+        | Protocol::Nfs(_)
+        | Protocol::Smb(_)
+        | Protocol::Webdav
+        | Protocol::Sftp
+        | Protocol::Fuse(_) => true,
+    };
+    let blockers: Vec<&Mount> = mounts.iter().filter(may_block).collect();
+    let is_free = |mount: &Mount| !blockers.iter().any(|blocker| mount.point.starts_with(&blocker.point));
+    let local = |(_, mount): &(usize, &Mount)| asking_is_local(&mount.protocol) && is_free(mount);
+    mounts.iter().enumerate().filter(local).map(|(place, _)| place).collect()
+}
+
 /// One line: id, parent, device, root, point, options, any number of optional fields, `-`, type, source, options.
 fn mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
@@ -184,6 +203,22 @@ mod tests {
             assert_eq!(asking_is_local(&mount.protocol), local, "{mount:?}");
         }
         assert!(!asking_is_local(&at(WORKSTATION, "/misc").protocol));
+    }
+
+    #[test]
+    fn a_local_disk_behind_or_beneath_a_share_is_not_asked() {
+        let line = |point: &str, kind: &str| format!("1 1 0:1 / {point} rw - {kind} source rw\n");
+        let table = [
+            line("/", "ext4"),
+            line("/m/nas", "nfs4"),
+            line("/m/nas/inner", "tmpfs"),
+            line("/covered", "ext4"),
+            line("/covered", "cifs"),
+            line("/auto", "autofs"),
+            line("/auto/x", "ext4"),
+            line("/home", "xfs"),
+        ];
+        assert_eq!(askable(&mountinfo(table.concat().as_bytes())), [0, 7]);
     }
 
     proptest! {
