@@ -31,6 +31,9 @@ const VISIBLE: usize = 40;
 /// Names that a Finder-style view looks for in a folder and mostly does not find.
 const SIDE_FILES: [&CStr; 4] = [c".DS_Store", c".localized", c".hidden", c"Icon\r"];
 
+/// No slice has more files: a folder whose name says so is not one of ours.
+const MOST_FILES: u64 = 10_000_000;
+
 /// The workload.
 pub struct FolderIndex;
 
@@ -63,7 +66,8 @@ fn slice_name(files: u64, slice: u64) -> CString {
 fn parse_slice_name(name: &str) -> Option<(u64, u64)> {
     let (files, slice) = name.split_once('-')?;
     let parsed = (files.parse().ok()?, slice.parse().ok()?);
-    (slice_name(parsed.0, parsed.1).to_bytes() == name.as_bytes() && parsed.1 < SLICES).then_some(parsed)
+    let is_ours = slice_name(parsed.0, parsed.1).to_bytes() == name.as_bytes();
+    (is_ours && parsed.0 <= MOST_FILES && parsed.1 < SLICES).then_some(parsed)
 }
 
 impl Workload for FolderIndex {
@@ -259,4 +263,20 @@ fn attributes_and_finder_info(
 /// `._name`, where a Mac looks for attributes that a share cannot keep.
 fn twin(name: &CString) -> CString {
     CString::new([b"._", name.to_bytes()].concat()).expect("a name holds no NUL")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_claims_an_impossible_size_is_not_ours() {
+        for size in [u64::MAX, u64::MAX / 2 + 1, MOST_FILES + 1] {
+            let path = format!("{size}-0/Inbox/x 000001.txt");
+            assert!(!FolderIndex.owns(Path::new(&path)), "{path}");
+        }
+        let tree = tree(1500, 0);
+        let inside = format!("1500-0/Inbox/{}", tree.name(3).to_str().expect("names are UTF-8"));
+        assert!(FolderIndex.owns(Path::new(&inside)));
+    }
 }
