@@ -14,7 +14,7 @@ use longhaul_measure::workloads::{WORKLOADS, workload};
 use longhaul_service::config::{Config, Limits};
 use longhaul_service::exclusive::Exclusive;
 use longhaul_service::runner::{Plan, Runner, Tally};
-use longhaul_service::worker::Launcher;
+use longhaul_service::worker::{Launcher, Worker};
 use longhaul_store::{Reader, RoundEnd, RoundStatus, RunFilter, Store, Writer};
 use serde_json::json;
 
@@ -50,14 +50,14 @@ impl Measuring {
         Ok(Self { writer, launcher, database, machine_seed, interrupted, _exclusive: exclusive })
     }
 
-    /// Runs the rounds of a plan.
-    pub fn measure(&self, plan: &Plan, style: Style, gate: Gate<'_>) -> anyhow::Result<Tally> {
+    /// Runs the rounds of a plan. The workers are given back: one that is stuck has to stay the only one on its target.
+    pub fn measure(&self, plan: &Plan, style: Style, gate: Gate<'_>) -> (anyhow::Result<Tally>, Vec<Worker>) {
         let interrupted = || self.interrupted.load(Ordering::Relaxed);
         let mut runner = Runner::new(plan, &self.launcher, &self.writer, &interrupted);
         let mut stage = Stage::new(style, gate);
         let tally = runner.run(self.machine_seed, &mut stage);
         stage.clear();
-        Ok(tally?)
+        (tally.map_err(Into::into), runner.workers)
     }
 }
 
@@ -96,8 +96,9 @@ pub fn run(shared: &Shared, arguments: &Run) -> anyhow::Result<ExitCode> {
     let plan = plan(arguments, &config, &mounts)?;
     let measuring = Measuring::open(places::database(shared, &config)?, &mounts)?;
     let style = if arguments.json { Style::Json } else { Style::Lines };
-    let tally =
-        measuring.measure(&plan, style, budget_gate(&measuring.database, &plan.targets, config.limits))?;
+    let gate = budget_gate(&measuring.database, &plan.targets, config.limits);
+    let (tally, _workers) = measuring.measure(&plan, style, gate);
+    let tally = tally?;
     match style {
         Style::Json => {
             anstream::println!("{}", json!({"type": "end", "runs": tally.runs, "failed": tally.failed}));

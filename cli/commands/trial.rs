@@ -49,8 +49,8 @@ pub fn run(shared: &Shared, arguments: &Try) -> anyhow::Result<ExitCode> {
         cap: CAP,
     };
     let began_us = platform::wall_clock_us();
-    let tally = measuring.measure(&plan, Style::Lines, Box::new(|| Ok(())));
-    let left = if arguments.keep { vec![] } else { clean_up(&measuring, &plan, &folder) };
+    let (tally, workers) = measuring.measure(&plan, Style::Lines, Box::new(|| Ok(())));
+    let left = if arguments.keep { vec![] } else { clean_up(&measuring, workers, &folder) };
     let code = conclude(&measuring, tally?, began_us)?;
     left.iter().for_each(|what| anstream::eprintln!("longhaul: left behind: {what}"));
     Ok(if left.is_empty() { code } else { ExitCode::from(exit::ERROR) })
@@ -87,9 +87,9 @@ fn conclude(measuring: &Measuring, tally: Tally, began_us: i64) -> anyhow::Resul
 }
 
 /// Removes the arenas and the local folder; says what it could not remove.
-fn clean_up(measuring: &Measuring, plan: &Plan, folder: &Path) -> Vec<String> {
-    let mut left: Vec<String> =
-        plan.targets.iter().filter_map(|target| clean_target(measuring, target)).collect();
+/// The workers are those of the rounds: none is started beside one that is stuck.
+fn clean_up(measuring: &Measuring, workers: Vec<Worker>, folder: &Path) -> Vec<String> {
+    let mut left: Vec<String> = workers.into_iter().filter_map(clean_target).collect();
     match std::fs::remove_dir(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             left.push(format!("{}: {error}", folder.display()));
@@ -101,16 +101,14 @@ fn clean_up(measuring: &Measuring, plan: &Plan, folder: &Path) -> Vec<String> {
     left
 }
 
-fn clean_target(measuring: &Measuring, target: &Target) -> Option<String> {
+fn clean_target(mut worker: Worker) -> Option<String> {
+    let path = worker.target().path.clone();
     let mut stage = Stage::new(Style::Lines, Box::new(|| Ok(())));
-    let mut worker = Worker::new(target.clone(), measuring.launcher.clone());
     let mut watch = Watch { cap: CAP, interrupted: &|| false, observer: &mut stage };
     match worker.clean(Mode::Remove, &mut watch) {
-        Ok(Some(report)) if !report.foreign.is_empty() => Some(format!(
-            "{} files in {} that longhaul did not make",
-            report.foreign.len(),
-            target.path.display()
-        )),
+        Ok(Some(report)) if !report.foreign.is_empty() => {
+            Some(format!("{} files in {} that longhaul did not make", report.foreign.len(), path.display()))
+        }
         Ok(_) => None,
         Err(ending) => Some(ending.failure.message),
     }
