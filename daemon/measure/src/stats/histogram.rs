@@ -2,11 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::buckets::{bucket_of, slot_of_index, upper_bound_ns};
+use super::buckets::{bucket_of, middle_ns, slot_of_index};
 use super::varint;
 
-/// The relative width of a bucket, `γ = 2^(1/64)`.
-const GAMMA: f64 = 1.010_889_286_052_284;
 /// First byte of the stored form.
 const VERSION: u8 = 1;
 /// Second byte of the stored form.
@@ -101,7 +99,7 @@ impl Histogram {
 
     /// The `q` quantile by nearest rank in nanoseconds, within 0.54 %; `None` if empty.
     ///
-    /// The value is the relative midpoint of the bucket, `2 · upper / (1 + γ)`, kept within the exact minimum and maximum.
+    /// The value is the relative middle of the bucket, kept within the exact minimum and maximum.
     pub fn quantile_ns(&self, q: f64) -> Option<f64> {
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
@@ -109,8 +107,7 @@ impl Histogram {
             seen += count;
             seen >= rank
         })?;
-        let middle = 2.0 * upper_bound_ns(self.first + slot as i32) / (1.0 + GAMMA);
-        Some(middle.clamp(self.min_ns as f64, self.max_ns as f64))
+        Some(middle_ns(self.first + slot as i32).clamp(self.min_ns as f64, self.max_ns as f64))
     }
 
     /// Index of the first bucket and the counts from there on: what an OpenTelemetry ExponentialHistogram of scale 6
