@@ -100,8 +100,8 @@ fn basis(comparison: &Comparison) -> String {
         Some(_) | None => "",
     };
     format!(
-        "Rests on {} days and {} of {} planned rounds ({} days with too few rounds, {} rounds in which both failed); interval \
-         {} % whenever looked at{wanders}.",
+        "Rests on {} days and {} of {} planned rounds ({} days with too few rounds, {} rounds in which both failed); {} % \
+         interval, valid whenever looked at{wanders}.",
         comparison.days.len(),
         rounds.complete,
         rounds.planned,
@@ -193,10 +193,7 @@ fn subject(subject: &Subject) -> String {
         Some(CacheState::Warm) => ", warm",
         Some(CacheState::None) | None => "",
     };
-    let throttled = subject
-        .workload
-        .filter(|workload| workload.ends_with("-throttled") && !subject.activity.contains("throttled"));
-    format!("{}{}{cache}", subject.activity, throttled.map_or("", |_| ", throttled"))
+    format!("{}{cache}", subject.activity)
 }
 
 fn known(seconds: Option<f64>) -> String {
