@@ -25,7 +25,7 @@ fn the_answer_comes_first_with_interval_rounds_and_failures() {
         "Failures of one alone",
         "Rests on ",
         "faster for opening a large folder (cold)",
-        "failures  rounds",
+        "failures since settled",
         "this week",
     ];
     let places: Vec<usize> = order

@@ -146,8 +146,16 @@ fn minutes_text(pair: &PairSummary, minutes: &longhaul_measure::summary::Minutes
 
 /// Failures of each target, and the time that somebody waited for hung runs.
 fn waiting(weekly: &Weekly) -> String {
-    let mut table =
-        table(&["failures", "rounds", "failed", "episodes", "hung runs", "errors", "hung for", "not there"]);
+    let mut table = table(&[
+        "failures since settled",
+        "rounds",
+        "failed",
+        "episodes",
+        "hung runs",
+        "errors",
+        "hung for",
+        "not there",
+    ]);
     for failures in &weekly.failures {
         table.add_row([
             failures.target.to_string(),
