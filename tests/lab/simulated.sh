@@ -69,6 +69,7 @@ mount -t hostfs -o / none host; mount -t hostfs -o "$labrun" none lab
 IFS=:; for i in $labshare; do mkdir -p ".$i" && mount -t hostfs -o "$i" none ".$i"; done; unset IFS
 exec chroot . /bin/bash /lab/main
 E
+  chmod +x "$LAB_DIR/root/client/init-simulated"
   cat >"$w/nas" <<'E'
 export PATH=/usr/sbin:/usr/bin
 mkdir -p /run/rpcbind /run/samba /run/lock; touch /var/lib/nfs/{etab,rmtab,state}
