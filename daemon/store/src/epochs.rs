@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::error::Fault;
 use crate::insert;
 use crate::names::path_value;
-use crate::records::Event;
 use crate::rows::{json_of, optional_json_of, path_of};
+use longhaul_measure::model::Event;
 
 /// What an epoch is told apart by.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! Values into rows. Everything here runs inside a transaction that its caller opens and commits.
 
-use longhaul_measure::model::{Figure, OperationStats, Phase, Run, Target};
+use longhaul_measure::model::{Event, Figure, OperationStats, Phase, Run, Target};
 use rusqlite::{Connection, named_params};
 
 use crate::epochs;
 use crate::error::Fault;
-use crate::names::{path_value, role_name};
-use crate::records::{Event, NewRound, RoundEnd};
+use crate::history;
+use crate::names::path_value;
+use crate::records::{NewRound, RoundEnd};
 
 /// What the store adds to a run.
 pub(crate) struct Receipt {
@@ -94,17 +95,17 @@ fn target_row(cx: &Connection, target: &Target, now_us: i64) -> Result<i64, Faul
         RETURNING number";
     let values = named_params! {
         ":name": target.name.as_str(), ":path": path_value(&target.path),
-        ":role": role_name(target.role), ":now_us": now_us,
+        ":role": target.role.name(), ":now_us": now_us,
     };
     Ok(cx.prepare_cached(upsert)?.query_row(values, |row| row.get(0))?)
 }
 
 const RUN: &str = "INSERT INTO run (trace_id, round, slot, target, epoch, protocol, workload, scale, outcome,
         started_us, utc_offset_seconds, seconds, failure_message, failure_operation, failure_path, failure_error,
-        facts, conditions)
+        facts, conditions, endpoints)
     VALUES (lower(hex(randomblob(16))), :round, :slot, :target, :epoch, :protocol, :workload, :scale, :outcome,
         :started_us, :utc_offset_seconds, :seconds, :failure_message, :failure_operation, :failure_path,
-        :failure_error, :facts, :conditions)
+        :failure_error, :facts, :conditions, :endpoints)
     RETURNING number, trace_id";
 
 fn run_row(cx: &Connection, run: &Run, place: (i64, i64)) -> Result<(i64, String), Fault> {
@@ -121,6 +122,7 @@ fn run_row(cx: &Connection, run: &Run, place: (i64, i64)) -> Result<(i64, String
         ":failure_error": failure.and_then(|failure| failure.error.as_ref()),
         ":facts": serde_json::to_string(&run.facts).map_err(Fault::json)?,
         ":conditions": serde_json::to_string(&run.conditions).map_err(Fault::json)?,
+        ":endpoints": history::endpoints_of(run),
     };
     let mut statement = cx.prepare_cached(RUN)?;
     Ok(statement.query_row(values, |row| Ok((row.get(0)?, row.get(1)?)))?)

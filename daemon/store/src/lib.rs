@@ -7,6 +7,7 @@
 
 mod epochs;
 mod error;
+mod history;
 mod insert;
 mod location;
 mod migrations;
@@ -21,10 +22,10 @@ mod writer;
 mod tests;
 
 pub use error::{Error, Result};
+pub use longhaul_measure::model::{Event, RoundStatus};
 pub use open::Store;
 pub use reader::Reader;
 pub use records::{
-    Event, NewRound, Planned, RoundEnd, RoundStatus, RunFilter, StoredEpoch, StoredEvent, StoredRound,
-    StoredRun, StoredTarget,
+    NewRound, Planned, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredRound, StoredRun, StoredTarget,
 };
 pub use writer::Writer;

@@ -1,43 +1,10 @@
-//! The stored names of enum values that have none of their own yet, and paths as SQLite values.
+//! The stored paths as SQLite values.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use longhaul_measure::model::Role;
 use rusqlite::types::{Value, ValueRef};
-
-use crate::records::RoundStatus;
-
-impl RoundStatus {
-    /// Every status.
-    pub const ALL: [RoundStatus; 3] = [Self::Ok, Self::Void, Self::CutShort];
-
-    /// The name that is stored and shown.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Void => "void",
-            Self::CutShort => "cut-short",
-        }
-    }
-
-    /// The status with this stored name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
-    }
-}
-
-pub(crate) const fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Share => "share",
-        Role::Baseline => "baseline",
-    }
-}
-
-pub(crate) fn role_from_name(name: &str) -> Option<Role> {
-    [Role::Share, Role::Baseline].into_iter().find(|role| role_name(*role) == name)
-}
 
 /// A path as text, so that people can read the table; as bytes where it is not UTF-8, so that nothing is lost.
 pub(crate) fn path_value(path: &Path) -> Value {

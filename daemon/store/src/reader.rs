@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use longhaul_measure::model::{Scale, Target};
+use longhaul_measure::model::{Event, Role, RoundStatus, Scale, Target};
+use longhaul_measure::summary::History;
 use rusqlite::{Connection, OpenFlags, Params, Row};
 
 use crate::epochs::Fingerprint;
 use crate::error::{Error, Fault, Result};
+use crate::history;
 use crate::migrations::{self, KNOWN, Origin};
-use crate::names::role_from_name;
 use crate::open::{PATIENCE, log_of, read_machine_id, refuse};
 use crate::records::{
-    Event, NewRound, RoundEnd, RoundStatus, RunFilter, StoredEpoch, StoredEvent, StoredRound, StoredRun,
-    StoredTarget,
+    NewRound, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredRound, StoredRun, StoredTarget,
 };
 use crate::rows::{self, json_of, named, optional_named, path_of};
 
@@ -122,9 +122,22 @@ impl Reader {
     ///
     /// As [`Reader::runs`].
     pub fn events(&self, since_us: Option<i64>) -> Result<Vec<StoredEvent>> {
-        let query = "SELECT * FROM event WHERE at_us >= ?1 ORDER BY at_us, number";
         let since_us = since_us.unwrap_or(i64::MIN);
-        self.in_snapshot("read the events", |cx| collect(cx, query, [since_us], stored_event))
+        self.in_snapshot("read the events", |cx| collect(cx, EVENTS, [since_us], stored_event))
+    }
+
+    /// What verdicts rest on: every target, epoch, round, run and event in its narrow form. Of the premises only the
+    /// machine's id is filled in.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn history(&self) -> Result<History> {
+        self.in_snapshot("read the history", |cx| {
+            let events = collect(cx, EVENTS, [i64::MIN], stored_event)?;
+            let events = events.into_iter().map(|stored| stored.event).collect();
+            Ok(History { events, ..history::read(cx)? })
+        })
     }
 
     /// The machine's id: see [`Store::machine_id`](crate::Store::machine_id). `None` in the first moment of a database.
@@ -186,8 +199,10 @@ fn runs_query(filter: &RunFilter) -> String {
     format!("{} WHERE {conditions} ORDER BY run.started_us DESC, run.number DESC LIMIT ?4", rows::RUNS)
 }
 
+const EVENTS: &str = "SELECT * FROM event WHERE at_us >= ?1 ORDER BY at_us, number";
+
 /// All that a query finds.
-fn collect<T>(
+pub(crate) fn collect<T>(
     cx: &Connection,
     query: &str,
     values: impl Params,
@@ -207,7 +222,7 @@ fn stored_target(row: &Row<'_>) -> Result<StoredTarget, Fault> {
     let target = Target {
         name: named(row, (place, "name"), |name| name.parse().ok())?,
         path: path_of(row, place, "path")?,
-        role: named(row, (place, "role"), role_from_name)?,
+        role: named(row, (place, "role"), Role::from_name)?,
     };
     let runs = row.get::<_, i64>("runs")?.cast_unsigned();
     Ok(StoredTarget { target, added_us: row.get("added_us")?, epoch: row.get("epoch")?, runs })

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use longhaul_measure::model::{Negotiated, Protocol, Run, Scale, Target, TargetName};
+use longhaul_measure::model::{Event, Negotiated, Protocol, RoundStatus, Run, Scale, Target, TargetName};
 use serde::{Deserialize, Serialize};
 
 /// One pair of a round's plan.
@@ -29,18 +29,6 @@ pub struct NewRound {
     pub planned: Vec<Planned>,
 }
 
-/// What came of a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RoundStatus {
-    /// Every run of its plan was made.
-    Ok,
-    /// It says nothing, for example because the machine slept.
-    Void,
-    /// It was stopped before its end.
-    CutShort,
-}
-
 /// How a round ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundEnd {
@@ -61,19 +49,6 @@ pub struct StoredRound {
     pub round: NewRound,
     /// How it ended; `None` while it goes on, and after a crash until it is closed.
     pub end: Option<RoundEnd>,
-}
-
-/// Something that may change numbers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Event {
-    /// The target that it is about; `None` for the whole machine.
-    pub target: Option<TargetName>,
-    /// What happened, in one word (`epoch`, `wake`, `mtu`).
-    pub kind: String,
-    /// The particulars.
-    pub detail: serde_json::Value,
-    /// Wall clock, in microseconds since 1970 UTC.
-    pub at_us: i64,
 }
 
 /// An event as it is kept.

@@ -9,7 +9,8 @@ use rusqlite::{Transaction, TransactionBehavior};
 use crate::error::{Error, Fault, Result};
 use crate::insert;
 use crate::open::Store;
-use crate::records::{Event, NewRound, RoundEnd, StoredRun};
+use crate::records::{NewRound, RoundEnd, StoredRun};
+use longhaul_measure::model::Event;
 
 type Job = Box<dyn FnOnce(&mut Store) + Send>;
 

@@ -4,14 +4,20 @@
 //! a new member is a compiler error in each place that has to know it.
 
 mod conditions;
+mod endpoint;
+mod event;
 mod operation;
 mod protocol;
+mod round;
 mod run;
 mod target;
 
 pub use conditions::{Conditions, Power};
+pub use endpoint::{Endpoint, MOST_ENDPOINTS, Presence, Times};
+pub use event::Event;
 pub use operation::Operation;
 pub use protocol::{Family, Mount, Negotiated, Protocol};
+pub use round::RoundStatus;
 pub use run::{
     CacheState, ColdBy, Failure, Figure, OperationStats, Outcome, Phase, Progress, Run, Scale, SyncKind, Unit,
 };

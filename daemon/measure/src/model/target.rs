@@ -27,6 +27,21 @@ pub enum Role {
     Baseline,
 }
 
+impl Role {
+    /// The name that is stored and shown.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Share => "share",
+            Self::Baseline => "baseline",
+        }
+    }
+
+    /// The role with this stored name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Share, Self::Baseline].into_iter().find(|role| role.name() == name)
+    }
+}
+
 /// A target's name: 1 to 32 characters of `a-z A-Z 0-9 . _ -`, beginning with a letter or digit.
 ///
 /// The set is that narrow because the name becomes part of file names, JSON keys and command lines.

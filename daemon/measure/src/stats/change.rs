@@ -9,7 +9,7 @@ const DAYS_FROM_THE_ENDS: usize = 7;
 const DAYS_AROUND_AN_EVENT: usize = 14;
 /// The chance of a false flag at an unknown time; low, because the question is asked again every week.
 const ALPHA_UNKNOWN: f64 = 0.001;
-/// The chance of a false flag at a recorded event.
+/// The chance of a false flag at any of the recorded events.
 const ALPHA_EVENT: f64 = 0.01;
 
 /// A series of log ratios cut in two.
@@ -49,16 +49,17 @@ pub fn best_split(by_day: &[(i64, f64)]) -> Option<Split> {
 }
 
 /// The split at an event: the fourteen valid days before its day against the fourteen after it. Its own day, of which
-/// a part lies on either side, belongs to neither.
+/// a part lies on either side, belongs to neither. `events` is how many events are asked about: the chance of a false
+/// flag is divided by it.
 ///
 /// `None` while there are fewer days on a side, and with a value that is not finite.
-pub fn split_at_event(by_day: &[(i64, f64)], event_day: i64) -> Option<Split> {
+pub fn split_at_event(by_day: &[(i64, f64)], event_day: i64, events: usize) -> Option<Split> {
     let by_day = sorted(by_day)?;
     let before = by_day.partition_point(|(day, _)| *day < event_day);
     let after = by_day.partition_point(|(day, _)| *day <= event_day);
     let earlier = by_day.get(before.checked_sub(DAYS_AROUND_AN_EVENT)?..before)?;
     let later = by_day.get(after..after + DAYS_AROUND_AN_EVENT)?;
-    Some(split(&[earlier, later].concat(), DAYS_AROUND_AN_EVENT, ALPHA_EVENT))
+    Some(split(&[earlier, later].concat(), DAYS_AROUND_AN_EVENT, ALPHA_EVENT / events.max(1) as f64))
 }
 
 fn sorted(by_day: &[(i64, f64)]) -> Option<Vec<(i64, f64)>> {
@@ -147,18 +148,18 @@ mod tests {
     #[test]
     fn an_event_without_effect_is_flagged_no_oftener_than_promised() {
         let flagged =
-            (0..4000).filter(|seed| split_at_event(&noise(*seed, 30), 15).unwrap().is_change()).count();
+            (0..4000).filter(|seed| split_at_event(&noise(*seed, 30), 15, 1).unwrap().is_change()).count();
         assert!((10..=60).contains(&flagged), "{flagged} of 4000, 40 are promised");
     }
 
     #[test]
     fn an_event_compares_fourteen_days_with_fourteen_and_leaves_its_own_out() {
         let days = with_step(noise(3, 60), 31, 0.2);
-        let found = split_at_event(&days, 30).unwrap();
+        let found = split_at_event(&days, 30, 1).unwrap();
         assert_eq!((found.first_day, found.days), (31, (14, 14)));
         assert!(found.is_change(), "{found:?}");
-        assert_eq!((split_at_event(&days, 13), split_at_event(&days, 46)), (None, None));
-        assert!(split_at_event(&days, 14).is_some() && split_at_event(&days, 45).is_some());
+        assert_eq!((split_at_event(&days, 13, 1), split_at_event(&days, 46, 1)), (None, None));
+        assert!(split_at_event(&days, 14, 1).is_some() && split_at_event(&days, 45, 1).is_some());
     }
 
     #[test]
@@ -178,7 +179,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_series_is_survived(by_day in proptest::collection::vec((any::<i64>(), any::<f64>()), 0..40), event: i64) {
-            for split in [best_split(&by_day), split_at_event(&by_day, event)].into_iter().flatten() {
+            for split in [best_split(&by_day), split_at_event(&by_day, event, 1)].into_iter().flatten() {
                 prop_assert!(!split.critical.is_nan());
             }
         }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::arena::Arena;
 use crate::context::{Context, Folder, OpenFile, Session};
 use crate::error::RunError;
-use crate::model::Scale;
+use crate::model::{Endpoint, Scale};
 use crate::platform::{Access, IoPolicy, Space};
 
 /// Every workload, in the order in which they are listed.
@@ -30,6 +30,11 @@ pub static WORKLOADS: &[&dyn Workload] = &[
 /// The workload with this name.
 pub fn workload(name: &str) -> Option<&'static dyn Workload> {
     WORKLOADS.iter().copied().find(|workload| workload.name() == name)
+}
+
+/// Every endpoint with its workload, in the order in which they are listed.
+pub fn endpoints() -> impl Iterator<Item = (&'static dyn Workload, &'static Endpoint)> {
+    WORKLOADS.iter().flat_map(|workload| workload.endpoints().iter().map(|endpoint| (*workload, endpoint)))
 }
 
 /// Whether a file of an arena, given by its folder and its path in it, is one that a workload made.
@@ -49,6 +54,9 @@ pub trait Workload: Sync {
     fn folder(&self) -> &'static str {
         self.name()
     }
+
+    /// The waits in it that are compared between targets, each in seconds.
+    fn endpoints(&self) -> &'static [Endpoint];
 
     /// Whether it waits on a schedule of its own, so that how long it takes in all says nothing about the target.
     fn is_paced(&self) -> bool {
@@ -181,7 +189,7 @@ pub fn create_anew(context: &Context<'_>, folder: &Folder, name: &CStr) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Operation, Outcome};
+    use crate::model::{MOST_ENDPOINTS, Operation, Outcome};
 
     #[test]
     fn the_table_is_well_formed() {
@@ -191,6 +199,19 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), WORKLOADS.len(), "names are unique");
+    }
+
+    #[test]
+    fn endpoints_have_names_of_their_own_and_weights_that_add_up_to_one() {
+        for workload in WORKLOADS {
+            let mut names: Vec<_> = workload.endpoints().iter().map(|endpoint| endpoint.name).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), workload.endpoints().len());
+            assert!((1..=MOST_ENDPOINTS).contains(&names.len()), "{}", workload.name());
+        }
+        let weight: f64 = endpoints().map(|(_, endpoint)| endpoint.weight).sum();
+        assert!((weight - 1.0).abs() < 1e-12, "{weight}");
     }
 
     #[test]

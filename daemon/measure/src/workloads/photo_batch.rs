@@ -11,7 +11,7 @@ use crate::corpus::draw::shuffled;
 use crate::corpus::slices::{SLICES, Sets, turn};
 use crate::corpus::{Photo, decode, photo_sizes, thumbnail};
 use crate::error::RunError;
-use crate::model::{ColdBy, Figure, Operation, Progress, Scale, Unit};
+use crate::model::{CacheState, ColdBy, Endpoint, Figure, Operation, Presence, Progress, Scale, Unit};
 use crate::platform::Access;
 use crate::stats::{P95_NEEDS, median, quantile};
 
@@ -87,6 +87,33 @@ fn photo_name(index: usize) -> CString {
     CString::new(format!("IMG_{:04}.JPG", index + 1)).expect("digits hold no NUL")
 }
 
+/// What a person waits for: that all previews are there, and that the next image is.
+const ENDPOINTS: [Endpoint; 4] = {
+    const fn open(name: &'static str, cache: CacheState) -> Endpoint {
+        Endpoint {
+            name,
+            activity: "opening a batch of photos",
+            cache,
+            figures: &[("open", "sidebar")],
+            presence: Presence::Interactive,
+            weight: 0.0625,
+        }
+    }
+    const fn switch(name: &'static str, cache: CacheState) -> Endpoint {
+        Endpoint {
+            activity: "switching to the next photo",
+            figures: &[("browse", "switch-median")],
+            ..open(name, cache)
+        }
+    }
+    [
+        open("photos-cold", CacheState::Cold),
+        open("photos-warm", CacheState::Warm),
+        switch("switch-cold", CacheState::Cold),
+        switch("switch-warm", CacheState::Warm),
+    ]
+};
+
 impl Workload for PhotoBatch {
     fn name(&self) -> &'static str {
         "photo-batch"
@@ -98,6 +125,10 @@ impl Workload for PhotoBatch {
 
     fn is_paced(&self) -> bool {
         true
+    }
+
+    fn endpoints(&self) -> &'static [Endpoint] {
+        &ENDPOINTS
     }
 
     fn owns(&self, path: &Path) -> bool {

@@ -3,6 +3,7 @@
 mod contention;
 mod damage;
 mod epochs;
+mod history;
 mod kill;
 mod opening;
 mod round_trip;

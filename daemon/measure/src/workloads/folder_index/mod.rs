@@ -16,7 +16,7 @@ use crate::corpus::draw::shuffled;
 use crate::corpus::slices::{SLICES, Sets, turn};
 use crate::corpus::tree::{INBOX, SEARCHED, Totals, Tree};
 use crate::error::RunError;
-use crate::model::{ColdBy, Figure, Scale, Unit};
+use crate::model::{CacheState, ColdBy, Endpoint, Figure, Presence, Scale, Unit};
 use crate::platform::{
     Access, Attributes, EntryKind, FINDER_INFO, FINDER_INFO_BYTES, LISTS_ATTRIBUTES, Wanted,
 };
@@ -70,6 +70,34 @@ fn parse_slice_name(name: &str) -> Option<(u64, u64)> {
     (is_ours && parsed.0 <= MOST_FILES && parsed.1 < SLICES).then_some(parsed)
 }
 
+/// What a person waits for when a folder is opened, and what an indexer does. The other phases are in the summary.
+const ENDPOINTS: [Endpoint; 4] = {
+    const fn folder(name: &'static str, cache: CacheState, weight: f64) -> Endpoint {
+        Endpoint {
+            name,
+            activity: "opening a large folder",
+            cache,
+            figures: &[("open-folder", "folder-shown")],
+            presence: Presence::Interactive,
+            weight,
+        }
+    }
+    const fn walk(name: &'static str, cache: CacheState, weight: f64) -> Endpoint {
+        Endpoint {
+            activity: "walking a large tree",
+            figures: &[("walk", "walk")],
+            presence: Presence::Background,
+            ..folder(name, cache, weight)
+        }
+    }
+    [
+        folder("folder-cold", CacheState::Cold, 0.125),
+        folder("folder-warm", CacheState::Warm, 0.0),
+        walk("walk-cold", CacheState::Cold, 0.125),
+        walk("walk-warm", CacheState::Warm, 0.0),
+    ]
+};
+
 impl Workload for FolderIndex {
     fn name(&self) -> &'static str {
         "folder-index"
@@ -77,6 +105,10 @@ impl Workload for FolderIndex {
 
     fn summary(&self) -> &'static str {
         "shows a folder of 1,000 files, walks a tree cold and warm, searches it, previews files"
+    }
+
+    fn endpoints(&self) -> &'static [Endpoint] {
+        &ENDPOINTS
     }
 
     fn owns(&self, path: &Path) -> bool {

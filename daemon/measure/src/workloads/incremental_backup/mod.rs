@@ -17,7 +17,7 @@ use super::{Job, Workload};
 use crate::context::{Context, Folder, PhaseSpec};
 use crate::corpus::churn::Source;
 use crate::error::RunError;
-use crate::model::{ColdBy, Figure, Progress, Scale, Unit};
+use crate::model::{CacheState, ColdBy, Endpoint, Figure, Presence, Progress, Scale, Unit};
 use sync::Tree;
 pub use sync::copy_tree;
 use sync::{Differences, LocalFile, scan};
@@ -59,6 +59,15 @@ fn set_name(files: u64) -> CString {
     CString::new(files.to_string()).expect("digits hold no NUL")
 }
 
+const ENDPOINTS: [Endpoint; 1] = [Endpoint {
+    name: "backup",
+    activity: "an incremental backup",
+    cache: CacheState::None,
+    figures: &[("scan", "scan"), ("copy", "copy"), ("delete", "delete")],
+    presence: Presence::Background,
+    weight: 0.25,
+}];
+
 impl Workload for IncrementalBackup {
     fn name(&self) -> &'static str {
         "incremental-backup"
@@ -66,6 +75,10 @@ impl Workload for IncrementalBackup {
 
     fn summary(&self) -> &'static str {
         "copies a source of which about 1 % changed, rsync-style with sync, and verifies the copy"
+    }
+
+    fn endpoints(&self) -> &'static [Endpoint] {
+        &ENDPOINTS
     }
 
     fn owns(&self, path: &Path) -> bool {

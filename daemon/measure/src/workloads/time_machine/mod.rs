@@ -13,6 +13,7 @@ use std::path::Path;
 use super::{Job, Workload};
 use crate::context::PhaseSpec;
 use crate::error::RunError;
+use crate::model::{CacheState, Endpoint, Presence};
 use crate::platform::IoPolicy;
 use burst::Burst;
 use image::{Image, Images};
@@ -22,6 +23,7 @@ pub struct TimeMachine {
     name: &'static str,
     summary: &'static str,
     io_policy: IoPolicy,
+    endpoints: &'static [Endpoint],
 }
 
 impl TimeMachine {
@@ -30,14 +32,36 @@ impl TimeMachine {
         name: "time-machine",
         summary: "Time Machine's own speed test, a burst into image bands with full syncs, thinning, a restore",
         io_policy: IoPolicy::Default,
+        endpoints: &[burst_endpoint("a Time Machine burst", 0.25), RESTORE],
     };
     /// As the system's backup daemon.
     pub const THROTTLED: Self = Self {
         name: "time-machine-throttled",
         summary: "the same at the throttled I/O policy under which the system's backup daemon works",
         io_policy: IoPolicy::Throttled,
+        endpoints: &[burst_endpoint("a throttled Time Machine burst", 0.0), RESTORE],
     };
 }
+
+const fn burst_endpoint(activity: &'static str, weight: f64) -> Endpoint {
+    Endpoint {
+        name: "burst",
+        activity,
+        cache: CacheState::None,
+        figures: &[("burst", "burst")],
+        presence: Presence::Background,
+        weight,
+    }
+}
+
+const RESTORE: Endpoint = Endpoint {
+    name: "restore-cold",
+    activity: "restoring from Time Machine",
+    cache: CacheState::Cold,
+    figures: &[("restore", "restore")],
+    presence: Presence::Background,
+    weight: 0.0,
+};
 
 /// The folder and manifest entry that both series share.
 const FOLDER: &str = "time-machine";
@@ -57,6 +81,10 @@ impl Workload for TimeMachine {
 
     fn io_policy(&self) -> IoPolicy {
         self.io_policy
+    }
+
+    fn endpoints(&self) -> &'static [Endpoint] {
+        self.endpoints
     }
 
     fn owns(&self, path: &Path) -> bool {

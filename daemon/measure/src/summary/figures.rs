@@ -1,6 +1,6 @@
-//! What many runs say, in figures. Pure: runs in, one serialisable value out.
+//! What a few runs say, in all their figures. Pure: runs in, one serialisable value out.
 //!
-//! Here no winner is named. Epochs are never pooled, nor scales, nor cold with warm; what was left out is counted.
+//! Here no winner is named: that is [`weekly`](super::weekly)'s. Epochs are never pooled, nor scales, nor cold with warm; what was left out is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 

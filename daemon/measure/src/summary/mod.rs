@@ -1,0 +1,44 @@
+//! What many runs say. Pure: values in, one serialisable value out.
+//!
+//! [`summarise`] describes whatever runs there are, figure by figure. [`weekly`] is the only place where a verdict is
+//! made, from a [`History`]: the narrow form of everything that is kept, which an export holds as well.
+
+mod before_after;
+mod cell;
+mod change;
+mod comparison;
+mod figures;
+mod history;
+mod journal;
+mod minutes;
+mod pairing;
+mod reliability;
+mod scope;
+mod scores;
+mod sequential;
+mod table;
+mod verdict;
+mod week;
+mod weekly;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use before_after::{BeforeAfter, DAYS_AROUND, RatioChange, before_after};
+pub use change::Change;
+pub use comparison::{Comparison, DayRatio, Rounds, Subject};
+pub use figures::{
+    FigureSummary, LeftOut, Ratio, Sample, Spread, Summary, TargetSummary, WorkloadSummary, summarise,
+};
+pub use history::{History, KeptEpoch, KeptRound, KeptRun, KeptTarget, Premises, local_day};
+pub use journal::JournalEntry;
+pub use minutes::MinutesAWeek;
+pub use reliability::{Failures, Reliability, ReliabilityVerdict};
+pub use scope::CAP_FACTOR;
+pub use scores::{NOT_SMOOTH, Scores, Share};
+pub use sequential::{CONFOUNDED, SequentialWeeks, WEEK_PAIRS, WeekRatio};
+pub use table::{EndpointRow, Times, TimesOnTarget};
+pub use verdict::{ALPHA, EARLY_DAYS, EARLY_RATIO, Estimate, OPENING_DAYS, UNNOTICED_SECONDS, Verdict};
+pub use week::{Week, WeekError, calendar};
+pub use weekly::{PairSummary, Question, RoundsOfWeek, TargetLine, Weekly, weekly};

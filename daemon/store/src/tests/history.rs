@@ -1,0 +1,103 @@
+//! The narrow form of what is kept.
+
+use longhaul_measure::model::{CacheState, Event, Figure, Outcome, Phase, RoundStatus, Run, Unit};
+use longhaul_measure::summary::History;
+use longhaul_measure::workloads::{WORKLOADS, workload};
+use rusqlite::Connection;
+
+use super::{Place, new_round, samples, target};
+use crate::RoundEnd;
+
+/// A run that gives each figure of each of its workload's endpoints, every one with a value of its own.
+fn run_of(workload_name: &str, round: i64, slot: u32) -> Run {
+    let endpoints = workload(workload_name).unwrap().endpoints();
+    let parts =
+        endpoints.iter().flat_map(|endpoint| endpoint.figures.iter().map(|part| (part, endpoint.cache)));
+    let phases = parts.enumerate().map(|(place, ((phase, figure), cache))| Phase {
+        name: (*phase).to_owned(),
+        cache: if *phase == "scan" { CacheState::Cold } else { cache },
+        cold_by: None,
+        seconds: 9.0,
+        bytes_read: 0,
+        bytes_written: 0,
+        complete: true,
+        figures: vec![Figure::new(figure, Unit::Seconds, 0.1 + place as f64 / 3.0)],
+        operations: vec![],
+    });
+    Run { workload: workload_name.to_owned(), phases: phases.collect(), ..samples::run(round, slot) }
+}
+
+fn filled() -> Place {
+    let place = Place::new();
+    let writer = place.writer();
+    let round = writer.begin_round(new_round()).unwrap();
+    for (slot, workload) in WORKLOADS.iter().enumerate() {
+        writer.add_run(&target(), &run_of(workload.name(), round, slot as u32)).unwrap();
+    }
+    let hung = Run { outcome: Outcome::Hung, ..run_of("photo-batch", round, 9) };
+    writer.add_run(&target(), &hung).unwrap();
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: 7 };
+    writer.end_round(round, end).unwrap();
+    let event =
+        Event { target: None, kind: "mtu".into(), detail: serde_json::json!({"after": 9000}), at_us: 5 };
+    writer.add_event(event).unwrap();
+    place
+}
+
+fn history(place: &Place) -> History {
+    place.reader().history().unwrap()
+}
+
+#[test]
+fn a_history_holds_every_endpoint_of_every_workload_and_none_of_a_failed_run() {
+    let history = history(&filled());
+    assert_eq!(history.runs.len(), WORKLOADS.len() + 1);
+    for run in &history.runs[..WORKLOADS.len()] {
+        let endpoints = WORKLOADS[run.workload].endpoints();
+        let times: Vec<f64> = (0..endpoints.len()).map(|place| run.times.get(place).unwrap()).collect();
+        assert!(
+            times.windows(2).all(|pair| pair[0] < pair[1]),
+            "each endpoint has its own figures: {times:?}"
+        );
+    }
+    // scan + copy + delete.
+    let backup = WORKLOADS.iter().position(|workload| workload.name() == "incremental-backup").unwrap();
+    let sum = 0.1 + (0.1 + 1.0 / 3.0) + (0.1 + 2.0 / 3.0);
+    assert_eq!(history.runs[backup].times.get(0), Some(sum));
+    assert_eq!(history.runs.last().unwrap().times.get(0), None);
+    assert_eq!(history.rounds[0].status, Some(RoundStatus::Ok));
+    assert_eq!((history.targets.len(), history.epochs[0].protocol.as_deref()), (1, Some("SMB 3.1.1")));
+    assert_eq!(history.events.iter().filter(|event| event.kind == "mtu").count(), 1);
+    assert_eq!(history.premises.machine.as_ref().map(String::len), Some(16));
+}
+
+#[test]
+fn runs_from_before_there_were_verdicts_get_their_endpoints_from_their_figures() {
+    let place = filled();
+    let before = history(&place);
+    let connection = Connection::open(place.database()).unwrap();
+    let undo = "DROP INDEX run_history; ALTER TABLE run DROP COLUMN endpoints; PRAGMA user_version = 1";
+    connection.execute_batch(undo).unwrap();
+    drop(connection);
+    drop(place.store());
+    let after = history(&place);
+    assert_eq!(after.runs.len(), before.runs.len());
+    for (after, before) in after.runs.iter().zip(&before.runs) {
+        for place in 0..longhaul_measure::model::MOST_ENDPOINTS {
+            let (after, before) = (after.times.get(place), before.times.get(place));
+            // SQLite adds in an order of its own.
+            let close = after.zip(before).map(|(after, before)| (after - before).abs() < 1e-12);
+            assert_eq!((after.is_some(), close), (before.is_some(), before.map(|_| true)));
+        }
+    }
+}
+
+#[test]
+fn reading_a_history_touches_no_wide_row() {
+    let place = filled();
+    let connection = Connection::open(place.database()).unwrap();
+    let plan: String = connection
+        .query_row(&format!("EXPLAIN QUERY PLAN {}", crate::history::RUNS), [], |row| row.get(3))
+        .unwrap();
+    assert!(plan.contains("COVERING INDEX run_history"), "{plan}");
+}
