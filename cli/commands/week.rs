@@ -28,6 +28,7 @@ impl Asked {
         let config = places::config(shared)?;
         let mut history = Reader::open(&places::database(shared, &config)?)?.history()?;
         let now = Zoned::now();
+        history.premises.mix = config.premises.mix;
         history.premises.zone = now.time_zone().iana_name().map(str::to_owned);
         let week = week.unwrap_or_else(|| week_of(&now));
         Ok(Self { history, question: Question { week, scale: None, zone: now.time_zone().clone() } })

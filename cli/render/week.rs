@@ -100,8 +100,8 @@ fn basis(comparison: &Comparison) -> String {
         Some(_) | None => "",
     };
     format!(
-        "Rests on {} days and {} of {} planned rounds ({} days with too few rounds, {} rounds in which both failed); interval \
-         {} % whenever looked at{wanders}.",
+        "Rests on {} days and {} of {} planned rounds ({} days with too few rounds, {} rounds in which both failed); {} % \
+         interval, valid whenever looked at{wanders}.",
         comparison.days.len(),
         rounds.complete,
         rounds.planned,
@@ -146,8 +146,16 @@ fn minutes_text(pair: &PairSummary, minutes: &longhaul_measure::summary::Minutes
 
 /// Failures of each target, and the time that somebody waited for hung runs.
 fn waiting(weekly: &Weekly) -> String {
-    let mut table =
-        table(&["failures", "rounds", "failed", "episodes", "hung runs", "errors", "hung for", "not there"]);
+    let mut table = table(&[
+        "failures since settled",
+        "rounds",
+        "failed",
+        "episodes",
+        "hung runs",
+        "errors",
+        "hung for",
+        "not there",
+    ]);
     for failures in &weekly.failures {
         table.add_row([
             failures.target.to_string(),
@@ -193,10 +201,7 @@ fn subject(subject: &Subject) -> String {
         Some(CacheState::Warm) => ", warm",
         Some(CacheState::None) | None => "",
     };
-    let throttled = subject
-        .workload
-        .filter(|workload| workload.ends_with("-throttled") && !subject.activity.contains("throttled"));
-    format!("{}{}{cache}", subject.activity, throttled.map_or("", |_| ", throttled"))
+    format!("{}{cache}", subject.activity)
 }
 
 fn known(seconds: Option<f64>) -> String {

@@ -127,7 +127,7 @@ impl Reader {
     }
 
     /// What verdicts rest on: every target, epoch, round, run and event in its narrow form. Of the premises only the
-    /// machine's id is filled in.
+    /// machine's id and the threshold are filled in.
     ///
     /// # Errors
     ///

@@ -37,7 +37,7 @@ pub use minutes::MinutesAWeek;
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
 pub use scope::CAP_FACTOR;
 pub use scores::{NOT_SMOOTH, Scores, Share};
-pub use sequential::{CONFOUNDED, SequentialWeeks, WEEK_PAIRS, WeekRatio};
+pub use sequential::{CONFOUNDED, SequentialWeeks, WeekRatio};
 pub use table::{EndpointRow, Times, TimesOnTarget};
 pub use verdict::{ALPHA, EARLY_DAYS, EARLY_RATIO, Estimate, OPENING_DAYS, UNNOTICED_SECONDS, Verdict};
 pub use week::{Week, WeekError, calendar};

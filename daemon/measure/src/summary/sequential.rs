@@ -12,10 +12,8 @@ use super::comparison::Subject;
 use super::pairing::Pair;
 use super::scope::{Reading, Scope};
 use super::week::Week;
-use crate::stats::{median, student_critical};
+use crate::stats::{WEEK_PAIRS_NEEDED, median, week_pairs_half};
 
-/// Pairs of weeks that a verdict needs.
-pub const WEEK_PAIRS: usize = 4;
 /// Days that make a week count.
 const DAYS_A_WEEK: usize = 3;
 
@@ -118,17 +116,12 @@ enum Turn {
     B(f64),
 }
 
-/// Student's interval of the mean difference.
+/// The mean difference with its interval.
 fn interval(differences: &[f64]) -> Option<WeekRatio> {
-    let pairs = differences.len();
-    if pairs < WEEK_PAIRS {
-        return None;
-    }
-    let n = pairs as f64;
-    let mean = differences.iter().sum::<f64>() / n;
-    let variance = differences.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = student_critical(super::verdict::ALPHA, n - 1.0) * (variance / n).sqrt();
-    Some(WeekRatio { value: mean.exp(), low: (mean - half).exp(), high: (mean + half).exp(), pairs })
+    let half = week_pairs_half(differences, super::verdict::ALPHA)?;
+    let mean = differences.iter().sum::<f64>() / differences.len() as f64;
+    let (value, low, high) = (mean.exp(), (mean - half).exp(), (mean + half).exp());
+    Some(WeekRatio { value, low, high, pairs: differences.len() })
 }
 
 impl SequentialWeeks {
@@ -140,7 +133,7 @@ impl SequentialWeeks {
             self.weeks.0, self.weeks.1, self.pairs
         );
         match self.ratio {
-            None => format!("No verdict for {what}: {weeks}; {WEEK_PAIRS} pairs are needed."),
+            None => format!("No verdict for {what}: {weeks}; {WEEK_PAIRS_NEEDED} pairs are needed."),
             Some(ratio) if ratio.low > 1.0 || ratio.high < 1.0 => format!(
                 "{what}: {b} took {:.2}× the time of {a} ({:.2} to {:.2}; {weeks}).",
                 ratio.value, ratio.low, ratio.high
