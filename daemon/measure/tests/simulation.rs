@@ -3,19 +3,24 @@
 //! A small edition of `cargo run --release --example simulate`. The seeds are fixed, so that each test always sees the
 //! same weeks; the limits leave room for what another seed would give.
 
-use longhaul_measure::simulation::{Course, Tally, World, daily_looks, day_medians, normal_days, rounds};
+use longhaul_measure::simulation::{
+    Course, Look, Tally, World, claims_a_difference, daily_looks, day_medians, evening, history, normal_days,
+    rounds, shown,
+};
 use longhaul_measure::stats::{DaySeries, Discordant, best_split, median};
+use longhaul_measure::summary::{History, OPENING_DAYS, Verdict};
+use longhaul_measure::workloads::WORKLOADS;
 
 const REPLICATES: u64 = 600;
-/// Verdicts open on this day.
-const OPENING_DAY: usize = 14;
+/// Of the weekly summary, which takes longer.
+const SUMMARIES: u64 = 20;
 
 /// A world looked at on every day from the fourteenth on, at a true ratio.
 fn tally(world: &World, ratio: f64) -> Tally {
     let mut tally = Tally::default();
     for seed in 0..REPLICATES {
         let rounds = rounds(world, &Course::eight_weeks([0.0, ratio.ln()]), seed);
-        tally.add(&daily_looks(&day_medians(&rounds, (0, 1)), OPENING_DAY, 0.05), ratio.ln());
+        tally.add(&daily_looks(&day_medians(&rounds, (0, 1)), OPENING_DAYS, 0.05), ratio.ln());
     }
     tally
 }
@@ -105,4 +110,64 @@ fn a_hang_moves_the_speed_little_the_time_waited_much_and_is_counted() {
     assert!(speed.abs() < 0.02, "{speed}");
     assert!(waited.1 / waited.0 > 1.2, "{}", waited.1 / waited.0);
     assert!((0.5..=0.95).contains(&(f64::from(proven) / REPLICATES as f64)), "{proven}");
+}
+
+/// The place of a task that has one endpoint.
+fn backup() -> usize {
+    let place = WORKLOADS.iter().position(|workload| workload.name() == "incremental-backup");
+    place.expect("the table has a backup")
+}
+
+/// Two targets of a ratio with one task, as the summary sees them.
+fn pair(world: &World, ratio: f64, seed: u64) -> History {
+    history(&rounds(world, &Course::eight_weeks([0.0, ratio.ln()]), seed), &[backup()])
+}
+
+/// What it says of them in the evening of a day; `None` while anything fits.
+fn said(history: &History, day: i64) -> Option<(Look, Verdict)> {
+    shown(evening(history, day).pairs.first()?.tasks.first()?)
+}
+
+#[test]
+fn the_summary_read_every_evening_hardly_ever_claims_a_difference_between_equals() {
+    let claims = |world: &World| {
+        let claims = |history: &History, day| {
+            said(history, day).is_some_and(|(_, verdict)| claims_a_difference(verdict))
+        };
+        let ever = |seed: &u64| {
+            let history = pair(world, 1.0, *seed);
+            (0..56).any(|day| claims(&history, day))
+        };
+        (0..SUMMARIES).filter(ever).count()
+    };
+    let counts = [World::WIRED, World::TYPICAL, World::ROUGH].map(|world| claims(&world));
+    let share = counts.iter().sum::<usize>() as f64 / (3 * SUMMARIES) as f64;
+    assert!(share <= 0.05, "{counts:?} of {SUMMARIES}");
+}
+
+#[test]
+fn the_summary_never_names_the_wrong_one() {
+    for world in World::ALL {
+        for seed in 0..SUMMARIES {
+            let named = said(&pair(&world, 1.15, seed), 55).filter(|(_, verdict)| verdict.names_a_winner());
+            assert!(named.is_none_or(|(look, _)| look.interval.0 > 0.0), "{}, seed {seed}", world.name);
+        }
+    }
+}
+
+/// The summary's own way from runs to an interval, against the short one: the same days, the same numbers.
+#[test]
+fn the_summary_shows_the_interval_of_its_days() {
+    // The opening day and the first whole day burn in.
+    let settled = 2;
+    let course = Course { hangs: Some([0.0; 2]), ..Course::eight_weeks([0.0, 0.3]) };
+    let rounds = rounds(&World::WIRED, &course, 5);
+    let days: Vec<(i64, f64)> =
+        day_medians(&rounds, (0, 1)).into_iter().filter(|(day, _)| *day >= settled).collect();
+    let weekly = evening(&history(&rounds, &[backup()]), 55);
+    let (look, verdict) = shown(&weekly.pairs[0].tasks[0]).unwrap();
+    let (low, high) = DaySeries::of(&days).unwrap().interval(0.05);
+    assert_eq!((look.days, verdict), (days.len(), Verdict::ClearlyFaster));
+    assert!((look.interval.0 - low).abs() < 1e-12 && (look.interval.1 - high).abs() < 1e-12, "{look:?}");
+    assert_eq!(weekly.pairs[0].headline.as_ref().map(|headline| headline.verdict), Some(verdict));
 }

@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release --package longhaul-measure --example simulate -- --replicates 2000`
 
+mod replicate;
 mod tables;
 
 use std::process::ExitCode;

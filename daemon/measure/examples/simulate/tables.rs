@@ -1,52 +1,43 @@
-//! One function for each table.
-
-use std::thread::{available_parallelism, scope};
+//! One function for each table. Everything in them but the first was said by the weekly summary itself.
 
 use longhaul_measure::simulation::{
-    Course, Look, SimulatedRound, Tally, World, daily_looks, day_medians, medians_by_day, normal_days, rounds,
+    Course, Look, Tally, World, claims_a_difference, daily_looks, evening, history, normal_days, record,
+    rounds, shown,
 };
-use longhaul_measure::stats::{
-    DaySeries, Discordant, best_split, e_bh, ln_e_discordant, median, pairwise_alpha, split_at_event,
-};
+use longhaul_measure::stats::median;
+use longhaul_measure::summary::{ALPHA, Comparison, OPENING_DAYS, ReliabilityVerdict, Verdict, Weekly};
+use longhaul_measure::workloads::WORKLOADS;
+
+use crate::replicate::{replicate, share};
 
 /// All tables, in order.
-pub const ALL: [fn(u64); 6] = [formula, verdicts, already_clear, many, hangs, changes];
+pub const ALL: [fn(u64); 7] = [formula, verdicts, words, already_clear, many, hangs, changes];
 
-/// Verdicts open on this day.
-const OPENING_DAY: usize = 14;
-/// What is promised.
-const ALPHA: f64 = 0.05;
-
-/// Replicates, on all processors, in the order of their seeds.
-fn replicate<T: Send>(replicates: u64, one: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let threads = available_parallelism().map_or(1, |threads| threads.get() as u64);
-    let share = replicates.div_ceil(threads);
-    let part = |thread: u64| thread * share..((thread + 1) * share).min(replicates);
-    scope(|scope| {
-        let one = &one;
-        let started: Vec<_> = (0..threads)
-            .map(|thread| scope.spawn(move || part(thread).map(one).collect::<Vec<T>>()))
-            .collect();
-        started.into_iter().flat_map(|thread| thread.join().expect("a replicate does not panic")).collect()
-    })
-}
-
-/// In what share of the replicates it happened.
-fn share(replicates: u64, happened: impl Fn(u64) -> bool + Sync) -> f64 {
-    replicate(replicates, happened).into_iter().filter(|happened| *happened).count() as f64
-        / replicates as f64
-}
+/// A task with one endpoint, for tables about a single comparison.
+const ONE_TASK: [&str; 1] = ["incremental-backup"];
+/// The tasks for the table about many comparisons.
+const FOUR_TASKS: [&str; 4] = ["folder-index", "photo-batch", "incremental-backup", "time-machine"];
+/// The last day of eight weeks.
+const LAST_DAY: i64 = 55;
 
 fn header(title: &str, columns: &[&str]) {
     println!("\n### {title}\n\n| {} |\n|{}", columns.join(" | "), "---|".repeat(columns.len()));
 }
 
-fn percent(half_width: f64) -> String {
-    format!("{:.1} %", (half_width.exp() - 1.0) * 100.0)
+fn places(names: &[&str]) -> Vec<usize> {
+    names.iter().filter_map(|name| WORKLOADS.iter().position(|known| known.name() == *name)).collect()
 }
 
-fn by_day(world: &World, course: &Course<2>, seed: u64) -> Vec<(i64, f64)> {
-    day_medians(&rounds(world, course, seed), (0, 1))
+/// What is said of two targets with one task, in the evening of a day.
+fn said(weekly: &Weekly) -> Option<&Comparison> {
+    weekly.pairs.first()?.tasks.first()
+}
+
+/// What is shown of two targets with one task, evening by evening.
+fn evenings(world: &World, ratio: f64, seed: u64, days: impl Iterator<Item = i64>) -> Vec<(Look, Verdict)> {
+    let course = Course::eight_weeks([0.0, ratio.ln()]);
+    let history = history(&rounds(world, &course, seed), &places(&ONE_TASK));
+    days.filter_map(|day| shown(said(&evening(&history, day))?)).collect()
 }
 
 /// The interval on independent normal days, where the promise is exact.
@@ -64,16 +55,18 @@ fn formula(replicates: u64) {
 fn verdicts(replicates: u64) {
     let columns = [
         "world",
+        "false verdict",
         "FALSE",
         "MISS at 10 %",
         "POWER 5 / 10 / 25 %",
         "wrong sign",
         "± at week 8",
-        "median first verdict day 5 / 10 / 25 %",
+        "median first day 5 / 10 / 25 %",
     ];
-    header("Two targets, looked at every day from day 14 to week 8", &columns);
+    header("Two targets, looked at every evening for eight weeks", &columns);
     for world in World::ALL {
-        let [none, five, ten, more] = [1.0, 1.05, 1.10, 1.25].map(|ratio| tally(&world, ratio, replicates));
+        let [(none, false_verdict), (five, _), (ten, _), (more, _)] =
+            [1.0, 1.05, 1.10, 1.25].map(|ratio| tally(&world, ratio, replicates));
         let power = [&five, &ten, &more].map(|tally| format!("{:.2}", tally.share(tally.right)));
         let wrong: usize = [&five, &ten, &more].map(|tally| tally.declared - tally.right).iter().sum();
         let first = [&five, &ten, &more].map(|tally| match median(&tally.first_days) {
@@ -81,40 +74,78 @@ fn verdicts(replicates: u64) {
             Some(_) | None => "–".to_owned(),
         });
         println!(
-            "| {} | {:.3} | {:.3} | {} | {:.4} | {} | {} |",
+            "| {} | {false_verdict:.3} | {:.3} | {:.3} | {} | {:.4} | {:.1} % | {} |",
             world.name,
             none.share(none.declared),
             ten.share(ten.missed),
             power.join(" / "),
             wrong as f64 / (3 * replicates) as f64,
-            median(&ten.half_widths).map_or_else(String::new, percent),
+            median(&ten.half_widths).map_or(f64::NAN, |half| (half.exp() - 1.0) * 100.0),
             first.join(" / "),
         );
     }
 }
 
-fn tally(world: &World, ratio: f64, replicates: u64) -> Tally {
-    let course = Course::eight_weeks([0.0, ratio.ln()]);
+/// What open intervals did, and in what share of the replicates a verdict ever claimed a difference.
+fn tally(world: &World, ratio: f64, replicates: u64) -> (Tally, f64) {
     // Other weeks for every ratio, so that the shares of one row are independent.
     let first = (ratio * 100.0) as u64 * replicates;
-    let looks =
-        replicate(replicates, |seed| daily_looks(&by_day(world, &course, first + seed), OPENING_DAY, ALPHA));
     let mut tally = Tally::default();
-    looks.iter().for_each(|looks| tally.add(looks, ratio.ln()));
-    tally
+    let mut claimed = 0;
+    for shown in replicate(replicates, |seed| evenings(world, ratio, first + seed, 0..=LAST_DAY)) {
+        claimed += usize::from(shown.iter().any(|(_, verdict)| claims_a_difference(*verdict)));
+        let open = shown.iter().map(|(look, _)| *look).filter(|look| look.days >= OPENING_DAYS);
+        tally.add(&open.collect::<Vec<_>>(), ratio.ln());
+    }
+    let claimed = tally.share(claimed);
+    (tally, claimed)
 }
 
-/// The early rule: days 5 to 13, the whole interval beyond 25 %.
+/// What somebody reads at the end of a week, in percent of the replicates.
+fn words(replicates: u64) {
+    header(
+        "What is read: right / wrong winner / no real difference / too small / not enough data, in %",
+        &["world, true ratio", "week 2", "week 3", "week 4", "week 8"],
+    );
+    for (world, ratio) in [World::WIRED, World::TYPICAL, World::ROUGH]
+        .into_iter()
+        .flat_map(|world| [1.0, 1.03, 1.10, 1.15, 1.25].map(|ratio| (world, ratio)))
+    {
+        let read = replicate(replicates, |seed| {
+            [13, 20, 27, LAST_DAY].map(|day| evenings(&world, ratio, seed, std::iter::once(day)).pop())
+        });
+        let weeks: [String; 4] = std::array::from_fn(|week| {
+            let mut counts = [0u64; 5];
+            read.iter().for_each(|read| counts[kind(read[week])] += 1);
+            counts.map(|count| ((100 * count + replicates / 2) / replicates).to_string()).join("/")
+        });
+        println!("| {}, {ratio} | {} |", world.name, weeks.join(" | "));
+    }
+}
+
+/// The column of what was shown, where the truth is that the second takes longer.
+fn kind(shown: Option<(Look, Verdict)>) -> usize {
+    match shown {
+        None => 4,
+        Some((look, verdict)) => match verdict {
+            Verdict::AlreadyClear | Verdict::Faster | Verdict::ClearlyFaster => {
+                usize::from(look.interval.0 <= 0.0)
+            }
+            Verdict::NoRealDifference => 2,
+            Verdict::TooSmall => 3,
+            Verdict::NotEnoughData => 4,
+        },
+    }
+}
+
+/// The early rule.
 fn already_clear(replicates: u64) {
-    header("Already clear before day 14", &["world", "equal", "1.25×", "1.5×", "2×"]);
+    header("Already clear before the opening day", &["world", "equal", "1.25×", "1.5×", "2×"]);
     for world in World::ALL {
         let clear = |ratio: f64| {
-            let course = Course::eight_weeks([0.0, ratio.ln()]);
             share(replicates, |seed| {
-                let days = by_day(&world, &course, seed);
-                let looks = daily_looks(&days[..OPENING_DAY - 1], 5, ALPHA);
-                let beyond = 1.25f64.ln();
-                looks.iter().any(|look| look.interval.0 > beyond || look.interval.1 < -beyond)
+                let shown = evenings(&world, ratio, seed, 0..21);
+                shown.iter().any(|(_, verdict)| *verdict == Verdict::AlreadyClear)
             })
         };
         let shares = [1.0, 1.25, 1.5, 2.0].map(|ratio| format!("{:.3}", clear(ratio)));
@@ -122,131 +153,89 @@ fn already_clear(replicates: u64) {
     }
 }
 
-/// Tasks of each target in the table of many comparisons.
-const TASKS: usize = 4;
-/// Pairs of three targets.
-const PAIRS: [(usize, usize); 3] = [(0, 1), (0, 2), (1, 2)];
-
-/// Three equal targets, four tasks: the chance of any false claim, with a look every week from the second on.
+/// Three equal targets, four tasks: the chance of any false claim.
 fn many(replicates: u64) {
     header(
-        "Three equal targets, four tasks, looked at every week",
-        &[
-            "world",
-            "headline, Bonferroni",
-            "headline, 0.05 each",
-            "grid of 12, e-BH",
-            "grid of 12, 0.05 each",
-        ],
+        "Three equal targets, four tasks, looked at every week: any false claim",
+        &["world", "in a headline", "in the grid of tasks"],
     );
     for world in World::ALL {
-        let claims = replicate(replicates, |seed| {
-            let rounds = rounds(&world, &Course::eight_weeks([0.0; 3 * TASKS]), seed);
-            let mut any = [false; 4];
+        let claimed = replicate(replicates, |seed| {
+            let rounds = rounds(&world, &Course::eight_weeks([0.0; 12]), seed);
+            let history = history(&rounds, &places(&FOUR_TASKS));
+            let (mut headline, mut task) = (false, false);
             for week in 2..=8 {
-                let seen: Vec<_> = rounds.iter().filter(|round| round.day < 7 * week).copied().collect();
-                any.iter_mut().zip(claims(&seen)).for_each(|(any, claimed)| *any |= claimed);
+                let weekly = evening(&history, 7 * week - 1);
+                headline |= weekly
+                    .pairs
+                    .iter()
+                    .filter_map(|pair| pair.headline.as_ref())
+                    .any(|c| claims_a_difference(c.verdict));
+                task |=
+                    weekly.pairs.iter().flat_map(|pair| &pair.tasks).any(|c| claims_a_difference(c.verdict));
             }
-            any
+            (headline, task)
         });
-        let shares: [String; 4] = std::array::from_fn(|kind| {
-            let count = claims.iter().filter(|any| any[kind]).count();
-            format!("{:.3}", count as f64 / replicates as f64)
-        });
-        println!("| {} | {} |", world.name, shares.join(" | "));
+        let of = |claimed: usize| claimed as f64 / replicates as f64;
+        println!(
+            "| {} | {:.3} | {:.3} |",
+            world.name,
+            of(claimed.iter().filter(|(headline, _)| *headline).count()),
+            of(claimed.iter().filter(|(_, task)| *task).count()),
+        );
     }
-}
-
-/// Whether anything is claimed: in the headline with shared and with whole alpha, in the grid with e-BH and without.
-fn claims(rounds: &[SimulatedRound<{ 3 * TASKS }>]) -> [bool; 4] {
-    let open = |by_day: Vec<(i64, f64)>| DaySeries::of(&by_day).filter(|series| series.days() >= OPENING_DAY);
-    let headline: Vec<DaySeries> = PAIRS
-        .iter()
-        .filter_map(|pair| open(medians_by_day(rounds.iter().filter_map(|r| overall(r, *pair)))))
-        .collect();
-    let grid: Vec<DaySeries> = PAIRS
-        .iter()
-        .flat_map(|(a, b)| (0..TASKS).map(move |task| (a * TASKS + task, b * TASKS + task)))
-        .filter_map(|columns| open(day_medians(rounds, columns)))
-        .collect();
-    let excludes = |series: &DaySeries, alpha: f64| series.mean().abs() > series.half_width(alpha);
-    let values: Vec<f64> = grid.iter().map(DaySeries::ln_e_value).collect();
-    [
-        headline.iter().any(|series| excludes(series, pairwise_alpha(ALPHA, 3))),
-        headline.iter().any(|series| excludes(series, ALPHA)),
-        e_bh(&values, ALPHA).contains(&true),
-        grid.iter().any(|series| excludes(series, ALPHA)),
-    ]
-}
-
-/// The mean log ratio over all tasks of a round; `None` unless each has one.
-fn overall(round: &SimulatedRound<{ 3 * TASKS }>, (a, b): (usize, usize)) -> Option<(i64, f64)> {
-    let ratio = |task: usize| {
-        let (a, b) = (a * TASKS + task, b * TASKS + task);
-        (!(round.hung[a] && round.hung[b])).then(|| (round.seconds[b] / round.seconds[a]).ln())
-    };
-    let ratios: Vec<f64> = (0..TASKS).map(ratio).collect::<Option<_>>()?;
-    Some((round.day, ratios.iter().sum::<f64>() / TASKS as f64))
 }
 
 /// One target hangs in 0.4 % of its runs, the other more often; when they work they are equal.
 fn hangs(replicates: u64) {
     header(
-        "Hangs: A in 0.4 % of runs, typical world",
+        "Hangs: A in 0.4 % of its runs, typical world",
         &["B hangs", "day median", "time waited", "reliability verdict week 2 / 4 / 8"],
     );
     for hangs in [0.004, 0.008, 0.015, 0.03] {
         let course = Course { hangs: Some([0.004, hangs]), ..Course::eight_weeks([0.0; 2]) };
         let seen = replicate(replicates, |seed| {
-            let rounds = rounds(&World::TYPICAL, &course, seed);
-            let speed = DaySeries::of(&day_medians(&rounds, (0, 1))).map_or(f64::NAN, |series| series.mean());
-            let sum = |target: usize| rounds.iter().map(|round| round.seconds[target]).sum::<f64>();
-            (speed, sum(1) / sum(0), [14, 28, 56].map(|days| proven(&rounds, days)))
+            let history = history(&rounds(&World::TYPICAL, &course, seed), &places(&ONE_TASK));
+            let weeks = [13, 27, LAST_DAY].map(|day| evening(&history, day));
+            let last = said(&weeks[2]);
+            let percent = |estimate: Option<f64>| (estimate.unwrap_or(f64::NAN) - 1.0) * 100.0;
+            let speed = percent(last.and_then(|said| said.ratio).map(|ratio| ratio.value));
+            let waited = percent(last.and_then(|said| said.waited).map(|ratio| ratio.value));
+            (speed, waited, weeks.map(|weekly| weekly.pairs[0].reliability.verdict))
         });
-        let median_of = |value: fn(&(f64, f64, [bool; 3])) -> f64| {
-            median(&seen.iter().map(value).collect::<Vec<_>>())
-                .map_or(f64::NAN, |ratio| (ratio - 1.0) * 100.0)
+        let middle = |value: fn(&(f64, f64, [ReliabilityVerdict; 3])) -> f64| {
+            median(&seen.iter().map(value).collect::<Vec<_>>()).unwrap_or(f64::NAN)
         };
-        let verdicts = [0, 1, 2].map(|week| {
-            let count = seen.iter().filter(|(_, _, proven)| proven[week]).count();
-            format!("{:.2}", count as f64 / replicates as f64)
+        let proven = [0, 1, 2].map(|week| {
+            let worse = seen.iter().filter(|(_, _, verdicts)| match verdicts[week] {
+                ReliabilityVerdict::WorseA | ReliabilityVerdict::WorseB => true,
+                ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => false,
+            });
+            format!("{:.2}", worse.count() as f64 / replicates as f64)
         });
-        println!(
-            "| {:.1} % | {:+.1} % | {:+.1} % | {} |",
-            hangs * 100.0,
-            median_of(|seen| seen.0.exp()),
-            median_of(|seen| seen.1),
-            verdicts.join(" / "),
-        );
+        let (speed, waited) = (middle(|seen| seen.0), middle(|seen| seen.1));
+        println!("| {:.1} % | {speed:+.1} % | {waited:+.1} % | {} |", hangs * 100.0, proven.join(" / "));
     }
 }
 
-/// Whether a look on any day so far proves that one of the two fails more often.
-fn proven(rounds: &[SimulatedRound<2>], days: i64) -> bool {
-    (1..=days).any(|day| {
-        let seen = rounds.iter().take_while(|round| round.day < day);
-        let failed: Vec<(bool, bool)> = seen.map(|round| (round.hung[0], round.hung[1])).collect();
-        let Discordant { first_only, second_only } = Discordant::of(&failed);
-        ln_e_discordant(first_only, second_only) >= 20f64.ln()
-    })
-}
-
-/// The ratio changes on day 28.
+/// The ratio changes on day 28; with and without a recorded event on the day before.
 fn changes(replicates: u64) {
     header(
-        "A change of the ratio on day 28",
+        "A change of the ratio on day 28, asked at week 8",
         &["world", "unknown time: equal / 10 % / 20 %", "recorded event: equal / 10 % / 20 %"],
     );
     for world in World::ALL {
-        let course =
-            |step: f64| Course { change: Some((28, [0.0, step.ln()])), ..Course::eight_weeks([0.0; 2]) };
-        let found = |step: f64, split: fn(&[(i64, f64)]) -> bool| {
-            format!("{:.3}", share(replicates, |seed| split(&by_day(&world, &course(step), seed))))
+        let flagged = |step: f64, recorded: &[i64]| {
+            let course = Course { change: Some((28, [0.0, step.ln()])), ..Course::eight_weeks([0.0; 2]) };
+            let share = share(replicates, |seed| {
+                let mut history = history(&rounds(&world, &course, seed), &places(&ONE_TASK));
+                recorded.iter().for_each(|day| record(&mut history, *day, "os-update"));
+                said(&evening(&history, LAST_DAY)).is_some_and(|said| said.change.is_some())
+            });
+            format!("{share:.3}")
         };
-        let unknown = [1.0, 1.1, 1.2]
-            .map(|step| found(step, |days| best_split(days).is_some_and(|split| split.is_change())));
-        let event = [1.0, 1.1, 1.2]
-            .map(|step| found(step, |days| split_at_event(days, 27).is_some_and(|split| split.is_change())));
+        let unknown = [1.0, 1.1, 1.2].map(|step| flagged(step, &[]));
+        let event = [1.0, 1.1, 1.2].map(|step| flagged(step, &[27]));
         println!("| {} | {} | {} |", world.name, unknown.join(" / "), event.join(" / "));
     }
 }

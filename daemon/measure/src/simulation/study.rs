@@ -30,19 +30,13 @@ pub fn day_medians<const TARGETS: usize>(
     rounds: &[SimulatedRound<TARGETS>],
     pair: (usize, usize),
 ) -> Vec<(i64, f64)> {
-    let speaks = |round: &&SimulatedRound<TARGETS>| !(round.hung[pair.0] && round.hung[pair.1]);
-    let ratio = |round: &SimulatedRound<TARGETS>| (round.seconds[pair.1] / round.seconds[pair.0]).ln();
-    medians_by_day(rounds.iter().filter(speaks).map(|round| (round.day, ratio(round))))
-}
-
-/// The median of each day that has enough values.
-pub fn medians_by_day(values: impl Iterator<Item = (i64, f64)>) -> Vec<(i64, f64)> {
     let mut days: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-    for (day, value) in values {
-        days.entry(day).or_default().push(value);
+    for round in rounds.iter().filter(|round| !(round.hung[pair.0] && round.hung[pair.1])) {
+        let ratio = (round.seconds[pair.1] / round.seconds[pair.0]).ln();
+        days.entry(round.day).or_default().push(ratio);
     }
-    days.retain(|_, values| values.len() >= ROUNDS_NEEDED);
-    days.into_iter().filter_map(|(day, values)| Some((day, median(&values)?))).collect()
+    days.retain(|_, ratios| ratios.len() >= ROUNDS_NEEDED);
+    days.into_iter().filter_map(|(day, ratios)| Some((day, median(&ratios)?))).collect()
 }
 
 /// A look on every day that counts, from the `first` such day on.
