@@ -5,8 +5,10 @@
 
 mod figures;
 mod history;
+mod public;
 
 pub use figures::{
     FigureSummary, LeftOut, Ratio, Sample, Spread, Summary, TargetSummary, WorkloadSummary, summarise,
 };
 pub use history::{History, KeptEpoch, KeptRound, KeptRun, KeptTarget, Premises};
+pub use public::public;
