@@ -2,6 +2,7 @@
 
 mod clean;
 mod config;
+mod export;
 mod list;
 mod measure;
 mod targets;
@@ -22,6 +23,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Summary(arguments) => list::summary(shared, &arguments),
         Command::Runs(arguments) => list::runs(shared, &arguments),
         Command::Show(arguments) => list::show(shared, &arguments),
+        Command::Export(arguments) => export::run(shared, &arguments),
         Command::Clean(arguments) => clean::run(shared, &arguments),
         Command::Config(arguments) => config::run(shared, &arguments),
         Command::Worker => worker(),
