@@ -57,7 +57,7 @@ pub enum Command {
     /// The process that touches one target. Started by longhaul itself.
     #[command(hide = true)]
     Worker,
-    /// Our side of the comparison with other tools; used by tests/bench/peers.sh.
+    /// Our side of the comparisons with other tools; used by the scripts in tests/bench/.
     #[command(hide = true, subcommand)]
     Bench(BenchCommand),
 }

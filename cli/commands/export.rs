@@ -1,7 +1,7 @@
 //! `longhaul export`: what is kept, as a file.
 
 use std::fs::File;
-use std::io::{ErrorKind, IsTerminal};
+use std::io::{ErrorKind, IsTerminal, Read as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -41,10 +41,24 @@ pub fn run(shared: &Shared, arguments: &Export) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// The slip of a hand that would cost the most.
+fn refuse_database(path: &Path) -> anyhow::Result<()> {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let mut begin = [0; MAGIC.len()];
+    let is_database =
+        File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == MAGIC;
+    anyhow::ensure!(
+        !is_database,
+        Usage(format!("{} is a database: give another `--output FILE`", path.display()))
+    );
+    Ok(())
+}
+
 fn output(format: Format, path: Option<&Path>) -> anyhow::Result<Output> {
     let Some(path) = path else {
         return Ok(Output { format, to: Box::new(std::io::stdout()), name: "standard output".to_owned() });
     };
+    refuse_database(path)?;
     let file =
         File::create(path).with_context(|| format!("cannot write the export to {}", path.display()))?;
     Ok(Output { format, to: Box::new(file), name: path.display().to_string() })

@@ -27,7 +27,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Clean(arguments) => clean::run(shared, &arguments),
         Command::Config(arguments) => config::run(shared, &arguments),
         Command::Worker => worker(),
-        Command::Bench(command) => crate::bench::run(command).map(|()| exit::OK),
+        Command::Bench(command) => crate::bench::run(shared, command).map(|()| exit::OK),
     }
 }
 
