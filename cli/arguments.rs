@@ -167,11 +167,22 @@ pub struct Summary {
     pub json: bool,
 }
 
+/// What a summary is made from.
+#[derive(Args)]
+pub struct Evidence {
+    /// From this file, which `longhaul export runs` wrote, instead of the database.
+    #[arg(long, value_name = "FILE")]
+    pub from_export: Option<PathBuf>,
+}
+
 /// Arguments of `week`.
 #[derive(Args)]
 pub struct WeekArguments {
     /// The ISO week, as in 2026-W46 [default: the current one].
     pub week: Option<Week>,
+    /// What the summary is made from.
+    #[command(flatten)]
+    pub evidence: Evidence,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -184,6 +195,9 @@ pub struct Compare {
     pub a: TargetName,
     /// The other share.
     pub b: TargetName,
+    /// What the comparison is made from.
+    #[command(flatten)]
+    pub evidence: Evidence,
     /// Only this task.
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
@@ -201,6 +215,9 @@ pub struct Compare {
 /// Arguments of `verdict`.
 #[derive(Args)]
 pub struct Verdict {
+    /// What the verdicts are made from.
+    #[command(flatten)]
+    pub evidence: Evidence,
     /// End with 0 if every pair is decided and with 5 if not.
     #[arg(long)]
     pub exit_code: bool,

@@ -45,8 +45,9 @@ pub fn reader(shared: &Shared) -> anyhow::Result<Reader> {
 }
 
 /// Everything that a verdict rests on, in the form in which verdicts and exports take it.
-pub fn history(reader: &Reader) -> anyhow::Result<History> {
+pub fn history(reader: &Reader, config: &Config) -> anyhow::Result<History> {
     let mut history = reader.history()?;
+    history.premises.mix = config.premises.mix.clone();
     history.premises.zone = TimeZone::system().iana_name().map(ToOwned::to_owned);
     Ok(public(history))
 }

@@ -61,6 +61,39 @@ fn a_week_of_json_holds_what_the_text_shows_and_is_the_same_twice() {
 }
 
 #[test]
+fn every_format_of_an_export_gives_the_same_week_byte_for_byte() {
+    let place = four_weeks(&faster_smb);
+    let week = |from: &str| place.longhaul(&format!("week 2026-W43 --json {from}")).expect(0).out;
+    let own = week("");
+    for format in ["csv", "json", "parquet"] {
+        let file = place.path(&format!("export.{format}"));
+        place.longhaul(&format!("export runs --format {format} --output {}", file.display())).expect(0);
+        assert_eq!(week(&format!("--from-export {}", file.display())), own, "{format}");
+    }
+    let text = place.longhaul("week 2026-W43").expect(0).out;
+    let file = place.path("export.csv");
+    assert_eq!(
+        place.longhaul(&format!("week 2026-W43 --from-export {}", file.display())).expect(0).out,
+        text
+    );
+}
+
+#[test]
+fn a_file_that_is_no_export_is_refused_and_what_is_left_out_is_said() {
+    let place = four_weeks(&faster_smb);
+    let file = place.path("export.json");
+    place.longhaul(&format!("export runs --format json --output {}", file.display())).expect(0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let call = || place.longhaul(&format!("week 2026-W43 --from-export {}", file.display()));
+    std::fs::write(&file, text.replacen("\"seconds\":8", "\"seconds\":-8", 3)).unwrap();
+    assert!(call().expect(0).err.contains("left out of"), "{}", call().expect(0));
+    std::fs::write(&file, "diary").unwrap();
+    assert!(call().expect(1).err.contains("export.json"));
+    std::fs::write(&file, "").unwrap();
+    call().expect(1);
+}
+
+#[test]
 fn a_script_learns_whether_everything_is_decided() {
     four_weeks(&faster_smb).longhaul("verdict --exit-code").expect(0);
     let place = Place::new();

@@ -21,14 +21,13 @@ pub fn run(shared: &Shared, arguments: &Export) -> anyhow::Result<ExitCode> {
         return Err(Usage("Parquet needs a file to go to: give `--output FILE`".to_owned()).into());
     }
     let reader = places::reader(shared)?;
+    let history = || places::history(&reader, &places::config(shared)?);
     let output = |path| output(format, path);
     let path = arguments.output.as_deref();
     let rows = match arguments.what {
-        ExportedArgument::Runs => longhaul_export::runs(places::history(&reader)?, &window, output(path)?),
+        ExportedArgument::Runs => longhaul_export::runs(history()?, &window, output(path)?),
         ExportedArgument::Ops => longhaul_export::operations(&reader, &window, output(path)?),
-        ExportedArgument::Events => {
-            longhaul_export::events(places::history(&reader)?, &window, output(path)?)
-        }
+        ExportedArgument::Events => longhaul_export::events(history()?, &window, output(path)?),
     };
     match rows {
         // Whoever reads the output has seen enough.

@@ -14,10 +14,12 @@ use super::units;
 /// The whole weekly summary.
 pub fn week(weekly: &Weekly) -> String {
     if weekly.table.is_empty() {
-        return format!(
-            "{}\n\nNo run up to the end of this week. `longhaul run` makes rounds; `longhaul runs` lists what there is.\n",
-            title(weekly)
-        );
+        let nothing = if weekly.left_out.is_empty() {
+            "No run up to the end of this week. `longhaul run` makes rounds; `longhaul runs` lists what there is."
+        } else {
+            "Nothing to show yet: the first days of a target, mount or protocol settle in and do not count."
+        };
+        return format!("{}\n\n{nothing}\n\n{}\n", title(weekly), rounds(weekly));
     }
     let parts = [
         title(weekly),
