@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use longhaul_export::read_history;
+use longhaul_export::{Imported, read_history};
 use longhaul_measure::stats::quantile;
 use longhaul_measure::summary::{History, public};
 use longhaul_store::Reader;
@@ -89,7 +89,7 @@ fn check_quantile(row: &Value) {
         seen += count;
         seen >= rank
     });
-    let gamma = (row["histogram_scale"].as_f64().unwrap() * -1.0).exp2().exp2();
+    let gamma = (-row["histogram_scale"].as_f64().unwrap()).exp2().exp2();
     let upper_ns = 1e3 * gamma.powf(bucket.unwrap().0 as f64 + 1.0);
     let p95_ns = row["p95_ns"].as_f64().unwrap();
     assert!((upper_ns / gamma * 0.999..=upper_ns * 1.001).contains(&p95_ns), "{p95_ns} in {bucket:?}");
@@ -161,7 +161,22 @@ fn duckdb_finds_the_same_counts_and_quantiles() {
         assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
         let found: BTreeMap<String, Vec<f64>> = serde_json::from_slice(&asked.stdout).unwrap();
         assert_eq!(found, expected, "{format}");
+        assert_eq!(shuffled(&python, (&place, &table, format)), read_history(&path).unwrap(), "{format}");
     }
+}
+
+/// Writes a table again in another order, with whatever DuckDB does by default.
+const SHUFFLE: &str = r#"
+import duckdb, sys
+duckdb.sql(f"COPY (SELECT * FROM {sys.argv[1]} ORDER BY random()) TO '{sys.argv[2]}' (FORMAT {sys.argv[3]})")
+"#;
+
+/// What is read from a file that DuckDB wrote.
+fn shuffled(python: &Path, file: (&Place, &str, &str)) -> Imported {
+    let (place, table, format) = file;
+    let path = place.path("shuffled");
+    succeeds(Command::new(python).args(["-c", SHUFFLE, table]).arg(&path).arg(format)).unwrap();
+    read_history(&path).unwrap()
 }
 
 /// The same from the history itself.

@@ -25,7 +25,7 @@ fn left_out(bytes: &[u8]) -> Vec<String> {
 
 #[test]
 fn a_file_cut_anywhere_is_refused_or_says_what_is_missing() {
-    for format in FORMATS {
+    for format in FORMATS.iter().copied() {
         let whole = archive(&small(), format);
         for length in 0..whole.len() {
             match read(&whole[..length]) {
@@ -116,7 +116,9 @@ fn a_newer_schema_and_a_foreign_file_are_told_apart() {
     }
     let damaged: [&[u8]; 2] = [b"PAR1", b"PAR1xxxxxxxxxxxxPAR1"];
     for bytes in damaged {
-        assert!(matches!(read(bytes), Err(Error::Damaged { .. })));
+        let error = read(bytes).unwrap_err();
+        let is_without = matches!(error, Error::WithoutParquet) && cfg!(not(feature = "parquet"));
+        assert!(matches!(error, Error::Damaged { .. }) || is_without, "{error}");
     }
 }
 

@@ -13,7 +13,8 @@ use longhaul_measure::summary::History;
 
 use crate::{Error, Format, Imported, Output, Window, read_bytes};
 
-const FORMATS: [Format; 3] = [Format::Csv, Format::Json, Format::Parquet];
+const FORMATS: &[Format] =
+    if cfg!(feature = "parquet") { &[Format::Csv, Format::Json, Format::Parquet] } else { &TEXTS };
 const TEXTS: [Format; 2] = [Format::Csv, Format::Json];
 
 /// A file in memory.

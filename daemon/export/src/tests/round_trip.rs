@@ -13,7 +13,7 @@ proptest! {
     #[test]
     fn a_history_comes_back_as_it_was(history in any_history()) {
         let public = public(history.clone());
-        for format in FORMATS {
+        for format in FORMATS.iter().copied() {
             let imported = read(&archive(&history, format)).unwrap();
             prop_assert_eq!(&imported.left_out, &[] as &[LeftOut], "{:?}", format);
             prop_assert_eq!(&imported.history, &public, "{:?}", format);
@@ -53,7 +53,7 @@ fn two_windows_of_one_history_hold_each_round_once_and_whole() {
     let middle = history.rounds[2].started_us;
     let sides =
         [Window { to_us: Some(middle), ..Window::default() }, Window { from_us: Some(middle), to_us: None }];
-    for format in FORMATS {
+    for format in FORMATS.iter().copied() {
         let read_side = |side: &Window| {
             read(&bytes_of(format, |output| crate::runs(small(), side, output))).unwrap().history
         };

@@ -232,7 +232,7 @@ mod tests {
             "setting": "net.inet.tcp.delayed_ack", "before": "3", "after": 1, "system": "macOS 15.7.1 (24G231)",
             "link": "Ethernet 10 Gbit/s", "read/write": true, "interface": "en0",
         });
-        assert_eq!(details(&[detail.clone()]), [detail]);
+        assert_eq!(details(std::slice::from_ref(&detail)), [detail]);
     }
 
     #[test]
