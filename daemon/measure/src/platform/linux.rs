@@ -181,6 +181,18 @@ pub fn config_directory() -> Option<PathBuf> {
         .map(|base| base.join("longhaul"))
 }
 
+/// Where the logs of the background service live: `$XDG_STATE_HOME/longhaul`, by default `~/.local/state/longhaul`.
+pub fn log_directory() -> Option<PathBuf> {
+    absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+        .map(|base| base.join("longhaul"))
+}
+
+/// Where systemd looks for the units of a person: `$XDG_CONFIG_HOME/systemd/user` (systemd.unit(5)).
+pub fn service_directory() -> Option<PathBuf> {
+    Some(config_directory()?.parent()?.join("systemd/user"))
+}
+
 /// A path from the environment; a relative one is ignored, as the specification asks.
 fn absolute(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
