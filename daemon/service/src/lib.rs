@@ -14,3 +14,7 @@ pub mod pairs;
 pub mod runner;
 pub mod same;
 pub mod worker;
+
+/// The file in the platform's folder for logs ([`longhaul_measure::platform::log_directory`]) that the background service
+/// writes and `longhaul logs` reads: JSON lines; when it is full it is moved aside and begun anew.
+pub const LOG_FILE: &str = "longhaul.log";
