@@ -71,7 +71,7 @@ impl Plan {
              a round      about {} and {} on each target\n  \
              rounds       about {:.0} a day: {bound}\n  \
              a day        about {} read and written on each target\n  \
-             an hour      about {:.0} minutes in which one target at a time is busy\n  \
+             an hour      about {:.0} min in which one target at a time is busy\n  \
              test data    about {} on each target, made once and kept\n\
              {}",
             units::bytes(load.bytes),
@@ -119,7 +119,7 @@ fn corpus_bytes(scale: Scale) -> f64 {
 }
 
 fn time(seconds: f64) -> String {
-    if seconds < 100.0 { format!("{seconds:.0} s") } else { format!("{:.0} minutes", seconds / 60.0) }
+    if seconds < 100.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
 }
 
 /// Weeks to the half: `2½`.
@@ -156,10 +156,10 @@ mod tests {
         let text = plan(2).text(load());
         for part in [
             "estimated for 1 ms an operation",
-            "about 600 MB and 2 minutes on each target",
+            "about 600 MB and 2 min on each target",
             "about 17 a day: one an hour",
             "about 10.2 GB read and written on each target",
-            "about 4 minutes",
+            "about 4 min",
             "about 2.30 GB on each target",
             "after about 2½ weeks on typical Wi-Fi at 17 rounds a day: an estimate from simulation",
         ] {

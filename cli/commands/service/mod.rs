@@ -47,6 +47,10 @@ pub fn install(shared: &Shared, doing: &Doing) -> anyhow::Result<ExitCode> {
     let manager = Manager::here();
     let plan = plan(shared)?;
     refuse_rivals(manager, &plan.service, doing.into())?;
+    if !doing.dry_run {
+        // one that cannot be asked cannot be told either, and then nothing is written
+        manager.standing(&plan.service, &System)?;
+    }
     go_through(&manager.install(&plan)?, doing.into())?;
     if doing.dry_run {
         return Ok(exit::OK);

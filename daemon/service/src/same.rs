@@ -11,8 +11,8 @@ use longhaul_measure::worker::Ending;
 
 use crate::worker::{Launcher, Observer, Watch, Worker};
 
-/// How long an operation may take.
-const CAP: Duration = Duration::from_secs(30);
+/// How long an operation may take: a person waits for it.
+const CAP: Duration = Duration::from_secs(10);
 /// How often is looked: the other way may learn of a new folder a moment later, as clients keep listings for a while.
 const LOOKS: u32 = 6;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
