@@ -52,9 +52,8 @@ fn a_dry_run_shows_a_unit_that_systemd_takes_and_does_nothing() {
         );
     }
     let lines = said.out.lines().skip_while(|line| !line.starts_with("would write"));
-    let text: String = lines
-        .filter_map(|line| Some(line.strip_prefix("    ").unwrap_or_default().to_owned() + "\n"))
-        .collect();
+    let text: String =
+        lines.map(|line| line.strip_prefix("    ").unwrap_or_default().to_owned() + "\n").collect();
     let file = place.path("longhaul.service");
     fs::write(&file, text).unwrap();
     let mut verify = Command::new("systemd-analyze");
