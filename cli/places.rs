@@ -14,23 +14,10 @@ use crate::arguments::{Shared, TargetArgument};
 /// The database's file name.
 const DATABASE: &str = "longhaul.sqlite";
 
-/// The configuration file: as on the command line, or in the configuration folder. It need not be there.
-pub fn config_file(shared: &Shared) -> anyhow::Result<PathBuf> {
-    if let Some(path) = &shared.config {
-        return std::path::absolute(path).with_context(|| format!("configuration {}", path.display()));
-    }
-    default_config().ok_or_else(|| {
-        Usage("HOME is not set, so the configuration needs a place: give `--config PATH`".to_owned()).into()
-    })
-}
-
-fn default_config() -> Option<PathBuf> {
-    platform::config_directory().map(|folder| folder.join("config.toml"))
-}
-
 /// The configuration: of the file that was given, of the default file if it is there, or the defaults.
 pub fn config(shared: &Shared) -> anyhow::Result<Config> {
-    match (&shared.config, default_config()) {
+    let default = platform::config_directory().map(|folder| folder.join("config.toml"));
+    match (&shared.config, default) {
         (Some(path), _) => Ok(Config::read(path)?),
         (None, Some(path)) if path.exists() => Ok(Config::read(&path)?),
         (None, _) => Ok(Config::default()),
@@ -46,6 +33,17 @@ pub fn database(shared: &Shared, config: &Config) -> anyhow::Result<PathBuf> {
         Usage("HOME is not set, so the database needs a place: give `--database PATH`".to_owned())
     })?;
     Ok(folder.join(DATABASE))
+}
+
+/// The configuration file: as on the command line, or in the configuration folder. It need not be there.
+pub fn config_file(shared: &Shared) -> anyhow::Result<PathBuf> {
+    if let Some(path) = &shared.config {
+        return std::path::absolute(path).with_context(|| format!("configuration {}", path.display()));
+    }
+    let folder = longhaul_measure::platform::config_directory().ok_or_else(|| {
+        Usage("HOME is not set, so the configuration needs a place: give `--config PATH`".to_owned())
+    })?;
+    Ok(folder.join("config.toml"))
 }
 
 /// How workers are started: this same program, with their own folders beside the database.

@@ -13,6 +13,7 @@ use longhaul_measure::model::Scale;
 use longhaul_measure::workloads::WORKLOADS;
 use longhaul_service::config::Config;
 use longhaul_service::cost::round_load;
+use longhaul_service::draft::knows;
 use support::{Place, Said, assert_all_ok, find_arena, machine, mounts, tree};
 
 fn config_path(place: &Place) -> PathBuf {
@@ -23,12 +24,16 @@ fn config(place: &Place) -> Config {
     Config::read(&config_path(place)).unwrap()
 }
 
+/// The answer to the question for a share of time, which is only asked where the configuration knows of one.
+const TIME: &str = "20 %";
+
 /// A call that is answered, line by line.
 fn answered(place: &Place, arguments: &str, answers: &[&str]) -> (Option<i32>, Said) {
     let mut command = place.longhaul(arguments).command();
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let text: String = answers.iter().map(|answer| format!("{answer}\n")).collect();
+    let asked = |answer: &&&str| **answer != TIME || knows("schedule", "duty-percent");
+    let text: String = answers.iter().filter(asked).map(|answer| format!("{answer}\n")).collect();
     // one that ends before it has read everything closes the pipe
     let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
     let output = child.wait_with_output().unwrap();
@@ -94,10 +99,10 @@ fn a_dialogue_that_breaks_off_writes_nothing() {
     let (code, said) = answered(&place, &arguments, &["quick"]);
     assert_eq!(code, Some(1), "{said}");
     said.complains_of(&["nothing was written", "--yes"]);
-    let (code, said) = answered(&place, &arguments, &["quick", "5", "no"]);
+    let (code, said) = answered(&place, &arguments, &["quick", "5", TIME, "no"]);
     assert!(code == Some(0) && said.out.contains("Nothing was written."), "{said}");
     assert!(!config_path(&place).exists());
-    let (code, said) = answered(&place, &arguments, &["enormous", "quick", "all", "5", "20", "yes"]);
+    let (code, said) = answered(&place, &arguments, &["enormous", "quick", "all", "5", TIME, "yes"]);
     assert!(said.out.contains("Answer quick, standard or large"), "{said}");
     assert!(said.out.contains("no number of gigabytes"), "{said}");
     assert_eq!(code, Some(0), "{said}");
@@ -134,7 +139,7 @@ fn two_ways_to_one_folder_are_recognised_and_checked_with_consent() {
     assert!(listed.out.contains(&alike), "`{alike}` is not said: {listed}");
     fs::create_dir(source.join("inner")).unwrap();
     let chosen = numbers.join(",");
-    let answers = [&chosen, "smb", "inner", "nfs", "inner", "other", "", "yes", "quick", "3", "20", "yes"];
+    let answers = [&chosen, "smb", "inner", "nfs", "inner", "other", "", "yes", "quick", "3", TIME, "yes"];
     let (code, said) = answered(&place, "init", &answers);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.out.contains("`smb` and `nfs` are the same folder."), "{said}");
@@ -163,7 +168,7 @@ fn without_consent_no_target_is_touched() {
     fuse.iter().for_each(mounts::Fuse::freeze);
     let (_, listed) = answered(&place, "init", &[]);
     let chosen = at.iter().map(|at| number_of(&listed, at)).collect::<Vec<_>>().join(",");
-    let (code, said) = answered(&place, "init", &[&chosen, "", "", "", "", "no", "", "", "", ""]);
+    let (code, said) = answered(&place, "init", &[&chosen, "", "", "", "", "no", "", "", TIME, ""]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(config(&place).targets.len(), 2);
 }
@@ -184,7 +189,7 @@ fn a_share_that_hangs_is_told_and_does_not_hold_up_the_dialogue() {
     two.freeze();
     let (_, listed) = answered(&place, "init", &[]);
     let chosen = at.iter().map(|at| number_of(&listed, at)).collect::<Vec<_>>().join(",");
-    let (code, said) = answered(&place, "init", &[&chosen, "", "", "", "", "yes", "", "", "", ""]);
+    let (code, said) = answered(&place, "init", &[&chosen, "", "", "", "", "yes", "", "", TIME, ""]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.out.contains("That could not be found out:"), "{said}");
     assert_eq!(find_arena(&source), None, "what was made through the other is removed");

@@ -232,6 +232,23 @@ fn a_purge_leaves_nothing_anywhere() {
 }
 
 #[test]
+fn a_service_that_runs_is_purged_whole() {
+    const TEST: &str = "a_service_that_runs_is_purged_whole";
+    if !systemd::is_our_own(TEST) {
+        return;
+    }
+    let (place, a, _) = measured();
+    place.configure(&format!("scale = \"quick\"\n{TINY_TREES}[targets.a]\npath = \"{}\"\n", a.display()));
+    let Some(systemd) = Systemd::start(TEST, &place) else { return };
+    place.longhaul("install").expect(0);
+    let daemon = systemd.main_process();
+    place.longhaul("uninstall --purge --yes").expect(0);
+    assert!(!Path::new(&format!("/proc/{daemon}")).exists(), "the daemon has ended");
+    assert_eq!(at_home(&place), Vec::<PathBuf>::new());
+    assert_eq!(fs::read_dir(&a).unwrap().count(), 0);
+}
+
+#[test]
 fn a_purge_names_what_it_cannot_reach_and_touches_nothing_foreign() {
     let (place, a, b) = measured();
     let diary = place.data().join("diary");

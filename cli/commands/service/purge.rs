@@ -1,6 +1,7 @@
 //! What `uninstall --purge` removes beside the service: the arenas of all targets, the results, the configuration, the
 //! logs. What cannot be removed is named.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -19,9 +20,11 @@ use super::uninstall::Uninstall;
 use crate::arguments::Shared;
 use crate::{exit, places};
 
-/// What SQLite and the service keep beside a database.
-const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
-const ENDINGS: [&str; 2] = ["lock", "starts"];
+/// What follows the name of a database in the names of the files that SQLite keeps beside it.
+const OF_SQLITE: [&str; 3] = ["-wal", "-shm", "-journal"];
+/// What follows its name without ending in those of the service: whole endings, and begins of dated ones.
+const OF_SERVICE: [&str; 4] = ["lock", "starts", "daemon.json", "daemon.draft"];
+const DATED: [&str; 3] = ["damaged-", "kept-", "restored"];
 /// The folders of workers and of a trial, beside the database.
 const FOLDERS: [&str; 2] = ["local", "try"];
 
@@ -89,21 +92,30 @@ fn targets(config: &Config, known: &Known) -> Vec<Target> {
 
 /// The files of longhaul that are there: all in its own folders, and those of a database and a configuration elsewhere.
 fn files(shared: &Shared, database: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = vec![database.to_owned(), places::config_file(shared)?];
-    files.extend(BESIDE.map(|ending| {
-        let mut name = database.as_os_str().to_owned();
-        name.push(ending);
-        PathBuf::from(name)
-    }));
-    files.extend(ENDINGS.map(|ending| database.with_extension(ending)));
-    files.retain(|path| path.is_file());
-    for folder in own_folders() {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        files.extend(entries.filter(|path| path.is_file()));
-    }
+    let beside = database.parent().map(files_in).unwrap_or_default();
+    let mut files: Vec<PathBuf> = beside.into_iter().filter(|path| belongs_to(path, database)).collect();
+    files.extend(own_folders().iter().flat_map(|folder| files_in(folder)));
+    files.extend([places::config_file(shared)?].into_iter().filter(|path| path.is_file()));
     files.sort();
     files.dedup();
     Ok(files)
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.is_file()).collect()
+}
+
+/// Whether a file is a database or one that SQLite or the service has put beside it, by its name.
+fn belongs_to(path: &Path, database: &Path) -> bool {
+    let rest_after =
+        |begin: Option<&OsStr>| path.file_name()?.as_encoded_bytes().strip_prefix(begin?.as_encoded_bytes());
+    let is = |rest: &[u8], known: &[&str]| known.iter().any(|known| rest == known.as_bytes());
+    let begins = |rest: &[u8]| DATED.iter().any(|known| rest.starts_with(known.as_bytes()));
+    let of_sqlite =
+        rest_after(database.file_name()).is_some_and(|rest| rest.is_empty() || is(rest, &OF_SQLITE));
+    let of_service = rest_after(database.file_stem()).and_then(|rest| rest.strip_prefix(b"."));
+    of_sqlite || of_service.is_some_and(|rest| is(rest, &OF_SERVICE) || begins(rest))
 }
 
 fn own_folders() -> Vec<PathBuf> {
@@ -216,5 +228,35 @@ fn remove_own(folder: &Path) -> Option<String> {
         Some(refused)
     } else {
         Some(format!("{}, as it holds {}", folder.display(), names.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_put_beside_a_database_belongs_to_it() {
+        let belongs = |name: &str| belongs_to(&Path::new("/x").join(name), Path::new("/x/results.sqlite"));
+        for name in [
+            "results.sqlite",
+            "results.sqlite-wal",
+            "results.lock",
+            "results.daemon.json",
+            "results.damaged-17.sqlite",
+            "results.damaged-17.sqlite-wal",
+        ] {
+            assert!(belongs(name), "{name}");
+        }
+        for name in [
+            "results.xlsx",
+            "results",
+            "results.sqlite.bak",
+            "other.lock",
+            "my results.sqlite",
+            "results.lock2",
+        ] {
+            assert!(!belongs(name), "{name}");
+        }
     }
 }

@@ -386,23 +386,23 @@ pub fn shared_file() -> io::Result<(File, PathBuf)> {
     Ok((file, path))
 }
 
+fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
 /// Where the database lives: `~/Library/Application Support/longhaul`.
 pub fn data_directory() -> Option<PathBuf> {
     Some(home()?.join("Library/Application Support/longhaul"))
 }
 
-fn home() -> Option<PathBuf> {
-    std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
+/// Where logs live: `~/Library/Logs/longhaul`, where Console looks.
+pub fn log_directory() -> Option<PathBuf> {
+    Some(home()?.join("Library/Logs/longhaul"))
 }
 
 /// Where the configuration lives: beside the data, as there is no folder for the configuration of command line tools.
 pub fn config_directory() -> Option<PathBuf> {
     data_directory()
-}
-
-/// Where the logs of the background service live, and where Console shows them: `~/Library/Logs/longhaul`.
-pub fn log_directory() -> Option<PathBuf> {
-    Some(home()?.join("Library/Logs/longhaul"))
 }
 
 /// Where launchd looks for the agents of a person (launchd.plist(5)).
