@@ -14,7 +14,7 @@ const RUNTIME: &str = "/run/user/0";
 /// Hierarchies of control groups in which systemd wants a group of its own: of version 1 and 2.
 const HIERARCHIES: [&str; 3] = ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
 
-/// What stands in for the daemon where the real one is not built: it says that it is ready, lives, and ends when it is
+/// What stands in for the daemon where the real one is not built, or must not be: it says that it is ready, lives, and ends when it is
 /// told to.
 const STAND_IN: &str = r#"#!/usr/bin/perl
 use Socket;
@@ -34,8 +34,13 @@ while (1) { sleep 1; notify("WATCHDOG=1"); }
 pub fn put_daemon(path: &Path) {
     match option_env!("CARGO_BIN_EXE_longhauld") {
         Some(real) => drop(fs::copy(real, path).unwrap()),
-        None => fs::write(path, STAND_IN).unwrap(),
+        None => put_stand_in(path),
     }
+}
+
+/// Puts a daemon there that fails while there is a file `fail` in its home.
+pub fn put_stand_in(path: &Path) {
+    fs::write(path, STAND_IN).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 

@@ -155,7 +155,11 @@ fn check_sameness(shared: &Shared, targets: &[Target], ask: &mut dyn Ask) -> any
     }
     let config = places::config(shared).unwrap_or_default();
     let database = places::database(shared, &config)?;
-    let _alone = Exclusive::take(&database)?;
+    let alone = Exclusive::take(&database);
+    if let Err(error) = &alone {
+        ask.tell(&format!("That cannot be found out now: {error}."));
+        return Ok(());
+    }
     let launcher = places::launcher(&database, "init")?;
     let mut stage = Stage::new(Style::Lines, Box::new(|| Ok(())));
     for other in others {
