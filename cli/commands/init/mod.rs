@@ -197,7 +197,7 @@ fn plan(
     plan.bytes_per_day = match (arguments.gigabytes_per_day, arguments.yes) {
         (Some(gigabytes), _) => bytes(gigabytes),
         (None, true) => None,
-        (None, false) => ask_bytes(ask, plan.cost(load.0).bytes_per_day)?,
+        (None, false) => ask_bytes(ask, plan::ROUNDS_PER_DAY * load.0.bytes)?,
     };
     if !arguments.yes && knows("schedule", "duty-percent") {
         plan.duty_percent = Some(ask_duty(ask)?);
@@ -222,6 +222,7 @@ fn ask_scale(ask: &mut dyn Ask) -> io::Result<Scale> {
     })
 }
 
+/// Proposed is what all rounds of a day need, on a machine that never sleeps.
 fn ask_bytes(ask: &mut dyn Ask, needed: f64) -> io::Result<Option<u64>> {
     let proposal = (needed / 1e9).ceil().to_string();
     let question = "How many gigabytes may be read and written on each target in a day? 0 for any:";

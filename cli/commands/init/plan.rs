@@ -7,7 +7,7 @@ use longhaul_service::draft::knows;
 use crate::render::units;
 
 /// Rounds that the schedule has in 24 hours when nothing else is said: about one an hour.
-const ROUNDS_PER_DAY: f64 = 24.0;
+pub const ROUNDS_PER_DAY: f64 = 24.0;
 
 /// What was chosen, as far as it costs something.
 #[derive(Debug, Clone, PartialEq)]
