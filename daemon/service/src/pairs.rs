@@ -70,7 +70,8 @@ fn is_same_server(a: &str, b: &str) -> bool {
         Err(_) => name.split('.').next().unwrap_or_default().to_owned(),
     };
     let whole = |name: &str| !name.contains('.') || name.parse::<IpAddr>().is_ok();
-    !a.is_empty() && (a == b || (first(a) == first(b) && (whole(a) || whole(b))))
+    let same_host = !first(a).is_empty() && first(a) == first(b);
+    same_host && (a == b || whole(a) || whole(b))
 }
 
 /// The last name in a source: `media` of `nas:/volume1/media` and of `//nas/media`.
@@ -134,6 +135,7 @@ mod tests {
             ("//192.168.1.5/media", "192.168.1.6:/media"),
             ("", ""),
             ("//", ":/"),
+            (":", ".x"),
         ] {
             assert_eq!(likeness_of(a, b), None, "{a} {b}");
         }
