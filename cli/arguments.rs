@@ -10,6 +10,7 @@ use longhaul_measure::summary::Week;
 use longhaul_measure::workloads::WORKLOADS;
 
 use crate::bench::BenchCommand;
+use crate::commands::{Doing, Init, Logs, Uninstall};
 
 /// longhaul measures network drives by doing real tasks on them, and says what the numbers carry.
 #[derive(Parser)]
@@ -37,6 +38,8 @@ pub struct Shared {
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
+    /// A guided first run: finds the network drives, asks what to compare, and writes the configuration.
+    Init(Init),
     /// Two short rounds of all tasks on the local disk and on each target given; leaves only the database behind.
     Try(Try),
     /// What is mounted here, by which protocol, negotiated how; no mount is touched.
@@ -62,6 +65,18 @@ pub enum Command {
     Clean(Clean),
     /// The configuration: prints a commented sample, or checks a file.
     Config(Config),
+    /// Has longhaul measure in the background, from now on and after each login.
+    Install(Doing),
+    /// Takes the background service away; with --purge, everything of longhaul.
+    Uninstall(Uninstall),
+    /// Starts the background service.
+    Start(Doing),
+    /// Stops the background service until it is started, or until the next login.
+    Stop(Doing),
+    /// Stops the background service and starts it.
+    Restart(Doing),
+    /// What the background service says.
+    Logs(Logs),
     /// The process that touches one target. Started by longhaul itself.
     #[command(hide = true)]
     Worker,

@@ -52,6 +52,17 @@ pub fn history(reader: &Reader, config: &Config) -> anyhow::Result<History> {
     Ok(public(history))
 }
 
+/// The configuration file: as on the command line, or in the configuration folder. It need not be there.
+pub fn config_file(shared: &Shared) -> anyhow::Result<PathBuf> {
+    if let Some(path) = &shared.config {
+        return std::path::absolute(path).with_context(|| format!("configuration {}", path.display()));
+    }
+    let folder = longhaul_measure::platform::config_directory().ok_or_else(|| {
+        Usage("HOME is not set, so the configuration needs a place: give `--config PATH`".to_owned())
+    })?;
+    Ok(folder.join("config.toml"))
+}
+
 /// How workers are started: this same program, with their own folders beside the database.
 pub fn launcher(database: &Path, machine: &str) -> anyhow::Result<Launcher> {
     let local = database.parent().unwrap_or(Path::new("/")).join("local");

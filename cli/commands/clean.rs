@@ -38,7 +38,7 @@ pub fn run(shared: &Shared, arguments: &Clean) -> anyhow::Result<ExitCode> {
         return Ok(exit::OK);
     };
     print_report(&report, &target, "would remove");
-    if !arguments.yes && !confirmed()? {
+    if !arguments.yes && !confirmed("Remove it?")? {
         anstream::println!("Nothing was removed.");
         return Ok(exit::OK);
     }
@@ -47,7 +47,8 @@ pub fn run(shared: &Shared, arguments: &Clean) -> anyhow::Result<ExitCode> {
     Ok(exit::OK)
 }
 
-fn clean(worker: &mut Worker, mode: Mode) -> anyhow::Result<Option<CleanReport>> {
+/// Lists or removes what longhaul holds on a target; `None` if there is nothing.
+pub fn clean(worker: &mut Worker, mode: Mode) -> anyhow::Result<Option<CleanReport>> {
     let mut stage = Stage::new(Style::Lines, Box::new(|| Ok(())));
     let mut watch = Watch { cap: CAP, interrupted: &|| false, observer: &mut stage };
     worker.clean(mode, &mut watch).map_err(|ending| anyhow::anyhow!(ending.failure.message))
@@ -67,7 +68,8 @@ fn find(text: &str, config: &Config, reader: &Reader) -> anyhow::Result<Target> 
     })
 }
 
-fn print_report(report: &CleanReport, target: &Target, verb: &str) {
+/// Says what was removed, or would be, and what stays.
+pub fn print_report(report: &CleanReport, target: &Target, verb: &str) {
     for (name, files, bytes) in &report.holdings {
         anstream::println!("{verb} {name}: {files} files, {}", units::bytes(*bytes as f64));
     }
@@ -82,11 +84,12 @@ fn print_report(report: &CleanReport, target: &Target, verb: &str) {
     }
 }
 
-fn confirmed() -> anyhow::Result<bool> {
+/// Asks the person, who has to be there.
+pub fn confirmed(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Err(Usage("nobody is there to ask: give --yes".to_owned()).into());
     }
-    anstream::print!("Remove it? [y/N] ");
+    anstream::print!("{question} [y/N] ");
     std::io::stdout().flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;

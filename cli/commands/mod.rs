@@ -3,13 +3,20 @@
 mod clean;
 mod config;
 mod export;
+mod init;
 mod list;
 mod measure;
+mod service;
 mod targets;
 mod trial;
 mod week;
 
 use std::process::ExitCode;
+
+pub use init::Init;
+pub use service::Doing;
+pub use service::logs::Logs;
+pub use service::uninstall::Uninstall;
 
 use crate::arguments::{Arguments, Command};
 use crate::exit;
@@ -30,6 +37,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Export(arguments) => export::run(shared, &arguments),
         Command::Clean(arguments) => clean::run(shared, &arguments),
         Command::Config(arguments) => config::run(shared, &arguments),
+        Command::Init(arguments) => init::run(shared, &arguments),
+        Command::Install(doing) => service::install(shared, &doing),
+        Command::Uninstall(arguments) => service::uninstall::run(shared, &arguments),
+        Command::Start(doing) => service::start(&doing),
+        Command::Stop(doing) => service::stop(&doing),
+        Command::Restart(doing) => service::restart(&doing),
+        Command::Logs(arguments) => service::logs::run(&arguments),
         Command::Worker => worker(),
         Command::Bench(command) => crate::bench::run(shared, command).map(|()| exit::OK),
     }

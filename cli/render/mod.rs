@@ -2,6 +2,7 @@
 
 pub mod json;
 pub mod line;
+pub mod log;
 pub mod show;
 pub mod summary;
 pub mod table;

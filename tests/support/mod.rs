@@ -8,6 +8,7 @@
 pub mod machine;
 pub mod mounts;
 pub mod schema;
+pub mod systemd;
 pub mod tree;
 pub mod weeks;
 
@@ -55,6 +56,16 @@ impl Place {
         place.program = place.path("longhaul");
         fs::copy(env!("CARGO_BIN_EXE_longhaul"), &place.program).unwrap();
         machine::give_to_nobody(place.root.path());
+        place
+    }
+
+    /// A home, and the programs installed in this folder of it: longhaul, and a stand-in for the daemon where there is
+    /// none.
+    pub fn with_programs_in(folder: &str) -> Self {
+        let mut place = Self::new();
+        place.program = place.folder(folder).join("longhaul");
+        fs::copy(env!("CARGO_BIN_EXE_longhaul"), &place.program).unwrap();
+        systemd::put_daemon(&place.program.with_file_name("longhauld"));
         place
     }
 
@@ -180,6 +191,7 @@ impl Call<'_> {
             .env("HOME", self.place.path("home"))
             .env("XDG_DATA_HOME", self.place.path("home/data"))
             .env("XDG_CONFIG_HOME", self.place.path("home/config"))
+            .env("XDG_STATE_HOME", self.place.path("home/state"))
             .current_dir(self.place.path("home"))
             .stdin(Stdio::null());
         command

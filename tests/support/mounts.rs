@@ -15,14 +15,18 @@ const INSIDE: &str = "LONGHAUL_TEST_INSIDE";
 ///
 /// In a mount namespace, anyone may mount, and nothing stays mounted whatever becomes of the test.
 pub fn are_our_own(test: &str) -> bool {
+    is_apart(test, &["--mount"], |_| ())
+}
+
+/// Whether the test runs in namespaces of its own. If not, it is run again in them, with what `prepare` adds to it.
+pub fn is_apart(test: &str, namespaces: &[&str], prepare: impl FnOnce(&mut Command)) -> bool {
     if std::env::var(INSIDE).is_ok_and(|inside| inside == test) {
         return true;
     }
-    let apart: &[&str] =
-        if machine::is_root() { &["--mount"] } else { &["--user", "--map-root-user", "--mount"] };
+    let user: &[&str] = if machine::is_root() { &[] } else { &["--user", "--map-root-user"] };
     let unshare = || {
         let mut command = Command::new("unshare");
-        command.args(apart).arg("--");
+        command.args(user).args(namespaces).arg("--");
         command
     };
     if let Err(why) = try_to_mount(unshare()) {
@@ -31,6 +35,7 @@ pub fn are_our_own(test: &str) -> bool {
     }
     let mut again = unshare();
     again.arg(std::env::current_exe().unwrap()).args(["--exact", test, "--nocapture"]).env(INSIDE, test);
+    prepare(&mut again);
     let output = again.output().unwrap();
     let said =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
@@ -38,6 +43,8 @@ pub fn are_our_own(test: &str) -> bool {
         output.status.success() && said.contains("1 passed"),
         "in its own mounts, {test} failed:\n{said}"
     );
+    // what was skipped inside has to be seen outside
+    said.lines().filter(|line| line.starts_with("skipped: ")).for_each(|line| eprintln!("\n{line}"));
     false
 }
 

@@ -174,10 +174,22 @@ pub fn data_directory() -> Option<PathBuf> {
         .map(|base| base.join("longhaul"))
 }
 
+/// Where systemd looks for the units of a person: `$XDG_CONFIG_HOME/systemd/user` (systemd.unit(5)).
+pub fn service_directory() -> Option<PathBuf> {
+    Some(config_directory()?.parent()?.join("systemd/user"))
+}
+
 /// Where the configuration lives: `$XDG_CONFIG_HOME/longhaul`, by default `~/.config/longhaul`.
 pub fn config_directory() -> Option<PathBuf> {
     absolute("XDG_CONFIG_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".config")))
+        .map(|base| base.join("longhaul"))
+}
+
+/// Where logs live: `$XDG_STATE_HOME/longhaul`, by default `~/.local/state/longhaul` (XDG Base Directory 0.8).
+pub fn log_directory() -> Option<PathBuf> {
+    absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
         .map(|base| base.join("longhaul"))
 }
 

@@ -47,6 +47,8 @@ pub enum Command {
     Prepare(Assignment),
     /// Do a run; answered by [`Message::Ended`].
     Run(Assignment),
+    /// Make an arena, empty as it is; answered by [`Message::Claimed`].
+    Claim,
     /// Give back what the arena holds; answered by [`Message::Cleaned`].
     Clean {
         /// Remove, or only list.
@@ -90,6 +92,11 @@ pub enum Message {
     },
     /// A run ended.
     Ended(Report),
+    /// An arena is there.
+    Claimed {
+        /// Why it is not; `None` if it is.
+        failed: Option<Ending>,
+    },
     /// An arena was cleaned.
     Cleaned {
         /// What was removed; `None` if there is no arena, or if it failed.

@@ -145,6 +145,10 @@ impl<W: Write> Worker<W> {
                 self.say(&Message::Prepared { failed })
             }
             Command::Run(assignment) => self.say(&Message::Ended(self.run(&assignment))),
+            Command::Claim => {
+                let claimed = Arena::open(&self.claim(), &self.context());
+                self.say(&Message::Claimed { failed: claimed.err().map(|error| ending(&error)) })
+            }
             Command::Clean { mode } => self.say(&self.clean(mode)),
             Command::Stop { .. } => Ok(()),
         }

@@ -122,6 +122,14 @@ impl Worker {
         }
     }
 
+    /// Has the arena made, without anything in it.
+    pub fn claim(&mut self, watch: &mut Watch<'_>) -> Result<(), Ending> {
+        match self.ask(&Command::Claim, watch, Limit::PerOperation)?.answer {
+            Message::Claimed { failed } => failed.map_or(Ok(()), Err),
+            other => Err(confused(&other)),
+        }
+    }
+
     /// Has the arena cleaned. `None`: there is no arena.
     pub fn clean(&mut self, mode: Mode, watch: &mut Watch<'_>) -> Result<Option<CleanReport>, Ending> {
         match self.ask(&Command::Clean { mode }, watch, Limit::PerOperation)?.answer {

@@ -21,6 +21,7 @@ pub use options::protocol_with;
 pub use pmset::pmset;
 pub use proc::{power_supplies, status_peak_bytes};
 pub use smbutil::smbutil;
+pub use source::{percent_decoded, server};
 pub use statfs::statfs;
 
 use std::ffi::CStr;

@@ -27,8 +27,8 @@ fn after_user(rest: &str) -> &str {
     user.rfind('@').map_or(rest, |at| &rest[at + 1..])
 }
 
-/// The host of a source that [`without_user`] has cleaned: `nas` of `nas:/path`, `//nas/share` and `http://nas/`.
-pub(super) fn host(source: &str) -> &str {
+/// The server of a source that has no user in it, as in the mount table: `nas` of `nas:/path`, `//nas/share` and `http://nas/`.
+pub fn server(source: &str) -> &str {
     let rest = source.find("//").map_or(source, |at| &source[at + 2..]);
     match rest.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
         Some((address, _)) => address,
@@ -42,7 +42,7 @@ pub(super) fn is_loopback(host: &str) -> bool {
 }
 
 /// Takes `%20` and its like out; what is not a complete escape stays as it is.
-pub(super) fn percent_decoded(text: &str) -> String {
+pub fn percent_decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -94,12 +94,12 @@ mod tests {
     #[test]
     fn the_host_is_found_in_each_kind_of_source() {
         for source in ["nas:/x", "//nas/x", "//nas:445/x", "https://nas/", "[nas]:/x"] {
-            assert_eq!(host(source), "nas", "{source}");
+            assert_eq!(server(source), "nas", "{source}");
         }
         assert!(
-            is_loopback(host("[::1]:/x"))
-                && is_loopback(host("127.0.0.1:/x"))
-                && !is_loopback(host("nas:/x"))
+            is_loopback(server("[::1]:/x"))
+                && is_loopback(server("127.0.0.1:/x"))
+                && !is_loopback(server("nas:/x"))
         );
     }
 
@@ -113,7 +113,7 @@ mod tests {
         #[test]
         fn any_text_ends_without_panic(text in ".{0,80}") {
             let cleaned = without_user(&text);
-            prop_assert!(host(&cleaned).len() <= cleaned.len());
+            prop_assert!(server(&cleaned).len() <= cleaned.len());
             prop_assert!(percent_decoded(&text).len() <= text.len() * 3);
         }
     }

@@ -1,6 +1,6 @@
 //! What `struct statfs` says about a mount on macOS (xnu bsd/sys/mount.h).
 
-use super::source::{host, is_loopback, percent_decoded, without_user};
+use super::source::{is_loopback, percent_decoded, server, without_user};
 use crate::model::Protocol;
 
 /// `MNT_LOCAL` (xnu bsd/sys/mount.h).
@@ -46,7 +46,7 @@ fn protocol(kind: &str, from: &str, flags: u32) -> Protocol {
 fn nfs(from: &str) -> Protocol {
     if from.starts_with("ftp:") {
         Protocol::Other("ftp".to_owned())
-    } else if is_loopback(host(&without_user(from))) {
+    } else if is_loopback(server(&without_user(from))) {
         Protocol::Other("nfs from this machine".to_owned())
     } else {
         Protocol::Nfs(None)
