@@ -1,0 +1,2 @@
+//! longhauld.
+fn main() {}
