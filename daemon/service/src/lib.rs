@@ -1,11 +1,27 @@
-//! Time and processes: what to measure ([`config`]), in which order ([`design`]), by which processes ([`worker`]), and
-//! the rounds that join them ([`runner`]).
+//! Time and processes: what to measure ([`config`]), when ([`schedule`]), in which order ([`design`]), by which processes
+//! ([`worker`]), the rounds that join them ([`round`]), one after the other in the foreground ([`runner`]) or for weeks in
+//! the background ([`service`]).
 //!
 //! Nothing here touches a target's path: only a worker process does.
 
+pub mod clock;
 pub mod config;
+pub mod contact;
+pub mod crashes;
+pub mod database;
 pub mod design;
+pub mod desk;
 pub mod exclusive;
-mod host;
+pub mod host;
+pub mod mounts;
+pub mod places;
+pub mod round;
 pub mod runner;
+pub mod schedule;
+pub mod service;
+pub mod status;
 pub mod worker;
+
+/// The file in the platform's folder for logs ([`longhaul_measure::platform::log_directory`]) that the background service
+/// writes and `longhaul logs` reads: JSON lines; when it is full it is moved aside and begun anew.
+pub const LOG_FILE: &str = "longhaul.log";

@@ -7,6 +7,7 @@
 
 mod epochs;
 mod error;
+mod history;
 mod insert;
 mod location;
 mod migrations;
@@ -21,10 +22,11 @@ mod writer;
 mod tests;
 
 pub use error::{Error, Result};
+pub use history::PREPARED;
 pub use open::Store;
 pub use reader::Reader;
 pub use records::{
-    Event, NewRound, Planned, RoundEnd, RoundStatus, RunFilter, StoredEpoch, StoredEvent, StoredRound,
+    Event, NewRound, Planned, RoundCounts, RoundEnd, RoundStatus, RunFilter, StoredEpoch, StoredEvent, StoredRound,
     StoredRun, StoredTarget,
 };
 pub use writer::Writer;

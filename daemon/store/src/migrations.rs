@@ -16,8 +16,10 @@ struct Migration {
 }
 
 /// Every step, oldest first. Steps are added at the end and never edited: databases remember only how many they have.
-const MIGRATIONS: &[Migration] =
-    &[Migration { name: "2026-11-20-first", sql: include_str!("../migrations/2026-11-20-first.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { name: "2026-11-20-first", sql: include_str!("../migrations/2026-11-20-first.sql") },
+    Migration { name: "2026-11-20-schedule", sql: include_str!("../migrations/2026-11-20-schedule.sql") },
+];
 
 /// The schema that this program reads and writes.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;

@@ -7,27 +7,6 @@ use std::path::{Path, PathBuf};
 use longhaul_measure::model::Role;
 use rusqlite::types::{Value, ValueRef};
 
-use crate::records::RoundStatus;
-
-impl RoundStatus {
-    /// Every status.
-    pub const ALL: [RoundStatus; 3] = [Self::Ok, Self::Void, Self::CutShort];
-
-    /// The name that is stored and shown.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Void => "void",
-            Self::CutShort => "cut-short",
-        }
-    }
-
-    /// The status with this stored name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
-    }
-}
-
 pub(crate) const fn role_name(role: Role) -> &'static str {
     match role {
         Role::Share => "share",

@@ -7,6 +7,7 @@ mod conditions;
 mod operation;
 mod protocol;
 mod run;
+mod surroundings;
 mod target;
 
 pub use conditions::{Conditions, Power};
@@ -15,4 +16,5 @@ pub use protocol::{Family, Mount, Negotiated, Protocol};
 pub use run::{
     CacheState, ColdBy, Failure, Figure, OperationStats, Outcome, Phase, Progress, Run, Scale, SyncKind, Unit,
 };
+pub use surroundings::{Link, LinkKind, Surroundings};
 pub use target::{Role, Target, TargetName, TargetNameError};

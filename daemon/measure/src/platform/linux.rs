@@ -181,6 +181,13 @@ pub fn config_directory() -> Option<PathBuf> {
         .map(|base| base.join("longhaul"))
 }
 
+/// Where logs live: `$XDG_STATE_HOME/longhaul`, by default `~/.local/state/longhaul` (XDG Base Directory 0.8).
+pub fn log_directory() -> Option<PathBuf> {
+    absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+        .map(|base| base.join("longhaul"))
+}
+
 /// A path from the environment; a relative one is ignored, as the specification asks.
 fn absolute(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())

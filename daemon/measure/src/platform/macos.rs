@@ -386,10 +386,18 @@ pub fn shared_file() -> io::Result<(File, PathBuf)> {
     Ok((file, path))
 }
 
+fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
 /// Where the database lives: `~/Library/Application Support/longhaul`.
 pub fn data_directory() -> Option<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())?;
-    Some(home.join("Library/Application Support/longhaul"))
+    Some(home()?.join("Library/Application Support/longhaul"))
+}
+
+/// Where logs live: `~/Library/Logs/longhaul`, where Console looks.
+pub fn log_directory() -> Option<PathBuf> {
+    Some(home()?.join("Library/Logs/longhaul"))
 }
 
 /// Where the configuration lives: beside the data, as there is no folder for the configuration of command line tools.

@@ -14,18 +14,25 @@ mod unix;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-use linux as system;
+mod linux_host;
+#[cfg(target_os = "linux")]
+use {linux as system, linux_host as host};
 
 #[cfg(target_os = "macos")]
 mod macos;
 #[cfg(target_os = "macos")]
-use macos as system;
+mod macos_host;
+#[cfg(target_os = "macos")]
+use {macos as system, macos_host as host};
 
+pub use host::{
+    MountWatch, backup_running, battery_percent, default_link, is_hot, low_power_mode, memory_pressure,
+};
 pub use mapping::SharedMapping;
 pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_below, protocol_with};
 pub use system::{
     FINDER_INFO, LISTS_ATTRIBUTES, NOTE_ATTRIBUTE, attributes_at, config_directory, continuous_ns,
-    data_directory, entries, evict, getxattr_at, list, monotonic_ns, mounts, negotiated, peak_memory_bytes,
+    data_directory, entries, evict, getxattr_at, list, log_directory, monotonic_ns, mounts, negotiated, peak_memory_bytes,
     power, prepare_worker, set_io_policy, shared_file, sync, system_version,
 };
 pub use unix::{

@@ -33,8 +33,8 @@ pub struct Assignment {
     pub scale: Scale,
     /// What is set for all workloads.
     pub settings: Settings,
-    /// The round.
-    pub round: i64,
+    /// How many times the target has been measured before: decides whose turn it is among slices.
+    pub rotation: u64,
     /// The round's seed.
     pub seed: u64,
 }

@@ -184,7 +184,7 @@ impl<W: Write> Worker<W> {
             local: &self.setup.local,
             scale: assignment.scale,
             settings: &assignment.settings,
-            round: assignment.round,
+            rotation: assignment.rotation,
             seed: assignment.seed,
             now_us: platform::wall_clock_us(),
         }

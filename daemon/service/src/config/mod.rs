@@ -1,5 +1,7 @@
 //! The configuration file: TOML, every key known, every error with file, line and key.
 
+mod schedule;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,6 +9,9 @@ use std::time::Duration;
 use longhaul_measure::model::{Role, Scale, Target, TargetName};
 use longhaul_measure::workloads::{Settings, WORKLOADS, workload};
 use serde::Deserialize;
+
+pub use schedule::{Design, LEVELS, Log, Schedule, Web};
+use schedule::{FileLog, FileSchedule, FileWeb};
 
 /// A commented sample with every key at its default; `longhaul config --print` prints it, and a test reads it.
 pub const SAMPLE: &str = include_str!("sample.toml");
@@ -26,6 +31,12 @@ pub struct Config {
     pub limits: Limits,
     /// What is set for all workloads.
     pub settings: Settings,
+    /// When the background service measures.
+    pub schedule: Schedule,
+    /// Where its page and control interface are.
+    pub web: Web,
+    /// Its log.
+    pub log: Log,
 }
 
 /// What holds a run in bounds.
@@ -52,6 +63,9 @@ impl Default for Config {
             targets: vec![],
             limits: Limits::default(),
             settings: Settings::default(),
+            schedule: Schedule::default(),
+            web: Web::default(),
+            log: Log::default(),
         }
     }
 }
@@ -94,6 +108,12 @@ struct File {
     folder_index: FileFolderIndex,
     #[serde(default)]
     time_machine: FileTimeMachine,
+    #[serde(default)]
+    schedule: FileSchedule,
+    #[serde(default)]
+    web: FileWeb,
+    #[serde(default)]
+    log: FileLog,
 }
 
 #[derive(Deserialize)]
@@ -173,7 +193,11 @@ impl Config {
                     .map_or(default.settings.band_bytes, |mebibytes| mebibytes << 20),
                 free_floor: within(file.limits.free_floor_percent, "free-floor-percent", 0.0..=90.0)?
                     .map_or(default.settings.free_floor, |percent| percent / 100.0),
+                slices: default.settings.slices,
             },
+            schedule: file.schedule.read()?,
+            web: file.web.read(),
+            log: file.log.read()?,
         })
     }
 }
@@ -259,7 +283,7 @@ mod tests {
         let config = parse(&uncommented).unwrap();
         assert_eq!(config.targets.len(), 3);
         assert!(config.database.is_some() && config.limits.bytes_per_day.is_some());
-        assert!(config.settings.tree_files.is_some());
+        assert!(config.settings.tree_files.is_some() && config.schedule.rules.quiet.is_some());
         let names: Vec<_> = WORKLOADS.iter().map(|workload| workload.name()).collect();
         assert_eq!(config.workloads, names, "the sample lists every workload");
     }
