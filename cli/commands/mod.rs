@@ -2,14 +2,17 @@
 
 mod clean;
 mod config;
+mod control;
+mod doctor;
 mod list;
 mod measure;
 mod targets;
+mod top;
 mod trial;
 
 use std::process::ExitCode;
 
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{Arguments, Command, RoundCommand};
 use crate::exit;
 
 /// Does what the command line says.
@@ -24,6 +27,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Show(arguments) => list::show(shared, &arguments),
         Command::Clean(arguments) => clean::run(shared, &arguments),
         Command::Config(arguments) => config::run(shared, &arguments),
+        Command::Status(arguments) => control::show(shared, &arguments),
+        Command::Pause(arguments) => control::pause(shared, &arguments),
+        Command::Resume => control::resume(shared),
+        Command::Round(RoundCommand::Now) => control::round_now(shared),
+        Command::LogLevel { level } => control::log_level(shared, &level),
+        Command::Doctor(arguments) => doctor::run(shared, &arguments),
+        Command::Top => top::run(shared),
         Command::Worker => worker(),
         Command::Bench(command) => crate::bench::run(command).map(|()| exit::OK),
     }

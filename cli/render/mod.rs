@@ -3,6 +3,7 @@
 pub mod json;
 pub mod line;
 pub mod show;
+pub mod status;
 pub mod summary;
 pub mod table;
 pub mod units;

@@ -83,6 +83,13 @@ impl Database {
         Reader::open(&self.path)
     }
 
+    /// What it takes on disk with its log, in bytes; `None`: it is not there.
+    pub fn bytes(&self) -> Option<u64> {
+        let [log, _] = log_files(&self.path);
+        let size = |path: &Path| std::fs::metadata(path).ok().map(|facts| facts.len());
+        Some(size(&self.path)? + size(&log).unwrap_or(0))
+    }
+
     /// What became of the file. A look at its name and its first bytes.
     pub fn health(&self) -> Health {
         match identity(&self.path) {

@@ -26,6 +26,10 @@ impl MountBook {
     /// Takes in the mount table and tells what changed under which target since the last time. A target that was not
     /// there before has not changed.
     pub fn changes(&mut self, targets: &[Target], table: &[Mount]) -> Vec<Change> {
+        // A system without a single mount does not run: the table could not be read.
+        if table.is_empty() {
+            return vec![];
+        }
         self.seen.retain(|name, _| targets.iter().any(|target| target.name == *name));
         let look = |target: &Target| {
             let now = Mount::of_path(table, &target.path).map(without_space);

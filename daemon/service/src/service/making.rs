@@ -289,6 +289,7 @@ impl Service {
     /// Takes in how a round went.
     fn conclude(&mut self, result: Result<Made, RoundError>, block: &Block) -> Option<Made> {
         self.void.borrow_mut().take();
+        self.note_hangs();
         let now = self.clock.now();
         self.note_clocks();
         match result {
@@ -303,6 +304,7 @@ impl Service {
                 let (number, status, reason) = (made.number, made.status, made.reason.clone());
                 self.last = Some(LastRound { number, status, reason, ended_us: now.wall_us });
                 self.count_usage(&now);
+                self.read_latest();
                 Some(made)
             }
             Err(error) => {

@@ -7,10 +7,9 @@ mod examining;
 mod making;
 mod observing;
 mod publishing;
-#[cfg(test)]
-mod tests;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +19,7 @@ use longhaul_measure::model::{Link, Mount, Target, TargetName};
 use longhaul_store::{Event, NewRound, RoundCounts, RoundEnd, RoundStatus};
 use serde_json::{Value, json};
 
+use self::publishing::Latest;
 use crate::clock::{Clock, Moment};
 use crate::config::Config;
 use crate::database::Database;
@@ -93,6 +93,7 @@ pub struct Service {
     usage: Usage,
     counts: RoundCounts,
     last: Option<LastRound>,
+    latest: BTreeMap<TargetName, Latest>,
     /// Skipped rounds that the database has not taken yet.
     unbooked: Vec<(NewRound, String)>,
     /// Why the round in progress says nothing any more.
@@ -138,6 +139,7 @@ impl Service {
             usage: Usage::default(),
             counts: RoundCounts::default(),
             last: None,
+            latest: BTreeMap::new(),
             unbooked: vec![],
             void: RefCell::default(),
         };
@@ -199,7 +201,9 @@ impl Service {
     /// Deals with what is due. Returns for how long nothing is.
     fn step(&mut self) -> Duration {
         self.book_unbooked();
-        let now = self.clock.now();
+        // One look decides: a machine that slept since the last one has to be known to have.
+        self.note_clocks();
+        let now = self.seen;
         if self.config.targets.is_empty() {
             self.history = self.history.rescheduled(&now);
             return LONGEST_WAIT;
@@ -285,6 +289,7 @@ impl Service {
             self.history = self.history.rescheduled(&self.clock.now());
         }
         self.config = config;
+        self.read_latest();
         let mounts = self.host.borrow_mut().mounts().unwrap_or_default();
         self.note_changes(&mounts);
     }

@@ -1,7 +1,5 @@
 //! The status, as of now.
 
-use std::collections::BTreeMap;
-
 use longhaul_measure::model::{Family, Outcome, TargetName};
 use longhaul_store::{RunFilter, StoredRun};
 
@@ -19,11 +17,9 @@ impl Service {
     /// Publishes the status.
     pub(super) fn publish(&mut self) {
         let now = self.clock.now();
-        self.note_hangs();
         self.tell_of_safe_mode(&now);
         let next_us = self.next_us(&now);
         let targets = self.target_states(&now, next_us);
-        let size = self.database.reader().and_then(|reader| reader.size_bytes());
         self.desk.publish(Status {
             schema: 1,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -38,7 +34,7 @@ impl Service {
             next_us,
             slices: self.slices(),
             design: self.design_text(&now),
-            database: DatabaseStatus { path: self.database.path().to_owned(), bytes: size.ok() },
+            database: DatabaseStatus { path: self.database.path().to_owned(), bytes: self.database.bytes() },
             config: self.config_path.clone(),
             log_level: String::new(),
         });
@@ -86,10 +82,9 @@ impl Service {
     }
 
     fn target_states(&mut self, now: &Moment, next_us: Option<i64>) -> Vec<TargetStatus> {
-        let latest = self.latest_runs();
         let stances: Vec<Stance> = self.workers.iter_mut().map(Worker::stance).collect();
         let states = self.config.targets.iter().zip(stances).map(|(target, stance)| {
-            let runs = latest.get(&target.name).map(Vec::as_slice).unwrap_or_default();
+            let latest = self.latest.get(&target.name);
             let book = self.book.borrow();
             let mount = book.mount(&target.name);
             TargetStatus {
@@ -97,11 +92,8 @@ impl Service {
                 path: target.path.display().to_string(),
                 role: target.role,
                 protocol: mount.map(|mount| mount.protocol.to_string()),
-                state: state(stance, runs, now, next_us),
-                last_runs: (!runs.is_empty()).then(|| {
-                    let ok = runs.iter().filter(|stored| stored.run.outcome == Outcome::Ok).count();
-                    (runs.len() as u32, ok as u32)
-                }),
+                state: state(stance, latest, now, next_us),
+                last_runs: latest.map(|latest| (latest.runs, latest.ok)),
                 bytes_per_day: self.usage.bytes.get(&target.name).copied().unwrap_or(0),
                 bytes_allowed: self.config.limits.bytes_per_day,
             }
@@ -109,40 +101,56 @@ impl Service {
         states.collect()
     }
 
-    /// The runs of the latest round of each target, oldest first. Kept until another round has ended.
-    fn latest_runs(&mut self) -> BTreeMap<TargetName, Vec<StoredRun>> {
-        let reader = match self.database.reader() {
-            Ok(reader) => reader,
-            Err(_) => return BTreeMap::new(),
-        };
+    /// Reads how the latest round of each target went. Once a round: to read it takes time.
+    pub(super) fn read_latest(&mut self) {
+        let Ok(reader) = self.database.reader() else { return };
         let latest = |name: &TargetName| {
             let filter = RunFilter { target: Some(name.clone()), limit: Some(LATEST), ..RunFilter::default() };
-            let mut runs = reader.runs(&filter).unwrap_or_default();
-            let last = runs.last().map(|stored| stored.run.round);
-            runs.retain(|stored| Some(stored.run.round) == last);
-            runs
+            Latest::of(&reader.runs(&filter).ok()?)
         };
-        self.config.targets.iter().map(|target| (target.name.clone(), latest(&target.name))).collect()
+        let targets = self.config.targets.iter();
+        self.latest = targets.filter_map(|target| Some((target.name.clone(), latest(&target.name)?))).collect();
+    }
+}
+
+/// How the latest round of a target went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Latest {
+    runs: u32,
+    ok: u32,
+    /// What is the matter with the target; `None` if a run was ok, or failed for reasons of its own.
+    trouble: Option<TargetState>,
+}
+
+impl Latest {
+    fn of(runs: &[StoredRun]) -> Option<Self> {
+        let round = runs.last()?.run.round;
+        let runs: Vec<&StoredRun> = runs.iter().filter(|stored| stored.run.round == round).collect();
+        let ok = runs.iter().filter(|stored| stored.run.outcome == Outcome::Ok).count();
+        let trouble = if ok == 0 { runs.last().and_then(|stored| trouble(stored)) } else { None };
+        Some(Self { runs: runs.len() as u32, ok: ok as u32, trouble })
+    }
+}
+
+fn trouble(stored: &StoredRun) -> Option<TargetState> {
+    let failure = stored.run.failure.as_ref()?;
+    match failure.error.as_deref() {
+        Some("EPERM" | "EACCES") => Some(TargetState::Blocked { reason: blocked(stored, &failure.message) }),
+        _ if stored.run.outcome == Outcome::Unavailable => {
+            Some(TargetState::Unavailable { reason: failure.message.clone() })
+        }
+        _ => None,
     }
 }
 
 /// What goes on with a target between rounds.
-fn state(stance: Stance, runs: &[StoredRun], now: &Moment, next_us: Option<i64>) -> TargetState {
+fn state(stance: Stance, latest: Option<&Latest>, now: &Moment, next_us: Option<i64>) -> TargetState {
     if let Stance::Stuck { operation, for_seconds } = stance {
         let since_us = now.wall_us - for_seconds.cast_signed() * 1_000_000;
         return TargetState::Hung { operation: operation.map(|operation| operation.to_string()), since_us };
     }
-    let failed = runs.iter().rev().find(|stored| stored.run.outcome != Outcome::Ok);
-    let all_failed = runs.iter().all(|stored| stored.run.outcome != Outcome::Ok);
-    match failed.filter(|_| all_failed).and_then(|stored| Some((stored, stored.run.failure.as_ref()?))) {
-        Some((stored, failure)) if matches!(failure.error.as_deref(), Some("EPERM" | "EACCES")) => {
-            TargetState::Blocked { reason: blocked(stored, &failure.message) }
-        }
-        Some((stored, failure)) if stored.run.outcome == Outcome::Unavailable => {
-            TargetState::Unavailable { reason: failure.message.clone() }
-        }
-        Some(_) | None => TargetState::Waiting { reason: "the next round".to_owned(), until_us: next_us },
-    }
+    let waiting = || TargetState::Waiting { reason: "the next round".to_owned(), until_us: next_us };
+    latest.and_then(|latest| latest.trouble.clone()).unwrap_or_else(waiting)
 }
 
 /// What a refusal means: on macOS the privacy settings answer EPERM (knowledge: 8.4).
