@@ -102,7 +102,7 @@ fn kills_at_any_instant_lose_nothing() {
     let mut acknowledged = BTreeSet::new();
     for kill in 0..kills {
         forgive(&place);
-        let daemon = Daemon::spawn(&place);
+        let mut daemon = Daemon::spawn(&place);
         if kill % 4 != 0 {
             daemon.wait_until_ready();
             daemon.order("round", "{}");

@@ -43,20 +43,24 @@ pub struct Daemon<'a> {
 impl<'a> Daemon<'a> {
     /// Starts one in a place, without waiting for anything.
     pub fn spawn(place: &'a Place) -> Self {
-        let child = command(place).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let errors = std::fs::File::create(place.path("said/daemon.err")).unwrap();
+        let child = command(place).stdout(Stdio::null()).stderr(errors).spawn().unwrap();
         Self { place, child }
     }
 
     /// Starts one and waits until it answers.
     pub fn start(place: &'a Place) -> Self {
-        let daemon = Self::spawn(place);
+        let mut daemon = Self::spawn(place);
         daemon.wait_until_ready();
         daemon
     }
 
     /// Waits until it answers.
-    pub fn wait_until_ready(&self) {
+    pub fn wait_until_ready(&mut self) {
         machine::wait_until("the service to answer", || {
+            let ended = self.child.try_wait().unwrap();
+            let said = || std::fs::read_to_string(self.place.path("said/daemon.err")).unwrap();
+            assert!(ended.is_none(), "it ended ({ended:?}) instead: {}", said());
             self.contact().is_some_and(|contact| contact.pid == self.child.id() && self.ask("GET", "status", "").is_some())
         });
     }

@@ -9,6 +9,7 @@ use crate::arena::{CleanReport, Mode};
 use crate::model::{
     CacheState, ColdBy, Conditions, Failure, Negotiated, Outcome, Phase, Progress, Protocol, Scale, Target,
 };
+use crate::worker::Examined;
 use crate::workloads::Settings;
 
 /// The first line that a worker reads.
@@ -52,6 +53,8 @@ pub enum Command {
         /// Remove, or only list.
         mode: Mode,
     },
+    /// Do everything that a run needs once, with one small file; answered by [`Message::Examined`].
+    Examine,
     /// End what is being done after the operation in flight.
     Stop {
         /// Whether the run's cap is over; otherwise the person wants no more.
@@ -90,6 +93,13 @@ pub enum Message {
     },
     /// A run ended.
     Ended(Report),
+    /// The target was examined.
+    Examined {
+        /// What was found.
+        found: Option<Examined>,
+        /// Why it failed.
+        failed: Option<Ending>,
+    },
     /// An arena was cleaned.
     Cleaned {
         /// What was removed; `None` if there is no arena, or if it failed.

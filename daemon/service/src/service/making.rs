@@ -269,7 +269,7 @@ impl Service {
     }
 
     /// Why a target must not be touched: its mount is gone, and what is below would be measured in its place.
-    fn why_not(&self, target: &Target) -> Option<Ending> {
+    pub(super) fn why_not(&self, target: &Target) -> Option<Ending> {
         let was = self.family_before(&target.name);
         self.book.borrow().is_bare(&target.name, was).then(|| Ending {
             outcome: Outcome::Unavailable,

@@ -17,7 +17,7 @@ use longhaul_measure::model::{
     Conditions, Failure, Negotiated, Operation, Outcome, Phase, Progress, Protocol, Target, TargetName,
 };
 use longhaul_measure::recorder::Recorder;
-use longhaul_measure::worker::{Assignment, Command, Ending, Message, Report, Setup};
+use longhaul_measure::worker::{Assignment, Command, Ending, Examined, Message, Report, Setup};
 
 use link::{Answer, Link};
 use recording::hung;
@@ -191,6 +191,15 @@ impl Worker {
         match self.ask(&Command::Clean { mode }, watch, Limit::PerOperation)?.answer {
             Message::Cleaned { report, failed: None } => Ok(report),
             Message::Cleaned { failed: Some(ending), .. } => Err(ending),
+            other => Err(confused(&other)),
+        }
+    }
+
+    /// Has everything that a run needs done once, with one small file.
+    pub fn examine(&mut self, watch: &mut Watch<'_>) -> Result<Examined, Ending> {
+        match self.ask(&Command::Examine, watch, Limit::InAll)?.answer {
+            Message::Examined { found: Some(found), .. } => Ok(found),
+            Message::Examined { failed: Some(ending), .. } => Err(ending),
             other => Err(confused(&other)),
         }
     }
