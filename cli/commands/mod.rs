@@ -7,7 +7,7 @@ mod doctor;
 mod list;
 mod measure;
 mod targets;
-mod top;
+pub mod top;
 mod trial;
 
 use std::process::ExitCode;

@@ -6,4 +6,5 @@ pub mod show;
 pub mod status;
 pub mod summary;
 pub mod table;
+pub mod top;
 pub mod units;
