@@ -27,7 +27,9 @@ pub enum ClientError {
     #[error("the longhaul service refuses: {0}")]
     Refused(String),
     /// It answers something that this program does not understand.
-    #[error("the longhaul service (version {version}) gave an answer that this longhaul does not understand: {detail}. Restart it with `longhaul restart`")]
+    #[error(
+        "the longhaul service (version {version}) gave an answer that this longhaul does not understand: {detail}. Restart it with `longhaul restart`"
+    )]
     Confused {
         /// Its version.
         version: String,
@@ -104,7 +106,9 @@ impl Client {
         let value: Value = response.body_mut().read_json().map_err(|error| self.confused(&error))?;
         match is_ok {
             true => Ok(value),
-            false => Err(ClientError::Refused(value["error"].as_str().unwrap_or("it does not say why").to_owned())),
+            false => {
+                Err(ClientError::Refused(value["error"].as_str().unwrap_or("it does not say why").to_owned()))
+            }
         }
     }
 

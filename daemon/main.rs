@@ -11,6 +11,7 @@ mod watching;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
@@ -31,6 +32,9 @@ use log::Log;
 const USAGE: u8 = 2;
 /// Another longhaul measures with this database.
 const TAKEN: u8 = 4;
+/// How often the lock of the database is asked for.
+const LOCK_ATTEMPTS: u32 = 10;
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -69,7 +73,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let database = places::database(arguments.database.as_deref(), &config)?;
     let log = Log::start(&config.log, arguments)?;
-    let _exclusive = Exclusive::take(&database)?;
+    let _exclusive = take(&database)?;
     let starts = Starts::beside(&database);
     let safe_mode = starts.note(platform::wall_clock_us()).unwrap_or(false);
     let desk = Arc::new(Desk::default());
@@ -77,19 +81,39 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let service = Service::open(Parts {
         clock: Box::new(SystemClock),
         host: Box::new(SystemHost::default()),
-        program: (std::env::current_exe().context("find longhauld's own program file")?, vec!["worker".to_owned()]),
+        program: (
+            std::env::current_exe().context("find longhauld's own program file")?,
+            vec!["worker".to_owned()],
+        ),
         desk: Arc::clone(&desk),
         config: config.clone(),
         config_path: config_path.clone(),
         database: database.clone(),
         safe_mode,
     })?;
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), pid = std::process::id(), safe_mode, "longhauld begins");
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        pid = std::process::id(),
+        safe_mode,
+        "longhauld begins"
+    );
     watching::mounts(Arc::clone(&desk));
     let _watcher = config_path.and_then(|path| watching::config(path, Arc::clone(&desk)));
     running::until_stopped(service, running::Facing { desk, log, database, port: config.web.port })?;
     starts.forget();
     Ok(())
+}
+
+/// Takes the lock of the database. One that was just killed may have a child that is not quite a worker yet and holds it
+/// for another moment.
+fn take(database: &Path) -> Result<Exclusive, ExclusiveError> {
+    for _ in 0..LOCK_ATTEMPTS {
+        match Exclusive::take(database) {
+            Err(ExclusiveError::Taken { .. }) => std::thread::sleep(BETWEEN_ATTEMPTS),
+            other => return other,
+        }
+    }
+    Exclusive::take(database)
 }
 
 /// The configuration file: it need not be there yet.

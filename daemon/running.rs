@@ -34,7 +34,8 @@ pub struct Facing {
 
 /// Runs the service and answers for it, until a signal says stop.
 pub fn until_stopped(service: Service, facing: Facing) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the runtime")?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the runtime")?;
     runtime.block_on(face(service, facing))
 }
 
@@ -42,7 +43,8 @@ async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let listener = match longhaul_web::listen(facing.port).await {
         Err(error) if facing.port != 0 => {
-            let text = format!("port {} is taken ({error}); another one is used until it is free", facing.port);
+            let text =
+                format!("port {} is taken ({error}); another one is used until it is free", facing.port);
             facing.desk.complain("port", text, platform::wall_clock_us());
             longhaul_web::listen(0).await
         }
@@ -56,7 +58,9 @@ async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_us: platform::wall_clock_us(),
     };
-    contact.write(&facing.database).with_context(|| format!("write {}", Contact::path(&facing.database).display()))?;
+    contact
+        .write(&facing.database)
+        .with_context(|| format!("write {}", Contact::path(&facing.database).display()))?;
     let thread = std::thread::Builder::new().name("service".to_owned()).spawn(|| service.run());
     let thread = thread.context("start the service's thread")?;
     let control = Control {

@@ -19,7 +19,9 @@ const PROBLEM: &str = "config";
 pub fn mounts(desk: Arc<Desk>) {
     let watch = match MountWatch::new() {
         Ok(watch) => watch,
-        Err(error) => return tracing::warn!(%error, "the mount table cannot be watched; it is looked at once a minute"),
+        Err(error) => {
+            return tracing::warn!(%error, "the mount table cannot be watched; it is looked at once a minute");
+        }
     };
     let work = move || {
         while let Ok(changed) = watch.wait(None) {
@@ -51,9 +53,11 @@ pub fn config(path: PathBuf, desk: Arc<Desk>) -> Option<RecommendedWatcher> {
     });
     match watcher {
         Ok(watcher) => {
-            spawn("config", move || while changes.recv().is_ok() {
-                settle(&changes);
-                read(&path, &desk);
+            spawn("config", move || {
+                while changes.recv().is_ok() {
+                    settle(&changes);
+                    read(&path, &desk);
+                }
             });
             Some(watcher)
         }

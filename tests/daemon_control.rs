@@ -133,7 +133,10 @@ fn five_crashes_in_ten_minutes_lead_to_safe_mode_and_resume_out_of_it() {
     }
     let daemon = Daemon::start(&place);
     let status = daemon.status();
-    assert_eq!((&status["state"]["name"], &status["problems"][0]["word"]), (&"safe-mode".into(), &"safe-mode".into()));
+    assert_eq!(
+        (&status["state"]["name"], &status["problems"][0]["word"]),
+        (&"safe-mode".into(), &"safe-mode".into())
+    );
     place.longhaul("resume").expect(0);
     daemon.round();
     daemon.stop();
@@ -153,7 +156,10 @@ fn the_interface_answers_its_own_host_and_takes_orders_with_the_token_only() {
     assert_eq!(code("GET /api/v1/status", "Host: evil.example\r\n"), 421);
     assert_eq!(code("GET /api/v1/status", &format!("{ours}Origin: http://evil.example\r\n")), 403);
     assert_eq!(code("POST /api/v1/round", &ours), 401);
-    assert_eq!(code("POST /api/v1/round", &format!("{ours}Authorization: Bearer {}\r\n", "0".repeat(64))), 401);
+    assert_eq!(
+        code("POST /api/v1/round", &format!("{ours}Authorization: Bearer {}\r\n", "0".repeat(64))),
+        401
+    );
     let long = format!("{ours}X: {}\r\n", "x".repeat(40_000));
     assert!(http(contact.port, "GET /api/v1/status", &long, "").is_none_or(|(code, _)| code == 431));
     daemon.stop();

@@ -31,9 +31,21 @@ fn configure(place: &Place, configuration: &str, targets: &[(&str, &Path)]) {
     place.configure(&(configuration.to_owned() + &targets));
 }
 
+/// One round an hour, the first ten seconds after the start: all others are those that a test asks for.
+fn calm() -> String {
+    BUSY.replace("8640", "24")
+}
+
+/// A service whose first scheduled round is over.
+fn start_calm(place: &Place) -> Daemon<'_> {
+    let daemon = Daemon::start(place);
+    daemon.wait_for_rounds(1);
+    daemon
+}
+
 /// Larger trees: a worker that is inside one is in the middle of a run for a while.
 fn slow() -> String {
-    BUSY.replace("files = 40", "files = 4000") + "[limits]\ncap-seconds = 3\n"
+    calm().replace("files = 40", "files = 4000") + "[limits]\ncap-seconds = 3\n"
 }
 
 fn outcomes(place: &Place, target: &str) -> Vec<String> {
@@ -52,12 +64,13 @@ fn a_killed_worker_voids_its_run_and_the_next_round_is_whole() {
     let place = Place::new();
     let a = place.folder("a");
     configure(&place, &slow(), &[("a", &a)]);
-    let daemon = Daemon::start(&place);
+    let daemon = start_calm(&place);
     daemon.round();
     daemon.order("round", "{}");
     let mut worker = None;
     machine::wait_until("a worker", || {
-        worker = machine::workers_of(place.root()).into_iter().find(|pid| machine::has_open(*pid, &arena(&a)));
+        worker =
+            machine::workers_of(place.root()).into_iter().find(|pid| machine::has_open(*pid, &arena(&a)));
         worker.is_some()
     });
     machine::signal(worker.unwrap(), Signal::KILL);
@@ -74,12 +87,14 @@ fn a_stopped_worker_is_booked_as_hung_and_never_doubled() {
     let place = Place::new();
     let (a, b) = (place.folder("a"), place.folder("b"));
     configure(&place, &slow(), &[("a", &a), ("b", &b)]);
-    let daemon = Daemon::start(&place);
+    let daemon = start_calm(&place);
     daemon.round();
     daemon.order("round", "{}");
     let mut worker = None;
     machine::wait_until("a worker", || {
-        worker = machine::workers_of(place.root()).into_iter().find(|pid| machine::walks_below(*pid, &arena(&a).join("folder-index")));
+        worker = machine::workers_of(place.root())
+            .into_iter()
+            .find(|pid| machine::walks_below(*pid, &arena(&a).join("folder-index")));
         worker.is_some()
     });
     machine::signal(worker.unwrap(), Signal::STOP);
@@ -107,8 +122,12 @@ fn kills_at_any_instant_lose_nothing() {
             daemon.wait_until_ready();
             daemon.order("round", "{}");
         }
+        if kill % 2 == 1 {
+            let before = run_numbers(&place).len();
+            machine::wait_until("a run", || run_numbers(&place).len() > before);
+        }
         let share = draw(0x6b69_6c6c, 3, kill) as f64 / u64::MAX as f64;
-        std::thread::sleep(Duration::from_secs_f64(0.005 * 200f64.powf(share)));
+        std::thread::sleep(Duration::from_secs_f64(0.002 * 100f64.powf(share)));
         // What the service has shown as done is on disk, and stays there.
         acknowledged.extend(run_numbers(&place));
         daemon.kill();
@@ -157,7 +176,6 @@ fn hang(test: &str, mount: fn(&Path, &Path) -> Fuse) -> Option<Hang> {
 }
 
 fn freeze_in_a_walk(hang: &Hang, daemon: &Daemon<'_>) {
-    daemon.round();
     daemon.order("round", "{}");
     let trees = arena(&hang.stuck).join("folder-index");
     machine::wait_until("a walk", || {
@@ -170,13 +188,14 @@ fn freeze_in_a_walk(hang: &Hang, daemon: &Daemon<'_>) {
 fn a_target_that_stops_answering_is_shown_as_hung_and_goes_on_by_itself_when_it_answers() {
     let test = "a_target_that_stops_answering_is_shown_as_hung_and_goes_on_by_itself_when_it_answers";
     let Some(hang) = hang(test, Fuse::over) else { return };
-    let daemon = Daemon::start(&hang.place);
+    let daemon = start_calm(&hang.place);
     freeze_in_a_walk(&hang, &daemon);
     daemon.wait_for("the hang to be booked", |_| outcomes(&hang.place, "stuck").contains(&"hung".to_owned()));
+    daemon.wait_for("the end of that round", |status| status["state"]["name"] != "measuring");
     hang.fuse.thaw();
-    machine::wait_until("the target to be measured again", || {
-        outcomes(&hang.place, "stuck").last().is_some_and(|outcome| outcome == "ok")
-    });
+    machine::wait_for_no_worker(hang.place.root());
+    daemon.round();
+    assert_eq!(outcomes(&hang.place, "stuck").last().unwrap(), "ok");
     daemon.stop();
     assert!(outcomes(&hang.place, "local").iter().all(|outcome| outcome == "ok"));
 }
@@ -203,7 +222,7 @@ fn a_target_that_never_answers_is_told_of_and_the_service_stops_in_time_all_the_
 fn a_target_that_is_unmounted_in_the_middle_is_noticed_and_not_measured_in_its_place() {
     let test = "a_target_that_is_unmounted_in_the_middle_is_noticed_and_not_measured_in_its_place";
     let Some(Hang { fuse, place, stuck }) = hang(test, Fuse::over) else { return };
-    let daemon = Daemon::start(&place);
+    let daemon = start_calm(&place);
     daemon.round();
     drop(fuse);
     daemon.wait_for("the event", |_| kinds(&place).contains(&"unmount".to_owned()));
@@ -247,7 +266,7 @@ fn a_full_disk_under_the_database_delays_and_loses_nothing() {
 #[test]
 fn a_database_that_is_removed_while_it_runs_is_written_again() {
     let place = place_with(BUSY, &[]);
-    configure(&place, &BUSY.replace("8640", "24"), &[("a", &place.folder("a"))]);
+    configure(&place, &calm(), &[("a", &place.folder("a"))]);
     let daemon = Daemon::start(&place);
     daemon.round();
     let before = place.stored_runs();
@@ -264,7 +283,7 @@ fn a_database_that_is_removed_while_it_runs_is_written_again() {
 #[test]
 fn a_database_that_is_ruined_while_it_runs_is_moved_aside() {
     let place = place_with(BUSY, &[]);
-    configure(&place, &BUSY.replace("8640", "24"), &[("a", &place.folder("a"))]);
+    configure(&place, &calm(), &[("a", &place.folder("a"))]);
     let daemon = Daemon::start(&place);
     daemon.round();
     fs::write(place.database(), vec![7; 50_000]).unwrap();
@@ -284,13 +303,20 @@ fn a_hundred_targets_are_measured_one_after_the_other() {
     let place = Place::new();
     let paths: Vec<(String, PathBuf)> =
         (0..100).map(|number| (format!("t{number}"), place.folder(&format!("t/{number}")))).collect();
-    let targets: Vec<(&str, &Path)> = paths.iter().map(|(name, path)| (name.as_str(), path.as_path())).collect();
-    configure(&place, &BUSY.replace("8640", "24"), &targets);
+    let targets: Vec<(&str, &Path)> =
+        paths.iter().map(|(name, path)| (name.as_str(), path.as_path())).collect();
+    configure(&place, &calm(), &targets);
     let daemon = Daemon::start(&place);
     daemon.order("round", "{}");
     daemon.wait_for("a round of a hundred", |status| status["last"]["status"] == "ok");
     let status = daemon.status();
-    assert!(status["targets"].as_array().unwrap().iter().all(|target| target["last_runs"] == serde_json::json!([1, 1])));
+    assert!(
+        status["targets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|target| target["last_runs"] == serde_json::json!([1, 1]))
+    );
     daemon.stop();
     assert_eq!(place.stored_runs().len() % 100, 0);
     assert_all_ok(&place.stored_runs());
@@ -302,8 +328,9 @@ fn a_path_may_hold_anything_that_a_configuration_can_say() {
     let odd = ["with space", "quo\"te'd", "line\nbreak", "émoji 🐚", "back\\slash", "-dash", "tab\there"];
     let paths: Vec<(String, PathBuf)> =
         odd.iter().enumerate().map(|(number, name)| (format!("t{number}"), place.folder(name))).collect();
-    let targets: Vec<(&str, &Path)> = paths.iter().map(|(name, path)| (name.as_str(), path.as_path())).collect();
-    configure(&place, &BUSY.replace("8640", "24"), &targets);
+    let targets: Vec<(&str, &Path)> =
+        paths.iter().map(|(name, path)| (name.as_str(), path.as_path())).collect();
+    configure(&place, &calm(), &targets);
     let daemon = Daemon::start(&place);
     daemon.round();
     place.longhaul("status").expect(0);

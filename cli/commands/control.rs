@@ -26,7 +26,14 @@ pub fn show(shared: &Shared, arguments: &StatusArguments) -> anyhow::Result<Exit
     loop {
         let status = client(shared)?.status()?;
         if arguments.json {
-            anstream::println!("{}", if arguments.watch { json!(status).to_string() } else { serde_json::to_string_pretty(&status)? });
+            anstream::println!(
+                "{}",
+                if arguments.watch {
+                    json!(status).to_string()
+                } else {
+                    serde_json::to_string_pretty(&status)?
+                }
+            );
         } else {
             let clear = if arguments.watch { "\x1b[H\x1b[2J" } else { "" };
             anstream::print!("{clear}{}", status::status(&status));
@@ -40,7 +47,8 @@ pub fn show(shared: &Shared, arguments: &StatusArguments) -> anyhow::Result<Exit
 
 /// A script learns from the exit code whether everything measures as it should.
 fn code(status: &Status) -> ExitCode {
-    let is_well = |state: &TargetState| matches!(state, TargetState::Measuring { .. } | TargetState::Waiting { .. });
+    let is_well =
+        |state: &TargetState| matches!(state, TargetState::Measuring { .. } | TargetState::Waiting { .. });
     let is_safe = status.state == State::SafeMode;
     let all_well = status.problems.is_empty() && status.targets.iter().all(|target| is_well(&target.state));
     if all_well && !is_safe { exit::OK } else { ExitCode::from(exit::RUN_FAILED) }
@@ -51,7 +59,9 @@ pub fn pause(shared: &Shared, arguments: &Pause) -> anyhow::Result<ExitCode> {
     let seconds = arguments.duration.map(|duration| duration.0);
     order(shared, "pause", &json!({ "seconds": seconds }))?;
     match arguments.duration {
-        Some(_) => anstream::println!("Paused. A round in progress is cut short; `longhaul resume` goes on before the time is over."),
+        Some(_) => anstream::println!(
+            "Paused. A round in progress is cut short; `longhaul resume` goes on before the time is over."
+        ),
         None => anstream::println!("Paused. A round in progress is cut short; `longhaul resume` goes on."),
     }
     Ok(exit::OK)

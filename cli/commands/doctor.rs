@@ -38,9 +38,12 @@ fn config(shared: &Shared) -> Check {
             "`longhaul init` asks what to compare and writes it",
         ),
         Ok(config) => Check::ok("configuration", format!("{} targets", config.targets.len())),
-        Err(error) => {
-            Check::bad("configuration", Verdict::Failed, format!("{error:#}"), "correct the line that is named")
-        }
+        Err(error) => Check::bad(
+            "configuration",
+            Verdict::Failed,
+            format!("{error:#}"),
+            "correct the line that is named",
+        ),
     }
 }
 
@@ -53,10 +56,19 @@ fn without(shared: &Shared, error: &anyhow::Error) -> Vec<Check> {
     };
     let mut checks = vec![Check::bad("service", verdict, found, fix)];
     let config = places::config(shared).unwrap_or_default();
-    checks.push(match places::database(shared, &config).and_then(|path| Ok(longhaul_store::Reader::open(&path)?.size_bytes()?)) {
-        Ok(bytes) => Check::ok("database", crate::render::units::bytes(bytes as f64)),
-        Err(error) => Check::bad("database", Verdict::Unknown, format!("{error:#}"), "nothing, if nothing was measured yet"),
-    });
+    checks.push(
+        match places::database(shared, &config)
+            .and_then(|path| Ok(longhaul_store::Reader::open(&path)?.size_bytes()?))
+        {
+            Ok(bytes) => Check::ok("database", crate::render::units::bytes(bytes as f64)),
+            Err(error) => Check::bad(
+                "database",
+                Verdict::Unknown,
+                format!("{error:#}"),
+                "nothing, if nothing was measured yet",
+            ),
+        },
+    );
     checks.push(Check::bad(
         "targets",
         Verdict::Unknown,

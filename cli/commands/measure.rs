@@ -56,7 +56,8 @@ impl Measuring {
         let interrupted = || self.interrupted.load(Ordering::Relaxed);
         let mut runner = Runner::new(plan, &self.launcher, &self.writer, &interrupted);
         let mut stage = Stage::new(style, gate);
-        let tally = self.rounds_begun().and_then(|turn| Ok(runner.run(self.machine_seed, turn, &mut stage)?));
+        let tally =
+            self.rounds_begun().and_then(|turn| Ok(runner.run(self.machine_seed, turn, &mut stage)?));
         stage.clear();
         (tally, runner.workers)
     }
@@ -71,7 +72,10 @@ fn close_open_rounds(database: &Path, writer: &Writer) -> anyhow::Result<()> {
     for round in Reader::open(database)?.open_rounds()? {
         let reason = Some("longhaul ended in the middle of it".to_owned());
         let ended_us = platform::wall_clock_us();
-        writer.end_round(round.number, RoundEnd { status: RoundStatus::CutShort, reason, ended_us, after: None })?;
+        writer.end_round(
+            round.number,
+            RoundEnd { status: RoundStatus::CutShort, reason, ended_us, after: None },
+        )?;
     }
     Ok(())
 }

@@ -20,7 +20,10 @@ pub fn status(status: &Status) -> String {
     if let Some(last) = &status.last {
         out += &format!("last round  {}\n", last_round(last));
     }
-    out += &format!("next round  {}\n", status.next_us.map_or("none is planned".to_owned(), |us| moment(us, status.now_us)));
+    out += &format!(
+        "next round  {}\n",
+        status.next_us.map_or("none is planned".to_owned(), |us| moment(us, status.now_us))
+    );
     out += &format!("rounds      {}\n", rounds(status));
     let size = status.database.bytes.map_or("size not known".to_owned(), |bytes| units::bytes(bytes as f64));
     out += &format!("database    {} ({size})\n", status.database.path.display());
@@ -34,13 +37,20 @@ fn head(status: &Status) -> String {
     let state = match status.state {
         State::Measuring => "measuring".to_owned(),
         State::Waiting => "waiting for the next round".to_owned(),
-        State::Paused { until_us: Some(until_us) } => format!("paused until {}", moment(until_us, status.now_us)),
+        State::Paused { until_us: Some(until_us) } => {
+            format!("paused until {}", moment(until_us, status.now_us))
+        }
         State::Paused { until_us: None } => "paused until `longhaul resume`".to_owned(),
         State::SafeMode => "safe mode: makes no rounds until `longhaul resume`".to_owned(),
         State::Idle => "no target is configured: `longhaul init` helps".to_owned(),
         State::Stopping => "stopping".to_owned(),
     };
-    format!("longhauld {} (process {}) since {}: {state}", status.version, status.pid, time(status.started_us))
+    format!(
+        "longhauld {} (process {}) since {}: {state}",
+        status.version,
+        status.pid,
+        time(status.started_us)
+    )
 }
 
 fn targets(status: &Status) -> String {

@@ -18,7 +18,9 @@ const STALL_SECONDS: f64 = 1.0;
 pub fn draw(frame: &mut Frame<'_>, scene: &Scene) {
     match &scene.status {
         Ok(status) => all(frame, status, scene.live.as_ref()),
-        Err(error) => frame.render_widget(Paragraph::new(error.as_str()).wrap(Wrap { trim: true }), frame.area()),
+        Err(error) => {
+            frame.render_widget(Paragraph::new(error.as_str()).wrap(Wrap { trim: true }), frame.area())
+        }
     }
 }
 
@@ -77,15 +79,16 @@ fn target_table(status: &Status) -> Table<'_> {
         ];
         Row::new(cells).style(colour)
     });
-    let widths = [Constraint::Length(16), Constraint::Length(12), Constraint::Fill(1), Constraint::Length(10)];
+    let widths =
+        [Constraint::Length(16), Constraint::Length(12), Constraint::Fill(1), Constraint::Length(10)];
     let head = Row::new(["target", "reached by", "state", "24 hours"]).style(Modifier::BOLD);
     Table::new(rows, widths).header(head).block(Block::bordered().title(" targets "))
 }
 
 fn between(status: &Status) -> Paragraph<'_> {
-    let next = status.next_us.map_or("no round is planned".to_owned(), |us| {
-        format!("next round {}", moment(us, status.now_us))
-    });
+    let next = status
+        .next_us
+        .map_or("no round is planned".to_owned(), |us| format!("next round {}", moment(us, status.now_us)));
     let last = status.last.as_ref().map_or(String::new(), |last| {
         let reason = last.reason.as_deref().unwrap_or_default();
         format!("last round {} ended {}: {} {reason}", last.number, time(last.ended_us), last.status.name())
@@ -120,10 +123,13 @@ fn task_text(task: &Task) -> Text<'static> {
         units::bytes(task.bytes_read as f64),
         units::bytes(task.bytes_written as f64)
     );
-    let first = format!("{}: {workload}{phase}{progress}, {}, {moved}", task.target, units::seconds(task.seconds));
-    let stall = task.in_flight.as_ref().filter(|(_, seconds)| *seconds >= STALL_SECONDS).map(|(name, seconds)| {
-        Line::from(format!("stalls: `{name}` has not returned for {}", units::seconds(*seconds))).style(Color::Red)
-    });
+    let first =
+        format!("{}: {workload}{phase}{progress}, {}, {moved}", task.target, units::seconds(task.seconds));
+    let stall =
+        task.in_flight.as_ref().filter(|(_, seconds)| *seconds >= STALL_SECONDS).map(|(name, seconds)| {
+            Line::from(format!("stalls: `{name}` has not returned for {}", units::seconds(*seconds)))
+                .style(Color::Red)
+        });
     let mut lines = vec![Line::from(first)];
     lines.extend(stall);
     Text::from(lines)
@@ -142,7 +148,15 @@ fn operation_table(operations: &[OperationNow]) -> Table<'_> {
             operation.errors.to_string(),
         ])
     });
-    let widths = [Constraint::Length(14), Constraint::Length(9), Constraint::Length(11), Constraint::Length(10), Constraint::Length(10), Constraint::Length(10), Constraint::Length(7)];
+    let widths = [
+        Constraint::Length(14),
+        Constraint::Length(9),
+        Constraint::Length(11),
+        Constraint::Length(10),
+        Constraint::Length(10),
+        Constraint::Length(10),
+        Constraint::Length(7),
+    ];
     let head = Row::new(["operation", "count", "rate", "p50", "p99", "max", "errors"]).style(Modifier::BOLD);
     Table::new(rows, widths).header(head).block(Block::bordered().title(" this phase "))
 }
@@ -216,8 +230,19 @@ mod tests {
             bytes_read: 0,
             bytes_written: 3_000_000,
         };
-        let text = drawn(&Scene { status: Ok(status()), live: Some(Live { round: 9, runs: (2, 10), task: Some(task) }) });
-        for part in ["round 9", "2 of 10 runs", "time-machine, burst", "800 µs", "stalls: `write`", "hung: `write`", "1234"] {
+        let text = drawn(&Scene {
+            status: Ok(status()),
+            live: Some(Live { round: 9, runs: (2, 10), task: Some(task) }),
+        });
+        for part in [
+            "round 9",
+            "2 of 10 runs",
+            "time-machine, burst",
+            "800 µs",
+            "stalls: `write`",
+            "hung: `write`",
+            "1234",
+        ] {
             assert!(text.contains(part), "`{part}` is missing:\n{text}");
         }
     }
@@ -225,6 +250,9 @@ mod tests {
     #[test]
     fn between_rounds_the_next_one_is_named_and_a_service_that_is_gone_too() {
         assert!(drawn(&Scene { status: Ok(status()), live: None }).contains("in 60 s"));
-        assert!(drawn(&Scene { status: Err("no longhaul service runs".into()), live: None }).contains("no longhaul"));
+        assert!(
+            drawn(&Scene { status: Err("no longhaul service runs".into()), live: None })
+                .contains("no longhaul")
+        );
     }
 }

@@ -61,7 +61,9 @@ impl<'a> Daemon<'a> {
             let ended = self.child.try_wait().unwrap();
             let said = || std::fs::read_to_string(self.place.path("said/daemon.err")).unwrap();
             assert!(ended.is_none(), "it ended ({ended:?}) instead: {}", said());
-            self.contact().is_some_and(|contact| contact.pid == self.child.id() && self.ask("GET", "status", "").is_some())
+            self.contact().is_some_and(|contact| {
+                contact.pid == self.child.id() && self.ask("GET", "status", "").is_some()
+            })
         });
     }
 
@@ -102,7 +104,9 @@ impl<'a> Daemon<'a> {
         let number = |status: &Value| status["last"]["number"].as_i64();
         let before = number(&self.status());
         self.order("round", "{}");
-        self.wait_for("the round that was asked for", |status| number(status) > before && status["state"]["name"] != "measuring");
+        self.wait_for("the round that was asked for", |status| {
+            number(status) > before && status["state"]["name"] != "measuring"
+        });
     }
 
     /// Gives an order.
@@ -188,7 +192,8 @@ pub fn http(port: u16, request: &str, headers: &str, body: &str) -> Option<(u16,
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(100))).ok()?;
     let length = body.len();
-    let text = format!("{request} HTTP/1.1\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+    let text =
+        format!("{request} HTTP/1.1\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}");
     stream.write_all(text.as_bytes()).ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;

@@ -73,7 +73,9 @@ impl IntoResponse for Refusal {
         let (status, text) = match self {
             Self::Host => (StatusCode::MISDIRECTED_REQUEST, "this host name is not longhaul's"),
             Self::Origin => (StatusCode::FORBIDDEN, "a page of another site may not ask this"),
-            Self::Token => (StatusCode::UNAUTHORIZED, "an order needs the token of the file beside the database"),
+            Self::Token => {
+                (StatusCode::UNAUTHORIZED, "an order needs the token of the file beside the database")
+            }
         };
         (status, axum::Json(json!({ "error": text }))).into_response()
     }
@@ -85,9 +87,9 @@ mod tests {
 
     fn judge(method: Method, headers: &[(&str, &str)]) -> Result<(), Refusal> {
         let guard = Guard { port: 4000, token: "secret".into() };
-        let headers = headers.iter().map(|(name, value)| {
-            (name.parse::<header::HeaderName>().unwrap(), value.parse().unwrap())
-        });
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (name.parse::<header::HeaderName>().unwrap(), value.parse().unwrap()));
         guard.judge(&method, &headers.collect())
     }
 
@@ -106,7 +108,9 @@ mod tests {
     fn a_page_of_another_site_gets_nothing() {
         let from = |origin| judge(Method::GET, &[("host", "127.0.0.1:4000"), ("origin", origin)]);
         assert_eq!(from("http://127.0.0.1:4000"), Ok(()));
-        for origin in ["https://evil.example", "null", "http://127.0.0.1:4001", "http://127.0.0.1:4000.evil.example"] {
+        for origin in
+            ["https://evil.example", "null", "http://127.0.0.1:4001", "http://127.0.0.1:4000.evil.example"]
+        {
             assert_eq!(from(origin), Err(Refusal::Origin), "{origin}");
         }
     }

@@ -65,8 +65,7 @@ mod tests {
     fn only_the_owner_may_read_it_and_only_its_writer_removes_it() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("longhaul.sqlite");
-        let contact =
-            Contact { pid: 1, port: 2, token: "t".into(), version: "v".into(), started_us: 3 };
+        let contact = Contact { pid: 1, port: 2, token: "t".into(), version: "v".into(), started_us: 3 };
         contact.write(&database).unwrap();
         let mode = std::fs::metadata(Contact::path(&database)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

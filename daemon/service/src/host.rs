@@ -42,11 +42,14 @@ pub trait Host: Send {
     fn mounts(&mut self) -> io::Result<Vec<Mount>>;
 }
 
+/// Bytes received and sent by each interface.
+type Counters = BTreeMap<String, (u64, u64)>;
+
 /// This machine.
 #[derive(Default)]
 pub struct SystemHost {
     metrics: metrics::Metrics,
-    last: Option<(u64, BTreeMap<String, (u64, u64)>)>,
+    last: Option<(u64, Counters)>,
 }
 
 impl Host for SystemHost {
@@ -81,11 +84,7 @@ impl Host for SystemHost {
 }
 
 /// Bytes a second that crossed the interfaces, loopback aside. `None` after a moment that is too short to say.
-fn rate(
-    then: &BTreeMap<String, (u64, u64)>,
-    now: &BTreeMap<String, (u64, u64)>,
-    seconds: f64,
-) -> Option<f64> {
+fn rate(then: &Counters, now: &Counters, seconds: f64) -> Option<f64> {
     let is_network = |name: &str| name != "lo" && name != "lo0";
     let bytes = now.iter().filter(|(name, _)| is_network(name)).map(|(name, (received, sent))| {
         let (received_then, sent_then) = then.get(name).copied().unwrap_or((*received, *sent));
@@ -171,7 +170,8 @@ mod tests {
 
     #[test]
     fn traffic_is_what_crossed_the_network_and_not_the_loopback() {
-        let counts = |eth: u64, lo: u64| BTreeMap::from([("eth0".to_owned(), (eth, 0)), ("lo".to_owned(), (lo, lo))]);
+        let counts =
+            |eth: u64, lo: u64| BTreeMap::from([("eth0".to_owned(), (eth, 0)), ("lo".to_owned(), (lo, lo))]);
         assert_eq!(rate(&counts(1000, 0), &counts(7000, 9_999_999), 2.0), Some(3000.0));
         assert_eq!(rate(&counts(1000, 0), &counts(0, 0), 2.0), Some(0.0), "a counter that began anew");
         assert_eq!(rate(&counts(0, 0), &counts(7000, 0), 0.5), None);

@@ -82,7 +82,11 @@ fn kind(before: Option<&Mount>, now: Option<&Mount>) -> Option<&'static str> {
         std::cmp::Ordering::Greater => "mount",
         std::cmp::Ordering::Equal if before.protocol != now.protocol => "protocol",
         std::cmp::Ordering::Equal if before.read_only != now.read_only => {
-            if now.read_only { "read-only" } else { "writable" }
+            if now.read_only {
+                "read-only"
+            } else {
+                "writable"
+            }
         }
         std::cmp::Ordering::Equal => "remount",
     })

@@ -39,8 +39,9 @@ pub enum PlaceError {
 /// [`PlaceError`] where there is none of the three.
 pub fn database(given: Option<&Path>, config: &Config) -> Result<PathBuf, PlaceError> {
     match given.or(config.database.as_deref()) {
-        Some(path) => std::path::absolute(path)
-            .map_err(|source| PlaceError::Relative { path: path.to_owned(), source }),
+        Some(path) => {
+            std::path::absolute(path).map_err(|source| PlaceError::Relative { path: path.to_owned(), source })
+        }
         None => platform::data_directory().map(|folder| folder.join(DATABASE)).ok_or(PlaceError::NoHome),
     }
 }

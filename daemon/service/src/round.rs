@@ -239,7 +239,8 @@ impl Maker<'_> {
         audience: &mut dyn Audience,
     ) -> Result<(), RoundError> {
         let order = order(block.machine_seed, block.turn, self.tasks.workloads.len(), workers.len());
-        let cells = order.into_iter().flat_map(|(workload, targets)| targets.into_iter().map(move |t| (workload, t)));
+        let cells =
+            order.into_iter().flat_map(|(workload, targets)| targets.into_iter().map(move |t| (workload, t)));
         for cell in cells {
             if (self.stop)().is_some() {
                 break;
@@ -292,7 +293,13 @@ impl Maker<'_> {
     }
 
     /// Makes a run of what came of it.
-    fn book(&self, finished: Finished, (round, workload): (i64, String), worker: &Worker, begun: Begun) -> Run {
+    fn book(
+        &self,
+        finished: Finished,
+        (round, workload): (i64, String),
+        worker: &Worker,
+        begun: Begun,
+    ) -> Run {
         let Finished { phases, report } = finished;
         let (outcome, failure) = match report.failed {
             Some(ending) => (ending.outcome, Some(ending.failure)),

@@ -74,7 +74,12 @@ impl<'a> Runner<'a> {
     /// # Errors
     ///
     /// If the database does not take a round or a run.
-    pub fn run(&mut self, machine_seed: u64, turn: u64, stage: &mut dyn Foreground) -> Result<Tally, RoundError> {
+    pub fn run(
+        &mut self,
+        machine_seed: u64,
+        turn: u64,
+        stage: &mut dyn Foreground,
+    ) -> Result<Tally, RoundError> {
         let mut tally = Tally::default();
         for place in 0..self.plan.rounds {
             tally.interrupted = (self.interrupted)();

@@ -66,7 +66,11 @@ fn eight_weeks_account_for_every_planned_round_and_grow_in_nothing() {
 
     // Slot follows slot, an interval apart, except where the wall clock stepped.
     let scheduled: Vec<i64> = all.iter().map(|round| round.round.scheduled_us.unwrap()).collect();
-    let odd: Vec<i64> = scheduled.windows(2).map(|pair| pair[1] - pair[0] - interval_us).filter(|odd| odd.abs() > 5).collect();
+    let odd: Vec<i64> = scheduled
+        .windows(2)
+        .map(|pair| pair[1] - pair[0] - interval_us)
+        .filter(|odd| odd.abs() > 5)
+        .collect();
     assert_eq!(odd.len(), 2, "a clock that went back an hour and one that went on a day: {odd:?}");
 
     let reader = Reader::open(&database).unwrap();
@@ -74,7 +78,10 @@ fn eight_weeks_account_for_every_planned_round_and_grow_in_nothing() {
     let times = |kind: &str| kinds.iter().filter(|found| *found == kind).count();
     assert_eq!((times("clock-step"), times("utc-offset"), times("wake")), (2, 1, 55));
     let megabytes = reader.size_bytes().unwrap() / 1_000_000;
-    eprintln!("eight weeks: {megabytes} MB, {} runs", reader.targets().unwrap().iter().map(|target| target.runs).sum::<u64>());
+    eprintln!(
+        "eight weeks: {megabytes} MB, {} runs",
+        reader.targets().unwrap().iter().map(|target| target.runs).sum::<u64>()
+    );
     assert!(megabytes < 60, "{megabytes} MB");
 
     let looks = LOOKS.lock().unwrap();
@@ -85,4 +92,3 @@ fn eight_weeks_account_for_every_planned_round_and_grow_in_nothing() {
         assert_eq!((early["threads"], early["files"]), (late["threads"], late["files"]));
     }
 }
-

@@ -31,9 +31,16 @@ fn a_restart_neither_doubles_nor_loses_a_round() {
     second.start = end;
     second.live();
     let all = rounds(&life().database);
-    assert!((11..=13).contains(&all.len()) && made(&all) == all.len(), "{} rounds, {before} before", all.len());
+    assert!(
+        (11..=13).contains(&all.len()) && made(&all) == all.len(),
+        "{} rounds, {before} before",
+        all.len()
+    );
     let scheduled: Vec<i64> = all.iter().map(|round| round.round.scheduled_us.unwrap()).collect();
-    assert!(scheduled.windows(2).all(|pair| (pair[1] - pair[0] - 3_600_000_000).abs() < 10_000_000), "{scheduled:?}");
+    assert!(
+        scheduled.windows(2).all(|pair| (pair[1] - pair[0] - 3_600_000_000).abs() < 10_000_000),
+        "{scheduled:?}"
+    );
 }
 
 #[test]
@@ -69,7 +76,9 @@ fn a_pause_skips_and_outlives_a_restart() {
     let life = || Life::new(folder.path()).lasting(3 * HOUR);
     let mut later = life();
     later.start = life().then(HOUR / 2, Happening::Do(pause)).live();
-    later.then(HOUR + HOUR / 2, Happening::Do(|desk, _| desk.order(|orders| orders.pause = Some(Pause::Off)))).live();
+    later
+        .then(HOUR + HOUR / 2, Happening::Do(|desk, _| desk.order(|orders| orders.pause = Some(Pause::Off))))
+        .live();
     let all = rounds(&life().database);
     let paused = words(&all);
     assert!((3..=5).contains(&paused.len()) && paused.iter().all(|word| word == "paused"), "{paused:?}");
@@ -124,13 +133,18 @@ fn a_target_whose_mount_is_gone_is_booked_as_unavailable_and_not_measured_in_its
     let reader = Reader::open(&database).unwrap();
     let runs = reader.runs(&Default::default()).unwrap();
     let of = |target: &str, outcome: &str| {
-        let fits = |run: &&longhaul_store::StoredRun| run.run.target.as_str() == target && run.run.outcome.name() == outcome;
+        let fits = |run: &&longhaul_store::StoredRun| {
+            run.run.target.as_str() == target && run.run.outcome.name() == outcome
+        };
         runs.iter().filter(fits).count()
     };
     assert_eq!((of("smb", "unavailable"), of("nfs", "unavailable")), (5, 0));
     assert!(of("smb", "ok") >= 10);
     let kinds: Vec<String> = reader.events(None).unwrap().into_iter().map(|event| event.event.kind).collect();
-    assert!(kinds.iter().any(|kind| kind == "unmount") && kinds.iter().any(|kind| kind == "mount"), "{kinds:?}");
+    assert!(
+        kinds.iter().any(|kind| kind == "unmount") && kinds.iter().any(|kind| kind == "mount"),
+        "{kinds:?}"
+    );
 }
 
 #[test]
@@ -169,7 +183,10 @@ fn a_database_that_is_removed_or_ruined_in_the_middle_is_mended_and_goes_on() {
     let aside: Vec<_> = std::fs::read_dir(folder.path())
         .unwrap()
         .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().contains("damaged") && entry.path().extension().unwrap() == "sqlite")
+        .filter(|entry| {
+            entry.file_name().to_string_lossy().contains("damaged")
+                && entry.path().extension().unwrap() == "sqlite"
+        })
         .collect();
     assert_eq!(aside.len(), 1, "moved aside, not overwritten");
     assert!(made(&rounds(&database)) >= 2, "and gone on with");

@@ -51,9 +51,10 @@ impl Reader {
     /// As [`Reader::runs`].
     pub fn last_scheduled(&self) -> Result<Option<StoredRound>> {
         let query = "SELECT * FROM round WHERE scheduled_us IS NOT NULL ORDER BY number DESC LIMIT 1";
-        self.in_snapshot("read the last scheduled round", |cx| {
-            Ok(collect(cx, query, [], stored_round)?.pop())
-        })
+        self.in_snapshot(
+            "read the last scheduled round",
+            |cx| Ok(collect(cx, query, [], stored_round)?.pop()),
+        )
     }
 
     /// When the first round of a schedule was meant to be, in microseconds since 1970 UTC.

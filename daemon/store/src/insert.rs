@@ -32,7 +32,8 @@ pub(crate) fn run(cx: &Connection, target: &Target, run: &Run) -> Result<Receipt
 pub(crate) fn round(cx: &Connection, round: &NewRound) -> Result<i64, Fault> {
     let planned = serde_json::to_string(&round.planned).map_err(Fault::json)?;
     let before = round.before.as_ref().map(serde_json::to_string).transpose().map_err(Fault::json)?;
-    let insert = "INSERT INTO round (started_us, utc_offset_seconds, seed, scale, planned, scheduled_us, before)
+    let insert =
+        "INSERT INTO round (started_us, utc_offset_seconds, seed, scale, planned, scheduled_us, before)
         VALUES (:started_us, :utc_offset_seconds, :seed, :scale, :planned, :scheduled_us, :before)";
     cx.prepare_cached(insert)?.execute(named_params! {
         ":started_us": round.started_us, ":utc_offset_seconds": round.utc_offset_seconds,

@@ -26,7 +26,7 @@ pub use history::PREPARED;
 pub use open::Store;
 pub use reader::Reader;
 pub use records::{
-    Event, NewRound, Planned, RoundCounts, RoundEnd, RoundStatus, RunFilter, StoredEpoch, StoredEvent, StoredRound,
-    StoredRun, StoredTarget,
+    Event, NewRound, Planned, RoundCounts, RoundEnd, RoundStatus, RunFilter, StoredEpoch, StoredEvent,
+    StoredRound, StoredRun, StoredTarget,
 };
 pub use writer::Writer;

@@ -21,13 +21,16 @@ fn number<T: std::str::FromStr>(path: impl AsRef<Path>) -> Option<T> {
 fn entries(folder: &str, prefix: &str) -> Vec<std::path::PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return vec![] };
     let paths = entries.flatten().map(|entry| entry.path());
-    paths.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix))).collect()
+    paths
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)))
+        .collect()
 }
 
 /// Charge of the first battery in percent, from `/sys/class/power_supply/*/capacity`.
 pub fn battery_percent() -> Option<f64> {
     let supplies = entries("/sys/class/power_supply", "");
-    let is_battery = |path: &&std::path::PathBuf| text(path.join("type")).is_some_and(|kind| kind.trim() == "Battery");
+    let is_battery =
+        |path: &&std::path::PathBuf| text(path.join("type")).is_some_and(|kind| kind.trim() == "Battery");
     supplies.iter().filter(is_battery).find_map(|path| number(path.join("capacity")))
 }
 
@@ -68,7 +71,9 @@ pub fn default_link() -> Option<Link> {
     Some(Link {
         kind: parse::link_kind(&name, number(folder.join("type")), Some(is_wireless)),
         mtu: number(folder.join("mtu")),
-        megabits: number::<i64>(folder.join("speed")).and_then(|speed| u64::try_from(speed).ok()).filter(|speed| *speed > 0),
+        megabits: number::<i64>(folder.join("speed"))
+            .and_then(|speed| u64::try_from(speed).ok())
+            .filter(|speed| *speed > 0),
         name,
     })
 }

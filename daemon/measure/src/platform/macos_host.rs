@@ -44,7 +44,8 @@ pub fn memory_pressure() -> Option<f64> {
 /// The interface of the default route, from `route -n get default` and `ifconfig`.
 pub fn default_link() -> Option<Link> {
     let name = parse::route_interface(&said(&["/sbin/route", "-n", "get", "default"])?)?;
-    let (mtu, is_wireless) = said(&["/sbin/ifconfig", &name]).map_or((None, None), |text| parse::ifconfig(&text));
+    let (mtu, is_wireless) =
+        said(&["/sbin/ifconfig", &name]).map_or((None, None), |text| parse::ifconfig(&text));
     Some(Link { kind: parse::link_kind(&name, None, is_wireless), mtu, megabits: None, name })
 }
 
@@ -98,9 +99,8 @@ impl MountWatch {
         let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let mut seen = std::mem::MaybeUninit::<libc::kevent>::uninit();
         // SAFETY: no event is read, at most one is written to `seen`; `limit` is null or points to a timespec.
-        let answer = unsafe {
-            libc::kevent(self.queue.as_raw_fd(), std::ptr::null(), 0, seen.as_mut_ptr(), 1, limit)
-        };
+        let answer =
+            unsafe { libc::kevent(self.queue.as_raw_fd(), std::ptr::null(), 0, seen.as_mut_ptr(), 1, limit) };
         match answer {
             -1 => {
                 let error = io::Error::last_os_error();

@@ -32,8 +32,8 @@ pub use mapping::SharedMapping;
 pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_below, protocol_with};
 pub use system::{
     FINDER_INFO, LISTS_ATTRIBUTES, NOTE_ATTRIBUTE, attributes_at, config_directory, continuous_ns,
-    data_directory, entries, evict, getxattr_at, list, log_directory, monotonic_ns, mounts, negotiated, peak_memory_bytes,
-    power, prepare_worker, set_io_policy, shared_file, sync, system_version,
+    data_directory, entries, evict, getxattr_at, list, log_directory, monotonic_ns, mounts, negotiated,
+    peak_memory_bytes, power, prepare_worker, set_io_policy, shared_file, sync, system_version,
 };
 pub use unix::{
     Access, Space, close, create_at, error_name, getxattr, load_average, make_directory_at, open_at,

@@ -46,7 +46,15 @@ pub fn examine(arena: &Arena, context: &Context<'_>) -> Result<Examined, RunErro
     context.unlink(&folder, name)?;
     if length != BYTES || read != content {
         let said = "a file reads back otherwise than it was written".to_owned();
-        return Err(RunError::refused(arena.path(), said, "check the NAS and its disks before anything else"));
+        return Err(RunError::refused(
+            arena.path(),
+            said,
+            "check the NAS and its disks before anything else",
+        ));
     }
-    Ok(Examined { free_bytes: arena.space(context)?.free_bytes, sync, seconds: began.elapsed().as_secs_f64() })
+    Ok(Examined {
+        free_bytes: arena.space(context)?.free_bytes,
+        sync,
+        seconds: began.elapsed().as_secs_f64(),
+    })
 }

@@ -114,11 +114,13 @@ impl FileSchedule {
     pub(super) fn read(self) -> Result<Schedule, Wrong> {
         let default = Schedule::default();
         Ok(Schedule {
-            rounds_per_day: within(self.rounds_per_day, "rounds-per-day", 1..=8640)?.unwrap_or(default.rounds_per_day),
+            rounds_per_day: within(self.rounds_per_day, "rounds-per-day", 1..=8640)?
+                .unwrap_or(default.rounds_per_day),
             design: self.design.unwrap_or_default(),
             slices: within(self.slices, "slices", 2..=64)?,
             duty: share(self.duty_percent, "duty-percent", 0.0..=100.0)?.or(default.duty),
-            yield_factor: within(self.yield_factor, "yield-factor", 1.0..=1000.0)?.unwrap_or(default.yield_factor),
+            yield_factor: within(self.yield_factor, "yield-factor", 1.0..=1000.0)?
+                .unwrap_or(default.yield_factor),
             rules: Rules {
                 battery_below: within(
                     self.skip_on_battery_below_percent,

@@ -58,7 +58,11 @@ fn over_bytes(most: u64, usage: &Usage, name: &TargetName) -> Option<Reason> {
 fn over_duty(most: f64, busy_us: i64) -> Option<Reason> {
     let share = busy_us as f64 / DAY_US as f64;
     (share >= most).then(|| {
-        let text = format!("rounds took {:.1} % of the last 24 hours; {:.1} % are allowed", share * 100.0, most * 100.0);
+        let text = format!(
+            "rounds took {:.1} % of the last 24 hours; {:.1} % are allowed",
+            share * 100.0,
+            most * 100.0
+        );
         Reason::new("duty", text)
     })
 }

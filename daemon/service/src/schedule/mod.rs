@@ -39,7 +39,8 @@ pub struct Rhythm {
 impl Rhythm {
     /// Rounds every so many seconds, jittered by a sixth of that to both sides: ten minutes of an hour.
     pub fn every(seconds: u64, seed: u64) -> Self {
-        let interval_ns = i64::try_from(seconds).unwrap_or(i64::MAX / SECOND_NS).max(1).saturating_mul(SECOND_NS);
+        let interval_ns =
+            i64::try_from(seconds).unwrap_or(i64::MAX / SECOND_NS).max(1).saturating_mul(SECOND_NS);
         Self { interval_ns, jitter_ns: interval_ns / 6, grace_ns: 60 * SECOND_NS, seed }
     }
 
@@ -135,7 +136,10 @@ pub fn next(now: &Moment, history: &History, rhythm: &Rhythm) -> Next {
 fn last_missed(now_ns: i64, first: Slot, rhythm: &Rhythm) -> Option<Slot> {
     let is_missed = |slot: &Slot| rhythm.last_start_ns(*slot) < now_ns;
     let surely = ((now_ns - first.at_ns) / rhythm.interval_ns - 2).max(0);
-    let far = Slot { number: first.number + surely.cast_unsigned(), at_ns: first.at_ns + surely * rhythm.interval_ns };
+    let far = Slot {
+        number: first.number + surely.cast_unsigned(),
+        at_ns: first.at_ns + surely * rhythm.interval_ns,
+    };
     let mut slot = if is_missed(&far) { far } else { Some(first).filter(is_missed)? };
     while is_missed(&rhythm.after(slot)) {
         slot = rhythm.after(slot);
@@ -194,7 +198,8 @@ mod tests {
         let rhythm = Rhythm::every(3600, 7);
         let (starts, _) = live(&rhythm, 0, 100 * 24 * HOUR_NS);
         assert!((2398..=2401).contains(&starts.len()), "{}", starts.len());
-        let offsets: Vec<i64> = starts.iter().map(|start| start.rem_euclid(HOUR_NS) / (300 * SECOND_NS)).collect();
+        let offsets: Vec<i64> =
+            starts.iter().map(|start| start.rem_euclid(HOUR_NS) / (300 * SECOND_NS)).collect();
         let distinct: std::collections::BTreeSet<_> = offsets.iter().collect();
         assert!(distinct.len() >= 4, "starts fall into {distinct:?} of twelve five-minute spans");
         let gaps = starts.windows(2).map(|pair| pair[1] - pair[0]);
@@ -245,7 +250,8 @@ mod tests {
         assert_eq!(turns.len(), 16);
         for slices in [4u64, 26] {
             let long = (0..4000).filter(|turn| takes_part(Role::Baseline, *turn, true));
-            let met: std::collections::BTreeSet<u64> = long.map(|turn| rotation(Role::Baseline, turn, BASELINE_EVERY) % slices).collect();
+            let met: std::collections::BTreeSet<u64> =
+                long.map(|turn| rotation(Role::Baseline, turn, BASELINE_EVERY) % slices).collect();
             assert_eq!(met.len() as u64, slices);
         }
         assert!(takes_part(Role::Baseline, 1, false), "without shares there is nothing to stand beside");

@@ -72,13 +72,17 @@ fn quiet(rules: &Rules, minute: u16) -> Option<Reason> {
     let (from, to) = rules.quiet?;
     let is_quiet = if from <= to { (from..to).contains(&minute) } else { minute >= from || minute < to };
     let clock = |minute: u16| format!("{:02}:{:02}", minute / 60, minute % 60);
-    is_quiet.then(|| Reason::new("quiet-hours", format!("nothing is measured from {} to {}", clock(from), clock(to))))
+    is_quiet.then(|| {
+        Reason::new("quiet-hours", format!("nothing is measured from {} to {}", clock(from), clock(to)))
+    })
 }
 
 fn battery(rules: &Rules, now: &Surroundings) -> Option<Reason> {
     let (least, charge) = (rules.battery_below?, now.battery_percent?);
     let is_low = now.power == Some(Power::Battery) && charge < least;
-    is_low.then(|| Reason::new("battery", format!("the machine runs on battery at {charge:.0} %, below {least:.0} %")))
+    is_low.then(|| {
+        Reason::new("battery", format!("the machine runs on battery at {charge:.0} %, below {least:.0} %"))
+    })
 }
 
 fn state(rules: &Rules, now: &Surroundings) -> Option<Reason> {
@@ -162,7 +166,11 @@ mod tests {
 
     #[test]
     fn a_full_battery_and_the_mains_are_no_reason() {
-        let on = |power, charge| Surroundings { power: Some(power), battery_percent: Some(charge), ..Surroundings::default() };
+        let on = |power, charge| Surroundings {
+            power: Some(power),
+            battery_percent: Some(charge),
+            ..Surroundings::default()
+        };
         assert_eq!(word(&Rules::default(), &on(Power::Battery, 40.0)), None);
         assert_eq!(word(&Rules::default(), &on(Power::Mains, 5.0)), None);
     }

@@ -26,7 +26,8 @@ impl Service {
     /// has ten seconds.
     pub(super) fn examine(&mut self) -> Vec<Check> {
         let around = self.host.borrow_mut().look();
-        let mut checks = vec![self.check_database(), self.check_clock(), self.check_log(), self.check_now(&around)];
+        let mut checks =
+            vec![self.check_database(), self.check_clock(), self.check_log(), self.check_now(&around)];
         checks.extend(check_power(&around));
         let mut workers = std::mem::take(&mut self.workers);
         for worker in &mut workers {
@@ -53,7 +54,9 @@ impl Service {
                 ),
                 _ => Check::ok("database", format!("{} can be read and written", path.display())),
             },
-            Err(error) => Check::bad("database", Verdict::Failed, error.to_string(), "see the way out that is named"),
+            Err(error) => {
+                Check::bad("database", Verdict::Failed, error.to_string(), "see the way out that is named")
+            }
         }
     }
 
@@ -102,7 +105,8 @@ impl Service {
         let what = format!("target {}", worker.target().name);
         let mut nobody = Nobody;
         let interrupted = || self.desk.is_stopping();
-        let mut watch = Watch { cap: WITHIN, patience: PATIENCE, interrupted: &interrupted, observer: &mut nobody };
+        let mut watch =
+            Watch { cap: WITHIN, patience: PATIENCE, interrupted: &interrupted, observer: &mut nobody };
         match worker.examine(&mut watch) {
             Ok(found) => self.check_found(what, worker.target(), &found),
             Err(ending) => failed(what, &ending),
@@ -119,11 +123,15 @@ impl Service {
         );
         let is_weak = found.sync == SyncKind::Fsync && platform::system_version().starts_with("macOS");
         match (read_only, is_weak) {
-            (true, _) => Check::bad(what, Verdict::Warning, text, "its mount says it is read-only: mount it again"),
+            (true, _) => {
+                Check::bad(what, Verdict::Warning, text, "its mount says it is read-only: mount it again")
+            }
             (false, true) => Check::bad(
                 what,
                 Verdict::Warning,
-                format!("{text}; its server does not offer F_FULLFSYNC, so that data may still be in a cache when it is synced"),
+                format!(
+                    "{text}; its server does not offer F_FULLFSYNC, so that data may still be in a cache when it is synced"
+                ),
                 "nothing: it is stored with every run and never compared with the other kind",
             ),
             (false, false) => Check::ok(what, text),
@@ -157,8 +165,15 @@ fn failed(what: String, ending: &Ending) -> Check {
 fn check_power(around: &Surroundings) -> Option<Check> {
     let is_battery = around.power? == Power::Battery;
     Some(match (is_battery, around.low_power_mode) {
-        (_, Some(true)) => Check::bad("power", Verdict::Warning, "the machine saves energy", "switch that off to have rounds made"),
-        (true, _) => Check::bad("power", Verdict::Warning, "on battery", "plug it in: below 40 % no rounds are made"),
+        (_, Some(true)) => Check::bad(
+            "power",
+            Verdict::Warning,
+            "the machine saves energy",
+            "switch that off to have rounds made",
+        ),
+        (true, _) => {
+            Check::bad("power", Verdict::Warning, "on battery", "plug it in: below 40 % no rounds are made")
+        }
         (false, _) => Check::ok("power", "mains"),
     })
 }

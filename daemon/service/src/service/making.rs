@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_measure::corpus::slices::{SLICES, slices_that_rest};
-use longhaul_measure::model::{Failure, Family, Outcome, Progress, Role, Scale, Surroundings, Target, TargetName};
+use longhaul_measure::model::{
+    Failure, Family, Outcome, Progress, Role, Scale, Surroundings, Target, TargetName,
+};
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::worker::Ending;
 use longhaul_store::{Event, NewRound, PREPARED, Planned, RoundEnd, RoundStatus, StoredRun, Writer};
@@ -83,7 +85,10 @@ impl Service {
     /// Which targets a round measures, or why there is none. Facts from before the round only.
     fn decide(&mut self, now: &Moment, around: &Surroundings) -> Result<Vec<usize>, Reason> {
         if self.safe_mode {
-            return Err(Reason::new("safe-mode", "longhaul crashed again and again; `longhaul resume` lets it go on"));
+            return Err(Reason::new(
+                "safe-mode",
+                "longhaul crashed again and again; `longhaul resume` lets it go on",
+            ));
         }
         if self.pause != Pause::Off {
             return Err(Reason::new("paused", "paused by the person"));
@@ -110,7 +115,8 @@ impl Service {
 
     fn chosen(&self, now: &Moment) -> Result<Vec<usize>, Reason> {
         let targets = &self.config.targets;
-        let shares: Vec<usize> = (0..targets.len()).filter(|place| targets[*place].role == Role::Share).collect();
+        let shares: Vec<usize> =
+            (0..targets.len()).filter(|place| targets[*place].role == Role::Share).collect();
         let part = |place: &usize| takes_part(targets[*place].role, self.turn, !shares.is_empty());
         let all = (0..targets.len()).filter(part);
         match self.config.schedule.design {
@@ -132,7 +138,8 @@ impl Service {
     /// In weeks, which target it is the turn of.
     pub(super) fn expected(&self, now: &Moment) -> Option<&Target> {
         let targets = &self.config.targets;
-        let shares: Vec<usize> = (0..targets.len()).filter(|place| targets[*place].role == Role::Share).collect();
+        let shares: Vec<usize> =
+            (0..targets.len()).filter(|place| targets[*place].role == Role::Share).collect();
         let is_weeks = self.config.schedule.design == Design::Weeks && !shares.is_empty();
         is_weeks.then(|| &targets[self.expected_place(now, &shares)])
     }
@@ -229,8 +236,12 @@ impl Service {
                 patience: PATIENCE,
                 attempts: u32::MAX,
             };
-            let mut chosen: Vec<&mut Worker> =
-                workers.iter_mut().enumerate().filter(|(place, _)| chosen.contains(place)).map(|(_, w)| w).collect();
+            let mut chosen: Vec<&mut Worker> = workers
+                .iter_mut()
+                .enumerate()
+                .filter(|(place, _)| chosen.contains(place))
+                .map(|(_, w)| w)
+                .collect();
             self.make(&maker, &block, &mut chosen)
         };
         workers.iter_mut().for_each(Worker::dismiss);
@@ -238,7 +249,12 @@ impl Service {
         self.conclude(result, &block)
     }
 
-    fn make(&self, maker: &Maker<'_>, block: &Block, workers: &mut [&mut Worker]) -> Result<Made, RoundError> {
+    fn make(
+        &self,
+        maker: &Maker<'_>,
+        block: &Block,
+        workers: &mut [&mut Worker],
+    ) -> Result<Made, RoundError> {
         let number = maker.begin(block, workers)?;
         tracing::info!(round = number, targets = workers.len(), "a round begins");
         let runs = workers.len() * maker.tasks.workloads.len();
@@ -294,7 +310,12 @@ impl Service {
         self.note_clocks();
         match result {
             Ok(made) => {
-                tracing::info!(round = made.number, status = made.status.name(), runs = made.runs, "a round ended");
+                tracing::info!(
+                    round = made.number,
+                    status = made.status.name(),
+                    runs = made.runs,
+                    "a round ended"
+                );
                 self.desk.relieve("not-kept");
                 self.turn += 1;
                 if let Some(scheduled_us) = block.scheduled_us {
@@ -345,7 +366,8 @@ impl Service {
         let now = self.clock.now();
         self.history.last = last;
         let missed = last.number - first.number + 1;
-        let is_asleep = self.history.woke_ns.is_some_and(|woke_ns| woke_ns > first.at_ns - self.rhythm.jitter_ns);
+        let is_asleep =
+            self.history.woke_ns.is_some_and(|woke_ns| woke_ns > first.at_ns - self.rhythm.jitter_ns);
         let reason = if is_asleep {
             Reason::new("asleep", "the machine slept")
         } else if first.at_ns < self.started.continuous_ns {
@@ -365,7 +387,8 @@ impl Service {
 
     fn not_made(&self, at_us: i64, scheduled_us: Option<i64>) -> NewRound {
         let planned = self.config.workloads.iter().flat_map(|workload| {
-            let planned = |target: &Target| Planned { target: target.name.clone(), workload: workload.clone() };
+            let planned =
+                |target: &Target| Planned { target: target.name.clone(), workload: workload.clone() };
             self.config.targets.iter().map(planned)
         });
         NewRound {

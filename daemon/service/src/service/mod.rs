@@ -277,13 +277,15 @@ impl Service {
             local: self.database.path().parent().unwrap_or(Path::new("/")).join("local"),
         };
         let mut before: Vec<Worker> = self.workers.drain(..).chain(self.leftovers.drain(..)).collect();
-        let mut worker_of = |target: &Target| match before.iter().position(|worker| worker.target() == target) {
+        let mut worker_of = |target: &Target| match before.iter().position(|worker| worker.target() == target)
+        {
             Some(place) => before.swap_remove(place),
             None => Worker::new(target.clone(), launcher.clone()),
         };
         self.workers = config.targets.iter().map(&mut worker_of).collect();
         before.iter_mut().for_each(Worker::dismiss);
-        self.leftovers = before.into_iter().filter_map(|mut worker| worker.is_stuck().then_some(worker)).collect();
+        self.leftovers =
+            before.into_iter().filter_map(|mut worker| worker.is_stuck().then_some(worker)).collect();
         if config.schedule.rounds_per_day != self.config.schedule.rounds_per_day {
             self.rhythm = Rhythm::every(config.schedule.interval_seconds(), self.seed);
             self.history = self.history.rescheduled(&self.clock.now());

@@ -58,7 +58,8 @@ impl Service {
         let mut stop = None;
         for change in changes {
             if targets.iter().any(|target| target.name == change.target) {
-                let reason = format!("mount: what lies under `{}` changed during it ({})", change.target, change.kind);
+                let reason =
+                    format!("mount: what lies under `{}` changed during it ({})", change.target, change.kind);
                 stop = Some(Stop::Void(reason));
             }
             self.event(Some(&change.target), change.kind, change.detail);
@@ -77,7 +78,11 @@ impl Service {
                 Stance::Stuck { operation, for_seconds } => {
                     let operation = operation.map(|operation| operation.to_string());
                     if !was {
-                        events.push((name.clone(), "hang", json!({ "operation": operation, "seconds": for_seconds })));
+                        events.push((
+                            name.clone(),
+                            "hang",
+                            json!({ "operation": operation, "seconds": for_seconds }),
+                        ));
                     }
                     hanging.push(name);
                 }

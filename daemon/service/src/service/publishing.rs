@@ -105,11 +105,13 @@ impl Service {
     pub(super) fn read_latest(&mut self) {
         let Ok(reader) = self.database.reader() else { return };
         let latest = |name: &TargetName| {
-            let filter = RunFilter { target: Some(name.clone()), limit: Some(LATEST), ..RunFilter::default() };
+            let filter =
+                RunFilter { target: Some(name.clone()), limit: Some(LATEST), ..RunFilter::default() };
             Latest::of(&reader.runs(&filter).ok()?)
         };
         let targets = self.config.targets.iter();
-        self.latest = targets.filter_map(|target| Some((target.name.clone(), latest(&target.name)?))).collect();
+        self.latest =
+            targets.filter_map(|target| Some((target.name.clone(), latest(&target.name)?))).collect();
     }
 }
 

@@ -122,7 +122,15 @@ pub struct Worker {
 impl Worker {
     /// A worker for a target; its process starts with its first task.
     pub fn new(target: Target, launcher: Launcher) -> Self {
-        Self { target, launcher, state: State::Absent, falls: Falls::default(), closed: None, protocol: None, negotiated: Negotiated::new() }
+        Self {
+            target,
+            launcher,
+            state: State::Absent,
+            falls: Falls::default(),
+            closed: None,
+            protocol: None,
+            negotiated: Negotiated::new(),
+        }
     }
 
     /// The target.

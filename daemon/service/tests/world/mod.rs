@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use longhaul_measure::model::{
-    CacheState, ColdBy, Conditions, Figure, Mount, Negotiated, Operation, OperationStats, Phase, Power, Protocol,
-    Role, Surroundings, Target, Unit,
+    CacheState, ColdBy, Conditions, Figure, Mount, Negotiated, Operation, OperationStats, Phase, Power,
+    Protocol, Role, Surroundings, Target, Unit,
 };
 use longhaul_measure::stats::Histogram;
 use longhaul_measure::worker::{Message, Report};
@@ -59,7 +59,8 @@ impl World {
     fn advance(&mut self, nanoseconds: i64) {
         let mut left = nanoseconds.max(1);
         loop {
-            let next = self.to_come.first().map_or(i64::MAX, |(at_ns, _)| at_ns - self.now.continuous_ns).max(0);
+            let next =
+                self.to_come.first().map_or(i64::MAX, |(at_ns, _)| at_ns - self.now.continuous_ns).max(0);
             if next > left {
                 break self.pass(left, left);
             }
@@ -138,11 +139,20 @@ pub struct Life {
 impl Life {
     /// Two shares and a local disk, measured every hour.
     pub fn new(folder: &Path) -> Self {
-        let target = |name: &str, role| Target { name: name.parse().unwrap(), path: format!("/m/{name}").into(), role };
+        let target = |name: &str, role| Target {
+            name: name.parse().unwrap(),
+            path: format!("/m/{name}").into(),
+            role,
+        };
         let targets =
             vec![target("smb", Role::Share), target("nfs", Role::Share), target("local", Role::Baseline)];
         // 1 January 2026, 00:00 UTC; the machine was started an hour ago.
-        let start = Moment { wall_us: 1_767_225_600_000_000, awake_ns: HOUR, continuous_ns: HOUR, utc_offset_seconds: 3600 };
+        let start = Moment {
+            wall_us: 1_767_225_600_000_000,
+            awake_ns: HOUR,
+            continuous_ns: HOUR,
+            utc_offset_seconds: 3600,
+        };
         let config = Config { targets, ..Config::default() };
         Self { config, database: folder.join("longhaul.sqlite"), for_ns: DAY, to_come: vec![], start }
     }
@@ -181,8 +191,8 @@ impl Life {
             safe_mode: false,
         };
         Service::open(parts).unwrap().run();
-        let now = world.lock().unwrap().now;
-        now
+        let world = world.lock().unwrap();
+        world.now
     }
 }
 
@@ -219,7 +229,8 @@ fn script() -> Vec<String> {
     let shell = "read -r setup; printf '%s\\n' \"$1\"; while read -r line; do case $line in \
         *'\"prepare\"'*) printf '%s\\n' \"$2\";; *'\"run\"'*) printf '%s\\n' \"$3\" \"$4\" \"$5\" \"$6\";; esac; done";
     let line = |message: &Message| serde_json::to_string(message).unwrap();
-    let ready = Message::Ready { protocol: Some(Protocol::Smb(Some("3.1.1".into()))), negotiated: Negotiated::new() };
+    let ready =
+        Message::Ready { protocol: Some(Protocol::Smb(Some("3.1.1".into()))), negotiated: Negotiated::new() };
     let report = Report {
         failed: None,
         facts: Default::default(),

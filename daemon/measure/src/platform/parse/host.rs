@@ -111,10 +111,19 @@ mod tests {
         assert_eq!(pmset_low_power(" sleep                1\n lowpowermode         1\n"), Some(true));
         assert_eq!(pmset_low_power(" powermode            2\n"), Some(false));
         assert_eq!(pmset_is_hot("\tCPU_Scheduler_Limit \t= 100\n\tCPU_Speed_Limit \t= 60\n"), Some(true));
-        assert_eq!(tmutil_running("Backup session status:\n{\n    ClientID = \"com.apple.backupd\";\n    Running = 1;\n}\n"), Some(true));
+        assert_eq!(
+            tmutil_running(
+                "Backup session status:\n{\n    ClientID = \"com.apple.backupd\";\n    Running = 1;\n}\n"
+            ),
+            Some(true)
+        );
         assert_eq!(tmutil_running("{\n    Running = 0;\n}\n"), Some(false));
-        assert_eq!(route_interface("   route to: default\n  interface: en0\n      flags: <UP>\n").as_deref(), Some("en0"));
-        let cable = "en5: flags=8863<UP> mtu 9000\n\tmedia: autoselect (1000baseT <full-duplex>)\n\tstatus: active\n";
+        assert_eq!(
+            route_interface("   route to: default\n  interface: en0\n      flags: <UP>\n").as_deref(),
+            Some("en0")
+        );
+        let cable =
+            "en5: flags=8863<UP> mtu 9000\n\tmedia: autoselect (1000baseT <full-duplex>)\n\tstatus: active\n";
         assert_eq!(ifconfig(cable), (Some(9000), Some(false)));
         assert_eq!(ifconfig("en0: flags=8863<UP> mtu 1500\n\tmedia: autoselect\n"), (Some(1500), Some(true)));
     }
