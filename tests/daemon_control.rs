@@ -164,3 +164,58 @@ fn the_interface_answers_its_own_host_and_takes_orders_with_the_token_only() {
     assert!(http(contact.port, "GET /api/v1/status", &long, "").is_none_or(|(code, _)| code == 431));
     daemon.stop();
 }
+
+#[test]
+fn the_doctor_has_the_service_try_each_target_and_names_the_one_that_fails() {
+    let place = Place::new();
+    let missing = place.path("missing");
+    place.configure(&(BUSY.to_owned() + &target("a", &place.folder("a")) + &target("gone", &missing)));
+    let daemon = Daemon::start(&place);
+    let said = place.longhaul("doctor --json").expect(3).value();
+    let verdict = |what: &str| {
+        let checks = said.as_array().unwrap();
+        checks.iter().find(|check| check["what"] == what).unwrap_or_else(|| panic!("{what}: {said}"))["verdict"].clone()
+    };
+    assert_eq!((verdict("target a"), verdict("target gone")), ("ok".into(), "failed".into()));
+    assert_eq!(
+        (verdict("service"), verdict("database"), verdict("clock")),
+        ("ok".into(), "ok".into(), "ok".into())
+    );
+    daemon.stop();
+    let left = std::fs::read_dir(support::arena(&place.path("a"))).unwrap().flatten();
+    assert!(left.into_iter().all(|entry| entry.file_name() != "doctor"), "its file is gone again");
+    place.longhaul("clean a --yes").expect(0);
+    assert_eq!(std::fs::read_dir(place.path("a")).unwrap().count(), 0);
+}
+
+#[test]
+fn top_leaves_the_terminal_as_it_was() {
+    let test = "top_leaves_the_terminal_as_it_was";
+    if !machine::has("script") {
+        return machine::skip(test, "script is not installed, which gives a terminal");
+    }
+    let place = place();
+    let daemon = Daemon::start(&place);
+    let call = place.longhaul("top").command();
+    let words: Vec<String> = std::iter::once(call.get_program())
+        .chain(call.get_args())
+        .map(|word| format!("'{}'", word.to_str().unwrap()))
+        .collect();
+    let mut script = std::process::Command::new("script");
+    script.envs(call.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
+    script.args(["-qec", &format!("stty rows 40 cols 120; {}; stty -a", words.join(" ")), "/dev/null"]);
+    script.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = script.spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"q").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("\u{1b}[?1049h") && text.contains("\u{1b}[?1049l"),
+        "it enters and leaves the other screen:\n{text}"
+    );
+    let after = text.rsplit("\u{1b}[?1049l").next().unwrap();
+    assert!(after.contains(" icanon") && after.contains(" echo "), "{after}");
+    assert!(text.contains("targets"), "{text}");
+    daemon.stop();
+}
