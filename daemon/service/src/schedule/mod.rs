@@ -155,12 +155,12 @@ pub fn takes_part(role: Role, turn: u64, there_are_shares: bool) -> bool {
     }
 }
 
-/// How many times a target has been measured before, as far as its slices are concerned. Baselines that are met in every
+/// Which time it is that a target is measured, from 1, as far as its slices are concerned. Baselines that are met in every
 /// fourth round only still have to meet all slices in turn.
 pub fn rotation(role: Role, turn: u64, baseline_every: u64) -> u64 {
     match role {
-        Role::Share => turn,
-        Role::Baseline => turn / baseline_every.max(1),
+        Role::Share => turn + 1,
+        Role::Baseline => turn / baseline_every.max(1) + 1,
     }
 }
 

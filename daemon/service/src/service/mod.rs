@@ -3,6 +3,7 @@
 //! It takes its clock, its host and the program of its workers as arguments, so that weeks can be simulated in seconds
 //! with everything else real. It touches no target.
 
+mod booking;
 mod examining;
 mod making;
 mod observing;
