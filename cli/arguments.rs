@@ -8,6 +8,7 @@ use longhaul_export::Format;
 use longhaul_measure::model::{Scale, TargetName};
 use longhaul_measure::summary::Week;
 use longhaul_measure::workloads::WORKLOADS;
+use longhaul_service::config::LEVELS;
 
 use crate::bench::BenchCommand;
 use crate::commands::{Doing, Init, Logs, Uninstall};
@@ -77,6 +78,25 @@ pub enum Command {
     Restart(Doing),
     /// What the background service says.
     Logs(Logs),
+    /// How the background service goes: problems, targets, rounds.
+    Status(StatusArguments),
+    /// Makes no rounds for a while; one in progress is cut short.
+    Pause(Pause),
+    /// Makes rounds again.
+    Resume,
+    /// Rounds of the background service.
+    #[command(subcommand)]
+    Round(RoundCommand),
+    /// Changes what the background service's log says, until it is restarted.
+    LogLevel {
+        /// The level.
+        #[arg(value_parser = LEVELS)]
+        level: String,
+    },
+    /// Checks everything that measuring needs, as the background service sees it; one line each, with its fix.
+    Doctor(Listing),
+    /// A live view of the background service; `q` leaves it.
+    Top,
     /// The process that touches one target. Started by longhaul itself.
     #[command(hide = true)]
     Worker,
@@ -328,6 +348,53 @@ pub struct Clean {
     pub yes: bool,
 }
 
+/// Arguments of `status`.
+#[derive(Args)]
+pub struct StatusArguments {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Again and again, every two seconds.
+    #[arg(long)]
+    pub watch: bool,
+}
+
+/// Arguments of `pause`.
+#[derive(Args)]
+pub struct Pause {
+    /// For how long, as 30m, 2h or 1d [default: until `longhaul resume`].
+    #[arg(long = "for", value_name = "DURATION")]
+    pub duration: Option<Seconds>,
+}
+
+/// What to do with rounds.
+#[derive(Subcommand)]
+pub enum RoundCommand {
+    /// Makes one as soon as none is in progress; only the budget can forbid it.
+    Now,
+}
+
+/// A duration on the command line, in whole seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds(pub u32);
+
+impl std::str::FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (digits, unit) = text.split_at(text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len());
+        let seconds_each = match unit {
+            "s" => 1,
+            "m" | "min" => 60,
+            "h" => 3600,
+            "d" => 86_400,
+            _ => return Err("write it as 90s, 30m, 2h or 1d".to_owned()),
+        };
+        let seconds = digits.parse::<u32>().ok().and_then(|count| count.checked_mul(seconds_each));
+        seconds.filter(|seconds| *seconds > 0).map(Self).ok_or("write it as 90s, 30m, 2h or 1d".to_owned())
+    }
+}
+
 /// Arguments of `config`.
 #[derive(Args)]
 pub struct Config {
@@ -355,6 +422,15 @@ mod tests {
     #[test]
     fn help_names_every_workload() {
         assert!(WORKLOADS.iter().all(|workload| workload_list().contains(workload.name())));
+    }
+
+    #[test]
+    fn a_duration_has_a_unit() {
+        assert_eq!("2h".parse(), Ok(Seconds(7200)));
+        assert_eq!("30m".parse(), Ok(Seconds(1800)));
+        for bad in ["2", "h", "0m", "-1h", "2 h", "99999999d", "2w", ""] {
+            assert!(bad.parse::<Seconds>().is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod bench;
+mod client;
 mod commands;
 mod places;
 mod progress;
@@ -15,6 +16,7 @@ use clap::Parser;
 use longhaul_service::config::ConfigError;
 
 use arguments::Arguments;
+use client::ClientError;
 
 /// What a script learns from the exit code.
 pub mod exit {
@@ -26,8 +28,10 @@ pub mod exit {
     pub const ERROR: u8 = 1;
     /// The command line or the configuration is wrong.
     pub const USAGE: u8 = 2;
-    /// At least one run failed.
+    /// At least one run, target or check is not well.
     pub const RUN_FAILED: u8 = 3;
+    /// No service runs.
+    pub const NO_SERVICE: u8 = 4;
     /// There is not enough data to answer.
     pub const NO_DATA: u8 = 5;
 }
@@ -53,6 +57,9 @@ fn start_log() {
 
 fn exit_code(error: &anyhow::Error) -> u8 {
     let is_usage = error.downcast_ref::<ConfigError>().is_some() || error.downcast_ref::<Usage>().is_some();
+    if let Some(ClientError::Absent(_)) = error.downcast_ref::<ClientError>() {
+        return exit::NO_SERVICE;
+    }
     match error.downcast_ref::<longhaul_store::Error>() {
         Some(longhaul_store::Error::NoDatabase { .. }) => exit::NO_DATA,
         _ if is_usage => exit::USAGE,

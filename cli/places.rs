@@ -5,37 +5,26 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use jiff::tz::TimeZone;
 use longhaul_measure::model::{Family, Mount, Role, Target};
-use longhaul_measure::platform;
 use longhaul_measure::summary::{History, public};
 use longhaul_service::config::Config;
+use longhaul_service::places;
 use longhaul_service::worker::Launcher;
 use longhaul_store::Reader;
 
 use crate::Usage;
 use crate::arguments::{Shared, TargetArgument};
 
-/// The database's file name.
-const DATABASE: &str = "longhaul.sqlite";
-
 /// The configuration: of the file that was given, of the default file if it is there, or the defaults.
 pub fn config(shared: &Shared) -> anyhow::Result<Config> {
-    let default = platform::config_directory().map(|folder| folder.join("config.toml"));
-    match (&shared.config, default) {
-        (Some(path), _) => Ok(Config::read(path)?),
-        (None, Some(path)) if path.exists() => Ok(Config::read(&path)?),
-        (None, _) => Ok(Config::default()),
+    match places::config_file(shared.config.as_deref()) {
+        Some(path) => Ok(Config::read(&path)?),
+        None => Ok(Config::default()),
     }
 }
 
 /// The database: as on the command line, as in the configuration, or in the data folder.
 pub fn database(shared: &Shared, config: &Config) -> anyhow::Result<PathBuf> {
-    if let Some(path) = shared.database.clone().or_else(|| config.database.clone()) {
-        return std::path::absolute(&path).with_context(|| format!("database {}", path.display()));
-    }
-    let folder = platform::data_directory().ok_or_else(|| {
-        Usage("HOME is not set, so the database needs a place: give `--database PATH`".to_owned())
-    })?;
-    Ok(folder.join(DATABASE))
+    Ok(places::database(shared.database.as_deref(), config).map_err(|error| Usage(error.to_string()))?)
 }
 
 /// What is kept, for reading.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_measure::model::{Progress, Target, TargetName};
-use longhaul_service::runner::Audience;
+use longhaul_service::round::Audience;
+use longhaul_service::runner::Foreground;
 use longhaul_service::worker::Observer;
 use longhaul_store::StoredRun;
 
@@ -80,12 +81,6 @@ impl Observer for Stage<'_> {
 }
 
 impl Audience for Stage<'_> {
-    fn round_began(&mut self, number: i64, place: u32, rounds: u32) {
-        if self.style == Style::Lines {
-            self.bar.suspend(|| anstream::println!("round {} of {rounds} (number {number})", place + 1));
-        }
-    }
-
     fn run_began(&mut self, target: &Target, workload: &str) {
         self.spin(format!("{}: {workload}", target.name));
     }
@@ -96,6 +91,14 @@ impl Audience for Stage<'_> {
             Style::Json => json::run(stored).to_string(),
         };
         self.bar.suspend(|| anstream::println!("{text}"));
+    }
+}
+
+impl Foreground for Stage<'_> {
+    fn round_began(&mut self, number: i64, place: u32, rounds: u32) {
+        if self.style == Style::Lines {
+            self.bar.suspend(|| anstream::println!("round {} of {rounds} (number {number})", place + 1));
+        }
     }
 
     fn may_go_on(&mut self, _place: u32) -> bool {

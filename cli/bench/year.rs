@@ -98,7 +98,7 @@ impl Year {
             self.runs(bulk, &Cell { round, slot: 0, target: 0, day, started_us, weather })?;
         }
         let ended_us = started_us + HOUR_US / 4;
-        Ok(bulk.end_round(round, &RoundEnd { status, reason, ended_us })?)
+        Ok(bulk.end_round(round, &RoundEnd { status, reason, ended_us, after: None })?)
     }
 
     fn plan(&self, started_us: i64, index: u64) -> NewRound {
@@ -115,6 +115,8 @@ impl Year {
             seed: draw(SEED, 0, index),
             scale: Scale::Standard,
             planned: cells.collect(),
+            scheduled_us: Some(started_us),
+            before: None,
         }
     }
 

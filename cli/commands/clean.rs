@@ -9,6 +9,7 @@ use longhaul_measure::arena::{CleanReport, Mode};
 use longhaul_measure::model::Target;
 use longhaul_measure::platform;
 use longhaul_service::config::Config;
+use longhaul_service::runner::PATIENCE;
 use longhaul_service::worker::{Watch, Worker};
 use longhaul_store::Reader;
 
@@ -50,7 +51,7 @@ pub fn run(shared: &Shared, arguments: &Clean) -> anyhow::Result<ExitCode> {
 /// Lists or removes what longhaul holds on a target; `None` if there is nothing.
 pub fn clean(worker: &mut Worker, mode: Mode) -> anyhow::Result<Option<CleanReport>> {
     let mut stage = Stage::new(Style::Lines, Box::new(|| Ok(())));
-    let mut watch = Watch { cap: CAP, interrupted: &|| false, observer: &mut stage };
+    let mut watch = Watch { cap: CAP, patience: PATIENCE, interrupted: &|| false, observer: &mut stage };
     worker.clean(mode, &mut watch).map_err(|ending| anyhow::anyhow!(ending.failure.message))
 }
 

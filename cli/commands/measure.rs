@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use longhaul_measure::corpus::draw::draw;
 use longhaul_measure::model::{Mount, Scale, Target};
 use longhaul_measure::platform;
 use longhaul_measure::workloads::{WORKLOADS, workload};
 use longhaul_service::config::{Config, Limits};
 use longhaul_service::exclusive::Exclusive;
+use longhaul_service::round::Tasks;
 use longhaul_service::runner::{Plan, Runner, Tally};
+use longhaul_service::service::seed_of;
 use longhaul_service::worker::{Launcher, Worker};
 use longhaul_store::{Reader, RoundEnd, RoundStatus, RunFilter, Store, Writer};
 use serde_json::json;
@@ -55,24 +56,26 @@ impl Measuring {
         let interrupted = || self.interrupted.load(Ordering::Relaxed);
         let mut runner = Runner::new(plan, &self.launcher, &self.writer, &interrupted);
         let mut stage = Stage::new(style, gate);
-        let tally = runner.run(self.machine_seed, &mut stage);
+        let tally =
+            self.rounds_begun().and_then(|turn| Ok(runner.run(self.machine_seed, turn, &mut stage)?));
         stage.clear();
-        (tally.map_err(Into::into), runner.workers)
+        (tally, runner.workers)
     }
-}
 
-fn seed_of(machine: &str) -> u64 {
-    machine.bytes().fold(0, |seed, byte| draw(seed, 1, byte.into()))
+    fn rounds_begun(&self) -> anyhow::Result<u64> {
+        Ok(Reader::open(&self.database)?.rounds_begun()?)
+    }
 }
 
 /// Rounds that a killed process left open end here, so that nothing waits for them.
 fn close_open_rounds(database: &Path, writer: &Writer) -> anyhow::Result<()> {
-    for round in Reader::open(database)?.rounds()? {
-        if round.end.is_none() {
-            let reason = Some("longhaul ended in the middle of it".to_owned());
-            let end = RoundEnd { status: RoundStatus::CutShort, reason, ended_us: platform::wall_clock_us() };
-            writer.end_round(round.number, end)?;
-        }
+    for round in Reader::open(database)?.open_rounds()? {
+        let reason = Some("longhaul ended in the middle of it".to_owned());
+        let ended_us = platform::wall_clock_us();
+        writer.end_round(
+            round.number,
+            RoundEnd { status: RoundStatus::CutShort, reason, ended_us, after: None },
+        )?;
     }
     Ok(())
 }
@@ -134,11 +137,13 @@ fn plan(arguments: &Run, config: &Config, mounts: &[Mount]) -> anyhow::Result<Pl
     }
     Ok(Plan {
         targets,
-        workloads: without_repetition(workloads),
         rounds: arguments.rounds,
-        scale: arguments.scale.map_or(config.scale, Scale::from),
-        settings: config.settings.clone(),
-        cap: arguments.cap.map_or(config.limits.cap, Duration::from_secs),
+        tasks: Tasks {
+            workloads: without_repetition(workloads),
+            scale: arguments.scale.map_or(config.scale, Scale::from),
+            settings: config.settings.clone(),
+            cap: arguments.cap.map_or(config.limits.cap, Duration::from_secs),
+        },
     })
 }
 

@@ -2,12 +2,15 @@
 
 mod clean;
 mod config;
+mod control;
+mod doctor;
 mod export;
 mod init;
 mod list;
 mod measure;
 mod service;
 mod targets;
+pub mod top;
 mod trial;
 mod week;
 
@@ -18,7 +21,7 @@ pub use service::Doing;
 pub use service::logs::Logs;
 pub use service::uninstall::Uninstall;
 
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{Arguments, Command, RoundCommand};
 use crate::exit;
 
 /// Does what the command line says.
@@ -44,6 +47,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Stop(doing) => service::stop(&doing),
         Command::Restart(doing) => service::restart(&doing),
         Command::Logs(arguments) => service::logs::run(&arguments),
+        Command::Status(arguments) => control::show(shared, &arguments),
+        Command::Pause(arguments) => control::pause(shared, &arguments),
+        Command::Resume => control::resume(shared),
+        Command::Round(RoundCommand::Now) => control::round_now(shared),
+        Command::LogLevel { level } => control::log_level(shared, &level),
+        Command::Doctor(arguments) => doctor::run(shared, &arguments),
+        Command::Top => top::run(shared),
         Command::Worker => worker(),
         Command::Bench(command) => crate::bench::run(shared, command).map(|()| exit::OK),
     }

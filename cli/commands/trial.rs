@@ -9,7 +9,8 @@ use longhaul_measure::arena::Mode;
 use longhaul_measure::model::{Family, Mount, Role, Scale, Target};
 use longhaul_measure::platform;
 use longhaul_measure::workloads::{Settings, WORKLOADS};
-use longhaul_service::runner::{Plan, Tally};
+use longhaul_service::round::Tasks;
+use longhaul_service::runner::{PATIENCE, Plan, Tally};
 use longhaul_service::worker::{Watch, Worker};
 use longhaul_store::{Reader, RunFilter};
 
@@ -42,11 +43,13 @@ pub fn run(shared: &Shared, arguments: &Try) -> anyhow::Result<ExitCode> {
     introduce(&targets, &mounts);
     let plan = Plan {
         targets,
-        workloads: WORKLOADS.iter().map(|workload| workload.name().to_owned()).collect(),
         rounds: ROUNDS,
-        scale: Scale::Quick,
-        settings: Settings::default(),
-        cap: CAP,
+        tasks: Tasks {
+            workloads: WORKLOADS.iter().map(|workload| workload.name().to_owned()).collect(),
+            scale: Scale::Quick,
+            settings: Settings::default(),
+            cap: CAP,
+        },
     };
     let began_us = platform::wall_clock_us();
     let (tally, workers) = measuring.measure(&plan, Style::Lines, Box::new(|| Ok(())));
@@ -104,7 +107,7 @@ fn clean_up(measuring: &Measuring, workers: Vec<Worker>, folder: &Path) -> Vec<S
 fn clean_target(mut worker: Worker) -> Option<String> {
     let path = worker.target().path.clone();
     let mut stage = Stage::new(Style::Lines, Box::new(|| Ok(())));
-    let mut watch = Watch { cap: CAP, interrupted: &|| false, observer: &mut stage };
+    let mut watch = Watch { cap: CAP, patience: PATIENCE, interrupted: &|| false, observer: &mut stage };
     match worker.clean(Mode::Remove, &mut watch) {
         Ok(Some(report)) if !report.foreign.is_empty() => {
             Some(format!("{} files in {} that longhaul did not make", report.foreign.len(), path.display()))

@@ -59,6 +59,8 @@ impl Weeks {
                 seed: 1,
                 scale: Scale::Standard,
                 planned: vec![],
+                scheduled_us: Some(started_us),
+                before: None,
             })
             .unwrap();
         for (slot, workload) in WORKLOADS.iter().enumerate() {
@@ -73,7 +75,8 @@ impl Weeks {
                 self.writer.add_run(target, &run).unwrap();
             }
         }
-        let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: started_us + HOUR_US };
+        let end =
+            RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: started_us + HOUR_US, after: None };
         self.writer.end_round(round, end).unwrap();
     }
 

@@ -82,6 +82,11 @@ impl Recorder {
         self.lanes().map(|lane| lane.words[2].load(Relaxed)).sum()
     }
 
+    /// Bytes that write calls accepted since the last clear.
+    pub fn bytes_written(&self) -> u64 {
+        self.lanes().map(|lane| lane.words[4].load(Relaxed)).sum()
+    }
+
     /// Everything recorded since the last clear, lanes merged.
     pub fn recorded(&self) -> Recorded {
         let sum = |word: usize| self.lanes().map(|lane| lane.words[word].load(Relaxed)).sum();

@@ -1,7 +1,7 @@
 //! One measurement at a time on a machine: two at once would measure each other.
 
 use std::fs::{File, TryLockError};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -23,11 +23,17 @@ impl Drop for Exclusive {
 pub enum ExclusiveError {
     /// Another process measures.
     #[error(
-        "another longhaul is measuring with this database (lock {}): two at once would measure each other. Wait for it, \
+        "another longhaul{} is measuring with this database (lock {}): two at once would measure each other. Wait for it, \
          or stop it",
-        .0.display()
+        holder.as_ref().map_or(String::new(), |holder| format!(" ({holder})")),
+        path.display()
     )]
-    Taken(PathBuf),
+    Taken {
+        /// The lock file.
+        path: PathBuf,
+        /// Who holds it, as it says itself.
+        holder: Option<String>,
+    },
     /// The lock file cannot be made.
     #[error("lock {}: {source}", path.display())]
     Io {
@@ -49,13 +55,27 @@ impl Exclusive {
         loop {
             let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(io)?;
             match file.try_lock() {
-                Ok(()) if is_current(&file, &path) => return Ok(Self { path: path.clone(), _file: file }),
+                Ok(()) if is_current(&file, &path) => {
+                    say_who(&file);
+                    return Ok(Self { path, _file: file });
+                }
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(ExclusiveError::Taken(path.clone())),
+                Err(TryLockError::WouldBlock) => {
+                    let said = std::fs::read_to_string(&path).ok().map(|text| text.trim().to_owned());
+                    let holder = said.filter(|text| !text.is_empty());
+                    return Err(ExclusiveError::Taken { path, holder });
+                }
                 Err(TryLockError::Error(source)) => return Err(io(source)),
             }
         }
     }
+}
+
+/// Writes into the lock file who holds it. It helps people only, so that a full disk is no reason not to begin.
+fn say_who(mut file: &File) {
+    let program = std::env::current_exe().ok();
+    let name = program.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let _ = file.set_len(0).and_then(|()| writeln!(file, "{name}, process {}", std::process::id()));
 }
 
 /// Whether the path still leads to this file, which its last holder may have removed.
@@ -74,7 +94,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("new/longhaul.sqlite");
         let first = Exclusive::take(&database).unwrap();
-        assert!(matches!(Exclusive::take(&database), Err(ExclusiveError::Taken(_))));
+        assert!(matches!(Exclusive::take(&database), Err(ExclusiveError::Taken { holder: Some(_), .. })));
         drop(first);
         assert!(!folder.path().join("new/longhaul.lock").exists(), "nothing is left behind");
         assert!(Exclusive::take(&database).is_ok());

@@ -1,38 +1,187 @@
-//! What the machine says about itself: processors and memory. Never its disks, which can hang on a dead share.
+//! What the machine says about itself: never its disks, which can hang on a dead share.
 
-use longhaul_measure::model::Conditions;
+use std::collections::BTreeMap;
+use std::io;
 
-/// What this process knows and a worker does not ask.
-pub struct Host {
+use longhaul_measure::model::{Conditions, Mount, Surroundings};
+use longhaul_measure::platform;
+
+/// What this process knows of memory and processors and a worker does not ask.
+pub struct Memory {
     processors: Option<u32>,
-    memory_available: Option<u64>,
+    available: Option<u64>,
 }
 
-impl Host {
+impl Memory {
     /// As it is now.
     pub fn now() -> Self {
         let processors = std::thread::available_parallelism().ok();
         Self {
             processors: processors.and_then(|count| u32::try_from(count.get()).ok()),
-            memory_available: memory_available(),
+            available: metrics::memory().map(|(available, _)| available),
         }
     }
 
     /// Adds it to the conditions of a run.
     pub fn add_to(&self, conditions: &mut Conditions) {
         conditions.processors = self.processors;
-        conditions.memory_available = self.memory_available;
+        conditions.memory_available = self.available;
     }
 }
 
+/// Where facts about the machine come from.
+pub trait Host: Send {
+    /// The machine as it is now; rates are over the time since the last look.
+    fn look(&mut self) -> Surroundings;
+
+    /// The mount table, read without touching a mount.
+    ///
+    /// # Errors
+    ///
+    /// If the system does not give it.
+    fn mounts(&mut self) -> io::Result<Vec<Mount>>;
+}
+
+/// Bytes received and sent by each interface.
+type Counters = BTreeMap<String, (u64, u64)>;
+
+/// This machine.
+#[derive(Default)]
+pub struct SystemHost {
+    metrics: metrics::Metrics,
+    last: Option<(u64, Counters)>,
+}
+
+impl Host for SystemHost {
+    fn look(&mut self) -> Surroundings {
+        let now_ns = platform::monotonic_ns();
+        let interfaces = self.metrics.interfaces();
+        let traffic = self.last.as_ref().and_then(|(then_ns, then)| {
+            rate(then, &interfaces, now_ns.saturating_sub(*then_ns) as f64 / 1e9)
+        });
+        self.last = Some((now_ns, interfaces.clone()));
+        let memory = metrics::memory();
+        Surroundings {
+            load_average: platform::load_average(),
+            processor_share: self.metrics.processor_share(),
+            memory_available: memory.map(|(available, _)| available),
+            memory_total: memory.map(|(_, total)| total),
+            memory_pressure: platform::memory_pressure(),
+            power: platform::power(),
+            battery_percent: platform::battery_percent(),
+            low_power_mode: platform::low_power_mode(),
+            is_hot: platform::is_hot(),
+            backup_running: platform::backup_running(),
+            link: platform::default_link(),
+            traffic,
+            interfaces,
+        }
+    }
+
+    fn mounts(&mut self) -> io::Result<Vec<Mount>> {
+        platform::mounts()
+    }
+}
+
+/// Bytes a second that crossed the interfaces, loopback aside. `None` after a moment that is too short to say.
+fn rate(then: &Counters, now: &Counters, seconds: f64) -> Option<f64> {
+    let is_network = |name: &str| name != "lo" && name != "lo0";
+    let bytes = now.iter().filter(|(name, _)| is_network(name)).map(|(name, (received, sent))| {
+        let (received_then, sent_then) = then.get(name).copied().unwrap_or((*received, *sent));
+        received.saturating_sub(received_then) + sent.saturating_sub(sent_then)
+    });
+    (seconds >= 1.0).then(|| bytes.sum::<u64>() as f64 / seconds)
+}
+
 #[cfg(feature = "host-metrics")]
-fn memory_available() -> Option<u64> {
-    let mut system = sysinfo::System::new().ok()?;
-    system.refresh_memory();
-    Some(system.available_memory()).filter(|bytes| *bytes > 0)
+mod metrics {
+    use std::collections::BTreeMap;
+
+    use sysinfo::{CpuRefreshKind, Networks, System};
+
+    /// Bytes of memory that are available, and in all.
+    pub fn memory() -> Option<(u64, u64)> {
+        let mut system = System::new().ok()?;
+        system.refresh_memory();
+        Some((system.available_memory(), system.total_memory())).filter(|(available, _)| *available > 0)
+    }
+
+    /// Counters that are kept from look to look.
+    #[derive(Default)]
+    pub struct Metrics {
+        processors: Option<System>,
+        networks: Option<Networks>,
+    }
+
+    impl Metrics {
+        /// The share of the processors' time that was used since the last look.
+        pub fn processor_share(&mut self) -> Option<f64> {
+            let first = self.processors.is_none();
+            if first {
+                self.processors = System::new().ok();
+            }
+            let system = self.processors.as_mut()?;
+            system.refresh_cpu_specifics(CpuRefreshKind::nothing().with_usage());
+            let share = f64::from(system.global_cpu_usage()) / 100.0;
+            (!first && share.is_finite()).then(|| share.clamp(0.0, 1.0))
+        }
+
+        /// Bytes received and sent by each interface.
+        pub fn interfaces(&mut self) -> BTreeMap<String, (u64, u64)> {
+            if self.networks.is_none() {
+                self.networks = Networks::new().ok();
+            }
+            let Some(networks) = self.networks.as_mut() else { return BTreeMap::new() };
+            networks.refresh(true);
+            let counts = networks.iter().map(|(name, data)| {
+                (name.to_string_lossy().into_owned(), (data.total_received(), data.total_transmitted()))
+            });
+            counts.collect()
+        }
+    }
 }
 
 #[cfg(not(feature = "host-metrics"))]
-fn memory_available() -> Option<u64> {
-    None
+mod metrics {
+    use std::collections::BTreeMap;
+
+    pub fn memory() -> Option<(u64, u64)> {
+        None
+    }
+
+    /// Nothing is known.
+    #[derive(Default)]
+    pub struct Metrics;
+
+    impl Metrics {
+        pub fn processor_share(&mut self) -> Option<f64> {
+            None
+        }
+
+        pub fn interfaces(&mut self) -> BTreeMap<String, (u64, u64)> {
+            BTreeMap::new()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traffic_is_what_crossed_the_network_and_not_the_loopback() {
+        let counts =
+            |eth: u64, lo: u64| BTreeMap::from([("eth0".to_owned(), (eth, 0)), ("lo".to_owned(), (lo, lo))]);
+        assert_eq!(rate(&counts(1000, 0), &counts(7000, 9_999_999), 2.0), Some(3000.0));
+        assert_eq!(rate(&counts(1000, 0), &counts(0, 0), 2.0), Some(0.0), "a counter that began anew");
+        assert_eq!(rate(&counts(0, 0), &counts(7000, 0), 0.5), None);
+        assert_eq!(rate(&BTreeMap::new(), &counts(7000, 0), 2.0), Some(0.0), "an interface that came up");
+    }
+
+    #[test]
+    fn this_machine_can_be_looked_at() {
+        let mut host = SystemHost::default();
+        assert!(host.look().traffic.is_none(), "one look gives no rate");
+        assert!(host.mounts().is_ok());
+    }
 }

@@ -1,18 +1,30 @@
-//! Time and processes: what to measure ([`config`]), in which order ([`design`]), by which processes ([`worker`]), and
-//! the rounds that join them ([`runner`]). For a first configuration: which mounts belong together ([`pairs`]), whether two
-//! folders are one ([`same`]), what a plan costs ([`cost`]), and the file itself ([`draft`]).
+//! Time and processes: what to measure ([`config`]), when ([`schedule`]), in which order ([`design`]), by which processes
+//! ([`worker`]), the rounds that join them ([`round`]), one after the other in the foreground ([`runner`]) or for weeks in
+//! the background ([`service`]). For a first configuration: which mounts belong together ([`pairs`]), whether two folders
+//! are one ([`same`]), what a plan costs ([`cost`]), and the file itself ([`draft`]).
 //!
 //! Nothing here touches a target's path: only a worker process does.
 
+pub mod clock;
 pub mod config;
+pub mod contact;
 pub mod cost;
+pub mod crashes;
+pub mod database;
 pub mod design;
+pub mod desk;
 pub mod draft;
 pub mod exclusive;
-mod host;
+pub mod host;
+pub mod mounts;
 pub mod pairs;
+pub mod places;
+pub mod round;
 pub mod runner;
 pub mod same;
+pub mod schedule;
+pub mod service;
+pub mod status;
 pub mod worker;
 
 /// The file in the platform's folder for logs ([`longhaul_measure::platform::log_directory`]) that the background service

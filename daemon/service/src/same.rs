@@ -43,7 +43,7 @@ pub fn sameness(
     let target = |path: &Path| Target { name: name.clone(), path: path.to_owned(), role: Role::Share };
     let mut maker = Worker::new(target(a), launcher.clone());
     let mut seeker = Worker::new(target(b), launcher.clone());
-    let mut watch = Watch { cap: CAP, interrupted: &|| false, observer };
+    let mut watch = Watch { cap: CAP, patience: CAP, interrupted: &|| false, observer };
     maker.claim(&mut watch)?;
     let found = seek(&mut seeker, &mut watch);
     match (maker.clean(Mode::Remove, &mut watch), found?) {

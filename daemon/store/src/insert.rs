@@ -1,6 +1,6 @@
 //! Values into rows. Everything here runs inside a transaction that its caller opens and commits.
 
-use longhaul_measure::model::{Event, Figure, OperationStats, Phase, Run, Target};
+use longhaul_measure::model::{Event, Figure, OperationStats, Phase, RoundStatus, Run, Target};
 use rusqlite::{Connection, named_params};
 
 use crate::epochs;
@@ -32,23 +32,36 @@ pub(crate) fn run(cx: &Connection, target: &Target, run: &Run) -> Result<Receipt
 /// Inserts a round and gives its number.
 pub(crate) fn round(cx: &Connection, round: &NewRound) -> Result<i64, Fault> {
     let planned = serde_json::to_string(&round.planned).map_err(Fault::json)?;
-    let insert = "INSERT INTO round (started_us, utc_offset_seconds, seed, scale, planned)
-        VALUES (:started_us, :utc_offset_seconds, :seed, :scale, :planned)";
+    let before = round.before.as_ref().map(serde_json::to_string).transpose().map_err(Fault::json)?;
+    let insert =
+        "INSERT INTO round (started_us, utc_offset_seconds, seed, scale, planned, scheduled_us, before)
+        VALUES (:started_us, :utc_offset_seconds, :seed, :scale, :planned, :scheduled_us, :before)";
     cx.prepare_cached(insert)?.execute(named_params! {
         ":started_us": round.started_us, ":utc_offset_seconds": round.utc_offset_seconds,
         ":seed": round.seed.cast_signed(), ":scale": round.scale.name(), ":planned": planned,
+        ":scheduled_us": round.scheduled_us, ":before": before,
     })?;
     Ok(cx.last_insert_rowid())
 }
 
 /// Closes a round that goes on.
 pub(crate) fn round_end(cx: &Connection, round: i64, end: &RoundEnd) -> Result<(), Fault> {
-    let update = "UPDATE round SET status = :status, reason = :reason, ended_us = :ended_us
+    let after = end.after.as_ref().map(serde_json::to_string).transpose().map_err(Fault::json)?;
+    let update = "UPDATE round SET status = :status, reason = :reason, ended_us = :ended_us, after = :after
         WHERE number = :round AND status IS NULL";
     let closed = cx.prepare_cached(update)?.execute(named_params! {
-        ":status": end.status.name(), ":reason": end.reason, ":ended_us": end.ended_us, ":round": round,
+        ":status": end.status.name(), ":reason": end.reason, ":ended_us": end.ended_us, ":after": after,
+        ":round": round,
     })?;
     if closed == 1 { Ok(()) } else { Err(Fault::NoSuchRound(round)) }
+}
+
+/// Inserts a round that is not begun.
+pub(crate) fn skipped(cx: &Connection, new: &NewRound, reason: &str) -> Result<(), Fault> {
+    let number = round(cx, new)?;
+    let reason = Some(reason.to_owned());
+    let end = RoundEnd { status: RoundStatus::Skipped, reason, ended_us: new.started_us, after: None };
+    round_end(cx, number, &end)
 }
 
 /// Inserts an event and gives its number.

@@ -18,6 +18,7 @@ mod operations;
 mod reader;
 mod records;
 mod rows;
+mod schedule;
 mod writer;
 
 #[cfg(test)]
@@ -29,7 +30,8 @@ pub use longhaul_measure::model::{Event, RoundStatus};
 pub use open::Store;
 pub use reader::Reader;
 pub use records::{
-    NewRound, Planned, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredOperation, StoredRound,
-    StoredRun, StoredTarget,
+    NewRound, Planned, RoundCounts, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredOperation,
+    StoredRound, StoredRun, StoredTarget,
 };
+pub use schedule::PREPARED;
 pub use writer::Writer;

@@ -18,6 +18,7 @@ struct Migration {
 /// Every step, oldest first. Steps are added at the end and never edited: databases remember only how many they have.
 const MIGRATIONS: &[Migration] = &[
     Migration { name: "2026-11-20-first", sql: include_str!("../migrations/2026-11-20-first.sql") },
+    Migration { name: "2026-11-20-schedule", sql: include_str!("../migrations/2026-11-20-schedule.sql") },
     Migration { name: "2026-11-20-verdicts", sql: include_str!("../migrations/2026-11-20-verdicts.sql") },
 ];
 

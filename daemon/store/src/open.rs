@@ -56,6 +56,19 @@ impl Store {
         Ok(Self { connection, path, machine_id })
     }
 
+    /// Gives this database the id of the machine that had another one before, so that its arenas are found again.
+    ///
+    /// # Errors
+    ///
+    /// Those of writing.
+    pub fn adopt(&mut self, machine_id: &str) -> Result<()> {
+        let update = "UPDATE meta SET value = ?1 WHERE key = 'machine_id'";
+        let adopted = self.connection.execute(update, [machine_id]);
+        adopted.map_err(|error| Fault::from(error).during("keep the machine's id", &self.path))?;
+        machine_id.clone_into(&mut self.machine_id);
+        Ok(())
+    }
+
     /// 16 random hexadecimal digits, made when the database was: stands for this machine in names of arenas.
     pub fn machine_id(&self) -> &str {
         &self.machine_id

@@ -17,7 +17,7 @@ use crate::records::{
     NewRound, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredOperation, StoredRound, StoredRun,
     StoredTarget,
 };
-use crate::rows::{self, json_of, named, optional_named, path_of};
+use crate::rows::{self, json_of, named, optional_json_of, optional_named, path_of};
 
 /// The database, open for reading. It cannot change anything.
 #[derive(Debug)]
@@ -179,7 +179,7 @@ impl Reader {
     }
 
     /// Reads as of one moment, however many questions it takes.
-    fn in_snapshot<T>(
+    pub(crate) fn in_snapshot<T>(
         &self,
         operation: &'static str,
         read: impl FnOnce(&Connection) -> Result<T, Fault>,
@@ -248,7 +248,7 @@ fn stored_epoch(row: &Row<'_>) -> Result<StoredEpoch, Fault> {
     Ok(StoredEpoch { number, target, opened_us: row.get("opened_us")?, path, protocol, negotiated })
 }
 
-fn stored_round(row: &Row<'_>) -> Result<StoredRound, Fault> {
+pub(crate) fn stored_round(row: &Row<'_>) -> Result<StoredRound, Fault> {
     let number = row.get("number")?;
     let place = ("round", number);
     let round = NewRound {
@@ -257,15 +257,22 @@ fn stored_round(row: &Row<'_>) -> Result<StoredRound, Fault> {
         seed: row.get::<_, i64>("seed")?.cast_unsigned(),
         scale: named(row, (place, "scale"), Scale::from_name)?,
         planned: json_of(row, place, "planned")?,
+        scheduled_us: row.get("scheduled_us")?,
+        before: optional_json_of(row, place, "before")?,
     };
     let end = match optional_named(row, (place, "status"), RoundStatus::from_name)? {
-        Some(status) => Some(RoundEnd { status, reason: row.get("reason")?, ended_us: row.get("ended_us")? }),
+        Some(status) => Some(RoundEnd {
+            status,
+            reason: row.get("reason")?,
+            ended_us: row.get("ended_us")?,
+            after: optional_json_of(row, place, "after")?,
+        }),
         None => None,
     };
     Ok(StoredRound { number, round, end })
 }
 
-fn stored_event(row: &Row<'_>) -> Result<StoredEvent, Fault> {
+pub(crate) fn stored_event(row: &Row<'_>) -> Result<StoredEvent, Fault> {
     let number = row.get("number")?;
     let place = ("event", number);
     let event = Event {

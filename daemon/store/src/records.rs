@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use longhaul_measure::model::{
     CacheState, ColdBy, Event, Negotiated, OperationStats, Outcome, Protocol, RoundStatus, Run, Scale,
-    Target, TargetName,
+    Surroundings, Target, TargetName,
 };
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct Planned {
 }
 
 /// A round that is about to begin.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NewRound {
     /// Wall clock at its begin, in microseconds since 1970 UTC.
     pub started_us: i64,
@@ -30,10 +30,14 @@ pub struct NewRound {
     pub scale: Scale,
     /// What is to be run, in the order drawn.
     pub planned: Vec<Planned>,
+    /// The instant that the schedule meant, in microseconds since 1970 UTC; `None`: a person began it.
+    pub scheduled_us: Option<i64>,
+    /// The machine just before.
+    pub before: Option<Surroundings>,
 }
 
 /// How a round ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RoundEnd {
     /// What came of it.
     pub status: RoundStatus,
@@ -41,10 +45,50 @@ pub struct RoundEnd {
     pub reason: Option<String>,
     /// Wall clock at its end, in microseconds since 1970 UTC.
     pub ended_us: i64,
+    /// The machine just after.
+    pub after: Option<Surroundings>,
+}
+
+/// How many rounds of a schedule ended how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RoundCounts {
+    /// Every run was made.
+    pub ok: u64,
+    /// They say nothing.
+    pub void: u64,
+    /// They were stopped.
+    pub cut_short: u64,
+    /// They were not begun.
+    pub skipped: u64,
+    /// They have no end: one that goes on, or that a crash left.
+    pub open: u64,
+}
+
+impl RoundCounts {
+    /// All that were planned.
+    pub fn planned(&self) -> u64 {
+        self.ok + self.void + self.cut_short + self.skipped + self.open
+    }
+
+    /// All that were begun.
+    pub fn begun(&self) -> u64 {
+        self.planned() - self.skipped
+    }
+
+    /// Counts one more of this status; `None`: without an end.
+    pub fn add(&mut self, status: Option<RoundStatus>, rounds: u64) {
+        match status {
+            Some(RoundStatus::Ok) => self.ok += rounds,
+            Some(RoundStatus::Void) => self.void += rounds,
+            Some(RoundStatus::CutShort) => self.cut_short += rounds,
+            Some(RoundStatus::Skipped) => self.skipped += rounds,
+            None => self.open += rounds,
+        }
+    }
 }
 
 /// A round as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StoredRound {
     /// Its number in this database, from 1.
     pub number: i64,

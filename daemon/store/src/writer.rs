@@ -1,5 +1,6 @@
 //! The one thread that writes.
 
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
@@ -8,6 +9,7 @@ use rusqlite::{Transaction, TransactionBehavior};
 
 use crate::error::{Error, Fault, Result};
 use crate::insert;
+use crate::names::path_value;
 use crate::open::Store;
 use crate::records::{NewRound, RoundEnd, StoredRun};
 use longhaul_measure::model::Event;
@@ -50,6 +52,19 @@ impl Writer {
         self.call(move |store| store.in_transaction("end a round", |cx| insert::round_end(cx, round, &end)))
     }
 
+    /// Books rounds that are not begun, each with its reason and the moment at which that was known, in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::begin_round`].
+    pub fn add_skipped(&self, skipped: Vec<(NewRound, String)>) -> Result<()> {
+        self.call(move |store| {
+            store.in_transaction("book skipped rounds", |cx| {
+                skipped.iter().try_for_each(|(round, reason)| insert::skipped(cx, round, reason))
+            })
+        })
+    }
+
     /// Stores a run with all that belongs to it, in one transaction, and gives it back with its number.
     ///
     /// The target's path and role are kept with it, and a new epoch is opened if it was made under other circumstances
@@ -74,6 +89,20 @@ impl Writer {
     /// As [`Writer::begin_round`].
     pub fn add_event(&self, event: Event) -> Result<i64> {
         self.call(move |store| store.in_transaction("store an event", |cx| insert::event(cx, &event)))
+    }
+
+    /// Writes all that the open database holds to another file, which must not exist. It works even when the database's
+    /// own file was removed, for it is still open.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::begin_round`].
+    pub fn copy_to(&self, path: &Path) -> Result<()> {
+        let to = path_value(path);
+        self.call(move |store| {
+            let copied = store.connection.execute("VACUUM INTO ?1", [to]);
+            copied.map(drop).map_err(|error| Fault::from(error).during("copy the database", &store.path))
+        })
     }
 
     /// Does something on the thread and waits for it.

@@ -8,7 +8,7 @@ use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, DirEntry, FileType};
 use serde::{Deserialize, Serialize};
 
-use super::{Arena, MARKER, manifest};
+use super::{Arena, MARKER, PROBE, manifest};
 use crate::context::Context;
 use crate::error::RunError;
 use crate::model::Operation;
@@ -107,7 +107,7 @@ impl Arena {
             return self.manifest.borrow().save(&self.directory, &self.path, context);
         }
         let failed = |error| RunError::operation(Operation::Rmdir, &self.path, error);
-        for file in [manifest::FILE, MARKER] {
+        for file in [PROBE, manifest::FILE, MARKER] {
             for name in [manifest::partial_name(file), format!("._{file}"), file.to_owned()] {
                 absent_is_fine(context.timed(Operation::Unlink, || self.directory.remove_file(&name)))
                     .map_err(failed)?;
@@ -187,7 +187,7 @@ fn kind_of(directory: &Dir, entry: &DirEntry) -> io::Result<FileType> {
 
 /// The arena's own files.
 fn is_own_file(name: &OsStr) -> bool {
-    [MARKER, manifest::FILE].into_iter().any(|file| {
+    [MARKER, PROBE, manifest::FILE].into_iter().any(|file| {
         [file.to_owned(), manifest::partial_name(file), format!("._{file}")]
             .iter()
             .any(|own| name == own.as_str())

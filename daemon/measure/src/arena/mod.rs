@@ -29,6 +29,8 @@ use crate::platform::{self, Space};
 const SCHEMA: u32 = 1;
 /// The file that says whose an arena is.
 pub(crate) const MARKER: &str = "arena.json";
+/// The small file of the doctor, there for a moment.
+pub(crate) const PROBE: &str = "doctor";
 
 /// Who wrote an arena.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

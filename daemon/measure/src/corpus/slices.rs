@@ -6,8 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::ColdBy;
 
-/// How many parts a corpus has.
+/// How many parts a corpus has unless its schedule wants more; a corpus is as large as this many slices.
 pub const SLICES: u64 = 4;
+
+/// The most parts that a corpus may have.
+pub const MOST_SLICES: u64 = 64;
 
 /// How long a slice must have rested before caches may be assumed to have forgotten it.
 const REST_US: i64 = 24 * 3600 * 1_000_000;
@@ -45,19 +48,30 @@ impl Slice {
 /// What a workload keeps of its corpora in the manifest: by the size of a slice, the slices.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sets {
-    sets: BTreeMap<u64, [Slice; SLICES as usize]>,
+    sets: BTreeMap<u64, Vec<Slice>>,
 }
 
 impl Sets {
     /// One slice of the corpus whose slices have this many files.
     pub fn slice(&mut self, files: u64, slice: u64) -> &mut Slice {
-        &mut self.sets.entry(files).or_default()[slice as usize]
+        let slices = self.sets.entry(files).or_default();
+        if slices.len() <= slice as usize {
+            slices.resize(slice as usize + 1, Slice::default());
+        }
+        &mut slices[slice as usize]
     }
 }
 
-/// The slice whose turn it is in a round.
-pub fn turn(round: i64) -> u64 {
-    round.unsigned_abs() % SLICES
+/// The slice whose turn it is when the target has been measured so many times before.
+pub fn turn(rotation: u64, slices: u64) -> u64 {
+    rotation % slices.clamp(1, MOST_SLICES)
+}
+
+/// How many slices let each of them rest for a day between two turns, when rounds begin this often on average.
+///
+/// One more than fit into a day, and one for the jitter of the schedule.
+pub fn slices_that_rest(rounds_per_day: u64) -> u64 {
+    (rounds_per_day + 2).clamp(SLICES, MOST_SLICES)
 }
 
 #[cfg(test)]

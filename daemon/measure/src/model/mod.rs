@@ -10,6 +10,7 @@ mod operation;
 mod protocol;
 mod round;
 mod run;
+mod surroundings;
 mod target;
 
 pub use conditions::{Conditions, Power};
@@ -21,4 +22,5 @@ pub use round::RoundStatus;
 pub use run::{
     CacheState, ColdBy, Failure, Figure, OperationStats, Outcome, Phase, Progress, Run, Scale, SyncKind, Unit,
 };
+pub use surroundings::{Link, LinkKind, Surroundings};
 pub use target::{Role, Target, TargetName, TargetNameError};

@@ -14,13 +14,20 @@ mod unix;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-use linux as system;
+mod linux_host;
+#[cfg(target_os = "linux")]
+use {linux as system, linux_host as host};
 
 #[cfg(target_os = "macos")]
 mod macos;
 #[cfg(target_os = "macos")]
-use macos as system;
+mod macos_host;
+#[cfg(target_os = "macos")]
+use {macos as system, macos_host as host};
 
+pub use host::{
+    MountWatch, backup_running, battery_percent, default_link, is_hot, low_power_mode, memory_pressure,
+};
 pub use mapping::SharedMapping;
 pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_below, protocol_with};
 pub use system::{

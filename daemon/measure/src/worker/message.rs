@@ -9,6 +9,7 @@ use crate::arena::{CleanReport, Mode};
 use crate::model::{
     CacheState, ColdBy, Conditions, Failure, Negotiated, Outcome, Phase, Progress, Protocol, Scale, Target,
 };
+use crate::worker::Examined;
 use crate::workloads::Settings;
 
 /// The first line that a worker reads.
@@ -33,8 +34,8 @@ pub struct Assignment {
     pub scale: Scale,
     /// What is set for all workloads.
     pub settings: Settings,
-    /// The round.
-    pub round: i64,
+    /// How many times the target has been measured before: decides whose turn it is among slices.
+    pub rotation: u64,
     /// The round's seed.
     pub seed: u64,
 }
@@ -54,6 +55,8 @@ pub enum Command {
         /// Remove, or only list.
         mode: Mode,
     },
+    /// Do everything that a run needs once, with one small file; answered by [`Message::Examined`].
+    Examine,
     /// End what is being done after the operation in flight.
     Stop {
         /// Whether the run's cap is over; otherwise the person wants no more.
@@ -95,6 +98,13 @@ pub enum Message {
     /// An arena is there.
     Claimed {
         /// Why it is not; `None` if it is.
+        failed: Option<Ending>,
+    },
+    /// The target was examined.
+    Examined {
+        /// What was found.
+        found: Option<Examined>,
+        /// Why it failed.
         failed: Option<Ending>,
     },
     /// An arena was cleaned.

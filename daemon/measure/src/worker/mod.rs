@@ -4,6 +4,7 @@
 //! time, so that "stop" is heard while a run is made; when the input ends, the supervisor is gone, and so will the
 //! worker be after the operation in flight. It never decides what to measure or when.
 
+mod examine;
 mod message;
 
 use std::cell::RefCell;
@@ -12,6 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 
+pub use examine::Examined;
 pub use message::{Assignment, Command, Ending, Message, Report, Setup};
 
 use crate::arena::{Arena, Claim, CleanReport, Mode};
@@ -150,6 +152,7 @@ impl<W: Write> Worker<W> {
                 self.say(&Message::Claimed { failed: claimed.err().map(|error| ending(&error)) })
             }
             Command::Clean { mode } => self.say(&self.clean(mode)),
+            Command::Examine => self.say(&self.examine()),
             Command::Stop { .. } => Ok(()),
         }
     }
@@ -188,7 +191,7 @@ impl<W: Write> Worker<W> {
             local: &self.setup.local,
             scale: assignment.scale,
             settings: &assignment.settings,
-            round: assignment.round,
+            rotation: assignment.rotation,
             seed: assignment.seed,
             now_us: platform::wall_clock_us(),
         }
@@ -236,6 +239,17 @@ impl<W: Write> Worker<W> {
         match self.try_clean(mode) {
             Ok(report) => Message::Cleaned { report, failed: None },
             Err(error) => Message::Cleaned { report: None, failed: Some(ending(&error)) },
+        }
+    }
+
+    fn examine(&self) -> Message {
+        let attempt = || {
+            let context = self.context();
+            examine::examine(&Arena::open(&self.claim(), &context)?, &context)
+        };
+        match attempt() {
+            Ok(found) => Message::Examined { found: Some(found), failed: None },
+            Err(error) => Message::Examined { found: None, failed: Some(ending(&error)) },
         }
     }
 

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
 use crate::context::{Context, Folder, OpenFile, Session};
+use crate::corpus::slices::{SLICES, turn};
 use crate::error::RunError;
 use crate::model::{Endpoint, Scale};
 use crate::platform::{Access, IoPolicy, Space};
@@ -87,11 +88,13 @@ pub struct Settings {
     pub band_bytes: u64,
     /// Share of the target that stays free whatever happens, from 0 to 1.
     pub free_floor: f64,
+    /// How many slices of a corpus take turns.
+    pub slices: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { tree_files: None, band_bytes: 8 << 20, free_floor: 0.05 }
+        Self { tree_files: None, band_bytes: 8 << 20, free_floor: 0.05, slices: SLICES }
     }
 }
 
@@ -107,8 +110,8 @@ pub struct Job<'run> {
     pub scale: Scale,
     /// What is set for all workloads.
     pub settings: &'run Settings,
-    /// The round, which decides whose turn it is among slices.
-    pub round: i64,
+    /// How many times the target has been measured before, which decides whose turn it is among slices.
+    pub rotation: u64,
     /// The seed of samples that differ from round to round, the same for every target.
     pub seed: u64,
     /// Wall clock at the begin, in microseconds since 1970.
@@ -116,6 +119,11 @@ pub struct Job<'run> {
 }
 
 impl Job<'_> {
+    /// The slice whose turn it is.
+    pub fn slice(&self) -> u64 {
+        turn(self.rotation, self.settings.slices)
+    }
+
     /// A door for preparations.
     pub fn preparation(&self) -> Context<'_> {
         self.session.preparation()

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::{Job, Workload};
 use crate::context::{Context, Folder, PhaseSpec};
 use crate::corpus::draw::shuffled;
-use crate::corpus::slices::{SLICES, Sets, turn};
+use crate::corpus::slices::{MOST_SLICES, Sets};
 use crate::corpus::{Photo, decode, photo_sizes, thumbnail};
 use crate::error::RunError;
 use crate::model::{CacheState, ColdBy, Endpoint, Figure, Operation, Presence, Progress, Scale, Unit};
@@ -141,18 +141,18 @@ impl Workload for PhotoBatch {
             (1..=photos).contains(&number) && photo_name(number as usize - 1).to_bytes() == name.as_bytes()
         };
         album_name(photos, slice).to_bytes() == album.as_bytes()
-            && slice < SLICES
+            && slice < MOST_SLICES
             && number.is_some_and(is_ours)
     }
 
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
         let photos = plan(job.scale).photos;
-        build(job, photos, turn(job.round))
+        build(job, photos, job.slice())
     }
 
     fn run(&self, job: &Job<'_>) -> Result<(), RunError> {
         let plan = plan(job.scale);
-        let slice = turn(job.round);
+        let slice = job.slice();
         let album = Album::new(plan.photos, slice);
         let context = job.preparation();
         let folder = open_album(&context, job, &album)?;

@@ -5,8 +5,9 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command as Process, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use longhaul_measure::platform;
 use longhaul_measure::recorder::Recorder;
@@ -28,7 +29,7 @@ pub struct Link {
     child: Option<Child>,
     input: Option<ChildStdin>,
     messages: Receiver<Message>,
-    recorder: Recorder,
+    recorder: Arc<Recorder>,
 }
 
 impl Link {
@@ -39,7 +40,7 @@ impl Link {
         setup: impl FnOnce(&Path) -> Setup,
     ) -> io::Result<Self> {
         let file = RecorderFile::new()?;
-        let recorder = Recorder::create(&file.file)?;
+        let recorder = Arc::new(Recorder::create(&file.file)?);
         let mut child = Process::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
@@ -85,8 +86,13 @@ impl Link {
     }
 
     /// The flight recorder.
-    pub fn recorder(&self) -> &Recorder {
+    pub fn recorder(&self) -> &Arc<Recorder> {
         &self.recorder
+    }
+
+    /// Tells the process to end after the operation in flight, by closing its input.
+    pub fn dismiss(&mut self) {
+        drop(self.input.take());
     }
 
     /// Kills the process without waiting for it: one that waits for a dead server ends only when that wait does.
@@ -97,6 +103,18 @@ impl Link {
     /// Whether the process has ended; reaps it if so. Never waits.
     pub fn has_ended(&mut self) -> bool {
         self.status().is_some()
+    }
+
+    /// Whether the process ends within this time.
+    pub fn ends_within(&mut self, limit: Duration) -> bool {
+        let began = Instant::now();
+        while !self.has_ended() {
+            if began.elapsed() > limit {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        true
     }
 
     fn status(&mut self) -> Option<ExitStatus> {

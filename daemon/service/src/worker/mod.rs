@@ -6,23 +6,25 @@
 
 mod link;
 mod recording;
+mod waiting;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use longhaul_measure::arena::{CleanReport, Mode};
 use longhaul_measure::model::{
     Conditions, Failure, Negotiated, Operation, Outcome, Phase, Progress, Protocol, Target, TargetName,
 };
-use longhaul_measure::worker::{Assignment, Command, Ending, Message, Report, Setup};
+use longhaul_measure::recorder::Recorder;
+use longhaul_measure::worker::{Assignment, Command, Ending, Examined, Message, Report, Setup};
 
 use link::{Answer, Link};
 use recording::hung;
+use waiting::{Falls, Limit, Told, Wait};
 
 /// How long a worker may take to answer after it was told to stop, before its operation counts as hung.
 const GRACE: Duration = Duration::from_secs(2);
-/// The same when the person wants to stop: an operation that works but is slow gets its time.
-const PATIENCE: Duration = Duration::from_secs(15);
 /// How often the supervisor looks up while it waits.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -45,12 +47,16 @@ pub trait Observer {
     fn progress(&mut self, target: &TargetName, progress: &Progress);
     /// A phase of a run begins.
     fn phase_began(&mut self, target: &TargetName, name: &str);
+    /// A worker begins to do something; its flight recorder tells how it goes.
+    fn touches(&mut self, _target: &TargetName, _recorder: &Arc<Recorder>) {}
 }
 
 /// What a caller wants of an assignment beside its result.
 pub struct Watch<'a> {
     /// How long a run may take in all, and an operation of a preparation.
     pub cap: Duration,
+    /// How long a slow operation may take after a wish to stop, before the worker is left behind.
+    pub patience: Duration,
     /// Whether the person wants to stop.
     pub interrupted: &'a dyn Fn() -> bool,
     /// Who hears of it.
@@ -79,8 +85,24 @@ enum State {
     Absent,
     /// Waiting for a command.
     Idle(Link),
+    /// Dismissed, and about to end.
+    Leaving(Link),
     /// Left behind with a call that does not return.
-    Stuck { link: Link, operation: Option<Operation> },
+    Stuck { link: Link, operation: Option<Operation>, since: Instant },
+}
+
+/// What a worker is doing, for those who look on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stance {
+    /// There is no process, or one that waits.
+    Ready,
+    /// A call does not return.
+    Stuck {
+        /// Which one, if that is known.
+        operation: Option<Operation>,
+        /// For how long it has been waited for, in all.
+        for_seconds: u64,
+    },
 }
 
 /// One target and the process that may touch it.
@@ -88,6 +110,9 @@ pub struct Worker {
     target: Target,
     launcher: Launcher,
     state: State,
+    falls: Falls,
+    /// Why the target must not be touched; `None`: it may be.
+    closed: Option<Ending>,
     /// How the target is reached, as the last process said.
     pub protocol: Option<Protocol>,
     /// What was negotiated, as the last process said.
@@ -97,7 +122,15 @@ pub struct Worker {
 impl Worker {
     /// A worker for a target; its process starts with its first task.
     pub fn new(target: Target, launcher: Launcher) -> Self {
-        Self { target, launcher, state: State::Absent, protocol: None, negotiated: Negotiated::new() }
+        Self {
+            target,
+            launcher,
+            state: State::Absent,
+            falls: Falls::default(),
+            closed: None,
+            protocol: None,
+            negotiated: Negotiated::new(),
+        }
     }
 
     /// The target.
@@ -105,10 +138,49 @@ impl Worker {
         &self.target
     }
 
-    /// Has a run prepared.
-    pub fn prepare(&mut self, assignment: &Assignment, watch: &mut Watch<'_>) -> Result<(), Ending> {
-        match self.ask(&Command::Prepare(assignment.clone()), watch, Limit::PerOperation)?.answer {
-            Message::Prepared { failed } => failed.map_or(Ok(()), Err),
+    /// What it is doing. A process that was stuck and has ended is reaped here.
+    pub fn stance(&mut self) -> Stance {
+        let (stance, has_ended) = match &mut self.state {
+            State::Stuck { link, operation, since } => {
+                let stance = Stance::Stuck { operation: *operation, for_seconds: since.elapsed().as_secs() };
+                (stance, link.has_ended())
+            }
+            State::Leaving(link) => (Stance::Ready, link.has_ended()),
+            State::Absent | State::Idle(_) => (Stance::Ready, false),
+        };
+        if has_ended {
+            self.state = State::Absent;
+            return Stance::Ready;
+        }
+        stance
+    }
+
+    /// Whether a call of its process does not return.
+    pub fn is_stuck(&mut self) -> bool {
+        matches!(self.stance(), Stance::Stuck { .. })
+    }
+
+    /// Forbids to touch the target: everything that is asked of it from now on ends like this. `None` allows it again.
+    pub fn close(&mut self, why: Option<Ending>) {
+        self.closed = why;
+    }
+
+    /// Lets the process end, so that it takes no memory until there is something to do. Not waited for.
+    pub fn dismiss(&mut self) {
+        self.state = match std::mem::replace(&mut self.state, State::Absent) {
+            State::Idle(mut link) => {
+                link.dismiss();
+                State::Leaving(link)
+            }
+            other => other,
+        };
+    }
+
+    /// Has a run prepared, and says how many bytes that wrote.
+    pub fn prepare(&mut self, assignment: &Assignment, watch: &mut Watch<'_>) -> Result<u64, Ending> {
+        let asked = self.ask(&Command::Prepare(assignment.clone()), watch, Limit::PerOperation)?;
+        match asked.answer {
+            Message::Prepared { failed } => failed.map_or(Ok(asked.bytes_written), Err),
             other => Err(confused(&other)),
         }
     }
@@ -116,8 +188,8 @@ impl Worker {
     /// Has a run made. Always returns something to book.
     pub fn run(&mut self, assignment: &Assignment, watch: &mut Watch<'_>) -> Finished {
         match self.ask(&Command::Run(assignment.clone()), watch, Limit::InAll) {
-            Ok(Asked { answer: Message::Ended(report), phases }) => Finished { phases, report },
-            Ok(Asked { answer, phases }) => Finished { phases, report: failed(confused(&answer)) },
+            Ok(Asked { answer: Message::Ended(report), phases, .. }) => Finished { phases, report },
+            Ok(Asked { answer, phases, .. }) => Finished { phases, report: failed(confused(&answer)) },
             Err(Unanswered { phases, ending }) => Finished { phases, report: failed(ending) },
         }
     }
@@ -139,19 +211,35 @@ impl Worker {
         }
     }
 
+    /// Has everything that a run needs done once, with one small file.
+    pub fn examine(&mut self, watch: &mut Watch<'_>) -> Result<Examined, Ending> {
+        match self.ask(&Command::Examine, watch, Limit::InAll)?.answer {
+            Message::Examined { found: Some(found), .. } => Ok(found),
+            Message::Examined { failed: Some(ending), .. } => Err(ending),
+            other => Err(confused(&other)),
+        }
+    }
+
     /// Gives a command and waits for its answer, for as long as the limit allows.
     fn ask(&mut self, command: &Command, watch: &mut Watch<'_>, limit: Limit) -> Result<Asked, Unanswered> {
+        if let Some(ending) = &self.closed {
+            return Err(ending.clone().into());
+        }
         let mut link = self.link(watch)?;
         if link.send(command).is_err() {
             return Err(self.ended(link, vec![]));
         }
-        let mut wait = Wait { limit, began: Instant::now(), told: None, phases: vec![], current: None };
+        watch.observer.touches(&self.target.name, link.recorder());
+        let written = link.recorder().bytes_written();
+        let mut wait = Wait::new(limit);
         loop {
             match link.receive(TICK) {
                 Answer::Message(message) => {
                     if let Some(answer) = wait.hear(*message, &self.target.name, watch) {
+                        self.falls = Falls::default();
+                        let bytes_written = link.recorder().bytes_written().saturating_sub(written);
                         self.state = State::Idle(link);
-                        return Ok(Asked { answer, phases: wait.phases });
+                        return Ok(Asked { answer, phases: wait.phases, bytes_written });
                     }
                 }
                 Answer::Ended => return Err(self.ended(link, wait.phases)),
@@ -175,11 +263,20 @@ impl Worker {
                     Ok(link)
                 }
             }
-            State::Stuck { mut link, operation } => {
+            State::Leaving(mut link) => {
+                if link.ends_within(GRACE) {
+                    return self.start(watch);
+                }
+                let operation = link.recorder().in_flight().map(|flight| flight.operation);
+                link.kill();
+                self.state = State::Stuck { link, operation, since: Instant::now() };
+                Err(still_stuck(&self.target.path, operation).into())
+            }
+            State::Stuck { mut link, operation, since } => {
                 if link.has_ended() {
                     return self.start(watch);
                 }
-                self.state = State::Stuck { link, operation };
+                self.state = State::Stuck { link, operation, since };
                 Err(still_stuck(&self.target.path, operation).into())
             }
         }
@@ -187,6 +284,13 @@ impl Worker {
 
     /// Starts a process and waits until it has said how its target is reached.
     fn start(&mut self, watch: &mut Watch<'_>) -> Result<Link, Unanswered> {
+        if let Some(seconds) = self.falls.seconds_to_wait() {
+            let (name, falls) = (&self.target.name, self.falls.count);
+            let message = format!(
+                "the worker of `{name}` ended by itself {falls} times in a row; it is started again in {seconds} s"
+            );
+            return Err(void(message).into());
+        }
         let local = self.launcher.local.join(self.target.name.as_str());
         let setup = |recorder: &Path| Setup {
             target: self.target.clone(),
@@ -198,13 +302,7 @@ impl Worker {
         let mut link = started.map_err(|error| {
             void(format!("no worker process could be started for `{}`: {error}", self.target.name))
         })?;
-        let mut wait = Wait {
-            limit: Limit::PerOperation,
-            began: Instant::now(),
-            told: None,
-            phases: vec![],
-            current: None,
-        };
+        let mut wait = Wait::new(Limit::PerOperation);
         loop {
             match link.receive(TICK) {
                 Answer::Message(message) => match *message {
@@ -226,6 +324,7 @@ impl Worker {
     /// Books a worker that ended by itself.
     fn ended(&mut self, mut link: Link, phases: Vec<Phase>) -> Unanswered {
         let how = link.exit_text();
+        self.falls.add();
         tracing::warn!(target_name = %self.target.name, how, "a worker ended by itself");
         let ending =
             void(format!("the worker of `{}` ended in the middle of its task ({how})", self.target.name));
@@ -245,77 +344,9 @@ impl Worker {
         wait.phases.extend(wait.current.take().map(|phase| recording::cut_short(phase, recorder)));
         tracing::warn!(target_name = %self.target.name, message = ending.failure.message, "a worker is left behind");
         link.kill();
-        self.state = State::Stuck { link, operation: flight.map(|flight| flight.operation) };
+        let since = Instant::now() - flight.map_or(Duration::ZERO, recording::age);
+        self.state = State::Stuck { link, operation: flight.map(|flight| flight.operation), since };
         Unanswered { phases: wait.phases, ending }
-    }
-}
-
-/// What the limit of a task is measured against.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Limit {
-    /// The task as a whole.
-    InAll,
-    /// Each operation: a preparation may take as long as it makes headway.
-    PerOperation,
-}
-
-/// That a worker was told to stop.
-#[derive(Debug, Clone, Copy)]
-struct Told {
-    at: Instant,
-    capped: bool,
-}
-
-/// The waiting for one answer.
-struct Wait {
-    limit: Limit,
-    began: Instant,
-    told: Option<Told>,
-    phases: Vec<Phase>,
-    current: Option<recording::Begun>,
-}
-
-impl Wait {
-    /// Takes in a message; gives it back if it is the answer.
-    fn hear(&mut self, message: Message, target: &TargetName, watch: &mut Watch<'_>) -> Option<Message> {
-        match message {
-            Message::Progress(progress) => watch.observer.progress(target, &progress),
-            Message::PhaseBegan { name, cache, cold_by } => {
-                watch.observer.phase_began(target, &name);
-                self.current = Some(recording::Begun { name, cache, cold_by, at: Instant::now() });
-            }
-            Message::PhaseEnded(phase) => {
-                self.current = None;
-                self.phases.push(phase);
-            }
-            answer => return Some(answer),
-        }
-        None
-    }
-
-    /// Tells the worker to stop when it is time, and says when waiting on has no sense.
-    fn is_hopeless(&mut self, link: &mut Link, watch: &Watch<'_>) -> bool {
-        if self.told.is_none() {
-            let capped = self.is_over(link, watch.cap);
-            if capped || (watch.interrupted)() {
-                let _ = link.send(&Command::Stop { capped });
-                self.told = Some(Told { at: Instant::now(), capped });
-            }
-        }
-        match self.told {
-            Some(Told { at, capped: true }) => at.elapsed() > GRACE,
-            Some(Told { at, capped: false }) => at.elapsed() > PATIENCE,
-            None => false,
-        }
-    }
-
-    fn is_over(&self, link: &Link, cap: Duration) -> bool {
-        match self.limit {
-            Limit::InAll => self.began.elapsed() > cap,
-            Limit::PerOperation => {
-                link.recorder().in_flight().is_some_and(|flight| recording::age(flight) > cap)
-            }
-        }
     }
 }
 
@@ -323,6 +354,7 @@ impl Wait {
 struct Asked {
     answer: Message,
     phases: Vec<Phase>,
+    bytes_written: u64,
 }
 
 /// No answer, with what there is to book instead.

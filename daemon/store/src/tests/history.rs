@@ -36,7 +36,7 @@ fn filled() -> Place {
     }
     let hung = Run { outcome: Outcome::Hung, ..run_of("photo-batch", round, 9) };
     writer.add_run(&target(), &hung).unwrap();
-    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: 7 };
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: 7, after: None };
     writer.end_round(round, end).unwrap();
     let event =
         Event { target: None, kind: "mtu".into(), detail: serde_json::json!({"after": 9000}), at_us: 5 };
@@ -85,7 +85,7 @@ fn runs_from_before_there_were_verdicts_get_their_endpoints_from_their_figures()
     let place = filled();
     let before = history(&place);
     let connection = Connection::open(place.database()).unwrap();
-    let undo = "DROP INDEX run_history; ALTER TABLE run DROP COLUMN endpoints; PRAGMA user_version = 1";
+    let undo = "DROP INDEX run_history; ALTER TABLE run DROP COLUMN endpoints; PRAGMA user_version = 2";
     connection.execute_batch(undo).unwrap();
     drop(connection);
     drop(place.store());

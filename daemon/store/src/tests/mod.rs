@@ -69,7 +69,15 @@ fn target() -> Target {
 
 fn new_round() -> NewRound {
     let planned = vec![Planned { target: target().name, workload: "photo-batch".into() }];
-    NewRound { started_us: 1_000, utc_offset_seconds: 3600, seed: u64::MAX, scale: Scale::Quick, planned }
+    NewRound {
+        started_us: 1_000,
+        utc_offset_seconds: 3600,
+        seed: u64::MAX,
+        scale: Scale::Quick,
+        planned,
+        scheduled_us: None,
+        before: None,
+    }
 }
 
 fn mount(point: &Path, protocol: Protocol) -> Mount {

@@ -81,7 +81,8 @@ fn a_round_is_open_until_it_is_ended_once() {
     let round = writer.begin_round(new_round()).unwrap();
     let found = place.reader().rounds().unwrap().remove(0);
     assert_eq!((found.number, found.round, found.end), (round, new_round(), None));
-    let end = RoundEnd { status: RoundStatus::CutShort, reason: Some("stopped".into()), ended_us: 7 };
+    let end =
+        RoundEnd { status: RoundStatus::CutShort, reason: Some("stopped".into()), ended_us: 7, after: None };
     writer.end_round(round, end.clone()).unwrap();
     assert_eq!(place.reader().rounds().unwrap()[0].end.as_ref(), Some(&end));
     assert!(matches!(writer.end_round(round, end.clone()), Err(Error::NoSuchRound { round: 1, .. })));

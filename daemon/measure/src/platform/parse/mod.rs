@@ -3,6 +3,7 @@
 mod bulk;
 mod dirents;
 mod gvfs;
+mod host;
 mod mountinfo;
 mod nfsstat;
 mod options;
@@ -15,6 +16,10 @@ mod statfs;
 pub use bulk::{ERROR as BULK_ERROR, bulk, bulk_length, finder_info};
 pub use dirents::dirents;
 pub use gvfs::protocol_below;
+pub use host::{
+    default_route, ifconfig, is_hot, link_kind, memory_pressure, pmset_is_hot, pmset_low_power,
+    pmset_percent, route_interface, tmutil_running,
+};
 pub use mountinfo::{askable, asking_is_local, mountinfo};
 pub use nfsstat::{nfsstat, nfsstat_status};
 pub use options::protocol_with;

@@ -13,7 +13,7 @@ use std::path::Path;
 use super::{Job, Workload};
 use crate::context::{Context, Folder, Listing, PhaseSpec};
 use crate::corpus::draw::shuffled;
-use crate::corpus::slices::{SLICES, Sets, turn};
+use crate::corpus::slices::{MOST_SLICES, SLICES, Sets};
 use crate::corpus::tree::{INBOX, SEARCHED, Totals, Tree};
 use crate::error::RunError;
 use crate::model::{CacheState, ColdBy, Endpoint, Figure, Presence, Scale, Unit};
@@ -67,7 +67,7 @@ fn parse_slice_name(name: &str) -> Option<(u64, u64)> {
     let (files, slice) = name.split_once('-')?;
     let parsed = (files.parse().ok()?, slice.parse().ok()?);
     let is_ours = slice_name(parsed.0, parsed.1).to_bytes() == name.as_bytes();
-    (is_ours && parsed.0 <= MOST_FILES && parsed.1 < SLICES).then_some(parsed)
+    (is_ours && parsed.0 <= MOST_FILES && parsed.1 < MOST_SLICES).then_some(parsed)
 }
 
 /// What a person waits for when a folder is opened, and what an indexer does. The other phases are in the summary.
@@ -118,11 +118,11 @@ impl Workload for FolderIndex {
     }
 
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
-        build::build(job, slice_files(job), turn(job.round))
+        build::build(job, slice_files(job), job.slice())
     }
 
     fn run(&self, job: &Job<'_>) -> Result<(), RunError> {
-        let (files, slice) = (slice_files(job), turn(job.round));
+        let (files, slice) = (slice_files(job), job.slice());
         let result = Visit::begin(job, files, slice).and_then(|visit| visit.phases(job));
         let mut trees = kept(job)?;
         let state = trees.slice(files, slice);

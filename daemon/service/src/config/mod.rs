@@ -1,5 +1,6 @@
 //! The configuration file: TOML, every key known, every error with file, line and key.
 
+mod schedule;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use longhaul_measure::model::{Role, Scale, Target, TargetName};
 use longhaul_measure::workloads::{Settings, WORKLOADS, workload};
 use serde::Deserialize;
 
+pub use schedule::{Design, LEVELS, Log, Schedule, Web};
+use schedule::{FileLog, FileSchedule, FileWeb};
 pub use verdict::Premises;
 use verdict::{FileMix, FileVerdict};
 
@@ -33,6 +36,12 @@ pub struct Config {
     pub settings: Settings,
     /// What the weekly summary is asked.
     pub premises: Premises,
+    /// When the background service measures.
+    pub schedule: Schedule,
+    /// Where its page and control interface are.
+    pub web: Web,
+    /// Its log.
+    pub log: Log,
 }
 
 /// What holds a run in bounds.
@@ -60,6 +69,9 @@ impl Default for Config {
             limits: Limits::default(),
             settings: Settings::default(),
             premises: Premises::default(),
+            schedule: Schedule::default(),
+            web: Web::default(),
+            log: Log::default(),
         }
     }
 }
@@ -106,6 +118,11 @@ struct File {
     verdict: FileVerdict,
     #[serde(default)]
     mix: FileMix,
+    schedule: FileSchedule,
+    #[serde(default)]
+    web: FileWeb,
+    #[serde(default)]
+    log: FileLog,
 }
 
 #[derive(Deserialize)]
@@ -185,8 +202,12 @@ impl Config {
                     .map_or(default.settings.band_bytes, |mebibytes| mebibytes << 20),
                 free_floor: within(file.limits.free_floor_percent, "free-floor-percent", 0.0..=90.0)?
                     .map_or(default.settings.free_floor, |percent| percent / 100.0),
+                slices: default.settings.slices,
             },
             premises: Premises::from_file(file.verdict, file.mix)?,
+            schedule: file.schedule.read()?,
+            web: file.web.read(),
+            log: file.log.read()?,
         })
     }
 }
@@ -272,8 +293,8 @@ mod tests {
         let config = parse(&uncommented).unwrap();
         assert_eq!(config.targets.len(), 3);
         assert!(config.database.is_some() && config.limits.bytes_per_day.is_some());
-        assert!(config.settings.tree_files.is_some());
         assert_eq!(config.premises.mix.len(), 5);
+        assert!(config.settings.tree_files.is_some() && config.schedule.rules.quiet.is_some());
         let names: Vec<_> = WORKLOADS.iter().map(|workload| workload.name()).collect();
         assert_eq!(config.workloads, names, "the sample lists every workload");
     }

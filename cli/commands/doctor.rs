@@ -1,0 +1,91 @@
+//! `longhaul doctor`: one line for each thing that has to be right, with its fix.
+
+use std::process::ExitCode;
+
+use anstyle::AnsiColor;
+use longhaul_service::status::{Check, Verdict};
+
+use super::control::client;
+use crate::arguments::{Listing, Shared};
+use crate::client::ClientError;
+use crate::{exit, places};
+
+/// Asks the service; without one, looks at what can be seen from here, and says so.
+pub fn run(shared: &Shared, arguments: &Listing) -> anyhow::Result<ExitCode> {
+    let mut checks = vec![config(shared)];
+    match client(shared).and_then(|client| Ok(client.doctor()?)) {
+        Ok(answered) => {
+            checks.push(Check::ok("service", "it runs and answers; what follows is what it sees"));
+            checks.extend(answered);
+        }
+        Err(error) => checks.extend(without(shared, &error)),
+    }
+    if arguments.json {
+        anstream::println!("{}", serde_json::to_string_pretty(&checks)?);
+    } else {
+        checks.iter().for_each(print);
+    }
+    let failed = checks.iter().any(|check| check.verdict == Verdict::Failed);
+    Ok(if failed { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
+}
+
+fn config(shared: &Shared) -> Check {
+    match places::config(shared) {
+        Ok(config) if config.targets.is_empty() => Check::bad(
+            "configuration",
+            Verdict::Failed,
+            "no target is named in it",
+            "`longhaul init` asks what to compare and writes it",
+        ),
+        Ok(config) => Check::ok("configuration", format!("{} targets", config.targets.len())),
+        Err(error) => Check::bad(
+            "configuration",
+            Verdict::Failed,
+            format!("{error:#}"),
+            "correct the line that is named",
+        ),
+    }
+}
+
+/// What can be seen without the service. Targets are not touched from here: a terminal has other rights than the service.
+fn without(shared: &Shared, error: &anyhow::Error) -> Vec<Check> {
+    let fix = "`longhaul install` has the system start it; `longhaul start` starts it";
+    let (verdict, found) = match error.downcast_ref::<ClientError>() {
+        Some(ClientError::Absent(_)) => (Verdict::Failed, "it does not run".to_owned()),
+        _ => (Verdict::Failed, format!("{error:#}")),
+    };
+    let mut checks = vec![Check::bad("service", verdict, found, fix)];
+    let config = places::config(shared).unwrap_or_default();
+    checks.push(
+        match places::database(shared, &config)
+            .and_then(|path| Ok(longhaul_store::Reader::open(&path)?.size_bytes()?))
+        {
+            Ok(bytes) => Check::ok("database", crate::render::units::bytes(bytes as f64)),
+            Err(error) => Check::bad(
+                "database",
+                Verdict::Unknown,
+                format!("{error:#}"),
+                "nothing, if nothing was measured yet",
+            ),
+        },
+    );
+    checks.push(Check::bad(
+        "targets",
+        Verdict::Unknown,
+        "not looked at: only the service can say what the service may do",
+        "start the service, then ask again",
+    ));
+    checks
+}
+
+fn print(check: &Check) {
+    let (colour, word) = match check.verdict {
+        Verdict::Ok => (AnsiColor::Green, "ok"),
+        Verdict::Warning => (AnsiColor::Yellow, "warning"),
+        Verdict::Failed => (AnsiColor::Red, "failed"),
+        Verdict::Unknown => (AnsiColor::Yellow, "unknown"),
+    };
+    let style = colour.on_default();
+    let fix = check.fix.as_ref().map_or(String::new(), |fix| format!(". {fix}"));
+    anstream::println!("{style}{word:<8}{style:#} {:<20} {}{fix}", check.what, check.found);
+}

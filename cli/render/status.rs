@@ -1,0 +1,136 @@
+//! The status of the service as text: problems first.
+
+use anstyle::{AnsiColor, Style};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use longhaul_measure::model::Role;
+use longhaul_service::status::{LastRound, State, Status, TargetState, TargetStatus};
+
+use super::table::table;
+use super::units;
+
+/// The whole status.
+pub fn status(status: &Status) -> String {
+    let red = AnsiColor::Red.on_default();
+    let mut out = String::new();
+    for problem in &status.problems {
+        out += &format!("{red}{}{red:#} since {}: {}\n", problem.word, time(problem.since_us), problem.text);
+    }
+    out += &format!("{}\n\n{}\n\n", head(status), targets(status));
+    if let Some(last) = &status.last {
+        out += &format!("last round  {}\n", last_round(last));
+    }
+    out += &format!(
+        "next round  {}\n",
+        status.next_us.map_or("none is planned".to_owned(), |us| moment(us, status.now_us))
+    );
+    out += &format!("rounds      {}\n", rounds(status));
+    let size = status.database.bytes.map_or("size not known".to_owned(), |bytes| units::bytes(bytes as f64));
+    out += &format!("database    {} ({size})\n", status.database.path.display());
+    if let Some(design) = &status.design {
+        out += &format!("design      {design}\n");
+    }
+    out
+}
+
+fn head(status: &Status) -> String {
+    let state = match status.state {
+        State::Measuring => "measuring".to_owned(),
+        State::Waiting => "waiting for the next round".to_owned(),
+        State::Paused { until_us: Some(until_us) } => {
+            format!("paused until {}", moment(until_us, status.now_us))
+        }
+        State::Paused { until_us: None } => "paused until `longhaul resume`".to_owned(),
+        State::SafeMode => "safe mode: makes no rounds until `longhaul resume`".to_owned(),
+        State::Idle => "no target is configured: `longhaul init` helps".to_owned(),
+        State::Stopping => "stopping".to_owned(),
+    };
+    format!(
+        "longhauld {} (process {}) since {}: {state}",
+        status.version,
+        status.pid,
+        time(status.started_us)
+    )
+}
+
+fn targets(status: &Status) -> String {
+    let mut table = table(&["target", "reached by", "state", "last round", "in 24 hours"]);
+    for target in &status.targets {
+        let role = match target.role {
+            Role::Share => "",
+            Role::Baseline => " (baseline)",
+        };
+        let (style, text) = target_state(target, status.now_us);
+        table.add_row([
+            format!("{}{role}", target.name),
+            target.protocol.clone().unwrap_or_else(|| "not mounted".to_owned()),
+            format!("{style}{text}{style:#}"),
+            target.last_runs.map_or("–".to_owned(), |(runs, ok)| format!("{ok} of {runs} runs ok")),
+            used(target),
+        ]);
+    }
+    table.to_string()
+}
+
+fn used(target: &TargetStatus) -> String {
+    let used = units::bytes(target.bytes_per_day as f64);
+    match target.bytes_allowed {
+        Some(allowed) => format!("{used} of {}", units::bytes(allowed as f64)),
+        None => used,
+    }
+}
+
+/// The colour and the words for what goes on with a target.
+pub fn target_state(target: &TargetStatus, now_us: i64) -> (Style, String) {
+    let colour = |colour: AnsiColor| colour.on_default();
+    match &target.state {
+        TargetState::Measuring { workload } => (colour(AnsiColor::Green), format!("measuring {workload}")),
+        TargetState::Waiting { reason, until_us } => {
+            let until = until_us.map_or(String::new(), |until_us| format!(", {}", moment(until_us, now_us)));
+            (Style::new(), format!("waiting for {reason}{until}"))
+        }
+        TargetState::Hung { operation, since_us } => {
+            let operation = operation.as_deref().unwrap_or("an operation");
+            let text = format!("hung: `{operation}` has not returned since {}", time(*since_us));
+            (colour(AnsiColor::Red), text)
+        }
+        TargetState::Unavailable { reason } => (colour(AnsiColor::Yellow), format!("unavailable: {reason}")),
+        TargetState::Blocked { reason } => (colour(AnsiColor::Red), format!("blocked: {reason}")),
+    }
+}
+
+fn last_round(last: &LastRound) -> String {
+    let reason = last.reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
+    format!("number {}, {}: {}{reason}", last.number, time(last.ended_us), last.status.name())
+}
+
+fn rounds(status: &Status) -> String {
+    let rounds = &status.rounds;
+    format!(
+        "{} done of {} planned; {} void, {} cut short, {} skipped",
+        rounds.ok,
+        rounds.planned(),
+        rounds.void,
+        rounds.cut_short,
+        rounds.skipped
+    )
+}
+
+/// Local time, with the day if it is another.
+pub fn time(us: i64) -> String {
+    match Timestamp::from_microsecond(us) {
+        Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => "an unknown time".to_owned(),
+    }
+}
+
+/// A moment to come, and how far away it is.
+pub fn moment(us: i64, now_us: i64) -> String {
+    let seconds = (us - now_us).max(0) / 1_000_000;
+    let away = match seconds {
+        0..=119 => format!("{seconds} s"),
+        120..=7199 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3600),
+    };
+    format!("{}, in {away}", time(us))
+}

@@ -1,0 +1,112 @@
+//! The machine around a measurement, on macOS: Apple's own tools as child processes with a limit. Nothing here was run
+//! on a Mac by who wrote it.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use super::child::output_within;
+use super::parse;
+use crate::model::Link;
+
+/// How long a tool may take: none of these asks a share.
+const TOOL_LIMIT: Duration = Duration::from_secs(4);
+
+fn said(command: &[&str]) -> Option<String> {
+    output_within(command, TOOL_LIMIT).map(|output| String::from_utf8_lossy(&output).into_owned())
+}
+
+/// Charge of the battery in percent, from `pmset -g batt`.
+pub fn battery_percent() -> Option<f64> {
+    parse::pmset_percent(&said(&["/usr/bin/pmset", "-g", "batt"])?)
+}
+
+/// Whether Low Power Mode is on, from `pmset -g`.
+pub fn low_power_mode() -> Option<bool> {
+    parse::pmset_low_power(&said(&["/usr/bin/pmset", "-g"])?)
+}
+
+/// Whether the processors are slowed down, from `pmset -g therm`.
+pub fn is_hot() -> Option<bool> {
+    parse::pmset_is_hot(&said(&["/usr/bin/pmset", "-g", "therm"])?)
+}
+
+/// Whether Time Machine makes a backup just now, from `tmutil status`.
+pub fn backup_running() -> Option<bool> {
+    parse::tmutil_running(&said(&["/usr/bin/tmutil", "status"])?)
+}
+
+/// macOS tells levels of memory pressure, not a share.
+pub fn memory_pressure() -> Option<f64> {
+    None
+}
+
+/// The interface of the default route, from `route -n get default` and `ifconfig`.
+pub fn default_link() -> Option<Link> {
+    let name = parse::route_interface(&said(&["/sbin/route", "-n", "get", "default"])?)?;
+    let (mtu, is_wireless) =
+        said(&["/sbin/ifconfig", &name]).map_or((None, None), |text| parse::ifconfig(&text));
+    Some(Link { kind: parse::link_kind(&name, None, is_wireless), mtu, megabits: None, name })
+}
+
+/// Wakes whenever the mount table changes, without a look at any mount: `EVFILT_FS` (xnu bsd/vfs/vfs_subr.c,
+/// `fs_filtops`), which needs no privilege. It says that something changed, not what.
+pub struct MountWatch {
+    queue: OwnedFd,
+}
+
+/// VQ_MOUNT, VQ_UNMOUNT, VQ_DEAD and VQ_UPDATE of xnu bsd/sys/mount.h.
+const WANTED: u32 = 0x8 | 0x10 | 0x20 | 0x100;
+
+impl MountWatch {
+    /// Watches from now on.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no queue.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no arguments; the answer is checked.
+        let number = unsafe { libc::kqueue() };
+        if number < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a descriptor that was opened a moment ago and that nobody else owns.
+        let queue = unsafe { OwnedFd::from_raw_fd(number) };
+        let wanted = libc::kevent {
+            ident: 0,
+            filter: libc::EVFILT_FS,
+            flags: libc::EV_ADD | libc::EV_CLEAR,
+            fflags: WANTED,
+            data: 0,
+            udata: std::ptr::null_mut(),
+        };
+        // SAFETY: one event is read from `wanted`, none is written.
+        let answer =
+            unsafe { libc::kevent(queue.as_raw_fd(), &wanted, 1, std::ptr::null_mut(), 0, std::ptr::null()) };
+        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(Self { queue }) }
+    }
+
+    /// Waits for a change, this long at most (for ever for `None`), and says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// If the system does not let itself be asked.
+    pub fn wait(&self, limit: Option<Duration>) -> io::Result<bool> {
+        let limit = limit.map(|limit| libc::timespec {
+            tv_sec: limit.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_nsec: limit.subsec_nanos().into(),
+        });
+        let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let mut seen = std::mem::MaybeUninit::<libc::kevent>::uninit();
+        // SAFETY: no event is read, at most one is written to `seen`; `limit` is null or points to a timespec.
+        let answer =
+            unsafe { libc::kevent(self.queue.as_raw_fd(), std::ptr::null(), 0, seen.as_mut_ptr(), 1, limit) };
+        match answer {
+            -1 => {
+                let error = io::Error::last_os_error();
+                if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) }
+            }
+            count => Ok(count > 0),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What systems say about the machine around a measurement: power, heat, memory, the way to the network.
+
+use crate::model::LinkKind;
+
+/// `some avg10=` of `/proc/pressure/memory` (Documentation/accounting/psi.rst), as a share.
+pub fn memory_pressure(text: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let percent: f64 = line.split(' ').find_map(|field| field.strip_prefix("avg10="))?.parse().ok()?;
+    (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
+}
+
+/// The interface of the default route with the lowest metric, from `/proc/net/route` (route(8)).
+pub fn default_route(table: &str) -> Option<String> {
+    let routes = table.lines().skip(1).filter_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [name, to, _, flags, _, _, metric, mask, ..] = fields[..] else { return None };
+        let is_up = u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & 1 == 1);
+        let metric: u32 = metric.parse().ok()?;
+        (is_up && to == "00000000" && mask == "00000000").then(|| (metric, name.to_owned()))
+    });
+    routes.min_by_key(|(metric, _)| *metric).map(|(_, name)| name)
+}
+
+/// What an interface is, by its name and, on Linux, its ARPHRD type (include/uapi/linux/if_arp.h): 512 PPP, 65534 none.
+pub fn link_kind(name: &str, hardware: Option<u32>, is_wireless: Option<bool>) -> LinkKind {
+    let tunnels = ["tun", "utun", "tap", "wg", "ppp", "ipsec", "gif", "stf", "tailscale", "nordlynx"];
+    let is_tunnel = tunnels.iter().any(|tunnel| name.starts_with(tunnel));
+    match (is_tunnel || matches!(hardware, Some(512 | 65534)), is_wireless) {
+        (true, _) => LinkKind::Tunnel,
+        (false, Some(true)) => LinkKind::Wireless,
+        (false, Some(false)) => LinkKind::Wired,
+        (false, None) => LinkKind::Unknown,
+    }
+}
+
+/// Whether a thermal zone has reached one of its trip points at which the machine slows down or stops: kinds `passive`,
+/// `hot` and `critical` (Documentation/driver-api/thermal/sysfs-api.rst), all in millidegrees.
+pub fn is_hot(degrees: i64, trips: &[(String, i64)]) -> bool {
+    let slows = |kind: &str| matches!(kind.trim(), "passive" | "hot" | "critical");
+    trips.iter().any(|(kind, at)| slows(kind) && *at > 0 && degrees >= *at)
+}
+
+/// The battery's charge in `pmset -g batt`, in percent (PowerManagement pmset/pmset.m).
+pub fn pmset_percent(output: &str) -> Option<f64> {
+    let line = output.lines().find(|line| line.trim_start().starts_with("-InternalBattery"))?;
+    let (before, _) = line.split_once('%')?;
+    before.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok().filter(|percent| *percent <= 100.0)
+}
+
+/// Low power mode in `pmset -g`: `lowpowermode 1`, or `powermode 1` on Macs that also have a high one
+/// (PowerManagement pmset/pmset.m).
+pub fn pmset_low_power(output: &str) -> Option<bool> {
+    output.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        matches!(words.next()?, "lowpowermode" | "powermode").then(|| words.next() == Some("1"))
+    })
+}
+
+/// Whether `pmset -g therm` says that the processors are slowed down: `CPU_Speed_Limit` below 100.
+pub fn pmset_is_hot(output: &str) -> Option<bool> {
+    let line = output.lines().find_map(|line| line.trim().strip_prefix("CPU_Speed_Limit"))?;
+    let percent: u32 = line.trim_start_matches([' ', '\t', '=']).trim().parse().ok()?;
+    Some(percent < 100)
+}
+
+/// `Running` in `tmutil status`, an old-style property list.
+pub fn tmutil_running(output: &str) -> Option<bool> {
+    let line = output.lines().find_map(|line| line.trim().strip_prefix("Running"))?;
+    Some(line.trim_start_matches([' ', '=']).starts_with('1'))
+}
+
+/// The interface in `route -n get default` (Apple network_cmds route.tproj).
+pub fn route_interface(output: &str) -> Option<String> {
+    let line = output.lines().find_map(|line| line.trim().strip_prefix("interface:"))?;
+    Some(line.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// The largest packet, and whether it is radio, in `ifconfig NAME` (Apple network_cmds ifconfig.tproj): a cable's media
+/// name its speed (`1000baseT`), radio's do not.
+pub fn ifconfig(output: &str) -> (Option<u64>, Option<bool>) {
+    let words: Vec<&str> = output.split_whitespace().collect();
+    let mtu = words.windows(2).find(|pair| pair[0] == "mtu").and_then(|pair| pair[1].parse().ok());
+    let media = output.lines().find_map(|line| line.trim().strip_prefix("media:"));
+    (mtu, media.map(|media| !media.contains("base")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn linux_facts_are_read_from_what_the_kernel_writes() {
+        let pressure = "some avg10=2.50 avg60=0.10 avg300=0.00 total=7\nfull avg10=9.00 avg60=0.00 avg300=0.00 total=0\n";
+        assert_eq!(memory_pressure(pressure), Some(0.025));
+        let table = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n\
+            eth0\t00000000\t0102A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n\
+            wlan0\t00000000\t0102A8C0\t0003\t0\t0\t600\t00000000\t0\t0\t0\n\
+            eth0\t0002A8C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n";
+        assert_eq!(default_route(table).as_deref(), Some("eth0"));
+        assert_eq!(link_kind("eth0", Some(1), Some(false)), LinkKind::Wired);
+        assert_eq!(link_kind("office", Some(65534), Some(false)), LinkKind::Tunnel);
+        let trips = [("active".to_owned(), 40_000), ("passive\n".to_owned(), 90_000), ("hot".to_owned(), 0)];
+        assert!(!is_hot(60_000, &trips) && is_hot(90_000, &trips));
+    }
+
+    #[test]
+    fn macos_facts_are_read_from_what_its_tools_print() {
+        let battery = include_str!("../../../tests/fixtures/pmset-battery.txt");
+        assert_eq!(pmset_percent(battery), Some(95.0));
+        assert_eq!(pmset_low_power(" sleep                1\n lowpowermode         1\n"), Some(true));
+        assert_eq!(pmset_low_power(" powermode            2\n"), Some(false));
+        assert_eq!(pmset_is_hot("\tCPU_Scheduler_Limit \t= 100\n\tCPU_Speed_Limit \t= 60\n"), Some(true));
+        assert_eq!(
+            tmutil_running(
+                "Backup session status:\n{\n    ClientID = \"com.apple.backupd\";\n    Running = 1;\n}\n"
+            ),
+            Some(true)
+        );
+        assert_eq!(tmutil_running("{\n    Running = 0;\n}\n"), Some(false));
+        assert_eq!(
+            route_interface("   route to: default\n  interface: en0\n      flags: <UP>\n").as_deref(),
+            Some("en0")
+        );
+        let cable =
+            "en5: flags=8863<UP> mtu 9000\n\tmedia: autoselect (1000baseT <full-duplex>)\n\tstatus: active\n";
+        assert_eq!(ifconfig(cable), (Some(9000), Some(false)));
+        assert_eq!(ifconfig("en0: flags=8863<UP> mtu 1500\n\tmedia: autoselect\n"), (Some(1500), Some(true)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_ends_without_panic(text in "[ -~\n\t]{0,200}") {
+            let _ = (memory_pressure(&text), default_route(&text), pmset_percent(&text), pmset_low_power(&text));
+            let _ = (pmset_is_hot(&text), tmutil_running(&text), route_interface(&text), ifconfig(&text));
+        }
+    }
+}

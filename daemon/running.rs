@@ -1,0 +1,110 @@
+//! The service and its face, from ready to stopped.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use longhaul_measure::platform;
+use longhaul_service::contact::Contact;
+use longhaul_service::desk::Desk;
+use longhaul_service::service::Service;
+use longhaul_web::Control;
+use sd_notify::NotifyState;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::log::Log;
+
+/// How long the service's thread may take to end: whoever asked us to stop kills us after five seconds.
+const END_WITHIN: Duration = Duration::from_millis(4500);
+/// How long the service's thread may say nothing before the watchdog is told nothing either: it looks up once a minute.
+const SILENT_SECONDS: i64 = 150;
+
+/// What the outside sees.
+pub struct Facing {
+    /// Where orders go to.
+    pub desk: Arc<Desk>,
+    /// The log.
+    pub log: Log,
+    /// The database.
+    pub database: PathBuf,
+    /// The port; 0: whichever is free.
+    pub port: u16,
+}
+
+/// Runs the service and answers for it, until a signal says stop.
+pub fn until_stopped(service: Service, facing: Facing) -> anyhow::Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the runtime")?;
+    runtime.block_on(face(service, facing))
+}
+
+async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let listener = match longhaul_web::listen(facing.port).await {
+        Err(error) if facing.port != 0 => {
+            let text =
+                format!("port {} is taken ({error}); another one is used until it is free", facing.port);
+            facing.desk.complain("port", text, platform::wall_clock_us());
+            longhaul_web::listen(0).await
+        }
+        listener => listener,
+    };
+    let listener = listener.context("listen on 127.0.0.1")?;
+    let contact = Contact {
+        pid: std::process::id(),
+        port: listener.local_addr()?.port(),
+        token: longhaul_web::new_token()?,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_us: platform::wall_clock_us(),
+    };
+    contact
+        .write(&facing.database)
+        .with_context(|| format!("write {}", Contact::path(&facing.database).display()))?;
+    let thread = std::thread::Builder::new().name("service".to_owned()).spawn(|| service.run());
+    let thread = thread.context("start the service's thread")?;
+    let control = Control {
+        desk: Arc::clone(&facing.desk),
+        token: contact.token.as_str().into(),
+        set_level: facing.log.setter(),
+    };
+    tracing::info!(port = contact.port, "ready");
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
+    tokio::select! {
+        () = longhaul_web::serve(listener, control, std::future::pending()) => {}
+        () = watchdog(&facing.desk, &thread) => tracing::error!("the service's thread has ended by itself"),
+        _ = terminate.recv() => tracing::info!("SIGTERM"),
+        _ = interrupt.recv() => tracing::info!("SIGINT"),
+    }
+    let _ = sd_notify::notify(&[NotifyState::Stopping]);
+    facing.desk.order(|orders| orders.stop = true);
+    let ended = wait_for(&thread).await;
+    contact.remove(&facing.database);
+    if thread.is_finished() && thread.join().is_err() {
+        anyhow::bail!("the service ended with a panic; its log says more");
+    }
+    tracing::info!(in_order = ended, "longhauld ends");
+    Ok(())
+}
+
+/// Tells systemd that we live, for as long as the service's thread does. Ends if that thread ends.
+async fn watchdog(desk: &Desk, thread: &std::thread::JoinHandle<()>) {
+    let interval = sd_notify::watchdog_enabled().map_or(Duration::from_secs(30), |limit| limit / 2);
+    loop {
+        tokio::time::sleep(interval).await;
+        if thread.is_finished() {
+            return;
+        }
+        if desk.silent_seconds() < SILENT_SECONDS {
+            let _ = sd_notify::notify(&[NotifyState::Watchdog]);
+        }
+    }
+}
+
+async fn wait_for(thread: &std::thread::JoinHandle<()>) -> bool {
+    let began = Instant::now();
+    while !thread.is_finished() && began.elapsed() < END_WITHIN {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    thread.is_finished()
+}

@@ -1,0 +1,118 @@
+//! Hard limits on what measuring takes: bytes a day on each target, a share of the time, free space. Pure.
+
+use std::collections::BTreeMap;
+
+use longhaul_measure::model::{Target, TargetName};
+
+use super::skip::Reason;
+
+/// A day in microseconds: what budgets are counted over, always the last 24 hours.
+pub const DAY_US: i64 = 24 * 3600 * 1_000_000;
+
+/// What may be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Budget {
+    /// Bytes read and written on one target in 24 hours; `None`: as many as it takes.
+    pub bytes_per_day: Option<u64>,
+    /// Share of the last 24 hours that rounds may take, from 0 to 1; `None`: any.
+    pub duty: Option<f64>,
+    /// Bytes that have to be free on a target; `None`: only the share that the workloads keep free.
+    pub free_bytes: Option<u64>,
+}
+
+/// What was taken, and what there is.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Usage {
+    /// Bytes on each target in the last 24 hours.
+    pub bytes: BTreeMap<TargetName, u64>,
+    /// The most that a round has taken on each target in that time: what the next one is expected to take.
+    pub most_in_a_round: BTreeMap<TargetName, u64>,
+    /// Microseconds of the last 24 hours that rounds took.
+    pub busy_us: i64,
+    /// Free bytes on each target, as a worker last found them.
+    pub free: BTreeMap<TargetName, u64>,
+}
+
+/// Why the next round would break the budget; `None`: it would not.
+pub fn reason(budget: &Budget, usage: &Usage, targets: &[Target]) -> Option<Reason> {
+    let bytes = || targets.iter().find_map(|target| over_bytes(budget.bytes_per_day?, usage, &target.name));
+    let free = || targets.iter().find_map(|target| too_full(budget.free_bytes?, usage, &target.name));
+    bytes().or_else(|| over_duty(budget.duty?, usage.busy_us)).or_else(free)
+}
+
+fn over_bytes(most: u64, usage: &Usage, name: &TargetName) -> Option<Reason> {
+    let used = usage.bytes.get(name).copied().unwrap_or(0);
+    let next = usage.most_in_a_round.get(name).copied().unwrap_or(0);
+    (used.saturating_add(next) > most).then(|| {
+        let gigabytes = |bytes: u64| bytes as f64 / 1e9;
+        let text = format!(
+            "`{name}` had {:.2} GB read and written in 24 hours and a round takes {:.2} GB; {:.2} GB are allowed",
+            gigabytes(used),
+            gigabytes(next),
+            gigabytes(most)
+        );
+        Reason::new("budget", text)
+    })
+}
+
+fn over_duty(most: f64, busy_us: i64) -> Option<Reason> {
+    let share = busy_us as f64 / DAY_US as f64;
+    (share >= most).then(|| {
+        let text = format!(
+            "rounds took {:.1} % of the last 24 hours; {:.1} % are allowed",
+            share * 100.0,
+            most * 100.0
+        );
+        Reason::new("duty", text)
+    })
+}
+
+fn too_full(least: u64, usage: &Usage, name: &TargetName) -> Option<Reason> {
+    let free = *usage.free.get(name)?;
+    (free < least).then(|| {
+        let gigabytes = |bytes: u64| bytes as f64 / 1e9;
+        let text = format!(
+            "`{name}` had {:.2} GB free when it was last asked; {:.2} GB have to stay free",
+            gigabytes(free),
+            gigabytes(least)
+        );
+        Reason::new("free-space", text)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_measure::model::Role;
+
+    fn smb() -> Target {
+        Target { name: "smb".parse().unwrap(), path: "/x".into(), role: Role::Share }
+    }
+
+    fn word(budget: Budget, usage: &Usage) -> Option<&'static str> {
+        reason(&budget, usage, &[smb()]).map(|reason| reason.word)
+    }
+
+    #[test]
+    fn a_round_that_would_go_beyond_the_bytes_is_not_begun() {
+        let budget = Budget { bytes_per_day: Some(100), ..Budget::default() };
+        let usage = |used: u64, next: u64| Usage {
+            bytes: BTreeMap::from([(smb().name, used)]),
+            most_in_a_round: BTreeMap::from([(smb().name, next)]),
+            ..Usage::default()
+        };
+        assert_eq!(word(budget, &usage(60, 40)), None);
+        assert_eq!(word(budget, &usage(61, 40)), Some("budget"));
+        assert_eq!(word(budget, &Usage::default()), None);
+    }
+
+    #[test]
+    fn time_and_free_space_are_limits_too_and_what_is_not_known_is_none() {
+        let busy = Usage { busy_us: DAY_US / 10, ..Usage::default() };
+        assert_eq!(word(Budget { duty: Some(0.1), ..Budget::default() }, &busy), Some("duty"));
+        assert_eq!(word(Budget { duty: Some(0.11), ..Budget::default() }, &busy), None);
+        let full = Usage { free: BTreeMap::from([(smb().name, 5)]), ..Usage::default() };
+        let budget = Budget { free_bytes: Some(6), ..Budget::default() };
+        assert_eq!((word(budget, &full), word(budget, &Usage::default())), (Some("free-space"), None));
+    }
+}

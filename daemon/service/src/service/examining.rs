@@ -1,0 +1,198 @@
+//! What `longhaul doctor` asks the service, for only the service can say what the service may do.
+
+use std::path::Path;
+use std::time::Duration;
+
+use longhaul_measure::model::{Mount, Power, Progress, Protocol, Surroundings, SyncKind, Target, TargetName};
+use longhaul_measure::platform;
+use longhaul_measure::worker::{Ending, Examined};
+
+use super::Service;
+use crate::schedule::skip;
+use crate::status::{Check, Verdict};
+use crate::worker::{Observer, Watch, Worker};
+
+/// How long a target may take.
+const WITHIN: Duration = Duration::from_secs(10);
+/// How long its worker may take to stop after that.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The wall clock of a machine whose clock was never set is before this: 1 January 2026.
+const PLAUSIBLE_US: i64 = 1_767_225_600_000_000;
+/// Below this a log or a database may soon not be written any more.
+const FREE_BYTES: u64 = 500_000_000;
+
+impl Service {
+    /// Looks at everything that has to be right for rounds to be made. Targets are examined one after the other; each
+    /// has ten seconds.
+    pub(super) fn examine(&mut self) -> Vec<Check> {
+        let around = self.host.borrow_mut().look();
+        let mut checks =
+            vec![self.check_database(), self.check_clock(), self.check_log(), self.check_now(&around)];
+        checks.extend(check_power(&around));
+        let mut workers = std::mem::take(&mut self.workers);
+        for worker in &mut workers {
+            worker.close(self.why_not(worker.target()));
+            checks.push(self.check_target(worker));
+            worker.dismiss();
+        }
+        self.workers = workers;
+        checks.extend(self.check_afp());
+        checks.extend(check_tuning());
+        checks
+    }
+
+    fn check_database(&self) -> Check {
+        let path = self.database.path();
+        let found = self.database.reader().and_then(|reader| reader.last_round());
+        match found {
+            Ok(_) => match self.free_beside(path) {
+                Some(free) if free < FREE_BYTES => Check::bad(
+                    "database",
+                    Verdict::Warning,
+                    format!("{} MB are free on the disk of {}", free / 1_000_000, path.display()),
+                    "make room on that disk",
+                ),
+                _ => Check::ok("database", format!("{} can be read and written", path.display())),
+            },
+            Err(error) => {
+                Check::bad("database", Verdict::Failed, error.to_string(), "see the way out that is named")
+            }
+        }
+    }
+
+    /// Free bytes on the local disk of a path, as the mount table says.
+    fn free_beside(&self, path: &Path) -> Option<u64> {
+        Mount::of_path(&self.mounts(), path)?.free_bytes
+    }
+
+    fn check_clock(&self) -> Check {
+        let now = self.clock.now();
+        if now.wall_us < PLAUSIBLE_US {
+            let found = "it is before 2026".to_owned();
+            return Check::bad("clock", Verdict::Failed, found, "set it, and have it kept by the network");
+        }
+        Check::ok("clock", "plausible")
+    }
+
+    fn check_log(&self) -> Check {
+        let path = platform::log_directory().map(|folder| folder.join(crate::LOG_FILE));
+        match path.as_deref().map(std::fs::metadata) {
+            Some(Ok(facts)) => Check::ok("log", format!("{} kB", facts.len() / 1000)),
+            Some(Err(_)) | None => Check::bad(
+                "log",
+                Verdict::Warning,
+                "there is none in the platform's folder for logs",
+                "give longhauld a folder that it may write to, with --log-directory",
+            ),
+        }
+    }
+
+    /// Whether a round would be made now.
+    fn check_now(&self, around: &Surroundings) -> Check {
+        let rules = &self.config.schedule.rules;
+        match skip::reason(rules, around, self.usual.as_ref(), self.clock.now().minute_of_day()) {
+            None => Check::ok("conditions", "a round would be made now"),
+            Some(reason) => Check::bad(
+                "conditions",
+                Verdict::Warning,
+                format!("a round would be skipped now: {reason}"),
+                "nothing, or change [schedule] in the configuration",
+            ),
+        }
+    }
+
+    fn check_target(&self, worker: &mut Worker) -> Check {
+        let what = format!("target {}", worker.target().name);
+        let mut nobody = Nobody;
+        let interrupted = || self.desk.is_stopping();
+        let mut watch =
+            Watch { cap: WITHIN, patience: PATIENCE, interrupted: &interrupted, observer: &mut nobody };
+        match worker.examine(&mut watch) {
+            Ok(found) => self.check_found(what, worker.target(), &found),
+            Err(ending) => failed(what, &ending),
+        }
+    }
+
+    fn check_found(&self, what: String, target: &Target, found: &Examined) -> Check {
+        let read_only = self.book.borrow().mount(&target.name).is_some_and(|mount| mount.read_only);
+        let text = format!(
+            "opens, reads, writes and syncs ({}, {:.0} ms); {:.1} GB free",
+            found.sync.name(),
+            found.seconds * 1e3,
+            found.free_bytes as f64 / 1e9
+        );
+        let is_weak = found.sync == SyncKind::Fsync && platform::system_version().starts_with("macOS");
+        match (read_only, is_weak) {
+            (true, _) => {
+                Check::bad(what, Verdict::Warning, text, "its mount says it is read-only: mount it again")
+            }
+            (false, true) => Check::bad(
+                what,
+                Verdict::Warning,
+                format!(
+                    "{text}; its server does not offer F_FULLFSYNC, so that data may still be in a cache when it is synced"
+                ),
+                "nothing: it is stored with every run and never compared with the other kind",
+            ),
+            (false, false) => Check::ok(what, text),
+        }
+    }
+
+    /// The AFP client was removed in macOS 27: mount_afp(8) is gone from it (knowledge: 2.7).
+    fn check_afp(&self) -> Option<Check> {
+        let is_afp = |target: &Target| {
+            let book = self.book.borrow();
+            book.mount(&target.name).is_some_and(|mount| mount.protocol == Protocol::Afp)
+        };
+        let any = self.config.targets.iter().find(|target| is_afp(target))?;
+        let found = format!("`{}` is reached by AFP, for which macOS 27 has no client any more", any.name);
+        Some(Check::bad("AFP", Verdict::Warning, found, "measure SMB or NFS beside it before it is gone"))
+    }
+}
+
+fn failed(what: String, ending: &Ending) -> Check {
+    let failure = &ending.failure;
+    let fix = match failure.error.as_deref() {
+        Some("EPERM") if platform::system_version().starts_with("macOS") => {
+            "System Settings, Privacy & Security, Files & Folders (or Full Disk Access): allow longhauld network volumes"
+        }
+        Some("EACCES" | "EPERM") => "let this user write in that folder",
+        _ => "see the way out that is named",
+    };
+    Check::bad(what, Verdict::Failed, failure.message.clone(), fix)
+}
+
+fn check_power(around: &Surroundings) -> Option<Check> {
+    let is_battery = around.power? == Power::Battery;
+    Some(match (is_battery, around.low_power_mode) {
+        (_, Some(true)) => Check::bad(
+            "power",
+            Verdict::Warning,
+            "the machine saves energy",
+            "switch that off to have rounds made",
+        ),
+        (true, _) => {
+            Check::bad("power", Verdict::Warning, "on battery", "plug it in: below 40 % no rounds are made")
+        }
+        (false, _) => Check::ok("power", "mains"),
+    })
+}
+
+/// Files that change how a Mac's network file systems behave: figures made with and without them are not comparable.
+fn check_tuning() -> Option<Check> {
+    let files = ["/etc/nsmb.conf", "/etc/nfs.conf", "/etc/sysctl.conf"];
+    let is_mac = platform::system_version().starts_with("macOS");
+    let there: Vec<&str> = files.into_iter().filter(|path| is_mac && Path::new(path).exists()).collect();
+    (!there.is_empty()).then(|| {
+        let found = format!("{} change how network drives behave", there.join(", "));
+        Check::bad("tuning files", Verdict::Warning, found, "nothing, if that is what you want to measure")
+    })
+}
+
+/// Nobody hears of the doctor's workers.
+struct Nobody;
+
+impl Observer for Nobody {
+    fn progress(&mut self, _: &TargetName, _: &Progress) {}
+    fn phase_began(&mut self, _: &TargetName, _: &str) {}
+}

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# What the background service takes while it waits for the next round with four targets: memory, processor, wake-ups, beside
+# prometheus-node-exporter in the same minutes; and how long it takes from start to ready with a year of data.
+#
+#   tests/bench/idle.sh [SECONDS]      measures for so long, 120 by default; needs a release build of longhauld
+#
+# Wake-ups are voluntary context switches of all threads (/proc/PID/task/*/status); processor time is utime and stime of
+# /proc/PID/stat, in ticks of 10 ms, so that a share below 0.01 % needs several minutes to be seen.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+seconds=${1:-120}
+programs=${CARGO_TARGET_DIR:-target}/release
+home=$(mktemp -d)
+pids=()
+trap 'kill "${pids[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$home"' EXIT
+
+cargo build --quiet --release --locked --bins
+cargo build --quiet --release --locked -p longhaul-store --example year
+
+config=$home/config.toml
+{
+  printf 'scale = "quick"\nworkloads = ["folder-index"]\n[folder-index]\nfiles = 40\n[schedule]\nquiet-hours = "00:00-23:59"\n'
+  for name in a b c d; do mkdir "$home/$name"; printf '[targets.%s]\npath = "%s"\n' "$name" "$home/$name"; done
+} >"$config"
+
+# start DATABASE: starts a service, waits until it answers, prints its process and the milliseconds that took
+start() {
+  local began contact=${1%.sqlite}.daemon.json
+  began=$(date +%s%N)
+  "$programs/longhauld" --config "$config" --database "$1" --log-directory "$home/log" &
+  started=$!
+  until [ -s "$contact" ] && grep -q "\"pid\":$started," "$contact"; do sleep 0.001; done
+  ready_ms=$((($(date +%s%N) - began) / 1000000))
+}
+
+facts() {   # facts PID: kilobytes resident, ticks of processor time, voluntary switches
+  local resident ticks switches
+  resident=$(awk '/^VmRSS/ {print $2}' "/proc/$1/status")
+  ticks=$(sed 's/.*) //' "/proc/$1/stat" | awk '{print $12 + $13}')
+  switches=$(cat /proc/"$1"/task/*/status | awk '/^voluntary_ctxt_switches/ {sum += $2} END {print sum}')
+  echo "$resident $ticks $switches"
+}
+
+echo "start to ready:"
+start "$home/new.sqlite"
+printf '  %-32s %s ms\n' 'with a new database' "$ready_ms"
+pids+=("$started")
+daemon=$started
+"$programs/examples/year" "$home/year.sqlite" a b c d
+printf '  a year of hourly rounds on four targets: %s\n' "$(du -h "$home/year.sqlite" | cut -f1)"
+for time in 1 2 3; do
+  start "$home/year.sqlite"
+  printf '  %-32s %s ms\n' "with a year of data, time $time" "$ready_ms"
+  kill "$started"; wait "$started" 2>/dev/null || true
+done
+
+start "$home/year.sqlite"
+pids+=("$started")
+year=$started
+measured=("longhauld (new):$daemon" "longhauld (a year of data):$year")
+if command -v prometheus-node-exporter >/dev/null; then
+  prometheus-node-exporter --web.listen-address=127.0.0.1:19100 >/dev/null 2>&1 &
+  pids+=($!); measured+=("prometheus-node-exporter:$!")
+else
+  echo 'skipped: prometheus-node-exporter: it is not installed (apt-get install prometheus-node-exporter)'
+fi
+
+sleep 15   # starting is not idling
+declare -A before
+for one in "${measured[@]}"; do before[$one]=$(facts "${one##*:}"); done
+sleep "$seconds"
+hertz=$(getconf CLK_TCK)
+echo
+printf '%-32s %12s %12s %14s   idle for %s s, nobody asks\n' program resident processor wake-ups/s "$seconds"
+for one in "${measured[@]}"; do
+  echo "${one%:*}|${before[$one]}|$(facts "${one##*:}")" | awk -F'|' -v seconds="$seconds" -v hertz="$hertz" '{
+    split($2, a, " "); split($3, b, " ")
+    printf "%-32s %9.1f MB %10.4f %% %14.2f\n", $1, b[1] / 1000, 100 * (b[2] - a[2]) / hertz / seconds, (b[3] - a[3]) / seconds
+  }'
+done
+printf 'workers while idle: %s\n' "$(pgrep -P "$daemon" -c || true)"

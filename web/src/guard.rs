@@ -1,0 +1,127 @@
+//! Who may ask what.
+//!
+//! A page that a person has open somewhere may send requests to 127.0.0.1 too, and by rebinding a name it may even read
+//! the answers. So the Host has to be ours, a request that comes from a page has to come from ours, and every order has to
+//! carry the token, which only the owner of the file beside the database can read.
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+/// What is allowed.
+#[derive(Clone)]
+pub struct Guard {
+    /// The port that is listened on.
+    pub port: u16,
+    /// What every order has to carry.
+    pub token: std::sync::Arc<str>,
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    Host,
+    Origin,
+    Token,
+}
+
+/// Lets a request through, or refuses it.
+pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    match guard.judge(request.method(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+impl Guard {
+    fn judge(&self, method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
+        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+        if !text(header::HOST).is_some_and(|host| self.is_ours(host)) {
+            return Err(Refusal::Host);
+        }
+        if !text(header::ORIGIN).is_none_or(|origin| self.is_our_page(origin)) {
+            return Err(Refusal::Origin);
+        }
+        let given = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        let is_harmless = matches!(*method, Method::GET | Method::HEAD);
+        if is_harmless || given.is_some_and(|given| is_same(given.as_bytes(), self.token.as_bytes())) {
+            Ok(())
+        } else {
+            Err(Refusal::Token)
+        }
+    }
+
+    fn is_ours(&self, host: &str) -> bool {
+        let (name, port) = host.rsplit_once(':').unwrap_or((host, "80"));
+        matches!(name, "127.0.0.1" | "localhost") && port.parse() == Ok(self.port)
+    }
+
+    fn is_our_page(&self, origin: &str) -> bool {
+        origin.strip_prefix("http://").is_some_and(|host| self.is_ours(host))
+    }
+}
+
+/// Compares in a time that does not tell how much is right.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |different, (a, b)| different | (a ^ b)) == 0
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, text) = match self {
+            Self::Host => (StatusCode::MISDIRECTED_REQUEST, "this host name is not longhaul's"),
+            Self::Origin => (StatusCode::FORBIDDEN, "a page of another site may not ask this"),
+            Self::Token => {
+                (StatusCode::UNAUTHORIZED, "an order needs the token of the file beside the database")
+            }
+        };
+        (status, axum::Json(json!({ "error": text }))).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(method: Method, headers: &[(&str, &str)]) -> Result<(), Refusal> {
+        let guard = Guard { port: 4000, token: "secret".into() };
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (name.parse::<header::HeaderName>().unwrap(), value.parse().unwrap()));
+        guard.judge(&method, &headers.collect())
+    }
+
+    #[test]
+    fn only_our_own_host_is_answered() {
+        for host in ["127.0.0.1:4000", "localhost:4000"] {
+            assert_eq!(judge(Method::GET, &[("host", host)]), Ok(()));
+        }
+        for host in ["evil.example:4000", "127.0.0.1:4001", "127.0.0.1", "127.0.0.1.evil.example:4000", ""] {
+            assert_eq!(judge(Method::GET, &[("host", host)]), Err(Refusal::Host), "{host}");
+        }
+        assert_eq!(judge(Method::GET, &[]), Err(Refusal::Host));
+    }
+
+    #[test]
+    fn a_page_of_another_site_gets_nothing() {
+        let from = |origin| judge(Method::GET, &[("host", "127.0.0.1:4000"), ("origin", origin)]);
+        assert_eq!(from("http://127.0.0.1:4000"), Ok(()));
+        for origin in
+            ["https://evil.example", "null", "http://127.0.0.1:4001", "http://127.0.0.1:4000.evil.example"]
+        {
+            assert_eq!(from(origin), Err(Refusal::Origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn every_order_needs_the_token() {
+        let with = |token| judge(Method::POST, &[("host", "127.0.0.1:4000"), ("authorization", token)]);
+        assert_eq!(with("Bearer secret"), Ok(()));
+        for token in ["Bearer secre", "Bearer secret2", "secret", "Bearer "] {
+            assert_eq!(with(token), Err(Refusal::Token), "{token}");
+        }
+        assert_eq!(judge(Method::DELETE, &[("host", "127.0.0.1:4000")]), Err(Refusal::Token));
+    }
+}

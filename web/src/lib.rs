@@ -1,0 +1,93 @@
+//! The control interface: HTTP on 127.0.0.1. Status and live figures for everybody on this machine who asks in the right
+//! way, orders for who holds the token.
+//!
+//! Everything is answered from memory: whatever hangs, an answer takes no longer.
+
+mod guard;
+mod routes;
+
+use std::future::Future;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use longhaul_service::desk::Desk;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+/// How long a client may take to send its headers.
+const HEADERS_WITHIN: Duration = Duration::from_secs(5);
+/// The largest head of a request, in bytes.
+const MOST_HEADER_BYTES: usize = 16 << 10;
+/// The largest body of a request, in bytes.
+const MOST_BODY_BYTES: usize = 16 << 10;
+/// Clients at a time.
+const MOST_CLIENTS: usize = 32;
+/// How long a connection may last in all: longer than the longest answer, which is the doctor's.
+const CONNECTION_WITHIN: Duration = Duration::from_secs(120);
+
+/// Changes what the log says; the error is for the person.
+pub type SetLevel = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+
+/// What the interface needs.
+#[derive(Clone)]
+pub struct Control {
+    /// Where orders go to and status comes from.
+    pub desk: Arc<Desk>,
+    /// What every order has to carry.
+    pub token: Arc<str>,
+    /// Changes the log level.
+    pub set_level: SetLevel,
+}
+
+/// Takes the port, or whichever is free for 0. On the loopback only.
+///
+/// # Errors
+///
+/// If the port is taken.
+pub async fn listen(port: u16) -> io::Result<TcpListener> {
+    TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
+}
+
+/// A token that nobody can guess: 32 bytes of the system's randomness, in hexadecimal digits.
+///
+/// # Errors
+///
+/// If the system gives none.
+pub fn new_token() -> io::Result<String> {
+    let mut bytes = [0; 32];
+    io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Answers until it is told to stop.
+pub async fn serve(listener: TcpListener, control: Control, stop: impl Future<Output = ()>) {
+    let Ok(address) = listener.local_addr() else { return };
+    let service = TowerToHyperService::new(routes::routes(control, address.port()));
+    let clients = Arc::new(Semaphore::new(MOST_CLIENTS));
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut stop => return,
+            accepted = listener.accept() => accepted,
+        };
+        let (Ok((stream, _)), Ok(place)) = (accepted, Arc::clone(&clients).try_acquire_owned()) else {
+            // Out of descriptors, or too many clients: whoever comes next may have more luck.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        let service = service.clone();
+        tokio::spawn(async move {
+            let connection = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADERS_WITHIN)
+                .max_buf_size(MOST_HEADER_BYTES)
+                .serve_connection(TokioIo::new(stream), service);
+            let _ = tokio::time::timeout(CONNECTION_WITHIN, connection).await;
+            drop(place);
+        });
+    }
+}
