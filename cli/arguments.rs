@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use jiff::civil::Date;
 use longhaul_measure::model::{Scale, TargetName};
+use longhaul_measure::summary::Week;
 use longhaul_measure::workloads::WORKLOADS;
 
 use crate::bench::BenchCommand;
@@ -43,6 +45,12 @@ pub enum Command {
     Run(Run),
     /// What all runs say: per task and target, cold and warm apart, paired by round.
     Summary(Summary),
+    /// The weekly summary: what may be said about each pair and task, and what the week was like.
+    Week(WeekArguments),
+    /// Two shares in depth: every task, day by day, before and after an event.
+    Compare(Compare),
+    /// The headline of each pair, for scripts.
+    Verdict(Verdict),
     /// The runs in the database.
     Runs(Runs),
     /// One run in full: phases, operations, errors, conditions.
@@ -154,6 +162,45 @@ pub struct Summary {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `week`.
+#[derive(Args)]
+pub struct WeekArguments {
+    /// The ISO week, as in 2026-W46 [default: the current one].
+    pub week: Option<Week>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `compare`.
+#[derive(Args)]
+pub struct Compare {
+    /// One share, by its target's name.
+    pub a: TargetName,
+    /// The other share.
+    pub b: TargetName,
+    /// Only this task.
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
+    /// Only rounds from this day on.
+    #[arg(long, value_name = "DATE")]
+    pub since: Option<Date>,
+    /// Before and after this day, or the latest event of this kind.
+    #[arg(long, value_name = "DATE|EVENT")]
+    pub at: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `verdict`.
+#[derive(Args)]
+pub struct Verdict {
+    /// End with 0 if every pair is decided and with 5 if not.
+    #[arg(long)]
+    pub exit_code: bool,
 }
 
 /// Arguments of `runs`.

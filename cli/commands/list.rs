@@ -21,7 +21,8 @@ pub enum Form {
 }
 
 impl Form {
-    fn of(json: bool) -> Self {
+    /// JSON, or tables.
+    pub fn of(json: bool) -> Self {
         if json { Self::Json } else { Self::Tables }
     }
 }

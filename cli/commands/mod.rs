@@ -6,6 +6,7 @@ mod list;
 mod measure;
 mod targets;
 mod trial;
+mod week;
 
 use std::process::ExitCode;
 
@@ -20,6 +21,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Targets(arguments) => targets::run(&arguments),
         Command::Run(arguments) => measure::run(shared, &arguments),
         Command::Summary(arguments) => list::summary(shared, &arguments),
+        Command::Week(arguments) => week::week(shared, &arguments),
+        Command::Compare(arguments) => week::compare(shared, &arguments),
+        Command::Verdict(arguments) => week::verdict(shared, &arguments),
         Command::Runs(arguments) => list::runs(shared, &arguments),
         Command::Show(arguments) => list::show(shared, &arguments),
         Command::Clean(arguments) => clean::run(shared, &arguments),

@@ -6,3 +6,4 @@ pub mod show;
 pub mod summary;
 pub mod table;
 pub mod units;
+pub mod week;

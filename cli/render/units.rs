@@ -30,6 +30,12 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// A number with at most so many decimals, and none that is zero at its end.
+pub fn plain(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 /// Bytes in decimal units, as disks and networks count.
 pub fn bytes(value: f64) -> String {
     let (scaled, unit) = match value.abs() {

@@ -12,6 +12,7 @@ mod sequential;
 mod steady;
 mod student;
 mod varint;
+mod weeks;
 
 pub use bootstrap::{Bootstrap, ratio_of_sums};
 pub use buckets::{BUCKETS, bucket_of, upper_bound_ns};
@@ -20,7 +21,8 @@ pub use change::{Split, best_split, split_at_event};
 pub use discordant::{Discordant, episodes, ln_e_discordant};
 pub use histogram::{Histogram, HistogramError};
 pub use multiple::{e_bh, pairwise_alpha};
-pub use quantile::{P95_NEEDS, median, quantile};
+pub use quantile::{P95_NEEDS, carries_quantile, median, quantile};
 pub use sequential::{DaySeries, HORIZON, avt_half};
 pub use steady::Steadiness;
 pub use student::{student_critical, student_tails};
+pub use weeks::{WEEK_PAIRS_NEEDED, week_pairs_half};

@@ -3,6 +3,17 @@
 /// From how many values on a p95 is more than the maximum: `1 / (1 - 0.95)`.
 pub const P95_NEEDS: usize = 20;
 
+/// How many values have to lie beyond a quantile before it is printed.
+const VALUES_BEYOND: f64 = 20.0;
+/// How many days the values have to span before one is printed.
+const DAYS_SPANNED: usize = 5;
+
+/// Whether `count` durations from `days` days carry their `q` quantile: twenty beyond it, and five days.
+pub fn carries_quantile(count: u64, q: f64, days: usize) -> bool {
+    // 1 - 0.95 is not exact.
+    count as f64 * (1.0 - q) + 1e-6 >= VALUES_BEYOND && days >= DAYS_SPANNED
+}
+
 /// The `q` quantile by nearest rank: the smallest value that at least `q` of the sample does not exceed.
 ///
 /// `None` for an empty sample. With fewer than `1 / (1 - q)` values this is the maximum; whoever prints it says how
@@ -36,6 +47,13 @@ mod tests {
     fn the_median_of_an_even_sample_lies_between() {
         assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
         assert_eq!(quantile(&[4.0, 1.0, 3.0, 2.0], 0.95), Some(4.0));
+    }
+
+    #[test]
+    fn a_p95_needs_four_hundred_durations_from_five_days() {
+        assert!(carries_quantile(400, 0.95, 5) && carries_quantile(2000, 0.99, 5));
+        assert!(!carries_quantile(399, 0.95, 5) && !carries_quantile(400, 0.95, 4));
+        assert!(!carries_quantile(400, f64::NAN, 5));
     }
 
     proptest! {

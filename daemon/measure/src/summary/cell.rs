@@ -82,6 +82,12 @@ impl<'s, 'h> Evidence<'s, 'h> {
         }))
     }
 
+    /// The log ratio of each day that counts, whatever changed on the way.
+    pub(super) fn days_on(&self, position: Position) -> Option<Vec<(i64, f64)>> {
+        let (paired, cap) = self.rounds.get(&position)?;
+        Some(Pairing::of_endpoint(paired, *cap, &self.planned).days)
+    }
+
     /// The comparison over all weighted endpoints: the geometric mean inside each round in which all of them speak.
     pub(super) fn overall(&self) -> Option<Cell> {
         self.weighted(|_| true)

@@ -3,6 +3,7 @@
 //! [`summarise`] describes whatever runs there are, figure by figure. [`weekly`] is the only place where a verdict is
 //! made, from a [`History`]: the narrow form of everything that is kept, which an export holds as well.
 
+mod before_after;
 mod cell;
 mod change;
 mod comparison;
@@ -14,6 +15,7 @@ mod pairing;
 mod reliability;
 mod scope;
 mod scores;
+mod sequential;
 mod table;
 mod verdict;
 mod week;
@@ -23,6 +25,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use before_after::{BeforeAfter, DAYS_AROUND, RatioChange, before_after};
 pub use change::Change;
 pub use comparison::{Comparison, DayRatio, Rounds, Subject};
 pub use figures::{
@@ -32,7 +35,9 @@ pub use history::{History, KeptEpoch, KeptRound, KeptRun, KeptTarget, Premises, 
 pub use journal::JournalEntry;
 pub use minutes::MinutesAWeek;
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
+pub use scope::CAP_FACTOR;
 pub use scores::{NOT_SMOOTH, Scores, Share};
+pub use sequential::{CONFOUNDED, SequentialWeeks, WeekRatio};
 pub use table::{EndpointRow, Times, TimesOnTarget};
 pub use verdict::{ALPHA, EARLY_DAYS, EARLY_RATIO, Estimate, OPENING_DAYS, UNNOTICED_SECONDS, Verdict};
 pub use week::{Week, WeekError, calendar};

@@ -7,8 +7,9 @@ use crate::model::{Outcome, Role, RoundStatus, Scale};
 use crate::stats::median;
 use crate::workloads::WORKLOADS;
 
-/// A failed task counts as so many times the usual time, but at least and at most so many seconds.
-const CAP_FACTOR: f64 = 20.0;
+/// A failed task counts as so many times the usual time...
+pub const CAP_FACTOR: f64 = 20.0;
+/// ... but as at least and at most so many seconds.
 const CAP_SECONDS: std::ops::RangeInclusive<f64> = 60.0..=900.0;
 /// A day fixes the cap once it has this many times of a target.
 const CAP_NEEDS: usize = 3;

@@ -7,12 +7,7 @@ use super::comparison::Subject;
 use super::scope::{Reading, Scope};
 use super::week::Week;
 use crate::model::TargetName;
-use crate::stats::{median, quantile};
-
-/// A quantile is shown once so many values lie beyond it...
-const BEYOND: f64 = 20.0;
-/// ... and the values come from so many days.
-const DAYS_FOR_QUANTILES: usize = 5;
+use crate::stats::{carries_quantile, median, quantile};
 
 /// One endpoint, target by target.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -92,7 +87,7 @@ fn times(readings: &[(i64, Reading)]) -> Times {
     let of_day = |day: &[(i64, f64)]| median(&day.iter().map(|(_, seconds)| *seconds).collect::<Vec<_>>());
     let days: Vec<f64> = timed.chunk_by(|a, b| a.0 == b.0).filter_map(of_day).collect();
     let lowest = days.iter().copied().reduce(f64::min);
-    let carries = values.len() as f64 * 0.05 >= BEYOND && days.len() >= DAYS_FOR_QUANTILES;
+    let carries = carries_quantile(values.len() as u64, 0.95, days.len());
     Times {
         median: median(&values),
         days_range: lowest.zip(days.iter().copied().reduce(f64::max)),

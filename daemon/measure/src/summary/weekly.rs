@@ -13,6 +13,7 @@ use super::pairing::Pair;
 use super::reliability::{self, Failures, Reliability, ReliabilityVerdict, attempts, failures};
 use super::scope::Scope;
 use super::scores::{Scores, reliability as reliability_score, smoothness};
+use super::sequential::{SequentialWeeks, sequential_weeks};
 use super::table::{EndpointRow, rows};
 use super::verdict::{ALPHA, Estimate, OPENING_DAYS, Standing};
 use super::{History, LeftOut, Premises, Week, calendar, words};
@@ -86,12 +87,18 @@ pub struct TargetLine {
 /// Two shares.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PairSummary {
+    /// The first.
+    pub a: TargetName,
+    /// The second.
+    pub b: TargetName,
     /// Over all tasks; `None` while no round has them all on both.
     pub headline: Option<Comparison>,
     /// What a person waits for, together; then what runs in the background.
     pub by_presence: Vec<Comparison>,
     /// Task by task, cold and warm apart.
     pub tasks: Vec<Comparison>,
+    /// For targets that were measured in turns, a week each: what these weeks say. Empty for all others.
+    pub sequential: Vec<SequentialWeeks>,
     /// How often each fails.
     pub reliability: Reliability,
     /// The same in words, with the time waited.
@@ -217,10 +224,14 @@ fn pair_summary(evidence: &Evidence<'_, '_>, tasks: Vec<Comparison>, terms: Term
     if let Some(headline) = &mut headline {
         headline.text = words::with_reliability(headline, &reliability);
     }
+    let (a, b) = names(evidence);
     PairSummary {
+        a: a.clone(),
+        b: b.clone(),
         reliability_text: words::reliability(names(evidence), &reliability, headline.as_ref()),
         headline,
         by_presence: by_presence.into_iter().flatten().collect(),
+        sequential: if tasks.is_empty() { sequential_weeks(scope, evidence.pair) } else { vec![] },
         tasks,
         reliability,
         minutes_a_week: minutes_a_week(evidence, &scope.history.premises.mix, terms.alpha),
@@ -272,7 +283,7 @@ fn scores(
 const SMB: &str = "SMB";
 
 fn concerns(pair: &PairSummary, name: &TargetName) -> bool {
-    pair.headline.as_ref().is_some_and(|headline| headline.a == *name || headline.b == *name)
+    pair.a == *name || pair.b == *name
 }
 
 /// Who is called better over all; nobody who fails more.
@@ -280,8 +291,8 @@ fn winner(pair: &PairSummary) -> Option<&TargetName> {
     let headline = pair.headline.as_ref()?;
     let winner = headline.winner()?;
     let fails_more = match pair.reliability.verdict {
-        ReliabilityVerdict::WorseA => Some(&headline.a),
-        ReliabilityVerdict::WorseB => Some(&headline.b),
+        ReliabilityVerdict::WorseA => Some(&pair.a),
+        ReliabilityVerdict::WorseB => Some(&pair.b),
         ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => None,
     };
     (fails_more != Some(winner)).then_some(winner)
