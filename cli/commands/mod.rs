@@ -4,6 +4,7 @@ mod clean;
 mod config;
 mod list;
 mod measure;
+mod report;
 mod targets;
 mod trial;
 mod week;
@@ -24,6 +25,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Week(arguments) => week::week(shared, &arguments),
         Command::Compare(arguments) => week::compare(shared, &arguments),
         Command::Verdict(arguments) => week::verdict(shared, &arguments),
+        Command::Report(arguments) => report::run(shared, &arguments),
         Command::Runs(arguments) => list::runs(shared, &arguments),
         Command::Show(arguments) => list::show(shared, &arguments),
         Command::Clean(arguments) => clean::run(shared, &arguments),

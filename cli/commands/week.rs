@@ -17,14 +17,15 @@ use crate::render::week as render;
 use crate::{Usage, exit, places};
 
 /// A history, and what is asked of it.
-struct Asked {
-    history: History,
+pub struct Asked {
+    /// The history.
+    pub history: History,
     question: Question,
 }
 
 impl Asked {
     /// Of the database.
-    fn of(shared: &Shared, week: Option<Week>) -> anyhow::Result<Self> {
+    pub fn of(shared: &Shared, week: Option<Week>) -> anyhow::Result<Self> {
         let config = places::config(shared)?;
         let mut history = Reader::open(&places::database(shared, &config)?)?.history()?;
         let now = Zoned::now();
@@ -33,7 +34,8 @@ impl Asked {
         Ok(Self { history, question: Question { week, scale: None, zone: now.time_zone().clone() } })
     }
 
-    fn weekly(&self) -> Weekly {
+    /// The summary that was asked for.
+    pub fn weekly(&self) -> Weekly {
         weekly(&self.history, &self.question)
     }
 
@@ -72,7 +74,7 @@ pub fn week(shared: &Shared, arguments: &WeekArguments) -> anyhow::Result<ExitCo
 }
 
 /// 5 while there is nothing to show.
-fn code(weekly: &Weekly) -> ExitCode {
+pub fn code(weekly: &Weekly) -> ExitCode {
     if weekly.table.is_empty() { ExitCode::from(exit::NO_DATA) } else { exit::OK }
 }
 

@@ -5,5 +5,6 @@ pub mod line;
 pub mod show;
 pub mod summary;
 pub mod table;
-pub mod units;
 pub mod week;
+
+pub use longhaul_report::units;

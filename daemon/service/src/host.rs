@@ -25,6 +25,20 @@ impl Host {
     }
 }
 
+/// The machine's memory in bytes; `None` where it is not known.
+#[cfg(feature = "host-metrics")]
+pub fn memory_total() -> Option<u64> {
+    let mut system = sysinfo::System::new().ok()?;
+    system.refresh_memory();
+    Some(system.total_memory()).filter(|bytes| *bytes > 0)
+}
+
+/// The machine's memory in bytes; `None` where it is not known.
+#[cfg(not(feature = "host-metrics"))]
+pub fn memory_total() -> Option<u64> {
+    None
+}
+
 #[cfg(feature = "host-metrics")]
 fn memory_available() -> Option<u64> {
     let mut system = sysinfo::System::new().ok()?;

@@ -9,3 +9,5 @@ pub mod exclusive;
 mod host;
 pub mod runner;
 pub mod worker;
+
+pub use host::memory_total;
