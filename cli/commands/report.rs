@@ -39,11 +39,11 @@ pub fn run(shared: &Shared, arguments: &Report) -> anyhow::Result<ExitCode> {
 
 /// Somebody else's file. No more of it is read than such a file can hold.
 fn of_somebody(path: &Path) -> anyhow::Result<Exchange> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
     let limit = longhaul_report::exchange::LARGEST as u64 + 1;
-    file.take(limit).read_to_string(&mut text).with_context(|| format!("read {}", path.display()))?;
-    read(&text).with_context(|| format!("{} cannot be shown", path.display()))
+    file.take(limit).read_to_end(&mut bytes).with_context(|| format!("read {}", path.display()))?;
+    read(&String::from_utf8_lossy(&bytes)).with_context(|| format!("{} cannot be shown", path.display()))
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {

@@ -43,7 +43,7 @@ pub fn findings(weekly: &Weekly) -> Vec<Finding> {
 pub fn all_is_well(weekly: &Weekly) -> String {
     let rounds = weekly.failures.iter().map(|failures| failures.rounds).max().unwrap_or(0);
     match rounds {
-        0 => "Nothing was measured, so nothing is known to be wrong.".to_owned(),
+        0 => "No round counts yet, so nothing is known to be wrong.".to_owned(),
         rounds => format!("Nothing: no failure in {rounds} rounds, and every round of the week was made."),
     }
 }

@@ -112,8 +112,8 @@ fn target(target: &TargetLine) -> String {
 }
 
 fn answer(weekly: &Weekly) -> String {
-    let mut lines =
-        vec![format!("**{}.** {}", escape(&words::ranking(weekly)), words::how_sure()), String::new()];
+    let sure = if weekly.pairs.is_empty() { String::new() } else { format!(" {}", words::how_sure()) };
+    let mut lines = vec![format!("**{}.**{sure}", escape(&words::ranking(weekly))), String::new()];
     for pair in &weekly.pairs {
         lines.push(format!("- **{}**: {}", names(pair), escape(&words::headline(pair))));
         let basis = pair.headline.as_ref().map(|headline| format!("Rests on {}.", words::basis(headline)));

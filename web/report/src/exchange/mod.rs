@@ -180,7 +180,8 @@ fn target(line: &TargetLine, failures: Option<&Failures>) -> ExchangedTarget {
         failed_rounds: failures.map_or(0, |failures| failures.failed_rounds),
         episodes: failures.map_or(0, |failures| failures.episodes),
         hung_runs: failures.map_or(0, |failures| failures.hung_runs),
-        hung_seconds: failures.map_or(0.0, |failures| failures.hung_seconds),
+        // A sum of nothing is a negative zero, which JSON keeps.
+        hung_seconds: failures.map_or(0.0, |failures| failures.hung_seconds) + 0.0,
     }
 }
 
