@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::civil::Date;
+use longhaul_export::Format;
 use longhaul_measure::model::{Scale, TargetName};
 use longhaul_measure::summary::Week;
 use longhaul_measure::workloads::WORKLOADS;
@@ -57,6 +58,8 @@ pub enum Command {
     Runs(Runs),
     /// One run in full: phases, operations, errors, conditions.
     Show(Show),
+    /// What is kept, as a file for other programs, and from which every verdict can be recomputed.
+    Export(Export),
     /// Removes what longhaul keeps on a target; lists it first and asks.
     Clean(Clean),
     /// The configuration: prints a commented sample, or checks a file.
@@ -64,7 +67,7 @@ pub enum Command {
     /// The process that touches one target. Started by longhaul itself.
     #[command(hide = true)]
     Worker,
-    /// Our side of the comparison with other tools; used by tests/bench/peers.sh.
+    /// Our side of the comparisons with other tools; used by the scripts in tests/bench/.
     #[command(hide = true, subcommand)]
     Bench(BenchCommand),
 }
@@ -166,11 +169,22 @@ pub struct Summary {
     pub json: bool,
 }
 
+/// What a summary is made from.
+#[derive(Args)]
+pub struct Evidence {
+    /// From this file, which `longhaul export runs` wrote, instead of the database.
+    #[arg(long, value_name = "FILE")]
+    pub from_export: Option<PathBuf>,
+}
+
 /// Arguments of `week`.
 #[derive(Args)]
 pub struct WeekArguments {
     /// The ISO week, as in 2026-W46 [default: the current one].
     pub week: Option<Week>,
+    /// What the summary is made from.
+    #[command(flatten)]
+    pub evidence: Evidence,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -191,6 +205,9 @@ pub struct Report {
     /// Show somebody else's file beside one's own; may be given several times.
     #[arg(long, value_name = "FILE")]
     pub beside: Vec<PathBuf>,
+    /// What it rests on.
+    #[command(flatten)]
+    pub evidence: Evidence,
 }
 
 /// Arguments of `compare`.
@@ -200,6 +217,9 @@ pub struct Compare {
     pub a: TargetName,
     /// The other share.
     pub b: TargetName,
+    /// What the comparison is made from.
+    #[command(flatten)]
+    pub evidence: Evidence,
     /// Only this task.
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
@@ -217,6 +237,9 @@ pub struct Compare {
 /// Arguments of `verdict`.
 #[derive(Args)]
 pub struct Verdict {
+    /// What the verdicts are made from.
+    #[command(flatten)]
+    pub evidence: Evidence,
     /// End with 0 if every pair is decided and with 5 if not.
     #[arg(long)]
     pub exit_code: bool,
@@ -247,6 +270,59 @@ pub struct Show {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// What can be exported.
+#[derive(ValueEnum, Clone, Copy)]
+pub enum ExportedArgument {
+    /// The archive: all that verdicts rest on, one row per run and for each target, epoch, round and event.
+    Runs,
+    /// One row per operation of each phase of each run, with its histogram.
+    Ops,
+    /// The journal of what may have changed the numbers.
+    Events,
+}
+
+/// A format of exports.
+#[derive(ValueEnum, Clone, Copy)]
+pub enum FormatArgument {
+    /// Comma-separated values, the names of the columns first.
+    Csv,
+    /// JSON Lines, one object per row.
+    Json,
+    /// Apache Parquet; needs --output.
+    Parquet,
+}
+
+impl From<FormatArgument> for Format {
+    fn from(argument: FormatArgument) -> Self {
+        match argument {
+            FormatArgument::Csv => Self::Csv,
+            FormatArgument::Json => Self::Json,
+            FormatArgument::Parquet => Self::Parquet,
+        }
+    }
+}
+
+/// Arguments of `export`.
+#[derive(Args)]
+pub struct Export {
+    /// What is exported.
+    #[arg(value_enum)]
+    pub what: ExportedArgument,
+    /// How it is written.
+    #[arg(long, value_enum)]
+    pub format: FormatArgument,
+    /// The first day, as 2026-11-09, or the first moment, as 2026-11-09T18:00:00+01:00; rounds that began before are not
+    /// in it.
+    #[arg(long, value_name = "DATE")]
+    pub from: Option<String>,
+    /// The day or moment after the last.
+    #[arg(long, value_name = "DATE")]
+    pub to: Option<String>,
+    /// Where it is written; a file that is there is replaced [default: standard output].
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// Arguments of `clean`.

@@ -1,16 +1,21 @@
-//! `longhaul bench`: our side of the comparison with find, rsync and fio, for `tests/bench/peers.sh`.
+//! `longhaul bench`: our side of the comparisons with other tools, for the scripts in `tests/bench/`.
 //!
 //! Hidden from help: it writes wherever it is told to, outside any arena, and says nothing about a share.
+
+mod year;
 
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Subcommand;
 use longhaul_measure::bench::{Bench, Measured, context_cost};
 use longhaul_measure::platform::peak_memory_bytes;
 use serde_json::{Value, json};
+
+use crate::arguments::Shared;
 
 /// Bytes between two write calls of a listing: the same as a pipe holds.
 const LISTING_BYTES: usize = 64 << 10;
@@ -78,6 +83,12 @@ pub enum BenchCommand {
         #[arg(long, default_value_t = 100_000)]
         files: u64,
     },
+    /// Make a database as it is after weeks of measuring: 4 targets, 17 rounds a day, 4 tasks; see --database
+    Year {
+        /// How many weeks
+        #[arg(long, default_value_t = 52)]
+        weeks: u32,
+    },
     /// Make the source tree of a backup
     Source {
         /// The folder that gets it
@@ -92,7 +103,7 @@ pub enum BenchCommand {
 }
 
 /// Does it and prints one line of JSON per result.
-pub fn run(command: BenchCommand) -> anyhow::Result<()> {
+pub fn run(shared: &Shared, command: BenchCommand) -> anyhow::Result<()> {
     let bench = Bench::new().context("cannot make a recorder")?;
     match command {
         BenchCommand::Walk { path, listing } => {
@@ -122,6 +133,13 @@ pub fn run(command: BenchCommand) -> anyhow::Result<()> {
             print_line("context-cost", cost);
         }
         BenchCommand::Tree { path, files } => print("tree", &bench.tree(&path, files)?),
+        BenchCommand::Year { weeks } => {
+            let database = shared.database.as_ref().context("say where with --database PATH")?;
+            let began = Instant::now();
+            let filled = year::fill(database, weeks)?;
+            let seconds = began.elapsed().as_secs_f64();
+            print_line("year", json!({"rounds": filled.rounds, "runs": filled.runs, "seconds": seconds}));
+        }
         BenchCommand::Source { path, files, seed } => print("source", &bench.source(&path, files, seed)?),
     }
     Ok(())

@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use jiff::tz::TimeZone;
 use longhaul_measure::model::{Family, Mount, Role, Target};
 use longhaul_measure::platform;
+use longhaul_measure::summary::{History, public};
 use longhaul_service::config::Config;
 use longhaul_service::worker::Launcher;
+use longhaul_store::Reader;
 
 use crate::Usage;
 use crate::arguments::{Shared, TargetArgument};
@@ -33,6 +36,20 @@ pub fn database(shared: &Shared, config: &Config) -> anyhow::Result<PathBuf> {
         Usage("HOME is not set, so the database needs a place: give `--database PATH`".to_owned())
     })?;
     Ok(folder.join(DATABASE))
+}
+
+/// What is kept, for reading.
+pub fn reader(shared: &Shared) -> anyhow::Result<Reader> {
+    let config = config(shared)?;
+    Ok(Reader::open(&database(shared, &config)?)?)
+}
+
+/// Everything that a verdict rests on, in the form in which verdicts and exports take it.
+pub fn history(reader: &Reader, config: &Config) -> anyhow::Result<History> {
+    let mut history = reader.history()?;
+    history.premises.mix = config.premises.mix.clone();
+    history.premises.zone = TimeZone::system().iana_name().map(ToOwned::to_owned);
+    Ok(public(history))
 }
 
 /// How workers are started: this same program, with their own folders beside the database.

@@ -27,14 +27,9 @@ impl Form {
     }
 }
 
-fn reader(shared: &Shared) -> anyhow::Result<Reader> {
-    let config = places::config(shared)?;
-    Ok(Reader::open(&places::database(shared, &config)?)?)
-}
-
 /// Prints the summary of all runs.
 pub fn summary(shared: &Shared, arguments: &Summary) -> anyhow::Result<ExitCode> {
-    let reader = reader(shared)?;
+    let reader = places::reader(shared)?;
     let scale = arguments.scale.map(Into::into);
     print_summary(&reader, &RunFilter::default(), scale, Form::of(arguments.json))
 }
@@ -77,7 +72,7 @@ pub fn runs(shared: &Shared, arguments: &Runs) -> anyhow::Result<ExitCode> {
         limit: (arguments.last > 0).then_some(arguments.last),
         ..RunFilter::default()
     };
-    for stored in reader(shared)?.runs(&filter)? {
+    for stored in places::reader(shared)?.runs(&filter)? {
         if arguments.json {
             anstream::println!("{}", json::run(&stored));
         } else {
@@ -89,7 +84,7 @@ pub fn runs(shared: &Shared, arguments: &Runs) -> anyhow::Result<ExitCode> {
 
 /// Prints one run in full.
 pub fn show(shared: &Shared, arguments: &Show) -> anyhow::Result<ExitCode> {
-    let Some(stored) = reader(shared)?.run(arguments.run)? else {
+    let Some(stored) = places::reader(shared)?.run(arguments.run)? else {
         return Err(Usage(format!("there is no run {}: `longhaul runs` lists them", arguments.run)).into());
     };
     if arguments.json {

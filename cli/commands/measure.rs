@@ -94,7 +94,9 @@ pub fn run(shared: &Shared, arguments: &Run) -> anyhow::Result<ExitCode> {
     let config = places::config(shared)?;
     let mounts = platform::mounts().context("read the mount table")?;
     let plan = plan(arguments, &config, &mounts)?;
-    let measuring = Measuring::open(places::database(shared, &config)?, &mounts)?;
+    let database = places::database(shared, &config)?;
+    Store::open(&database, &mounts)?.settle_threshold(config.premises.threshold)?;
+    let measuring = Measuring::open(database, &mounts)?;
     let style = if arguments.json { Style::Json } else { Style::Lines };
     let gate = budget_gate(&measuring.database, &plan.targets, config.limits);
     let (tally, _workers) = measuring.measure(&plan, style, gate);

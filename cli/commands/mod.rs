@@ -2,6 +2,7 @@
 
 mod clean;
 mod config;
+mod export;
 mod list;
 mod measure;
 mod report;
@@ -28,10 +29,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Report(arguments) => report::run(shared, &arguments),
         Command::Runs(arguments) => list::runs(shared, &arguments),
         Command::Show(arguments) => list::show(shared, &arguments),
+        Command::Export(arguments) => export::run(shared, &arguments),
         Command::Clean(arguments) => clean::run(shared, &arguments),
         Command::Config(arguments) => config::run(shared, &arguments),
         Command::Worker => worker(),
-        Command::Bench(command) => crate::bench::run(command).map(|()| exit::OK),
+        Command::Bench(command) => crate::bench::run(shared, command).map(|()| exit::OK),
     }
 }
 

@@ -10,21 +10,26 @@ use longhaul_measure::summary::History;
 use longhaul_report::{
     Environment, Exchange, exchange, html_beside, markdown_beside, private::with_neutral_names, read,
 };
-use longhaul_store::{Reader, StoredEpoch};
+use longhaul_store::StoredEpoch;
 
 use super::week::{self, Asked};
 use crate::arguments::{Report, Shared};
 use crate::places;
 
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Prints or writes the report of a week.
 pub fn run(shared: &Shared, arguments: &Report) -> anyhow::Result<ExitCode> {
     let others: Vec<Exchange> =
         arguments.beside.iter().map(|path| of_somebody(path)).collect::<Result<_, _>>()?;
-    let mut asked = Asked::of(shared, arguments.week)?;
+    let mut asked = Asked::of(shared, &arguments.evidence, arguments.week)?;
     asked.history = with_neutral_names(asked.history);
-    let config = places::config(shared)?;
-    let epochs = Reader::open(&places::database(shared, &config)?)?.epochs()?;
-    let (weekly, environment) = (asked.weekly(), environment(&asked.history, &epochs));
+    let environment = match &arguments.evidence.from_export {
+        // Where an export was made, this machine does not know.
+        Some(_) => Environment { longhaul: VERSION.to_owned(), ..Environment::default() },
+        None => environment(&asked.history, &places::reader(shared)?.epochs()?),
+    };
+    let weekly = asked.weekly();
     if let Some(path) = &arguments.html {
         write(path, &html_beside(&weekly, &environment, &others))?;
     }
@@ -62,7 +67,7 @@ fn environment(history: &History, epochs: &[StoredEpoch]) -> Environment {
         .filter_map(|epoch| Some((epoch.target.clone(), negotiated(epoch.number)?.clone())));
     let processors = std::thread::available_parallelism().ok();
     Environment {
-        longhaul: env!("CARGO_PKG_VERSION").to_owned(),
+        longhaul: VERSION.to_owned(),
         system: Some(platform::system_version()),
         processors: processors.and_then(|count| u32::try_from(count.get()).ok()),
         memory_bytes: longhaul_service::memory_total(),

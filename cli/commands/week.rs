@@ -1,18 +1,19 @@
 //! `longhaul week`, `compare` and `verdict`: what the weeks say so far.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use longhaul_measure::model::TargetName;
 use longhaul_measure::platform;
 use longhaul_measure::summary::{
     Comparison, History, PairSummary, Question, Week, Weekly, before_after, local_day, weekly,
 };
-use longhaul_store::Reader;
 
 use super::list::Form;
-use crate::arguments::{Compare, Shared, Verdict, WeekArguments};
+use crate::arguments::{Compare, Evidence, Shared, Verdict, WeekArguments};
 use crate::render::week as render;
 use crate::{Usage, exit, places};
 
@@ -24,14 +25,16 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Of the database.
-    pub fn of(shared: &Shared, week: Option<Week>) -> anyhow::Result<Self> {
-        let config = places::config(shared)?;
-        let mut history = Reader::open(&places::database(shared, &config)?)?.history()?;
-        let now = Zoned::now();
-        history.premises.zone = now.time_zone().iana_name().map(str::to_owned);
-        let week = week.unwrap_or_else(|| week_of(&now));
-        Ok(Self { history, question: Question { week, scale: None, zone: now.time_zone().clone() } })
+    /// Of an export, or else of the database.
+    pub fn of(shared: &Shared, evidence: &Evidence, week: Option<Week>) -> anyhow::Result<Self> {
+        let history = match &evidence.from_export {
+            Some(path) => imported(path)?,
+            None => places::history(&places::reader(shared)?, &places::config(shared)?)?,
+        };
+        let named = history.premises.zone.as_deref().and_then(|name| TimeZone::get(name).ok());
+        let zone = named.unwrap_or_else(TimeZone::system);
+        let week = week.unwrap_or_else(|| week_of(&Zoned::now().with_time_zone(zone.clone())));
+        Ok(Self { history, question: Question { week, scale: None, zone } })
     }
 
     /// The summary that was asked for.
@@ -52,6 +55,15 @@ impl Asked {
     }
 }
 
+/// The history of an export; what of it was left out is said on standard error.
+fn imported(path: &Path) -> anyhow::Result<History> {
+    let imported = longhaul_export::read_history(path)?;
+    for left in &imported.left_out {
+        anstream::eprintln!("longhaul: left out of {}: {left}", path.display());
+    }
+    Ok(imported.history)
+}
+
 fn week_of(now: &Zoned) -> Week {
     let offset = now.offset().seconds();
     Week::of_day(local_day(platform::wall_clock_us(), offset))
@@ -64,7 +76,7 @@ fn day_of(date: Date) -> i64 {
 
 /// Prints the summary of a week.
 pub fn week(shared: &Shared, arguments: &WeekArguments) -> anyhow::Result<ExitCode> {
-    let asked = Asked::of(shared, arguments.week)?;
+    let asked = Asked::of(shared, &arguments.evidence, arguments.week)?;
     let weekly = asked.weekly();
     match Form::of(arguments.json) {
         Form::Json => anstream::println!("{}", serde_json::to_string_pretty(&weekly)?),
@@ -80,7 +92,7 @@ pub fn code(weekly: &Weekly) -> ExitCode {
 
 /// Prints one pair in depth.
 pub fn compare(shared: &Shared, arguments: &Compare) -> anyhow::Result<ExitCode> {
-    let asked = Asked::of(shared, None)?.since(arguments.since);
+    let asked = Asked::of(shared, &arguments.evidence, None)?.since(arguments.since);
     let weekly = asked.weekly();
     let mut pair = pair(&weekly, (&arguments.a, &arguments.b))?.clone();
     if let Some(workload) = &arguments.workload {
@@ -150,7 +162,7 @@ fn moment(history: &History, at: &str) -> anyhow::Result<(i64, String)> {
 
 /// Prints the headline of each pair; 5 unless every one is decided.
 pub fn verdict(shared: &Shared, arguments: &Verdict) -> anyhow::Result<ExitCode> {
-    let weekly = Asked::of(shared, None)?.weekly();
+    let weekly = Asked::of(shared, &arguments.evidence, None)?.weekly();
     let headlines: Vec<&Comparison> = weekly.pairs.iter().filter_map(|pair| pair.headline.as_ref()).collect();
     for pair in &weekly.pairs {
         anstream::println!("{}", render::headline(pair));

@@ -14,10 +14,12 @@ use super::units;
 /// The whole weekly summary.
 pub fn week(weekly: &Weekly) -> String {
     if weekly.table.is_empty() {
-        return format!(
-            "{}\n\nNo run up to the end of this week. `longhaul run` makes rounds; `longhaul runs` lists what there is.\n",
-            title(weekly)
-        );
+        let nothing = if weekly.left_out.is_empty() {
+            "No run up to the end of this week. `longhaul run` makes rounds; `longhaul runs` lists what there is."
+        } else {
+            "Nothing to show yet: the first days of a target, mount or protocol settle in and do not count."
+        };
+        return format!("{}\n\n{nothing}\n\n{}\n", title(weekly), rounds(weekly));
     }
     let parts = [
         title(weekly),
@@ -100,8 +102,8 @@ fn basis(comparison: &Comparison) -> String {
         Some(_) | None => "",
     };
     format!(
-        "Rests on {} days and {} of {} planned rounds ({} days with too few rounds, {} rounds in which both failed); interval \
-         {} % whenever looked at{wanders}.",
+        "Rests on {} days and {} of {} planned rounds ({} days with too few rounds, {} rounds in which both failed); {} % \
+         interval, valid whenever looked at{wanders}.",
         comparison.days.len(),
         rounds.complete,
         rounds.planned,
@@ -146,8 +148,16 @@ fn minutes_text(pair: &PairSummary, minutes: &longhaul_measure::summary::Minutes
 
 /// Failures of each target, and the time that somebody waited for hung runs.
 fn waiting(weekly: &Weekly) -> String {
-    let mut table =
-        table(&["failures", "rounds", "failed", "episodes", "hung runs", "errors", "hung for", "not there"]);
+    let mut table = table(&[
+        "failures since settled",
+        "rounds",
+        "failed",
+        "episodes",
+        "hung runs",
+        "errors",
+        "hung for",
+        "not there",
+    ]);
     for failures in &weekly.failures {
         table.add_row([
             failures.target.to_string(),
@@ -193,10 +203,7 @@ fn subject(subject: &Subject) -> String {
         Some(CacheState::Warm) => ", warm",
         Some(CacheState::None) | None => "",
     };
-    let throttled = subject
-        .workload
-        .filter(|workload| workload.ends_with("-throttled") && !subject.activity.contains("throttled"));
-    format!("{}{}{cache}", subject.activity, throttled.map_or("", |_| ", throttled"))
+    format!("{}{cache}", subject.activity)
 }
 
 fn known(seconds: Option<f64>) -> String {

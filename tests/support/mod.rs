@@ -9,6 +9,7 @@ pub mod machine;
 pub mod mounts;
 pub mod schema;
 pub mod tree;
+pub mod weeks;
 
 use std::ffi::OsString;
 use std::fs::{self, File};

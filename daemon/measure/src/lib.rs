@@ -13,6 +13,8 @@ pub mod error;
 pub mod model;
 pub mod platform;
 pub mod recorder;
+#[cfg(any(test, feature = "simulation"))]
+pub mod simulation;
 pub mod stats;
 pub mod summary;
 pub mod worker;

@@ -1,5 +1,7 @@
 //! The configuration file: TOML, every key known, every error with file, line and key.
 
+mod verdict;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,6 +9,9 @@ use std::time::Duration;
 use longhaul_measure::model::{Role, Scale, Target, TargetName};
 use longhaul_measure::workloads::{Settings, WORKLOADS, workload};
 use serde::Deserialize;
+
+pub use verdict::Premises;
+use verdict::{FileMix, FileVerdict};
 
 /// A commented sample with every key at its default; `longhaul config --print` prints it, and a test reads it.
 pub const SAMPLE: &str = include_str!("sample.toml");
@@ -26,6 +31,8 @@ pub struct Config {
     pub limits: Limits,
     /// What is set for all workloads.
     pub settings: Settings,
+    /// What the weekly summary is asked.
+    pub premises: Premises,
 }
 
 /// What holds a run in bounds.
@@ -52,6 +59,7 @@ impl Default for Config {
             targets: vec![],
             limits: Limits::default(),
             settings: Settings::default(),
+            premises: Premises::default(),
         }
     }
 }
@@ -94,6 +102,10 @@ struct File {
     folder_index: FileFolderIndex,
     #[serde(default)]
     time_machine: FileTimeMachine,
+    #[serde(default)]
+    verdict: FileVerdict,
+    #[serde(default)]
+    mix: FileMix,
 }
 
 #[derive(Deserialize)]
@@ -174,6 +186,7 @@ impl Config {
                 free_floor: within(file.limits.free_floor_percent, "free-floor-percent", 0.0..=90.0)?
                     .map_or(default.settings.free_floor, |percent| percent / 100.0),
             },
+            premises: Premises::from_file(file.verdict, file.mix)?,
         })
     }
 }
@@ -260,6 +273,7 @@ mod tests {
         assert_eq!(config.targets.len(), 3);
         assert!(config.database.is_some() && config.limits.bytes_per_day.is_some());
         assert!(config.settings.tree_files.is_some());
+        assert_eq!(config.premises.mix.len(), 5);
         let names: Vec<_> = WORKLOADS.iter().map(|workload| workload.name()).collect();
         assert_eq!(config.workloads, names, "the sample lists every workload");
     }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row};
 use serde_json::{Map, Value};
 
 use crate::error::Fault;
-use crate::open::read_machine_id;
+use crate::open::{read_machine_id, read_threshold};
 use crate::reader::collect;
 use crate::rows::{Place, named, optional_json_of, optional_named, unknown};
 
@@ -25,7 +25,7 @@ pub(crate) fn endpoints_of(run: &Run) -> Option<String> {
     (!known.is_empty()).then(|| Value::Object(known).to_string())
 }
 
-/// Reads everything but the events. Only the premises that the database knows are filled in.
+/// Reads everything but the events. Of the premises only those that the database knows are filled in.
 pub(crate) fn read(cx: &Connection) -> Result<History, Fault> {
     let targets = collect(cx, "SELECT number, name, role FROM target ORDER BY number", [], |row| {
         let number: i64 = row.get(0)?;
@@ -35,8 +35,10 @@ pub(crate) fn read(cx: &Connection) -> Result<History, Fault> {
     })?;
     let places: BTreeMap<i64, usize> =
         targets.iter().enumerate().map(|(place, (number, _))| (*number, place)).collect();
+    let default = Premises::default();
+    let threshold = read_threshold(cx)?.unwrap_or(default.threshold);
     Ok(History {
-        premises: Premises { machine: read_machine_id(cx)?, ..Premises::default() },
+        premises: Premises { machine: read_machine_id(cx)?, threshold, ..default },
         targets: targets.into_iter().map(|(_, target)| target).collect(),
         epochs: collect(cx, EPOCHS, [], epoch)?,
         rounds: collect(cx, ROUNDS, [], round)?,

@@ -5,6 +5,7 @@
 //!
 //! [`Store::open`] makes or opens the file, [`Writer`] owns it from then on, [`Reader`] reads beside it.
 
+mod bulk;
 mod epochs;
 mod error;
 mod history;
@@ -13,6 +14,7 @@ mod location;
 mod migrations;
 mod names;
 mod open;
+mod operations;
 mod reader;
 mod records;
 mod rows;
@@ -21,11 +23,13 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use bulk::Bulk;
 pub use error::{Error, Result};
 pub use longhaul_measure::model::{Event, RoundStatus};
 pub use open::Store;
 pub use reader::Reader;
 pub use records::{
-    NewRound, Planned, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredRound, StoredRun, StoredTarget,
+    NewRound, Planned, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredOperation, StoredRound,
+    StoredRun, StoredTarget,
 };
 pub use writer::Writer;

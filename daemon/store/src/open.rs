@@ -60,6 +60,18 @@ impl Store {
     pub fn machine_id(&self) -> &str {
         &self.machine_id
     }
+
+    /// Settles from which ratio on a difference matters, unless it is settled already: nobody is to choose it after having
+    /// seen the figures.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`].
+    pub fn settle_threshold(&self, ratio: f64) -> Result<()> {
+        let insert = "INSERT OR IGNORE INTO meta (key, value) VALUES ('threshold', CAST(?1 AS TEXT))";
+        let settled = self.connection.execute(insert, [ratio]);
+        settled.map(drop).map_err(|error| Fault::from(error).during("settle the threshold", &self.path))
+    }
 }
 
 /// The write-ahead log, which SQLite removes when the last connection is closed in order.
@@ -146,6 +158,12 @@ fn machine_id(connection: &mut Connection) -> Result<String, Fault> {
     let id = read_machine_id(&transaction)?;
     transaction.commit()?;
     Ok(id.expect("the row was inserted a moment ago, in a transaction of its own"))
+}
+
+/// The ratio from which on a difference matters, once it is settled.
+pub(crate) fn read_threshold(connection: &Connection) -> Result<Option<f64>, Fault> {
+    let query = "SELECT CAST(value AS REAL) FROM meta WHERE key = 'threshold'";
+    Ok(connection.query_row(query, [], |row| row.get(0)).optional()?)
 }
 
 /// The machine's id, if the database has one.

@@ -1,5 +1,6 @@
 //! Reading beside the writer, without ever being in its way.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use longhaul_measure::model::{Event, Role, RoundStatus, Scale, Target};
@@ -11,8 +12,10 @@ use crate::error::{Error, Fault, Result};
 use crate::history;
 use crate::migrations::{self, KNOWN, Origin};
 use crate::open::{PATIENCE, log_of, read_machine_id, refuse};
+use crate::operations;
 use crate::records::{
-    NewRound, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredRound, StoredRun, StoredTarget,
+    NewRound, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredOperation, StoredRound, StoredRun,
+    StoredTarget,
 };
 use crate::rows::{self, json_of, named, optional_named, path_of};
 
@@ -127,7 +130,7 @@ impl Reader {
     }
 
     /// What verdicts rest on: every target, epoch, round, run and event in its narrow form. Of the premises only the
-    /// machine's id is filled in.
+    /// machine's id and the threshold are filled in.
     ///
     /// # Errors
     ///
@@ -138,6 +141,16 @@ impl Reader {
             let events = events.into_iter().map(|stored| stored.event).collect();
             Ok(History { events, ..history::read(cx)? })
         })
+    }
+
+    /// Shows every operation of every run to a visitor, in the order of runs, until it has seen enough. One at a time, for
+    /// all of them may not fit in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn operations(&self, visitor: impl FnMut(StoredOperation) -> ControlFlow<()>) -> Result<()> {
+        self.in_snapshot("read the operations", |cx| operations::visit(cx, visitor))
     }
 
     /// The machine's id: see [`Store::machine_id`](crate::Store::machine_id). `None` in the first moment of a database.

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use longhaul_measure::model::{Event, Negotiated, Protocol, RoundStatus, Run, Scale, Target, TargetName};
+use longhaul_measure::model::{
+    CacheState, ColdBy, Event, Negotiated, OperationStats, Outcome, Protocol, RoundStatus, Run, Scale,
+    Target, TargetName,
+};
 use serde::{Deserialize, Serialize};
 
 /// One pair of a round's plan.
@@ -101,6 +104,37 @@ pub struct StoredEpoch {
     pub protocol: Option<Protocol>,
     /// What was negotiated; empty where that could not be told.
     pub negotiated: Negotiated,
+}
+
+/// The calls of one kind in one phase of a run, with what tells them apart from others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredOperation {
+    /// The run's number.
+    pub run: i64,
+    /// Its round.
+    pub round: i64,
+    /// Its epoch.
+    pub epoch: i64,
+    /// Its target.
+    pub target: TargetName,
+    /// How the target was reached; `None` where that could not be told.
+    pub protocol: Option<Protocol>,
+    /// Its workload's name.
+    pub workload: String,
+    /// The corpus size.
+    pub scale: Scale,
+    /// How the run ended.
+    pub outcome: Outcome,
+    /// When the run began, in microseconds since 1970 UTC.
+    pub started_us: i64,
+    /// The phase's name.
+    pub phase: String,
+    /// Whether the phase met caches.
+    pub cache: CacheState,
+    /// How it was made cold.
+    pub cold_by: Option<ColdBy>,
+    /// The calls.
+    pub stats: OperationStats,
 }
 
 /// Which runs are wanted. The default is all.

@@ -156,7 +156,8 @@ fn operations(cx: &Connection, phase: i64) -> Result<Vec<OperationStats>, Fault>
     Ok(operations)
 }
 
-fn operation(row: &Row<'_>, place: Place) -> Result<OperationStats, Fault> {
+/// A kind of call with its histogram.
+pub(crate) fn operation(row: &Row<'_>, place: Place) -> Result<OperationStats, Fault> {
     let bytes = row.get_ref("latency")?.as_blob().map_err(rusqlite::Error::from)?;
     let latency = Histogram::decode(bytes).map_err(|error| unknown(place, "latency", error))?;
     Ok(OperationStats {

@@ -1,14 +1,24 @@
 //! Numbers from a seed: the same wherever and whenever they are drawn, with nothing to keep between draws.
 
+/// What SplitMix64 adds from one number to the next: 2^64 divided by the golden ratio.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// A 64-bit number for a place in a stream: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) over the three inputs.
 pub fn draw(seed: u64, stream: u64, index: u64) -> u64 {
     let mut state = seed;
     for input in [stream, index] {
-        state = finish(
-            state.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ finish(input.wrapping_add(0x632b_e59b_d9b4_e019)),
-        );
+        state = finish(state.wrapping_add(GOLDEN) ^ finish(input.wrapping_add(0x632b_e59b_d9b4_e019)));
     }
     state
+}
+
+/// The numbers of a stream one after the other, from a drawn place on: for whoever needs all of them, and fast.
+pub fn draws(seed: u64, stream: u64) -> impl Iterator<Item = u64> {
+    let mut state = draw(seed, stream, 0);
+    std::iter::repeat_with(move || {
+        state = state.wrapping_add(GOLDEN);
+        finish(state)
+    })
 }
 
 fn finish(mut value: u64) -> u64 {
@@ -70,6 +80,17 @@ mod tests {
         for (limit, expected) in [(1, 0.33), (3, 0.54), (11, 0.77), (171, 0.97), (1707, 1.0)] {
             assert!((share(limit) - expected).abs() < 0.02, "up to {limit} KB: {}", share(limit));
         }
+    }
+
+    #[test]
+    fn numbers_in_a_row_are_even_in_every_bit_and_differ_by_stream() {
+        let numbers: Vec<u64> = draws(1, 2).take(10_000).collect();
+        for bit in 0..64 {
+            let set = numbers.iter().filter(|number| *number >> bit & 1 == 1).count();
+            assert!((4800..5200).contains(&set), "bit {bit}: {set}");
+        }
+        assert_ne!(numbers[..9], draws(1, 3).take(9).collect::<Vec<_>>());
+        assert_eq!(numbers[..9], draws(1, 2).take(9).collect::<Vec<_>>());
     }
 
     #[test]

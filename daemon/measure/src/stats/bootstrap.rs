@@ -2,9 +2,10 @@
 //!
 //! Moving blocks of two days keep what neighbouring days share.
 
+use super::Histogram;
 use super::buckets::middle_ns;
-use super::{Histogram, quantile};
-use crate::corpus::draw::draw_below;
+use super::quantile::quantile_of_sorted;
+use crate::corpus::draw::draws;
 
 /// Days in a block.
 const BLOCK: usize = 2;
@@ -27,8 +28,11 @@ impl Bootstrap {
     ///
     /// `None` below five days, without replicates, and if the statistic is not known or not a number for one of them.
     pub fn interval<T>(&self, days: &[T], statistic: impl Fn(&[&T]) -> Option<f64>) -> Option<(f64, f64)> {
+        let mut resampled = Vec::with_capacity(days.len());
         self.of_indices(days.len(), |drawn| {
-            statistic(&drawn.iter().map(|index| &days[*index]).collect::<Vec<_>>())
+            resampled.clear();
+            resampled.extend(drawn.iter().map(|index| &days[*index]));
+            statistic(&resampled)
         })
     }
 
@@ -39,26 +43,36 @@ impl Bootstrap {
         self.of_indices(days.len(), |drawn| cumulated.quantile_ns(drawn, q))
     }
 
-    fn of_indices(&self, days: usize, statistic: impl Fn(&[usize]) -> Option<f64>) -> Option<(f64, f64)> {
-        let sound = days >= DAYS_NEEDED && self.level > 0.0 && self.level < 1.0;
-        let replicates = (0..self.replicates as u64).filter(|_| sound);
-        let known = |value: &f64| !value.is_nan();
-        let values: Vec<f64> = replicates
-            .map(|replicate| statistic(&self.draw(replicate, days)).filter(known))
-            .collect::<Option<_>>()?;
+    fn of_indices(
+        &self,
+        days: usize,
+        mut statistic: impl FnMut(&[usize]) -> Option<f64>,
+    ) -> Option<(f64, f64)> {
+        if days < DAYS_NEEDED || !(self.level > 0.0 && self.level < 1.0) {
+            return None;
+        }
+        let mut drawn = Vec::with_capacity(days + BLOCK);
+        let mut one = |replicate: u64| {
+            self.draw(replicate, days, &mut drawn);
+            statistic(&drawn).filter(|value| !value.is_nan())
+        };
+        let mut values: Vec<f64> = (0..self.replicates as u64).map(&mut one).collect::<Option<_>>()?;
+        values.sort_unstable_by(f64::total_cmp);
         let tail = (1.0 - self.level) / 2.0;
-        Some((quantile(&values, tail)?, quantile(&values, 1.0 - tail)?))
+        Some((quantile_of_sorted(&values, tail)?, quantile_of_sorted(&values, 1.0 - tail)?))
     }
 
-    /// As many days as there are, in blocks of neighbours.
-    fn draw(&self, replicate: u64, days: usize) -> Vec<usize> {
+    /// Draws as many days as there are, in blocks of neighbours. Each 64 bits place two blocks.
+    fn draw(&self, replicate: u64, days: usize, drawn: &mut Vec<usize>) {
         let starts = (days - BLOCK + 1) as u64;
-        let blocks = days.div_ceil(BLOCK) as u64;
-        (0..blocks)
-            .map(|block| draw_below(self.seed, replicate, block, starts) as usize)
-            .flat_map(|start| start..start + BLOCK)
-            .take(days)
-            .collect()
+        let halves = |bits: u64| [bits >> 32, bits & 0xffff_ffff];
+        let places =
+            draws(self.seed, replicate).flat_map(halves).map(|half| ((half * starts) >> 32) as usize);
+        drawn.clear();
+        for start in places.take(days.div_ceil(BLOCK)) {
+            drawn.extend_from_slice(&std::array::from_fn::<_, BLOCK, _>(|day| start + day));
+        }
+        drawn.truncate(days);
     }
 }
 
@@ -148,7 +162,8 @@ mod tests {
     #[test]
     fn days_come_in_pairs_of_neighbours() {
         for replicate in 0..100 {
-            let drawn = BOOTSTRAP.draw(replicate, 9);
+            let mut drawn = vec![];
+            BOOTSTRAP.draw(replicate, 9, &mut drawn);
             assert_eq!(drawn.len(), 9);
             assert!(drawn.chunks_exact(2).all(|pair| pair[1] == pair[0] + 1 && pair[1] < 9));
         }

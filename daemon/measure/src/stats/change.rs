@@ -114,17 +114,11 @@ fn mean_and_error(days: &[(i64, f64)]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::draw::draw;
+    use crate::simulation::normal_days;
     use proptest::prelude::*;
 
-    /// A normal number for a place in a stream (Box and Muller).
-    fn normal(seed: u64, index: u64) -> f64 {
-        let uniform = |stream| (draw(seed, stream, index) >> 11) as f64 / (1u64 << 53) as f64;
-        (-2.0 * (1.0 - uniform(1)).ln()).sqrt() * (std::f64::consts::TAU * uniform(2)).cos()
-    }
-
-    fn noise(seed: u64, days: u64) -> Vec<(i64, f64)> {
-        (0..days).map(|day| (day as i64, 0.08 * normal(seed, day))).collect()
+    fn noise(seed: u64, days: i64) -> Vec<(i64, f64)> {
+        normal_days(days, seed).into_iter().map(|(day, value)| (day, 0.08 * value)).collect()
     }
 
     fn with_step(mut by_day: Vec<(i64, f64)>, first_day: i64, step: f64) -> Vec<(i64, f64)> {

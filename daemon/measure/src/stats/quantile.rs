@@ -21,6 +21,11 @@ pub fn carries_quantile(count: u64, q: f64, days: usize) -> bool {
 pub fn quantile(sample: &[f64], q: f64) -> Option<f64> {
     let mut sorted = sample.to_vec();
     sorted.sort_by(f64::total_cmp);
+    quantile_of_sorted(&sorted, q)
+}
+
+/// The same of a sample in ascending order.
+pub(super) fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     let rank = (q * sorted.len() as f64).ceil().max(1.0) as usize;
     sorted.get(rank.min(sorted.len()).checked_sub(1)?).copied()
 }

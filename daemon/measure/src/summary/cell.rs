@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::change::{Change, change};
 use super::pairing::{Pair, Paired, Pairing, log_ratio};
-use super::scope::Scope;
+use super::scope::{Reading, Scope};
 use super::verdict::OPENING_DAYS;
 use crate::model::Endpoint;
 use crate::stats::DaySeries;
@@ -143,17 +143,46 @@ impl<'s, 'h> Evidence<'s, 'h> {
         self.planned.iter().filter(|(day, _)| days.contains(day)).map(|(day, count)| (*day, *count)).collect()
     }
 
-    /// The seconds waited over all endpoints, by day.
+    /// The seconds waited over all workloads, by day: a run that failed counts once, at its workload's largest cap.
     fn waited(&self, days: &Days) -> Vec<(i64, (f64, f64))> {
-        let mut by_day: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
-        for (paired, cap) in self.rounds.values() {
+        let mut by_run: BTreeMap<(i64, i64, usize), [Waited; 2]> = BTreeMap::new();
+        for (position, (paired, cap)) in &self.rounds {
             for paired in paired.iter().filter(|paired| days.contains(&paired.day)) {
-                if let Some((a, b)) = paired.a.capped(*cap).zip(paired.b.capped(*cap)) {
-                    let sums = by_day.entry(paired.day).or_default();
-                    *sums = (sums.0 + a, sums.1 + b);
-                }
+                let [a, b] = by_run.entry((paired.day, paired.round, position.workload)).or_default();
+                a.add(paired.a, *cap);
+                b.add(paired.b, *cap);
+            }
+        }
+        let mut by_day: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
+        for ((day, ..), [a, b]) in by_run {
+            if let Some((a, b)) = a.seconds().zip(b.seconds()) {
+                let sums = by_day.entry(day).or_default();
+                *sums = (sums.0 + a, sums.1 + b);
             }
         }
         by_day.into_iter().collect()
+    }
+}
+
+/// The seconds waited for one run.
+#[derive(Debug, Clone, Copy, Default)]
+struct Waited {
+    times: f64,
+    cap: f64,
+    state: Option<Reading>,
+}
+
+impl Waited {
+    fn add(&mut self, reading: Reading, cap: f64) {
+        match reading {
+            Reading::Time(seconds) => self.times += seconds,
+            Reading::Failed => self.cap = self.cap.max(cap),
+            Reading::Absent => return,
+        }
+        self.state = Some(reading);
+    }
+
+    fn seconds(self) -> Option<f64> {
+        self.state.map(|state| if state == Reading::Failed { self.cap } else { self.times })
     }
 }

@@ -12,6 +12,7 @@ mod history;
 mod journal;
 mod minutes;
 mod pairing;
+mod public;
 mod reliability;
 mod scope;
 mod scores;
@@ -34,6 +35,7 @@ pub use figures::{
 pub use history::{History, KeptEpoch, KeptRound, KeptRun, KeptTarget, Premises, local_day};
 pub use journal::JournalEntry;
 pub use minutes::MinutesAWeek;
+pub use public::public;
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
 pub use scope::CAP_FACTOR;
 pub use scores::{NOT_SMOOTH, Scores, Share};

@@ -138,6 +138,10 @@ fn a_share_that_always_hangs_is_slower_by_its_cap_and_proven_less_reliable_only_
     assert_eq!(weekly.failures[1].episodes, 1);
     assert_eq!(weekly.failures[1].hung_runs, 19 * 8 * WORKLOADS.len());
     assert_eq!(weekly.pairs[0].reliability.verdict, ReliabilityVerdict::NotProven);
+    // A run of four endpoints of five seconds that hangs is waited for once, until its cap.
+    let endpoints: usize = WORKLOADS.iter().map(|workload| workload.endpoints().len()).sum();
+    let expected = 100.0 * WORKLOADS.len() as f64 / (5.0 * endpoints as f64);
+    assert!((headline.waited.unwrap().value - expected).abs() < 0.5, "{:?} {expected}", headline.waited);
 }
 
 #[test]

@@ -72,6 +72,15 @@ fn a_history_holds_every_endpoint_of_every_workload_and_none_of_a_failed_run() {
 }
 
 #[test]
+fn the_first_threshold_stays() {
+    let place = Place::new();
+    let store = place.store();
+    store.settle_threshold(1.05).unwrap();
+    store.settle_threshold(1.5).unwrap();
+    assert_eq!(history(&place).premises.threshold, 1.05);
+}
+
+#[test]
 fn runs_from_before_there_were_verdicts_get_their_endpoints_from_their_figures() {
     let place = filled();
     let before = history(&place);

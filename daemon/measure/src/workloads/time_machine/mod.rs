@@ -32,18 +32,21 @@ impl TimeMachine {
         name: "time-machine",
         summary: "Time Machine's own speed test, a burst into image bands with full syncs, thinning, a restore",
         io_policy: IoPolicy::Default,
-        endpoints: &[burst_endpoint("a Time Machine burst", 0.25), RESTORE],
+        endpoints: &[burst("a Time Machine burst", 0.25), restore("restoring from Time Machine")],
     };
     /// As the system's backup daemon.
     pub const THROTTLED: Self = Self {
         name: "time-machine-throttled",
         summary: "the same at the throttled I/O policy under which the system's backup daemon works",
         io_policy: IoPolicy::Throttled,
-        endpoints: &[burst_endpoint("a throttled Time Machine burst", 0.0), RESTORE],
+        endpoints: &[
+            burst("a throttled Time Machine burst", 0.0),
+            restore("a throttled restore from Time Machine"),
+        ],
     };
 }
 
-const fn burst_endpoint(activity: &'static str, weight: f64) -> Endpoint {
+const fn burst(activity: &'static str, weight: f64) -> Endpoint {
     Endpoint {
         name: "burst",
         activity,
@@ -54,14 +57,14 @@ const fn burst_endpoint(activity: &'static str, weight: f64) -> Endpoint {
     }
 }
 
-const RESTORE: Endpoint = Endpoint {
-    name: "restore-cold",
-    activity: "restoring from Time Machine",
-    cache: CacheState::Cold,
-    figures: &[("restore", "restore")],
-    presence: Presence::Background,
-    weight: 0.0,
-};
+const fn restore(activity: &'static str) -> Endpoint {
+    Endpoint {
+        name: "restore-cold",
+        cache: CacheState::Cold,
+        figures: &[("restore", "restore")],
+        ..burst(activity, 0.0)
+    }
+}
 
 /// The folder and manifest entry that both series share.
 const FOLDER: &str = "time-machine";

@@ -1,0 +1,226 @@
+//! Histories: a small one that looks real, and any that a database could hold.
+
+use longhaul_measure::model::{Event, Outcome, Role, RoundStatus, Scale, Times};
+use longhaul_measure::summary::{History, KeptEpoch, KeptRound, KeptRun, KeptTarget, Premises};
+use longhaul_measure::workloads::WORKLOADS;
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+
+const NAMES: [&str; 4] = ["smb", "nfs-4.2", "A_2", "0"];
+/// 2026-11-02T06:00:00+01:00.
+const BEGIN_US: i64 = 1_793_595_600_000_000;
+const HOUR_US: i64 = 3_600_000_000;
+
+/// Two targets, four rounds, every task once in each.
+pub(super) fn small() -> History {
+    let target = |name: &str| KeptTarget { name: name.parse().unwrap(), role: Role::Share };
+    let rounds: Vec<KeptRound> = (1..=4).map(round).collect();
+    let runs = rounds.iter().flat_map(|round| (0..10).map(|cell| run(round, cell))).collect();
+    History {
+        premises: Premises {
+            machine: Some("0123456789abcdef".into()),
+            zone: Some("Europe/Berlin".into()),
+            ..Premises::default()
+        },
+        targets: vec![target("smb"), target("nfs")],
+        epochs: (1..=2).map(epoch).collect(),
+        rounds,
+        runs,
+        events: vec![event(json!({"before": 1500, "after": 9000})), event(json!({"path": "/Volumes/media"}))],
+    }
+}
+
+fn event(detail: Value) -> Event {
+    Event { target: None, kind: "mtu".into(), detail, at_us: BEGIN_US + HOUR_US }
+}
+
+fn epoch(number: i64) -> KeptEpoch {
+    let target = ["smb", "nfs"][number as usize - 1].parse().unwrap();
+    KeptEpoch { number, target, opened_us: BEGIN_US, protocol: (number == 1).then(|| "SMB 3.1.1".into()) }
+}
+
+fn round(number: i64) -> KeptRound {
+    KeptRound {
+        number,
+        started_us: BEGIN_US + number * HOUR_US,
+        utc_offset_seconds: 3600,
+        scale: Scale::Quick,
+        status: Some(RoundStatus::Ok),
+        reason: None,
+    }
+}
+
+fn run(round: &KeptRound, cell: usize) -> KeptRun {
+    let (target, workload) = (cell % 2, cell / 2);
+    let places = 0..WORKLOADS[workload].endpoints().len();
+    let time = |place: usize| (place + 1) as f64 / 3.0 + round.number as f64;
+    KeptRun {
+        number: (round.number - 1) * 10 + cell as i64 + 1,
+        round: round.number,
+        epoch: target as i64 + 1,
+        target,
+        workload,
+        scale: round.scale,
+        outcome: Outcome::Ok,
+        started_us: round.started_us + cell as i64,
+        seconds: 10.0 / 3.0,
+        times: places.fold(Times::NONE, |times, place| times.with(place, time(place))),
+    }
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![vec(any::<char>(), 0..8).prop_map(String::from_iter), "[a-z,;\"'\r\n \\\\\\[{}]{0,12}"]
+}
+
+fn json() -> impl Strategy<Value = Value> {
+    let real = any::<f64>().prop_filter("finite", |real| real.is_finite());
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        real.prop_map(Value::from),
+        text().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        let entries = btree_map(text(), inner.clone(), 0..4);
+        prop_oneof![
+            vec(inner, 0..4).prop_map(Value::from),
+            entries.prop_map(|entries| Value::Object(entries.into_iter().collect())),
+        ]
+    })
+}
+
+/// Any positive duration, also those that no float literal writes shortly.
+fn duration() -> impl Strategy<Value = f64> {
+    prop_oneof![1e-9..1e6f64, any::<f64>().prop_map(f64::abs)]
+        .prop_filter("positive", |seconds| *seconds > 0.0 && seconds.is_finite())
+}
+
+fn premises() -> impl Strategy<Value = Premises> {
+    let mix = btree_map(text(), 0.0..1e9f64, 0..3);
+    (option::of(text()), option::of(text()), 1.0001..100.0f64, mix)
+        .prop_map(|(machine, zone, threshold, mix)| Premises { machine, zone, threshold, mix })
+}
+
+/// Numbers from 1 with gaps, as many as there are texts to draw from.
+fn numbered<T: Clone + std::fmt::Debug>(
+    records: impl Strategy<Value = Vec<T>>,
+) -> impl Strategy<Value = Vec<(i64, T)>> {
+    records.prop_flat_map(|records| {
+        let gaps = vec(1..4i64, records.len());
+        (gaps, Just(records)).prop_map(|(gaps, records)| {
+            let sums = gaps.into_iter().scan(0, |sum, gap| {
+                *sum += gap;
+                Some(*sum)
+            });
+            sums.zip(records).collect()
+        })
+    })
+}
+
+fn epochs(targets: usize) -> impl Strategy<Value = Vec<KeptEpoch>> {
+    let epochs = numbered(vec((0..targets, any::<i64>(), option::of(text())), 1..4));
+    epochs.prop_map(|epochs| {
+        let epoch = |(number, (target, opened_us, protocol)): (i64, (usize, i64, Option<String>))| {
+            KeptEpoch { number, target: NAMES[target].parse().unwrap(), opened_us, protocol }
+        };
+        epochs.into_iter().map(epoch).collect()
+    })
+}
+
+fn rounds() -> impl Strategy<Value = Vec<KeptRound>> {
+    let scale = select(Scale::ALL.to_vec());
+    let end = (option::of(select(RoundStatus::ALL.to_vec())), option::of(text()));
+    numbered(vec((any::<(i64, i32)>(), scale, end), 1..5)).prop_map(|rounds| {
+        let round = |(number, ((started_us, utc_offset_seconds), scale, (status, reason)))| KeptRound {
+            number,
+            started_us,
+            utc_offset_seconds,
+            scale,
+            status,
+            reason,
+        };
+        rounds.into_iter().map(round).collect()
+    })
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = (option::of(select(NAMES.to_vec())), text(), json(), any::<i64>());
+    vec(
+        event.prop_map(|(target, kind, detail, at_us)| Event {
+            target: target.map(|name| name.parse().unwrap()),
+            kind,
+            detail,
+            at_us,
+        }),
+        0..4,
+    )
+}
+
+fn times() -> impl Strategy<Value = Times> {
+    vec(option::of(duration()), 4).prop_map(|times| {
+        let known = times.into_iter().enumerate().filter_map(|(place, time)| Some((place, time?)));
+        known.fold(Times::NONE, |times, (place, time)| times.with(place, time))
+    })
+}
+
+/// Runs of these rounds and epochs.
+fn runs(
+    targets: usize,
+    epochs: Vec<KeptEpoch>,
+    rounds: Vec<KeptRound>,
+) -> impl Strategy<Value = Vec<KeptRun>> {
+    let names =
+        move |epoch: &KeptEpoch| NAMES[..targets].iter().position(|name| *name == epoch.target.as_str());
+    let place = (select(rounds), select(epochs), 0..WORKLOADS.len());
+    let what =
+        (select(Scale::ALL.to_vec()), select(Outcome::ALL.to_vec()), any::<i64>(), duration(), times());
+    numbered(vec((place, what), 0..12)).prop_map(move |runs| {
+        let run = |(number, ((round, epoch, workload), what)): (i64, ((KeptRound, KeptEpoch, usize), _))| {
+            let (scale, outcome, started_us, seconds, times): (Scale, Outcome, i64, f64, Times) = what;
+            let ours = 0..WORKLOADS[workload].endpoints().len();
+            let times = ours.filter_map(|place| Some((place, times.get(place)?)));
+            KeptRun {
+                number,
+                round: round.number,
+                epoch: epoch.number,
+                target: names(&epoch).unwrap(),
+                workload,
+                scale,
+                outcome,
+                started_us,
+                seconds: if outcome == Outcome::Unavailable { 0.0 } else { seconds },
+                times: times.fold(Times::NONE, |times, (place, time)| times.with(place, time)),
+            }
+        };
+        runs.into_iter().map(run).collect()
+    })
+}
+
+/// Any history that a database could hold.
+pub(super) fn any_history() -> impl Strategy<Value = History> {
+    let target = |(name, role): (&&str, Role)| KeptTarget { name: name.parse().unwrap(), role };
+    let roles = vec(select(vec![Role::Share, Role::Baseline]), 1..=NAMES.len());
+    let targets = roles.prop_map(move |roles| NAMES.iter().zip(roles).map(target).collect::<Vec<_>>());
+    let shape = targets.prop_flat_map(|targets| {
+        let count = targets.len();
+        (Just(targets), epochs(count), rounds())
+    });
+    shape.prop_flat_map(|(targets, epochs, rounds)| {
+        let runs = runs(targets.len(), epochs.clone(), rounds.clone());
+        (premises(), Just((targets, epochs, rounds)), runs, events()).prop_map(
+            |(premises, (targets, epochs, rounds), runs, events)| History {
+                premises,
+                targets,
+                epochs,
+                rounds,
+                runs,
+                events,
+            },
+        )
+    })
+}

@@ -1,0 +1,30 @@
+//! What must not leave the machine does not.
+
+use longhaul_measure::model::Event;
+use longhaul_measure::summary::History;
+use serde_json::json;
+
+use super::histories::small;
+use super::{TEXTS, archive, bytes_of};
+use crate::Window;
+
+#[test]
+fn no_path_no_server_and_no_user_is_in_any_file() {
+    let detail = json!({
+        "before": {"path": "/Users/ada/nas", "negotiated": {"rsize": "1048576"}},
+        "after": {"path": "/Users/ada/nas2", "server": "diskstation", "source": "//ada@nas/media"},
+    });
+    let event = Event { target: None, kind: "epoch".into(), detail, at_us: 7 };
+    let history = History { events: vec![event], ..small() };
+    for format in TEXTS {
+        let events = bytes_of(format, |output| crate::events(history.clone(), &Window::default(), output));
+        for bytes in [archive(&history, format), events] {
+            let text = String::from_utf8(bytes).unwrap();
+            assert!(text.contains("1048576") && text.contains("hidden-2"), "{text}");
+            assert!(
+                ["/Users", "ada", "diskstation", "nas"].iter().all(|private| !text.contains(private)),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! There and back.
+
+use longhaul_measure::summary::public;
+use proptest::prelude::*;
+
+use super::histories::{any_history, small};
+use super::{FORMATS, TEXTS, archive, bytes_of, lines, read};
+use crate::{Format, LeftOut, Noun, Window};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_history_comes_back_as_it_was(history in any_history()) {
+        let public = public(history.clone());
+        for format in FORMATS.iter().copied() {
+            let imported = read(&archive(&history, format)).unwrap();
+            prop_assert_eq!(&imported.left_out, &[] as &[LeftOut], "{:?}", format);
+            prop_assert_eq!(&imported.history, &public, "{:?}", format);
+            prop_assert_eq!(archive(&imported.history, format), archive(&history, format));
+        }
+    }
+
+    #[test]
+    fn the_order_of_rows_does_not_matter(order in Just((0..51).collect::<Vec<usize>>()).prop_shuffle()) {
+        for (format, heads) in [(Format::Csv, 1), (Format::Json, 0)] {
+            let (head, rows) = lines(&archive(&small(), format), heads);
+            let shuffled = order.iter().filter_map(|place| rows.get(*place));
+            let text: String = head.iter().chain(shuffled).cloned().collect();
+            let imported = read(text.as_bytes()).unwrap();
+            prop_assert_eq!(imported.history, public(small()));
+            prop_assert_eq!(imported.left_out, []);
+        }
+    }
+}
+
+#[test]
+fn a_file_put_together_with_itself_is_the_same_and_says_so() {
+    for format in TEXTS {
+        let once = archive(&small(), format);
+        let imported = read(&[once.clone(), once.clone()].concat()).unwrap();
+        assert_eq!(imported.history, public(small()));
+        let rows = 1 + 2 + 2 + 4 + 2 + 40;
+        let twice = imported.left_out.iter().find(|left_out| left_out.why == "twice").unwrap();
+        assert_eq!((twice.count, twice.noun), (rows, Noun::Row));
+        assert!(twice.to_string().starts_with("51 rows twice (the first in line "), "{twice}");
+    }
+}
+
+#[test]
+fn two_windows_of_one_history_hold_each_round_once_and_whole() {
+    let history = small();
+    let middle = history.rounds[2].started_us;
+    let sides =
+        [Window { to_us: Some(middle), ..Window::default() }, Window { from_us: Some(middle), to_us: None }];
+    for format in FORMATS.iter().copied() {
+        let read_side = |side: &Window| {
+            read(&bytes_of(format, |output| crate::runs(small(), side, output))).unwrap().history
+        };
+        let [before, after] = [read_side(&sides[0]), read_side(&sides[1])];
+        assert_eq!((before.runs.len(), after.runs.len()), (20, 20));
+        assert_eq!([before.runs, after.runs].concat(), history.runs);
+        assert_eq!([before.rounds, after.rounds].concat(), history.rounds);
+        assert_eq!((before.events.len(), after.events.len()), (2, 0));
+        assert_eq!((&before.targets, &before.epochs), (&after.targets, &after.epochs));
+    }
+}
+
+#[test]
+fn the_columns_are_those_that_the_legend_explains() {
+    let (head, rows) = lines(&archive(&small(), Format::Csv), 1);
+    let premises: serde_json::Value =
+        serde_json::from_str(&lines(&archive(&small(), Format::Json), 0).1[0]).unwrap();
+    let legend = premises["detail"]["columns"].as_object().unwrap();
+    let columns: Vec<&str> = head[0].trim().split(',').collect();
+    assert!(columns.iter().all(|column| legend.contains_key(*column)) && columns.len() == legend.len());
+    assert!(rows.iter().any(|row| row.contains(",2026-11-02T07:00:00+01:00,1793599200000000,")), "{rows:?}");
+}
+
+#[test]
+fn a_file_that_a_spreadsheet_saved_again_is_read() {
+    let csv = String::from_utf8(archive(&small(), Format::Csv)).unwrap();
+    let saved = format!("\u{feff}{}", csv.replace('\n', "\r\n"));
+    assert_eq!(read(saved.as_bytes()).unwrap().history, public(small()));
+}

@@ -1,0 +1,40 @@
+//! CSV.
+
+use std::io::{self, Write};
+
+use super::{Sink, list};
+use crate::table::{Cell, Column};
+
+pub(super) struct Csv {
+    writer: csv::Writer<Box<dyn Write + Send>>,
+}
+
+impl Csv {
+    pub(super) fn begin(columns: &[Column], to: Box<dyn Write + Send>) -> io::Result<Self> {
+        let mut writer = csv::Writer::from_writer(to);
+        writer.write_record(columns.iter().map(|column| column.name.as_ref()))?;
+        Ok(Self { writer })
+    }
+
+    fn cell(&mut self, cell: &Cell<'_>) -> Result<(), csv::Error> {
+        match cell {
+            Cell::Null => self.writer.write_field(""),
+            Cell::Text(text) | Cell::Json(text) => self.writer.write_field(text.as_ref()),
+            Cell::Integer(number) => self.writer.write_field(number.to_string()),
+            Cell::Real(number) if number.is_finite() => self.writer.write_field(number.to_string()),
+            Cell::Real(_) => self.writer.write_field(""),
+            Cell::Integers(numbers) => self.writer.write_field(list(numbers)),
+        }
+    }
+}
+
+impl Sink for Csv {
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        cells.iter().try_for_each(|cell| self.cell(cell))?;
+        Ok(self.writer.write_record(None::<&[u8]>)?)
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.writer.flush()
+    }
+}

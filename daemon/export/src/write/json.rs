@@ -1,0 +1,49 @@
+//! JSON Lines.
+
+use std::io::{self, Write};
+
+use super::{Sink, list};
+use crate::table::{Cell, Column};
+
+pub(super) struct Json {
+    to: Box<dyn Write + Send>,
+    /// The names of the columns as JSON.
+    keys: Vec<String>,
+}
+
+impl Json {
+    pub(super) fn begin(columns: &[Column], to: Box<dyn Write + Send>) -> Self {
+        let key = |column: &Column| format!("{}:", serde_json::Value::from(column.name.as_ref()));
+        Self { to, keys: columns.iter().map(key).collect() }
+    }
+}
+
+impl Sink for Json {
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        let mut before = "{";
+        for (key, cell) in self.keys.iter().zip(cells) {
+            if matches!(cell, Cell::Null) || matches!(cell, Cell::Real(number) if !number.is_finite()) {
+                continue;
+            }
+            write!(self.to, "{before}{key}")?;
+            value(&mut self.to, cell)?;
+            before = ",";
+        }
+        self.to.write_all(if before == "{" { b"{}\n" } else { b"}\n" })
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+fn value(to: &mut impl Write, cell: &Cell<'_>) -> io::Result<()> {
+    match cell {
+        Cell::Null => to.write_all(b"null"),
+        Cell::Text(text) => Ok(serde_json::to_writer(to, text)?),
+        Cell::Json(text) => to.write_all(text.as_bytes()),
+        Cell::Integer(number) => write!(to, "{number}"),
+        Cell::Real(number) => Ok(serde_json::to_writer(to, number)?),
+        Cell::Integers(numbers) => to.write_all(list(numbers).as_bytes()),
+    }
+}
