@@ -56,6 +56,8 @@ pub enum Command {
     Compare(Compare),
     /// The headline of each pair, for scripts.
     Verdict(Verdict),
+    /// A week to be passed on: Markdown for a forum, a page, or a file for somebody else's longhaul. It names nobody.
+    Report(Report),
     /// The runs in the database.
     Runs(Runs),
     /// One run in full: phases, operations, errors, conditions.
@@ -221,6 +223,26 @@ pub struct WeekArguments {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Args)]
+pub struct Report {
+    /// The ISO week, as in 2026-W46 [default: the current one].
+    #[arg(long)]
+    pub week: Option<Week>,
+    /// Write a page that needs nothing else: pictures inside, no network, no script.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write a file that somebody else's `longhaul report --beside` shows beside their own.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Show somebody else's file beside one's own; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub beside: Vec<PathBuf>,
+    /// What it rests on.
+    #[command(flatten)]
+    pub evidence: Evidence,
 }
 
 /// Arguments of `compare`.

@@ -8,6 +8,7 @@ mod export;
 mod init;
 mod list;
 mod measure;
+mod report;
 mod service;
 mod targets;
 pub mod top;
@@ -35,6 +36,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Week(arguments) => week::week(shared, &arguments),
         Command::Compare(arguments) => week::compare(shared, &arguments),
         Command::Verdict(arguments) => week::verdict(shared, &arguments),
+        Command::Report(arguments) => report::run(shared, &arguments),
         Command::Runs(arguments) => list::runs(shared, &arguments),
         Command::Show(arguments) => list::show(shared, &arguments),
         Command::Export(arguments) => export::run(shared, &arguments),

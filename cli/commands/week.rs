@@ -18,14 +18,15 @@ use crate::render::week as render;
 use crate::{Usage, exit, places};
 
 /// A history, and what is asked of it.
-struct Asked {
-    history: History,
+pub struct Asked {
+    /// The history.
+    pub history: History,
     question: Question,
 }
 
 impl Asked {
     /// Of an export, or else of the database.
-    fn of(shared: &Shared, evidence: &Evidence, week: Option<Week>) -> anyhow::Result<Self> {
+    pub fn of(shared: &Shared, evidence: &Evidence, week: Option<Week>) -> anyhow::Result<Self> {
         let history = match &evidence.from_export {
             Some(path) => imported(path)?,
             None => places::history(&places::reader(shared)?, &places::config(shared)?)?,
@@ -36,7 +37,8 @@ impl Asked {
         Ok(Self { history, question: Question { week, scale: None, zone } })
     }
 
-    fn weekly(&self) -> Weekly {
+    /// The summary that was asked for.
+    pub fn weekly(&self) -> Weekly {
         weekly(&self.history, &self.question)
     }
 
@@ -84,7 +86,7 @@ pub fn week(shared: &Shared, arguments: &WeekArguments) -> anyhow::Result<ExitCo
 }
 
 /// 5 while there is nothing to show.
-fn code(weekly: &Weekly) -> ExitCode {
+pub fn code(weekly: &Weekly) -> ExitCode {
     if weekly.table.is_empty() { ExitCode::from(exit::NO_DATA) } else { exit::OK }
 }
 

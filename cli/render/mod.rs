@@ -8,5 +8,6 @@ pub mod status;
 pub mod summary;
 pub mod table;
 pub mod top;
-pub mod units;
 pub mod week;
+
+pub use longhaul_report::units;

@@ -93,6 +93,11 @@ fn rate(then: &Counters, now: &Counters, seconds: f64) -> Option<f64> {
     (seconds >= 1.0).then(|| bytes.sum::<u64>() as f64 / seconds)
 }
 
+/// The machine's memory in bytes; `None` where it is not known.
+pub fn memory_total() -> Option<u64> {
+    metrics::memory().map(|(_, total)| total)
+}
+
 #[cfg(feature = "host-metrics")]
 mod metrics {
     use std::collections::BTreeMap;

@@ -27,6 +27,8 @@ pub mod service;
 pub mod status;
 pub mod worker;
 
+pub use host::memory_total;
+
 /// The file in the platform's folder for logs ([`longhaul_measure::platform::log_directory`]) that the background service
 /// writes and `longhaul logs` reads: JSON lines; when it is full it is moved aside and begun anew.
 pub const LOG_FILE: &str = "longhaul.log";

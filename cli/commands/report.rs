@@ -1,0 +1,77 @@
+//! `longhaul report`: a week to be passed on.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use longhaul_measure::platform;
+use longhaul_measure::summary::History;
+use longhaul_report::{
+    Environment, Exchange, exchange, html_beside, markdown_beside, private::with_neutral_names, read,
+};
+use longhaul_store::StoredEpoch;
+
+use super::week::{self, Asked};
+use crate::arguments::{Report, Shared};
+use crate::places;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Prints or writes the report of a week.
+pub fn run(shared: &Shared, arguments: &Report) -> anyhow::Result<ExitCode> {
+    let others: Vec<Exchange> =
+        arguments.beside.iter().map(|path| of_somebody(path)).collect::<Result<_, _>>()?;
+    let mut asked = Asked::of(shared, &arguments.evidence, arguments.week)?;
+    asked.history = with_neutral_names(asked.history);
+    let environment = match &arguments.evidence.from_export {
+        // Where an export was made, this machine does not know.
+        Some(_) => Environment { longhaul: VERSION.to_owned(), ..Environment::default() },
+        None => environment(&asked.history, &places::reader(shared)?.epochs()?),
+    };
+    let weekly = asked.weekly();
+    if let Some(path) = &arguments.html {
+        write(path, &html_beside(&weekly, &environment, &others))?;
+    }
+    if let Some(path) = &arguments.json {
+        write(path, &exchange(&weekly, &environment).to_json())?;
+    }
+    if arguments.html.is_none() && arguments.json.is_none() {
+        anstream::print!("{}", markdown_beside(&weekly, &others));
+    }
+    Ok(week::code(&weekly))
+}
+
+/// Somebody else's file. No more of it is read than such a file can hold.
+fn of_somebody(path: &Path) -> anyhow::Result<Exchange> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
+    let limit = longhaul_report::exchange::LARGEST as u64 + 1;
+    file.take(limit).read_to_end(&mut bytes).with_context(|| format!("read {}", path.display()))?;
+    read(&String::from_utf8_lossy(&bytes)).with_context(|| format!("{} cannot be shown", path.display()))
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
+    anstream::eprintln!("wrote {}", path.display());
+    Ok(())
+}
+
+/// This machine, and what was negotiated on each target in its newest epoch.
+fn environment(history: &History, epochs: &[StoredEpoch]) -> Environment {
+    let negotiated =
+        |number: i64| epochs.iter().find(|epoch| epoch.number == number).map(|epoch| &epoch.negotiated);
+    let of_epoch = history
+        .epochs
+        .iter()
+        .filter_map(|epoch| Some((epoch.target.clone(), negotiated(epoch.number)?.clone())));
+    let processors = std::thread::available_parallelism().ok();
+    Environment {
+        longhaul: VERSION.to_owned(),
+        system: Some(platform::system_version()),
+        processors: processors.and_then(|count| u32::try_from(count.get()).ok()),
+        memory_bytes: longhaul_service::memory_total(),
+        // Epochs are in the order of their numbers: the newest one stays.
+        negotiated: of_epoch.collect(),
+    }
+}
