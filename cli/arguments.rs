@@ -220,6 +220,12 @@ pub struct WeekArguments {
     /// What the summary is made from.
     #[command(flatten)]
     pub evidence: Evidence,
+    /// Print Markdown.
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+    /// Write one page that needs nothing else.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

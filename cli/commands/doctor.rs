@@ -6,6 +6,7 @@ use anstyle::AnsiColor;
 use longhaul_service::status::{Check, Verdict};
 
 use super::control::client;
+use super::service;
 use crate::arguments::{Listing, Shared};
 use crate::client::ClientError;
 use crate::{exit, places};
@@ -49,12 +50,12 @@ fn config(shared: &Shared) -> Check {
 
 /// What can be seen without the service. Targets are not touched from here: a terminal has other rights than the service.
 fn without(shared: &Shared, error: &anyhow::Error) -> Vec<Check> {
-    let fix = "`longhaul install` has the system start it; `longhaul start` starts it";
-    let (verdict, found) = match error.downcast_ref::<ClientError>() {
-        Some(ClientError::Absent(_)) => (Verdict::Failed, "it does not run".to_owned()),
-        _ => (Verdict::Failed, format!("{error:#}")),
-    };
-    let mut checks = vec![Check::bad("service", verdict, found, fix)];
+    let mut checks = vec![match error.downcast_ref::<ClientError>() {
+        Some(ClientError::Absent(_)) => service::check(),
+        _ => {
+            Check::bad("service", Verdict::Failed, format!("{error:#}"), "`longhaul restart` starts it anew")
+        }
+    }];
     let config = places::config(shared).unwrap_or_default();
     checks.push(
         match places::database(shared, &config)

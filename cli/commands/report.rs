@@ -13,7 +13,7 @@ use longhaul_report::{
 use longhaul_store::StoredEpoch;
 
 use super::week::{self, Asked};
-use crate::arguments::{Report, Shared};
+use crate::arguments::{Evidence, Report, Shared};
 use crate::places;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -24,11 +24,7 @@ pub fn run(shared: &Shared, arguments: &Report) -> anyhow::Result<ExitCode> {
         arguments.beside.iter().map(|path| of_somebody(path)).collect::<Result<_, _>>()?;
     let mut asked = Asked::of(shared, &arguments.evidence, arguments.week)?;
     asked.history = with_neutral_names(asked.history);
-    let environment = match &arguments.evidence.from_export {
-        // Where an export was made, this machine does not know.
-        Some(_) => Environment { longhaul: VERSION.to_owned(), ..Environment::default() },
-        None => environment(&asked.history, &places::reader(shared)?.epochs()?),
-    };
+    let environment = environment_of(shared, &arguments.evidence, &asked.history)?;
     let weekly = asked.weekly();
     if let Some(path) = &arguments.html {
         write(path, &html_beside(&weekly, &environment, &others))?;
@@ -42,6 +38,18 @@ pub fn run(shared: &Shared, arguments: &Report) -> anyhow::Result<ExitCode> {
     Ok(week::code(&weekly))
 }
 
+/// Where a history was made; of an export this machine does not know.
+pub fn environment_of(
+    shared: &Shared,
+    evidence: &Evidence,
+    history: &History,
+) -> anyhow::Result<Environment> {
+    match &evidence.from_export {
+        Some(_) => Ok(Environment { longhaul: VERSION.to_owned(), ..Environment::default() }),
+        None => Ok(environment(history, &places::reader(shared)?.epochs()?)),
+    }
+}
+
 /// Somebody else's file. No more of it is read than such a file can hold.
 fn of_somebody(path: &Path) -> anyhow::Result<Exchange> {
     let mut bytes = Vec::new();
@@ -51,7 +59,8 @@ fn of_somebody(path: &Path) -> anyhow::Result<Exchange> {
     read(&String::from_utf8_lossy(&bytes)).with_context(|| format!("{} cannot be shown", path.display()))
 }
 
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+/// Writes a text into a file and says so.
+pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
     anstream::eprintln!("wrote {}", path.display());
     Ok(())

@@ -13,6 +13,7 @@ use longhaul_measure::summary::{
 };
 
 use super::list::Form;
+use super::report;
 use crate::arguments::{Compare, Evidence, Shared, Verdict, WeekArguments};
 use crate::render::week as render;
 use crate::{Usage, exit, places};
@@ -78,11 +79,23 @@ fn day_of(date: Date) -> i64 {
 pub fn week(shared: &Shared, arguments: &WeekArguments) -> anyhow::Result<ExitCode> {
     let asked = Asked::of(shared, &arguments.evidence, arguments.week)?;
     let weekly = asked.weekly();
-    match Form::of(arguments.json) {
-        Form::Json => anstream::println!("{}", serde_json::to_string_pretty(&weekly)?),
-        Form::Tables => anstream::print!("{}", render::week(&weekly)),
+    if let Some(path) = &arguments.html {
+        let environment = report::environment_of(shared, &arguments.evidence, &asked.history)?;
+        report::write(path, &longhaul_report::html(&weekly, &environment))?;
+    } else if arguments.markdown {
+        anstream::print!("{}", longhaul_report::markdown(&weekly));
+    } else {
+        print(&weekly, Form::of(arguments.json))?;
     }
     Ok(code(&weekly))
+}
+
+fn print(weekly: &Weekly, form: Form) -> anyhow::Result<()> {
+    match form {
+        Form::Json => anstream::println!("{}", serde_json::to_string_pretty(weekly)?),
+        Form::Tables => anstream::print!("{}", render::week(weekly)),
+    }
+    Ok(())
 }
 
 /// 5 while there is nothing to show.

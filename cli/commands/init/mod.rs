@@ -197,7 +197,7 @@ fn plan(
     plan.bytes_per_day = match (arguments.gigabytes_per_day, arguments.yes) {
         (Some(gigabytes), _) => bytes(gigabytes),
         (None, true) => None,
-        (None, false) => ask_bytes(ask, plan::ROUNDS_PER_DAY * load.0.bytes)?,
+        (None, false) => ask_bytes(ask, plan::rounds_per_day() * load.0.bytes)?,
     };
     if !arguments.yes && knows("schedule", "duty-percent") {
         plan.duty_percent = Some(ask_duty(ask)?);

@@ -1,13 +1,16 @@
 //! What a plan costs, in words.
 
 use longhaul_measure::model::{Role, Scale, Target};
+use longhaul_service::config::Schedule;
 use longhaul_service::cost::{Basis, Bound, Cost, Load, Wanted, cost};
 use longhaul_service::draft::knows;
 
 use crate::render::units;
 
-/// Rounds that the schedule has in 24 hours when nothing else is said: about one an hour.
-pub const ROUNDS_PER_DAY: f64 = 24.0;
+/// Rounds that the schedule has in 24 hours when nothing else is said.
+pub fn rounds_per_day() -> f64 {
+    Schedule::default().rounds_per_day as f64
+}
 
 /// What was chosen, as far as it costs something.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +35,7 @@ impl Plan {
         cost(&Wanted {
             targets: self.targets.len(),
             load,
-            rounds_per_day: ROUNDS_PER_DAY,
+            rounds_per_day: rounds_per_day(),
             bytes_per_day: self.bytes_per_day,
             duty: self.duty_percent.map(|percent| percent / 100.0),
         })

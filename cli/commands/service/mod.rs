@@ -14,6 +14,7 @@ use longhaul_launchd::{
 };
 use longhaul_measure::platform;
 use longhaul_service::config::Config;
+use longhaul_service::status::{Check, Verdict};
 
 use crate::arguments::Shared;
 use crate::{Usage, exit, places};
@@ -74,6 +75,27 @@ fn plan(shared: &Shared) -> anyhow::Result<ServicePlan> {
         logs: platform::log_directory().ok_or_else(no_home)?,
         environment: moved_folders(),
     })
+}
+
+/// Why no background service answers, as the system's own manager knows it.
+pub fn check() -> Check {
+    let install = "`longhaul install` has the system start it, now and after each login";
+    let standing = service().and_then(|service| Ok(Manager::here().standing(&service, &System)?));
+    match standing {
+        Ok(Standing { defined: false, .. }) => {
+            Check::bad("service", Verdict::Failed, "it is not installed, and none runs", install)
+        }
+        Ok(standing) => {
+            let found = format!("it is installed with {} and {}", Manager::here().name(), standing.activity);
+            Check::bad(
+                "service",
+                Verdict::Failed,
+                found,
+                "`longhaul start` starts it; `longhaul logs` says why it ended",
+            )
+        }
+        Err(error) => Check::bad("service", Verdict::Failed, format!("none runs, and {error:#}"), install),
+    }
 }
 
 fn service() -> anyhow::Result<Service> {
