@@ -1,6 +1,6 @@
 //! What is broken, foreign, newer or edited: an error or a statement, never a panic, never silence.
 
-use longhaul_measure::summary::public;
+use longhaul_measure::summary::{History, public};
 use proptest::prelude::*;
 
 use super::histories::small;
@@ -25,17 +25,19 @@ fn left_out(bytes: &[u8]) -> Vec<String> {
 
 #[test]
 fn a_file_cut_anywhere_is_refused_or_says_what_is_missing() {
+    let history =
+        History { rounds: small().rounds[..1].to_vec(), runs: small().runs[..10].to_vec(), ..small() };
     for format in FORMATS.iter().copied() {
-        let whole = archive(&small(), format);
+        let whole = archive(&history, format);
         for length in 0..whole.len() {
             match read(&whole[..length]) {
                 Err(Error::Foreign { .. } | Error::Damaged { .. }) => {}
                 Err(other) => panic!("{format:?} cut at {length}: {other}"),
                 // Of JSON Lines the last line break may be missing.
                 Ok(imported) if imported.left_out.is_empty() => {
-                    assert_eq!((imported.history, length), (public(small()), whole.len() - 1));
+                    assert_eq!((imported.history, length), (public(history.clone()), whole.len() - 1));
                 }
-                Ok(imported) => assert!(imported.history.runs.len() < 40),
+                Ok(imported) => assert!(imported.history.runs.len() < 10),
             }
         }
     }

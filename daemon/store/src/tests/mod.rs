@@ -6,6 +6,7 @@ mod epochs;
 mod history;
 mod kill;
 mod opening;
+mod operations;
 mod round_trip;
 mod samples;
 
