@@ -1,10 +1,11 @@
-//! What may leave the machine. Details of events are let through by what they are, not stopped by what they look like:
-//! numbers, versions and the known words of mounts and protocols. Everything else becomes `…`.
+//! The last door before something leaves the machine. A history is usually in its public form already; here details of
+//! events are let through by what they are, not stopped by what they look like: numbers, versions, the known words of
+//! mounts and protocols, and what was hidden before (`hidden-1`). Everything else becomes `…`.
 
 use std::collections::BTreeMap;
 
 use longhaul_measure::model::{Negotiated, TargetName};
-use longhaul_measure::summary::{History, JournalEntry};
+use longhaul_measure::summary::{History, JournalEntry, is_private_key};
 
 /// What stands for something that is not told.
 const HIDDEN: &str = "…";
@@ -81,46 +82,6 @@ const KNOWN: &[&str] = &[
     "->",
 ];
 
-/// Keys whose values name somebody or something, whatever they look like.
-const PERSONAL: &[&str] = &[
-    "addr",
-    "address",
-    "bssid",
-    "client",
-    "clientaddr",
-    "cwd",
-    "domain",
-    "export",
-    "file",
-    "folder",
-    "from",
-    "gid",
-    "home",
-    "host",
-    "hostname",
-    "id",
-    "machine",
-    "mountaddr",
-    "mountpoint",
-    "name",
-    "password",
-    "path",
-    "point",
-    "router",
-    "serial",
-    "server",
-    "share",
-    "source",
-    "ssid",
-    "uid",
-    "url",
-    "user",
-    "username",
-    "uuid",
-    "volume",
-    "workgroup",
-];
-
 /// The longest word of a key or a kind.
 const LONGEST: usize = 32;
 
@@ -146,7 +107,7 @@ fn piece(text: &str, opens: bool) -> String {
     let lead = if text.starts_with(' ') { " " } else { "" };
     match words.split_once(": ") {
         Some((key, value)) if is_identifier(key) => {
-            let value = if PERSONAL.contains(&key) { HIDDEN.to_owned() } else { known_words(value) };
+            let value = if is_private_key(key) { HIDDEN.to_owned() } else { known_words(value) };
             format!("{lead}{key}: {value}")
         }
         None if opens && is_identifier(words) => format!("{lead}{words} "),
@@ -162,7 +123,9 @@ fn known_words(text: &str) -> String {
 }
 
 fn is_known(word: &str) -> bool {
-    is_figure(word) || KNOWN.contains(&word.to_ascii_lowercase().as_str())
+    is_figure(word)
+        || word.strip_prefix("hidden-").is_some_and(is_figure)
+        || KNOWN.contains(&word.to_ascii_lowercase().as_str())
 }
 
 /// A number, a version of at most three parts (four are an address), with at most three letters of a unit or a build.
@@ -210,7 +173,7 @@ fn names_something(word: &str) -> bool {
 
 /// What was negotiated, as far as it names nobody.
 pub fn negotiated(all: &Negotiated) -> BTreeMap<String, String> {
-    let may_leave = |(key, _): &(&String, &String)| is_identifier(key) && !PERSONAL.contains(&key.as_str());
+    let may_leave = |(key, _): &(&String, &String)| is_identifier(key) && !is_private_key(key);
     let shown = all.iter().filter(may_leave).map(|(key, value)| (key.clone(), known_words(value)));
     shown.filter(|(_, value)| !value.contains(HIDDEN)).collect()
 }

@@ -10,19 +10,17 @@ use crate::units::plain;
 
 /// `opening a batch of photos, cold`.
 pub fn subject(subject: &Subject) -> String {
-    labelled(&subject.activity, subject.workload, subject.cache)
+    labelled(&subject.activity, subject.cache)
 }
 
-/// An activity with what tells it from others of the same name.
-pub fn labelled(activity: &str, workload: Option<&str>, cache: Option<CacheState>) -> String {
-    let is_throttled = workload.is_some_and(|workload| workload.ends_with("-throttled"));
-    let throttled = if is_throttled && !activity.contains("throttled") { ", throttled" } else { "" };
+/// An activity with its cache state.
+pub fn labelled(activity: &str, cache: Option<CacheState>) -> String {
     let cache = match cache {
         Some(CacheState::Cold) => ", cold",
         Some(CacheState::Warm) => ", warm",
         Some(CacheState::None) | None => "",
     };
-    format!("{activity}{throttled}{cache}")
+    format!("{activity}{cache}")
 }
 
 /// The state of a verdict. It names no winner: the sentence beside it does, with its interval.

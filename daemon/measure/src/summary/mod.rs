@@ -35,7 +35,7 @@ pub use figures::{
 pub use history::{History, KeptEpoch, KeptRound, KeptRun, KeptTarget, Premises, local_day};
 pub use journal::JournalEntry;
 pub use minutes::MinutesAWeek;
-pub use public::public;
+pub use public::{is_private_key, public};
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
 pub use scope::CAP_FACTOR;
 pub use scores::{NOT_SMOOTH, Scores, Share};

@@ -149,7 +149,8 @@ fn highest(value: &Value) -> Option<u64> {
     }
 }
 
-fn is_private_key(key: &str) -> bool {
+/// Whether what stands under this key says where the data is or whose it is, whatever it looks like.
+pub fn is_private_key(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     key.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| PRIVATE.contains(&word))
 }

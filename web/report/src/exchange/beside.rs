@@ -180,9 +180,8 @@ fn turn(claim: &Claim) -> Claim {
 }
 
 fn line(place: usize, of: Placed<'_>, claim: Claim) -> Line {
-    let cache = claim.cache;
     Line {
-        task: words::labelled(&claim.activity, None, cache),
+        task: words::labelled(&claim.activity, claim.cache),
         host: place,
         protocols: format!("{} and {}", of.protocols.0, of.protocols.1),
         claim,

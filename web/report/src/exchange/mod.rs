@@ -204,7 +204,7 @@ fn pair(pair: &PairSummary) -> ExchangedPair {
 fn claim(comparison: &Comparison) -> Claim {
     Claim {
         key: comparison.subject.key.clone(),
-        activity: words::labelled(&comparison.subject.activity, comparison.subject.workload, None),
+        activity: comparison.subject.activity.clone(),
         cache: comparison.subject.cache,
         verdict: comparison.verdict,
         ratio: comparison.ratio,
