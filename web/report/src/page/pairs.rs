@@ -15,8 +15,9 @@ pub fn pairs(weekly: &Weekly, looks: &Looks) -> Markup {
     let scale = Forest::shared_scale(&forests);
     let day_scale = Days::shared_scale(days.iter().flatten());
     html! {
-        p { "All pairs are drawn on the same axes. A filled mark is decided, a hollow one is not; within the shaded band no \
-             difference matters. Every line is an interval that holds however often somebody looks." }
+        p { "All pairs are drawn on the same axes. A filled mark is decided, in the colour and shape of whoever is called \
+             better, grey if nobody is; a hollow one is not decided. Within the shaded band no difference matters. Every line \
+             is an interval that holds however often somebody looks." }
         @for (pair, (forest, days)) in weekly.pairs.iter().zip(forests.iter().zip(&days)) {
             (block(pair, looks, (forest, scale), days.as_ref().map(|days| (days, day_scale))))
         }
