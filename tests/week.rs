@@ -19,12 +19,13 @@ fn four_weeks(story: support::weeks::Story<'_>) -> Place {
 #[test]
 fn the_answer_comes_first_with_interval_rounds_and_failures() {
     let said = four_weeks(&faster_smb).longhaul("week 2026-W43").expect(0).out;
-    let answer =
-        said.find("smb is clearly faster for all tasks together: ").unwrap_or_else(|| panic!("{said}"));
+    let answer = said
+        .find("smb is clearly faster than nfs for all tasks together: ")
+        .unwrap_or_else(|| panic!("{said}"));
     let order = [
         "Failures of one alone",
         "Rests on ",
-        "faster for opening a large folder (cold)",
+        "faster than nfs for opening a large folder (cold)",
         "failures since settled",
         "this week",
     ];
@@ -117,7 +118,10 @@ fn a_pair_is_compared_in_depth_around_a_day_and_since_a_day() {
         "{said}"
     );
     let since = place.longhaul("compare smb nfs --since 2026-10-16").expect(0).out;
-    assert!(since.contains("chosen before looking") && since.contains("nfs is clearly faster"), "{since}");
+    assert!(
+        since.contains("chosen before looking") && since.contains("nfs is clearly faster than smb"),
+        "{since}"
+    );
     let wrong = place.longhaul("compare smb afp").expect(2).err;
     assert!(wrong.contains("smb, nfs"), "{wrong}");
     let wrong = place.longhaul("compare smb nfs --at mtu").expect(2).err;

@@ -1,12 +1,12 @@
 #!/bin/bash
 # weeks.sh DAYS ROUNDS_A_DAY TARGETS - inside the simulated machine (simulated.sh run): lives through some days with
-# `longhaul run` on the mounts named (smb3+nfs4) and the local disk, rounds spread over each day, then prints the week.
+# `longhaul run` on the mounts named (local+smb3+nfs4), rounds spread over each day, then prints the week.
 # The machine has no battery, no neighbours and no drift: what differs between the mounts is the protocol's own
 # round trips over the wire's delay. $LONGHAUL is the program; the database stays at $DATABASE (default: in /lab).
 set -eu
 days=$1 rounds=$2 targets=${3//+/ }
 export HOME=/root; longhaul=(${LONGHAUL:?} --database "${DATABASE:-/root/longhaul.sqlite}")
-for target in local $targets; do mkdir -p "/m/$target/data-$target"; arguments+=(--target "$target=/m/$target/data-$target"); done
+for target in $targets; do mkdir -p "/m/$target/data-$target"; arguments+=(--target "$target=/m/$target/data-$target"); done
 pause=$((86400 / rounds))
 for ((round = 0; round < days * rounds; round++)); do
   started=$(date +%s)

@@ -111,7 +111,7 @@ fn a_fifth_less_time_is_found_after_the_opening_day_and_not_before() {
     assert_eq!(headline(&later).verdict, Verdict::ClearlyFaster);
     assert_eq!(headline(&later).winner().map(|name| name.as_str()), Some("smb"));
     let text = &headline(&later).text;
-    assert!(text.starts_with("smb is clearly faster for all tasks together: 2"), "{text}");
+    assert!(text.starts_with("smb is clearly faster than nfs for all tasks together: 2"), "{text}");
     assert!(text.contains("less time (") && text.contains("of 152 rounds"), "{text}");
     assert_eq!(later.scores.iter().map(|scores| scores.rank).collect::<Vec<_>>(), [(1, 1), (2, 2)]);
 }

@@ -84,12 +84,12 @@ fn current(comparison: &Comparison, threshold: f64) -> String {
             let clearly = if comparison.verdict == Verdict::ClearlyFaster { "clearly " } else { "" };
             let (won, complete) = won(comparison);
             format!(
-                "{faster} is {clearly}faster for {what}: {saved} less time ({}); it won {won} of {complete} rounds.",
+                "{faster} is {clearly}faster than {slower} for {what}: {saved} less time ({}); it won {won} of {complete} rounds.",
                 saved.range()
             )
         }
         Verdict::TooSmall => format!(
-            "Measurable but too small to feel for {what}: {faster} takes {saved} less time ({}).",
+            "Measurable but too small to feel for {what}: {faster} takes {saved} less time than {slower} ({}).",
             saved.range()
         ),
         Verdict::NoRealDifference => {
@@ -128,13 +128,13 @@ fn without_estimate(comparison: &Comparison) -> String {
 
 fn not_enough(comparison: &Comparison, less: Estimate) -> String {
     let saved = Percent::saved(less);
-    let (faster, _) = comparison.faster_and_slower().unwrap_or((&comparison.a, &comparison.b));
+    let (faster, slower) = comparison.faster_and_slower().unwrap_or((&comparison.a, &comparison.b));
     let until = match comparison.days_still_needed {
         Some(days) => format!("About {} more.", duration(days)),
         None => "More days are not expected to settle it.".to_owned(),
     };
     format!(
-        "Not enough data yet for {}: after {} days {faster} seems to take {saved} less time, but anything from {} less \
+        "Not enough data yet for {}: after {} days {faster} seems to take {saved} less time than {slower}, but anything from {} less \
          to {} fits. {until}",
         activity(comparison),
         less.days,

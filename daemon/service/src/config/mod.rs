@@ -118,6 +118,7 @@ struct File {
     verdict: FileVerdict,
     #[serde(default)]
     mix: FileMix,
+    #[serde(default)]
     schedule: FileSchedule,
     #[serde(default)]
     web: FileWeb,
@@ -297,6 +298,15 @@ mod tests {
         assert!(config.settings.tree_files.is_some() && config.schedule.rules.quiet.is_some());
         let names: Vec<_> = WORKLOADS.iter().map(|workload| workload.name()).collect();
         assert_eq!(config.workloads, names, "the sample lists every workload");
+    }
+
+    #[test]
+    fn no_section_has_to_be_there() {
+        assert_eq!(parse(""), Ok(Config::default()));
+        let sections = SAMPLE.lines().filter(|line| line.starts_with('['));
+        for section in sections {
+            assert_eq!(parse(section), Ok(Config::default()), "{section}");
+        }
     }
 
     #[test]
