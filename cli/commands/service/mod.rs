@@ -83,10 +83,14 @@ pub fn check() -> Check {
     let standing = service().and_then(|service| Ok(Manager::here().standing(&service, &System)?));
     match standing {
         Ok(Standing { defined: false, .. }) => {
-            Check::bad("service", Verdict::Failed, "it is not installed, and none runs", install)
+            Check::bad("service", Verdict::Failed, "it does not run: it is not installed", install)
         }
         Ok(standing) => {
-            let found = format!("it is installed with {} and {}", Manager::here().name(), standing.activity);
+            let found = format!(
+                "it does not run: it is installed with {} and {}",
+                Manager::here().name(),
+                standing.activity
+            );
             Check::bad(
                 "service",
                 Verdict::Failed,
@@ -94,7 +98,11 @@ pub fn check() -> Check {
                 "`longhaul start` starts it; `longhaul logs` says why it ended",
             )
         }
-        Err(error) => Check::bad("service", Verdict::Failed, format!("none runs, and {error:#}"), install),
+        Err(_) => {
+            let found =
+                format!("it does not run, and {} cannot be asked in this login", Manager::here().name());
+            Check::bad("service", Verdict::Failed, found, install)
+        }
     }
 }
 

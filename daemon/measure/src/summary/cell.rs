@@ -45,6 +45,8 @@ pub(super) struct Cell {
     pub(super) series: Option<DaySeries>,
     /// A change of the ratio; the pairing and the series are then of the newest part that is long enough.
     pub(super) change: Option<Change>,
+    /// The days of that part.
+    pub(super) days: Days,
 }
 
 /// The rounds of a pair: everything on one endpoint, or the log ratios over all.
@@ -57,9 +59,10 @@ pub(super) struct Evidence<'s, 'h> {
 }
 
 /// The days that a comparison may look at.
-type Days = RangeInclusive<i64>;
+pub(super) type Days = RangeInclusive<i64>;
 
-const EVER: Days = i64::MIN..=i64::MAX;
+/// All of them.
+pub(super) const EVER: Days = i64::MIN..=i64::MAX;
 
 impl<'s, 'h> Evidence<'s, 'h> {
     /// Everything about a pair.
@@ -128,7 +131,7 @@ impl<'s, 'h> Evidence<'s, 'h> {
     fn cell(&self, pairing: impl Fn(&Days) -> Pairing) -> Cell {
         let whole = pairing(&EVER);
         let Some(change) = change(&whole.days, self.scope, self.pair) else {
-            return Cell { series: DaySeries::of(&whole.days), pairing: whole, change: None };
+            return Cell { series: DaySeries::of(&whole.days), pairing: whole, change: None, days: EVER };
         };
         let newest = if change.days_after >= OPENING_DAYS || change.days_before < OPENING_DAYS {
             change.first_day..=i64::MAX
@@ -136,7 +139,7 @@ impl<'s, 'h> Evidence<'s, 'h> {
             i64::MIN..=change.first_day - 1
         };
         let part = pairing(&newest);
-        Cell { series: DaySeries::of(&part.days), pairing: part, change: Some(change) }
+        Cell { series: DaySeries::of(&part.days), pairing: part, change: Some(change), days: newest }
     }
 
     fn planned_within(&self, days: &Days) -> BTreeMap<i64, usize> {

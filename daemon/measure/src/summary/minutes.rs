@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::cell::{Evidence, Position};
+use super::cell::{Days, Evidence, Position};
 use super::pairing::Paired;
 use super::scope::Reading;
 use crate::stats::{DaySeries, median};
@@ -26,11 +26,12 @@ pub struct MinutesAWeek {
 
 const MINUTES_AN_HOUR: f64 = 60.0;
 
-/// The minutes for a mix (times a week, by endpoint); `None` without a mix, or while anything fits.
+/// The minutes for a mix (times a week, by endpoint) on some days; `None` without a mix, or while anything fits.
 pub(super) fn minutes_a_week(
     evidence: &Evidence<'_, '_>,
     mix: &BTreeMap<String, f64>,
     alpha: f64,
+    days: &Days,
 ) -> Option<MinutesAWeek> {
     let wanted: Vec<(Position, f64)> =
         Position::all().filter_map(|position| Some((position, *mix.get(&position.key())?))).collect();
@@ -40,7 +41,7 @@ pub(super) fn minutes_a_week(
         .collect();
     let mut hours: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
     for (rounds, count) in &measured {
-        for (day, seconds) in differences(rounds) {
+        for (day, seconds) in differences(rounds).into_iter().filter(|(day, _)| days.contains(day)) {
             let entry = hours.entry(day).or_default();
             *entry = (entry.0 + count * seconds / 3600.0, entry.1 + 1);
         }

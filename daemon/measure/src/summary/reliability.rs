@@ -63,7 +63,10 @@ pub(super) fn failures(scope: &Scope<'_>, target: usize) -> Failures {
         episodes: episodes(&by_round),
         hung_runs: count(Outcome::Hung),
         error_runs: count(Outcome::Error),
-        hung_seconds: runs().filter(|run| run.outcome == Outcome::Hung).map(|run| run.seconds).sum(),
+        // Not `sum`: that of nothing is -0.
+        hung_seconds: runs()
+            .filter(|run| run.outcome == Outcome::Hung)
+            .fold(0.0, |seconds, run| seconds + run.seconds),
         unavailable_rounds: absent.len(),
     }
 }

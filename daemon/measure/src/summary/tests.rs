@@ -224,6 +224,9 @@ fn a_change_at_an_event_splits_the_verdict() {
     assert!(headline.text.starts_with("It changed on 2026-1"), "{}", headline.text);
     assert!(headline.text.contains("os-update"), "{}", headline.text);
     let change = headline.change.as_ref().unwrap();
+    world.history.premises.mix = BTreeMap::from([("incremental-backup/backup".to_owned(), 7.0)]);
+    let minutes = world.after_days(56).pairs[0].minutes_a_week.unwrap();
+    assert_eq!(minutes.days, headline.days.len(), "minutes are about the same days: {minutes:?}");
     assert!((change.ratio_before - 2.0).abs() < 0.1 && (change.ratio_after - 1.0).abs() < 0.05);
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use super::cell::{Cell, Evidence, Position};
+use super::cell::{Cell, EVER, Evidence, Position};
 use super::comparison::{Comparison, Subject, Terms, compare};
 use super::journal::{JournalEntry, journal};
 use super::minutes::{MinutesAWeek, minutes_a_week};
@@ -216,7 +216,9 @@ fn pair_summary(evidence: &Evidence<'_, '_>, tasks: Vec<Comparison>, terms: Term
         Some(compare(Subject::overall(key, activity), names(evidence), (&cell, Standing::Stands), terms))
     };
     let of = |presence: Presence| evidence.weighted(|endpoint| endpoint.presence == presence);
-    let mut headline = judge(evidence.overall(), "overall", "all tasks together");
+    let overall = evidence.overall();
+    let days = overall.as_ref().map_or(EVER, |cell| cell.days.clone());
+    let mut headline = judge(overall, "overall", "all tasks together");
     let by_presence = [
         judge(of(Presence::Interactive), "interactive", "what somebody waits for"),
         judge(of(Presence::Background), "background", "what runs in the background"),
@@ -234,7 +236,7 @@ fn pair_summary(evidence: &Evidence<'_, '_>, tasks: Vec<Comparison>, terms: Term
         sequential: if tasks.is_empty() { sequential_weeks(scope, evidence.pair) } else { vec![] },
         tasks,
         reliability,
-        minutes_a_week: minutes_a_week(evidence, &scope.history.premises.mix, terms.alpha),
+        minutes_a_week: minutes_a_week(evidence, &scope.history.premises.mix, terms.alpha, &days),
     }
 }
 
