@@ -1,6 +1,6 @@
 //! Whether the ratio of two targets changed, at an unknown time or at a recorded event.
 
-use super::sequential::inflation_of;
+use super::sequential::inflation_around_two_means;
 use super::student::student_critical;
 
 /// A split at an unknown time leaves at least this many days on either side.
@@ -81,7 +81,7 @@ fn split(by_day: &[(i64, f64)], place: usize, alpha: f64) -> Split {
         first_day: by_day[place].0,
         days: (place, by_day.len() - place),
         means: welch.means,
-        t: welch.t / inflation_of(&deviations).sqrt(),
+        t: welch.t / inflation_around_two_means(&deviations).sqrt(),
         critical: student_critical(alpha, welch.freedom),
     }
 }

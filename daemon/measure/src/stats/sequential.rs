@@ -167,9 +167,11 @@ fn winsorise(by_day: &mut [(i64, f64)]) {
     }
 }
 
-/// `f = (1+ρ')/(1-ρ')` for deviations from a mean, by day in ascending order.
-pub(super) fn inflation_of(deviations: &[(i64, f64)]) -> f64 {
-    inflation(corrected(autocorrelation(deviations), deviations.len()))
+/// `f = (1+ρ')/(1-ρ')` for deviations of a series' two parts from their own means, by day in ascending order.
+///
+/// Each mean that is taken from the days lowers their autocorrelation; with two, the bias is that of half as many days.
+pub(super) fn inflation_around_two_means(deviations: &[(i64, f64)]) -> f64 {
+    inflation(corrected(autocorrelation(deviations), deviations.len() / 2))
 }
 
 fn inflation(correlation: f64) -> f64 {
