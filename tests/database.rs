@@ -40,7 +40,12 @@ fn two_measurements_at_once_are_refused() {
     let mut first = place.run(INDEX, &[("nas", &target)]).word("--rounds").word("100000").start();
     first.wait_for("a run", |said| !said.runs().is_empty());
     let lock = place.database().with_extension("lock");
-    let parts = ["another longhaul is measuring", lock.to_str().unwrap(), "Wait for it"];
+    let parts = [
+        "another longhaul (longhaul, process ",
+        "is measuring with this database",
+        lock.to_str().unwrap(),
+        "Wait for it",
+    ];
     place.run(INDEX, &[("nas", &target)]).expect(1).complains_of(&parts);
     place.longhaul("clean nas --yes").expect(1).complains_of(&parts);
     place.longhaul("runs").expect(0);

@@ -4,8 +4,8 @@ use anstyle::{AnsiColor, Style};
 use jiff::civil::Date;
 use longhaul_measure::model::{CacheState, Role, TargetName};
 use longhaul_measure::summary::{
-    ALPHA, BeforeAfter, CAP_FACTOR, CONFOUNDED, Comparison, EARLY_DAYS, EARLY_RATIO, OPENING_DAYS,
-    PairSummary, Scores, Share, Subject, TargetLine, Times, Verdict, Weekly,
+    ALPHA, BeforeAfter, CAP_FACTOR, CAP_SECONDS, CONFOUNDED, Comparison, EARLY_DAYS, EARLY_RATIO,
+    OPENING_DAYS, PairSummary, Scores, Share, Subject, TargetLine, Times, Verdict, Weekly,
 };
 
 use super::table::{align_right_from, table};
@@ -278,9 +278,11 @@ fn method(weekly: &Weekly) -> String {
          none.\nA day is the median of its rounds' ratios, both shares minutes apart in drawn order; verdicts open at \
          {OPENING_DAYS} days (from {EARLY_DAYS} on if\nthe whole interval lies beyond ±{:.0} %); {threshold:.0} % matters; all \
          intervals together miss with at most {:.0} %, however often you look.\nFailures count as {CAP_FACTOR:.0} times the usual \
-         time. Cold and warm, and epochs, are never pooled.",
+         time, within {:.0} to {:.0} s. Cold and warm, and epochs, are never pooled.",
         (EARLY_RATIO - 1.0) * 100.0,
         ALPHA * 100.0,
+        CAP_SECONDS.start(),
+        CAP_SECONDS.end(),
     )
 }
 
@@ -321,6 +323,9 @@ fn in_depth(comparison: &Comparison) -> String {
         format!("with your noise so far, differences from {:.1} % on show now", (ratio - 1.0) * 100.0)
     }));
     lines.extend(comparison.days_still_needed.map(|days| format!("about {days} more days to a decision")));
+    lines.extend(comparison.is_steady.map(|steady| {
+        format!("over the last five days the ratio was {}", if steady { "steady" } else { "not steady" })
+    }));
     lines.extend(rows_of_days(comparison));
     lines.join("\n")
 }

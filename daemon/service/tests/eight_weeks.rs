@@ -15,7 +15,9 @@ use longhaul_store::{Reader, RoundStatus};
 use world::{DAY, HOUR, Happening, Life, WEEK, calm, folder, rounds};
 
 /// Memory, threads and files of this process, each time somebody looked.
-static LOOKS: Mutex<Vec<BTreeMap<&'static str, u64>>> = Mutex::new(vec![]);
+static LOOKS: Mutex<Vec<Look>> = Mutex::new(vec![]);
+
+type Look = BTreeMap<&'static str, u64>;
 
 fn look(_: &Desk, _: &Path) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -89,6 +91,10 @@ fn eight_weeks_account_for_every_planned_round_and_grow_in_nothing() {
     eprintln!("eight weeks: on day 8 {early:?}, on day 56 {late:?}");
     if let (Some(early_kilobytes), Some(late_kilobytes)) = (early.get("kilobytes"), late.get("kilobytes")) {
         assert!(*late_kilobytes < early_kilobytes + 2048, "memory grew: {early:?} {late:?}");
-        assert_eq!((early["threads"], early["files"]), (late["threads"], late["files"]));
+        // A worker that has just been told to end is still being waited for at some looks: what leaks is there at all.
+        let least = |looks: &[Look], what: &str| looks.iter().map(|look| look[what]).min();
+        for what in ["threads", "files"] {
+            assert_eq!(least(&looks[..8], what), least(&looks[48..], what), "{what}");
+        }
     }
 }

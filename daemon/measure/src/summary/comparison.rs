@@ -7,7 +7,7 @@ use super::change::Change;
 use super::verdict::{Estimate, Rule, Standing, Verdict, verdict};
 use super::words;
 use crate::model::{CacheState, Presence, TargetName};
-use crate::stats::{Bootstrap, ratio_of_sums};
+use crate::stats::{Bootstrap, Steadiness, ratio_of_sums};
 use crate::workloads::WORKLOADS;
 
 /// How often days are resampled for descriptive intervals: enough for two digits.
@@ -99,6 +99,8 @@ pub struct Comparison {
     pub visible_ratio: Option<f64>,
     /// What neighbouring days share; above 0.3 the ratio itself wanders and intervals hold less well than they say.
     pub autocorrelation: Option<f64>,
+    /// Whether the ratio kept still over the last five days that count; `None` with fewer. A badge: it decides nothing.
+    pub is_steady: Option<bool>,
     /// A change of the ratio on the way; everything above is then about the newest part that is long enough.
     pub change: Option<Change>,
     /// The log ratio of each day that counts, by date.
@@ -160,6 +162,7 @@ pub(super) fn compare(
         days_still_needed: needed,
         visible_ratio: series.map(|series| series.minimum_visible(alpha)).filter(|ratio| ratio.is_finite()),
         autocorrelation: series.map(|series| series.corrected_autocorrelation()),
+        is_steady: steadiness(&pairing.days).map(|steadiness| steadiness.is_steady()),
         change: cell.change.clone(),
         days: pairing
             .days
@@ -182,6 +185,11 @@ impl Comparison {
     pub fn winner(&self) -> Option<&TargetName> {
         self.faster_and_slower().filter(|_| self.verdict.names_a_winner()).map(|(faster, _)| faster)
     }
+}
+
+/// How much the ratio moved over the last days.
+fn steadiness(days: &[(i64, f64)]) -> Option<Steadiness> {
+    Steadiness::of_days(&days.iter().map(|(_, ratio)| ratio.exp()).collect::<Vec<_>>())
 }
 
 /// The ratio of the times waited. Its interval comes from resampled days and is a description, never a verdict.

@@ -37,7 +37,7 @@ pub use journal::JournalEntry;
 pub use minutes::MinutesAWeek;
 pub use public::{is_private_key, public};
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
-pub use scope::CAP_FACTOR;
+pub use scope::{CAP_FACTOR, CAP_SECONDS};
 pub use scores::{NOT_SMOOTH, Scores, Share};
 pub use sequential::{CONFOUNDED, SequentialWeeks, WeekRatio};
 pub use table::{EndpointRow, Times, TimesOnTarget};

@@ -109,6 +109,10 @@ fn a_fifth_less_time_is_found_after_the_opening_day_and_not_before() {
     assert!(headline(&early).text.contains("About 2 days more."), "{}", headline(&early).text);
     let later = world.after_days(21);
     assert_eq!(headline(&later).verdict, Verdict::ClearlyFaster);
+    assert_eq!(
+        (headline(&early).is_steady, headline(&world.after_days(7)).is_steady),
+        (Some(true), Some(true))
+    );
     assert_eq!(headline(&later).winner().map(|name| name.as_str()), Some("smb"));
     let text = &headline(&later).text;
     assert!(text.starts_with("smb is clearly faster than nfs for all tasks together: 2"), "{text}");

@@ -133,6 +133,15 @@ fn not_enough(comparison: &Comparison, less: Estimate) -> String {
         Some(days) => format!("About {} more.", duration(days)),
         None => "More days are not expected to settle it.".to_owned(),
     };
+    if saved.low > 0.0 {
+        return format!(
+            "Not enough data yet for {}: after {} days {faster} takes {saved} less time than {slower} ({}), but a verdict \
+             needs {OPENING_DAYS} days. {until}",
+            activity(comparison),
+            less.days,
+            saved.range()
+        );
+    }
     format!(
         "Not enough data yet for {}: after {} days {faster} seems to take {saved} less time than {slower}, but anything from {} less \
          to {} fits. {until}",
