@@ -98,8 +98,8 @@ pub fn run(shared: &Shared, arguments: &Run) -> anyhow::Result<ExitCode> {
     let mounts = platform::mounts().context("read the mount table")?;
     let plan = plan(arguments, &config, &mounts)?;
     let database = places::database(shared, &config)?;
-    Store::open(&database, &mounts)?.settle_threshold(config.premises.threshold)?;
     let measuring = Measuring::open(database, &mounts)?;
+    measuring.writer.settle_threshold(config.premises.threshold)?;
     let style = if arguments.json { Style::Json } else { Style::Lines };
     let gate = budget_gate(&measuring.database, &plan.targets, config.limits);
     let (tally, _workers) = measuring.measure(&plan, style, gate);

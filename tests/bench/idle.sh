@@ -15,12 +15,11 @@ pids=()
 trap 'kill "${pids[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$home"' EXIT
 
 cargo build --quiet --release --locked --bins
-cargo build --quiet --release --locked -p longhaul-store --example year
 
 config=$home/config.toml
 {
   printf 'scale = "quick"\nworkloads = ["folder-index"]\n[folder-index]\nfiles = 40\n[schedule]\nquiet-hours = "00:00-23:59"\n'
-  for name in a b c d; do mkdir "$home/$name"; printf '[targets.%s]\npath = "%s"\n' "$name" "$home/$name"; done
+  for name in smb nfs afp local; do mkdir "$home/$name"; printf '[targets.%s]\npath = "%s"\n' "$name" "$home/$name"; done
 } >"$config"
 
 # start DATABASE: starts a service, waits until it answers, prints its process and the milliseconds that took
@@ -46,7 +45,7 @@ start "$home/new.sqlite"
 printf '  %-32s %s ms\n' 'with a new database' "$ready_ms"
 pids+=("$started")
 daemon=$started
-"$programs/examples/year" "$home/year.sqlite" a b c d
+"$programs/longhaul" --database "$home/year.sqlite" bench year >/dev/null
 printf '  a year of hourly rounds on four targets: %s\n' "$(du -h "$home/year.sqlite" | cut -f1)"
 for time in 1 2 3; do
   start "$home/year.sqlite"

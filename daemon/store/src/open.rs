@@ -73,18 +73,6 @@ impl Store {
     pub fn machine_id(&self) -> &str {
         &self.machine_id
     }
-
-    /// Settles from which ratio on a difference matters, unless it is settled already: nobody is to choose it after having
-    /// seen the figures.
-    ///
-    /// # Errors
-    ///
-    /// As [`Store::open`].
-    pub fn settle_threshold(&self, ratio: f64) -> Result<()> {
-        let insert = "INSERT OR IGNORE INTO meta (key, value) VALUES ('threshold', CAST(?1 AS TEXT))";
-        let settled = self.connection.execute(insert, [ratio]);
-        settled.map(drop).map_err(|error| Fault::from(error).during("settle the threshold", &self.path))
-    }
 }
 
 /// The write-ahead log, which SQLite removes when the last connection is closed in order.

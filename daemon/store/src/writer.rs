@@ -91,6 +91,20 @@ impl Writer {
         self.call(move |store| store.in_transaction("store an event", |cx| insert::event(cx, &event)))
     }
 
+    /// Settles from which ratio on a difference matters, unless it is settled already: nobody is to choose it after having
+    /// seen the figures.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::begin_round`].
+    pub fn settle_threshold(&self, ratio: f64) -> Result<()> {
+        self.call(move |store| {
+            let insert = "INSERT OR IGNORE INTO meta (key, value) VALUES ('threshold', CAST(?1 AS TEXT))";
+            let settled = store.connection.execute(insert, [ratio]);
+            settled.map(drop).map_err(|error| Fault::from(error).during("settle the threshold", &store.path))
+        })
+    }
+
     /// Writes all that the open database holds to another file, which must not exist. It works even when the database's
     /// own file was removed, for it is still open.
     ///

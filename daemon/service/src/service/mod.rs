@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use longhaul_measure::corpus::draw::draw;
 use longhaul_measure::model::{Link, Mount, Target, TargetName};
-use longhaul_store::{Event, NewRound, RoundCounts, RoundEnd, RoundStatus, Store};
+use longhaul_store::{Event, NewRound, RoundCounts, RoundEnd, RoundStatus};
 use serde_json::{Value, json};
 
 use self::publishing::Latest;
@@ -111,7 +111,7 @@ impl Service {
         let now = parts.clock.now();
         let mounts = parts.host.mounts().unwrap_or_default();
         let (database, aside) = Database::open(&parts.database, &mounts, now.wall_us)?;
-        Store::open(&parts.database, &mounts)?.settle_threshold(parts.config.premises.threshold)?;
+        database.writer().settle_threshold(parts.config.premises.threshold)?;
         let seed = seed_of(database.machine());
         let rhythm = Rhythm::every(parts.config.schedule.interval_seconds(), seed);
         let mut service = Self {

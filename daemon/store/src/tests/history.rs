@@ -74,9 +74,9 @@ fn a_history_holds_every_endpoint_of_every_workload_and_none_of_a_failed_run() {
 #[test]
 fn the_first_threshold_stays() {
     let place = Place::new();
-    let store = place.store();
-    store.settle_threshold(1.05).unwrap();
-    store.settle_threshold(1.5).unwrap();
+    let writer = place.writer();
+    writer.settle_threshold(1.05).unwrap();
+    writer.settle_threshold(1.5).unwrap();
     assert_eq!(history(&place).premises.threshold, 1.05);
 }
 
