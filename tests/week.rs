@@ -143,12 +143,13 @@ fn a_share_that_hangs_is_told_by_its_episodes_and_the_time_it_cost() {
 fn the_mix_of_the_configuration_becomes_minutes_a_week() {
     let place =
         four_weeks(&|target, day, turn| around(if target == 0 { 60.0 } else { 120.0 }, target, day, turn));
-    assert!(!place.longhaul("week 2026-W43").expect(0).out.contains("For your mix"));
+    assert!(!place.longhaul("week 2026-W43").expect(0).out.contains("For the mix"));
     place.configure("[mix]\nbackups = 7\n");
     let said = place.longhaul("week 2026-W43").expect(0).out;
     // Scan, copy and delete take a minute longer each.
     assert!(
-        said.contains("For your mix nfs costs 21") && said.contains(" minutes a week more than smb ("),
+        said.contains("For the mix that was set, nfs costs 21")
+            && said.contains(" minutes a week more than smb ("),
         "{said}"
     );
 }

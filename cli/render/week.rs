@@ -2,11 +2,12 @@
 
 use anstyle::{AnsiColor, Style};
 use jiff::civil::Date;
-use longhaul_measure::model::{CacheState, Role, TargetName};
+use longhaul_measure::model::{Role, TargetName};
 use longhaul_measure::summary::{
     ALPHA, BeforeAfter, CAP_FACTOR, CAP_SECONDS, CONFOUNDED, Comparison, EARLY_DAYS, EARLY_RATIO,
-    OPENING_DAYS, PairSummary, Scores, Share, Subject, TargetLine, Times, Verdict, Weekly,
+    OPENING_DAYS, PairSummary, Scores, TargetLine, Times, Verdict, Weekly,
 };
+use longhaul_report::words::{minutes, share, subject};
 
 use super::table::{align_right_from, table};
 use super::units;
@@ -75,7 +76,7 @@ fn pair(pair: &PairSummary) -> String {
     let mut lines = vec![headline(pair)];
     lines.extend(pair.by_presence.iter().map(|part| format!("  {}", part.text)));
     lines.extend(pair.tasks.iter().map(|task| format!("  {}", sentence(task))));
-    lines.extend(pair.minutes_a_week.map(|minutes| format!("  {}", minutes_text(pair, &minutes))));
+    lines.extend(pair.minutes_a_week.map(|costs| format!("  {}", minutes(pair, &costs))));
     if !pair.sequential.is_empty() {
         let texts = pair.sequential.iter().map(|weeks| weeks.text(pair.a.as_str(), pair.b.as_str()));
         lines.extend(texts.map(|text| format!("  {text}")));
@@ -129,23 +130,6 @@ fn style(verdict: Verdict) -> Style {
     }
 }
 
-fn minutes_text(pair: &PairSummary, minutes: &longhaul_measure::summary::MinutesAWeek) -> String {
-    let covered = if minutes.covered < 1.0 {
-        format!("; {:.0} % of your mix is measured", minutes.covered * 100.0)
-    } else {
-        String::new()
-    };
-    format!(
-        "For your mix {} costs {} minutes a week more than {} ({} to {}; {} days{covered}).",
-        pair.b,
-        units::plain(minutes.value, 1),
-        pair.a,
-        units::plain(minutes.low, 1),
-        units::plain(minutes.high, 1),
-        minutes.days
-    )
-}
-
 /// Failures of each target, and the time that somebody waited for hung runs.
 fn waiting(weekly: &Weekly) -> String {
     let mut table = table(&[
@@ -197,15 +181,6 @@ fn times(weekly: &Weekly) -> String {
     table.to_string()
 }
 
-fn subject(subject: &Subject) -> String {
-    let cache = match subject.cache {
-        Some(CacheState::Cold) => ", cold",
-        Some(CacheState::Warm) => ", warm",
-        Some(CacheState::None) | None => "",
-    };
-    format!("{}{cache}", subject.activity)
-}
-
 fn known(seconds: Option<f64>) -> String {
     seconds.map_or("–".to_owned(), units::seconds)
 }
@@ -232,17 +207,12 @@ fn scores(scores: &[Scores]) -> String {
         table.add_row([
             score.target.to_string(),
             speed,
-            score.smoothness.map_or("–".to_owned(), share),
-            score.reliability.map_or("–".to_owned(), share),
+            share(score.smoothness),
+            share(score.reliability),
             place,
         ]);
     }
     table.to_string()
-}
-
-fn share(share: Share) -> String {
-    let percent = |value: f64| format!("{:.1}", value * 100.0);
-    format!("{} % ({} to {}; n {})", percent(share.value), percent(share.low), percent(share.high), share.of)
 }
 
 fn rounds(weekly: &Weekly) -> String {
