@@ -10,6 +10,7 @@ mod operation;
 mod protocol;
 mod round;
 mod run;
+mod sample;
 mod surroundings;
 mod target;
 
@@ -21,6 +22,10 @@ pub use protocol::{Family, Mount, Negotiated, Protocol};
 pub use round::RoundStatus;
 pub use run::{
     CacheState, ColdBy, Failure, Figure, OperationStats, Outcome, Phase, Progress, Run, Scale, SyncKind, Unit,
+};
+pub use sample::{
+    Counters, Covers, LONG_WAIT_NS, ProbeKind, ProbePlan, Probed, Probing, Reading, Sampled, Source, Touch,
+    Traffic, Unread, Waited,
 };
 pub use surroundings::{Link, LinkKind, Surroundings};
 pub use target::{Role, Target, TargetName, TargetNameError};

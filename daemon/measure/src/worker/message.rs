@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::arena::{CleanReport, Mode};
 use crate::model::{
-    CacheState, ColdBy, Conditions, Failure, Negotiated, Outcome, Phase, Progress, Protocol, Scale, Target,
+    CacheState, ColdBy, Conditions, Failure, Negotiated, Outcome, Phase, ProbePlan, Probing, Progress,
+    Protocol, Sampled, Scale, Target,
 };
 use crate::worker::Examined;
 use crate::workloads::Settings;
@@ -23,6 +24,9 @@ pub struct Setup {
     pub local: PathBuf,
     /// The flight recorder's file.
     pub recorder: PathBuf,
+    /// How the light probe goes; `None`: there is none.
+    #[serde(default)]
+    pub probe: Option<ProbePlan>,
 }
 
 /// Which run is meant.
@@ -57,6 +61,11 @@ pub enum Command {
     },
     /// Do everything that a run needs once, with one small file; answered by [`Message::Examined`].
     Examine,
+    /// Whether the light probe asks from now on. Heard at any time.
+    Probe {
+        /// Whether it does.
+        probing: Probing,
+    },
     /// End what is being done after the operation in flight.
     Stop {
         /// Whether the run's cap is over; otherwise the person wants no more.
@@ -93,6 +102,8 @@ pub enum Message {
         /// Why it failed; `None` if it did not.
         failed: Option<Ending>,
     },
+    /// What sampling brought. It comes at any time, and is no answer.
+    Sampled(Sampled),
     /// A run ended.
     Ended(Report),
     /// An arena is there.

@@ -153,7 +153,7 @@ impl<W: Write> Worker<W> {
             }
             Command::Clean { mode } => self.say(&self.clean(mode)),
             Command::Examine => self.say(&self.examine()),
-            Command::Stop { .. } => Ok(()),
+            Command::Probe { .. } | Command::Stop { .. } => Ok(()),
         }
     }
 

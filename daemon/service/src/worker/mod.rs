@@ -297,6 +297,7 @@ impl Worker {
             machine: self.launcher.machine.clone(),
             local,
             recorder: recorder.to_owned(),
+            probe: None,
         };
         let started = Link::start(&self.launcher.program, &self.launcher.arguments, setup);
         let mut link = started.map_err(|error| {
