@@ -1,5 +1,6 @@
 //! What sampling brings: answers of the light probe, long waits, readings of counters.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -154,6 +155,34 @@ pub enum Source {
     Disk,
 }
 
+/// What the stored name of an interface begins with.
+const INTERFACE: &str = "interface ";
+
+impl Source {
+    /// Those that are not one of several interfaces.
+    const SINGLE: [Source; 6] =
+        [Self::Mountstats, Self::CifsStats, Self::Connections, Self::Nfsstat, Self::Smbutil, Self::Disk];
+
+    /// The name that is stored and shown.
+    pub fn name(&self) -> Cow<'static, str> {
+        match self {
+            Self::Mountstats => "mountstats".into(),
+            Self::CifsStats => "cifs-stats".into(),
+            Self::Connections => "connections".into(),
+            Self::Nfsstat => "nfsstat".into(),
+            Self::Smbutil => "smbutil".into(),
+            Self::Interface(name) => format!("{INTERFACE}{name}").into(),
+            Self::Disk => "disk".into(),
+        }
+    }
+
+    /// The source with this stored name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let interface = || Some(Self::Interface(name.strip_prefix(INTERFACE)?.to_owned()));
+        Self::SINGLE.into_iter().find(|source| source.name() == name).or_else(interface)
+    }
+}
+
 /// What a source counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -168,6 +197,27 @@ pub enum Covers {
     Process,
     /// All mounts of this protocol.
     Protocol,
+}
+
+impl Covers {
+    /// Every member.
+    pub const ALL: [Covers; 5] = [Self::Mount, Self::Server, Self::Interface, Self::Process, Self::Protocol];
+
+    /// The name that is stored and shown.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mount => "mount",
+            Self::Server => "server",
+            Self::Interface => "interface",
+            Self::Process => "process",
+            Self::Protocol => "protocol",
+        }
+    }
+
+    /// The one with this stored name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|covers| covers.name() == name)
+    }
 }
 
 /// One reading of one source. Counters grow until whatever keeps them begins anew; `None` is what it does not count.

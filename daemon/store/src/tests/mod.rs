@@ -9,6 +9,7 @@ mod opening;
 mod operations;
 mod round_trip;
 mod samples;
+mod sampling;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
