@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Operation, TargetName};
+use super::{Operation, Scale, TargetName};
 
 /// A wait that is longer is booked on its own, in nanoseconds.
 pub const LONG_WAIT_NS: u64 = 1_000_000_000;
@@ -65,6 +65,20 @@ pub struct ProbePlan {
     pub seed: u64,
     /// Whether it begins at once; otherwise it waits for the word, or for a run.
     pub begins: Probing,
+    /// Size of the pool file, in bytes: [`ProbePlan::pool_bytes_at`].
+    pub pool_bytes: u64,
+    /// Share of the target that stays free whatever happens, from 0 to 1.
+    pub free_floor: f64,
+}
+
+impl ProbePlan {
+    /// How large the pool file is at a scale, in bytes. At one read in 15 seconds, 64 MiB last for 17 hours and more.
+    pub const fn pool_bytes_at(scale: Scale) -> u64 {
+        match scale {
+            Scale::Quick => 4 << 20,
+            Scale::Standard | Scale::Large => 64 << 20,
+        }
+    }
 }
 
 /// Whether the probe asks.
@@ -106,7 +120,7 @@ pub struct Waited {
     pub nanoseconds: u64,
     /// The name of the system's error, if it failed.
     pub error: Option<String>,
-    /// The workload that made it; `None`: the probe.
+    /// The workload that made it; `None`: the probe, or what a worker does before and between workloads.
     pub workload: Option<String>,
 }
 

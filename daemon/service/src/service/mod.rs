@@ -277,6 +277,8 @@ impl Service {
             arguments: self.program.1.clone(),
             machine: self.database.machine().to_owned(),
             local: self.database.path().parent().unwrap_or(Path::new("/")).join("local"),
+            probe: None,
+            samples: None,
         };
         let mut before: Vec<Worker> = self.workers.drain(..).chain(self.leftovers.drain(..)).collect();
         let mut worker_of = |target: &Target| match before.iter().position(|worker| worker.target() == target)

@@ -84,6 +84,7 @@ impl Wait {
                 self.current = None;
                 self.phases.push(phase);
             }
+            // It went another way.
             Message::Sampled(_) => {}
             answer => return Some(answer),
         }
