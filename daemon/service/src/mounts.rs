@@ -106,6 +106,7 @@ mod tests {
             read_only: false,
             free_bytes: Some(7),
             total_bytes: None,
+            server: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! How a target is reached: a closed set, always with what was negotiated.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,9 @@ pub struct Mount {
     pub free_bytes: Option<u64>,
     /// Size in bytes, as `free_bytes`.
     pub total_bytes: Option<u64>,
+    /// The server's address, where the mount table has it; it stays in this process.
+    #[serde(skip)]
+    pub server: Option<IpAddr>,
 }
 
 impl Mount {
@@ -119,6 +123,7 @@ mod tests {
             read_only: false,
             free_bytes: None,
             total_bytes: None,
+            server: None,
         }
     }
 

@@ -244,14 +244,18 @@ pub struct Counters {
     /// What tells this counter from its successor after a remount or reconnect (a device number, ports); equal texts
     /// belong to one life of the counter.
     pub life: String,
+    /// Seconds since the counter began, where it says.
+    pub age_seconds: Option<u64>,
     /// Bytes received.
     pub read_bytes: Option<u64>,
     /// Bytes sent.
     pub written_bytes: Option<u64>,
-    /// Requests made.
+    /// Requests made, without those by which a client keeps its lease or connection alive.
     pub requests: Option<u64>,
     /// Requests or segments that had to be sent again.
     pub retransmissions: Option<u64>,
+    /// Packets that were broken or dropped.
+    pub errors: Option<u64>,
     /// Connections that had to be made again.
     pub reconnects: Option<u64>,
     /// Requests that were answered, and the microseconds that the answers took in all.
@@ -287,7 +291,7 @@ pub struct Traffic {
     pub covers: Covers,
     /// Seconds between the readings.
     pub seconds: f64,
-    /// Bytes received by others than longhaul.
+    /// Bytes received by others than longhaul; where `own_read` is `None`, by anybody, because this source cannot tell.
     pub user_read: Option<u64>,
     /// Bytes sent by others than longhaul.
     pub user_written: Option<u64>,
@@ -299,6 +303,8 @@ pub struct Traffic {
     pub requests: Option<u64>,
     /// What had to be sent again.
     pub retransmissions: Option<u64>,
+    /// Packets that were broken or dropped.
+    pub errors: Option<u64>,
     /// Connections that had to be made again.
     pub reconnects: Option<u64>,
     /// Requests that were answered, and the microseconds that the answers took in all.

@@ -14,17 +14,22 @@ mod unix;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
+mod linux_counters;
+#[cfg(target_os = "linux")]
 mod linux_host;
 #[cfg(target_os = "linux")]
-use {linux as system, linux_host as host};
+use {linux as system, linux_counters as counters, linux_host as host};
 
 #[cfg(target_os = "macos")]
 mod macos;
 #[cfg(target_os = "macos")]
+mod macos_counters;
+#[cfg(target_os = "macos")]
 mod macos_host;
 #[cfg(target_os = "macos")]
-use {macos as system, macos_host as host};
+use {macos as system, macos_counters as counters, macos_host as host};
 
+pub use counters::{disk_counters, readings};
 pub use host::{
     MountWatch, backup_running, battery_percent, default_link, is_hot, low_power_mode, memory_pressure,
 };

@@ -1,3 +1,8 @@
-//! What is sampled beside the replayed tasks: how it felt, without loading the share.
+//! What goes on beside the runs, sampled without loading the share: readings of counters become traffic, waits become
+//! lines of a ledger.
 
-pub mod ledger;
+mod ledger;
+mod traffic;
+
+pub use ledger::{Ledger, seconds_waited};
+pub use traffic::{Look, Meter, Metered, Own, is_used};

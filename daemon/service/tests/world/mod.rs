@@ -217,6 +217,7 @@ pub fn mount(point: &str, protocol: Protocol) -> Mount {
         read_only: false,
         free_bytes: None,
         total_bytes: None,
+        server: None,
     }
 }
 

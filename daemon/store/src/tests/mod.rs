@@ -91,6 +91,7 @@ fn mount(point: &Path, protocol: Protocol) -> Mount {
         read_only: false,
         free_bytes: None,
         total_bytes: None,
+        server: None,
     }
 }
 

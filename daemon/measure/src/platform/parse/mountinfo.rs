@@ -1,6 +1,7 @@
 //! `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::os::unix::ffi::OsStringExt;
 
 use super::options::{protocol_with, telling};
@@ -71,7 +72,15 @@ fn mount(line: &[u8]) -> Option<Mount> {
         read_only: options.split(',').any(|option| option == "ro"),
         free_bytes: None,
         total_bytes: None,
+        server: address(&options),
     })
+}
+
+/// The server's address in `addr=`, which the clients of NFS and SMB add (fs/nfs/super.c, fs/smb/client/cifsfs.c); a link-local
+/// one may have a scope.
+fn address(options: &str) -> Option<IpAddr> {
+    let text = options.split(',').find_map(|option| option.strip_prefix("addr="))?;
+    text.split('%').next()?.parse().ok()
 }
 
 fn text(field: &[u8]) -> String {
