@@ -93,6 +93,24 @@ fn rate(then: &Counters, now: &Counters, seconds: f64) -> Option<f64> {
     (seconds >= 1.0).then(|| bytes.sum::<u64>() as f64 / seconds)
 }
 
+/// How busy the machine is, cheaply enough to be asked every few seconds.
+#[derive(Default)]
+pub struct Pulse {
+    metrics: metrics::Metrics,
+}
+
+impl Pulse {
+    /// The share of the processors' time that was used since this was last asked, from 0 to 1.
+    pub fn processor_share(&mut self) -> Option<f64> {
+        self.metrics.processor_share()
+    }
+
+    /// Bytes of memory that are not in use.
+    pub fn memory_available(&self) -> Option<u64> {
+        metrics::memory().map(|(available, _)| available)
+    }
+}
+
 /// The machine's memory in bytes; `None` where it is not known.
 pub fn memory_total() -> Option<u64> {
     metrics::memory().map(|(_, total)| total)

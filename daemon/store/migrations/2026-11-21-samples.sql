@@ -26,6 +26,7 @@ CREATE TABLE traffic (
     own_written     INTEGER,
     requests        INTEGER,
     retransmissions INTEGER,
+    errors          INTEGER,
     reconnects      INTEGER,
     answered        INTEGER,
     answered_us     INTEGER,
@@ -43,16 +44,18 @@ CREATE TABLE machine (
     memory_least    INTEGER,
     load_most       REAL,
     signal_least    REAL,
+    probe_ns        INTEGER NOT NULL,
     PRIMARY KEY (step, at_us)
 ) STRICT, WITHOUT ROWID;
 
 -- The ledger: each time in which a target kept somebody waiting. A row is written when it is first known and again when
--- more is; ended_us is NULL while it goes on, and for ever if longhaul ended before it did.
+-- more is; ended_us is NULL while it goes on.
 CREATE TABLE stall (
     target     TEXT NOT NULL, -- its name, as for events
     opened_us  INTEGER NOT NULL, -- its first begin: what it is known by
     started_us INTEGER NOT NULL,
     ended_us   INTEGER,
+    is_cut     INTEGER NOT NULL, -- longhaul ended before it did
     operation  TEXT NOT NULL,
     calls      INTEGER NOT NULL,
     longest_ns INTEGER NOT NULL,

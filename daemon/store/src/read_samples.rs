@@ -131,6 +131,7 @@ pub(crate) fn traffic_step(row: &Row<'_>) -> Result<TrafficStep, Fault> {
         own_written: unsigned(row, "own_written")?,
         requests: unsigned(row, "requests")?,
         retransmissions: unsigned(row, "retransmissions")?,
+        errors: unsigned(row, "errors")?,
         reconnects: unsigned(row, "reconnects")?,
         round_trips: unsigned(row, "answered")?.zip(unsigned(row, "answered_us")?),
     };
@@ -152,6 +153,7 @@ pub(crate) fn machine_step(row: &Row<'_>) -> Result<MachineStep, Fault> {
         memory_least: unsigned(row, "memory_least")?,
         load_most: row.get("load_most")?,
         signal_least: row.get("signal_least")?,
+        probe_ns: row.get::<_, i64>("probe_ns")?.cast_unsigned(),
     })
 }
 
@@ -163,6 +165,7 @@ fn stall(row: &Row<'_>) -> Result<Stall, Fault> {
         opened_us,
         started_us: row.get("started_us")?,
         ended_us: row.get("ended_us")?,
+        is_cut: row.get("is_cut")?,
         operation: row.get("operation")?,
         calls: row.get::<_, i64>("calls")?.cast_unsigned(),
         longest_ns: row.get::<_, i64>("longest_ns")?.cast_unsigned(),

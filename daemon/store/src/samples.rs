@@ -132,14 +132,14 @@ fn merge_traffic(cx: &Connection, place: (i64, Step), sample: &TrafficStep) -> R
     let signed = |count: Option<u64>| count.map(u64::cast_signed);
     let sum = &merged.traffic;
     let replace = "INSERT OR REPLACE INTO traffic (target, step, at_us, source, covers, seconds, user_read, user_written,
-            own_read, own_written, requests, retransmissions, reconnects, answered, answered_us, busy_seconds, peak)
+            own_read, own_written, requests, retransmissions, errors, reconnects, answered, answered_us, busy_seconds, peak)
         VALUES (:target, :step, :at_us, :source, :covers, :seconds, :user_read, :user_written, :own_read, :own_written,
-            :requests, :retransmissions, :reconnects, :answered, :answered_us, :busy_seconds, :peak)";
+            :requests, :retransmissions, :errors, :reconnects, :answered, :answered_us, :busy_seconds, :peak)";
     cx.prepare_cached(replace)?.execute(named_params! {
         ":target": target, ":step": step.name(), ":at_us": merged.at_us, ":source": source, ":covers": covers,
         ":seconds": sum.seconds, ":user_read": signed(sum.user_read), ":user_written": signed(sum.user_written),
         ":own_read": signed(sum.own_read), ":own_written": signed(sum.own_written),
-        ":requests": signed(sum.requests), ":retransmissions": signed(sum.retransmissions),
+        ":requests": signed(sum.requests), ":retransmissions": signed(sum.retransmissions), ":errors": signed(sum.errors),
         ":reconnects": signed(sum.reconnects), ":answered": signed(sum.round_trips.map(|(count, _)| count)),
         ":answered_us": signed(sum.round_trips.map(|(_, time)| time)), ":busy_seconds": merged.busy_seconds,
         ":peak": merged.peak,
@@ -154,27 +154,40 @@ fn merge_machine(cx: &Connection, step: Step, sample: &MachineStep) -> Result<()
         merged.merge(&before);
     }
     let replace = "INSERT OR REPLACE INTO machine (step, at_us, looks, processor_share, processor_peak, memory_least,
-            load_most, signal_least)
-        VALUES (:step, :at_us, :looks, :processor_share, :processor_peak, :memory_least, :load_most, :signal_least)";
+            load_most, signal_least, probe_ns)
+        VALUES (:step, :at_us, :looks, :processor_share, :processor_peak, :memory_least, :load_most, :signal_least,
+            :probe_ns)";
     cx.prepare_cached(replace)?.execute(named_params! {
         ":step": step.name(), ":at_us": merged.at_us, ":looks": merged.looks.cast_signed(),
         ":processor_share": merged.processor_share, ":processor_peak": merged.processor_peak,
         ":memory_least": merged.memory_least.map(u64::cast_signed), ":load_most": merged.load_most,
-        ":signal_least": merged.signal_least,
+        ":signal_least": merged.signal_least, ":probe_ns": merged.probe_ns.cast_signed(),
     })?;
     Ok(())
 }
 
 fn put_stall(cx: &Connection, stall: &Stall) -> Result<(), Fault> {
     let json = |value: serde_json::Result<String>| value.map_err(Fault::json);
-    let replace = "INSERT OR REPLACE INTO stall (target, opened_us, started_us, ended_us, operation, calls, longest_ns, errors,
-            who, beside)
-        VALUES (:target, :opened_us, :started_us, :ended_us, :operation, :calls, :longest_ns, :errors, :who, :beside)";
+    let replace = "INSERT OR REPLACE INTO stall (target, opened_us, started_us, ended_us, is_cut, operation, calls,
+            longest_ns, errors, who, beside)
+        VALUES (:target, :opened_us, :started_us, :ended_us, :is_cut, :operation, :calls, :longest_ns, :errors, :who,
+            :beside)";
     cx.prepare_cached(replace)?.execute(named_params! {
         ":target": stall.target.as_str(), ":opened_us": stall.opened_us, ":started_us": stall.started_us,
-        ":ended_us": stall.ended_us, ":operation": stall.operation, ":calls": stall.calls.cast_signed(),
+        ":ended_us": stall.ended_us, ":is_cut": stall.is_cut, ":operation": stall.operation, ":calls": stall.calls.cast_signed(),
         ":longest_ns": stall.longest_ns.cast_signed(), ":errors": json(serde_json::to_string(&stall.errors))?,
         ":who": json(serde_json::to_string(&stall.who))?, ":beside": stall.beside,
     })?;
+    Ok(())
+}
+
+/// Ends the lines of the ledger that have no end, for nobody was there to see it: at the latest moment at which somebody
+/// was, as far as the samples tell.
+pub(crate) fn close_stalls(cx: &Connection, now_us: i64) -> Result<(), Fault> {
+    let step = Step::FiveMinutes;
+    let update = "UPDATE stall SET is_cut = 1, ended_us = max(started_us + longest_ns / 1000, started_us,
+            min(?1, coalesce((SELECT max(at_us) FROM machine WHERE step = ?2) + ?3, started_us)))
+        WHERE ended_us IS NULL";
+    cx.prepare_cached(update)?.execute((now_us, step.name(), step.seconds() * 1_000_000))?;
     Ok(())
 }

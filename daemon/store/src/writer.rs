@@ -106,6 +106,15 @@ impl Writer {
         })
     }
 
+    /// Ends the lines of the ledger that have no end: at the start of a service, and at its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::begin_round`].
+    pub fn close_stalls(&self, now_us: i64) -> Result<()> {
+        self.call(move |store| store.in_transaction("close stalls", |cx| samples::close_stalls(cx, now_us)))
+    }
+
     /// Keeps what a target, or the machine for an empty name, is like now.
     ///
     /// # Errors

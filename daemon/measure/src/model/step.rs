@@ -171,6 +171,7 @@ impl TrafficStep {
             (&mut mine.own_written, more.own_written),
             (&mut mine.requests, more.requests),
             (&mut mine.retransmissions, more.retransmissions),
+            (&mut mine.errors, more.errors),
             (&mut mine.reconnects, more.reconnects),
         ] {
             *sum = plus(*sum, value);
@@ -192,7 +193,7 @@ impl TrafficStep {
 }
 
 /// The machine in one step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MachineStep {
     /// The begin of the step, in microseconds since 1970 UTC.
     pub at_us: i64,
@@ -208,6 +209,8 @@ pub struct MachineStep {
     pub load_most: Option<f64>,
     /// The weakest radio signal, in dBm.
     pub signal_least: Option<f64>,
+    /// What the probes themselves cost: processor time in nanoseconds.
+    pub probe_ns: u64,
 }
 
 impl MachineStep {
@@ -219,6 +222,7 @@ impl MachineStep {
             (one, another) => one.or(another),
         };
         self.looks += other.looks;
+        self.probe_ns += other.probe_ns;
         self.processor_peak = larger(self.processor_peak, other.processor_peak);
         self.memory_least = self.memory_least.into_iter().chain(other.memory_least).min();
         self.load_most = larger(self.load_most, other.load_most);
@@ -235,8 +239,10 @@ pub struct Stall {
     pub opened_us: i64,
     /// When it began, as far as is known now.
     pub started_us: i64,
-    /// When it ended; `None`: it goes on, or longhaul ended before it did.
+    /// When it ended; `None`: it goes on.
     pub ended_us: Option<i64>,
+    /// Whether longhaul ended before it did: it may have gone on for longer.
+    pub is_cut: bool,
     /// The call that waited for longest.
     pub operation: String,
     /// Calls that waited, or failed.
@@ -299,6 +305,7 @@ mod tests {
             own_written: None,
             requests: Some(2),
             retransmissions: None,
+            errors: None,
             reconnects: None,
             round_trips: Some((2, 900)),
         };

@@ -65,3 +65,15 @@ pub enum LinkKind {
     #[default]
     Unknown,
 }
+
+impl LinkKind {
+    /// The name that is shown.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wired => "wired",
+            Self::Wireless => "wireless",
+            Self::Tunnel => "tunnel",
+            Self::Unknown => "kind not known",
+        }
+    }
+}

@@ -125,22 +125,31 @@ impl Ledger {
         line.stall.beside = line.stall.beside.take().or_else(|| beside.map(str::to_owned));
     }
 
-    /// Time has passed: gives the lines of which something new is known, to be kept.
-    pub fn settle(&mut self, now_us: i64) -> Vec<Stall> {
+    /// Time has passed: what is over by now.
+    pub fn settle(&mut self, now_us: i64) {
         for line in &mut self.lines {
             let is_over = !line.in_flight && !line.failing && now_us - line.until_us > GAP_US;
             if is_over && line.stall.ended_us != Some(line.until_us) {
                 (line.stall.ended_us, line.is_news) = (Some(line.until_us), true);
             }
         }
+        let is_done = |line: &Line| line.stall.ended_us.is_some() && !line.is_news;
+        self.lines.retain(|line| !is_done(line) || now_us - line.until_us < AMENDABLE_US);
+    }
+
+    /// Whether something is known that has not been given out.
+    pub fn has_news(&self) -> bool {
+        self.lines.iter().any(|line| line.is_news)
+    }
+
+    /// The lines of which something new is known, to be kept.
+    pub fn take_news(&mut self) -> Vec<Stall> {
         let news = self.lines.iter_mut().filter(|line| line.is_news);
         let news = news.map(|line| {
             line.is_news = false;
             line.stall.clone()
         });
-        let news = news.collect();
-        self.lines.retain(|line| line.stall.ended_us.is_none() || now_us - line.until_us < AMENDABLE_US);
-        news
+        news.collect()
     }
 
     /// The stalls that go on, or ended a moment ago.
@@ -170,6 +179,7 @@ impl Line {
             opened_us: stretch.began_us,
             started_us: stretch.began_us,
             ended_us: None,
+            is_cut: false,
             operation: stretch.operation.to_owned(),
             calls: 0,
             longest_ns: 0,
@@ -272,23 +282,29 @@ mod tests {
         }
     }
 
+    /// What is new at a moment.
+    fn news(ledger: &mut Ledger, now_us: i64) -> Vec<Stall> {
+        ledger.settle(now_us);
+        ledger.take_news()
+    }
+
     /// What is in the ledger long after everything.
     fn settled(mut ledger: Ledger) -> Vec<Stall> {
-        ledger.settle(1_000_000 * SECOND).into_iter().filter(|stall| stall.ended_us.is_some()).collect()
+        news(&mut ledger, 1_000_000 * SECOND).into_iter().filter(|stall| stall.ended_us.is_some()).collect()
     }
 
     #[test]
     fn a_cut_cable_is_one_stall_however_many_calls_waited() {
         let mut ledger = Ledger::default();
         ledger.in_flight(&smb(), Some((Operation::Getattr, 100 * SECOND)), (108 * SECOND, Some("a round")));
-        assert_eq!(ledger.settle(108 * SECOND).len(), 1, "known while it goes on");
+        assert_eq!(news(&mut ledger, 108 * SECOND).len(), 1, "known while it goes on");
         ledger.in_flight(&smb(), Some((Operation::Getattr, 100 * SECOND)), (118 * SECOND, None));
-        assert_eq!(ledger.settle(118 * SECOND), [], "nothing new");
+        assert_eq!(news(&mut ledger, 118 * SECOND), [], "nothing new");
         ledger.waited(&smb(), &waited(100, 131, None));
         ledger.waited(&smb(), &waited(98, 130, Some("incremental-backup")));
         ledger.waited(&smb(), &waited(132, 134, Some("incremental-backup")));
         ledger.in_flight(&smb(), None, (135 * SECOND, None));
-        assert_eq!(ledger.settle(140 * SECOND), [], "it may go on");
+        assert_eq!(news(&mut ledger, 140 * SECOND), [], "it may go on");
         let stalls = settled(ledger);
         assert_eq!(stalls.len(), 1);
         let stall = &stalls[0];
@@ -310,7 +326,7 @@ mod tests {
     fn failures_are_one_episode_until_the_first_good_answer() {
         let mut ledger = Ledger::default();
         [100, 105, 130].into_iter().for_each(|at| ledger.probed(&smb(), &slot(at, Some("ESTALE"))));
-        assert!(ledger.settle(200 * SECOND).iter().all(|stall| stall.ended_us.is_none()), "it goes on");
+        assert!(news(&mut ledger, 200 * SECOND).iter().all(|stall| stall.ended_us.is_none()), "it goes on");
         ledger.probed(&smb(), &slot(210, None));
         ledger.probed(&smb(), &slot(215, None));
         let stalls = settled(ledger);
@@ -351,11 +367,11 @@ mod tests {
             let mut booked = BTreeMap::new();
             for (from, length) in &waits {
                 ledger.waited(&smb(), &waited(*from, from + length, None));
-                for stall in ledger.settle(0) {
+                for stall in news(&mut ledger, 0) {
                     booked.insert(stall.opened_us, stall);
                 }
             }
-            for stall in ledger.settle(i64::MAX / 2) {
+            for stall in news(&mut ledger, i64::MAX / 2) {
                 booked.insert(stall.opened_us, stall);
             }
             prop_assert!(booked.values().all(|stall| stall.ended_us.is_some()));

@@ -29,6 +29,7 @@ impl Service {
             state: self.state(),
             problems: vec![],
             targets,
+            stalls: vec![],
             rounds: self.counts,
             last: self.last.clone(),
             next_us,
@@ -96,6 +97,7 @@ impl Service {
                 last_runs: latest.map(|latest| (latest.runs, latest.ok)),
                 bytes_per_day: self.usage.bytes.get(&target.name).copied().unwrap_or(0),
                 bytes_allowed: self.config.limits.bytes_per_day,
+                probe: self.probe_state(target, now),
             }
         });
         states.collect()

@@ -31,6 +31,7 @@ fn traffic(at_us: i64, user_read: Option<u64>) -> TrafficStep {
         own_written: Some(0),
         requests: None,
         retransmissions: Some(1),
+        errors: None,
         reconnects: None,
         round_trips: Some((4, 5)),
     };
@@ -46,6 +47,7 @@ fn machine(at_us: i64) -> MachineStep {
         memory_least: None,
         load_most: Some(2.0),
         signal_least: Some(-70.0),
+        probe_ns: 7,
     }
 }
 
@@ -63,6 +65,7 @@ fn stall(ended_us: Option<i64>) -> Stall {
         opened_us: NOON_US,
         started_us: NOON_US,
         ended_us,
+        is_cut: false,
         operation: "getattr".into(),
         calls: 2,
         longest_ns: 2_000_000_000,
@@ -113,6 +116,21 @@ fn counts_machine_and_ledger_come_back_as_they_went_in() {
     writer.add_samples(Samples { stalls: vec![ended.clone()], ..samples(NOON_US) }).unwrap();
     assert_eq!(reader.stalls(NOON_US).unwrap(), [ended], "more is known of the same line");
     assert_eq!(reader.stalls(NOON_US + 6).unwrap(), []);
+}
+
+#[test]
+fn a_stall_whose_end_nobody_saw_ends_with_the_last_sample() {
+    let place = Place::new();
+    let writer = place.writer();
+    let new = Samples {
+        stalls: vec![stall(None)],
+        machine: vec![machine(NOON_US + 600_000_000)],
+        ..samples(NOON_US)
+    };
+    writer.add_samples(new).unwrap();
+    writer.close_stalls(NOON_US + DAY_US).unwrap();
+    let closed = Stall { is_cut: true, ..stall(Some(NOON_US + 900_000_000)) };
+    assert_eq!(place.reader().stalls(0).unwrap(), [closed]);
 }
 
 #[test]

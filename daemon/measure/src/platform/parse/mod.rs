@@ -2,6 +2,7 @@
 
 mod bulk;
 mod dirents;
+mod facts;
 mod gvfs;
 mod host;
 mod mountinfo;
@@ -15,6 +16,7 @@ mod statfs;
 
 pub use bulk::{ERROR as BULK_ERROR, bulk, bulk_length, finder_info};
 pub use dirents::dirents;
+pub use facts::{named_lines, settings, tmutil_destinations};
 pub use gvfs::protocol_below;
 pub use host::{
     default_route, ifconfig, is_hot, link_kind, memory_pressure, pmset_is_hot, pmset_low_power,
