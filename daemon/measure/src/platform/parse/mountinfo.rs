@@ -88,7 +88,7 @@ fn text(field: &[u8]) -> String {
 }
 
 /// Takes the octal escapes out that the kernel writes for space, tab, newline, `#` and `\` (seq_escape, fs/seq_file.c).
-fn unescaped(field: &[u8]) -> Vec<u8> {
+pub(super) fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(field.len());
     let mut at = 0;
     while let Some(byte) = field.get(at) {
