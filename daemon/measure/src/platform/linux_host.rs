@@ -78,6 +78,11 @@ pub fn default_link() -> Option<Link> {
     })
 }
 
+/// The signal of a radio interface in dBm, from `/proc/net/wireless`, which drivers of today fill through cfg80211.
+pub fn signal_dbm(interface: &str) -> Option<i32> {
+    parse::wireless_dbm(&text("/proc/net/wireless")?, interface)
+}
+
 /// Wakes whenever the mount table changes, without a look at any mount.
 pub struct MountWatch {
     table: File,

@@ -49,6 +49,11 @@ pub fn default_link() -> Option<Link> {
     Some(Link { kind: parse::link_kind(&name, None, is_wireless), mtu, megabits: None, name })
 }
 
+/// Not known: a Mac tells it through the CoreWLAN framework, and no framework is linked.
+pub fn signal_dbm(_interface: &str) -> Option<i32> {
+    None
+}
+
 /// Wakes whenever the mount table changes, without a look at any mount: `EVFILT_FS` (xnu bsd/vfs/vfs_subr.c,
 /// `fs_filtops`), which needs no privilege. It says that something changed, not what.
 pub struct MountWatch {

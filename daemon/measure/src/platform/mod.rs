@@ -9,6 +9,7 @@
 mod child;
 mod mapping;
 pub mod parse;
+mod readings;
 mod unix;
 
 #[cfg(target_os = "linux")]
@@ -32,6 +33,7 @@ use {macos as system, macos_counters as counters, macos_host as host};
 pub use counters::{disk_counters, readings};
 pub use host::{
     MountWatch, backup_running, battery_percent, default_link, is_hot, low_power_mode, memory_pressure,
+    signal_dbm,
 };
 pub use mapping::SharedMapping;
 pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_below, protocol_with};
