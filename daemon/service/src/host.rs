@@ -61,6 +61,7 @@ impl Host for SystemHost {
         });
         self.last = Some((now_ns, interfaces.clone()));
         let memory = metrics::memory();
+        let link = platform::default_link();
         Surroundings {
             load_average: platform::load_average(),
             processor_share: self.metrics.processor_share(),
@@ -72,7 +73,8 @@ impl Host for SystemHost {
             low_power_mode: platform::low_power_mode(),
             is_hot: platform::is_hot(),
             backup_running: platform::backup_running(),
-            link: platform::default_link(),
+            signal_dbm: platform::signal_dbm(),
+            link,
             traffic,
             interfaces,
         }

@@ -107,6 +107,7 @@ mod tests {
             free_bytes: Some(7),
             total_bytes: None,
             server: None,
+            device: None,
         }
     }
 

@@ -99,6 +99,7 @@ mod tests {
             free_bytes: None,
             total_bytes: None,
             server: None,
+            device: None,
         }
     }
 

@@ -30,6 +30,7 @@ CREATE TABLE traffic (
     reconnects      INTEGER,
     answered        INTEGER,
     answered_us     INTEGER,
+    packet_us       INTEGER, -- the longest round trip of a packet, as the kernel smooths it
     busy_seconds    REAL NOT NULL,
     peak            REAL,
     PRIMARY KEY (target, step, at_us, source, covers)

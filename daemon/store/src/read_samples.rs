@@ -134,6 +134,7 @@ pub(crate) fn traffic_step(row: &Row<'_>) -> Result<TrafficStep, Fault> {
         errors: unsigned(row, "errors")?,
         reconnects: unsigned(row, "reconnects")?,
         round_trips: unsigned(row, "answered")?.zip(unsigned(row, "answered_us")?),
+        packet_round_trip_us: unsigned(row, "packet_us")?,
     };
     Ok(TrafficStep {
         target: optional_named(row, (place, "target_name"), |name| name.parse().ok())?,

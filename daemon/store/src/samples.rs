@@ -132,16 +132,16 @@ fn merge_traffic(cx: &Connection, place: (i64, Step), sample: &TrafficStep) -> R
     let signed = |count: Option<u64>| count.map(u64::cast_signed);
     let sum = &merged.traffic;
     let replace = "INSERT OR REPLACE INTO traffic (target, step, at_us, source, covers, seconds, user_read, user_written,
-            own_read, own_written, requests, retransmissions, errors, reconnects, answered, answered_us, busy_seconds, peak)
+            own_read, own_written, requests, retransmissions, errors, reconnects, answered, answered_us, packet_us, busy_seconds, peak)
         VALUES (:target, :step, :at_us, :source, :covers, :seconds, :user_read, :user_written, :own_read, :own_written,
-            :requests, :retransmissions, :errors, :reconnects, :answered, :answered_us, :busy_seconds, :peak)";
+            :requests, :retransmissions, :errors, :reconnects, :answered, :answered_us, :packet_us, :busy_seconds, :peak)";
     cx.prepare_cached(replace)?.execute(named_params! {
         ":target": target, ":step": step.name(), ":at_us": merged.at_us, ":source": source, ":covers": covers,
         ":seconds": sum.seconds, ":user_read": signed(sum.user_read), ":user_written": signed(sum.user_written),
         ":own_read": signed(sum.own_read), ":own_written": signed(sum.own_written),
         ":requests": signed(sum.requests), ":retransmissions": signed(sum.retransmissions), ":errors": signed(sum.errors),
         ":reconnects": signed(sum.reconnects), ":answered": signed(sum.round_trips.map(|(count, _)| count)),
-        ":answered_us": signed(sum.round_trips.map(|(_, time)| time)), ":busy_seconds": merged.busy_seconds,
+        ":answered_us": signed(sum.round_trips.map(|(_, time)| time)), ":packet_us": signed(sum.packet_round_trip_us), ":busy_seconds": merged.busy_seconds,
         ":peak": merged.peak,
     })?;
     Ok(())

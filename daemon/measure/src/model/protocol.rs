@@ -96,6 +96,9 @@ pub struct Mount {
     /// The server's address, where the mount table has it; it stays in this process.
     #[serde(skip)]
     pub server: Option<IpAddr>,
+    /// What the system numbers it by, where the mount table has it: mounts that share it share their counters too.
+    #[serde(skip)]
+    pub device: Option<String>,
 }
 
 impl Mount {
@@ -124,6 +127,7 @@ mod tests {
             free_bytes: None,
             total_bytes: None,
             server: None,
+            device: None,
         }
     }
 

@@ -241,8 +241,8 @@ pub struct Counters {
     pub source: Source,
     /// What it counts.
     pub covers: Covers,
-    /// What tells this counter from its successor after a remount or reconnect (a device number, ports); equal texts
-    /// belong to one life of the counter.
+    /// What tells this counter from others and from its successor after a remount or reconnect (a device number, ports).
+    /// Equal texts of one source are one life of one counter, also where two targets are counted by it.
     pub life: String,
     /// Seconds since the counter began, where it says.
     pub age_seconds: Option<u64>,
@@ -260,6 +260,8 @@ pub struct Counters {
     pub reconnects: Option<u64>,
     /// Requests that were answered, and the microseconds that the answers took in all.
     pub round_trips: Option<(u64, u64)>,
+    /// What a packet takes to the server and back, in microseconds, as TCP smooths it: a level, not a counter.
+    pub packet_round_trip_us: Option<u64>,
     /// The server's address.
     pub server: Option<IpAddr>,
 }
@@ -271,6 +273,27 @@ pub struct Unread {
     pub source: Source,
     /// Why, for a person.
     pub why: String,
+}
+
+impl Counters {
+    /// A counter that has counted nothing yet.
+    pub fn of(source: Source, covers: Covers, life: String) -> Self {
+        Self {
+            source,
+            covers,
+            life,
+            age_seconds: None,
+            read_bytes: None,
+            written_bytes: None,
+            requests: None,
+            retransmissions: None,
+            errors: None,
+            reconnects: None,
+            round_trips: None,
+            packet_round_trip_us: None,
+            server: None,
+        }
+    }
 }
 
 /// What the sources said of one target, or of the machine.
@@ -309,4 +332,6 @@ pub struct Traffic {
     pub reconnects: Option<u64>,
     /// Requests that were answered, and the microseconds that the answers took in all.
     pub round_trips: Option<(u64, u64)>,
+    /// What a packet takes to the server and back, in microseconds, as TCP smooths it, at the end of this time.
+    pub packet_round_trip_us: Option<u64>,
 }

@@ -182,6 +182,7 @@ impl TrafficStep {
             }
             (one, other) => one.or(other),
         };
+        mine.packet_round_trip_us = mine.packet_round_trip_us.max(more.packet_round_trip_us);
         self.busy_seconds += other.busy_seconds;
         self.peak = larger(self.peak, other.peak);
     }
@@ -308,6 +309,7 @@ mod tests {
             errors: None,
             reconnects: None,
             round_trips: Some((2, 900)),
+            packet_round_trip_us: None,
         };
         let mut step = TrafficStep::of(None, 0, traffic(Some(50_000)));
         step.merge(&TrafficStep::of(None, 0, traffic(Some(90_000))));

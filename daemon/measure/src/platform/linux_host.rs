@@ -122,6 +122,13 @@ pub fn spins(mount: &Mount) -> Option<bool> {
     rotational(&folder).or_else(of_disk).map(|flag| flag == 1)
 }
 
+/// The signal in dBm of the interface of the default route, from `/proc/net/wireless`, which drivers of today fill through
+/// cfg80211; `None` if it is no radio.
+pub fn signal_dbm() -> Option<i32> {
+    let interface = parse::default_route(&text("/proc/net/route")?)?;
+    parse::wireless_dbm(&text("/proc/net/wireless")?, &interface)
+}
+
 /// Wakes whenever the mount table changes, without a look at any mount.
 pub struct MountWatch {
     table: File,

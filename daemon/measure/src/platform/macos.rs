@@ -105,6 +105,7 @@ fn mount(facts: &libc::statfs) -> Mount {
         free_bytes: known(facts.f_bavail),
         total_bytes: known(facts.f_blocks),
         server: None,
+        device: None,
     }
 }
 

@@ -14,6 +14,7 @@ use crate::model::Link;
 mod child;
 mod mapping;
 pub mod parse;
+mod readings;
 mod unix;
 
 #[cfg(target_os = "linux")]
@@ -37,7 +38,7 @@ use {macos as system, macos_counters as counters, macos_host as host};
 pub use counters::{disk_counters, readings};
 pub use host::{
     MountWatch, backup_running, battery_percent, default_link, is_hot, low_power_mode, machine_facts,
-    memory_pressure, spins,
+    memory_pressure, signal_dbm, spins,
 };
 pub use mapping::SharedMapping;
 pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_below, protocol_with};

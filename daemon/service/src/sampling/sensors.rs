@@ -87,6 +87,7 @@ impl Sensors for SystemSensors {
             processor_peak: share,
             memory_least: self.pulse.memory_available(),
             load_most: platform::load_average(),
+            signal_least: platform::signal_dbm().map(f64::from),
             ..MachineStep::default()
         }
     }

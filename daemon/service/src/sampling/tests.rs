@@ -31,6 +31,7 @@ impl Sensors for Scripted {
                 errors: None,
                 reconnects: Some(read_bytes.unwrap_or(0) / 1_000_000_000),
                 round_trips: None,
+                packet_round_trip_us: None,
                 server: None,
             })],
         };

@@ -242,6 +242,7 @@ pub fn mount(point: &str, protocol: Protocol) -> Mount {
         free_bytes: None,
         total_bytes: None,
         server: None,
+        device: None,
     }
 }
 

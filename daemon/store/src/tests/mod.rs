@@ -92,6 +92,7 @@ fn mount(point: &Path, protocol: Protocol) -> Mount {
         free_bytes: None,
         total_bytes: None,
         server: None,
+        device: None,
     }
 }
 

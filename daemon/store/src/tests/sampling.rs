@@ -34,6 +34,7 @@ fn traffic(at_us: i64, user_read: Option<u64>) -> TrafficStep {
         errors: None,
         reconnects: None,
         round_trips: Some((4, 5)),
+        packet_round_trip_us: Some(7),
     };
     TrafficStep::of(None, at_us, traffic)
 }
