@@ -51,7 +51,9 @@ pub fn series(steps: &[(i64, Vec<Felt>)], zone: &TimeZone) -> String {
     }
     let mut table = felt_columns(&["begin"]);
     for (at_us, felt) in steps {
-        felt.iter().for_each(|felt| drop(table.add_row(felt_row(felt, vec![time(*at_us, zone)]))));
+        for felt in felt {
+            table.add_row(felt_row(felt, vec![time(*at_us, zone)]));
+        }
     }
     align_right_from(&mut table, 4);
     format!("{table}\n")
@@ -84,7 +86,9 @@ fn felt_row(felt: &Felt, mut row: Vec<String>) -> Vec<String> {
 
 fn felt_table(felt: &[Felt]) -> Table {
     let mut table = felt_columns(&[]);
-    felt.iter().for_each(|felt| drop(table.add_row(felt_row(felt, vec![]))));
+    for felt in felt {
+        table.add_row(felt_row(felt, vec![]));
+    }
     align_right_from(&mut table, 3);
     table
 }

@@ -60,6 +60,7 @@ fn mounts() -> Vec<(TargetName, Mount)> {
         read_only: false,
         free_bytes: None,
         total_bytes: None,
+        device: None,
         server: None,
     };
     vec![(smb(), mount)]
