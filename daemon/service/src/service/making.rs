@@ -159,9 +159,7 @@ impl Service {
 
     /// What a target was when it was last measured.
     fn family_before(&self, name: &TargetName) -> Option<Family> {
-        let epochs = self.database.reader().and_then(|reader| reader.epochs()).ok()?;
-        let last = epochs.into_iter().rev().find(|epoch| epoch.target == *name)?;
-        Some(last.protocol?.family())
+        self.families.get(name).copied()
     }
 
     fn over_budget(&self, chosen: &[usize]) -> Option<Reason> {

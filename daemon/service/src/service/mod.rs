@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_measure::corpus::draw::draw;
-use longhaul_measure::model::{Link, Mount, Target, TargetName};
+use longhaul_measure::model::{Family, Link, Mount, Target, TargetName};
 use longhaul_store::{Event, NewRound, RoundCounts, RoundEnd, RoundStatus};
 use serde_json::{Value, json};
 
@@ -102,6 +102,8 @@ pub struct Service {
     counts: RoundCounts,
     last: Option<LastRound>,
     latest: BTreeMap<TargetName, Latest>,
+    /// What kind of file system each target was on when it was last measured.
+    families: BTreeMap<TargetName, Family>,
     /// Skipped rounds that the database has not taken yet.
     unbooked: Vec<(NewRound, String)>,
     /// Why the round in progress says nothing any more.
@@ -151,6 +153,7 @@ impl Service {
             counts: RoundCounts::default(),
             last: None,
             latest: BTreeMap::new(),
+            families: BTreeMap::new(),
             unbooked: vec![],
             void: RefCell::default(),
         };

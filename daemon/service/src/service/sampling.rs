@@ -16,12 +16,16 @@ use crate::status::ProbeState;
 
 /// How often samples are stored, in nanoseconds of the awake clock: a disk may sleep in between.
 const KEEP_EVERY_NS: i64 = 300_000_000_000;
+/// How often samples are taken in during a round, in nanoseconds.
+const TICK_NS: u64 = 1_000_000_000;
 /// How often the surroundings are written down, in nanoseconds of the continuous clock.
 const DAY_NS: i64 = 86_400_000_000_000;
 
 /// When what was done last.
 #[derive(Debug, Default)]
 pub(super) struct Diary {
+    /// When samples were last taken in during a round, by the clock of the flight recorders.
+    ticked_ns: u64,
     kept_ns: Option<i64>,
     written_ns: Option<i64>,
     /// The targets that have been looked at since the start.
@@ -68,8 +72,13 @@ impl Service {
         self.write_journal(&now);
     }
 
-    /// In a round: takes in what came, and says whether the round has to yield to a person who waits for it.
+    /// In a round, once a second: takes in what came, and says whether the round has to yield to a person who waits for it.
     pub(super) fn sample_beside(&self) -> Option<Stop> {
+        let monotonic_ns = platform::monotonic_ns();
+        if monotonic_ns.saturating_sub(self.diary.borrow().ticked_ns) < TICK_NS {
+            return None;
+        }
+        self.diary.borrow_mut().ticked_ns = monotonic_ns;
         let now = self.clock.now();
         self.take_samples(&now, Some("a round"));
         let factor = self.config.schedule.yield_factor;
