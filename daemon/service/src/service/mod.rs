@@ -179,7 +179,7 @@ impl Service {
         self.first_us = reader.first_scheduled_us()?;
         if let Some(last) = reader.last_scheduled()? {
             let scheduled_us = last.round.scheduled_us.unwrap_or(last.round.started_us);
-            self.history = History::resumed(now, self.counts.planned(), scheduled_us);
+            self.history = History::resumed(now, self.counts.planned(), scheduled_us, &self.rhythm);
             self.usual = last.round.before.and_then(|before| before.link);
         }
         self.last = reader.last_round()?.and_then(|round| {

@@ -79,7 +79,7 @@ impl Service {
             return None;
         }
         self.diary.borrow_mut().ticked_ns = monotonic_ns;
-        let now = self.clock.now();
+        let now = self.clock.glance();
         self.take_samples(&now, Some("a round"));
         let factor = self.config.schedule.yield_factor;
         let (target, times) = self.sampler.borrow().suffers(&now, factor)?;
@@ -125,7 +125,7 @@ impl Service {
 
     /// At the end: what has come so far, and stalls that longhaul does not see the end of.
     pub(super) fn keep_last_samples(&self) {
-        let now = self.clock.now();
+        let now = self.clock.glance();
         self.take_samples(&now, None);
         self.keep_samples(&now);
         if let Err(error) = self.database.writer().close_stalls(now.wall_us) {
