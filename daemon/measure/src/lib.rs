@@ -13,6 +13,7 @@ pub mod error;
 pub mod model;
 pub mod platform;
 pub mod recorder;
+pub mod samplers;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod stats;

@@ -157,13 +157,18 @@ pub fn space(file: BorrowedFd<'_>) -> io::Result<Space> {
     Ok(Space { free_bytes: bytes(facts.f_bavail), total_bytes: bytes(facts.f_blocks) })
 }
 
+/// Bytes of a page: the least that the page cache holds of a file.
+pub fn page_bytes() -> u64 {
+    rustix::param::page_size() as u64
+}
+
 /// The share of a file's pages that this machine's page cache holds, from 0 to 1; `None` for an empty file.
 ///
 /// Maps the file and asks `mincore`; nothing is read. Linux answers truthfully only to whoever may write the file.
 pub fn resident_share(file: BorrowedFd<'_>, length: u64) -> io::Result<Option<f64>> {
     use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
     let length = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    let pages = length.div_ceil(rustix::param::page_size());
+    let pages = length.div_ceil(page_bytes() as usize);
     if pages == 0 {
         return Ok(None);
     }
