@@ -5,6 +5,7 @@
 //! moment before it, and closed after it.
 
 use std::ffi::{CStr, CString};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::arena::{Arena, Claim, POOL as FOLDER};
@@ -19,6 +20,8 @@ use crate::platform::{Access, page_bytes};
 pub const ASKED_BYTES: usize = 4096;
 /// Bytes by which the pool grows.
 const PIECE_BYTES: u64 = 256 << 10;
+/// Bytes of it that are written at once.
+const WRITTEN_BYTES: usize = 8 << 10;
 /// The pool, and what is in it.
 const POOL: (&CStr, u64) = (c"pool", 1);
 /// The small file, and what is in it.
@@ -175,14 +178,25 @@ impl Pool {
         if space.free_bytes < floor.saturating_add(PIECE_BYTES) {
             return Ok(Grown::Short(short(&self.target, space.free_bytes, floor)));
         }
-        let mut bytes = vec![0; PIECE_BYTES.min(self.plan.pool_bytes - self.built) as usize];
-        self.content(POOL).fill(self.built, &mut bytes);
         let file = context.open(&folder, POOL.0, Access::Write)?;
-        let written = context.write_all(&file, &bytes, self.built).and_then(|()| context.sync(&file));
+        let end = (self.built + PIECE_BYTES).min(self.plan.pool_bytes);
+        let written = self.write(&file, self.built..end, context).and_then(|()| context.sync(&file));
         context.close(file)?;
         written?;
-        self.built += bytes.len() as u64;
+        self.built = end;
         Ok(Grown::Yes)
+    }
+
+    /// Writes a part of the pool, in small parts: a worker that waits keeps no large buffer.
+    fn write(&self, file: &OpenFile, part: Range<u64>, context: &Context<'_>) -> Result<(), RunError> {
+        let content = self.content(POOL);
+        let mut bytes = [0; WRITTEN_BYTES];
+        for offset in part.clone().step_by(WRITTEN_BYTES) {
+            let bytes = &mut bytes[..WRITTEN_BYTES.min((part.end - offset) as usize)];
+            content.fill(offset, bytes);
+            context.write_all(file, bytes, offset)?;
+        }
+        Ok(())
     }
 
     /// Begins a new pass over what is built if the last one is over.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pool::{Grown, Pool, Site, Visit};
-use super::slots::{Moment, Slot, Slots};
+use super::slots::{Call, Moment, Slot, Slots};
 use super::{Gate, Telling};
 use crate::arena::Claim;
 use crate::context::{Context, StopSwitch};
@@ -174,9 +174,11 @@ impl Stretch<'_> {
             return Err(End::Closed);
         }
         let visit = self.pool.visit(slot.kind, &self.context);
+        let is_early = platform::monotonic_ns() < slot.at_ns;
         if !gate.wait_until(slot.at_ns) {
             return Err(End::Closed);
         }
+        let woken_ns = is_early.then(platform::monotonic_ns);
         // What could not be opened early is tried once more in time: then its delay is the slot's.
         let visit = visit.or_else(|_| self.pool.visit(slot.kind, &self.context));
         let beside = gate.beside().or(beside);
@@ -188,7 +190,8 @@ impl Stretch<'_> {
             Ok(Some(visit)) => self.ask(visit),
             Err(error) => Answer { returned: now(), call_ns: None, result: Err(error) },
         };
-        self.tell(slot, &answer, beside.as_deref());
+        let call = Call { slot, free: self.free, woken_ns, returned: answer.returned };
+        self.tell(&call, &answer, beside);
         self.free = answer.returned;
         match answer.result {
             Err(error) if is_final(&error) => Err(End::Lame(error)),
@@ -245,17 +248,16 @@ impl Stretch<'_> {
         Answer { returned, call_ns, result }
     }
 
-    /// Tells of a slot and of those that passed meanwhile. Across sleep there is nothing to tell.
-    fn tell(&self, slot: Slot, answer: &Answer, beside: Option<&str>) {
-        if answer.returned.slept_since(self.free) {
-            return;
-        }
-        let error = answer.result.as_ref().err().map(word);
-        let label = Label::of(answer.returned, error, beside.map(ToOwned::to_owned));
-        let asked = Probed { call_ns: answer.call_ns, ..label.passed(slot) };
-        let from = Moment { awake_ns: slot.at_ns, ..self.free };
-        let passed = self.slots.passed(from, answer.returned).map(|slot| label.passed(slot));
-        self.probe.telling.probed(std::iter::once(asked).chain(passed));
+    /// Tells of a slot and of those that passed meanwhile.
+    fn tell(&self, call: &Call, answer: &Answer, beside: Option<String>) {
+        let label = Label::of(call.returned, answer.result.as_ref().err().map(word), beside);
+        let mut call_ns = answer.call_ns;
+        let felt = self.slots.felt(call).map(|(slot, latency_ns)| Probed {
+            latency_ns,
+            call_ns: call_ns.take(),
+            ..label.passed(slot)
+        });
+        self.probe.telling.probed(felt);
     }
 }
 

@@ -41,6 +41,20 @@ pub struct Slot {
     pub kind: ProbeKind,
 }
 
+/// A slot that was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// Which.
+    pub slot: Slot,
+    /// When the probe was last free before it.
+    pub free: Moment,
+    /// When it woke if it had waited for the slot; `None` if it was busy until after it. A busy machine, or one that
+    /// saves energy, wakes it late: that is no wait for the target.
+    pub woken_ns: Option<u64>,
+    /// When the call returned.
+    pub returned: Moment,
+}
+
 /// All slots of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slots {
@@ -90,6 +104,17 @@ impl Slots {
     pub fn passed(&self, free: Moment, returned: Moment) -> impl Iterator<Item = Slot> {
         let until_ns = if returned.slept_since(free) { 0 } else { returned.awake_ns };
         self.between(free.awake_ns, until_ns)
+    }
+
+    /// What was felt: how long the slot that was asked took, then those that passed meanwhile, in nanoseconds; nothing
+    /// across sleep.
+    pub fn felt(&self, call: &Call) -> impl Iterator<Item = (Slot, u64)> {
+        let from_ns = call.woken_ns.unwrap_or(0).max(call.slot.at_ns);
+        let returned_ns = call.returned.awake_ns;
+        let asked = (!call.returned.slept_since(call.free)).then_some((call.slot, from_ns));
+        let passed = self.passed(Moment { awake_ns: from_ns, ..call.free }, call.returned);
+        let all = asked.into_iter().chain(passed.map(|slot| (slot, slot.at_ns)));
+        all.map(move |(slot, from_ns)| (slot, returned_ns.saturating_sub(from_ns)))
     }
 
     fn slot(&self, hour: u64, number: u64) -> Slot {
@@ -152,6 +177,20 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_that_is_woken_late_waits_for_nobody_and_one_that_was_busy_does() {
+        let slots = every(5000, 7);
+        let slot = slots.after(1000 * SECOND);
+        let returned = at(slot.at_ns + 12 * SECOND, 0);
+        let felt = |woken_ns| {
+            let call = Call { slot, free: at(slot.at_ns - SECOND, 0), woken_ns, returned };
+            slots.felt(&call).map(|(_, felt)| felt / SECOND).collect::<Vec<_>>()
+        };
+        assert_eq!(felt(None), [12, 7, 2]);
+        assert_eq!(felt(Some(slot.at_ns + 11 * SECOND)), [1]);
+        assert_eq!(felt(Some(slot.at_ns + 6 * SECOND)), [6, 2]);
+    }
+
+    #[test]
     fn what_two_readings_of_a_busy_machine_differ_by_is_no_sleep() {
         assert!(!at(10 * SECOND, 40_000_000).slept_since(at(0, 0)));
         assert!(at(10 * SECOND, 2 * SECOND).slept_since(at(0, 0)));
@@ -204,6 +243,18 @@ mod tests {
                 now += stall;
             }
             prop_assert_eq!(found, slots.between(free, now).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn a_call_that_spans_sleep_is_left_out(
+            seed: u64, free in 0u64..HOUR_NS, awake in 0u64..HOUR_NS, asleep in SECOND + 1..100 * HOUR_NS,
+        ) {
+            let slots = every(5000, seed);
+            let slot = slots.after(free);
+            let returned = at(slot.at_ns + awake, 3 + asleep);
+            let call = Call { slot, free: at(free, 3), woken_ns: None, returned };
+            prop_assert_eq!(slots.felt(&call).count(), 0);
+            prop_assert!(slots.felt(&Call { returned: at(slot.at_ns + awake, 3), ..call }).count() > 0);
         }
 
         #[test]

@@ -158,6 +158,11 @@ impl Worker {
         Context::new(&self.recorder, 0, &self.stop)
     }
 
+    /// For what is done before the first command comes.
+    fn bare_context(&self) -> Context<'_> {
+        Context::bare(&self.recorder, 0, &self.stop)
+    }
+
     fn claim(&self) -> Claim<'_> {
         let target = &self.setup.target;
         Claim { target_path: &target.path, target: &target.name, machine: &self.setup.machine }
@@ -166,7 +171,7 @@ impl Worker {
     /// Finds out how the target is reached. The real path is asked for here, where a hang is booked and hurts nobody.
     fn find_mount(&self) {
         let path = &self.setup.target.path;
-        let real = self.context().timed(Operation::Lookup, || std::fs::canonicalize(path));
+        let real = self.bare_context().timed(Operation::Lookup, || std::fs::canonicalize(path));
         let mounts = platform::mounts().unwrap_or_default();
         let found = real.ok().and_then(|real| Some((Mount::of_path(&mounts, &real)?.clone(), real)));
         *self.mount.borrow_mut() = found.map(|(mount, real)| {

@@ -15,7 +15,7 @@ impl Worker {
     pub(super) fn start_probe(&self, tasks: mpsc::Sender<Task>) -> io::Result<Option<u64>> {
         let Some(plan) = self.setup.probe.clone() else { return Ok(None) };
         let target = &self.setup.target;
-        let device = device_of(&target.path, &self.context()).ok();
+        let device = device_of(&target.path, &self.bare_context()).ok();
         let probe = Probe {
             plan,
             path: target.path.clone(),
@@ -34,7 +34,7 @@ impl Worker {
 
     /// Makes an arena for the probe, unless the share went meanwhile: then what is there is another file system.
     pub(super) fn claim_for_probe(&self, device: Option<u64>) {
-        let context = self.context();
+        let context = self.bare_context();
         let path = &self.setup.target.path;
         let claimed = match device_of(path, &context) {
             Ok(found) if device.is_some_and(|known| known != found) => Err(elsewhere(path)),
