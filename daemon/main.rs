@@ -63,7 +63,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
 
 fn worker() -> anyhow::Result<()> {
     let input = std::io::BufReader::new(std::io::stdin());
-    Ok(longhaul_measure::worker::serve(input, std::io::stdout().lock())?)
+    Ok(longhaul_measure::worker::serve(input, std::io::stdout())?)
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {

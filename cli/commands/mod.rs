@@ -67,6 +67,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 fn worker() -> anyhow::Result<ExitCode> {
     let input = std::io::BufReader::new(std::io::stdin());
-    longhaul_measure::worker::serve(input, std::io::stdout().lock())?;
+    longhaul_measure::worker::serve(input, std::io::stdout())?;
     Ok(exit::OK)
 }

@@ -67,6 +67,11 @@ impl<'run> Context<'run> {
         Self { lane: recorder.lane(lane), recorder, stop, began_ns: monotonic_ns() }
     }
 
+    /// A door for what no phase asks about: what hangs is seen, and nothing else is kept.
+    pub fn bare(recorder: &'run Recorder, lane: usize, stop: &'run StopSwitch) -> Self {
+        Self { lane: recorder.bare_lane(lane), ..Self::new(recorder, lane, stop) }
+    }
+
     /// Makes one call between two readings of the monotonic clock and records it.
     #[inline]
     pub fn timed<T>(&self, operation: Operation, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {

@@ -99,7 +99,7 @@ pub struct Probed {
     /// The instant at which it was meant to be asked, in microseconds since 1970 UTC.
     pub at_us: i64,
     /// From that instant until the answer, in nanoseconds. A slot that passed while an earlier call had not returned gets
-    /// the time until that call did.
+    /// the time until that call did. That the machine woke the probe late is not counted.
     pub latency_ns: u64,
     /// What the call itself took, in nanoseconds; `None` for a slot that passed without one.
     pub call_ns: Option<u64>,

@@ -24,7 +24,9 @@ mod linux_counters;
 #[cfg(target_os = "linux")]
 mod linux_host;
 #[cfg(target_os = "linux")]
-use {linux as system, linux_counters as counters, linux_host as host};
+mod linux_probe;
+#[cfg(target_os = "linux")]
+use {linux as system, linux_counters as counters, linux_host as host, linux_probe as probe};
 
 #[cfg(target_os = "macos")]
 mod macos;
@@ -33,7 +35,9 @@ mod macos_counters;
 #[cfg(target_os = "macos")]
 mod macos_host;
 #[cfg(target_os = "macos")]
-use {macos as system, macos_counters as counters, macos_host as host};
+mod macos_probe;
+#[cfg(target_os = "macos")]
+use {macos as system, macos_counters as counters, macos_host as host, macos_probe as probe};
 
 pub use counters::{disk_counters, readings};
 pub use host::{
@@ -42,6 +46,7 @@ pub use host::{
 };
 pub use mapping::SharedMapping;
 pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_below, protocol_with};
+pub use probe::{FolderWatch, device_of, thread_cpu_ns, without_read_ahead};
 pub use system::{
     FINDER_INFO, LISTS_ATTRIBUTES, NOTE_ATTRIBUTE, attributes_at, config_directory, continuous_ns,
     data_directory, entries, evict, getxattr_at, list, log_directory, monotonic_ns, mounts, negotiated,
@@ -50,8 +55,9 @@ pub use system::{
 };
 pub use unix::{
     Access, Space, close, create_at, error_name, getxattr, load_average, make_directory_at, open_at,
-    open_directory, open_directory_at, read_at, remove_directory_at, rename_at, resident_share, set_mode,
-    set_times_at, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us, write_at,
+    open_directory, open_directory_at, page_bytes, read_at, remove_directory_at, rename_at, resident_share,
+    set_mode, set_times_at, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us,
+    write_at,
 };
 
 /// How long the machine has slept since it was started, in nanoseconds: a clock that goes on beside one that stops.

@@ -29,8 +29,9 @@ const OPERATION_WORDS: usize = 5 + BUCKETS;
 /// the last clear, bytes read and written in all, and the long waits.
 const LANE_HEADER: usize = 7 + waits::WORDS;
 const LANE_WORDS: usize = LANE_HEADER + Operation::COUNT * OPERATION_WORDS;
-/// Words of a recorder. Pages that are never written take no memory.
-const WORDS: usize = (LANES + 1) * LANE_WORDS;
+/// Words of a recorder: the probe's lane has no histograms, as its answers are told one by one. Pages that are never
+/// written take no memory.
+const WORDS: usize = LANES * LANE_WORDS + LANE_HEADER;
 
 /// An operation that has begun and not returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,8 +76,19 @@ impl Recorder {
 
     /// The lane with this number, below [`LANES`], or [`PROBE_LANE`]. Only one thread may write to it at a time.
     pub fn lane(&self, number: usize) -> Lane<'_> {
+        let length = if number == PROBE_LANE { LANE_HEADER } else { LANE_WORDS };
+        self.part(number, length)
+    }
+
+    /// The same lane without its histograms: what hangs is seen, and nothing else is kept. For what no phase asks about,
+    /// so that a worker that waits takes no memory for it.
+    pub fn bare_lane(&self, number: usize) -> Lane<'_> {
+        self.part(number, LANE_HEADER)
+    }
+
+    fn part(&self, number: usize, length: usize) -> Lane<'_> {
         let begin = number * LANE_WORDS;
-        Lane { words: &self.mapping.words()[begin..begin + LANE_WORDS] }
+        Lane { words: &self.mapping.words()[begin..begin + length] }
     }
 
     /// The operation of a run that has been in flight for longest; `None` if none is.
@@ -154,7 +166,9 @@ impl Lane<'_> {
     #[inline]
     pub fn end<T, E>(&self, operation: Operation, nanoseconds: u64, result: &Result<T, E>) {
         self.words[0].store(0, Release);
-        let words = self.operation(operation);
+        add(&self.words[2], 1);
+        let begin = Self::begin_of(operation);
+        let Some(words) = self.words.get(begin..begin + OPERATION_WORDS) else { return };
         add(&words[0], u64::from(result.is_err()));
         add(&words[1], nanoseconds);
         let before = words[4].load(Relaxed);
@@ -163,7 +177,6 @@ impl Lane<'_> {
         words[3].store(words[3].load(Relaxed).max(nanoseconds), Relaxed);
         add(&words[5 + slot_of(nanoseconds)], 1);
         words[4].store(before + 1, Relaxed);
-        add(&self.words[2], 1);
     }
 
     /// Counts bytes that a read returned.
@@ -178,8 +191,12 @@ impl Lane<'_> {
         add(&self.words[6], bytes);
     }
 
+    fn begin_of(operation: Operation) -> usize {
+        LANE_HEADER + operation as usize * OPERATION_WORDS
+    }
+
     fn operation(&self, operation: Operation) -> &[AtomicU64] {
-        let begin = LANE_HEADER + operation as usize * OPERATION_WORDS;
+        let begin = Self::begin_of(operation);
         &self.words[begin..begin + OPERATION_WORDS]
     }
 
