@@ -39,6 +39,8 @@ fn phase(phase: &Phase) -> Value {
         "complete": phase.complete,
         "bytes_read": phase.bytes_read,
         "bytes_written": phase.bytes_written,
+        "wire": phase.wire,
+        "served_from": phase.served_from(),
         "figures": phase.figures,
         "ops": phase.operations.iter().map(operation).collect::<Vec<_>>(),
     })

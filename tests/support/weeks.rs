@@ -116,6 +116,7 @@ fn phases(workload: &str, seconds: f64) -> Vec<Phase> {
         complete: true,
         figures: vec![Figure::new(figure, Unit::Seconds, seconds)],
         operations: vec![],
+        wire: None,
     };
     parts.map(phase).collect()
 }

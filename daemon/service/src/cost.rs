@@ -307,6 +307,7 @@ mod tests {
             bytes_written: 1,
             operations: vec![],
             figures: vec![],
+            wire: None,
         };
         Run {
             round: 1,

@@ -21,6 +21,7 @@ mod records;
 mod rows;
 mod samples;
 mod schedule;
+mod wire;
 mod writer;
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::error::Fault;
 use crate::names::path_from_value;
 use crate::records::StoredRun;
+use crate::wire;
 
 /// A table and the number of one of its rows, for messages.
 pub(crate) type Place = (&'static str, i64);
@@ -131,6 +132,7 @@ fn phase(cx: &Connection, row: &Row<'_>) -> Result<Phase, Fault> {
         complete: row.get("complete")?,
         figures: figures(cx, number)?,
         operations: operations(cx, number)?,
+        wire: wire::of_row(row, place)?,
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Conditions, Operation, Protocol, TargetName};
+use super::{Conditions, Operation, Protocol, TargetName, Wire};
 use crate::stats::Histogram;
 
 /// How a run ended.
@@ -255,6 +255,9 @@ pub struct Phase {
     pub figures: Vec<Figure>,
     /// Its calls by kind.
     pub operations: Vec<OperationStats>,
+    /// What crossed the wire meanwhile; `None` where nothing counts it.
+    #[serde(default)]
+    pub wire: Option<Wire>,
 }
 
 /// What went wrong, and where.

@@ -38,6 +38,7 @@ pub fn cut_short(begun: Begun, recorder: &Recorder) -> Phase {
         complete: false,
         figures: vec![],
         operations: recorded.operations,
+        wire: None,
     }
 }
 

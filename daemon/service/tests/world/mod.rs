@@ -293,5 +293,6 @@ fn phase(number: u64) -> Phase {
         complete: true,
         figures: vec![Figure::new("walk", Unit::Seconds, 1.5), Figure::new("rate", Unit::PerSecond, 1234.5)],
         operations: operations.map(stats).into(),
+        wire: None,
     }
 }
