@@ -9,6 +9,7 @@ mod init;
 mod list;
 mod measure;
 mod report;
+mod sampling;
 mod service;
 mod targets;
 pub mod top;
@@ -39,6 +40,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Report(arguments) => report::run(shared, &arguments),
         Command::Runs(arguments) => list::runs(shared, &arguments),
         Command::Show(arguments) => list::show(shared, &arguments),
+        Command::Samples(arguments) => sampling::samples(shared, &arguments),
+        Command::Stalls(window) => sampling::stalls(shared, &window),
+        Command::Events(window) => sampling::events(shared, &window),
         Command::Export(arguments) => export::run(shared, &arguments),
         Command::Clean(arguments) => clean::run(shared, &arguments),
         Command::Config(arguments) => config::run(shared, &arguments),

@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use longhaul_measure::model::{Progress, TargetName};
+use longhaul_measure::model::{Progress, Stall, TargetName};
 use longhaul_measure::platform;
 use longhaul_measure::recorder::{InFlight, Recorder};
 
@@ -75,6 +75,7 @@ pub struct Desk {
     problems: Mutex<BTreeMap<String, Problem>>,
     log_level: Mutex<String>,
     scene: Mutex<Option<Scene>>,
+    stalls: Mutex<Vec<Stall>>,
     beat_ns: AtomicI64,
 }
 
@@ -104,6 +105,7 @@ impl Desk {
         let mut status = lock(&self.status).clone()?;
         status.problems = lock(&self.problems).values().cloned().collect();
         status.log_level = lock(&self.log_level).clone();
+        status.stalls = lock(&self.stalls).clone();
         self.overlay(&mut status);
         status.now_us = platform::wall_clock_us();
         Some(status)
@@ -160,6 +162,11 @@ impl Desk {
         if lock(&self.problems).remove(word).is_some() {
             tracing::info!(problem = word, "over");
         }
+    }
+
+    /// The targets that keep somebody waiting just now.
+    pub fn set_stalls(&self, stalls: Vec<Stall>) {
+        *lock(&self.stalls) = stalls;
     }
 
     /// Says that the service's thread is alive.

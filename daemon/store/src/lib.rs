@@ -15,9 +15,11 @@ mod migrations;
 mod names;
 mod open;
 mod operations;
+mod read_samples;
 mod reader;
 mod records;
 mod rows;
+mod samples;
 mod schedule;
 mod writer;
 
@@ -28,10 +30,12 @@ pub use bulk::Bulk;
 pub use error::{Error, Result};
 pub use longhaul_measure::model::{Event, RoundStatus};
 pub use open::Store;
+pub use read_samples::SampleFilter;
 pub use reader::Reader;
 pub use records::{
     NewRound, Planned, RoundCounts, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredOperation,
     StoredRound, StoredRun, StoredTarget,
 };
+pub use samples::Samples;
 pub use schedule::PREPARED;
 pub use writer::Writer;

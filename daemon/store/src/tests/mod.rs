@@ -9,6 +9,7 @@ mod opening;
 mod operations;
 mod round_trip;
 mod samples;
+mod sampling;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -90,6 +91,8 @@ fn mount(point: &Path, protocol: Protocol) -> Mount {
         read_only: false,
         free_bytes: None,
         total_bytes: None,
+        server: None,
+        device: None,
     }
 }
 
