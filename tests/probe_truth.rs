@@ -21,14 +21,14 @@ use support::{Place, machine, mounts};
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MILLISECOND;
 /// From slot to slot.
-const INTERVAL_MS: u64 = 25;
+const INTERVAL_MS: u64 = 50;
 /// How long a delay holds before another one is drawn.
 const CELL_NS: u64 = 200 * MILLISECOND;
 /// When the stall begins after the script does, and how long the script goes on after it.
-const STALL_AFTER_NS: u64 = 25 * SECOND;
-const AFTER_STALL_NS: u64 = 25 * SECOND;
+const STALL_AFTER_NS: u64 = 32 * SECOND;
+const AFTER_STALL_NS: u64 = 22 * SECOND;
 
-/// Answers after 8 to 16 ms, mostly early; and once not at all for a while.
+/// Answers after 15 to 30 ms, mostly early; and once not at all for a while.
 #[derive(Clone)]
 struct Delays {
     /// When the script begins, on the monotonic clock; 0: not yet.
@@ -65,7 +65,7 @@ impl Delays {
 
 fn delay_ns(since_ns: u64) -> u64 {
     let drawn = (draw(3, 4, since_ns / CELL_NS) >> 11) as f64 / (1u64 << 53) as f64;
-    8 * MILLISECOND + (8e6 * drawn.powi(3)) as u64
+    15 * MILLISECOND + (15e6 * drawn.powi(3)) as u64
 }
 
 impl Script for Delays {
@@ -83,6 +83,8 @@ fn the_probe_tells_what_was_felt_and_a_closed_loop_does_not() {
     if !mounts::are_our_own(test) {
         return;
     }
+    // What other programs take of this machine is no delay of the file system.
+    machine::go_first();
     let place = Place::new();
     let (at, local, delays) = (place.folder("mount"), place.folder("local"), Delays::new());
     let slow = match Slow::mount(&at, 1, delays.clone()) {
@@ -120,8 +122,15 @@ fn check(heard: &Heard, delays: &Delays, begin_us: i64) {
         "{:?}",
         slots.iter().find(|slot| slot.error.is_some())
     );
-    let off = |two: &[Probed]| (two[1].at_us - two[0].at_us - INTERVAL_MS as i64 * 1000).abs();
-    assert!(slots.windows(2).all(|two| off(two) < 5000), "every slot is there once, and in order");
+    assert!(slots.windows(2).all(|two| two[0].at_us < two[1].at_us), "in the order of their instants");
+    let spanned =
+        (slots[slots.len() - 1].at_us - slots[0].at_us) as f64 / (INTERVAL_MS as f64 * 1000.0) + 1.0;
+    // While the machine has no time for the probe, nobody asks: such a slot is not invented.
+    assert!(
+        (0.995..1.0005).contains(&(slots.len() as f64 / spanned)),
+        "{} of {spanned:.1} slots",
+        slots.len()
+    );
 
     let mut truth: Vec<u64> = slots.iter().map(|slot| delays.felt_ns(since(slot))).collect();
     let mut probe: Vec<u64> = slots.iter().map(|slot| slot.latency_ns).collect();
@@ -129,24 +138,16 @@ fn check(heard: &Heard, delays: &Delays, begin_us: i64) {
     let mut closed: Vec<u64> = slots.iter().filter_map(|slot| slot.call_ns).collect();
     [&mut truth, &mut probe, &mut closed].into_iter().for_each(|values| values.sort_unstable());
     eprintln!(
-        "\n{} slots every {INTERVAL_MS} ms, {} calls, a stall of {} s\n{:>10} {:>12} {:>12} {:>14}",
+        "| {} slots every {INTERVAL_MS} ms, {} calls, a stall of {} s",
         slots.len(),
         closed.len(),
-        delays.stall_ns / SECOND,
-        "",
-        "truth",
-        "probe",
-        "closed loop"
+        delays.stall_ns / SECOND
     );
+    eprintln!("| {:>6} {:>14} {:>14} {:>14}", "ms", "truth", "probe", "closed loop");
     let line = |share: f64| {
         let at = [&truth, &probe, &closed].map(|values| quantile(values, share));
-        eprintln!(
-            "{:>10} {:>9.3} ms {:>9.3} ms {:>11.3} ms",
-            format!("p{}", share * 100.0),
-            ms(at[0]),
-            ms(at[1]),
-            ms(at[2])
-        );
+        let [truth, probe, closed] = at.map(|nanoseconds| nanoseconds as f64 / 1e6);
+        eprintln!("| {:>6} {truth:>14.3} {probe:>14.3} {closed:>14.3}", format!("p{}", share * 100.0));
         at
     };
     for share in [0.5, 0.99, 0.999] {
@@ -165,10 +166,6 @@ fn check(heard: &Heard, delays: &Delays, begin_us: i64) {
     let missed = (stall.at_us - begin_us) as f64 / 1e6 - STALL_AFTER_NS as f64 / 1e9;
     assert!(missed.abs() < 1.0 && stall.workload.is_none(), "{stall:?}");
     assert!((stall.nanoseconds as f64 - delays.stall_ns as f64).abs() < 1e9, "{stall:?}");
-}
-
-fn ms(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e6
 }
 
 /// The least value that is not exceeded by this share of sorted values.

@@ -43,8 +43,9 @@ pub fn is_apart(test: &str, namespaces: &[&str], prepare: impl FnOnce(&mut Comma
         output.status.success() && said.contains("1 passed"),
         "in its own mounts, {test} failed:\n{said}"
     );
-    // what was skipped inside has to be seen outside
+    // what was skipped inside has to be seen outside, and tables of what was measured
     said.lines().filter(|line| line.starts_with("skipped: ")).for_each(|line| eprintln!("\n{line}"));
+    said.lines().filter(|line| line.starts_with("| ")).for_each(|line| eprintln!("{line}"));
     false
 }
 

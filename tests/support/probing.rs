@@ -32,6 +32,7 @@ pub fn plan_every(interval_ms: u64) -> ProbePlan {
 pub struct Sampling {
     /// The supervisor's side.
     pub worker: Worker,
+    local: PathBuf,
     samples: Receiver<(TargetName, Sampled)>,
     heard: Heard,
 }
@@ -59,12 +60,14 @@ impl Sampling {
         let (sender, samples) = channel();
         let target = Target { name: "probed".parse().unwrap(), path: path.to_owned(), role: Role::Share };
         let worker = Worker::new(target, launcher(local, plan, sender));
-        Self { worker, samples, heard: Heard::default() }
+        Self { worker, local: local.to_owned(), samples, heard: Heard::default() }
     }
 
     /// Starts the process. One that keeps ending by itself has to wait for a moment.
     pub fn start(&mut self) -> Arc<Recorder> {
-        machine::wait_until("a process to be started", || self.worker.sample().is_ok());
+        machine::wait_until("a process to be started", || {
+            self.worker.sample().is_ok() && !machine::workers_from(&self.local).is_empty()
+        });
         self.worker.recorder().unwrap()
     }
 

@@ -18,10 +18,11 @@ use crate::model::{Operation, ProbePlan, Probed, TargetName};
 use crate::platform::{self, FolderWatch};
 use crate::recorder::{PROBE_LANE, Recorder};
 
-/// How long before its slot what it needs is opened at most, in nanoseconds.
+/// How long before its slot what it needs is opened at least, in nanoseconds: where that takes long, twice as long
+/// before as it took the last time. Half an interval is the most.
 const LEAD_NS: u64 = 250_000_000;
 /// The pause after which a probe that could not go on tries again: at first, and at most.
-const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(64)];
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(64)];
 /// How long a pool is left as it is when it could not grow, and when there was no space for it, in nanoseconds.
 const FAILED_NS: u64 = 60 * 1_000_000_000;
 const SHORT_NS: u64 = 3600 * 1_000_000_000;
@@ -120,8 +121,7 @@ impl Probe {
         let pool = Pool::open(&site, &context)?.ok_or(End::Homeless)?;
         so_far.device = Some(pool.device());
         let watch = context.timed(Operation::Lookup, || FolderWatch::new(&self.path)).unwrap_or(None);
-        let lead_ns = (slots.interval_ns() / 4).min(LEAD_NS);
-        let free = now();
+        let (lead_ns, free) = (LEAD_NS.min(slots.interval_ns() / 2), now());
         let mut stretch = Stretch { probe: self, context, slots, pool, lead_ns, free, grows_ns: 0 };
         loop {
             so_far.asked += u64::from(stretch.turn()?);
@@ -166,21 +166,21 @@ struct Answer {
 impl Stretch<'_> {
     /// Deals with the next slot, and says whether it was asked.
     fn turn(&mut self) -> Result<bool, End> {
-        self.tend()?;
-        let slot = self.next();
         let gate = &self.probe.gate;
         let beside = gate.beside();
+        self.tend()?;
+        let slot = self.next(beside.as_deref());
         if !gate.wait_until(slot.at_ns.saturating_sub(self.lead_ns)) {
             return Err(End::Closed);
         }
-        let visit = self.pool.visit(slot.kind, &self.context);
+        let visit = self.visit(slot);
         let is_early = platform::monotonic_ns() < slot.at_ns;
         if !gate.wait_until(slot.at_ns) {
             return Err(End::Closed);
         }
         let woken_ns = is_early.then(platform::monotonic_ns);
         // What could not be opened early is tried once more in time: then its delay is the slot's.
-        let visit = visit.or_else(|_| self.pool.visit(slot.kind, &self.context));
+        let visit = visit.or_else(|_| self.visit(slot));
         let beside = gate.beside().or(beside);
         let answer = match visit {
             Ok(None) => {
@@ -197,6 +197,16 @@ impl Stretch<'_> {
             Err(error) if is_final(&error) => Err(End::Lame(error)),
             _ => Ok(true),
         }
+    }
+
+    /// Opens what a slot needs, and notes how early that has to begin.
+    fn visit(&mut self, slot: Slot) -> Result<Option<Visit>, RunError> {
+        let began = platform::monotonic_ns();
+        let visit = self.pool.visit(slot.kind, &self.context);
+        let took = platform::monotonic_ns().saturating_sub(began);
+        let most = self.slots.interval_ns() / 2;
+        self.lead_ns = took.saturating_mul(2).clamp(LEAD_NS.min(most), most);
+        visit
     }
 
     /// Between two slots: lets the pool grow where nobody is disturbed, and begins a new pass over it.
@@ -225,14 +235,14 @@ impl Stretch<'_> {
 
     /// The slot to ask. Those that passed while a pool grew or a file was closed waited until now, but for the latest,
     /// which is asked late.
-    fn next(&mut self) -> Slot {
+    fn next(&mut self, beside: Option<&str>) -> Slot {
         let now = now();
         let mut passed: Vec<Slot> = self.slots.passed(self.free, now).collect();
         let Some(latest) = passed.pop() else {
             let is_void = now.slept_since(self.free);
             return self.slots.after(if is_void { now.awake_ns } else { self.free.awake_ns });
         };
-        let label = Label::of(now, None, self.probe.gate.beside());
+        let label = Label::of(now, None, beside.map(ToOwned::to_owned));
         self.probe.telling.probed(passed.iter().map(|slot| label.passed(*slot)));
         latest
     }

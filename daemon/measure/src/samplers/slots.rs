@@ -254,7 +254,8 @@ mod tests {
             let returned = at(slot.at_ns + awake, 3 + asleep);
             let call = Call { slot, free: at(free, 3), woken_ns: None, returned };
             prop_assert_eq!(slots.felt(&call).count(), 0);
-            prop_assert!(slots.felt(&Call { returned: at(slot.at_ns + awake, 3), ..call }).count() > 0);
+            let awake = Call { returned: at(slot.at_ns + awake, 3), ..call };
+            prop_assert!(slots.felt(&awake).count() > 0);
         }
 
         #[test]
