@@ -142,14 +142,14 @@ fn run_row(cx: &Connection, run: &Run, place: (i64, i64)) -> Result<(i64, String
 }
 
 const PHASE: &str =
-    "INSERT INTO phase (run, place, name, cache, cold_by, seconds, bytes_read, bytes_written, complete)
-    VALUES (:run, :place, :name, :cache, :cold_by, :seconds, :bytes_read, :bytes_written, :complete)";
+    "INSERT INTO phase (run, place, name, cache, cold_by, began_us, seconds, bytes_read, bytes_written, complete)
+    VALUES (:run, :place, :name, :cache, :cold_by, :began_us, :seconds, :bytes_read, :bytes_written, :complete)";
 
 fn phase_rows(cx: &Connection, phase: &Phase, position: (i64, i64)) -> Result<(), Fault> {
     let (run, place) = position;
     cx.prepare_cached(PHASE)?.execute(named_params! {
         ":run": run, ":place": place, ":name": phase.name, ":cache": phase.cache.name(),
-        ":cold_by": phase.cold_by.map(|way| way.name()), ":seconds": phase.seconds,
+        ":cold_by": phase.cold_by.map(|way| way.name()), ":began_us": phase.began_us, ":seconds": phase.seconds,
         ":bytes_read": phase.bytes_read.cast_signed(), ":bytes_written": phase.bytes_written.cast_signed(),
         ":complete": phase.complete,
     })?;

@@ -15,6 +15,7 @@ mod migrations;
 mod names;
 mod open;
 mod operations;
+mod outbox;
 mod reader;
 mod records;
 mod rows;
@@ -28,10 +29,11 @@ pub use bulk::Bulk;
 pub use error::{Error, Result};
 pub use longhaul_measure::model::{Event, RoundStatus};
 pub use open::Store;
+pub use outbox::{Fate, FinishedRound, Outbox, Rejection, Signal};
 pub use reader::Reader;
 pub use records::{
     NewRound, Planned, RoundCounts, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredOperation,
     StoredRound, StoredRun, StoredTarget,
 };
 pub use schedule::PREPARED;
-pub use writer::Writer;
+pub use writer::{SharedWriter, Writer};

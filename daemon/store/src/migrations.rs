@@ -20,6 +20,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { name: "2026-11-20-first", sql: include_str!("../migrations/2026-11-20-first.sql") },
     Migration { name: "2026-11-20-schedule", sql: include_str!("../migrations/2026-11-20-schedule.sql") },
     Migration { name: "2026-11-20-verdicts", sql: include_str!("../migrations/2026-11-20-verdicts.sql") },
+    Migration { name: "2026-11-21-outbox", sql: include_str!("../migrations/2026-11-21-outbox.sql") },
 ];
 
 /// The schema that this program reads and writes.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::{Builder, JoinHandle};
 
 use longhaul_measure::model::{Run, Target};
@@ -133,6 +134,27 @@ impl Writer {
     }
 }
 
+/// The writer of the moment, for who is not its owner: the owner may put another one in its place.
+#[derive(Debug, Clone)]
+pub struct SharedWriter(Arc<RwLock<Arc<Writer>>>);
+
+impl SharedWriter {
+    /// Shares a writer.
+    pub fn new(writer: Writer) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(writer))))
+    }
+
+    /// The writer of the moment. Not to be kept: it holds its database open.
+    pub fn current(&self) -> Arc<Writer> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts another one in its place.
+    pub fn replace(&self, writer: Writer) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(writer);
+    }
+}
+
 impl Drop for Writer {
     fn drop(&mut self) {
         drop(self.jobs.take());
@@ -151,7 +173,7 @@ fn work(mut store: Store, waiting: &Receiver<Job>) {
 
 impl Store {
     /// Does all or nothing. The lock is taken at once, so that what is read inside is still true when it is written.
-    fn in_transaction<T>(
+    pub(crate) fn in_transaction<T>(
         &mut self,
         operation: &'static str,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,

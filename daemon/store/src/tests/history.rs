@@ -17,6 +17,7 @@ fn run_of(workload_name: &str, round: i64, slot: u32) -> Run {
         name: (*phase).to_owned(),
         cache: if *phase == "scan" { CacheState::Cold } else { cache },
         cold_by: None,
+        began_us: None,
         seconds: 9.0,
         bytes_read: 0,
         bytes_written: 0,
@@ -85,7 +86,8 @@ fn runs_from_before_there_were_verdicts_get_their_endpoints_from_their_figures()
     let place = filled();
     let before = history(&place);
     let connection = Connection::open(place.database()).unwrap();
-    let undo = "DROP INDEX run_history; ALTER TABLE run DROP COLUMN endpoints; PRAGMA user_version = 2";
+    let undo = "DROP INDEX run_history; ALTER TABLE run DROP COLUMN endpoints; DROP TABLE outbox;
+        ALTER TABLE phase DROP COLUMN began_us; PRAGMA user_version = 2";
     connection.execute_batch(undo).unwrap();
     drop(connection);
     drop(place.store());
