@@ -1,5 +1,6 @@
 //! The command line.
 
+mod otel;
 mod weekly;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use longhaul_service::config::LEVELS;
 
 use crate::bench::BenchCommand;
 use crate::commands::{Doing, Init, Logs, Uninstall};
+pub use otel::OtelCommand;
 pub use weekly::{Compare, Evidence, Export, ExportedArgument, Report, Verdict, WeekArguments};
 
 /// longhaul measures network drives by doing real tasks on them, and says what the numbers carry.
@@ -64,6 +66,9 @@ pub enum Command {
     Show(Show),
     /// What is kept, as a file for other programs, and from which every verdict can be recomputed.
     Export(Export),
+    /// The OpenTelemetry collector that rounds are exported to.
+    #[command(subcommand)]
+    Otel(OtelCommand),
     /// Removes what longhaul keeps on a target; lists it first and asks.
     Clean(Clean),
     /// The configuration: prints a commented sample, or checks a file.

@@ -8,6 +8,7 @@ mod export;
 mod init;
 mod list;
 mod measure;
+mod otel;
 mod report;
 mod service;
 mod targets;
@@ -40,6 +41,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Runs(arguments) => list::runs(shared, &arguments),
         Command::Show(arguments) => list::show(shared, &arguments),
         Command::Export(arguments) => export::run(shared, &arguments),
+        Command::Otel(command) => otel::run(shared, command),
         Command::Clean(arguments) => clean::run(shared, &arguments),
         Command::Config(arguments) => config::run(shared, &arguments),
         Command::Init(arguments) => init::run(shared, &arguments),

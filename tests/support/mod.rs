@@ -5,6 +5,7 @@
 // Every test file compiles this module and uses its own part of it.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod collector;
 pub mod daemon;
 pub mod machine;
 pub mod mounts;

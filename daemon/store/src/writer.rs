@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::thread::{Builder, JoinHandle};
 
 use longhaul_measure::model::{Run, Target};
@@ -134,24 +134,19 @@ impl Writer {
     }
 }
 
-/// The writer of the moment, for who is not its owner: the owner may put another one in its place.
-#[derive(Debug, Clone)]
-pub struct SharedWriter(Arc<RwLock<Arc<Writer>>>);
+/// The writer of the moment, for who is not its owner: the owner may put another one in its place, and ends it alone.
+#[derive(Debug, Clone, Default)]
+pub struct SharedWriter(Arc<RwLock<Weak<Writer>>>);
 
 impl SharedWriter {
-    /// Shares a writer.
-    pub fn new(writer: Writer) -> Self {
-        Self(Arc::new(RwLock::new(Arc::new(writer))))
+    /// The writer of the moment; `None`: there is none any more. Not to be kept.
+    pub fn current(&self) -> Option<Arc<Writer>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
-    /// The writer of the moment. Not to be kept: it holds its database open.
-    pub fn current(&self) -> Arc<Writer> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Puts another one in its place.
-    pub fn replace(&self, writer: Writer) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(writer);
+    /// Puts this one in the place of the one before.
+    pub fn set(&self, writer: &Arc<Writer>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(writer);
     }
 }
 

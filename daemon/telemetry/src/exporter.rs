@@ -20,7 +20,9 @@ use crate::status::{ExportStatus, SignalStatus};
 /// How long whoever stops it waits for it. What is in flight then is sent again the next time.
 const END_WITHIN: Duration = Duration::from_millis(1500);
 /// Nothing is begun so shortly before a round: a request may take a while.
-const BEFORE_A_ROUND_US: i64 = 15_000_000;
+const BEFORE_A_ROUND_US: i64 = 5_000_000;
+/// How often it is looked whether a round is over.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 /// Rounds that are looked at for a message.
 const MOST_ROUNDS: usize = 32;
 /// The longest pause between two messages of a long queue.
@@ -52,7 +54,7 @@ pub struct Parts {
 /// The running thread.
 pub struct Exporter {
     orders: OrderSender<Order>,
-    ended: Receiver<()>,
+    ended: Mutex<Receiver<()>>,
     status: Arc<Mutex<ExportStatus>>,
 }
 
@@ -78,7 +80,7 @@ impl Exporter {
                 .work(&waiting);
         };
         std::thread::Builder::new().name("telemetry".to_owned()).stack_size(1 << 20).spawn(work)?;
-        Ok(Self { orders, ended, status })
+        Ok(Self { orders, ended: Mutex::new(ended), status })
     }
 
     /// Puts settings in force; the error says why there are none.
@@ -92,10 +94,10 @@ impl Exporter {
     }
 
     /// Ends it within two seconds, whatever the collector does.
-    pub fn stop(self) {
+    pub fn stop(&self) {
         let _ = self.orders.send(Order::Stop);
         // The thread drops its end when it is over. One that waits for a collector is left behind.
-        let _ = self.ended.recv_timeout(END_WITHIN);
+        let _ = self.ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(END_WITHIN);
     }
 }
 
@@ -156,6 +158,7 @@ impl Worker {
             }
         };
         self.status.lock().unwrap_or_else(PoisonError::into_inner).problem = problem;
+        self.publish();
     }
 
     fn lanes_of(&self, settings: &Settings) -> Result<Vec<Lane>, String> {
@@ -169,7 +172,7 @@ impl Worker {
                 sender,
                 maker,
                 attempts: Attempts::default(),
-                stored: Outbox::default(),
+                stored: reader.outbox(signal).unwrap_or_default(),
                 next_try_us: None,
             };
             Some(Sender::new(route, expected).map(lane).map_err(|error| error.to_string()))
@@ -183,14 +186,13 @@ impl Worker {
     /// Does what is due. Returns for how long nothing is; `None`: until there is an order.
     fn turn(&mut self) -> Option<Duration> {
         let Some(interval) = self.settings.as_ref().map(|settings| settings.interval) else {
-            self.publish();
             return None;
         };
         let view = (self.parts.view)();
         let now_us = platform::wall_clock_us();
         let is_due = view.next_us.is_some_and(|next_us| (0..BEFORE_A_ROUND_US).contains(&(next_us - now_us)));
         if view.is_measuring || is_due {
-            return Some(interval);
+            return Some(interval.min(BETWEEN_LOOKS));
         }
         let began = Instant::now();
         let went_on = match self.send_rounds() {
@@ -212,7 +214,7 @@ impl Worker {
     fn send_rounds(&mut self) -> longhaul_store::Result<bool> {
         let reader = Reader::open(&self.parts.database)?;
         let keep = self.settings.as_ref().map(|settings| settings.keep).unwrap_or_default();
-        let writer = self.parts.writer.current();
+        let Some(writer) = self.parts.writer.current() else { return Ok(false) };
         let mut went_on = false;
         for lane in &mut self.lanes {
             self.turns += 1;

@@ -1,6 +1,7 @@
 //! The configuration file: TOML, every key known, every error with file, line and key.
 
 mod schedule;
+mod telemetry;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use serde::Deserialize;
 
 pub use schedule::{Design, LEVELS, Log, Schedule, Web};
 use schedule::{FileLog, FileSchedule, FileWeb};
+use telemetry::FileTelemetry;
 pub use verdict::Premises;
 use verdict::{FileMix, FileVerdict};
 
@@ -42,6 +44,8 @@ pub struct Config {
     pub web: Web,
     /// Its log.
     pub log: Log,
+    /// What is exported to an OpenTelemetry collector.
+    pub telemetry: longhaul_telemetry::settings::Configured,
 }
 
 /// What holds a run in bounds.
@@ -72,6 +76,7 @@ impl Default for Config {
             schedule: Schedule::default(),
             web: Web::default(),
             log: Log::default(),
+            telemetry: longhaul_telemetry::settings::Configured::default(),
         }
     }
 }
@@ -124,6 +129,8 @@ struct File {
     web: FileWeb,
     #[serde(default)]
     log: FileLog,
+    #[serde(default)]
+    telemetry: FileTelemetry,
 }
 
 #[derive(Deserialize)]
@@ -209,6 +216,7 @@ impl Config {
             schedule: file.schedule.read()?,
             web: file.web.read(),
             log: file.log.read()?,
+            telemetry: file.telemetry.read()?,
         })
     }
 }
