@@ -5,79 +5,17 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use longhaul_measure::stats::Histogram;
-use longhaul_store::{FinishedRound, Reader, SharedWriter, Signal, Store, Writer};
+use longhaul_store::{FinishedRound, Reader, Signal};
 use longhaul_telemetry::environment::Environment;
-use longhaul_telemetry::exporter::{Exporter, Parts, View};
 use longhaul_telemetry::settings::{Configured, Settings};
-use longhaul_telemetry::status::SignalStatus;
-use opentelemetry_proto::tonic::common::v1::KeyValue;
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::metrics::v1::ExponentialHistogramDataPoint;
-use support::collector::{Collector, Mood, Stream};
-use support::{Place, machine};
-
-/// A database as after some weeks, and an exporter that sends it somewhere.
-struct Export {
-    _place: Place,
-    database: PathBuf,
-    writer: Arc<Writer>,
-    exporter: Exporter,
-}
-
-impl Export {
-    fn new(weeks: u32, settings: &[(&str, &str)]) -> Self {
-        let place = Place::new();
-        let database = place.path("weeks.sqlite");
-        let call = place.longhaul("bench year --weeks").word(weeks.to_string());
-        call.word("--database").word(&database).expect(0);
-        let writer = Arc::new(Writer::spawn(Store::open(&database, &[]).unwrap()));
-        let shared = SharedWriter::default();
-        shared.set(&writer);
-        let exporter = Exporter::start(Parts {
-            database: database.clone(),
-            writer: shared,
-            view: Box::new(View::default),
-            tell: Box::new(drop),
-        });
-        let export = Self { _place: place, database, writer, exporter: exporter.unwrap() };
-        export.configure(settings);
-        export
-    }
-
-    /// The variables, and a patience that rounds of last year need.
-    fn configure(&self, variables: &[(&str, &str)]) {
-        let keep = Duration::from_secs(100 * 365 * 86_400);
-        let configured = Configured { keep, ..Configured::default() };
-        let pairs = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let environment = Environment::of(pairs);
-        self.exporter.configure(Settings::of(&configured, &environment).map_err(|error| error.to_string()));
-    }
-
-    fn status(&self, signal: Signal) -> SignalStatus {
-        let status = self.exporter.status();
-        status.signals.into_iter().find(|found| found.name == signal.name()).unwrap_or_default()
-    }
-
-    /// Waits until nothing waits any more.
-    fn wait_until_empty(&self) {
-        machine::wait_until("everything to be sent", || {
-            let reader = Reader::open(&self.database).unwrap();
-            Signal::ALL.into_iter().all(|signal| reader.waiting(signal, 1).unwrap().is_empty())
-        });
-    }
-
-    /// Every round that was made.
-    fn rounds(&self) -> Vec<FinishedRound> {
-        let reader = Reader::open(&self.database).unwrap();
-        let numbers = reader.made_between(i64::MIN, i64::MAX).unwrap();
-        numbers.into_iter().map(|number| reader.finished_round(number).unwrap().unwrap()).collect()
-    }
-}
+use support::collector::{Collector, Got, Mood, Stream};
+use support::exporting::{Export, Key, key_of, stored_histograms, text};
+use support::machine;
 
 /// Variables that lead to a collector, in delta form: each histogram comes as it is stored.
 fn to(collector: &Collector) -> Vec<(&'static str, String)> {
@@ -91,17 +29,9 @@ fn with<'a>(variables: &'a [(&'static str, String)], more: &[(&'a str, &'a str)]
     variables.iter().map(|(name, value)| (*name, value.as_str())).chain(more.iter().copied()).collect()
 }
 
-fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
-    let found = attributes.iter().find(|attribute| attribute.key == key)?;
-    match found.value.as_ref()?.value.as_ref()? {
-        Value::StringValue(text) => Some(text),
-        _ => None,
-    }
-}
-
 /// Every run that is stored came, once, with its phases, at the instants that are stored.
 fn assert_runs_are_exact(rounds: &[FinishedRound], collector: &Collector) {
-    let spans = collector.got(support::collector::Got::spans);
+    let spans = collector.got(Got::spans);
     let runs = spans.values().filter_map(|span| Some((text(&span.attributes, "longhaul.run.id")?, span)));
     let runs: BTreeMap<&str, _> = runs.collect();
     let stored: Vec<_> = rounds.iter().flat_map(|round| &round.runs).collect();
@@ -123,40 +53,10 @@ fn assert_runs_are_exact(rounds: &[FinishedRound], collector: &Collector) {
     }
 }
 
-/// By target, task, cache state, call and end of the run.
-type Key = (String, String, String, String, u64);
-
-fn key_of(point: &ExponentialHistogramDataPoint) -> Key {
-    let of = |key| text(&point.attributes, key).unwrap().to_owned();
-    let names =
-        ["longhaul.target", "longhaul.workload", "longhaul.cache.state", "longhaul.file.operation.name"];
-    let [target, workload, state, operation] = names.map(of);
-    (target, workload, state, operation, point.time_unix_nano)
-}
-
-fn stored_histograms(rounds: &[FinishedRound]) -> BTreeMap<Key, Histogram> {
-    let mut found: BTreeMap<Key, Histogram> = BTreeMap::new();
-    for run in rounds.iter().flat_map(|round| &round.runs).map(|stored| &stored.run) {
-        for phase in &run.phases {
-            for stats in &phase.operations {
-                let key = (
-                    run.target.to_string(),
-                    run.workload.clone(),
-                    phase.cache.name().to_owned(),
-                    stats.operation.name().to_owned(),
-                    longhaul_telemetry::trace::ended(run),
-                );
-                found.entry(key).or_default().merge(&stats.latency);
-            }
-        }
-    }
-    found
-}
-
 /// Every histogram that is stored came, bucket for bucket.
 fn assert_histograms_are_exact(rounds: &[FinishedRound], collector: &Collector) {
     let stored = stored_histograms(rounds);
-    let points = collector.got(support::collector::Got::histograms);
+    let points = collector.got(Got::histograms);
     let came: BTreeMap<Key, ExponentialHistogramDataPoint> =
         points.into_iter().map(|point| (key_of(&point), point)).collect();
     assert_eq!(came.len(), stored.len());
@@ -200,18 +100,7 @@ fn totals_are_those_of_the_day_whoever_sends_them_and_however_often() {
     let export = Export::new(1, &variables);
     machine::wait_until("a few rounds to be sent", || export.status(Signal::Metrics).sent > 20);
     // Another process takes over in the middle of a day.
-    export.exporter.stop();
-    let Export { _place, database, writer, .. } = export;
-    let shared = SharedWriter::default();
-    shared.set(&writer);
-    let parts = Parts {
-        database: database.clone(),
-        writer: shared,
-        view: Box::new(View::default),
-        tell: Box::new(drop),
-    };
-    let export = Export { exporter: Exporter::start(parts).unwrap(), _place, database, writer };
-    export.configure(&variables);
+    let export = export.restarted(&variables);
     let reader = Reader::open(&export.database).unwrap();
     machine::wait_until("the rest", || reader.waiting(Signal::Metrics, 1).unwrap().is_empty());
     let mut days: BTreeMap<(Key, u64), Histogram> = BTreeMap::new();
@@ -220,7 +109,7 @@ fn totals_are_those_of_the_day_whoever_sends_them_and_however_often() {
         days.entry(((target, workload, state, operation, 0), day)).or_default().merge(&latency);
     }
     let mut last: BTreeMap<(Key, u64), ExponentialHistogramDataPoint> = BTreeMap::new();
-    for point in collector.got(support::collector::Got::histograms) {
+    for point in collector.got(Got::histograms) {
         let (target, workload, state, operation, _) = key_of(&point);
         let key = ((target, workload, state, operation, 0), point.start_time_unix_nano);
         let kept = last.entry(key).or_insert_with(|| point.clone());
@@ -342,7 +231,7 @@ fn only_a_collector_with_a_certificate_that_is_trusted_gets_anything() {
         failing.is_some_and(|why| why.contains("certificate"))
     });
     assert_eq!(collector.got(|got| got.requests), 0);
-    let file = export._place.path("trusted.pem");
+    let file = export.place.path("trusted.pem");
     std::fs::write(&file, CERTIFICATE).unwrap();
     export.configure(&[address, ("OTEL_EXPORTER_OTLP_CERTIFICATE", file.to_str().unwrap())]);
     export.wait_until_empty();

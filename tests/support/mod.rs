@@ -7,6 +7,7 @@
 
 pub mod collector;
 pub mod daemon;
+pub mod exporting;
 pub mod machine;
 pub mod mounts;
 pub mod schema;
