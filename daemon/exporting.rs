@@ -8,18 +8,24 @@ use longhaul_service::config::Config;
 use longhaul_service::desk::Desk;
 use longhaul_service::status::{State, Status, TargetState, TargetStatus};
 use longhaul_store::SharedWriter;
+use longhaul_telemetry::diagnostics::Diagnostics;
 use longhaul_telemetry::environment::Environment;
 use longhaul_telemetry::exporter::{Exporter, Parts, View};
 use longhaul_telemetry::now::{Now, TargetNow};
 use longhaul_telemetry::settings::Settings;
 
 /// Starts it; it does nothing until it is told where to.
-pub fn start(desk: &Arc<Desk>, database: PathBuf, writer: SharedWriter) -> anyhow::Result<Exporter> {
+pub fn start(
+    desk: &Arc<Desk>,
+    (database, writer): (PathBuf, SharedWriter),
+    diagnostics: Diagnostics,
+) -> anyhow::Result<Exporter> {
     let (seen, told) = (Arc::clone(desk), Arc::clone(desk));
     let parts = Parts {
         database,
         writer,
         view: Box::new(move || view(&seen)),
+        diagnostics,
         tell: Box::new(move |status| told.set_telemetry(status)),
     };
     Exporter::start(parts).context("start the exporter's thread")

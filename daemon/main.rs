@@ -99,7 +99,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         "longhauld begins"
     );
     watching::mounts(Arc::clone(&desk));
-    let exporter = Arc::new(exporting::start(&desk, database.clone(), service.shared_writer())?);
+    let exporter =
+        Arc::new(exporting::start(&desk, (database.clone(), service.shared_writer()), log.diagnostics())?);
     exporter.configure(exporting::settings(&config));
     let _watcher =
         config_path.and_then(|path| watching::config(path, Arc::clone(&desk), Arc::clone(&exporter)));

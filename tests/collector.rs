@@ -139,10 +139,12 @@ fn assert_exact(export: &Export, written: &[Value]) {
         assert_eq!(count(&span["endTimeUnixNano"]), longhaul_telemetry::trace::ended(&stored.run));
     }
     let histograms = stored_histograms(&rounds);
-    let points = all(written, &["resourceMetrics", "scopeMetrics", "metrics", "exponentialHistogram", "dataPoints"]);
+    let points =
+        all(written, &["resourceMetrics", "scopeMetrics", "metrics", "exponentialHistogram", "dataPoints"]);
     let key_of = |point: &Value| {
         let of = |key| attribute(point, key).unwrap().to_owned();
-        let names = ["longhaul.target", "longhaul.workload", "longhaul.cache.state", "longhaul.file.operation.name"];
+        let names =
+            ["longhaul.target", "longhaul.workload", "longhaul.cache.state", "longhaul.file.operation.name"];
         let [target, workload, state, operation] = names.map(of);
         (target, workload, state, operation, count(&point["timeUnixNano"]))
     };
@@ -228,8 +230,8 @@ impl Prometheus {
     }
 
     fn get(&self, path: &str) -> Option<String> {
-        let answer = support::daemon::http(self.port, &format!("GET {path}"), "Host: x\r\n", "");
-        answer.filter(|(code, _)| *code == 200).map(|(_, body)| body)
+        let mut answer = ureq::get(format!("http://127.0.0.1:{}{path}", self.port)).call().ok()?;
+        answer.body_mut().with_config().limit(100 << 20).read_to_string().ok()
     }
 
     /// What it answers to a question as of a moment in seconds since 1970 UTC.
@@ -247,7 +249,8 @@ fn a_real_prometheus_finds_our_p99_within_a_bucket() {
     let folder = tempfile::tempdir().unwrap();
     let prometheus = Prometheus::start(&programs, folder.path(), None);
     let endpoint = format!("http://127.0.0.1:{}/api/v1/otlp", prometheus.port);
-    let export = Export::new(1, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint), ("OTEL_TRACES_EXPORTER", "none")]);
+    let export =
+        Export::new(1, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint), ("OTEL_TRACES_EXPORTER", "none")]);
     let began = Instant::now();
     machine::wait_until("all metrics", || {
         let status = export.status(Signal::Metrics);
@@ -271,7 +274,8 @@ fn a_real_prometheus_finds_our_p99_within_a_bucket() {
     assert_eq!(found.len(), ours.len(), "{answer}");
     for series in found {
         let of = |key: &str| series["metric"][key].as_str().unwrap().to_owned();
-        let names = ["longhaul_target", "longhaul_workload", "longhaul_cache_state", "longhaul_file_operation_name"];
+        let names =
+            ["longhaul_target", "longhaul_workload", "longhaul_cache_state", "longhaul_file_operation_name"];
         let [target, workload, state, operation] = names.map(of);
         let theirs: f64 = series["value"][1].as_str().unwrap().parse().unwrap();
         let our_us = ours[&(target, workload, state, operation)].quantile_ns(0.99).unwrap() / 1e3;
@@ -308,7 +312,12 @@ fn the_alert_rules_are_valid() {
     let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/collector/alerts.test.yml");
     for arguments in [["check", "rules", rules], ["test", "rules", tests]] {
         let said = Command::new(programs.join("promtool")).args(arguments).output().unwrap();
-        assert!(said.status.success(), "{}{}", String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+        assert!(
+            said.status.success(),
+            "{}{}",
+            String::from_utf8_lossy(&said.stdout),
+            String::from_utf8_lossy(&said.stderr)
+        );
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::metrics::v1::ExponentialHistogramDataPoint;
@@ -37,6 +38,8 @@ pub struct Got {
     pub traces: Vec<ExportTraceServiceRequest>,
     /// Every request for metrics.
     pub metrics: Vec<ExportMetricsServiceRequest>,
+    /// What every line of a log said.
+    pub lines: Vec<String>,
     /// The headers of the latest request.
     pub headers: BTreeMap<String, String>,
     /// Requests in all, whatever became of them.
@@ -155,7 +158,9 @@ fn serve(stream: Box<dyn Stream>, got: &Mutex<Got>, moods: &Mutex<VecDeque<Mood>
             }
         }
         match mood {
-            Mood::Take => say(stream.get_mut().as_mut(), 200, "Content-Type: application/x-protobuf\r\n", b"")?,
+            Mood::Take => {
+                say(stream.get_mut().as_mut(), 200, "Content-Type: application/x-protobuf\r\n", b"")?
+            }
             Mood::Say(code, headers, body) => say(stream.get_mut().as_mut(), code, headers, body)?,
             Mood::Dawdle(time) => {
                 std::thread::sleep(time);
@@ -198,8 +203,14 @@ fn take(got: &mut Got, path: &str, body: &[u8]) {
     match path {
         "/v1/traces" => got.traces.push(ExportTraceServiceRequest::decode(body).unwrap()),
         "/v1/metrics" => got.metrics.push(ExportMetricsServiceRequest::decode(body).unwrap()),
+        "/v1/logs" => got.lines.extend(lines(&ExportLogsServiceRequest::decode(body).unwrap())),
         other => panic!("a request for {other}"),
     }
+}
+
+fn lines(request: &ExportLogsServiceRequest) -> Vec<String> {
+    let scopes = request.resource_logs.iter().flat_map(|resource| &resource.scope_logs);
+    scopes.flat_map(|scope| &scope.log_records).map(|record| format!("{:?}", record.body)).collect()
 }
 
 fn say(stream: &mut dyn Stream, code: u16, headers: &str, body: &[u8]) -> Option<()> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use longhaul_measure::stats::Histogram;
 use longhaul_store::{FinishedRound, Reader, SharedWriter, Signal, Store, Writer};
+use longhaul_telemetry::diagnostics::Diagnostics;
 use longhaul_telemetry::environment::Environment;
 use longhaul_telemetry::exporter::{Exporter, Parts, View};
 use longhaul_telemetry::settings::{Configured, Settings};
@@ -89,6 +90,7 @@ fn exporter(database: &Path, writer: &Arc<Writer>) -> Exporter {
         database: database.to_owned(),
         writer: shared,
         view: Box::new(View::default),
+        diagnostics: Diagnostics::default(),
         tell: Box::new(drop),
     };
     Exporter::start(parts).unwrap()
@@ -134,4 +136,3 @@ pub fn stored_histograms(rounds: &[FinishedRound]) -> BTreeMap<Key, Histogram> {
     }
     found
 }
-

@@ -11,6 +11,7 @@ use longhaul_store::{Fate, Outbox, Reader, SharedWriter, Signal};
 
 use crate::answer::Expected;
 use crate::batch::Maker;
+use crate::diagnostics::{Diagnostics, LogLane};
 use crate::now::Now;
 use crate::outbox::{Attempts, Becomes};
 use crate::sender::Sender;
@@ -47,6 +48,8 @@ pub struct Parts {
     pub writer: SharedWriter,
     /// What the service is doing.
     pub view: Box<dyn Fn() -> View + Send>,
+    /// Where the service's own log comes from.
+    pub diagnostics: Diagnostics,
     /// Told how it stands, whenever that has changed.
     pub tell: Box<dyn Fn(ExportStatus) + Send>,
 }
@@ -76,8 +79,17 @@ impl Exporter {
         let shared = Arc::clone(&status);
         let work = move || {
             let _ends = end;
-            Worker { parts, status: shared, lanes: vec![], settings: None, told_ns: None, turns: 0 }
-                .work(&waiting);
+            let mut worker = Worker {
+                parts,
+                status: shared,
+                lanes: vec![],
+                log: None,
+                machine: String::new(),
+                settings: None,
+                told_ns: None,
+                turns: 0,
+            };
+            worker.work(&waiting);
         };
         std::thread::Builder::new().name("telemetry".to_owned()).stack_size(1 << 20).spawn(work)?;
         Ok(Self { orders, ended: Mutex::new(ended), status })
@@ -115,6 +127,8 @@ struct Worker {
     parts: Parts,
     status: Arc<Mutex<ExportStatus>>,
     lanes: Vec<Lane>,
+    log: Option<LogLane>,
+    machine: String,
     settings: Option<Settings>,
     /// When what is so just now was last told, in nanoseconds of a clock that never steps.
     told_ns: Option<u64>,
@@ -122,7 +136,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn work(mut self, orders: &Receiver<Order>) {
+    fn work(&mut self, orders: &Receiver<Order>) {
         let mut wait = None;
         loop {
             let order = match wait {
@@ -139,48 +153,50 @@ impl Worker {
     }
 
     fn configure(&mut self, settings: Result<Option<Settings>, String>) {
+        let is_new = settings.as_ref().ok() != Some(&self.settings);
         let made = settings.and_then(|settings| {
-            if settings == self.settings && !self.lanes.is_empty() {
-                return Ok((std::mem::take(&mut self.lanes), settings));
+            if is_new {
+                self.make_lanes(settings.as_ref())?;
             }
-            let lanes = settings.as_ref().map_or(Ok(vec![]), |settings| self.lanes_of(settings));
-            lanes.map(|lanes| (lanes, settings))
+            Ok(settings)
         });
         let problem = match made {
-            Ok((lanes, settings)) => {
-                (self.lanes, self.settings) = (lanes, settings);
+            Ok(settings) => {
+                self.settings = settings;
                 None
             }
             Err(problem) => {
-                (self.lanes, self.settings) = (vec![], None);
+                (self.lanes, self.log, self.settings) = (vec![], None, None);
                 tracing::warn!(problem, "nothing is exported");
                 Some(problem)
             }
         };
+        self.parts.diagnostics.want(self.log.is_some());
         self.status.lock().unwrap_or_else(PoisonError::into_inner).problem = problem;
         self.publish();
     }
 
-    fn lanes_of(&self, settings: &Settings) -> Result<Vec<Lane>, String> {
-        let reader = Reader::open(&self.parts.database).map_err(|error| error.to_string())?;
-        let machine = reader.machine_id().map_err(|error| error.to_string())?.unwrap_or_default();
-        let lane = |(signal, expected)| {
-            let route = settings.route(signal)?;
-            let maker = Maker::new(signal, &machine, &settings.attributes, settings.temporality);
-            let lane = |sender| Lane {
+    fn make_lanes(&mut self, settings: Option<&Settings>) -> Result<(), String> {
+        (self.lanes, self.log) = (vec![], None);
+        let Some(settings) = settings else { return Ok(()) };
+        let words = |error: longhaul_store::Error| error.to_string();
+        let reader = Reader::open(&self.parts.database).map_err(words)?;
+        self.machine = reader.machine_id().map_err(words)?.unwrap_or_default();
+        for (signal, expected) in [(Signal::Traces, Expected::Traces), (Signal::Metrics, Expected::Metrics)] {
+            let Some(route) = settings.route(signal) else { continue };
+            self.lanes.push(Lane {
                 signal,
-                sender,
-                maker,
+                sender: Sender::new(route, expected).map_err(|error| error.to_string())?,
+                maker: Maker::new(signal, &self.machine, &settings.attributes, settings.temporality),
                 attempts: Attempts::default(),
-                stored: reader.outbox(signal).unwrap_or_default(),
+                stored: reader.outbox(signal).map_err(words)?,
                 next_try_us: None,
-            };
-            Some(Sender::new(route, expected).map(lane).map_err(|error| error.to_string()))
-        };
-        [(Signal::Traces, Expected::Traces), (Signal::Metrics, Expected::Metrics)]
-            .into_iter()
-            .filter_map(lane)
-            .collect()
+            });
+        }
+        let sender = settings.logs.as_ref().map(|route| Sender::new(route, Expected::Logs));
+        let sender = sender.transpose().map_err(|error| error.to_string())?;
+        self.log = sender.map(|sender| LogLane { sender, attempts: Attempts::default() });
+        Ok(())
     }
 
     /// Does what is due. Returns for how long nothing is; `None`: until there is an order.
@@ -203,6 +219,7 @@ impl Worker {
             }
         };
         self.tell_of_now(&view, interval);
+        self.send_log();
         self.publish();
         // While it catches up it rests as long as it worked.
         let waits = self.lanes.iter().map(|lane| lane.attempts.wait(platform::monotonic_ns()));
@@ -216,9 +233,8 @@ impl Worker {
         let keep = self.settings.as_ref().map(|settings| settings.keep).unwrap_or_default();
         let Some(writer) = self.parts.writer.current() else { return Ok(false) };
         let mut went_on = false;
+        let chance = self.chance();
         for lane in &mut self.lanes {
-            self.turns += 1;
-            let chance = draw(platform::monotonic_ns(), 0x6a69, self.turns) as f64 / u64::MAX as f64;
             lane.stored = reader.outbox(lane.signal)?;
             went_on |= lane.advance(&reader, &writer, (keep, chance))?;
         }
@@ -238,6 +254,20 @@ impl Worker {
         let now = Now { at_us: platform::wall_clock_us(), signals, ..view.now.clone() };
         let answer = lane.sender.send(&lane.maker.of_now(&now));
         tracing::debug!(?answer, "what is so just now");
+    }
+
+    fn send_log(&mut self) {
+        let chance = self.chance();
+        if let (Some(log), Some(settings)) = (&mut self.log, &self.settings) {
+            let who = (self.machine.as_str(), &settings.attributes);
+            log.advance(&self.parts.diagnostics, who, (platform::monotonic_ns(), chance));
+        }
+    }
+
+    /// From 0 up to 1, another one each time: so that many machines do not come back as one.
+    fn chance(&mut self) -> f64 {
+        self.turns += 1;
+        draw(platform::monotonic_ns(), 0x6a69, self.turns) as f64 / u64::MAX as f64
     }
 
     fn publish(&self) {

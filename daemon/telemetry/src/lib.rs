@@ -8,6 +8,7 @@
 pub mod answer;
 mod attributes;
 pub mod batch;
+pub mod diagnostics;
 pub mod endpoint;
 pub mod environment;
 pub mod exporter;

@@ -23,7 +23,7 @@ const PER_POWER: i32 = 64;
 /// The text.
 pub fn text(totals: &Totals, now: &Now) -> String {
     let observed = of_now(now);
-    let (series, began_ns) = totals.series();
+    let series = totals.series();
     let live = observed.iter().map(|(place, point)| (*place, &point.labels, &point.value));
     let mut all: Vec<(usize, &Labels, &Value)> = series.chain(live).collect();
     all.sort_by_key(|(place, ..)| *place);
@@ -32,7 +32,7 @@ pub fn text(totals: &Totals, now: &Now) -> String {
         let instrument = &INSTRUMENTS[group[0].0];
         head(&mut out, instrument);
         for (_, labels, value) in group {
-            samples(&mut out, instrument, (&labels_of(labels), value), began_ns);
+            samples(&mut out, instrument, (&labels_of(labels), value));
         }
     }
     out.push_str("# EOF\n");
@@ -68,22 +68,17 @@ const fn kind_of(kind: Kind) -> &'static str {
     }
 }
 
-fn samples(out: &mut String, instrument: &Instrument, (labels, value): (&str, &Value), began_ns: u64) {
+fn samples(out: &mut String, instrument: &Instrument, (labels, value): (&str, &Value)) {
     let name = name_of(instrument);
-    let began = began_ns as f64 / 1e9;
     let _ = match value {
         Value::Number(number) => writeln!(out, "{name}{} {number}", braced(labels)),
         Value::Count(count) => {
-            let labels = braced(labels);
-            writeln!(out, "{name}_total{labels} {count}\n{name}_created{labels} {began}")
+            writeln!(out, "{name}_total{} {count}", braced(labels))
         }
         Value::Histogram(latency) => {
             buckets(out, &name, (labels, latency));
             let (labels, count, sum) = (braced(labels), latency.count(), latency.sum_ns() as f64 / 1e3);
-            writeln!(
-                out,
-                "{name}_count{labels} {count}\n{name}_sum{labels} {sum}\n{name}_created{labels} {began}"
-            )
+            writeln!(out, "{name}_count{labels} {count}\n{name}_sum{labels} {sum}")
         }
     };
 }

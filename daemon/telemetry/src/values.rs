@@ -107,9 +107,9 @@ impl Totals {
         }
     }
 
-    /// Every series as it stands, by instrument, and since when counts and histograms count, in nanoseconds since 1970 UTC.
-    pub fn series(&self) -> (impl Iterator<Item = (usize, &Labels, &Value)>, u64) {
-        (self.series.iter().map(|((place, labels), value)| (*place, labels, value)), self.began_ns)
+    /// Every series as it stands, by the place of its instrument.
+    pub fn series(&self) -> impl Iterator<Item = (usize, &Labels, &Value)> {
+        self.series.iter().map(|((place, labels), value)| (*place, labels, value))
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
             of_round(&samples::round(1))
                 .into_iter()
                 .for_each(|(place, point)| drop(totals.add(place, point)));
-            totals.series().0.map(|(place, _, value)| (place, value.clone())).collect::<Vec<_>>()
+            totals.series().map(|(place, _, value)| (place, value.clone())).collect::<Vec<_>>()
         };
         for ((place, once), (_, twice)) in add().into_iter().zip(add()) {
             match INSTRUMENTS[place].kind {
