@@ -1,6 +1,7 @@
 //! The command line.
 
 mod otel;
+mod sampling;
 mod weekly;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use longhaul_service::config::LEVELS;
 use crate::bench::BenchCommand;
 use crate::commands::{Doing, Init, Logs, Uninstall};
 pub use otel::OtelCommand;
+pub use sampling::{Samples, Window};
 pub use weekly::{Compare, Evidence, Export, ExportedArgument, Report, Verdict, WeekArguments};
 
 /// longhaul measures network drives by doing real tasks on them, and says what the numbers carry.
@@ -64,6 +66,12 @@ pub enum Command {
     Runs(Runs),
     /// One run in full: phases, operations, errors, conditions.
     Show(Show),
+    /// How the shares felt, and what moved on them, all day long.
+    Samples(Samples),
+    /// The ledger of waits: when a share kept somebody waiting, and for how long.
+    Stalls(Window),
+    /// The journal: what changed, and when.
+    Events(Window),
     /// What is kept, as a file for other programs, and from which every verdict can be recomputed.
     Export(Export),
     /// The OpenTelemetry collector that rounds are exported to.

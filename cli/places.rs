@@ -60,6 +60,8 @@ pub fn launcher(database: &Path, machine: &str) -> anyhow::Result<Launcher> {
         arguments: vec!["worker".to_owned()],
         machine: machine.to_owned(),
         local,
+        probe: None,
+        samples: None,
     })
 }
 

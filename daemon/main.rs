@@ -24,6 +24,7 @@ use longhaul_service::desk::Desk;
 use longhaul_service::exclusive::{Exclusive, ExclusiveError};
 use longhaul_service::host::SystemHost;
 use longhaul_service::places;
+use longhaul_service::sampling::SystemSensors;
 use longhaul_service::service::{Parts, Service};
 
 use arguments::{Arguments, Command};
@@ -63,7 +64,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
 
 fn worker() -> anyhow::Result<()> {
     let input = std::io::BufReader::new(std::io::stdin());
-    Ok(longhaul_measure::worker::serve(input, std::io::stdout().lock())?)
+    Ok(longhaul_measure::worker::serve(input, std::io::stdout())?)
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -82,6 +83,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let service = Service::open(Parts {
         clock: Box::new(SystemClock),
         host: Box::new(SystemHost::default()),
+        sensors: Box::new(SystemSensors::default()),
         program: (
             std::env::current_exe().context("find longhauld's own program file")?,
             vec!["worker".to_owned()],

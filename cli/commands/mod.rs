@@ -10,6 +10,7 @@ mod list;
 mod measure;
 mod otel;
 mod report;
+mod sampling;
 mod service;
 mod targets;
 pub mod top;
@@ -40,6 +41,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Report(arguments) => report::run(shared, &arguments),
         Command::Runs(arguments) => list::runs(shared, &arguments),
         Command::Show(arguments) => list::show(shared, &arguments),
+        Command::Samples(arguments) => sampling::samples(shared, &arguments),
+        Command::Stalls(window) => sampling::stalls(shared, &window),
+        Command::Events(window) => sampling::events(shared, &window),
         Command::Export(arguments) => export::run(shared, &arguments),
         Command::Otel(command) => otel::run(shared, command),
         Command::Clean(arguments) => clean::run(shared, &arguments),
@@ -65,6 +69,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 fn worker() -> anyhow::Result<ExitCode> {
     let input = std::io::BufReader::new(std::io::stdin());
-    longhaul_measure::worker::serve(input, std::io::stdout().lock())?;
+    longhaul_measure::worker::serve(input, std::io::stdout())?;
     Ok(exit::OK)
 }

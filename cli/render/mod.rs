@@ -1,8 +1,10 @@
 //! Values into text. Nothing is computed here but columns.
 
+pub mod journal;
 pub mod json;
 pub mod line;
 pub mod log;
+pub mod sampling;
 pub mod show;
 pub mod status;
 pub mod summary;

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use longhaul_measure::model::Role;
-use longhaul_service::status::{LastRound, State, Status, TargetState, TargetStatus};
+use longhaul_service::status::{LastRound, ProbeState, State, Status, TargetState, TargetStatus};
 use longhaul_telemetry::status::SignalStatus;
 
 use super::table::table;
@@ -16,6 +16,13 @@ pub fn status(status: &Status) -> String {
     let mut out = String::new();
     for problem in &status.problems {
         out += &format!("{red}{}{red:#} since {}: {}\n", problem.word, time(problem.since_us), problem.text);
+    }
+    for stall in &status.stalls {
+        let since = moment(stall.started_us, status.now_us);
+        out += &format!(
+            "{red}stall{red:#} `{}` keeps a {} waiting since {since}\n",
+            stall.target, stall.operation
+        );
     }
     out += &format!("{}\n\n{}\n\n", head(status), targets(status));
     if let Some(last) = &status.last {
@@ -29,6 +36,7 @@ pub fn status(status: &Status) -> String {
     let size = status.database.bytes.map_or("size not known".to_owned(), |bytes| units::bytes(bytes as f64));
     out += &format!("database    {} ({size})\n", status.database.path.display());
     out += &telemetry(status);
+    out += &format!("probe       {}\n", probes(status));
     if let Some(design) = &status.design {
         out += &format!("design      {design}\n");
     }
@@ -99,6 +107,17 @@ fn targets(status: &Status) -> String {
         ]);
     }
     table.to_string()
+}
+
+/// What the light probes do: `asks smb; waits until nfs is used`.
+fn probes(status: &Status) -> String {
+    let of_target = |target: &TargetStatus| match &target.probe {
+        ProbeState::Off => format!("{}: off", target.name),
+        ProbeState::Asking => format!("{}: asks", target.name),
+        ProbeState::Waiting => format!("{}: waits until it is used", target.name),
+        ProbeState::Lame { reason } => format!("{}: {reason}", target.name),
+    };
+    status.targets.iter().map(of_target).collect::<Vec<_>>().join("; ")
 }
 
 fn used(target: &TargetStatus) -> String {

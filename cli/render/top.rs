@@ -179,7 +179,9 @@ mod tests {
             now_us: 60_000_000,
             state: State::Measuring,
             problems: vec![],
+            stalls: vec![],
             targets: vec![TargetStatus {
+                probe: Default::default(),
                 name: "smb".parse().unwrap(),
                 path: "/m".into(),
                 role: Role::Share,

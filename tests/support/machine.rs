@@ -78,6 +78,16 @@ pub fn workers_of(root: &Path) -> Vec<i32> {
     numbers.filter(|pid| is_worker_of(*pid, root)).collect()
 }
 
+/// The worker processes whose program lies in this folder.
+pub fn workers_from(folder: &Path) -> Vec<i32> {
+    let program = [folder.as_os_str().as_bytes(), b"/"].concat();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let runs =
+        |pid: &i32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(&program));
+    numbers.filter(runs).collect()
+}
+
 fn is_worker_of(pid: i32, root: &Path) -> bool {
     let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let home = [b"HOME=", root.as_os_str().as_bytes(), b"/"].concat();

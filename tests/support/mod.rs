@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod exporting;
 pub mod machine;
 pub mod mounts;
+pub mod probing;
 pub mod schema;
 pub mod systemd;
 pub mod tree;

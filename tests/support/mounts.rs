@@ -83,6 +83,17 @@ impl Memory {
     pub fn make_read_only(&self) {
         mount(&["-o", "remount,ro", "none"], &self.at);
     }
+
+    /// Lets everybody write again.
+    pub fn make_writable(&self) {
+        mount(&["-o", "remount,rw", "none"], &self.at);
+    }
+
+    /// Unmounts it as a person does: not while something on it is open.
+    pub fn eject(&self) -> bool {
+        let status = Command::new("umount").arg(&self.at).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    }
 }
 
 impl Drop for Memory {

@@ -155,6 +155,8 @@ mod tests {
             read_only: false,
             free_bytes: None,
             total_bytes: None,
+            server: None,
+            device: None,
         }
     }
 

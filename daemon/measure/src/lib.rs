@@ -2,7 +2,8 @@
 //!
 //! Nouns ([`model`]), numbers ([`stats`]), the door to the operating system ([`platform`]), the door through which
 //! everything is timed ([`context`]), the sandbox on a target ([`arena`]), deterministic data ([`corpus`]), the
-//! replayed tasks ([`workloads`]), the same tasks beside their peers ([`bench`]), the process that does them ([`worker`]) and what many runs say ([`summary`]).
+//! replayed tasks ([`workloads`]), the same tasks beside their peers ([`bench`]), the process that does them ([`worker`]), what goes on
+//! beside them ([`samplers`]) and what many runs say ([`summary`]).
 //! No async runtime, no SQL, no HTTP.
 
 pub mod arena;
@@ -13,6 +14,7 @@ pub mod error;
 pub mod model;
 pub mod platform;
 pub mod recorder;
+pub mod samplers;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod stats;

@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use longhaul_measure::model::{Progress, TargetName};
+use longhaul_measure::model::{Progress, Stall, TargetName};
 use longhaul_measure::platform;
 use longhaul_measure::recorder::{InFlight, Recorder};
 use longhaul_telemetry::status::ExportStatus;
@@ -77,6 +77,7 @@ pub struct Desk {
     log_level: Mutex<String>,
     telemetry: Mutex<ExportStatus>,
     scene: Mutex<Option<Scene>>,
+    stalls: Mutex<Vec<Stall>>,
     beat_ns: AtomicI64,
 }
 
@@ -107,6 +108,7 @@ impl Desk {
         status.problems = lock(&self.problems).values().cloned().collect();
         status.log_level = lock(&self.log_level).clone();
         status.telemetry = lock(&self.telemetry).clone();
+        status.stalls = lock(&self.stalls).clone();
         self.overlay(&mut status);
         status.now_us = platform::wall_clock_us();
         Some(status)
@@ -168,6 +170,11 @@ impl Desk {
         if lock(&self.problems).remove(word).is_some() {
             tracing::info!(problem = word, "over");
         }
+    }
+
+    /// The targets that keep somebody waiting just now.
+    pub fn set_stalls(&self, stalls: Vec<Stall>) {
+        *lock(&self.stalls) = stalls;
     }
 
     /// Says that the service's thread is alive.

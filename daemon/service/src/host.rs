@@ -61,6 +61,7 @@ impl Host for SystemHost {
         });
         self.last = Some((now_ns, interfaces.clone()));
         let memory = metrics::memory();
+        let link = platform::default_link();
         Surroundings {
             load_average: platform::load_average(),
             processor_share: self.metrics.processor_share(),
@@ -72,7 +73,8 @@ impl Host for SystemHost {
             low_power_mode: platform::low_power_mode(),
             is_hot: platform::is_hot(),
             backup_running: platform::backup_running(),
-            link: platform::default_link(),
+            signal_dbm: platform::signal_dbm(),
+            link,
             traffic,
             interfaces,
         }
@@ -91,6 +93,24 @@ fn rate(then: &Counters, now: &Counters, seconds: f64) -> Option<f64> {
         received.saturating_sub(received_then) + sent.saturating_sub(sent_then)
     });
     (seconds >= 1.0).then(|| bytes.sum::<u64>() as f64 / seconds)
+}
+
+/// How busy the machine is, cheaply enough to be asked every few seconds.
+#[derive(Default)]
+pub struct Pulse {
+    metrics: metrics::Metrics,
+}
+
+impl Pulse {
+    /// The share of the processors' time that was used since this was last asked, from 0 to 1.
+    pub fn processor_share(&mut self) -> Option<f64> {
+        self.metrics.processor_share()
+    }
+
+    /// Bytes of memory that are not in use.
+    pub fn memory_available(&self) -> Option<u64> {
+        metrics::memory().map(|(available, _)| available)
+    }
 }
 
 /// The machine's memory in bytes; `None` where it is not known.

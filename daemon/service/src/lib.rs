@@ -22,6 +22,7 @@ pub mod places;
 pub mod round;
 pub mod runner;
 pub mod same;
+pub mod sampling;
 pub mod schedule;
 pub mod service;
 pub mod status;

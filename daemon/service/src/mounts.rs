@@ -106,6 +106,8 @@ mod tests {
             read_only: false,
             free_bytes: Some(7),
             total_bytes: None,
+            server: None,
+            device: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use longhaul_measure::model::{Progress, Role, TargetName};
+use longhaul_measure::model::{Progress, Role, Stall, TargetName};
 use longhaul_store::{RoundCounts, RoundStatus};
 use longhaul_telemetry::status::ExportStatus;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,9 @@ pub struct Status {
     pub problems: Vec<Problem>,
     /// Each target.
     pub targets: Vec<TargetStatus>,
+    /// The targets that keep somebody waiting just now.
+    #[serde(default)]
+    pub stalls: Vec<Stall>,
     /// How scheduled rounds ended, ever since.
     pub rounds: RoundCounts,
     /// The latest round, made or skipped.
@@ -111,6 +114,27 @@ pub struct TargetStatus {
     pub bytes_per_day: u64,
     /// How many are allowed; `None`: no limit.
     pub bytes_allowed: Option<u64>,
+    /// What its light probe does.
+    #[serde(default)]
+    pub probe: ProbeState,
+}
+
+/// What the light probe of a target does.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "name")]
+pub enum ProbeState {
+    /// It is switched off.
+    #[default]
+    Off,
+    /// It asks.
+    Asking,
+    /// It asks during runs only, and otherwise waits until somebody uses the target.
+    Waiting,
+    /// It cannot ask.
+    Lame {
+        /// What happened, what it means and what to do.
+        reason: String,
+    },
 }
 
 /// What goes on with a target.

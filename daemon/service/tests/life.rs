@@ -33,8 +33,9 @@ fn a_restart_neither_doubles_nor_loses_a_round() {
     let all = rounds(&life().database);
     assert!(
         (11..=13).contains(&all.len()) && made(&all) == all.len(),
-        "{} rounds, {before} before",
-        all.len()
+        "{} rounds, {before} before: {:?}",
+        all.len(),
+        words(&all)
     );
     let scheduled: Vec<i64> = all.iter().map(|round| round.round.scheduled_us.unwrap()).collect();
     assert!(
@@ -54,7 +55,8 @@ fn what_passed_while_nobody_ran_is_missed_and_said_to_be() {
     later.start.awake_ns = HOUR;
     later.live();
     let missed = words(&rounds(&life().database));
-    assert!((4..=5).contains(&missed.len()) && missed.iter().all(|word| word == "not-running"), "{missed:?}");
+    // Five hours hold five instants; at either end the jitter of ten minutes can bring one in or leave one out.
+    assert!((4..=6).contains(&missed.len()) && missed.iter().all(|word| word == "not-running"), "{missed:?}");
 }
 
 #[test]

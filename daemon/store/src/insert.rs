@@ -102,7 +102,7 @@ fn require_round(cx: &Connection, round: i64) -> Result<(), Fault> {
 }
 
 /// The number of the target's row, which is made or brought up to date.
-fn target_row(cx: &Connection, target: &Target, now_us: i64) -> Result<i64, Fault> {
+pub(crate) fn target_row(cx: &Connection, target: &Target, now_us: i64) -> Result<i64, Fault> {
     let upsert = "INSERT INTO target (name, path, role, added_us) VALUES (:name, :path, :role, :now_us)
         ON CONFLICT (name) DO UPDATE SET path = excluded.path, role = excluded.role
         RETURNING number";

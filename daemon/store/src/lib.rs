@@ -16,9 +16,11 @@ mod names;
 mod open;
 mod operations;
 mod outbox;
+mod read_samples;
 mod reader;
 mod records;
 mod rows;
+mod samples;
 mod schedule;
 mod writer;
 
@@ -30,10 +32,12 @@ pub use error::{Error, Result};
 pub use longhaul_measure::model::{Event, RoundStatus};
 pub use open::Store;
 pub use outbox::{Fate, FinishedRound, Outbox, Rejection, Signal};
+pub use read_samples::SampleFilter;
 pub use reader::Reader;
 pub use records::{
     NewRound, Planned, RoundCounts, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredOperation,
     StoredRound, StoredRun, StoredTarget,
 };
+pub use samples::Samples;
 pub use schedule::PREPARED;
 pub use writer::{SharedWriter, Writer};

@@ -1,5 +1,6 @@
 //! The one thread that writes.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -13,6 +14,7 @@ use crate::insert;
 use crate::names::path_value;
 use crate::open::Store;
 use crate::records::{NewRound, RoundEnd, StoredRun};
+use crate::samples::{self, Samples};
 use longhaul_measure::model::Event;
 
 type Job = Box<dyn FnOnce(&mut Store) + Send>;
@@ -90,6 +92,48 @@ impl Writer {
     /// As [`Writer::begin_round`].
     pub fn add_event(&self, event: Event) -> Result<i64> {
         self.call(move |store| store.in_transaction("store an event", |cx| insert::event(cx, &event)))
+    }
+
+    /// Merges samples into what is there, lets go of what is older than it is kept, and gives some of the space that this
+    /// frees back to the file system.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::begin_round`].
+    pub fn add_samples(&self, new: Samples) -> Result<()> {
+        self.call(move |store| {
+            store.in_transaction("store samples", |cx| samples::add(cx, &new))?;
+            samples::shrink(&store.connection).map_err(|fault| fault.during("free space", &store.path))
+        })
+    }
+
+    /// Ends the lines of the ledger that have no end: at the start of a service, and at its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::begin_round`].
+    pub fn close_stalls(&self, now_us: i64) -> Result<()> {
+        self.call(move |store| store.in_transaction("close stalls", |cx| samples::close_stalls(cx, now_us)))
+    }
+
+    /// Keeps what a target, or the machine for an empty name, is like now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::begin_round`].
+    pub fn keep_surroundings(
+        &self,
+        subject: &str,
+        facts: &BTreeMap<String, String>,
+        now_us: i64,
+    ) -> Result<()> {
+        let (subject, facts) = (subject.to_owned(), serde_json::json!(facts).to_string());
+        self.call(move |store| {
+            let replace =
+                "INSERT OR REPLACE INTO surroundings (subject, taken_us, facts) VALUES (?1, ?2, ?3)";
+            let kept = store.connection.execute(replace, (subject, now_us, facts));
+            kept.map(drop).map_err(|error| Fault::from(error).during("keep the surroundings", &store.path))
+        })
     }
 
     /// Settles from which ratio on a difference matters, unless it is settled already: nobody is to choose it after having

@@ -201,9 +201,7 @@ impl Worker {
 
     /// Does what is due. Returns for how long nothing is; `None`: until there is an order.
     fn turn(&mut self) -> Option<Duration> {
-        let Some(interval) = self.settings.as_ref().map(|settings| settings.interval) else {
-            return None;
-        };
+        let interval = self.settings.as_ref()?.interval;
         let view = (self.parts.view)();
         let now_us = platform::wall_clock_us();
         let is_due = view.next_us.is_some_and(|next_us| (0..BEFORE_A_ROUND_US).contains(&(next_us - now_us)));

@@ -8,6 +8,7 @@ use cap_std::fs::Dir;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::POOL;
 use crate::context::Context;
 use crate::error::RunError;
 use crate::model::Operation;
@@ -24,20 +25,16 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Reads the manifest; an arena without one keeps nothing.
+    /// Reads the manifest; an arena without one keeps nothing but what the probe may have made.
     pub fn load(directory: &Dir, path: &Path, context: &Context<'_>) -> Result<Self, RunError> {
         let path = path.join(FILE);
-        let text = match context.timed(Operation::Read, || directory.read(FILE)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
-            other => other.map_err(|error| RunError::operation(Operation::Read, &path, error))?,
+        let mut manifest = match context.timed(Operation::Read, || directory.read(FILE)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Self::default(),
+            Err(error) => return Err(RunError::operation(Operation::Read, &path, error)),
+            Ok(text) => serde_json::from_slice::<Self>(&text).map_err(|error| damaged(&path, &error))?,
         };
-        serde_json::from_slice(&text).map_err(|error| {
-            RunError::refused(
-                &path,
-                format!("the manifest is damaged ({error}), so nothing here is known to be longhaul's"),
-                "Nothing is deleted. If the folder holds nothing of yours, remove it by hand",
-            )
-        })
+        manifest.holdings.entry(POOL.to_owned()).or_insert(Value::Null);
+        Ok(manifest)
     }
 
     /// Writes the manifest so that there is always a whole one.
@@ -47,6 +44,14 @@ impl Manifest {
             .timed(Operation::Write, || replace(directory, FILE, &text))
             .map_err(|error| RunError::operation(Operation::Write, &path.join(FILE), error))
     }
+}
+
+fn damaged(path: &Path, error: &serde_json::Error) -> RunError {
+    RunError::refused(
+        path,
+        format!("the manifest is damaged ({error}), so nothing here is known to be longhaul's"),
+        "Nothing is deleted. If the folder holds nothing of yours, remove it by hand",
+    )
 }
 
 /// The name under which a file is written before it is whole.

@@ -31,6 +31,9 @@ const SCHEMA: u32 = 1;
 pub(crate) const MARKER: &str = "arena.json";
 /// The small file of the doctor, there for a moment.
 pub(crate) const PROBE: &str = "doctor";
+/// The folder of the light probe. Every manifest has it: the probe and a run are two threads, and two that write a
+/// manifest would lose what one of them wrote.
+pub(crate) const POOL: &str = "probe";
 
 /// Who wrote an arena.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +115,19 @@ impl Arena {
         check_marker(claim, &directory, context)?;
         let manifest = Manifest::load(&directory, &path, context)?;
         Ok(Some(Self { path, target, directory, manifest: RefCell::new(manifest) }))
+    }
+
+    /// Looks for this machine's arena and makes nothing; `None` if there is none yet. For the probe, which must not make
+    /// one beside a run that does.
+    pub fn look(claim: &Claim<'_>, context: &Context<'_>) -> Result<Option<Folder>, RunError> {
+        let (name, path) = (claim.folder_name(), claim.arena_path());
+        let target = open_target(claim.target_path, context)?;
+        let directory = match context.timed(Operation::Open, || target.open_dir_nofollow(&name)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(|error| RunError::operation(Operation::Open, &path, error))?,
+        };
+        let is_there = read_marker(claim, &directory, context)?;
+        Ok(is_there.then(|| Folder::from_handle(directory.into_std_file().into(), &path)))
     }
 
     /// Where it is, for messages.
@@ -205,9 +221,17 @@ fn is_not_a_folder(error: &io::Error) -> bool {
 
 /// Makes sure that the arena carries our marker; an empty arena without one gets it.
 fn check_marker(claim: &Claim<'_>, directory: &Dir, context: &Context<'_>) -> Result<(), RunError> {
+    match read_marker(claim, directory, context)? {
+        true => Ok(()),
+        false => write_marker(claim, directory, context),
+    }
+}
+
+/// Whether there is a marker; refuses one that is not ours.
+fn read_marker(claim: &Claim<'_>, directory: &Dir, context: &Context<'_>) -> Result<bool, RunError> {
     let path = claim.arena_path().join(MARKER);
     let text = match context.timed(Operation::Read, || directory.read(MARKER)) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return write_marker(claim, directory, context),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         other => other.map_err(|error| RunError::operation(Operation::Read, &path, error))?,
     };
     const ADVICE: &str = "It is left alone. Move it away, or choose another folder for this machine";
@@ -226,7 +250,7 @@ fn check_marker(claim: &Claim<'_>, directory: &Dir, context: &Context<'_>) -> Re
             format!("the arena belongs to the target `{}`", marker.target),
             "Give the two targets names that differ in more than case",
         )),
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(true),
         Err(_) => Err(RunError::refused(&path, "it is not a marker of longhaul", ADVICE)),
     }
 }

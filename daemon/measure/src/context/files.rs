@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::Context;
 use crate::error::RunError;
 use crate::model::{Operation, SyncKind};
-use crate::platform::{self, Access, Attributes, Entry, LISTS_ATTRIBUTES, Wanted};
+use crate::platform::{self, Access, Attributes, Entry, LISTS_ATTRIBUTES, Space, Wanted};
 
 /// An open folder.
 pub struct Folder {
@@ -243,6 +243,22 @@ impl Context<'_> {
         buffer: &mut [u8],
     ) -> Result<Option<usize>, RunError> {
         self.call(Operation::Getxattr, || file.path.clone(), || platform::getxattr(file.fd(), name, buffer))
+    }
+
+    /// Lets reads of a file that was just opened fetch what they ask for and no more; not part of any phase. Where the
+    /// system cannot, they may fetch more.
+    pub fn without_read_ahead(&self, file: &OpenFile) {
+        let _ = platform::without_read_ahead(file.fd());
+    }
+
+    /// The space on the file system of a folder.
+    pub fn space(&self, folder: &Folder) -> Result<Space, RunError> {
+        self.call(Operation::Getattr, || folder.path.clone(), || platform::space(folder.fd()))
+    }
+
+    /// The number of the file system that a folder lies on. No server is asked.
+    pub fn device(&self, folder: &Folder) -> Result<u64, RunError> {
+        self.call(Operation::Getattr, || folder.path.clone(), || platform::device_of(folder.fd()))
     }
 
     /// Drops a file's pages from this machine's cache and returns the share that stayed; not part of any phase.

@@ -17,9 +17,9 @@ pub use files::{Folder, Listing, OpenFile};
 pub use session::{PhaseSpec, Reporter, Session};
 
 use crate::error::{RunError, StopReason};
-use crate::model::Operation;
-use crate::platform::monotonic_ns;
-use crate::recorder::{Lane, Recorder};
+use crate::model::{LONG_WAIT_NS, Operation};
+use crate::platform::{monotonic_ns, wall_clock_us};
+use crate::recorder::{Lane, LongWait, Recorder};
 
 /// Says when to stop. Looked at before every operation, so a run ends after the operation in flight.
 #[derive(Default)]
@@ -67,6 +67,11 @@ impl<'run> Context<'run> {
         Self { lane: recorder.lane(lane), recorder, stop, began_ns: monotonic_ns() }
     }
 
+    /// A door for what no phase asks about: what hangs is seen, and nothing else is kept.
+    pub fn bare(recorder: &'run Recorder, lane: usize, stop: &'run StopSwitch) -> Self {
+        Self { lane: recorder.bare_lane(lane), ..Self::new(recorder, lane, stop) }
+    }
+
     /// Makes one call between two readings of the monotonic clock and records it.
     #[inline]
     pub fn timed<T>(&self, operation: Operation, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
@@ -74,8 +79,20 @@ impl<'run> Context<'run> {
         self.lane.begin(operation, began);
         let result = call();
         let ended = monotonic_ns();
-        self.lane.end(operation, ended.saturating_sub(began), &result);
+        let nanoseconds = ended.saturating_sub(began);
+        self.lane.end(operation, nanoseconds, &result);
+        if nanoseconds > LONG_WAIT_NS && operation != Operation::Decode {
+            self.note_wait(operation, nanoseconds, result.as_ref().err());
+        }
         result
+    }
+
+    /// Writes a long wait down; it costs nothing where there is none.
+    #[cold]
+    fn note_wait(&self, operation: Operation, nanoseconds: u64, error: Option<&io::Error>) {
+        let at_us = wall_clock_us() - i64::try_from(nanoseconds / 1000).unwrap_or(i64::MAX);
+        let error = error.map(|error| error.raw_os_error().unwrap_or(0));
+        self.lane.note_wait(LongWait { operation, at_us, nanoseconds, error });
     }
 
     /// As [`Context::timed`], unless it is time to stop; an error gets its operation and path.

@@ -42,6 +42,27 @@ pub fn shuffled(seed: u64, stream: u64, count: u64) -> Vec<u64> {
     order
 }
 
+/// The number at a place of a drawn order of the numbers below `count`, with nothing to keep of the order; `place` must be
+/// below `count`.
+///
+/// A Feistel network of four rounds over the next even number of bits permutes those; what falls outside is sent through
+/// it again until it does not (cycle walking: Black and Rogaway, CT-RSA 2002), less than four times on average.
+pub fn shuffled_place(seed: u64, stream: u64, count: u64, place: u64) -> u64 {
+    let half_bits = (u64::BITS - count.saturating_sub(1).leading_zeros()).div_ceil(2);
+    let mask = (1u64 << half_bits) - 1;
+    let permute = |number: u64| {
+        let halves = (number >> half_bits, number & mask);
+        let (left, right) = (0..4)
+            .fold(halves, |(left, right), round| (right, left ^ (draw(seed, stream ^ round, right) & mask)));
+        left << half_bits | right
+    };
+    let mut number = permute(place);
+    while number >= count {
+        number = permute(number);
+    }
+    number
+}
+
 /// Sizes of files in a home directory, in bytes: the table of filebench's networkfs workload (share in percent, from
 /// KB, to KB).
 const HOME_SIZES: [(u64, u64, u64); 10] = [
@@ -91,6 +112,21 @@ mod tests {
         }
         assert_ne!(numbers[..9], draws(1, 3).take(9).collect::<Vec<_>>());
         assert_eq!(numbers[..9], draws(1, 2).take(9).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_shuffle_that_is_not_kept_holds_every_number_once() {
+        for count in [1, 2, 3, 16, 1000, 4096, 16_385] {
+            let order =
+                |seed| (0..count).map(|place| shuffled_place(seed, 4, count, place)).collect::<Vec<_>>();
+            let mut one = order(1);
+            assert!(
+                count < 16
+                    || (one != order(2) && one.windows(2).filter(|two| two[1] == two[0] + 1).count() < 9)
+            );
+            one.sort_unstable();
+            assert_eq!(one, (0..count).collect::<Vec<_>>());
+        }
     }
 
     #[test]

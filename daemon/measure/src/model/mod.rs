@@ -11,6 +11,7 @@ mod protocol;
 mod round;
 mod run;
 mod sample;
+mod step;
 mod surroundings;
 mod target;
 
@@ -27,5 +28,6 @@ pub use sample::{
     Counters, Covers, LONG_WAIT_NS, ProbeKind, ProbePlan, Probed, Probing, Reading, Sampled, Source, Touch,
     Traffic, Unread, Waited,
 };
+pub use step::{Beside, LOST_NS, MachineStep, ProbeStep, Stall, Step, TrafficStep};
 pub use surroundings::{Link, LinkKind, Surroundings};
 pub use target::{Role, Target, TargetName, TargetNameError};

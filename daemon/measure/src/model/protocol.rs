@@ -1,6 +1,7 @@
 //! How a target is reached: a closed set, always with what was negotiated.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,12 @@ pub struct Mount {
     pub free_bytes: Option<u64>,
     /// Size in bytes, as `free_bytes`.
     pub total_bytes: Option<u64>,
+    /// The server's address, where the mount table has it; it stays in this process.
+    #[serde(skip)]
+    pub server: Option<IpAddr>,
+    /// What the system numbers it by, where the mount table has it: mounts that share it share their counters too.
+    #[serde(skip)]
+    pub device: Option<String>,
 }
 
 impl Mount {
@@ -119,6 +126,8 @@ mod tests {
             read_only: false,
             free_bytes: None,
             total_bytes: None,
+            server: None,
+            device: None,
         }
     }
 

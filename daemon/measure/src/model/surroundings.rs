@@ -31,6 +31,9 @@ pub struct Surroundings {
     pub backup_running: Option<bool>,
     /// The interface that leads to the network by default; `None` without one.
     pub link: Option<Link>,
+    /// The strength of its radio signal in dBm; `None` for a cable, and on macOS, where only a framework tells it.
+    #[serde(default)]
+    pub signal_dbm: Option<i32>,
     /// Bytes a second that crossed the interfaces since the last look.
     pub traffic: Option<f64>,
     /// Bytes received and sent by each interface since it came up.
@@ -64,4 +67,16 @@ pub enum LinkKind {
     /// Not known.
     #[default]
     Unknown,
+}
+
+impl LinkKind {
+    /// The name that is shown.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wired => "wired",
+            Self::Wireless => "wireless",
+            Self::Tunnel => "tunnel",
+            Self::Unknown => "kind not known",
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The machine around a measurement, on Linux.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::parse;
-use crate::model::Link;
+use crate::model::{Link, Mount};
 
 fn text(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok()
@@ -76,6 +77,56 @@ pub fn default_link() -> Option<Link> {
             .filter(|speed| *speed > 0),
         name,
     })
+}
+
+/// What of the kernel's settings may change numbers: the names below `/proc/sys` (Documentation/admin-guide/sysctl/).
+const SETTINGS: [&str; 15] = [
+    "net/core/rmem_max",
+    "net/core/wmem_max",
+    "net/ipv4/tcp_congestion_control",
+    "net/ipv4/tcp_mtu_probing",
+    "net/ipv4/tcp_rmem",
+    "net/ipv4/tcp_sack",
+    "net/ipv4/tcp_slow_start_after_idle",
+    "net/ipv4/tcp_timestamps",
+    "net/ipv4/tcp_window_scaling",
+    "net/ipv4/tcp_wmem",
+    "sunrpc/tcp_max_slot_table_entries",
+    "sunrpc/tcp_slot_table_entries",
+    "vm/dirty_background_ratio",
+    "vm/dirty_ratio",
+    "vm/vfs_cache_pressure",
+];
+/// Files that say how shares are mounted: nfs.conf(5), nfsmount.conf(5).
+const FILES: [&str; 2] = ["/etc/nfs.conf", "/etc/nfsmount.conf"];
+
+/// What the machine is like, for the journal: facts that change seldom and may change numbers.
+pub fn machine_facts() -> BTreeMap<String, String> {
+    let mut facts = super::common_facts(default_link(), &FILES.map(Into::into));
+    for name in SETTINGS {
+        facts.extend(text(Path::new("/proc/sys").join(name)).map(|value| {
+            let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+            (name.replace('/', "."), value)
+        }));
+    }
+    facts
+}
+
+/// Whether the disk below a local file system spins; `None` where that cannot be told. Asks the kernel, not the disk:
+/// `queue/rotational` of Documentation/block/queue-sysfs.rst, of the disk or of the one that the partition is on.
+pub fn spins(mount: &Mount) -> Option<bool> {
+    let device = Path::new(&mount.source).file_name().filter(|_| mount.source.starts_with("/dev/"))?;
+    let folder = Path::new("/sys/class/block").join(device);
+    let rotational = |folder: &Path| number::<u8>(folder.join("queue/rotational"));
+    let of_disk = || rotational(std::fs::canonicalize(&folder).ok()?.parent()?);
+    rotational(&folder).or_else(of_disk).map(|flag| flag == 1)
+}
+
+/// The signal in dBm of the interface of the default route, from `/proc/net/wireless`, which drivers of today fill through
+/// cfg80211; `None` if it is no radio.
+pub fn signal_dbm() -> Option<i32> {
+    let interface = parse::default_route(&text("/proc/net/route")?)?;
+    parse::wireless_dbm(&text("/proc/net/wireless")?, &interface)
 }
 
 /// Wakes whenever the mount table changes, without a look at any mount.

@@ -104,6 +104,8 @@ fn mount(facts: &libc::statfs) -> Mount {
         read_only: facts.f_flags & libc::MNT_RDONLY as u32 != 0,
         free_bytes: known(facts.f_bavail),
         total_bytes: known(facts.f_blocks),
+        server: None,
+        device: None,
     }
 }
 

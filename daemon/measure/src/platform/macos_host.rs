@@ -1,13 +1,15 @@
 //! The machine around a measurement, on macOS: Apple's own tools as child processes with a limit. Nothing here was run
 //! on a Mac by who wrote it.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::child::output_within;
 use super::parse;
-use crate::model::Link;
+use crate::model::{Link, Mount};
 
 /// How long a tool may take: none of these asks a share.
 const TOOL_LIMIT: Duration = Duration::from_secs(4);
@@ -47,6 +49,50 @@ pub fn default_link() -> Option<Link> {
     let (mtu, is_wireless) =
         said(&["/sbin/ifconfig", &name]).map_or((None, None), |text| parse::ifconfig(&text));
     Some(Link { kind: parse::link_kind(&name, None, is_wireless), mtu, megabits: None, name })
+}
+
+/// What of the kernel's settings may change numbers (handbook sections 2.3 and 2.8; the first four read in xnu
+/// bsd/netinet/tcp_*.c, those of the SMB client in SMBClient kernel/).
+const SETTINGS: [&str; 9] = [
+    "kern.ipc.maxsockbuf",
+    "net.inet.tcp.autorcvbufmax",
+    "net.inet.tcp.autosndbufmax",
+    "net.inet.tcp.delayed_ack",
+    "net.inet.tcp.mssdflt",
+    "net.inet.tcp.recvspace",
+    "net.inet.tcp.sendspace",
+    "net.inet.tcp.win_scale_factor",
+    "net.smb.fs",
+];
+/// Files that say how shares are mounted (handbook sections 2.5 and 2.6: nfs.conf(5), nsmb.conf(5)).
+const FILES: [&str; 2] = ["/etc/nfs.conf", "/etc/nsmb.conf"];
+/// The user's own, below the home folder.
+const OWN_FILE: &str = "Library/Preferences/nsmb.conf";
+
+/// What the machine is like, for the journal: facts that change seldom and may change numbers. A name that this system
+/// does not have is left out by `sysctl -i`.
+pub fn machine_facts() -> BTreeMap<String, String> {
+    let own = std::env::home_dir().map(|home| home.join(OWN_FILE));
+    let files: Vec<_> = FILES.iter().map(PathBuf::from).chain(own).collect();
+    let mut facts = super::common_facts(default_link(), &files);
+    let mut command = vec!["/usr/sbin/sysctl", "-i"];
+    command.extend(SETTINGS);
+    facts.extend(said(&command).map(|text| parse::named_lines(&text)).unwrap_or_default());
+    let destinations = said(&["/usr/bin/tmutil", "destinationinfo"]);
+    for (place, destination) in
+        destinations.iter().flat_map(|text| parse::tmutil_destinations(text)).enumerate()
+    {
+        facts.insert(format!("time-machine-destination {}", place + 1), destination);
+    }
+    facts
+}
+
+/// Whether the disk below a local file system spins: nothing without a framework tells.
+pub fn spins(_mount: &Mount) -> Option<bool> {}
+
+/// Not known: a Mac tells it through the CoreWLAN framework, and no framework is linked.
+pub fn signal_dbm() -> Option<i32> {
+    None
 }
 
 /// Wakes whenever the mount table changes, without a look at any mount: `EVFILT_FS` (xnu bsd/vfs/vfs_subr.c,

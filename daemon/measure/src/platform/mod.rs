@@ -5,31 +5,48 @@
 //! names. Reading is here and short; meaning is made of what was read by the pure parsers in [`parse`], which compile
 //! on every system.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::model::Link;
+
 #[cfg(any(target_os = "macos", test))]
 mod child;
 mod mapping;
 pub mod parse;
+mod readings;
 mod unix;
 
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
+mod linux_counters;
+#[cfg(target_os = "linux")]
 mod linux_host;
 #[cfg(target_os = "linux")]
-use {linux as system, linux_host as host};
+mod linux_probe;
+#[cfg(target_os = "linux")]
+use {linux as system, linux_counters as counters, linux_host as host, linux_probe as probe};
 
 #[cfg(target_os = "macos")]
 mod macos;
 #[cfg(target_os = "macos")]
+mod macos_counters;
+#[cfg(target_os = "macos")]
 mod macos_host;
 #[cfg(target_os = "macos")]
-use {macos as system, macos_host as host};
+mod macos_probe;
+#[cfg(target_os = "macos")]
+use {macos as system, macos_counters as counters, macos_host as host, macos_probe as probe};
 
+pub use counters::{disk_counters, readings};
 pub use host::{
-    MountWatch, backup_running, battery_percent, default_link, is_hot, low_power_mode, memory_pressure,
+    MountWatch, backup_running, battery_percent, default_link, is_hot, low_power_mode, machine_facts,
+    memory_pressure, signal_dbm, spins,
 };
 pub use mapping::SharedMapping;
 pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_below, protocol_with};
+pub use probe::{FolderWatch, device_of, thread_cpu_ns, without_read_ahead};
 pub use system::{
     FINDER_INFO, LISTS_ATTRIBUTES, NOTE_ATTRIBUTE, attributes_at, config_directory, continuous_ns,
     data_directory, entries, evict, getxattr_at, list, log_directory, monotonic_ns, mounts, negotiated,
@@ -38,13 +55,36 @@ pub use system::{
 };
 pub use unix::{
     Access, Space, close, create_at, error_name, getxattr, load_average, make_directory_at, open_at,
-    open_directory, open_directory_at, read_at, remove_directory_at, rename_at, resident_share, set_mode,
-    set_times_at, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us, write_at,
+    open_directory, open_directory_at, page_bytes, read_at, remove_directory_at, rename_at, resident_share,
+    set_mode, set_times_at, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us,
+    write_at,
 };
 
 /// How long the machine has slept since it was started, in nanoseconds: a clock that goes on beside one that stops.
 pub fn asleep_ns() -> u64 {
     continuous_ns().saturating_sub(monotonic_ns())
+}
+
+/// A file of settings that is larger is none, in bytes.
+const LONGEST_SETTINGS: u64 = 64 << 10;
+
+/// What is told in the same way of every system: its version, its link to the network, and what files of settings say.
+fn common_facts(link: Option<Link>, files: &[PathBuf]) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::from([("system".to_owned(), system_version())]);
+    if let Some(Link { name, kind, mtu, megabits }) = link {
+        facts.insert("link".to_owned(), format!("{name} ({})", kind.name()));
+        facts.extend(mtu.map(|mtu| ("mtu".to_owned(), mtu.to_string())));
+        facts.extend(megabits.map(|speed| ("link-megabits".to_owned(), speed.to_string())));
+    }
+    for file in files {
+        let length = std::fs::metadata(file).map_or(0, |found| found.len());
+        let Some(text) = std::fs::read_to_string(file).ok().filter(|_| length <= LONGEST_SETTINGS) else {
+            continue;
+        };
+        let named = |(key, value)| (format!("{} {key}", file.display()), value);
+        facts.extend(parse::settings(&text).into_iter().map(named));
+    }
+    facts
 }
 
 /// What a folder listing asks for.

@@ -157,29 +157,43 @@ pub fn space(file: BorrowedFd<'_>) -> io::Result<Space> {
     Ok(Space { free_bytes: bytes(facts.f_bavail), total_bytes: bytes(facts.f_blocks) })
 }
 
+/// Bytes of a page: the least that the page cache holds of a file.
+pub fn page_bytes() -> u64 {
+    rustix::param::page_size() as u64
+}
+
 /// The share of a file's pages that this machine's page cache holds, from 0 to 1; `None` for an empty file.
 ///
 /// Maps the file and asks `mincore`; nothing is read. Linux answers truthfully only to whoever may write the file.
 pub fn resident_share(file: BorrowedFd<'_>, length: u64) -> io::Result<Option<f64>> {
     use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
     let length = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    let pages = length.div_ceil(rustix::param::page_size());
+    let pages = length.div_ceil(page_bytes() as usize);
     if pages == 0 {
         return Ok(None);
     }
-    let mut resident = vec![0u8; pages];
     // SAFETY: a fresh mapping that overlaps nothing; it is never read, so the file may change or vanish beneath it.
     let base = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, 0) }?;
-    // SAFETY: `base` is a mapping of `length` bytes, and `resident` has one byte for each of its pages.
-    let answer = unsafe { libc::mincore(base.cast(), length, resident.as_mut_ptr().cast()) };
-    let error = io::Error::last_os_error();
+    let held = held_pages(base.cast(), length);
     // SAFETY: exactly what was mapped above.
     unsafe { munmap(base, length) }?;
-    if answer != 0 {
-        return Err(error);
+    Ok(Some(held? as f64 / pages as f64))
+}
+
+/// How many pages of a mapping are in memory, asked for in parts, so that a large one needs no large buffer.
+fn held_pages(base: *mut libc::c_void, length: usize) -> io::Result<usize> {
+    const PART: usize = 4096;
+    let (page, mut resident, mut held) = (page_bytes() as usize, [0u8; PART], 0);
+    for begin in (0..length).step_by(PART * page) {
+        let part = (PART * page).min(length - begin);
+        // SAFETY: the part lies in a mapping of `length` bytes, and `resident` has one byte for each of its pages.
+        let answer = unsafe { libc::mincore(base.byte_add(begin), part, resident.as_mut_ptr().cast()) };
+        if answer != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        held += resident[..part.div_ceil(page)].iter().filter(|held| **held & 1 == 1).count();
     }
-    let held = resident.iter().filter(|page| **page & 1 == 1).count();
-    Ok(Some(held as f64 / pages as f64))
+    Ok(held)
 }
 
 /// The effective user.

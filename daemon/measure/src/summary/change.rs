@@ -9,7 +9,7 @@ use crate::model::Event;
 use crate::stats::{best_split, split_at_event};
 
 /// Kinds of events that pass: they disturb a round, but leave nothing changed behind.
-const PASSING: [&str; 12] = [
+const PASSING: [&str; 17] = [
     "wake",
     "sleep",
     "hang",
@@ -22,6 +22,11 @@ const PASSING: [&str; 12] = [
     "restart",
     "start",
     "stop",
+    "pause",
+    "resume",
+    "prepared",
+    "utc-offset",
+    "database",
 ];
 
 /// A change of the ratio.

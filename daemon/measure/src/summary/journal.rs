@@ -53,7 +53,7 @@ fn local_time(at_us: i64, offset_seconds: i32) -> String {
 }
 
 /// `before: 1500, after: 9000`; objects inside are shown in the same way, in brackets.
-fn one_line(detail: &Value) -> String {
+pub fn one_line(detail: &Value) -> String {
     match detail {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

@@ -14,6 +14,7 @@ mod minutes;
 mod pairing;
 mod public;
 mod reliability;
+mod sampled;
 mod scope;
 mod scores;
 mod sequential;
@@ -33,10 +34,11 @@ pub use figures::{
     FigureSummary, LeftOut, Ratio, Sample, Spread, Summary, TargetSummary, WorkloadSummary, summarise,
 };
 pub use history::{History, KeptEpoch, KeptRound, KeptRun, KeptTarget, Premises, local_day};
-pub use journal::JournalEntry;
+pub use journal::{JournalEntry, one_line};
 pub use minutes::MinutesAWeek;
 pub use public::{is_private_key, public};
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
+pub use sampled::{FELT_MS, Felt, Sampled, WaitedFor, Window, felt, sampled};
 pub use scope::{CAP_FACTOR, CAP_SECONDS};
 pub use scores::{NOT_SMOOTH, Scores, Share};
 pub use sequential::{CONFOUNDED, SequentialWeeks, WeekRatio};

@@ -6,11 +6,13 @@
 
 mod examine;
 mod message;
+mod output;
+mod probing;
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
 pub use examine::Examined;
@@ -19,10 +21,15 @@ pub use message::{Assignment, Command, Ending, Message, Report, Setup};
 use crate::arena::{Arena, Claim, CleanReport, Mode};
 use crate::context::{Context, PhaseSpec, Reporter, Session, StopSwitch, instrument_ns};
 use crate::error::{RunError, StopReason};
-use crate::model::{Conditions, Failure, Mount, Negotiated, Operation, Outcome, Phase, Progress, Protocol};
+use crate::model::{
+    Conditions, Failure, Mount, Negotiated, Operation, Outcome, Phase, Probing, Progress, Protocol,
+};
 use crate::platform::{self, IoPolicy};
 use crate::recorder::Recorder;
+use crate::samplers::{self, Gate, Hears, Telling};
 use crate::workloads::{Job, Workload, owns, workload};
+
+use output::Output;
 
 /// Sleep beyond which a run, and its whole round, says nothing, in nanoseconds.
 pub const SLEPT_NS: u64 = 1_000_000_000;
@@ -32,54 +39,58 @@ pub const SLEPT_NS: u64 = 1_000_000_000;
 /// # Errors
 ///
 /// If the first line is no [`Setup`], the recorder cannot be mapped, or the output is closed.
-pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write) -> io::Result<()> {
+pub fn serve(
+    mut input: impl BufRead + Send + 'static,
+    output: impl Write + Send + 'static,
+) -> io::Result<()> {
     let mut line = String::new();
     input.read_line(&mut line)?;
     let setup: Setup = serde_json::from_str(&line)?;
     platform::prepare_worker();
-    let stop = Arc::new(StopSwitch::default());
-    let commands = listen(input, Arc::clone(&stop));
-    let recorder = Recorder::open(&setup.recorder)?;
+    let recorder = Arc::new(Recorder::open(&setup.recorder)?);
     // Mapped on both sides now: where it has a name (macOS), nothing is left behind however this ends.
     let _ = std::fs::remove_file(&setup.recorder);
-    let worker = Worker { setup, recorder, stop, output: RefCell::new(output), mount: RefCell::default() };
+    let output = Arc::new(Output::new(output));
+    let worker = Worker {
+        stop: Arc::default(),
+        gate: Arc::new(Gate::new(setup.probe.as_ref().map_or(Probing::DuringRuns, |plan| plan.begins))),
+        telling: Arc::new(Telling::new(Arc::clone(&output) as Arc<dyn Hears>, Arc::clone(&recorder))),
+        setup,
+        recorder,
+        output,
+        mount: RefCell::default(),
+    };
+    let (sender, tasks) = mpsc::channel();
+    worker.listen(input, sender.clone());
     worker.find_mount();
     worker.say(&worker.ready())?;
-    commands.into_iter().try_for_each(|command| worker.obey(command))
+    let device = worker.start_probe(sender)?;
+    let served = worker.work(&tasks, device);
+    worker.telling.rest();
+    served
 }
 
-/// Reads commands as they come. A stop takes effect here; everything else waits its turn.
-fn listen(input: impl BufRead + Send + 'static, stop: Arc<StopSwitch>) -> mpsc::Receiver<Command> {
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        for line in input.lines() {
-            let command = line.ok().and_then(|line| serde_json::from_str(&line).ok());
-            match command {
-                None => break,
-                Some(Command::Stop { capped: true }) => stop.stop(StopReason::Cap),
-                Some(Command::Stop { capped: false }) => stop.stop(StopReason::Person),
-                Some(other) => {
-                    stop.reset();
-                    if sender.send(other).is_err() {
-                        break;
-                    }
-                }
-            }
-        }
-        stop.stop(StopReason::Orphaned);
-    });
-    receiver
+/// What the thread that leads runs has to do.
+enum Task {
+    /// What the supervisor asks for.
+    Obey(Command),
+    /// Make an arena for the probe.
+    Claim,
+    /// End: the supervisor is gone.
+    End,
 }
 
-struct Worker<W> {
+struct Worker {
     setup: Setup,
-    recorder: Recorder,
+    recorder: Arc<Recorder>,
     stop: Arc<StopSwitch>,
-    output: RefCell<W>,
+    gate: Arc<Gate>,
+    telling: Arc<Telling>,
+    output: Arc<Output>,
     mount: RefCell<Option<(Mount, Protocol, Negotiated)>>,
 }
 
-impl<W: Write> Reporter for Worker<W> {
+impl Reporter for Worker {
     fn progress(&self, progress: &Progress) {
         self.say_or_stop(&Message::Progress(progress.clone()));
     }
@@ -90,16 +101,50 @@ impl<W: Write> Reporter for Worker<W> {
     }
 
     fn phase_ended(&self, phase: Phase) {
+        self.telling.waits(self.gate.beside().as_deref());
         self.say_or_stop(&Message::PhaseEnded(phase));
     }
 }
 
-impl<W: Write> Worker<W> {
+impl Worker {
+    /// Reads commands as they come. What cannot wait takes effect here; everything else waits its turn.
+    fn listen(&self, input: impl BufRead + Send + 'static, tasks: mpsc::Sender<Task>) {
+        let (stop, gate) = (Arc::clone(&self.stop), Arc::clone(&self.gate));
+        std::thread::spawn(move || {
+            for line in input.lines() {
+                let command = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+                match command {
+                    None => break,
+                    Some(Command::Stop { capped: true }) => stop.stop(StopReason::Cap),
+                    Some(Command::Stop { capped: false }) => stop.stop(StopReason::Person),
+                    Some(Command::Probe { probing }) => gate.set_probing(probing),
+                    Some(other) => {
+                        stop.reset();
+                        if tasks.send(Task::Obey(other)).is_err() {
+                            break;
+                        }
+                    }
+                }
+            }
+            stop.stop(StopReason::Orphaned);
+            let _ = tasks.send(Task::End);
+        });
+    }
+
+    /// Does one task after the other until the supervisor is gone.
+    fn work(&self, tasks: &mpsc::Receiver<Task>, device: Option<u64>) -> io::Result<()> {
+        for task in tasks {
+            match task {
+                Task::Obey(command) => self.obey(command)?,
+                Task::Claim => self.claim_for_probe(device),
+                Task::End => break,
+            }
+        }
+        Ok(())
+    }
+
     fn say(&self, message: &Message) -> io::Result<()> {
-        let mut output = self.output.borrow_mut();
-        serde_json::to_writer(&mut *output, message)?;
-        output.write_all(b"\n")?;
-        output.flush()
+        self.output.say(message)
     }
 
     /// Nobody listens any more: end after the operation in flight.
@@ -113,6 +158,11 @@ impl<W: Write> Worker<W> {
         Context::new(&self.recorder, 0, &self.stop)
     }
 
+    /// For what is done before the first command comes.
+    fn bare_context(&self) -> Context<'_> {
+        Context::bare(&self.recorder, 0, &self.stop)
+    }
+
     fn claim(&self) -> Claim<'_> {
         let target = &self.setup.target;
         Claim { target_path: &target.path, target: &target.name, machine: &self.setup.machine }
@@ -121,7 +171,7 @@ impl<W: Write> Worker<W> {
     /// Finds out how the target is reached. The real path is asked for here, where a hang is booked and hurts nobody.
     fn find_mount(&self) {
         let path = &self.setup.target.path;
-        let real = self.context().timed(Operation::Lookup, || std::fs::canonicalize(path));
+        let real = self.bare_context().timed(Operation::Lookup, || std::fs::canonicalize(path));
         let mounts = platform::mounts().unwrap_or_default();
         let found = real.ok().and_then(|real| Some((Mount::of_path(&mounts, &real)?.clone(), real)));
         *self.mount.borrow_mut() = found.map(|(mount, real)| {
@@ -143,10 +193,17 @@ impl<W: Write> Worker<W> {
     fn obey(&self, command: Command) -> io::Result<()> {
         match command {
             Command::Prepare(assignment) => {
+                self.gate.preparing(&assignment.workload);
                 let failed = self.prepare(&assignment).err();
+                self.done_with(&assignment);
                 self.say(&Message::Prepared { failed })
             }
-            Command::Run(assignment) => self.say(&Message::Ended(self.run(&assignment))),
+            Command::Run(assignment) => {
+                self.gate.running(&assignment.workload);
+                let report = self.run(&assignment);
+                self.done_with(&assignment);
+                self.say(&Message::Ended(report))
+            }
             Command::Claim => {
                 let claimed = Arena::open(&self.claim(), &self.context());
                 self.say(&Message::Claimed { failed: claimed.err().map(|error| ending(&error)) })
@@ -235,7 +292,15 @@ impl<W: Write> Worker<W> {
         }
     }
 
+    fn done_with(&self, assignment: &Assignment) {
+        self.telling.waits(Some(&assignment.workload));
+        self.gate.done();
+    }
+
     fn clean(&self, mode: Mode) -> Message {
+        if mode == Mode::Remove {
+            self.gate.close();
+        }
         match self.try_clean(mode) {
             Ok(report) => Message::Cleaned { report, failed: None },
             Err(error) => Message::Cleaned { report: None, failed: Some(ending(&error)) },
@@ -256,7 +321,8 @@ impl<W: Write> Worker<W> {
     fn try_clean(&self, mode: Mode) -> Result<Option<CleanReport>, RunError> {
         let context = self.context();
         let Some(arena) = Arena::open_existing(&self.claim(), &context)? else { return Ok(None) };
-        let report = arena.clean(mode, &context, &|folder, path| owns(folder, path))?;
+        let ours = |folder: &str, path: &Path| owns(folder, path) || samplers::owns(folder, path);
+        let report = arena.clean(mode, &context, &ours)?;
         if mode == Mode::Remove {
             remove_local(&self.setup.local)?;
         }

@@ -1,5 +1,6 @@
 //! The configuration file: TOML, every key known, every error with file, line and key.
 
+mod sampling;
 mod schedule;
 mod telemetry;
 mod verdict;
@@ -12,6 +13,8 @@ use longhaul_measure::model::{Role, Scale, Target, TargetName};
 use longhaul_measure::workloads::{Settings, WORKLOADS, workload};
 use serde::Deserialize;
 
+use sampling::FileSampling;
+pub use sampling::Sampling;
 pub use schedule::{Design, LEVELS, Log, Schedule, Web};
 use schedule::{FileLog, FileSchedule, FileWeb};
 use telemetry::FileTelemetry;
@@ -40,6 +43,8 @@ pub struct Config {
     pub premises: Premises,
     /// When the background service measures.
     pub schedule: Schedule,
+    /// What it samples between and beside rounds.
+    pub sampling: Sampling,
     /// Where its page and control interface are.
     pub web: Web,
     /// Its log.
@@ -74,6 +79,7 @@ impl Default for Config {
             settings: Settings::default(),
             premises: Premises::default(),
             schedule: Schedule::default(),
+            sampling: Sampling::default(),
             web: Web::default(),
             log: Log::default(),
             telemetry: longhaul_telemetry::settings::Configured::default(),
@@ -125,6 +131,8 @@ struct File {
     mix: FileMix,
     #[serde(default)]
     schedule: FileSchedule,
+    #[serde(default)]
+    sampling: FileSampling,
     #[serde(default)]
     web: FileWeb,
     #[serde(default)]
@@ -214,6 +222,7 @@ impl Config {
             },
             premises: Premises::from_file(file.verdict, file.mix)?,
             schedule: file.schedule.read()?,
+            sampling: file.sampling.read()?,
             web: file.web.read(),
             log: file.log.read()?,
             telemetry: file.telemetry.read()?,

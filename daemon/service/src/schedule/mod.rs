@@ -86,11 +86,13 @@ impl History {
         Self { last: Slot { number: 0, at_ns }, woke_ns: None }
     }
 
-    /// A start after others: the last slot was dealt with then by the wall clock. If that is ahead of us, the clock was
-    /// set back, and it counts as dealt with just now, so that nothing waits for longer than an interval.
-    pub fn resumed(now: &Moment, number: u64, scheduled_us: i64) -> Self {
-        let ago_us = (now.wall_us - scheduled_us).max(0);
-        let at_ns = now.continuous_ns.saturating_sub(ago_us.saturating_mul(1000));
+    /// A start after others: the last slot was meant to be then by the wall clock. That may be ahead of us by the jitter, for
+    /// its round may have begun early. If it is further ahead, the clock was set back, and the slot counts as dealt with
+    /// just now, so that nothing waits for longer than an interval.
+    pub fn resumed(now: &Moment, number: u64, scheduled_us: i64, rhythm: &Rhythm) -> Self {
+        let ahead_ns = scheduled_us.saturating_sub(now.wall_us).saturating_mul(1000);
+        let ahead_ns = if ahead_ns > rhythm.jitter_ns { 0 } else { ahead_ns };
+        let at_ns = now.continuous_ns.saturating_add(ahead_ns);
         Self { last: Slot { number, at_ns }, woke_ns: None }
     }
 
@@ -235,13 +237,22 @@ mod tests {
     fn a_restart_goes_on_where_it_was_and_a_clock_that_was_set_back_delays_by_an_interval_at_most() {
         let rhythm = Rhythm::every(3600, 7);
         let now = Moment { wall_us: 50_000_000_000, ..at(SECOND_NS) };
-        let resumed = History::resumed(&now, 41, now.wall_us - 1_800_000_000);
+        let resumed = History::resumed(&now, 41, now.wall_us - 1_800_000_000, &rhythm);
         let Next::Wait { slot, until_ns } = next(&now, &resumed, &rhythm) else { panic!() };
         assert_eq!((slot.number, slot.at_ns), (42, SECOND_NS + HOUR_NS / 2));
         assert!((until_ns - slot.at_ns).abs() <= rhythm.jitter_ns);
-        let future = History::resumed(&now, 41, now.wall_us + 86_400_000_000);
+        let future = History::resumed(&now, 41, now.wall_us + 86_400_000_000, &rhythm);
         let Next::Wait { slot, .. } = next(&now, &future, &rhythm) else { panic!() };
         assert_eq!(slot.at_ns, SECOND_NS + HOUR_NS);
+    }
+
+    #[test]
+    fn a_restart_between_an_early_start_and_its_instant_keeps_the_rhythm() {
+        let rhythm = Rhythm::every(3600, 7);
+        let now = Moment { wall_us: 50_000_000_000, ..at(SECOND_NS) };
+        let resumed = History::resumed(&now, 41, now.wall_us + 300_000_000, &rhythm);
+        let Next::Wait { slot, .. } = next(&now, &resumed, &rhythm) else { panic!() };
+        assert_eq!((slot.number, slot.at_ns), (42, SECOND_NS + 300 * SECOND_NS + HOUR_NS));
     }
 
     #[test]

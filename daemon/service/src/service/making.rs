@@ -1,5 +1,6 @@
 //! Slots and what becomes of them: made, skipped or missed, each booked.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::clock::Moment;
 use crate::config::Design;
 use crate::desk::{Desk, Pause};
 use crate::round::{Audience, Block, Made, Maker, RoundError, Stop, Tasks};
+use crate::sampling::Sampler;
 use crate::schedule::budget::{self, Budget, DAY_US, Usage};
 use crate::schedule::skip::{self, Reason};
 use crate::schedule::{BASELINE_EVERY, Slot, takes_part, weeks};
@@ -157,9 +159,7 @@ impl Service {
 
     /// What a target was when it was last measured.
     fn family_before(&self, name: &TargetName) -> Option<Family> {
-        let epochs = self.database.reader().and_then(|reader| reader.epochs()).ok()?;
-        let last = epochs.into_iter().rev().find(|epoch| epoch.target == *name)?;
-        Some(last.protocol?.family())
+        self.families.get(name).copied()
     }
 
     fn over_budget(&self, chosen: &[usize]) -> Option<Reason> {
@@ -258,7 +258,12 @@ impl Service {
         let runs = workers.len() * maker.tasks.workloads.len();
         self.desk.set_round(Some((number, u32::try_from(runs).unwrap_or(u32::MAX))));
         self.desk.amend(|status| status.state = crate::status::State::Measuring);
-        let mut scene = Scene { desk: &self.desk, writer: maker.writer, clock: self.clock.as_ref() };
+        let mut scene = Scene {
+            desk: &self.desk,
+            writer: maker.writer,
+            clock: self.clock.as_ref(),
+            sampler: &self.sampler,
+        };
         let mut after = || Some(self.host.borrow_mut().look());
         let made = maker.make((number, block), workers, &mut scene, &mut after);
         self.desk.set_round(None);
@@ -278,6 +283,9 @@ impl Service {
         }
         if mounts && let Some(stop) = self.mount_stop(targets) {
             *self.void.borrow_mut() = Some(stop);
+        }
+        if let Some(stop) = self.sample_beside() {
+            self.void.borrow_mut().get_or_insert(stop);
         }
         self.void.borrow().clone()
     }
@@ -358,6 +366,7 @@ struct Scene<'a> {
     desk: &'a Desk,
     writer: &'a Writer,
     clock: &'a dyn crate::clock::Clock,
+    sampler: &'a RefCell<Sampler>,
 }
 
 impl Observer for Scene<'_> {
@@ -371,6 +380,7 @@ impl Observer for Scene<'_> {
 
     fn touches(&mut self, target: &TargetName, recorder: &Arc<Recorder>) {
         self.desk.set_recorder(target, recorder);
+        self.sampler.borrow_mut().follow(target, Some(Arc::clone(recorder)));
     }
 }
 

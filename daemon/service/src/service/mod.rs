@@ -8,6 +8,7 @@ mod examining;
 mod making;
 mod observing;
 mod publishing;
+mod sampling;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,11 +17,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_measure::corpus::draw::draw;
-use longhaul_measure::model::{Link, Mount, Target, TargetName};
+use longhaul_measure::model::{Family, Link, Mount, Target, TargetName};
 use longhaul_store::{Event, NewRound, RoundCounts, RoundEnd, RoundStatus, SharedWriter};
 use serde_json::{Value, json};
 
 use self::publishing::Latest;
+use self::sampling::{Diary, plan};
 use crate::clock::{Clock, Moment};
 use crate::config::Config;
 use crate::database::Database;
@@ -28,6 +30,7 @@ use crate::desk::{Desk, Pause};
 use crate::host::Host;
 use crate::mounts::MountBook;
 use crate::round::Stop;
+use crate::sampling::{Sampler, Sensors};
 use crate::schedule::budget::Usage;
 use crate::schedule::{History, Next, Rhythm, next};
 use crate::status::LastRound;
@@ -44,6 +47,8 @@ pub struct Parts {
     pub clock: Box<dyn Clock>,
     /// The machine.
     pub host: Box<dyn Host>,
+    /// Where samples of counters come from.
+    pub sensors: Box<dyn Sensors>,
     /// The program of the workers, with its arguments.
     pub program: (PathBuf, Vec<String>),
     /// Where orders come from and status goes to.
@@ -62,6 +67,8 @@ pub struct Parts {
 pub struct Service {
     clock: Box<dyn Clock>,
     host: RefCell<Box<dyn Host>>,
+    sampler: RefCell<Sampler>,
+    diary: RefCell<Diary>,
     desk: Arc<Desk>,
     program: (PathBuf, Vec<String>),
     config: Config,
@@ -95,6 +102,8 @@ pub struct Service {
     counts: RoundCounts,
     last: Option<LastRound>,
     latest: BTreeMap<TargetName, Latest>,
+    /// What kind of file system each target was on when it was last measured.
+    families: BTreeMap<TargetName, Family>,
     /// Skipped rounds that the database has not taken yet.
     unbooked: Vec<(NewRound, String)>,
     /// Why the round in progress says nothing any more.
@@ -118,6 +127,8 @@ impl Service {
             history: History::fresh(&now, &rhythm),
             clock: parts.clock,
             host: RefCell::new(parts.host),
+            sampler: RefCell::new(Sampler::new(parts.sensors)),
+            diary: RefCell::default(),
             desk: parts.desk,
             program: parts.program,
             config: Config { targets: vec![], ..parts.config.clone() },
@@ -142,10 +153,12 @@ impl Service {
             counts: RoundCounts::default(),
             last: None,
             latest: BTreeMap::new(),
+            families: BTreeMap::new(),
             unbooked: vec![],
             void: RefCell::default(),
         };
         service.take_up(&now)?;
+        service.database.writer().close_stalls(now.wall_us)?;
         service.configure(parts.config);
         service.note_changes(&mounts);
         service.say_where_the_damaged_went(aside.as_deref());
@@ -166,7 +179,7 @@ impl Service {
         self.first_us = reader.first_scheduled_us()?;
         if let Some(last) = reader.last_scheduled()? {
             let scheduled_us = last.round.scheduled_us.unwrap_or(last.round.started_us);
-            self.history = History::resumed(now, self.counts.planned(), scheduled_us);
+            self.history = History::resumed(now, self.counts.planned(), scheduled_us, &self.rhythm);
             self.usual = last.round.before.and_then(|before| before.link);
         }
         self.last = reader.last_round()?.and_then(|round| {
@@ -195,14 +208,21 @@ impl Service {
             self.desk.beat();
             self.observe();
             self.obey();
+            self.sample();
             let wait = self.step();
             self.publish();
             if !self.desk.is_stopping() {
-                self.clock.wait(&self.desk.bell, wait.min(LONGEST_WAIT));
+                self.clock.wait(&self.desk.bell, wait.min(self.longest_wait()));
             }
         }
         self.book_unbooked();
+        self.keep_last_samples();
         tracing::info!("the service ends");
+    }
+
+    fn longest_wait(&self) -> Duration {
+        let looks = if self.config.targets.is_empty() { None } else { self.config.sampling.counters_every };
+        looks.map_or(LONGEST_WAIT, |every| every.min(LONGEST_WAIT))
     }
 
     /// Deals with what is due. Returns for how long nothing is.
@@ -282,12 +302,15 @@ impl Service {
             arguments: self.program.1.clone(),
             machine: self.database.machine().to_owned(),
             local: self.database.path().parent().unwrap_or(Path::new("/")).join("local"),
+            probe: None,
+            samples: Some(self.sampler.borrow().ear()),
         };
+        let seed = self.seed;
         let mut before: Vec<Worker> = self.workers.drain(..).chain(self.leftovers.drain(..)).collect();
         let mut worker_of = |target: &Target| match before.iter().position(|worker| worker.target() == target)
         {
             Some(place) => before.swap_remove(place),
-            None => Worker::new(target.clone(), launcher.clone()),
+            None => Worker::new(target.clone(), Launcher { probe: plan(&config, seed), ..launcher.clone() }),
         };
         self.workers = config.targets.iter().map(&mut worker_of).collect();
         before.iter_mut().for_each(Worker::dismiss);

@@ -46,6 +46,9 @@ impl Service {
     /// What changed under the targets. The first look at a target is no change.
     pub(super) fn note_changes(&self, mounts: &[Mount]) {
         let changes = self.book.borrow_mut().changes(&self.config.targets, mounts);
+        if !changes.is_empty() {
+            self.turn_page();
+        }
         for change in changes {
             self.event(Some(&change.target), change.kind, change.detail);
         }

@@ -30,6 +30,7 @@ impl Service {
             state: self.state(),
             problems: vec![],
             targets,
+            stalls: vec![],
             rounds: self.counts,
             last: self.last.clone(),
             next_us,
@@ -98,12 +99,13 @@ impl Service {
                 last_runs: latest.map(|latest| (latest.runs, latest.ok)),
                 bytes_per_day: self.usage.bytes.get(&target.name).copied().unwrap_or(0),
                 bytes_allowed: self.config.limits.bytes_per_day,
+                probe: self.probe_state(target, now),
             }
         });
         states.collect()
     }
 
-    /// Reads how the latest round of each target went. Once a round: to read it takes time.
+    /// Reads how the latest round of each target went, and how it was reached. Once a round: to read it takes time.
     pub(super) fn read_latest(&mut self) {
         let Ok(reader) = self.database.reader() else { return };
         let latest = |name: &TargetName| {
@@ -111,6 +113,13 @@ impl Service {
                 RunFilter { target: Some(name.clone()), limit: Some(LATEST), ..RunFilter::default() };
             Latest::of(&reader.runs(&filter).ok()?)
         };
+        for epoch in reader.epochs().unwrap_or_default() {
+            // Oldest first: the latest one stays.
+            match epoch.protocol.map(|protocol| protocol.family()) {
+                Some(family) => self.families.insert(epoch.target, family),
+                None => self.families.remove(&epoch.target),
+            };
+        }
         let targets = self.config.targets.iter();
         self.latest =
             targets.filter_map(|target| Some((target.name.clone(), latest(&target.name)?))).collect();

@@ -6,12 +6,15 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command as Process, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use longhaul_measure::model::TargetName;
 use longhaul_measure::platform;
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::worker::{Command, Message, Setup};
+
+use super::{Launcher, Samples};
 
 /// What came, or did not come, from a worker.
 pub enum Answer {
@@ -34,15 +37,11 @@ pub struct Link {
 
 impl Link {
     /// Starts a worker in a process group of its own, so that Ctrl-C in the terminal reaches the supervisor only.
-    pub fn start(
-        program: &Path,
-        arguments: &[String],
-        setup: impl FnOnce(&Path) -> Setup,
-    ) -> io::Result<Self> {
+    pub fn start(launcher: &Launcher, setup: impl FnOnce(&Path) -> Setup) -> io::Result<Self> {
         let file = RecorderFile::new()?;
         let recorder = Arc::new(Recorder::create(&file.file)?);
-        let mut child = Process::new(program)
-            .args(arguments)
+        let mut child = Process::new(&launcher.program)
+            .args(&launcher.arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -52,12 +51,14 @@ impl Link {
             return Err(io::Error::other("the pipes of a new process are missing"));
         };
         let child_errors = child.stderr.take();
-        let (sender, messages) = sync_channel(1024);
+        let (answers, messages) = sync_channel(1024);
         let mut link = Self { child: Some(child), input: Some(input), messages, recorder };
-        link.write(&setup(&file.path))?;
+        let setup = setup(&file.path);
+        link.write(&setup)?;
         child_errors.map(|errors| std::thread::spawn(move || pass_on(errors)));
+        let hearing = Hearing { target: setup.target.name, answers, samples: launcher.samples.clone() };
         std::thread::spawn(move || {
-            read_messages(output, &sender);
+            hearing.until_the_end(output);
             drop(file);
         });
         Ok(link)
@@ -144,12 +145,30 @@ impl Drop for Link {
     }
 }
 
-fn read_messages(output: ChildStdout, sender: &std::sync::mpsc::SyncSender<Message>) {
-    for line in BufReader::new(output).lines() {
-        let message = line.ok().and_then(|line| serde_json::from_str(&line).ok());
-        let Some(message) = message else { break };
-        if sender.send(message).is_err() {
-            break;
+/// Where the messages of a worker go.
+struct Hearing {
+    target: TargetName,
+    answers: SyncSender<Message>,
+    samples: Option<Samples>,
+}
+
+impl Hearing {
+    /// Passes on every message. Samples go past the answers, which are taken only while somebody waits for one.
+    fn until_the_end(self, output: ChildStdout) {
+        for line in BufReader::new(output).lines() {
+            let message = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+            let is_heard = match message {
+                None => false,
+                Some(Message::Sampled(sampled)) => {
+                    // Whether somebody wants samples does not decide over the answers.
+                    let _ = self.samples.as_ref().map(|samples| samples.send((self.target.clone(), sampled)));
+                    true
+                }
+                Some(answer) => self.answers.send(answer).is_ok(),
+            };
+            if !is_heard {
+                break;
+            }
         }
     }
 }

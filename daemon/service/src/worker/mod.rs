@@ -6,15 +6,18 @@
 
 mod link;
 mod recording;
+mod sampling;
 mod waiting;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use longhaul_measure::arena::{CleanReport, Mode};
 use longhaul_measure::model::{
-    Conditions, Failure, Negotiated, Operation, Outcome, Phase, Progress, Protocol, Target, TargetName,
+    Conditions, Failure, Negotiated, Operation, Outcome, Phase, ProbePlan, Progress, Protocol, Sampled,
+    Target, TargetName,
 };
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::worker::{Assignment, Command, Ending, Examined, Message, Report, Setup};
@@ -39,7 +42,14 @@ pub struct Launcher {
     pub machine: String,
     /// Folder on the local disk below which each target has its own.
     pub local: PathBuf,
+    /// How the light probe goes; `None`: there is none, as in the foreground.
+    pub probe: Option<ProbePlan>,
+    /// Where samples go; `None`: nobody wants them.
+    pub samples: Option<Samples>,
 }
+
+/// Where the samples of workers go, each with its target.
+pub type Samples = Sender<(TargetName, Sampled)>;
 
 /// Hears what workers do.
 pub trait Observer {
@@ -83,6 +93,8 @@ impl Finished {
 enum State {
     /// Not started yet, or ended.
     Absent,
+    /// Started for its samples; what it said of itself has not been heard yet.
+    Starting(Link),
     /// Waiting for a command.
     Idle(Link),
     /// Dismissed, and about to end.
@@ -146,7 +158,7 @@ impl Worker {
                 (stance, link.has_ended())
             }
             State::Leaving(link) => (Stance::Ready, link.has_ended()),
-            State::Absent | State::Idle(_) => (Stance::Ready, false),
+            State::Absent | State::Starting(_) | State::Idle(_) => (Stance::Ready, false),
         };
         if has_ended {
             self.state = State::Absent;
@@ -168,7 +180,7 @@ impl Worker {
     /// Lets the process end, so that it takes no memory until there is something to do. Not waited for.
     pub fn dismiss(&mut self) {
         self.state = match std::mem::replace(&mut self.state, State::Absent) {
-            State::Idle(mut link) => {
+            State::Starting(mut link) | State::Idle(mut link) => {
                 link.dismiss();
                 State::Leaving(link)
             }
@@ -255,6 +267,13 @@ impl Worker {
     fn link(&mut self, watch: &mut Watch<'_>) -> Result<Link, Unanswered> {
         match std::mem::replace(&mut self.state, State::Absent) {
             State::Absent => self.start(watch),
+            State::Starting(mut link) => {
+                if link.has_ended() {
+                    self.falls.add();
+                    return self.start(watch);
+                }
+                self.await_ready(link, watch)
+            }
             // One that died while it had nothing to do hurt nothing: another takes its place.
             State::Idle(mut link) => {
                 if link.has_ended() {
@@ -284,12 +303,18 @@ impl Worker {
 
     /// Starts a process and waits until it has said how its target is reached.
     fn start(&mut self, watch: &mut Watch<'_>) -> Result<Link, Unanswered> {
+        let link = self.launch()?;
+        self.await_ready(link, watch)
+    }
+
+    /// Starts a process, unless the last ones ended by themselves a moment ago.
+    fn launch(&self) -> Result<Link, Ending> {
         if let Some(seconds) = self.falls.seconds_to_wait() {
             let (name, falls) = (&self.target.name, self.falls.count);
             let message = format!(
                 "the worker of `{name}` ended by itself {falls} times in a row; it is started again in {seconds} s"
             );
-            return Err(void(message).into());
+            return Err(void(message));
         }
         let local = self.launcher.local.join(self.target.name.as_str());
         let setup = |recorder: &Path| Setup {
@@ -297,12 +322,15 @@ impl Worker {
             machine: self.launcher.machine.clone(),
             local,
             recorder: recorder.to_owned(),
-            probe: None,
+            probe: self.launcher.probe.clone(),
         };
-        let started = Link::start(&self.launcher.program, &self.launcher.arguments, setup);
-        let mut link = started.map_err(|error| {
+        Link::start(&self.launcher, setup).map_err(|error| {
             void(format!("no worker process could be started for `{}`: {error}", self.target.name))
-        })?;
+        })
+    }
+
+    /// Waits until a process that was started has said how its target is reached.
+    fn await_ready(&mut self, mut link: Link, watch: &mut Watch<'_>) -> Result<Link, Unanswered> {
         let mut wait = Wait::new(Limit::PerOperation);
         loop {
             match link.receive(TICK) {

@@ -86,6 +86,7 @@ impl Wait {
                 self.current = None;
                 self.phases.push(phase);
             }
+            // It went another way.
             Message::Sampled(_) => {}
             answer => return Some(answer),
         }

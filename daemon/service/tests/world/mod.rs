@@ -4,21 +4,23 @@
 // Every test file compiles this module and uses its own part of it.
 #![allow(dead_code, clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use longhaul_measure::model::{
-    CacheState, ColdBy, Conditions, Figure, Mount, Negotiated, Operation, OperationStats, Phase, Power,
-    Protocol, Role, Surroundings, Target, Unit,
+    CacheState, ColdBy, Conditions, Figure, MachineStep, Mount, Negotiated, Operation, OperationStats, Phase,
+    Power, Protocol, Reading, Role, Surroundings, Target, TargetName, Unit,
 };
 use longhaul_measure::stats::Histogram;
 use longhaul_measure::worker::{Message, Report};
 use longhaul_service::clock::{Bell, Clock, Moment};
-use longhaul_service::config::Config;
+use longhaul_service::config::{Config, Sampling};
 use longhaul_service::desk::Desk;
 use longhaul_service::host::Host;
+use longhaul_service::sampling::Sensors;
 use longhaul_service::service::{Parts, Service};
 use longhaul_store::{Reader, StoredRound};
 
@@ -69,9 +71,6 @@ impl World {
             let (_, happening) = self.to_come.remove(0);
             self.happen(happening);
         }
-        if self.now.continuous_ns >= self.end_ns {
-            self.desk.order(|orders| orders.stop = true);
-        }
     }
 
     fn pass(&mut self, continuous_ns: i64, awake_ns: i64) {
@@ -103,8 +102,17 @@ impl Clock for WorldClock {
         world.now
     }
 
+    fn glance(&self) -> Moment {
+        self.0.lock().unwrap().now
+    }
+
     fn wait(&self, _bell: &Bell, limit: Duration) {
-        self.0.lock().unwrap().advance(i64::try_from(limit.as_nanos()).unwrap());
+        let mut world = self.0.lock().unwrap();
+        world.advance(i64::try_from(limit.as_nanos()).unwrap());
+        // Between rounds: the end of a life cuts none short, wherever its rounds happen to lie.
+        if world.now.continuous_ns >= world.end_ns {
+            world.desk.order(|orders| orders.stop = true);
+        }
     }
 }
 
@@ -117,6 +125,23 @@ impl Host for WorldHost {
 
     fn mounts(&mut self) -> io::Result<Vec<Mount>> {
         Ok(self.0.lock().unwrap().mounts.clone())
+    }
+}
+
+/// Counters of which nothing is known, on a machine that never changes.
+struct NoSensors;
+
+impl Sensors for NoSensors {
+    fn readings(&mut self, _: &[(TargetName, Mount)]) -> Option<Vec<Reading>> {
+        None
+    }
+
+    fn machine(&mut self) -> MachineStep {
+        MachineStep::default()
+    }
+
+    fn facts(&mut self) -> Option<BTreeMap<String, String>> {
+        Some(BTreeMap::new())
     }
 }
 
@@ -134,6 +159,7 @@ pub struct Life {
     pub for_ns: i64,
     pub to_come: Vec<(i64, Happening)>,
     pub start: Moment,
+    pub sensors: Box<dyn Sensors>,
 }
 
 impl Life {
@@ -153,8 +179,11 @@ impl Life {
             continuous_ns: HOUR,
             utc_offset_seconds: 3600,
         };
-        let config = Config { targets, ..Config::default() };
-        Self { config, database: folder.join("longhaul.sqlite"), for_ns: DAY, to_come: vec![], start }
+        // The looks at the counters are those of every five minutes: weeks are to pass in seconds.
+        let sampling = Sampling { counters_every: Some(Duration::from_secs(300)), ..Sampling::default() };
+        let config = Config { targets, sampling, ..Config::default() };
+        let database = folder.join("longhaul.sqlite");
+        Self { config, database, for_ns: DAY, to_come: vec![], start, sensors: Box::new(NoSensors) }
     }
 
     /// Something happens so many nanoseconds after the start.
@@ -183,6 +212,7 @@ impl Life {
         let parts = Parts {
             clock: Box::new(WorldClock(Arc::clone(&world))),
             host: Box::new(WorldHost(Arc::clone(&world))),
+            sensors: self.sensors,
             program: ("/bin/sh".into(), script()),
             desk,
             config: self.config,
@@ -217,6 +247,8 @@ pub fn mount(point: &str, protocol: Protocol) -> Mount {
         read_only: false,
         free_bytes: None,
         total_bytes: None,
+        server: None,
+        device: None,
     }
 }
 

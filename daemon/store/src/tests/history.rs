@@ -86,8 +86,9 @@ fn runs_from_before_there_were_verdicts_get_their_endpoints_from_their_figures()
     let place = filled();
     let before = history(&place);
     let connection = Connection::open(place.database()).unwrap();
-    let undo = "DROP INDEX run_history; ALTER TABLE run DROP COLUMN endpoints; DROP TABLE outbox;
-        ALTER TABLE phase DROP COLUMN began_us; PRAGMA user_version = 2";
+    let undo = "DROP INDEX run_history; ALTER TABLE run DROP COLUMN endpoints;
+        DROP TABLE probe; DROP TABLE traffic; DROP TABLE machine; DROP TABLE stall; DROP TABLE surroundings;
+        DROP TABLE outbox; ALTER TABLE phase DROP COLUMN began_us; PRAGMA user_version = 2";
     connection.execute_batch(undo).unwrap();
     drop(connection);
     drop(place.store());

@@ -10,6 +10,7 @@ mod operations;
 mod outbox;
 mod round_trip;
 mod samples;
+mod sampling;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -91,6 +92,8 @@ fn mount(point: &Path, protocol: Protocol) -> Mount {
         read_only: false,
         free_bytes: None,
         total_bytes: None,
+        server: None,
+        device: None,
     }
 }
 

@@ -1,31 +1,45 @@
 //! Pure parsers of what operating systems say: bytes or text in, facts out. No system call, no `cfg`, no panic.
 
 mod bulk;
+mod cifs;
 mod dirents;
+mod facts;
 mod gvfs;
 mod host;
+mod interfaces;
 mod mountinfo;
+mod mountstats;
+mod multichannel;
 mod nfsstat;
 mod options;
+mod pcblist;
 mod pmset;
 mod proc;
 mod smbutil;
+mod sockets;
 mod source;
 mod statfs;
 
 pub use bulk::{ERROR as BULK_ERROR, bulk, bulk_length, finder_info};
+pub use cifs::{CifsShare, CifsStatistics, cifs_dialects, cifs_stats};
 pub use dirents::dirents;
+pub use facts::{named_lines, settings, tmutil_destinations};
 pub use gvfs::protocol_below;
 pub use host::{
     default_route, ifconfig, is_hot, link_kind, memory_pressure, pmset_is_hot, pmset_low_power,
     pmset_percent, route_interface, tmutil_running,
 };
+pub use interfaces::{InterfaceCounters, ifmib, net_dev, wireless_dbm};
 pub use mountinfo::{askable, asking_is_local, mountinfo};
-pub use nfsstat::{nfsstat, nfsstat_status};
+pub use mountstats::{NfsOperations, NfsStatistics, mountstats};
+pub use multichannel::{SmbSession, multichannel};
+pub use nfsstat::{NfsClient, nfsstat, nfsstat_client, nfsstat_server, nfsstat_status};
 pub use options::protocol_with;
+pub use pcblist::pcblist;
 pub use pmset::pmset;
-pub use proc::{power_supplies, status_peak_bytes};
+pub use proc::{power_supplies, process_disk_bytes, status_peak_bytes};
 pub use smbutil::smbutil;
+pub use sockets::{Connection, Dumped, socket_request, sockets};
 pub use source::{percent_decoded, server};
 pub use statfs::statfs;
 

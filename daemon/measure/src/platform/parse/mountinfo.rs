@@ -1,6 +1,7 @@
 //! `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::os::unix::ffi::OsStringExt;
 
 use super::options::{protocol_with, telling};
@@ -55,7 +56,8 @@ pub fn askable(mounts: &[Mount]) -> Vec<usize> {
 /// One line: id, parent, device, root, point, options, any number of optional fields, `-`, type, source, options.
 fn mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
-    let point = fields.nth(4)?;
+    let device = text(fields.nth(2)?);
+    let point = fields.nth(1)?;
     let own_options = text(fields.next()?);
     fields.find(|field| *field == b"-")?;
     let kind = text(fields.next()?);
@@ -71,7 +73,16 @@ fn mount(line: &[u8]) -> Option<Mount> {
         read_only: options.split(',').any(|option| option == "ro"),
         free_bytes: None,
         total_bytes: None,
+        server: address(&options),
+        device: Some(device),
     })
+}
+
+/// The server's address in `addr=`, which the clients of NFS and SMB add (fs/nfs/super.c, fs/smb/client/cifsfs.c); a link-local
+/// one may have a scope.
+fn address(options: &str) -> Option<IpAddr> {
+    let text = options.split(',').find_map(|option| option.strip_prefix("addr="))?;
+    text.split('%').next()?.parse().ok()
 }
 
 fn text(field: &[u8]) -> String {
@@ -79,7 +90,7 @@ fn text(field: &[u8]) -> String {
 }
 
 /// Takes the octal escapes out that the kernel writes for space, tab, newline, `#` and `\` (seq_escape, fs/seq_file.c).
-fn unescaped(field: &[u8]) -> Vec<u8> {
+pub(super) fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(field.len());
     let mut at = 0;
     while let Some(byte) = field.get(at) {
@@ -187,6 +198,19 @@ mod tests {
         assert_eq!(at(WORKSTATION, "/mnt/ssh").source, "nas.local:/volume1");
         let all = format!("{:?}", mountinfo(WORKSTATION));
         assert!(!all.contains("ada") && !all.contains("secret"), "{all}");
+    }
+
+    #[test]
+    fn the_server_is_known_by_its_address_and_the_mount_by_its_device() {
+        let line = "36 35 0:51 / /m rw - cifs //nas/a rw,vers=3.1.1,addr=fe80::1%3,soft\n\
+            37 35 0:52 / /n rw - nfs nas:/a rw,mountaddr=10.0.0.9,addr=10.0.0.2\n38 35 8:1 / / rw - ext4 /dev/a rw\n";
+        let found = mountinfo(line.as_bytes());
+        let server = |place: usize| found[place].server.map(|address: IpAddr| address.to_string());
+        assert_eq!(
+            (server(0).as_deref(), server(1).as_deref(), server(2)),
+            (Some("fe80::1"), Some("10.0.0.2"), None)
+        );
+        assert_eq!(found[0].device.as_deref(), Some("0:51"));
     }
 
     #[test]

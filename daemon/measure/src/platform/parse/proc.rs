@@ -25,6 +25,13 @@ pub fn power_supplies(supplies: &[(String, String)]) -> Option<Power> {
     answer
 }
 
+/// Bytes that a process had fetched from disks and dirtied for them, from `/proc/PID/io` (proc_pid_io(5)): what the page
+/// cache served is not in `read_bytes`. All its threads are counted.
+pub fn process_disk_bytes(io: &str) -> Option<(u64, u64)> {
+    let count = |name: &str| io.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    count("read_bytes:").zip(count("write_bytes:"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,6 +40,14 @@ mod tests {
     fn the_peak_is_read_in_bytes_or_not_at_all() {
         assert_eq!(status_peak_bytes("VmPeak:\t  1 kB\nVmHWM:\t    2048 kB\n"), Some(2048 * 1024));
         assert_eq!(status_peak_bytes("VmHWM:\tmuch\n"), None);
+    }
+
+    #[test]
+    fn what_came_from_a_disk_stands_apart_from_what_was_read() {
+        let io = "rchar: 323934931\nwchar: 323929600\nsyscr: 632687\nsyscw: 632675\nread_bytes: 4096\n\
+            write_bytes: 323932160\ncancelled_write_bytes: 0\n";
+        assert_eq!(process_disk_bytes(io), Some((4096, 323_932_160)));
+        assert_eq!(process_disk_bytes("rchar: 3\n"), None, "a kernel without CONFIG_TASK_IO_ACCOUNTING");
     }
 
     #[test]

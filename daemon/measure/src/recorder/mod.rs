@@ -4,6 +4,8 @@
 //! call never returns, the supervisor reads from here which operation is in flight, since when, and everything that
 //! was measured before it. Each lane is written by one thread only, so no read-modify-write instruction is needed.
 
+mod waits;
+
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -14,16 +16,22 @@ use crate::model::{Operation, OperationStats};
 use crate::platform::SharedMapping;
 use crate::stats::{BUCKETS, Histogram, index_of_slot, slot_of};
 
-/// Lanes in a recorder: one for the thread that leads a run, the others for the threads it spreads work over.
+pub use waits::{LongWait, LongWaits};
+
+/// Lanes of runs: one for the thread that leads a run, the others for the threads it spreads work over.
 pub const LANES: usize = 9;
+/// The lane of the light probe. What is said of runs does not see it.
+pub const PROBE_LANE: usize = LANES;
 
 /// Words of one operation: errors, sum, minimum, maximum, count, buckets.
 const OPERATION_WORDS: usize = 5 + BUCKETS;
-/// Words of a lane before its operations: operation in flight, since when, calls finished, bytes read and written.
-const LANE_HEADER: usize = 5;
+/// Words of a lane before its operations: operation in flight, since when, calls finished, bytes read and written since
+/// the last clear, bytes read and written in all, and the long waits.
+const LANE_HEADER: usize = 7 + waits::WORDS;
 const LANE_WORDS: usize = LANE_HEADER + Operation::COUNT * OPERATION_WORDS;
-/// Words of a recorder. Pages that are never written take no memory.
-const WORDS: usize = LANES * LANE_WORDS;
+/// Words of a recorder: the probe's lane has no histograms, as its answers are told one by one. Pages that are never
+/// written take no memory.
+const WORDS: usize = LANES * LANE_WORDS + LANE_HEADER;
 
 /// An operation that has begun and not returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,15 +74,37 @@ impl Recorder {
         Ok(Self { mapping: SharedMapping::private(WORDS)? })
     }
 
-    /// The lane with this number, below [`LANES`]. Only one thread may write to it at a time.
+    /// The lane with this number, below [`LANES`], or [`PROBE_LANE`]. Only one thread may write to it at a time.
     pub fn lane(&self, number: usize) -> Lane<'_> {
-        let begin = number * LANE_WORDS;
-        Lane { words: &self.mapping.words()[begin..begin + LANE_WORDS] }
+        let length = if number == PROBE_LANE { LANE_HEADER } else { LANE_WORDS };
+        self.part(number, length)
     }
 
-    /// The operation that has been in flight for longest; `None` if none is.
+    /// The same lane without its histograms: what hangs is seen, and nothing else is kept. For what no phase asks about,
+    /// so that a worker that waits takes no memory for it.
+    pub fn bare_lane(&self, number: usize) -> Lane<'_> {
+        self.part(number, LANE_HEADER)
+    }
+
+    fn part(&self, number: usize, length: usize) -> Lane<'_> {
+        let begin = number * LANE_WORDS;
+        Lane { words: &self.mapping.words()[begin..begin + length] }
+    }
+
+    /// The operation of a run that has been in flight for longest; `None` if none is.
     pub fn in_flight(&self) -> Option<InFlight> {
         self.lanes().filter_map(|lane| lane.in_flight()).min_by_key(|flight| flight.since_ns)
+    }
+
+    /// The operation of the probe that is in flight; `None` if none is.
+    pub fn probe_in_flight(&self) -> Option<InFlight> {
+        self.lane(PROBE_LANE).in_flight()
+    }
+
+    /// Bytes that runs and the probe have read and written since the worker began. No clear forgets them.
+    pub fn total_bytes(&self) -> (u64, u64) {
+        let sum = |word: usize| (0..=PROBE_LANE).map(|lane| self.lane(lane).words[word].load(Relaxed)).sum();
+        (sum(5), sum(6))
     }
 
     /// How many calls have returned since the worker began: it grows as long as the worker makes headway.
@@ -136,7 +166,9 @@ impl Lane<'_> {
     #[inline]
     pub fn end<T, E>(&self, operation: Operation, nanoseconds: u64, result: &Result<T, E>) {
         self.words[0].store(0, Release);
-        let words = self.operation(operation);
+        add(&self.words[2], 1);
+        let begin = Self::begin_of(operation);
+        let Some(words) = self.words.get(begin..begin + OPERATION_WORDS) else { return };
         add(&words[0], u64::from(result.is_err()));
         add(&words[1], nanoseconds);
         let before = words[4].load(Relaxed);
@@ -145,21 +177,26 @@ impl Lane<'_> {
         words[3].store(words[3].load(Relaxed).max(nanoseconds), Relaxed);
         add(&words[5 + slot_of(nanoseconds)], 1);
         words[4].store(before + 1, Relaxed);
-        add(&self.words[2], 1);
     }
 
     /// Counts bytes that a read returned.
     pub fn add_read(&self, bytes: u64) {
         add(&self.words[3], bytes);
+        add(&self.words[5], bytes);
     }
 
     /// Counts bytes that a write accepted.
     pub fn add_written(&self, bytes: u64) {
         add(&self.words[4], bytes);
+        add(&self.words[6], bytes);
+    }
+
+    fn begin_of(operation: Operation) -> usize {
+        LANE_HEADER + operation as usize * OPERATION_WORDS
     }
 
     fn operation(&self, operation: Operation) -> &[AtomicU64] {
-        let begin = LANE_HEADER + operation as usize * OPERATION_WORDS;
+        let begin = Self::begin_of(operation);
         &self.words[begin..begin + OPERATION_WORDS]
     }
 
@@ -219,6 +256,23 @@ mod tests {
         assert_eq!((seen.operations[0].errors, seen.operations[0].latency.count()), (1, 2));
         // What has a name is ours to remove.
         let _ = std::fs::remove_file(path);
+    }
+
+    #[test]
+    fn the_probe_is_seen_apart_from_runs_and_its_bytes_are_counted_with_theirs() {
+        let recorder = Recorder::private().unwrap();
+        recorder.lane(0).add_written(10);
+        recorder.lane(PROBE_LANE).begin(Operation::Read, 7);
+        recorder.lane(PROBE_LANE).end(Operation::Getattr, 5_000, &OK);
+        recorder.lane(PROBE_LANE).add_read(4096);
+        recorder.lane(PROBE_LANE).add_written(1);
+        recorder.lane(PROBE_LANE).begin(Operation::Read, 7);
+
+        assert_eq!((recorder.in_flight(), recorder.finished(), recorder.bytes_written()), (None, 0, 10));
+        assert_eq!(recorder.recorded().operations, []);
+        assert_eq!(recorder.probe_in_flight(), Some(InFlight { operation: Operation::Read, since_ns: 7 }));
+        recorder.clear();
+        assert_eq!((recorder.total_bytes(), recorder.bytes_written()), ((4096, 11), 0));
     }
 
     #[test]

@@ -1,0 +1,177 @@
+//! The light probe against a known truth: a file system that delays by a script, so that what somebody felt at each
+//! instant is known to the millisecond.
+
+#![allow(clippy::unwrap_used)]
+#![cfg(target_os = "linux")]
+
+mod slow;
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use longhaul_measure::corpus::draw::draw;
+use longhaul_measure::model::{ProbePlan, Probed};
+use longhaul_measure::platform::{monotonic_ns, wall_clock_us};
+use slow::{Script, Slow};
+use support::probing::{Heard, Sampling, plan_every};
+use support::{Place, machine, mounts};
+
+const MILLISECOND: u64 = 1_000_000;
+const SECOND: u64 = 1000 * MILLISECOND;
+/// From slot to slot.
+const INTERVAL_MS: u64 = 25;
+/// How long a delay holds before another one is drawn.
+const CELL_NS: u64 = 200 * MILLISECOND;
+/// When the stall begins after the script does, and how long the script goes on after it.
+const STALL_AFTER_NS: u64 = 25 * SECOND;
+const AFTER_STALL_NS: u64 = 25 * SECOND;
+
+/// Answers after 8 to 16 ms, mostly early; and once not at all for a while.
+#[derive(Clone)]
+struct Delays {
+    /// When the script begins, on the monotonic clock; 0: not yet.
+    begin_ns: Arc<AtomicU64>,
+    stall_ns: u64,
+}
+
+impl Delays {
+    /// Stalls of tens of seconds, or of minutes where somebody has the time.
+    fn new() -> Self {
+        let seconds = if std::env::var_os("LONGHAUL_LONG_STALLS").is_some() { 200 } else { 20 };
+        Self { begin_ns: Arc::default(), stall_ns: seconds * SECOND }
+    }
+
+    fn begin(&self) -> u64 {
+        let begin_ns = monotonic_ns();
+        self.begin_ns.store(begin_ns, Ordering::SeqCst);
+        begin_ns
+    }
+
+    fn seconds(&self) -> f64 {
+        (STALL_AFTER_NS + self.stall_ns + AFTER_STALL_NS) as f64 / 1e9
+    }
+
+    /// What a call that is made this long after the begin has to wait.
+    fn felt_ns(&self, since_ns: u64) -> u64 {
+        let stall_end = STALL_AFTER_NS + self.stall_ns;
+        if (STALL_AFTER_NS..stall_end).contains(&since_ns) {
+            return stall_end - since_ns + delay_ns(stall_end);
+        }
+        delay_ns(since_ns)
+    }
+}
+
+fn delay_ns(since_ns: u64) -> u64 {
+    let drawn = (draw(3, 4, since_ns / CELL_NS) >> 11) as f64 / (1u64 << 53) as f64;
+    8 * MILLISECOND + (8e6 * drawn.powi(3)) as u64
+}
+
+impl Script for Delays {
+    fn answered_ns(&self, now_ns: u64, is_timed: bool) -> u64 {
+        let begin_ns = self.begin_ns.load(Ordering::SeqCst);
+        let Some(since) = now_ns.checked_sub(begin_ns).filter(|_| begin_ns > 0) else { return now_ns };
+        let is_stalled = (STALL_AFTER_NS..STALL_AFTER_NS + self.stall_ns).contains(&since);
+        if is_timed || is_stalled { now_ns + self.felt_ns(since) } else { now_ns }
+    }
+}
+
+#[test]
+fn the_probe_tells_what_was_felt_and_a_closed_loop_does_not() {
+    let test = "the_probe_tells_what_was_felt_and_a_closed_loop_does_not";
+    if !mounts::are_our_own(test) {
+        return;
+    }
+    let place = Place::new();
+    let (at, local, delays) = (place.folder("mount"), place.folder("local"), Delays::new());
+    let slow = match Slow::mount(&at, 1, delays.clone()) {
+        Ok(slow) => slow,
+        Err(why) => {
+            return machine::skip(test, &format!("no file system in user space can be mounted ({why})"));
+        }
+    };
+    let plan = ProbePlan { pool_bytes: 16 << 20, ..plan_every(INTERVAL_MS) };
+    let pool_bytes = plan.pool_bytes;
+    let mut sampling = Sampling::on(&at, &local, plan);
+    let recorder = sampling.start();
+    machine::wait_until("the pool to be built", || slow.levers.largest.load(Ordering::Relaxed) == pool_bytes);
+    let finished = recorder.total_bytes();
+    machine::wait_until("the first reads", || recorder.total_bytes().0 > finished.0 + 50_000);
+
+    let begin_us = wall_clock_us();
+    delays.begin();
+    machine::wait_until("the stall to be felt", || {
+        recorder.probe_in_flight().is_some_and(|flight| flight.since_ns + SECOND < monotonic_ns())
+    });
+    assert_eq!(recorder.in_flight(), None, "what hangs is the probe, not a run");
+    std::thread::sleep(Duration::from_secs_f64(delays.seconds() - STALL_AFTER_NS as f64 / 1e9 - 1.5));
+    let heard = sampling.end();
+    check(&heard, &delays, begin_us);
+    drop(slow);
+}
+
+fn check(heard: &Heard, delays: &Delays, begin_us: i64) {
+    let since = |slot: &Probed| ((slot.at_us - begin_us).max(0) as u64) * 1000;
+    let slots: Vec<Probed> =
+        heard.slots().into_iter().filter(|slot| slot.at_us > begin_us + 500_000).collect();
+    assert!(
+        slots.iter().all(|slot| slot.error.is_none()),
+        "{:?}",
+        slots.iter().find(|slot| slot.error.is_some())
+    );
+    let off = |two: &[Probed]| (two[1].at_us - two[0].at_us - INTERVAL_MS as i64 * 1000).abs();
+    assert!(slots.windows(2).all(|two| off(two) < 5000), "every slot is there once, and in order");
+
+    let mut truth: Vec<u64> = slots.iter().map(|slot| delays.felt_ns(since(slot))).collect();
+    let mut probe: Vec<u64> = slots.iter().map(|slot| slot.latency_ns).collect();
+    // What a loop that asks, waits and asks again would have made of the very same calls.
+    let mut closed: Vec<u64> = slots.iter().filter_map(|slot| slot.call_ns).collect();
+    [&mut truth, &mut probe, &mut closed].into_iter().for_each(|values| values.sort_unstable());
+    eprintln!(
+        "\n{} slots every {INTERVAL_MS} ms, {} calls, a stall of {} s\n{:>10} {:>12} {:>12} {:>14}",
+        slots.len(),
+        closed.len(),
+        delays.stall_ns / SECOND,
+        "",
+        "truth",
+        "probe",
+        "closed loop"
+    );
+    let line = |share: f64| {
+        let at = [&truth, &probe, &closed].map(|values| quantile(values, share));
+        eprintln!(
+            "{:>10} {:>9.3} ms {:>9.3} ms {:>11.3} ms",
+            format!("p{}", share * 100.0),
+            ms(at[0]),
+            ms(at[1]),
+            ms(at[2])
+        );
+        at
+    };
+    for share in [0.5, 0.99, 0.999] {
+        let [truth, probe, _] = line(share);
+        let allowed = (truth as f64 * 0.03).max(0.2e6);
+        assert!(
+            (truth as f64 - probe as f64).abs() <= allowed,
+            "p{}: {probe} ns, truth {truth} ns",
+            share * 100.0
+        );
+    }
+    assert!(quantile(&truth, 0.999) > 100 * quantile(&closed, 0.999), "a closed loop hides the stall");
+
+    let waits = heard.waits();
+    let [stall] = &waits[..] else { panic!("one call waited: {waits:?}") };
+    let missed = (stall.at_us - begin_us) as f64 / 1e6 - STALL_AFTER_NS as f64 / 1e9;
+    assert!(missed.abs() < 1.0 && stall.workload.is_none(), "{stall:?}");
+    assert!((stall.nanoseconds as f64 - delays.stall_ns as f64).abs() < 1e9, "{stall:?}");
+}
+
+fn ms(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e6
+}
+
+/// The least value that is not exceeded by this share of sorted values.
+fn quantile(sorted: &[u64], share: f64) -> u64 {
+    sorted[((share * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len()) - 1]
+}
