@@ -35,6 +35,7 @@ fn phase(phase: &Phase) -> Value {
         "name": phase.name,
         "cache": phase.cache,
         "cold_by": phase.cold_by,
+        "began_us": phase.began_us,
         "seconds": phase.seconds,
         "complete": phase.complete,
         "bytes_read": phase.bytes_read,

@@ -110,6 +110,7 @@ fn phases(workload: &str, seconds: f64) -> Vec<Phase> {
         name: (*name).to_owned(),
         cache,
         cold_by: None,
+        began_us: None,
         seconds,
         bytes_read: 1,
         bytes_written: 1,

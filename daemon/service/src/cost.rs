@@ -301,6 +301,7 @@ mod tests {
             name: "cold".to_owned(),
             cache: CacheState::Cold,
             cold_by: None,
+            began_us: None,
             seconds: 3.0,
             complete: true,
             bytes_read: bytes,

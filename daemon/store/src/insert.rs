@@ -143,9 +143,9 @@ fn run_row(cx: &Connection, run: &Run, place: (i64, i64)) -> Result<(i64, String
 }
 
 const PHASE: &str =
-    "INSERT INTO phase (run, place, name, cache, cold_by, seconds, bytes_read, bytes_written, complete,
+    "INSERT INTO phase (run, place, name, cache, cold_by, began_us, seconds, bytes_read, bytes_written, complete,
         wire_source, wire_covers, wire_read, wire_written, wire_requests)
-    VALUES (:run, :place, :name, :cache, :cold_by, :seconds, :bytes_read, :bytes_written, :complete,
+    VALUES (:run, :place, :name, :cache, :cold_by, :began_us, :seconds, :bytes_read, :bytes_written, :complete,
         :wire_source, :wire_covers, :wire_read, :wire_written, :wire_requests)";
 
 fn phase_rows(cx: &Connection, phase: &Phase, position: (i64, i64)) -> Result<(), Fault> {
@@ -154,7 +154,7 @@ fn phase_rows(cx: &Connection, phase: &Phase, position: (i64, i64)) -> Result<()
     let count = |count: fn(&Wire) -> Option<u64>| wire.and_then(count).map(u64::cast_signed);
     cx.prepare_cached(PHASE)?.execute(named_params! {
         ":run": run, ":place": place, ":name": phase.name, ":cache": phase.cache.name(),
-        ":cold_by": phase.cold_by.map(|way| way.name()), ":seconds": phase.seconds,
+        ":cold_by": phase.cold_by.map(|way| way.name()), ":began_us": phase.began_us, ":seconds": phase.seconds,
         ":bytes_read": phase.bytes_read.cast_signed(), ":bytes_written": phase.bytes_written.cast_signed(),
         ":complete": phase.complete,
         ":wire_source": Word(wire.map(|wire| &wire.source)), ":wire_covers": Word(wire.map(|wire| wire.covers)),

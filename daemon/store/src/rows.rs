@@ -126,6 +126,7 @@ fn phase(cx: &Connection, row: &Row<'_>) -> Result<Phase, Fault> {
         name: row.get("name")?,
         cache: named(row, (place, "cache"), CacheState::from_name)?,
         cold_by: optional_named(row, (place, "cold_by"), ColdBy::from_name)?,
+        began_us: row.get("began_us")?,
         seconds: row.get("seconds")?,
         bytes_read: row.get::<_, i64>("bytes_read")?.cast_unsigned(),
         bytes_written: row.get::<_, i64>("bytes_written")?.cast_unsigned(),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::{Context, StopSwitch};
 use crate::error::RunError;
 use crate::model::{CacheState, ColdBy, Counters, Figure, Phase, Progress};
+use crate::platform;
 use crate::recorder::Recorder;
 use crate::samplers::crossed;
 
@@ -75,6 +76,7 @@ impl<'run> Session<'run> {
         self.recorder.clear();
         self.reporter.phase_began(&spec);
         let before = self.reporter.counters();
+        let began_us = platform::wall_clock_us();
         let context = Context::new(self.recorder, 0, self.stop);
         let result = body(&context);
         let seconds = context.elapsed();
@@ -88,6 +90,7 @@ impl<'run> Session<'run> {
             name: spec.name.to_owned(),
             cache: spec.cache,
             cold_by: spec.cold_by,
+            began_us: Some(began_us),
             seconds,
             bytes_read: recorded.bytes_read,
             bytes_written: recorded.bytes_written,

@@ -243,6 +243,9 @@ pub struct Phase {
     pub cache: CacheState,
     /// How it was made cold; `None` unless `cache` is cold.
     pub cold_by: Option<ColdBy>,
+    /// Wall clock at its begin, in microseconds since 1970 UTC: a label, not a measurement; `None`: it was not kept.
+    #[serde(default)]
+    pub began_us: Option<i64>,
     /// Wall time of the phase, in seconds of the monotonic clock.
     pub seconds: f64,
     /// Bytes that read calls returned.

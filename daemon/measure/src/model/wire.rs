@@ -126,6 +126,7 @@ mod tests {
             name: "read".into(),
             cache: CacheState::Cold,
             cold_by: Some(ColdBy::Evicted),
+            began_us: None,
             seconds: 1.0,
             bytes_read,
             bytes_written: 0,

@@ -318,6 +318,7 @@ mod tests {
             name: "walk".into(),
             cache,
             cold_by,
+            began_us: None,
             seconds,
             bytes_read: 0,
             bytes_written: 0,

@@ -287,6 +287,7 @@ fn phase(number: u64) -> Phase {
         name: format!("phase-{number}"),
         cache: CacheState::Cold,
         cold_by: Some(ColdBy::RotatedSlice),
+        began_us: Some(1_000_000),
         seconds: 1.5,
         bytes_read: 1_000_000,
         bytes_written: 0,

@@ -17,6 +17,7 @@ fn run_of(workload_name: &str, round: i64, slot: u32) -> Run {
         name: (*phase).to_owned(),
         cache: if *phase == "scan" { CacheState::Cold } else { cache },
         cold_by: None,
+        began_us: None,
         seconds: 9.0,
         bytes_read: 0,
         bytes_written: 0,
@@ -86,7 +87,8 @@ const BEFORE_VERDICTS: &str = "DROP INDEX run_history; ALTER TABLE run DROP COLU
     DROP TABLE probe; DROP TABLE traffic; DROP TABLE machine; DROP TABLE stall; DROP TABLE surroundings;
     DROP INDEX phase_reread; ALTER TABLE phase DROP COLUMN wire_source; ALTER TABLE phase DROP COLUMN wire_covers;
     ALTER TABLE phase DROP COLUMN wire_read; ALTER TABLE phase DROP COLUMN wire_written;
-    ALTER TABLE phase DROP COLUMN wire_requests; PRAGMA user_version = 2";
+    ALTER TABLE phase DROP COLUMN wire_requests;
+    DROP TABLE outbox; ALTER TABLE phase DROP COLUMN began_us; PRAGMA user_version = 2";
 
 #[test]
 fn runs_from_before_there_were_verdicts_get_their_endpoints_from_their_figures() {

@@ -16,6 +16,7 @@ pub(super) fn run(round: i64, slot: u32) -> Run {
         name: name.into(),
         cache,
         cold_by,
+        began_us: Some(1_000_000 * i64::from(slot) + 12_345),
         seconds: 1.25,
         bytes_read: 155_000_000,
         bytes_written: 0,
@@ -111,15 +112,16 @@ fn wire() -> impl Strategy<Value = Wire> {
 fn phase() -> impl Strategy<Value = Phase> {
     let cache = select(vec![CacheState::Cold, CacheState::Warm, CacheState::None]);
     let cold_by = option::of(select(vec![ColdBy::Evicted, ColdBy::RotatedSlice, ColdBy::Unverified]));
-    let head = (text(), cache, cold_by, finite());
+    let head = (text(), cache, cold_by, option::of(any::<i64>()), finite());
     let tail =
         (any::<(u64, u64, bool)>(), vec(figure(), 0..3), vec(operation_stats(), 0..3), option::of(wire()));
-    (head, tail).prop_map(|((name, cache, cold_by, seconds), (numbers, figures, operations, wire))| {
+    (head, tail).prop_map(|((name, cache, cold_by, began_us, seconds), (numbers, figures, operations, wire))| {
         let (bytes_read, bytes_written, complete) = numbers;
         Phase {
             name,
             cache,
             cold_by,
+            began_us,
             seconds,
             bytes_read,
             bytes_written,
