@@ -115,22 +115,24 @@ fn phase() -> impl Strategy<Value = Phase> {
     let head = (text(), cache, cold_by, option::of(any::<i64>()), finite());
     let tail =
         (any::<(u64, u64, bool)>(), vec(figure(), 0..3), vec(operation_stats(), 0..3), option::of(wire()));
-    (head, tail).prop_map(|((name, cache, cold_by, began_us, seconds), (numbers, figures, operations, wire))| {
-        let (bytes_read, bytes_written, complete) = numbers;
-        Phase {
-            name,
-            cache,
-            cold_by,
-            began_us,
-            seconds,
-            bytes_read,
-            bytes_written,
-            complete,
-            figures,
-            operations,
-            wire,
-        }
-    })
+    (head, tail).prop_map(
+        |((name, cache, cold_by, began_us, seconds), (numbers, figures, operations, wire))| {
+            let (bytes_read, bytes_written, complete) = numbers;
+            Phase {
+                name,
+                cache,
+                cold_by,
+                began_us,
+                seconds,
+                bytes_read,
+                bytes_written,
+                complete,
+                figures,
+                operations,
+                wire,
+            }
+        },
+    )
 }
 
 fn protocol() -> impl Strategy<Value = Protocol> {
