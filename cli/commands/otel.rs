@@ -18,6 +18,8 @@ use serde_json::json;
 use crate::arguments::{OtelCommand, Shared};
 use crate::{Usage, exit, places};
 
+use super::list::Form;
+
 /// How often a message is sent that the collector wants later.
 const ATTEMPTS: u32 = 5;
 /// The wait before the second attempt; each further one is twice as long.
@@ -30,7 +32,7 @@ const MOST_ROUNDS: usize = 32;
 /// Does what the command says.
 pub fn run(shared: &Shared, command: OtelCommand) -> anyhow::Result<ExitCode> {
     match command {
-        OtelCommand::Check { json } => check(shared, json),
+        OtelCommand::Check { json } => check(shared, Form::of(json)),
         OtelCommand::Replay { from, to } => replay(shared, &from, to.as_deref()),
     }
 }
@@ -55,7 +57,7 @@ fn maker(signal: Signal, machine: &str, settings: &Settings) -> Maker {
     Maker::new(signal, machine, &settings.attributes, settings.temporality)
 }
 
-fn check(shared: &Shared, as_json: bool) -> anyhow::Result<ExitCode> {
+fn check(shared: &Shared, form: Form) -> anyhow::Result<ExitCode> {
     let config = places::config(shared)?;
     let settings = settings(&config)?;
     // It is of use before anything was measured.
@@ -69,7 +71,7 @@ fn check(shared: &Shared, as_json: bool) -> anyhow::Result<ExitCode> {
         let (is_well, said) = verdict(&answer);
         all_well &= is_well;
         let milliseconds = began.elapsed().as_secs_f64() * 1e3;
-        if as_json {
+        if form == Form::Json {
             let (name, address) = (signal.name(), sender.address());
             anstream::println!(
                 "{}",

@@ -14,6 +14,8 @@ use crate::arguments::{Samples, Shared, Window};
 use crate::render::{journal, sampling};
 use crate::{exit, places};
 
+use super::list::Form;
+
 /// Prints what was sampled.
 pub fn samples(shared: &Shared, arguments: &Samples) -> anyhow::Result<ExitCode> {
     let reader = places::reader(shared)?;
@@ -22,12 +24,12 @@ pub fn samples(shared: &Shared, arguments: &Samples) -> anyhow::Result<ExitCode>
     let target = arguments.window.target.clone();
     let filter = SampleFilter { target, step, since_us: span_us.0, until_us: span_us.1 };
     match arguments.by {
-        Some(_) => series(&reader, &filter, arguments.window.json),
-        None => whole(&reader, &filter, arguments.window.json),
+        Some(_) => series(&reader, &filter, Form::of(arguments.window.json)),
+        None => whole(&reader, &filter, Form::of(arguments.window.json)),
     }
 }
 
-fn whole(reader: &Reader, filter: &SampleFilter, json: bool) -> anyhow::Result<ExitCode> {
+fn whole(reader: &Reader, filter: &SampleFilter, form: Form) -> anyhow::Result<ExitCode> {
     let window = longhaul_measure::summary::Window {
         span_us: (filter.since_us, filter.until_us),
         probes: reader.probes(filter)?,
@@ -36,30 +38,31 @@ fn whole(reader: &Reader, filter: &SampleFilter, json: bool) -> anyhow::Result<E
         stalls: of_window(reader.stalls(filter.since_us)?, filter.target.as_ref()),
     };
     let sampled = sampled(&window);
-    if json {
+    if form == Form::Json {
         anstream::println!("{}", serde_json::to_string_pretty(&sampled)?);
     } else {
         anstream::print!("{}", sampling::sampled(&sampled, filter.step));
     }
-    Ok(code(window.probes.is_empty() && window.traffic.is_empty() && window.machine.is_empty()))
+    let samples = window.probes.len() + window.traffic.len() + window.machine.len();
+    Ok(code(samples))
 }
 
 /// How it felt, step by step.
-fn series(reader: &Reader, filter: &SampleFilter, json: bool) -> anyhow::Result<ExitCode> {
+fn series(reader: &Reader, filter: &SampleFilter, form: Form) -> anyhow::Result<ExitCode> {
     let mut steps: BTreeMap<i64, Vec<ProbeStep>> = BTreeMap::new();
     for probe in reader.probes(filter)? {
         steps.entry(probe.at_us).or_default().push(probe);
     }
     let steps: Vec<(i64, Vec<Felt>)> =
         steps.into_iter().map(|(at_us, probes)| (at_us, felt(&probes))).collect();
-    if json {
+    if form == Form::Json {
         steps
             .iter()
             .for_each(|(at_us, felt)| anstream::println!("{}", json!({ "at_us": at_us, "felt": felt })));
     } else {
         anstream::print!("{}", sampling::series(&steps, &TimeZone::system()));
     }
-    Ok(code(steps.is_empty()))
+    Ok(code(steps.len()))
 }
 
 /// Prints the ledger of waits.
@@ -99,6 +102,7 @@ fn span(window: &Window) -> (i64, i64) {
     (now_us - i64::from(window.since.0) * 1_000_000, now_us)
 }
 
-fn code(is_empty: bool) -> ExitCode {
-    if is_empty { ExitCode::from(exit::NO_DATA) } else { exit::OK }
+/// A script learns from the exit code whether there was anything.
+fn code(samples: usize) -> ExitCode {
+    if samples == 0 { ExitCode::from(exit::NO_DATA) } else { exit::OK }
 }
