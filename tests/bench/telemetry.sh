@@ -74,7 +74,7 @@ awk -v began="$began" -v ended="$EPOCHREALTIME" -v peak="$(peak)" -v cpu="$(cpu)
 stop
 
 echo "does a round feel it? $pairs pairs of rounds, exporting or not, in alternating order, with weeks to catch up on:"
-round() {   # round WITH-OR-WITHOUT: seconds of the cold walks and listings of one round
+round() {   # round WITH-OR-WITHOUT: measured seconds of the two runs of a round, begun while there is much to send or not
   cp "$home/kept.sqlite" "$home/weeks.sqlite"; rm -f "$home"/weeks.sqlite-*
   if [ "$1" = with ]; then configure "endpoint = \"http://127.0.0.1:$port\""$'\n'; else configure ''; fi
   start
@@ -82,7 +82,7 @@ round() {   # round WITH-OR-WITHOUT: seconds of the cold walks and listings of o
   local before
   until before=$(facts) && grep -q '"name": "waiting"' <<<"$before" && grep -q "\"last_runs\": \[" <<<"$before"; do sleep 0.2; done
   stop
-  longhaul runs --json --last 2 | grep -o '"seconds":[0-9.]*,"slot"\|"seconds":[0-9.e-]*' | tail -2 | grep -o '[0-9.]*' | awk '{sum += $1} END {print sum}'
+  longhaul runs --json --last 2 | python3 -c 'import json, sys; print(sum(json.loads(line)["seconds"] for line in sys.stdin))'
 }
 for ((pair = 0; pair < pairs; pair++)); do
   if ((pair % 2)); then b=$(round without); a=$(round with); else a=$(round with); b=$(round without); fi

@@ -134,7 +134,7 @@ fn message(machine: &str, added: &Added, (lines, dropped): (&[Line], u64)) -> Ve
 }
 
 fn particulars(line: &Line) -> impl Iterator<Item = opentelemetry_proto::tonic::common::v1::KeyValue> {
-    let from = attribute("code.namespace", text(line.from.clone()));
+    let from = attribute("longhaul.log.from", text(line.from.clone()));
     std::iter::once(from)
         .chain(line.particulars.iter().map(|(key, value)| attribute(key, text(value.clone()))))
 }

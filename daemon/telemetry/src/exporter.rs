@@ -243,15 +243,18 @@ impl Worker {
     fn tell_of_now(&mut self, view: &View, interval: Duration) {
         let now_ns = platform::monotonic_ns();
         let is_early = |told_ns: u64| u128::from(now_ns - told_ns) < interval.as_nanos();
-        let Some(lane) = self.lanes.iter().find(|lane| lane.signal == Signal::Metrics) else { return };
+        let chance = self.chance();
+        let signals = self.lanes.iter().map(Lane::status).collect();
+        let Some(lane) = self.lanes.iter_mut().find(|lane| lane.signal == Signal::Metrics) else { return };
         if self.told_ns.is_some_and(is_early) || !lane.attempts.is_due(now_ns) {
             return;
         }
         self.told_ns = Some(now_ns);
-        let signals = self.lanes.iter().map(Lane::status).collect();
         let now = Now { at_us: platform::wall_clock_us(), signals, ..view.now.clone() };
         let answer = lane.sender.send(&lane.maker.of_now(&now));
-        tracing::debug!(?answer, "what is so just now");
+        // A collector that is away is noticed by this too; what became of the message itself concerns nobody.
+        lane.attempts.hear(&answer, (platform::monotonic_ns(), chance));
+        lane.note_wait();
     }
 
     fn send_log(&mut self) {
@@ -304,10 +307,14 @@ impl Lane {
             self.maker = batch.next;
         }
         self.stored = reader.outbox(self.signal)?;
+        self.note_wait();
+        Ok(self.stored.waiting > 0 && (is_settled || self.next_try_us.is_none()))
+    }
+
+    fn note_wait(&mut self) {
         let wait = self.attempts.wait(platform::monotonic_ns());
         let wait_us = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
         self.next_try_us = (!wait.is_zero()).then(|| platform::wall_clock_us().saturating_add(wait_us));
-        Ok(self.stored.waiting > 0 && (is_settled || wait.is_zero()))
     }
 
     fn status(&self) -> SignalStatus {

@@ -52,6 +52,13 @@ impl Attempts {
         self.failing.as_deref()
     }
 
+    /// Learns from an answer to a message that holds no round: whether the way is open.
+    pub fn hear(&mut self, answer: &Answer, when: (u64, f64)) {
+        let is_careful = self.is_careful;
+        let _ = self.learn(answer, 1, when);
+        self.is_careful = is_careful;
+    }
+
     /// Learns from an answer what becomes of a batch of so many rounds. `chance` is from 0 up to 1.
     pub fn learn(&mut self, answer: &Answer, rounds: usize, (now_ns, chance): (u64, f64)) -> Becomes {
         match answer {
@@ -127,6 +134,8 @@ mod tests {
         let refused = Answer::Refused { why: "400: bad".into() };
         assert_eq!(attempts.learn(&refused, 7, (0, 0.0)), Becomes::Waiting);
         assert_eq!((attempts.most_rounds(32), attempts.is_due(0)), (1, true));
+        attempts.hear(&Answer::Taken, (0, 0.0));
+        assert_eq!(attempts.most_rounds(32), 1, "that another message was taken says nothing of the rounds");
         assert_eq!(
             attempts.learn(&refused, 1, (0, 0.0)),
             Becomes::Settled(Fate::Rejected("400: bad".into()))
