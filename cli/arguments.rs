@@ -1,5 +1,6 @@
 //! The command line.
 
+mod otel;
 mod sampling;
 mod weekly;
 
@@ -12,6 +13,7 @@ use longhaul_service::config::LEVELS;
 
 use crate::bench::BenchCommand;
 use crate::commands::{Doing, Init, Logs, Uninstall};
+pub use otel::OtelCommand;
 pub use sampling::{Samples, Window};
 pub use weekly::{Compare, Evidence, Export, ExportedArgument, Report, Verdict, WeekArguments};
 
@@ -72,6 +74,9 @@ pub enum Command {
     Events(Window),
     /// What is kept, as a file for other programs, and from which every verdict can be recomputed.
     Export(Export),
+    /// The OpenTelemetry collector that rounds are exported to.
+    #[command(subcommand)]
+    Otel(OtelCommand),
     /// Removes what longhaul keeps on a target; lists it first and asks.
     Clean(Clean),
     /// The configuration: prints a commented sample, or checks a file.

@@ -2,6 +2,7 @@
 //!
 //! Hidden from help: it writes wherever it is told to, outside any arena, and says nothing about a share.
 
+mod traffic;
 mod year;
 
 use std::fs::File;
@@ -89,6 +90,14 @@ pub enum BenchCommand {
         #[arg(long, default_value_t = 52)]
         weeks: u32,
     },
+    /// Look at the counters below some folders before and after a shell command
+    Traffic {
+        /// The folders
+        paths: Vec<PathBuf>,
+        /// The command
+        #[arg(long)]
+        around: String,
+    },
     /// Make the source tree of a backup
     Source {
         /// The folder that gets it
@@ -139,6 +148,9 @@ pub fn run(shared: &Shared, command: BenchCommand) -> anyhow::Result<()> {
             let filled = year::fill(database, weeks)?;
             let seconds = began.elapsed().as_secs_f64();
             print_line("year", json!({"rounds": filled.rounds, "runs": filled.runs, "seconds": seconds}));
+        }
+        BenchCommand::Traffic { paths, around } => {
+            traffic::around(&paths, &around)?.into_iter().for_each(|line| print_line("traffic", line));
         }
         BenchCommand::Source { path, files, seed } => print("source", &bench.source(&path, files, seed)?),
     }

@@ -4,6 +4,7 @@
 //! somebody says stop.
 
 mod arguments;
+mod exporting;
 mod log;
 mod running;
 mod watching;
@@ -100,8 +101,13 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         "longhauld begins"
     );
     watching::mounts(Arc::clone(&desk));
-    let _watcher = config_path.and_then(|path| watching::config(path, Arc::clone(&desk)));
-    running::until_stopped(service, running::Facing { desk, log, database, port: config.web.port })?;
+    let exporter =
+        Arc::new(exporting::start(&desk, (database.clone(), service.shared_writer()), log.diagnostics())?);
+    exporter.configure(exporting::settings(&config));
+    let _watcher =
+        config_path.and_then(|path| watching::config(path, Arc::clone(&desk), Arc::clone(&exporter)));
+    let port = config.web.port;
+    running::until_stopped(service, running::Facing { desk, log, database, port, exporter })?;
     starts.forget();
     Ok(())
 }

@@ -9,10 +9,13 @@ use longhaul_measure::platform;
 use longhaul_service::contact::Contact;
 use longhaul_service::desk::Desk;
 use longhaul_service::service::Service;
+use longhaul_telemetry::exporter::Exporter;
+use longhaul_telemetry::scrape::Scrape;
 use longhaul_web::Control;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::exporting;
 use crate::log::Log;
 
 /// How long the service's thread may take to end: whoever asked us to stop kills us after five seconds.
@@ -30,6 +33,8 @@ pub struct Facing {
     pub database: PathBuf,
     /// The port; 0: whichever is free.
     pub port: u16,
+    /// What hands rounds to a collector.
+    pub exporter: Arc<Exporter>,
 }
 
 /// Runs the service and answers for it, until a signal says stop.
@@ -67,6 +72,7 @@ async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
         desk: Arc::clone(&facing.desk),
         token: contact.token.as_str().into(),
         set_level: facing.log.setter(),
+        metrics: metrics(&facing),
     };
     tracing::info!(port = contact.port, "ready");
     let _ = sd_notify::notify(&[NotifyState::Ready]);
@@ -78,13 +84,24 @@ async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
     }
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     facing.desk.order(|orders| orders.stop = true);
-    let ended = wait_for(&thread).await;
+    let (ended, ()) = tokio::join!(wait_for(&thread), end(facing.exporter));
     contact.remove(&facing.database);
     if thread.is_finished() && thread.join().is_err() {
         anyhow::bail!("the service ended with a panic; its log says more");
     }
     tracing::info!(in_order = ended, "longhauld ends");
     Ok(())
+}
+
+/// What Prometheus reads.
+fn metrics(facing: &Facing) -> longhaul_web::Metrics {
+    let (scrape, desk) = (Scrape::of(facing.database.clone()), Arc::clone(&facing.desk));
+    Arc::new(move || scrape.text(&exporting::now(&desk)).map_err(|error| error.to_string()))
+}
+
+/// Ends the exporter, which may wait for a collector.
+async fn end(exporter: Arc<Exporter>) {
+    let _ = tokio::task::spawn_blocking(move || exporter.stop()).await;
 }
 
 /// Tells systemd that we live, for as long as the service's thread does. Ends if that thread ends.

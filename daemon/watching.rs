@@ -8,7 +8,10 @@ use std::time::Duration;
 use longhaul_measure::platform::{self, MountWatch};
 use longhaul_service::config::Config;
 use longhaul_service::desk::Desk;
+use longhaul_telemetry::exporter::Exporter;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+
+use crate::exporting;
 
 /// An editor writes a file in several steps: it is read when nothing has happened for so long.
 const QUIET: Duration = Duration::from_millis(500);
@@ -34,7 +37,7 @@ pub fn mounts(desk: Arc<Desk>) {
 }
 
 /// Hands the service each configuration that is good, and complains of one that is not. The value has to be kept.
-pub fn config(path: PathBuf, desk: Arc<Desk>) -> Option<RecommendedWatcher> {
+pub fn config(path: PathBuf, desk: Arc<Desk>, exporter: Arc<Exporter>) -> Option<RecommendedWatcher> {
     let folder = path.parent()?.to_owned();
     let (sender, changes) = channel();
     let name = path.file_name()?.to_owned();
@@ -56,7 +59,7 @@ pub fn config(path: PathBuf, desk: Arc<Desk>) -> Option<RecommendedWatcher> {
             spawn("config", move || {
                 while changes.recv().is_ok() {
                     settle(&changes);
-                    read(&path, &desk);
+                    read(&path, &desk, &exporter);
                 }
             });
             Some(watcher)
@@ -72,11 +75,12 @@ fn settle(changes: &Receiver<()>) {
     while changes.recv_timeout(QUIET).is_ok() {}
 }
 
-fn read(path: &Path, desk: &Desk) {
+fn read(path: &Path, desk: &Desk, exporter: &Exporter) {
     match Config::read(path) {
         Ok(config) => {
             desk.relieve(PROBLEM);
             tracing::info!(targets = config.targets.len(), "a new configuration");
+            exporter.configure(exporting::settings(&config));
             desk.order(|orders| orders.config = Some(config));
         }
         Err(error) => {

@@ -150,7 +150,8 @@ fn run(workload: &dyn Workload, cell: &Cell, index: u64) -> anyhow::Result<Run> 
         _ => Outcome::Ok,
     };
     let pace = slowness * cell.weather * (0.12 * normal(5, index)).exp();
-    let phases = if outcome == Outcome::Ok { phases(workload, pace, index) } else { vec![] };
+    let mut phases = if outcome == Outcome::Ok { phases(workload, pace, index) } else { vec![] };
+    follow_each_other(&mut phases, cell.started_us);
     Ok(Run {
         round: cell.round,
         slot: cell.slot,
@@ -208,15 +209,26 @@ fn phases(workload: &dyn Workload, pace: f64, index: u64) -> Vec<Phase> {
             name: name.to_owned(),
             cache,
             cold_by: (cache == CacheState::Cold).then_some(ColdBy::RotatedSlice),
+            began_us: None,
             seconds,
             bytes_read: 150_000_000,
             bytes_written: 0,
             complete: true,
             figures: vec![Figure::new(figure, Unit::Seconds, seconds)],
             operations: OPERATIONS.iter().map(|operation| stats(*operation, seconds, index)).collect(),
+            wire: None,
         }
     };
     figures.enumerate().map(phase).collect()
+}
+
+/// Half a second after the run's begin the first phase begins, and each other one where the one before ended.
+fn follow_each_other(phases: &mut [Phase], started_us: i64) {
+    let mut at_us = started_us + SECOND_US / 2;
+    for phase in phases {
+        phase.began_us = Some(at_us);
+        at_us += (phase.seconds * 1e6) as i64;
+    }
 }
 
 fn stats(operation: Operation, seconds: f64, index: u64) -> OperationStats {

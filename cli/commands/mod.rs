@@ -8,6 +8,7 @@ mod export;
 mod init;
 mod list;
 mod measure;
+mod otel;
 mod report;
 mod sampling;
 mod service;
@@ -44,6 +45,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Stalls(window) => sampling::stalls(shared, &window),
         Command::Events(window) => sampling::events(shared, &window),
         Command::Export(arguments) => export::run(shared, &arguments),
+        Command::Otel(command) => otel::run(shared, command),
         Command::Clean(arguments) => clean::run(shared, &arguments),
         Command::Config(arguments) => config::run(shared, &arguments),
         Command::Init(arguments) => init::run(shared, &arguments),

@@ -9,8 +9,11 @@ use jiff::{Timestamp, Zoned};
 use longhaul_measure::model::TargetName;
 use longhaul_measure::platform;
 use longhaul_measure::summary::{
-    Comparison, History, PairSummary, Question, Week, Weekly, before_after, local_day, weekly,
+    Caching, Comparison, History, PairSummary, Question, Week, Weekly, before_after, caching, local_day,
+    weekly,
 };
+
+use serde::Serialize;
 
 use super::list::Form;
 use super::report;
@@ -85,15 +88,32 @@ pub fn week(shared: &Shared, arguments: &WeekArguments) -> anyhow::Result<ExitCo
     } else if arguments.markdown {
         anstream::print!("{}", longhaul_report::markdown(&weekly));
     } else {
-        print(&weekly, Form::of(arguments.json))?;
+        let caching = known_caching(shared, &arguments.evidence)?;
+        print(&weekly, &caching, Form::of(arguments.json))?;
     }
     Ok(code(&weekly))
 }
 
-fn print(weekly: &Weekly, form: Form) -> anyhow::Result<()> {
+/// Whether each protocol is cached; an export does not hold what that is made of.
+fn known_caching(shared: &Shared, evidence: &Evidence) -> anyhow::Result<Vec<Caching>> {
+    match evidence.from_export {
+        Some(_) => Ok(vec![]),
+        None => Ok(caching(&places::reader(shared)?.rereads()?)),
+    }
+}
+
+/// What is printed as JSON: the summary, and beside it what an export of it does not hold.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    weekly: &'a Weekly,
+    caching: &'a [Caching],
+}
+
+fn print(weekly: &Weekly, caching: &[Caching], form: Form) -> anyhow::Result<()> {
     match form {
-        Form::Json => anstream::println!("{}", serde_json::to_string_pretty(weekly)?),
-        Form::Tables => anstream::print!("{}", render::week(weekly)),
+        Form::Json => anstream::println!("{}", serde_json::to_string_pretty(&Shown { weekly, caching })?),
+        Form::Tables => anstream::print!("{}", render::week(weekly, caching)),
     }
     Ok(())
 }

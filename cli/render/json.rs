@@ -35,10 +35,13 @@ fn phase(phase: &Phase) -> Value {
         "name": phase.name,
         "cache": phase.cache,
         "cold_by": phase.cold_by,
+        "began_us": phase.began_us,
         "seconds": phase.seconds,
         "complete": phase.complete,
         "bytes_read": phase.bytes_read,
         "bytes_written": phase.bytes_written,
+        "wire": phase.wire,
+        "served_from": phase.served_from(),
         "figures": phase.figures,
         "ops": phase.operations.iter().map(operation).collect::<Vec<_>>(),
     })

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
-use longhaul_measure::model::{Conditions, OperationStats, Phase, Power, Run};
+use longhaul_measure::model::{Conditions, Covers, OperationStats, Phase, Power, Run, Source, Wire};
 use longhaul_store::StoredRun;
 
 use super::table::{align_right_from, table};
@@ -64,10 +64,54 @@ fn phase_text(phase: &Phase) -> String {
         units::bytes(phase.bytes_read as f64),
         units::bytes(phase.bytes_written as f64)
     );
+    if let Some(wire) = &phase.wire {
+        out += &format!("  {:<24}{}\n", "crossed the wire", crossed(phase, wire));
+    }
     for figure in &phase.figures {
         out += &format!("  {:<24}{}\n", figure.name, units::value(figure.value, figure.unit));
     }
     out + &operations(&phase.operations)
+}
+
+/// What crossed, from where that is known, and what it means for the claim about caches.
+fn crossed(phase: &Phase, wire: &Wire) -> String {
+    let bytes = |count: Option<u64>| count.map_or("not known".to_owned(), |bytes| units::bytes(bytes as f64));
+    let requests = wire.requests.map_or(String::new(), |requests| format!(", {requests} requests"));
+    let share = phase.served_by_client();
+    let share = share.map_or(String::new(), |share| {
+        format!(", {:.0} % of what was read came from the cache", share * 100.0)
+    });
+    let claim = if phase.belies_its_claim() { ", although it claims to be cold" } else { "" };
+    format!(
+        "read {}, written {}{requests} ({}, {}){share}: {}{claim}",
+        bytes(wire.read),
+        bytes(wire.written),
+        source(&wire.source),
+        covered(wire.covers),
+        phase.served_from().name(),
+    )
+}
+
+fn source(source: &Source) -> String {
+    match source {
+        Source::Mountstats => "mountstats".to_owned(),
+        Source::CifsStats => "cifs statistics".to_owned(),
+        Source::Connections => "TCP connections".to_owned(),
+        Source::Nfsstat => "nfsstat".to_owned(),
+        Source::Smbutil => "smbutil".to_owned(),
+        Source::Interface(name) => name.clone(),
+        Source::Disk => "disk".to_owned(),
+    }
+}
+
+fn covered(covers: Covers) -> &'static str {
+    match covers {
+        Covers::Mount => "this mount",
+        Covers::Server => "all of this server",
+        Covers::Interface => "everything on it",
+        Covers::Process => "longhaul alone",
+        Covers::Protocol => "all mounts of this protocol",
+    }
 }
 
 fn operations(all: &[OperationStats]) -> String {

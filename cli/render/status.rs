@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use longhaul_measure::model::Role;
 use longhaul_service::status::{LastRound, ProbeState, State, Status, TargetState, TargetStatus};
+use longhaul_telemetry::status::SignalStatus;
 
 use super::table::table;
 use super::units;
@@ -34,11 +35,39 @@ pub fn status(status: &Status) -> String {
     out += &format!("rounds      {}\n", rounds(status));
     let size = status.database.bytes.map_or("size not known".to_owned(), |bytes| units::bytes(bytes as f64));
     out += &format!("database    {} ({size})\n", status.database.path.display());
+    out += &telemetry(status);
     out += &format!("probe       {}\n", probes(status));
     if let Some(design) = &status.design {
         out += &format!("design      {design}\n");
     }
     out
+}
+
+/// How it stands with the export; nothing where nothing is exported.
+fn telemetry(status: &Status) -> String {
+    let problem =
+        status.telemetry.problem.iter().map(|problem| format!("telemetry   nothing is sent: {problem}\n"));
+    let signals = status.telemetry.signals.iter();
+    problem
+        .chain(signals.map(|signal| format!("{:<12}{}\n", signal.name, signal_state(signal, status.now_us))))
+        .collect()
+}
+
+fn signal_state(signal: &SignalStatus, now_us: i64) -> String {
+    let SignalStatus { endpoint, waiting, sent, rejected, expired, .. } = signal;
+    let last = signal.last_sent_us.map_or(String::new(), |us| format!(", the last {}", time(us)));
+    let mut text = format!(
+        "{endpoint}: {sent} rounds sent{last}; {waiting} waiting, {rejected} rejected, {expired} expired"
+    );
+    if let Some(why) = &signal.failing {
+        let next =
+            signal.next_try_us.map_or(String::new(), |us| format!("; next try {}", moment(us, now_us)));
+        text += &format!("\n            does not answer: {why}{next}");
+    }
+    if let Some(why) = &signal.last_rejection {
+        text += &format!("\n            rejected: {why}");
+    }
+    text
 }
 
 fn head(status: &Status) -> String {

@@ -21,6 +21,9 @@ pub fn summary(summary: &Summary) -> String {
     for workload in &summary.workloads {
         out += &format!("\n{} ({scale})\n{}\n", workload.name, figures(workload));
     }
+    if !summary.caching.is_empty() {
+        out += &format!("\n{}\n", super::week::cached(&summary.caching));
+    }
     for left in &summary.left_out {
         out += &format!("\nleft out: {} runs {}", left.runs, left.reason);
     }

@@ -199,6 +199,7 @@ mod tests {
             database: DatabaseStatus { path: "/d".into(), bytes: Some(1) },
             config: None,
             log_level: "info".into(),
+            telemetry: Default::default(),
         }
     }
 

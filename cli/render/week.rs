@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use jiff::civil::Date;
 use longhaul_measure::model::{Role, TargetName};
 use longhaul_measure::summary::{
-    ALPHA, BeforeAfter, CAP_FACTOR, CAP_SECONDS, CONFOUNDED, Comparison, EARLY_DAYS, EARLY_RATIO,
+    ALPHA, BeforeAfter, CAP_FACTOR, CAP_SECONDS, CONFOUNDED, Caching, Comparison, EARLY_DAYS, EARLY_RATIO,
     OPENING_DAYS, PairSummary, Scores, TargetLine, Times, Verdict, Weekly,
 };
 use longhaul_report::words::{minutes, share, subject};
@@ -12,8 +12,8 @@ use longhaul_report::words::{minutes, share, subject};
 use super::table::{align_right_from, table};
 use super::units;
 
-/// The whole weekly summary.
-pub fn week(weekly: &Weekly) -> String {
+/// The whole weekly summary, and whether each protocol is cached.
+pub fn week(weekly: &Weekly, caching: &[Caching]) -> String {
     if weekly.table.is_empty() {
         let nothing = if weekly.left_out.is_empty() {
             "No run up to the end of this week. `longhaul run` makes rounds; `longhaul runs` lists what there is."
@@ -28,6 +28,7 @@ pub fn week(weekly: &Weekly) -> String {
         answers(weekly),
         waiting(weekly),
         times(weekly),
+        cached(caching),
         scores(&weekly.scores),
         "passive latency: not sampled yet; every figure here comes from tasks that longhaul did itself."
             .to_owned(),
@@ -60,6 +61,11 @@ fn targets(weekly: &Weekly) -> String {
         format!("  {:<12}{protocol}{role}{epochs}", target.name)
     };
     weekly.targets.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether each target's protocol is cached by the client; nothing while that is not known of any.
+pub fn cached(caching: &[Caching]) -> String {
+    caching.iter().map(|target| target.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 /// First the answers: per pair, then task by task.

@@ -1,4 +1,4 @@
-//! What nfsstat says about NFS mounts; the mount point is the one in the fixtures.
+//! What nfsstat says about NFS mounts and their counters; the mount point is the one in the fixtures.
 #![no_main]
 
 use std::path::Path;
@@ -10,4 +10,5 @@ libfuzzer_sys::fuzz_target!(|output: &[u8]| {
     let point = Path::new("/Volumes/media-nfs");
     let _ = parse::protocol_with(Protocol::Nfs(None), &parse::nfsstat(output, point));
     let _ = parse::nfsstat_status(output, point);
+    let _ = (parse::nfsstat_server(output, point), parse::nfsstat_client(output));
 });

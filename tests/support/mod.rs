@@ -5,7 +5,9 @@
 // Every test file compiles this module and uses its own part of it.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod collector;
 pub mod daemon;
+pub mod exporting;
 pub mod machine;
 pub mod mounts;
 pub mod probing;

@@ -110,12 +110,14 @@ fn phases(workload: &str, seconds: f64) -> Vec<Phase> {
         name: (*name).to_owned(),
         cache,
         cold_by: None,
+        began_us: None,
         seconds,
         bytes_read: 1,
         bytes_written: 1,
         complete: true,
         figures: vec![Figure::new(figure, Unit::Seconds, seconds)],
         operations: vec![],
+        wire: None,
     };
     parts.map(phase).collect()
 }

@@ -1,7 +1,7 @@
 //! The control interface: HTTP on 127.0.0.1. Status and live figures for everybody on this machine who asks in the right
 //! way, orders for who holds the token.
 //!
-//! Everything is answered from memory: whatever hangs, an answer takes no longer.
+//! Everything but `/metrics` is answered from memory: whatever hangs, an answer takes no longer.
 
 mod guard;
 mod routes;
@@ -32,6 +32,9 @@ const CONNECTION_WITHIN: Duration = Duration::from_secs(120);
 /// Changes what the log says; the error is for the person.
 pub type SetLevel = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
+/// What Prometheus reads, as text; the error is for the person.
+pub type Metrics = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
+
 /// What the interface needs.
 #[derive(Clone)]
 pub struct Control {
@@ -41,6 +44,8 @@ pub struct Control {
     pub token: Arc<str>,
     /// Changes the log level.
     pub set_level: SetLevel,
+    /// What Prometheus reads.
+    pub metrics: Metrics,
 }
 
 /// Takes the port, or whichever is free for 0. On the loopback only.

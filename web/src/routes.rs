@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 use longhaul_measure::platform;
 use longhaul_service::desk::Pause;
+use longhaul_telemetry::openmetrics::MEDIA_TYPE;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -22,6 +24,7 @@ const DOCTOR_WITHIN: Duration = Duration::from_secs(100);
 pub fn routes(control: Control, port: u16) -> Router {
     let guard = Guard { port, token: control.token.clone() };
     Router::new()
+        .route("/metrics", get(metrics))
         .route("/api/v1/status", get(status))
         .route("/api/v1/live", get(live))
         .route("/api/v1/pause", post(pause))
@@ -45,6 +48,15 @@ async fn status(State(control): State<Control>) -> Response {
     match control.desk.status() {
         Some(status) => Json(status).into_response(),
         None => refused(StatusCode::SERVICE_UNAVAILABLE, "the service is starting"),
+    }
+}
+
+/// Totals and what is so just now, for Prometheus. It reads the rounds that have ended since it was last asked.
+async fn metrics(State(control): State<Control>) -> Response {
+    let read = tokio::task::spawn_blocking(move || (control.metrics)()).await;
+    match read.unwrap_or_else(|error| Err(error.to_string())) {
+        Ok(text) => ([(CONTENT_TYPE, MEDIA_TYPE)], text).into_response(),
+        Err(error) => refused(StatusCode::SERVICE_UNAVAILABLE, &error),
     }
 }
 

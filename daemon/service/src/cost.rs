@@ -301,12 +301,14 @@ mod tests {
             name: "cold".to_owned(),
             cache: CacheState::Cold,
             cold_by: None,
+            began_us: None,
             seconds: 3.0,
             complete: true,
             bytes_read: bytes,
             bytes_written: 1,
             operations: vec![],
             figures: vec![],
+            wire: None,
         };
         Run {
             round: 1,

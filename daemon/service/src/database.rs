@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use longhaul_measure::model::Mount;
-use longhaul_store::{Error, Reader, Result, Store, Writer};
+use longhaul_store::{Error, Reader, Result, SharedWriter, Store, Writer};
 
 /// What SQLite writes at the begin of every database (sqlite.org/fileformat.html, 1.3).
 const HEADER: &[u8; 16] = b"SQLite format 3\0";
@@ -15,7 +16,8 @@ const HEADER: &[u8; 16] = b"SQLite format 3\0";
 pub struct Database {
     path: PathBuf,
     machine: String,
-    writer: Writer,
+    writer: Arc<Writer>,
+    shared: SharedWriter,
     identity: Option<(u64, u64)>,
 }
 
@@ -56,7 +58,9 @@ impl Database {
         }
         let machine = store.machine_id().to_owned();
         let path = std::path::absolute(path).map_err(|error| denied(path, &error))?;
-        Ok(Self { identity: identity(&path), path, machine, writer: Writer::spawn(store) })
+        let (writer, shared) = (Arc::new(Writer::spawn(store)), SharedWriter::default());
+        shared.set(&writer);
+        Ok(Self { identity: identity(&path), path, machine, writer, shared })
     }
 
     /// Its file.
@@ -72,6 +76,11 @@ impl Database {
     /// The one who writes.
     pub fn writer(&self) -> &Writer {
         &self.writer
+    }
+
+    /// The same for who lives longer than a writer.
+    pub fn shared_writer(&self) -> SharedWriter {
+        self.shared.clone()
     }
 
     /// Opens it for reading.
@@ -140,7 +149,10 @@ impl Database {
     }
 
     fn reopen(&mut self, mounts: &[Mount]) -> Result<()> {
-        *self = Self::open_as(&self.path, mounts, Some(&self.machine))?;
+        let shared = self.shared.clone();
+        let opened = Self::open_as(&self.path, mounts, Some(&self.machine))?;
+        shared.set(&opened.writer);
+        *self = Self { shared, ..opened };
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use std::time::Instant;
 use longhaul_measure::model::{Progress, Stall, TargetName};
 use longhaul_measure::platform;
 use longhaul_measure::recorder::{InFlight, Recorder};
+use longhaul_telemetry::status::ExportStatus;
 
 use crate::clock::Bell;
 use crate::config::Config;
@@ -74,6 +75,7 @@ pub struct Desk {
     status: Mutex<Option<Status>>,
     problems: Mutex<BTreeMap<String, Problem>>,
     log_level: Mutex<String>,
+    telemetry: Mutex<ExportStatus>,
     scene: Mutex<Option<Scene>>,
     stalls: Mutex<Vec<Stall>>,
     beat_ns: AtomicI64,
@@ -105,6 +107,7 @@ impl Desk {
         let mut status = lock(&self.status).clone()?;
         status.problems = lock(&self.problems).values().cloned().collect();
         status.log_level = lock(&self.log_level).clone();
+        status.telemetry = lock(&self.telemetry).clone();
         status.stalls = lock(&self.stalls).clone();
         self.overlay(&mut status);
         status.now_us = platform::wall_clock_us();
@@ -137,6 +140,11 @@ impl Desk {
     /// The log level in force, for the status.
     pub fn set_log_level(&self, level: &str) {
         level.clone_into(&mut lock(&self.log_level));
+    }
+
+    /// How it stands with the export, for the status.
+    pub fn set_telemetry(&self, status: ExportStatus) {
+        *lock(&self.telemetry) = status;
     }
 
     /// Changes what is published.

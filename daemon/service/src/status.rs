@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use longhaul_measure::model::{Progress, Role, Stall, TargetName};
 use longhaul_store::{RoundCounts, RoundStatus};
+use longhaul_telemetry::status::ExportStatus;
 use serde::{Deserialize, Serialize};
 
 /// Everything that `longhaul status` shows. Keys are added freely and never taken away.
@@ -44,6 +45,9 @@ pub struct Status {
     pub config: Option<PathBuf>,
     /// The log level in force.
     pub log_level: String,
+    /// What is exported to an OpenTelemetry collector, and how that goes.
+    #[serde(default)]
+    pub telemetry: ExportStatus,
 }
 
 /// What the service is doing.

@@ -1,6 +1,6 @@
 //! Values into rows. Everything here runs inside a transaction that its caller opens and commits.
 
-use longhaul_measure::model::{Event, Figure, OperationStats, Phase, RoundStatus, Run, Target};
+use longhaul_measure::model::{Event, Figure, OperationStats, Phase, RoundStatus, Run, Target, Wire};
 use rusqlite::{Connection, named_params};
 
 use crate::epochs;
@@ -8,6 +8,7 @@ use crate::error::Fault;
 use crate::history;
 use crate::names::path_value;
 use crate::records::{NewRound, RoundEnd};
+use crate::wire::Word;
 
 /// What the store adds to a run.
 pub(crate) struct Receipt {
@@ -142,16 +143,23 @@ fn run_row(cx: &Connection, run: &Run, place: (i64, i64)) -> Result<(i64, String
 }
 
 const PHASE: &str =
-    "INSERT INTO phase (run, place, name, cache, cold_by, seconds, bytes_read, bytes_written, complete)
-    VALUES (:run, :place, :name, :cache, :cold_by, :seconds, :bytes_read, :bytes_written, :complete)";
+    "INSERT INTO phase (run, place, name, cache, cold_by, began_us, seconds, bytes_read, bytes_written, complete,
+        wire_source, wire_covers, wire_read, wire_written, wire_requests)
+    VALUES (:run, :place, :name, :cache, :cold_by, :began_us, :seconds, :bytes_read, :bytes_written, :complete,
+        :wire_source, :wire_covers, :wire_read, :wire_written, :wire_requests)";
 
 fn phase_rows(cx: &Connection, phase: &Phase, position: (i64, i64)) -> Result<(), Fault> {
     let (run, place) = position;
+    let wire = phase.wire.as_ref();
+    let count = |count: fn(&Wire) -> Option<u64>| wire.and_then(count).map(u64::cast_signed);
     cx.prepare_cached(PHASE)?.execute(named_params! {
         ":run": run, ":place": place, ":name": phase.name, ":cache": phase.cache.name(),
-        ":cold_by": phase.cold_by.map(|way| way.name()), ":seconds": phase.seconds,
+        ":cold_by": phase.cold_by.map(|way| way.name()), ":began_us": phase.began_us, ":seconds": phase.seconds,
         ":bytes_read": phase.bytes_read.cast_signed(), ":bytes_written": phase.bytes_written.cast_signed(),
         ":complete": phase.complete,
+        ":wire_source": Word(wire.map(|wire| &wire.source)), ":wire_covers": Word(wire.map(|wire| wire.covers)),
+        ":wire_read": count(|wire| wire.read), ":wire_written": count(|wire| wire.written),
+        ":wire_requests": count(|wire| wire.requests),
     })?;
     let number = cx.last_insert_rowid();
     for (place, figure) in phase.figures.iter().enumerate() {

@@ -15,12 +15,14 @@ mod migrations;
 mod names;
 mod open;
 mod operations;
+mod outbox;
 mod read_samples;
 mod reader;
 mod records;
 mod rows;
 mod samples;
 mod schedule;
+mod wire;
 mod writer;
 
 #[cfg(test)]
@@ -30,6 +32,7 @@ pub use bulk::Bulk;
 pub use error::{Error, Result};
 pub use longhaul_measure::model::{Event, RoundStatus};
 pub use open::Store;
+pub use outbox::{Fate, FinishedRound, Outbox, Rejection, Signal};
 pub use read_samples::SampleFilter;
 pub use reader::Reader;
 pub use records::{
@@ -38,4 +41,4 @@ pub use records::{
 };
 pub use samples::Samples;
 pub use schedule::PREPARED;
-pub use writer::Writer;
+pub use writer::{SharedWriter, Writer};

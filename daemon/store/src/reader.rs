@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use longhaul_measure::model::{Event, Role, RoundStatus, Scale, Target};
-use longhaul_measure::summary::History;
+use longhaul_measure::summary::{History, Reread};
 use rusqlite::{Connection, OpenFlags, Params, Row};
 
 use crate::epochs::Fingerprint;
@@ -18,6 +18,7 @@ use crate::records::{
     StoredTarget,
 };
 use crate::rows::{self, json_of, named, optional_json_of, optional_named, path_of};
+use crate::wire;
 
 /// The database, open for reading. It cannot change anything.
 #[derive(Debug)]
@@ -151,6 +152,15 @@ impl Reader {
     /// As [`Reader::runs`].
     pub fn operations(&self, visitor: impl FnMut(StoredOperation) -> ControlFlow<()>) -> Result<()> {
         self.in_snapshot("read the operations", |cx| operations::visit(cx, visitor))
+    }
+
+    /// Every second reading of every target's newest epoch of which it is known what crossed the wire.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn rereads(&self) -> Result<Vec<Reread>> {
+        self.in_snapshot("read second readings", wire::rereads)
     }
 
     /// The machine's id: see [`Store::machine_id`](crate::Store::machine_id). `None` in the first moment of a database.

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::error::Fault;
 use crate::names::path_from_value;
 use crate::records::StoredRun;
+use crate::wire;
 
 /// A table and the number of one of its rows, for messages.
 pub(crate) type Place = (&'static str, i64);
@@ -125,12 +126,14 @@ fn phase(cx: &Connection, row: &Row<'_>) -> Result<Phase, Fault> {
         name: row.get("name")?,
         cache: named(row, (place, "cache"), CacheState::from_name)?,
         cold_by: optional_named(row, (place, "cold_by"), ColdBy::from_name)?,
+        began_us: row.get("began_us")?,
         seconds: row.get("seconds")?,
         bytes_read: row.get::<_, i64>("bytes_read")?.cast_unsigned(),
         bytes_written: row.get::<_, i64>("bytes_written")?.cast_unsigned(),
         complete: row.get("complete")?,
         figures: figures(cx, number)?,
         operations: operations(cx, number)?,
+        wire: wire::of_row(row, place)?,
     })
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::thread::{Builder, JoinHandle};
 
 use longhaul_measure::model::{Run, Target};
@@ -177,6 +178,22 @@ impl Writer {
     }
 }
 
+/// The writer of the moment, for who is not its owner: the owner may put another one in its place, and ends it alone.
+#[derive(Debug, Clone, Default)]
+pub struct SharedWriter(Arc<RwLock<Weak<Writer>>>);
+
+impl SharedWriter {
+    /// The writer of the moment; `None`: there is none any more. Not to be kept.
+    pub fn current(&self) -> Option<Arc<Writer>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
+
+    /// Puts this one in the place of the one before.
+    pub fn set(&self, writer: &Arc<Writer>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(writer);
+    }
+}
+
 impl Drop for Writer {
     fn drop(&mut self) {
         drop(self.jobs.take());
@@ -195,7 +212,7 @@ fn work(mut store: Store, waiting: &Receiver<Job>) {
 
 impl Store {
     /// Does all or nothing. The lock is taken at once, so that what is read inside is still true when it is written.
-    fn in_transaction<T>(
+    pub(crate) fn in_transaction<T>(
         &mut self,
         operation: &'static str,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,

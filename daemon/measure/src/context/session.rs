@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use super::{Context, StopSwitch};
 use crate::error::RunError;
-use crate::model::{CacheState, ColdBy, Figure, Phase, Progress};
+use crate::model::{CacheState, ColdBy, Counters, Figure, Phase, Progress};
+use crate::platform;
 use crate::recorder::Recorder;
+use crate::samplers::crossed;
 
 /// What a phase is, before it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,10 @@ pub trait Reporter {
     fn phase_began(&self, spec: &PhaseSpec);
     /// A phase ended.
     fn phase_ended(&self, phase: Phase);
+    /// What has crossed to and from the target so far; `None` where nothing counts it.
+    fn counters(&self) -> Option<Counters> {
+        None
+    }
 }
 
 /// What all phases of a run share.
@@ -69,9 +75,12 @@ impl<'run> Session<'run> {
     ) -> Result<(), RunError> {
         self.recorder.clear();
         self.reporter.phase_began(&spec);
+        let before = self.reporter.counters();
+        let began_us = platform::wall_clock_us();
         let context = Context::new(self.recorder, 0, self.stop);
         let result = body(&context);
         let seconds = context.elapsed();
+        let after = self.reporter.counters();
         let recorded = self.recorder.recorded();
         let (figures, result) = match result {
             Ok(figures) => (Some(figures), Ok(())),
@@ -81,12 +90,14 @@ impl<'run> Session<'run> {
             name: spec.name.to_owned(),
             cache: spec.cache,
             cold_by: spec.cold_by,
+            began_us: Some(began_us),
             seconds,
             bytes_read: recorded.bytes_read,
             bytes_written: recorded.bytes_written,
             complete: figures.is_some(),
             figures: figures.unwrap_or_default(),
             operations: recorded.operations,
+            wire: before.zip(after).and_then(|(before, after)| crossed(&before, &after)),
         };
         self.reporter.phase_ended(phase);
         self.recorder.clear();
@@ -117,17 +128,26 @@ impl<'run> Session<'run> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Operation, Unit};
+    use crate::model::{Covers, Operation, Source, Unit};
+    use std::cell::Cell;
 
     /// Keeps the phases it hears of.
     #[derive(Default)]
-    struct Ear(RefCell<Vec<Phase>>);
+    struct Ear(RefCell<Vec<Phase>>, Cell<u64>);
 
     impl Reporter for Ear {
         fn progress(&self, _: &Progress) {}
         fn phase_began(&self, _: &PhaseSpec) {}
         fn phase_ended(&self, phase: Phase) {
             self.0.borrow_mut().push(phase);
+        }
+        fn counters(&self) -> Option<Counters> {
+            self.1.set(self.1.get() + 1000);
+            let life = "one".to_owned();
+            Some(Counters {
+                read_bytes: Some(self.1.get()),
+                ..Counters::of(Source::Mountstats, Covers::Mount, life)
+            })
         }
     }
 
@@ -151,6 +171,8 @@ mod tests {
         assert_eq!((phases[0].complete, phases[0].figures.len()), (true, 1));
         assert_eq!((phases[1].complete, phases[1].figures.len()), (false, 0));
         assert_eq!(phases[1].operations.len(), 1, "only its own operations");
+        let crossed = phases.iter().map(|phase| phase.wire.as_ref()?.read);
+        assert!(crossed.eq([Some(1000); 2]), "what crossed between phases belongs to none");
         assert_eq!(phases[1].operations[0].operation, Operation::Write);
     }
 }

@@ -14,6 +14,7 @@ mod sample;
 mod step;
 mod surroundings;
 mod target;
+mod wire;
 
 pub use conditions::{Conditions, Power};
 pub use endpoint::{Endpoint, MOST_ENDPOINTS, Presence, Times};
@@ -31,3 +32,4 @@ pub use sample::{
 pub use step::{Beside, LOST_NS, MachineStep, ProbeStep, Stall, Step, TrafficStep};
 pub use surroundings::{Link, LinkKind, Surroundings};
 pub use target::{Role, Target, TargetName, TargetNameError};
+pub use wire::{ServedFrom, Wire};

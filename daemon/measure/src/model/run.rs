@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Conditions, Operation, Protocol, TargetName};
+use super::{Conditions, Operation, Protocol, TargetName, Wire};
 use crate::stats::Histogram;
 
 /// How a run ended.
@@ -243,6 +243,9 @@ pub struct Phase {
     pub cache: CacheState,
     /// How it was made cold; `None` unless `cache` is cold.
     pub cold_by: Option<ColdBy>,
+    /// Wall clock at its begin, in microseconds since 1970 UTC: a label, not a measurement; `None`: it was not kept.
+    #[serde(default)]
+    pub began_us: Option<i64>,
     /// Wall time of the phase, in seconds of the monotonic clock.
     pub seconds: f64,
     /// Bytes that read calls returned.
@@ -255,6 +258,9 @@ pub struct Phase {
     pub figures: Vec<Figure>,
     /// Its calls by kind.
     pub operations: Vec<OperationStats>,
+    /// What crossed the wire meanwhile; `None` where nothing counts it.
+    #[serde(default)]
+    pub wire: Option<Wire>,
 }
 
 /// What went wrong, and where.

@@ -88,7 +88,9 @@ pub fn machine_facts() -> BTreeMap<String, String> {
 }
 
 /// Whether the disk below a local file system spins: nothing without a framework tells.
-pub fn spins(_mount: &Mount) -> Option<bool> {}
+pub fn spins(_mount: &Mount) -> Option<bool> {
+    None
+}
 
 /// Not known: a Mac tells it through the CoreWLAN framework, and no framework is linked.
 pub fn signal_dbm() -> Option<i32> {

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::model::Link;
+use crate::model::{Counters, Family, Link, Mount, TargetName};
 
 #[cfg(any(target_os = "macos", test))]
 mod child;
@@ -63,6 +63,17 @@ pub use unix::{
 /// How long the machine has slept since it was started, in nanoseconds: a clock that goes on beside one that stops.
 pub fn asleep_ns() -> u64 {
     continuous_ns().saturating_sub(monotonic_ns())
+}
+
+/// The counter that is closest to what this process does on a mount: what its disk did for it, or else the narrowest of
+/// the mount's own; `None` where nothing counts.
+pub fn counters(target: &TargetName, mount: &Mount) -> Option<Counters> {
+    if mount.protocol.family() == Family::Local {
+        return disk_counters(std::process::id()).ok();
+    }
+    let reading = readings(&[(target.clone(), mount.clone())]).into_iter().next()?;
+    let with_bytes = |known: &Counters| known.read_bytes.is_some();
+    reading.counters.into_iter().flatten().filter(with_bytes).min_by_key(|known| known.covers)
 }
 
 /// A file of settings that is larger is none, in bytes.

@@ -17,4 +17,5 @@ pub use ledger::{Ledger, seconds_waited};
 pub use pool::{elsewhere, owns};
 pub use probe::Probe;
 pub use telling::{Hears, Telling};
+pub(crate) use traffic::crossed;
 pub use traffic::{Look, Meter, Metered, Own, is_used};

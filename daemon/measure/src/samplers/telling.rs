@@ -53,7 +53,8 @@ impl Telling {
         state.lame = None;
         let mut is_urgent = false;
         for slot in slots {
-            is_urgent |= slot.error.is_some() || slot.latency_ns > LONG_WAIT_NS;
+            // Beside a run, somebody may have to be spared it: that is decided on what is felt now.
+            is_urgent |= slot.error.is_some() || slot.latency_ns > LONG_WAIT_NS || slot.beside.is_some();
             state.slots.push(slot);
             if state.slots.len() >= BATCH_SLOTS {
                 self.tell(&mut state);
@@ -181,6 +182,13 @@ mod tests {
         assert_eq!(lengths(&ear.heard()), [1]);
         telling.rest();
         assert_eq!(ear.heard(), []);
+    }
+
+    #[test]
+    fn beside_a_run_every_answer_is_told_at_once() {
+        let (ear, telling) = telling();
+        telling.probed([Probed { beside: Some("time-machine".to_owned()), ..slot(5_000, None) }]);
+        assert_eq!(lengths(&ear.heard()), [1]);
     }
 
     #[test]

@@ -15,11 +15,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::model::{Counters, Covers, Reading, Source, TargetName, Traffic};
+use crate::model::{Counters, Covers, Reading, Source, TargetName, Traffic, Wire};
 
 /// For how long bytes that longhaul wrote are waited for on the wire: twice the age at which Linux writes dirty pages out
 /// (`vm.dirty_expire_centisecs`, 30 s).
-pub const CARRIED_SECONDS: u64 = 60;
+const CARRIED_SECONDS: u64 = 60;
 /// Sleep beyond which what went on in between says nothing, in nanoseconds.
 const SLEPT_NS: u64 = 1_000_000_000;
 /// Requests that are nobody's: what a client asks on its own now and then, such as a server's interfaces.
@@ -255,6 +255,16 @@ fn is_younger(then: &Gauge, now: &Gauge) -> bool {
         (Some(then), Some(now)) => now.saturating_add(2) < then.saturating_add(elapsed),
         _ => false,
     }
+}
+
+/// What crossed between two readings of one source; `None` if its counter began anew in between.
+pub(crate) fn crossed(then: &Counters, now: &Counters) -> Option<Wire> {
+    let is_same = then.source == now.source && then.life == now.life;
+    let is_younger = now.age_seconds.zip(then.age_seconds).is_some_and(|(now, then)| now < then);
+    (is_same && !is_younger).then_some(())?;
+    let Counters { read_bytes: read, written_bytes: written, requests, source, covers, .. } =
+        grown(then, now)?;
+    Some(Wire { read, written, requests, source, covers })
 }
 
 /// What was counted between two readings; `None` if any count went back.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::caching::{Caching, Reread, caching};
 use crate::model::{CacheState, Outcome, Phase, Run, Scale, TargetName, Unit};
 use crate::stats::{median, quantile};
 use crate::workloads::{WORKLOADS, workload};
@@ -34,6 +35,8 @@ pub struct Summary {
     pub targets: Vec<TargetSummary>,
     /// Every workload that was run, in the order of the table.
     pub workloads: Vec<WorkloadSummary>,
+    /// Whether each target's protocol is cached by the client.
+    pub caching: Vec<Caching>,
     /// What was left out, and why.
     pub left_out: Vec<LeftOut>,
 }
@@ -152,14 +155,22 @@ pub fn summarise(samples: &[Sample<'_>], scale: Option<Scale>) -> Summary {
         newest.get(&sample.run.target) == Some(&sample.epoch)
     });
     leave_out("of rounds that are void, as the machine slept", &|sample| !sample.is_void);
+    let rereads: Vec<Reread> = kept.iter().flat_map(|sample| rereads(sample)).collect();
     let kept: Vec<&Run> = kept.into_iter().map(|sample| sample.run).collect();
     Summary {
         schema: SCHEMA,
         scale,
         targets: newest.keys().map(|name| target_summary(name, &kept)).collect(),
         workloads: WORKLOADS.iter().filter_map(|workload| workload_summary(workload.name(), &kept)).collect(),
+        caching: caching(&rereads),
         left_out,
     }
+}
+
+fn rereads(sample: &Sample<'_>) -> impl Iterator<Item = Reread> {
+    let Sample { run, epoch, .. } = *sample;
+    let phases = run.phases.iter().filter(|_| run.outcome == Outcome::Ok);
+    phases.filter_map(move |phase| Reread::of(run, epoch, phase))
 }
 
 fn newest_epochs(samples: &[Sample<'_>]) -> BTreeMap<TargetName, i64> {
@@ -307,12 +318,14 @@ mod tests {
             name: "walk".into(),
             cache,
             cold_by,
+            began_us: None,
             seconds,
             bytes_read: 0,
             bytes_written: 0,
             complete: true,
             figures: vec![Figure::new("walk", Unit::Seconds, value)],
             operations: vec![],
+            wire: None,
         };
         Run {
             round,

@@ -4,6 +4,7 @@
 //! made, from a [`History`]: the narrow form of everything that is kept, which an export holds as well.
 
 mod before_after;
+mod caching;
 mod cell;
 mod change;
 mod comparison;
@@ -28,6 +29,7 @@ mod words;
 mod tests;
 
 pub use before_after::{BeforeAfter, DAYS_AROUND, RatioChange, before_after};
+pub use caching::{CACHED_SHARE, Caching, LEAST_READINGS, Reread, caching};
 pub use change::Change;
 pub use comparison::{Comparison, DayRatio, Rounds, Subject};
 pub use figures::{

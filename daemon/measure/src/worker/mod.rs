@@ -22,7 +22,7 @@ use crate::arena::{Arena, Claim, CleanReport, Mode};
 use crate::context::{Context, PhaseSpec, Reporter, Session, StopSwitch, instrument_ns};
 use crate::error::{RunError, StopReason};
 use crate::model::{
-    Conditions, Failure, Mount, Negotiated, Operation, Outcome, Phase, Probing, Progress, Protocol,
+    Conditions, Counters, Failure, Mount, Negotiated, Operation, Outcome, Phase, Probing, Progress, Protocol,
 };
 use crate::platform::{self, IoPolicy};
 use crate::recorder::Recorder;
@@ -103,6 +103,13 @@ impl Reporter for Worker {
     fn phase_ended(&self, phase: Phase) {
         self.telling.waits(self.gate.beside().as_deref());
         self.say_or_stop(&Message::PhaseEnded(phase));
+    }
+
+    /// The counter that is closest to the target.
+    fn counters(&self) -> Option<Counters> {
+        let mount = self.mount.borrow();
+        let (mount, _, _) = mount.as_ref()?;
+        platform::counters(&self.setup.target.name, mount)
     }
 }
 

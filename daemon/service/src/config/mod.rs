@@ -2,6 +2,7 @@
 
 mod sampling;
 mod schedule;
+mod telemetry;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use sampling::FileSampling;
 pub use sampling::Sampling;
 pub use schedule::{Design, LEVELS, Log, Schedule, Web};
 use schedule::{FileLog, FileSchedule, FileWeb};
+use telemetry::FileTelemetry;
 pub use verdict::Premises;
 use verdict::{FileMix, FileVerdict};
 
@@ -47,6 +49,8 @@ pub struct Config {
     pub web: Web,
     /// Its log.
     pub log: Log,
+    /// What is exported to an OpenTelemetry collector.
+    pub telemetry: longhaul_telemetry::settings::Configured,
 }
 
 /// What holds a run in bounds.
@@ -78,6 +82,7 @@ impl Default for Config {
             sampling: Sampling::default(),
             web: Web::default(),
             log: Log::default(),
+            telemetry: longhaul_telemetry::settings::Configured::default(),
         }
     }
 }
@@ -132,6 +137,8 @@ struct File {
     web: FileWeb,
     #[serde(default)]
     log: FileLog,
+    #[serde(default)]
+    telemetry: FileTelemetry,
 }
 
 #[derive(Deserialize)]
@@ -218,6 +225,7 @@ impl Config {
             sampling: file.sampling.read()?,
             web: file.web.read(),
             log: file.log.read()?,
+            telemetry: file.telemetry.read()?,
         })
     }
 }

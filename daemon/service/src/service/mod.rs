@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use longhaul_measure::corpus::draw::draw;
 use longhaul_measure::model::{Family, Link, Mount, Target, TargetName};
-use longhaul_store::{Event, NewRound, RoundCounts, RoundEnd, RoundStatus};
+use longhaul_store::{Event, NewRound, RoundCounts, RoundEnd, RoundStatus, SharedWriter};
 use serde_json::{Value, json};
 
 use self::publishing::Latest;
@@ -195,6 +195,11 @@ impl Service {
         }
         self.count_usage(now);
         Ok(())
+    }
+
+    /// The one who writes to its database, for who writes beside it.
+    pub fn shared_writer(&self) -> SharedWriter {
+        self.database.shared_writer()
     }
 
     /// Runs until it is told to stop.

@@ -2,6 +2,7 @@
 
 use longhaul_measure::model::{Family, Outcome, TargetName};
 use longhaul_store::{RunFilter, StoredRun};
+use longhaul_telemetry::status::ExportStatus;
 
 use super::Service;
 use crate::clock::Moment;
@@ -38,6 +39,7 @@ impl Service {
             database: DatabaseStatus { path: self.database.path().to_owned(), bytes: self.database.bytes() },
             config: self.config_path.clone(),
             log_level: String::new(),
+            telemetry: ExportStatus::default(),
         });
     }
 

@@ -18,6 +18,8 @@ pub struct Begun {
     pub cold_by: Option<ColdBy>,
     /// When the supervisor heard of it.
     pub at: Instant,
+    /// The same by the wall clock, in microseconds since 1970 UTC.
+    pub at_us: i64,
 }
 
 /// How long an operation has been in flight.
@@ -32,12 +34,14 @@ pub fn cut_short(begun: Begun, recorder: &Recorder) -> Phase {
         name: begun.name,
         cache: begun.cache,
         cold_by: begun.cold_by,
+        began_us: Some(begun.at_us),
         seconds: begun.at.elapsed().as_secs_f64(),
         bytes_read: recorded.bytes_read,
         bytes_written: recorded.bytes_written,
         complete: false,
         figures: vec![],
         operations: recorded.operations,
+        wire: None,
     }
 }
 

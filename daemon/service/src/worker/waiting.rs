@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use longhaul_measure::model::{Phase, TargetName};
+use longhaul_measure::platform;
 use longhaul_measure::worker::{Command, Message};
 
 use super::link::Link;
@@ -78,7 +79,8 @@ impl Wait {
             Message::Progress(progress) => watch.observer.progress(target, &progress),
             Message::PhaseBegan { name, cache, cold_by } => {
                 watch.observer.phase_began(target, &name);
-                self.current = Some(recording::Begun { name, cache, cold_by, at: Instant::now() });
+                let (at, at_us) = (Instant::now(), platform::wall_clock_us());
+                self.current = Some(recording::Begun { name, cache, cold_by, at, at_us });
             }
             Message::PhaseEnded(phase) => {
                 self.current = None;

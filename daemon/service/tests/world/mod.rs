@@ -287,11 +287,13 @@ fn phase(number: u64) -> Phase {
         name: format!("phase-{number}"),
         cache: CacheState::Cold,
         cold_by: Some(ColdBy::RotatedSlice),
+        began_us: Some(1_000_000),
         seconds: 1.5,
         bytes_read: 1_000_000,
         bytes_written: 0,
         complete: true,
         figures: vec![Figure::new("walk", Unit::Seconds, 1.5), Figure::new("rate", Unit::PerSecond, 1234.5)],
         operations: operations.map(stats).into(),
+        wire: None,
     }
 }

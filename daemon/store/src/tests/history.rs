@@ -17,12 +17,14 @@ fn run_of(workload_name: &str, round: i64, slot: u32) -> Run {
         name: (*phase).to_owned(),
         cache: if *phase == "scan" { CacheState::Cold } else { cache },
         cold_by: None,
+        began_us: None,
         seconds: 9.0,
         bytes_read: 0,
         bytes_written: 0,
         complete: true,
         figures: vec![Figure::new(figure, Unit::Seconds, 0.1 + place as f64 / 3.0)],
         operations: vec![],
+        wire: None,
     });
     Run { workload: workload_name.to_owned(), phases: phases.collect(), ..samples::run(round, slot) }
 }
@@ -80,17 +82,26 @@ fn the_first_threshold_stays() {
     assert_eq!(history(&place).premises.threshold, 1.05);
 }
 
+/// Takes away what all migrations since have added.
+const BEFORE_VERDICTS: &str = "DROP INDEX run_history; ALTER TABLE run DROP COLUMN endpoints;
+    DROP TABLE probe; DROP TABLE traffic; DROP TABLE machine; DROP TABLE stall; DROP TABLE surroundings;
+    DROP INDEX phase_reread; ALTER TABLE phase DROP COLUMN wire_source; ALTER TABLE phase DROP COLUMN wire_covers;
+    ALTER TABLE phase DROP COLUMN wire_read; ALTER TABLE phase DROP COLUMN wire_written;
+    ALTER TABLE phase DROP COLUMN wire_requests;
+    DROP TABLE outbox; ALTER TABLE phase DROP COLUMN began_us; PRAGMA user_version = 2";
+
 #[test]
 fn runs_from_before_there_were_verdicts_get_their_endpoints_from_their_figures() {
     let place = filled();
     let before = history(&place);
     let connection = Connection::open(place.database()).unwrap();
-    let undo = "DROP INDEX run_history; ALTER TABLE run DROP COLUMN endpoints; PRAGMA user_version = 2";
-    connection.execute_batch(undo).unwrap();
+    connection.execute_batch(BEFORE_VERDICTS).unwrap();
     drop(connection);
     drop(place.store());
     let after = history(&place);
     assert_eq!(after.runs.len(), before.runs.len());
+    let mut phases = place.runs().into_iter().flat_map(|stored| stored.run.phases);
+    assert!(phases.all(|phase| phase.wire.is_none()), "what crossed the wire is not known of them");
     for (after, before) in after.runs.iter().zip(&before.runs) {
         for place in 0..longhaul_measure::model::MOST_ENDPOINTS {
             let (after, before) = (after.times.get(place), before.times.get(place));

@@ -7,6 +7,8 @@ mod history;
 mod kill;
 mod opening;
 mod operations;
+mod outbox;
+mod rereads;
 mod round_trip;
 mod samples;
 mod sampling;

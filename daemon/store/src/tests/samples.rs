@@ -1,8 +1,8 @@
 //! Runs to store: one that looks real, and any that could be.
 
 use longhaul_measure::model::{
-    CacheState, ColdBy, Conditions, Failure, Figure, Operation, OperationStats, Outcome, Phase, Power,
-    Protocol, Run, Scale, TargetName, Unit,
+    CacheState, ColdBy, Conditions, Covers, Failure, Figure, Operation, OperationStats, Outcome, Phase,
+    Power, Protocol, Run, Scale, Source, TargetName, Unit, Wire,
 };
 use longhaul_measure::stats::Histogram;
 use proptest::collection::{btree_map, vec};
@@ -16,6 +16,7 @@ pub(super) fn run(round: i64, slot: u32) -> Run {
         name: name.into(),
         cache,
         cold_by,
+        began_us: Some(1_000_000 * i64::from(slot) + 12_345),
         seconds: 1.25,
         bytes_read: 155_000_000,
         bytes_written: 0,
@@ -25,6 +26,13 @@ pub(super) fn run(round: i64, slot: u32) -> Run {
             Figure::new("first", Unit::Seconds, 0.07),
         ],
         operations: Operation::ALL.iter().map(|operation| stats(*operation, slot)).collect(),
+        wire: (cache == CacheState::Warm).then_some(Wire {
+            read: Some(1_550_000),
+            written: None,
+            requests: Some(12),
+            source: Source::Mountstats,
+            covers: Covers::Mount,
+        }),
     };
     Run {
         round,
@@ -93,15 +101,38 @@ fn figure() -> impl Strategy<Value = Figure> {
     (text(), select(units), finite()).prop_map(|(name, unit, value)| Figure { name, unit, value })
 }
 
+fn wire() -> impl Strategy<Value = Wire> {
+    let source = prop_oneof![Just(Source::CifsStats), Just(Source::Disk), text().prop_map(Source::Interface)];
+    let covers = select(vec![Covers::Mount, Covers::Server, Covers::Process]);
+    (source, covers, any::<(Option<u64>, Option<u64>, Option<u64>)>()).prop_map(
+        |(source, covers, (read, written, requests))| Wire { read, written, requests, source, covers },
+    )
+}
+
 fn phase() -> impl Strategy<Value = Phase> {
     let cache = select(vec![CacheState::Cold, CacheState::Warm, CacheState::None]);
     let cold_by = option::of(select(vec![ColdBy::Evicted, ColdBy::RotatedSlice, ColdBy::Unverified]));
-    let head = (text(), cache, cold_by, finite());
-    let tail = (any::<(u64, u64, bool)>(), vec(figure(), 0..3), vec(operation_stats(), 0..3));
-    (head, tail).prop_map(|((name, cache, cold_by, seconds), (numbers, figures, operations))| {
-        let (bytes_read, bytes_written, complete) = numbers;
-        Phase { name, cache, cold_by, seconds, bytes_read, bytes_written, complete, figures, operations }
-    })
+    let head = (text(), cache, cold_by, option::of(any::<i64>()), finite());
+    let tail =
+        (any::<(u64, u64, bool)>(), vec(figure(), 0..3), vec(operation_stats(), 0..3), option::of(wire()));
+    (head, tail).prop_map(
+        |((name, cache, cold_by, began_us, seconds), (numbers, figures, operations, wire))| {
+            let (bytes_read, bytes_written, complete) = numbers;
+            Phase {
+                name,
+                cache,
+                cold_by,
+                began_us,
+                seconds,
+                bytes_read,
+                bytes_written,
+                complete,
+                figures,
+                operations,
+                wire,
+            }
+        },
+    )
 }
 
 fn protocol() -> impl Strategy<Value = Protocol> {

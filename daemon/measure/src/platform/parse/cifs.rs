@@ -123,6 +123,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_kernel_really_wrote_is_read() {
+        let found = cifs_stats(include_str!("../../../tests/fixtures/cifs-stats-linux6.1.txt")).unwrap();
+        let bytes: Vec<_> =
+            found.shares.iter().map(|share| (share.read_bytes, share.written_bytes)).collect();
+        let expected = [(33_554_432, 33_554_432), (67_108_864, 33_554_432), (145_572_803, 162_074_582)];
+        assert_eq!(bytes, expected.map(|(read, written)| (Some(read), Some(written))));
+        let dialects = cifs_dialects(include_str!("../../../tests/fixtures/cifs-debug-linux6.1.txt"));
+        assert_eq!(dialects, [Some("2.1"), Some("1.0"), Some("3.1.1")]);
+    }
+
+    #[test]
     fn a_count_that_the_kernel_prints_below_zero_goes_on_above_two_thousand_million() {
         let found = cifs_stats(LINUX_6).unwrap();
         let photos = &found.shares[3];

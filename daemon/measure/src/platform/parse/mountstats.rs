@@ -177,6 +177,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_kernel_really_wrote_is_read() {
+        let captured = mountstats(include_bytes!("../../../tests/fixtures/mountstats-linux6.1.txt"));
+        let bytes: Vec<_> = captured.iter().map(|mount| (mount.read_bytes, mount.written_bytes)).collect();
+        assert_eq!(bytes, [(Some(84_188_864), Some(162_074_582)), (Some(84_189_189), Some(162_074_582))]);
+        let requests: Vec<_> =
+            captured.iter().map(|mount| mount.operations.unwrap().requests > 2000).collect();
+        assert_eq!(
+            (requests, captured[0].age_seconds, captured[0].connects),
+            (vec![true; 2], Some(124), Some(2))
+        );
+    }
+
+    #[test]
     fn keeping_a_lease_is_no_request_and_connections_add_up() {
         let idle = &mountstats(LINUX_6)[1];
         let operations = idle.operations.unwrap();

@@ -1,0 +1,236 @@
+//! What an OpenTelemetry collector has got, has refused, or is still to get.
+
+use longhaul_measure::model::Event;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::error::{Fault, Result};
+use crate::reader::{Reader, collect, stored_event, stored_round};
+use crate::records::{StoredRound, StoredRun};
+use crate::rows;
+use crate::writer::Writer;
+
+/// What is exported of a round, each kind with an outbox of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Signal {
+    /// The round as a trace.
+    Traces,
+    /// Its figures and histograms as metrics.
+    Metrics,
+}
+
+impl Signal {
+    /// Every signal.
+    pub const ALL: [Signal; 2] = [Self::Traces, Self::Metrics];
+
+    /// The name that is stored and shown; it is also the last part of the collector's address for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Traces => "traces",
+            Self::Metrics => "metrics",
+        }
+    }
+}
+
+/// What became of a round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// The collector has it.
+    Sent,
+    /// The collector does not take it, or not all of it, and says why.
+    Rejected(String),
+    /// It waited for longer than is allowed.
+    Expired,
+}
+
+impl Fate {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Rejected(_) => "rejected",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// How it stands with one signal.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outbox {
+    /// Rounds that are still to be sent.
+    pub waiting: u64,
+    /// Rounds that the collector has.
+    pub sent: u64,
+    /// Rounds that it did not take, or not all of.
+    pub rejected: u64,
+    /// Rounds that waited for too long.
+    pub expired: u64,
+    /// When it last took one, in microseconds since 1970 UTC.
+    pub last_sent_us: Option<i64>,
+    /// The latest that it did not take.
+    pub last_rejection: Option<Rejection>,
+}
+
+/// A round that a collector did not take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// The round's number.
+    pub round: i64,
+    /// When, in microseconds since 1970 UTC.
+    pub at_us: i64,
+    /// Why, in the collector's words.
+    pub reason: String,
+}
+
+/// A round that was made and is over, with all that belongs to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FinishedRound {
+    /// The round; it has an end.
+    pub stored: StoredRound,
+    /// Its runs, in the order of their slots.
+    pub runs: Vec<StoredRun>,
+    /// What happened from its begin to its end.
+    pub events: Vec<Event>,
+    /// Number and begin of the round that was made before it, if there was one.
+    pub previous: Option<(i64, i64)>,
+}
+
+/// Rounds that were made: skipped ones have nothing to tell but that they were.
+const MADE: &str = "status IN ('ok', 'void', 'cut-short')";
+
+impl Reader {
+    /// The rounds that are still to be sent, oldest first, at most so many.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Damaged`] for a broken file.
+    pub fn waiting(&self, signal: Signal, most: u32) -> Result<Vec<i64>> {
+        let query = format!("SELECT number FROM round WHERE {} ORDER BY number LIMIT ?2", waits());
+        self.in_snapshot("read the outbox", |cx| {
+            collect(cx, &query, params![signal.name(), most], |row| Ok(row.get(0)?))
+        })
+    }
+
+    /// How it stands with a signal.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::waiting`].
+    pub fn outbox(&self, signal: Signal) -> Result<Outbox> {
+        self.in_snapshot("read the outbox", |cx| outbox(cx, signal))
+    }
+
+    /// A round that was made and is over; `None` if there is none of that number.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn finished_round(&self, number: i64) -> Result<Option<FinishedRound>> {
+        self.in_snapshot("read a round", |cx| finished_round(cx, number))
+    }
+
+    /// The numbers of the rounds that were made, are over, and began in a stretch of time, oldest first. It is given in
+    /// microseconds since 1970 UTC, from its begin up to but without its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::waiting`].
+    pub fn made_between(&self, from_us: i64, to_us: i64) -> Result<Vec<i64>> {
+        let query = format!(
+            "SELECT number FROM round WHERE {MADE} AND started_us >= ?1 AND started_us < ?2 ORDER BY number"
+        );
+        self.in_snapshot("read the rounds", |cx| collect(cx, &query, [from_us, to_us], |row| Ok(row.get(0)?)))
+    }
+}
+
+impl Writer {
+    /// Books what became of rounds. What was booked before stays.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::begin_round`].
+    pub fn settle_rounds(&self, signal: Signal, rounds: Vec<i64>, (fate, at_us): (Fate, i64)) -> Result<()> {
+        let insert =
+            "INSERT OR IGNORE INTO outbox (signal, round, fate, at_us, reason) VALUES (?1, ?2, ?3, ?4, ?5)";
+        self.call(move |store| {
+            store.in_transaction("book what was exported", |cx| {
+                let reason = match &fate {
+                    Fate::Rejected(reason) => Some(reason),
+                    Fate::Sent | Fate::Expired => None,
+                };
+                let mut statement = cx.prepare_cached(insert)?;
+                for round in rounds {
+                    statement.execute(params![signal.name(), round, fate.name(), at_us, reason])?;
+                }
+                Ok(())
+            })
+        })
+    }
+
+    /// Gives up the rounds that ended before a moment and still wait. Says how many they were.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::begin_round`].
+    pub fn expire_rounds(&self, signal: Signal, before_us: i64, at_us: i64) -> Result<u64> {
+        let insert = format!(
+            "INSERT OR IGNORE INTO outbox (signal, round, fate, at_us)
+            SELECT ?1, number, 'expired', ?3 FROM round WHERE {} AND ended_us < ?2",
+            waits()
+        );
+        self.call(move |store| {
+            store.in_transaction("give up what waited too long", |cx| {
+                Ok(cx.execute(&insert, params![signal.name(), before_us, at_us])? as u64)
+            })
+        })
+    }
+}
+
+/// Whether a round waits; the signal is the first parameter.
+fn waits() -> String {
+    format!(
+        "{MADE} AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.signal = ?1 AND outbox.round = round.number)"
+    )
+}
+
+fn outbox(cx: &Connection, signal: Signal) -> Result<Outbox, Fault> {
+    let count = |fate: &str| -> Result<u64, Fault> {
+        let query = "SELECT count(*) FROM outbox WHERE signal = ?1 AND fate = ?2";
+        let count: i64 = cx.prepare_cached(query)?.query_row([signal.name(), fate], |row| row.get(0))?;
+        Ok(count.cast_unsigned())
+    };
+    let waiting = format!("SELECT count(*) FROM round WHERE {}", waits());
+    let waiting: i64 = cx.prepare_cached(&waiting)?.query_row([signal.name()], |row| row.get(0))?;
+    let last = "SELECT max(at_us) FROM outbox WHERE signal = ?1 AND fate = 'sent'";
+    let rejection = "SELECT round, at_us, reason FROM outbox WHERE signal = ?1 AND fate = 'rejected'
+        ORDER BY at_us DESC, round DESC LIMIT 1";
+    Ok(Outbox {
+        waiting: waiting.cast_unsigned(),
+        sent: count("sent")?,
+        rejected: count("rejected")?,
+        expired: count("expired")?,
+        last_sent_us: cx.prepare_cached(last)?.query_row([signal.name()], |row| row.get(0))?,
+        last_rejection: cx.prepare_cached(rejection)?.query_row([signal.name()], rejected).optional()?,
+    })
+}
+
+fn rejected(row: &Row<'_>) -> rusqlite::Result<Rejection> {
+    let reason: Option<String> = row.get(2)?;
+    Ok(Rejection { round: row.get(0)?, at_us: row.get(1)?, reason: reason.unwrap_or_default() })
+}
+
+fn finished_round(cx: &Connection, number: i64) -> Result<Option<FinishedRound>, Fault> {
+    let round = format!("SELECT * FROM round WHERE number = ?1 AND {MADE}");
+    let Some(stored) = collect(cx, &round, [number], stored_round)?.pop() else { return Ok(None) };
+    let runs = format!("{} WHERE run.round = ?1 ORDER BY run.slot, run.number", rows::RUNS);
+    let events = "SELECT * FROM event WHERE at_us BETWEEN ?1 AND ?2 ORDER BY at_us, number";
+    let previous = format!(
+        "SELECT number, started_us FROM round WHERE number < ?1 AND {MADE} ORDER BY number DESC LIMIT 1"
+    );
+    let ended_us = stored.end.as_ref().map_or(stored.round.started_us, |end| end.ended_us);
+    let events = collect(cx, events, [stored.round.started_us, ended_us], stored_event)?;
+    Ok(Some(FinishedRound {
+        runs: collect(cx, &runs, [number], |row| rows::stored_run(cx, row))?,
+        events: events.into_iter().map(|stored| stored.event).collect(),
+        previous: collect(cx, &previous, [number], |row| Ok((row.get(0)?, row.get(1)?)))?.pop(),
+        stored,
+    }))
+}

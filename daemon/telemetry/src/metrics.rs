@@ -1,0 +1,124 @@
+//! Points as a collector takes them.
+
+use longhaul_measure::stats::Histogram;
+use longhaul_store::FinishedRound;
+use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
+use opentelemetry_proto::tonic::metrics::v1::{
+    AggregationTemporality, ExponentialHistogram, ExponentialHistogramDataPoint, Gauge, Metric,
+    NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum, metric, number_data_point,
+};
+
+use crate::attributes;
+use crate::instruments::{INSTRUMENTS, Instrument, Kind, of_round};
+use crate::time::nanoseconds;
+use crate::values::{Point, Totals, Value};
+
+/// The scale of the store's histograms.
+const SCALE: i32 = 6;
+
+/// Whether a count or histogram is what came since the last point, or all of its period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Temporality {
+    /// All of the UTC day so far.
+    #[default]
+    Cumulative,
+    /// What the run brought.
+    Delta,
+}
+
+/// The points of a round, in the order of time. `totals` has to hold the rounds of its day that were before it.
+pub fn points(round: &FinishedRound, temporality: Temporality, totals: &mut Totals) -> Vec<(usize, Point)> {
+    totals.reach(nanoseconds(round.stored.round.started_us));
+    let total = |(place, point): (usize, Point)| match temporality {
+        Temporality::Delta => (place, point),
+        Temporality::Cumulative => (place, totals.add(place, point)),
+    };
+    of_round(round).into_iter().map(total).collect()
+}
+
+/// Points, each with the place of its instrument in the table, as a collector takes them.
+pub fn resource_metrics(
+    machine: &str,
+    added: &crate::Added,
+    points: Vec<(usize, Point)>,
+    temporality: Temporality,
+) -> ResourceMetrics {
+    let mut by_instrument: Vec<Vec<Point>> = INSTRUMENTS.iter().map(|_| vec![]).collect();
+    points.into_iter().for_each(|(place, point)| by_instrument[place].push(point));
+    let filled = INSTRUMENTS.iter().zip(by_instrument).filter(|(_, points)| !points.is_empty());
+    ResourceMetrics {
+        resource: Some(attributes::resource(machine, added)),
+        scope_metrics: vec![ScopeMetrics {
+            scope: Some(attributes::scope()),
+            metrics: filled.map(|(instrument, points)| metric(instrument, points, temporality)).collect(),
+            schema_url: attributes::SCHEMA.to_owned(),
+        }],
+        schema_url: attributes::SCHEMA.to_owned(),
+    }
+}
+
+fn metric(instrument: &Instrument, points: Vec<Point>, temporality: Temporality) -> Metric {
+    let aggregation_temporality = match temporality {
+        Temporality::Cumulative => AggregationTemporality::Cumulative.into(),
+        Temporality::Delta => AggregationTemporality::Delta.into(),
+    };
+    let data = match instrument.kind {
+        Kind::Gauge => metric::Data::Gauge(Gauge { data_points: numbers(points) }),
+        Kind::Counter => {
+            let data_points = numbers(points);
+            metric::Data::Sum(Sum { data_points, aggregation_temporality, is_monotonic: true })
+        }
+        Kind::Histogram => {
+            let data_points = points.into_iter().filter_map(histogram).collect();
+            metric::Data::ExponentialHistogram(ExponentialHistogram { data_points, aggregation_temporality })
+        }
+    };
+    Metric {
+        name: instrument.name.to_owned(),
+        description: instrument.help.to_owned(),
+        unit: instrument.unit.to_owned(),
+        data: Some(data),
+        ..Metric::default()
+    }
+}
+
+fn numbers(points: Vec<Point>) -> Vec<NumberDataPoint> {
+    let number = |point: Point| {
+        let value = match point.value {
+            Value::Number(number) => number_data_point::Value::AsDouble(number),
+            Value::Count(count) => number_data_point::Value::AsInt(i64::try_from(count).unwrap_or(i64::MAX)),
+            Value::Histogram(_) => return None,
+        };
+        Some(NumberDataPoint {
+            attributes: attributes::of_labels(&point.labels),
+            start_time_unix_nano: point.began_ns,
+            time_unix_nano: point.at_ns,
+            value: Some(value),
+            ..NumberDataPoint::default()
+        })
+    };
+    points.into_iter().filter_map(number).collect()
+}
+
+/// The buckets are handed over as they are: bucket `i` of either holds `(γ^i, γ^(i+1)]` microseconds, `γ = 2^(1/64)`.
+fn histogram(point: Point) -> Option<ExponentialHistogramDataPoint> {
+    let Value::Histogram(latency) = &point.value else { return None };
+    let microseconds = |ns: u64| ns as f64 / 1e3;
+    Some(ExponentialHistogramDataPoint {
+        attributes: attributes::of_labels(&point.labels),
+        start_time_unix_nano: point.began_ns,
+        time_unix_nano: point.at_ns,
+        count: latency.count(),
+        sum: Some(microseconds(latency.sum_ns())),
+        scale: SCALE,
+        positive: Some(buckets(latency)),
+        min: latency.min_ns().map(microseconds),
+        max: latency.max_ns().map(microseconds),
+        ..ExponentialHistogramDataPoint::default()
+    })
+}
+
+fn buckets(latency: &Histogram) -> Buckets {
+    let (offset, counts) = latency.buckets();
+    Buckets { offset, bucket_counts: counts.to_vec() }
+}

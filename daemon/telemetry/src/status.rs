@@ -1,0 +1,37 @@
+//! How it stands with the export, for people.
+
+use serde::{Deserialize, Serialize};
+
+/// How it stands with the export.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ExportStatus {
+    /// What is sent, and where to.
+    pub signals: Vec<SignalStatus>,
+    /// Why nothing is sent at all; `None`: it is.
+    pub problem: Option<String>,
+}
+
+/// How it stands with one signal.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SignalStatus {
+    /// `traces` or `metrics`.
+    pub name: String,
+    /// Where it is sent to, without anything secret.
+    pub endpoint: String,
+    /// Rounds that are still to be sent.
+    pub waiting: u64,
+    /// Rounds that the collector has.
+    pub sent: u64,
+    /// Rounds that it did not take, or not all of.
+    pub rejected: u64,
+    /// Rounds that waited for longer than they may.
+    pub expired: u64,
+    /// When the collector last took some, in microseconds since 1970 UTC.
+    pub last_sent_us: Option<i64>,
+    /// The latest round that it did not take, and why.
+    pub last_rejection: Option<String>,
+    /// Why the latest attempt brought nothing; `None`: it did.
+    pub failing: Option<String>,
+    /// When the next attempt is due after one that failed, in microseconds since 1970 UTC.
+    pub next_try_us: Option<i64>,
+}

@@ -1,0 +1,105 @@
+//! Rounds as they are stored, the same for the same number.
+
+use longhaul_measure::corpus::draw::draw_below;
+use longhaul_measure::model::{
+    CacheState, ColdBy, Conditions, Event, Failure, Figure, Operation, OperationStats, Outcome, Phase,
+    Protocol, RoundStatus, Run, Scale, Unit,
+};
+use longhaul_measure::stats::Histogram;
+use longhaul_store::{FinishedRound, NewRound, RoundEnd, StoredRound, StoredRun};
+
+/// Rounds of one UTC day.
+pub const ROUNDS_A_DAY: i64 = 24;
+/// 2026-11-09T00:00Z.
+const BEGIN_US: i64 = 1_794_182_400_000_000;
+const HOUR_US: i64 = 3_600_000_000;
+
+/// A round with two runs: one that is ok, one that hung.
+pub fn round(number: i64) -> FinishedRound {
+    let started_us = BEGIN_US + (number - 1) * HOUR_US + 123_457;
+    let round = NewRound {
+        started_us,
+        utc_offset_seconds: 3600,
+        seed: 1,
+        scale: Scale::Quick,
+        planned: vec![],
+        scheduled_us: Some(started_us - 123_457),
+        before: None,
+    };
+    let ended_us = started_us + HOUR_US / 2 + 1;
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended_us, after: None };
+    let event = Event {
+        target: Some("smb".parse().unwrap()),
+        kind: "hang".to_owned(),
+        detail: serde_json::Value::Null,
+        at_us: started_us + 7,
+    };
+    FinishedRound {
+        runs: [Outcome::Ok, Outcome::Hung]
+            .into_iter()
+            .enumerate()
+            .map(|(slot, outcome)| run((number, slot as u32), started_us, outcome))
+            .collect(),
+        events: vec![event],
+        previous: (number > 1).then(|| (number - 1, started_us - HOUR_US)),
+        stored: StoredRound { number, round, end: Some(end) },
+    }
+}
+
+fn run((round, slot): (i64, u32), round_us: i64, outcome: Outcome) -> StoredRun {
+    let started_us = round_us + i64::from(slot) * 60_000_000;
+    let is_ok = outcome == Outcome::Ok;
+    let failure = Failure {
+        operation: Some(Operation::Sync),
+        path: Some("/Volumes/secret/file".to_owned()),
+        error: None,
+        message: "`sync` on /Volumes/secret/file has not returned".to_owned(),
+    };
+    let run = Run {
+        round,
+        slot,
+        target: "smb".parse().unwrap(),
+        protocol: Some(Protocol::Smb(Some("3.1.1".into()))),
+        workload: "folder-index".into(),
+        scale: Scale::Quick,
+        outcome,
+        started_us,
+        utc_offset_seconds: 3600,
+        seconds: if is_ok { 3.75 } else { 900.0 },
+        phases: (0..3).map(|place| phase(round * 8 + place, started_us + 1_000_001 * (place + 1))).collect(),
+        failure: (!is_ok).then_some(failure),
+        facts: Default::default(),
+        conditions: Conditions { free_bytes: Some(5_000_000_000), ..Conditions::default() },
+    };
+    StoredRun {
+        number: round * 2 + i64::from(slot),
+        trace_id: format!("{round:016x}{slot:016x}"),
+        epoch: 1,
+        run,
+    }
+}
+
+fn phase(seed: i64, began_us: i64) -> Phase {
+    let cache = if seed % 2 == 0 { CacheState::Cold } else { CacheState::Warm };
+    Phase {
+        name: format!("phase-{}", seed % 8),
+        cache,
+        cold_by: (cache == CacheState::Cold).then_some(ColdBy::Evicted),
+        began_us: Some(began_us),
+        seconds: 0.5 + 0.000_001 * seed as f64,
+        bytes_read: 1000,
+        bytes_written: 10,
+        complete: true,
+        figures: vec![Figure::new("walk", Unit::Seconds, 0.5)],
+        operations: [Operation::Open, Operation::Read].map(|operation| stats(operation, seed)).into(),
+        wire: None,
+    }
+}
+
+fn stats(operation: Operation, seed: i64) -> OperationStats {
+    let mut latency = Histogram::new();
+    let stream = operation as u64;
+    (0..200)
+        .for_each(|call| latency.record(1000 + draw_below(seed.cast_unsigned(), stream, call, 50_000_000)));
+    OperationStats { operation, latency, errors: 1 }
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# What exporting costs: spans a second from the store, memory, catching up, and whether a round feels it.
+#
+#   COLLECTOR=FOLDER tests/bench/telemetry.sh      FOLDER as tests/collector/build.sh fills it; needs a release build
+#
+# WEEKS (8), ROUNDS (20 pairs) and PROGRAMS (target/release) change how much is done and with what. Nothing is asserted.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+export LC_ALL=C
+programs=${PROGRAMS:-${CARGO_TARGET_DIR:-target}/release} weeks=${WEEKS:-8} pairs=${ROUNDS:-20}
+collector=${COLLECTOR:?names the folder that tests/collector/build.sh filled}
+home=$(mktemp -d)
+pids=()
+trap 'kill "${pids[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$home"' EXIT
+port=$((20000 + RANDOM % 20000))
+
+cat >"$home/collector.yaml" <<Y
+receivers: {otlp: {protocols: {http: {endpoint: 127.0.0.1:$port}}}}
+exporters: {debug: {verbosity: basic, sampling_initial: 1, sampling_thereafter: 1000000}}
+service:
+  telemetry: {metrics: {level: none}, logs: {level: error}}
+  pipelines: {traces: {receivers: [otlp], exporters: [debug]}, metrics: {receivers: [otlp], exporters: [debug]}}
+Y
+"$collector/otelcol" --config "$home/collector.yaml" >/dev/null 2>&1 &
+pids+=($!)
+until (echo >"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do sleep 0.05; done
+
+configure() {   # configure LINES: the configuration, with these lines below [telemetry]
+  {
+    printf 'scale = "quick"\nworkloads = ["folder-index"]\n[folder-index]\nfiles = 4000\n[schedule]\nrounds-per-day = 1\nduty-percent = 100.0\n'
+    for rule in during-backup when-hot in-low-power-mode on-other-link; do printf 'skip-%s = false\n' "$rule"; done
+    printf '[telemetry]\nkeep-days = 36500\ninterval-seconds = 1\n%s' "$1"
+    mkdir -p "$home/a" "$home/b"
+    for name in a b; do printf '[targets.%s]\npath = "%s"\n' "$name" "$home/$name"; done
+  } >"$home/config.toml"
+}
+longhaul() { "$programs/longhaul" --config "$home/config.toml" --database "$home/weeks.sqlite" "$@"; }
+facts() { "$programs/longhaul" --config "$home/config.toml" --database "$home/weeks.sqlite" status --json; }
+start() {
+  "$programs/longhauld" --config "$home/config.toml" --database "$home/weeks.sqlite" --log-directory "$home/log" 2>/dev/null &
+  daemon=$!
+  pids+=("$daemon")
+  until facts >/dev/null 2>&1; do sleep 0.05; done
+}
+stop() { kill "$daemon"; wait "$daemon" 2>/dev/null || true; }
+peak() { awk '/^VmHWM/ {print $2 / 1000}' "/proc/$daemon/status"; }
+cpu() { sed 's/.*) //' "/proc/$daemon/stat" | awk -v hertz="$(getconf CLK_TCK)" '{print ($12 + $13) / hertz}'; }
+waiting() { facts | grep -o '"waiting": [0-9]*' | awk '{sum += $2} END {print sum + 0}'; }
+
+configure ''
+"$programs/longhaul" --database "$home/weeks.sqlite" bench year --weeks "$weeks"
+cp "$home/weeks.sqlite" "$home/kept.sqlite"
+
+echo "one process reads, makes and sends, traces then metrics (longhaul otel replay):"
+configure "endpoint = \"http://127.0.0.1:$port\""$'\n'
+began=$EPOCHREALTIME
+longhaul otel replay --from 2020-01-01 --to 2026-11-01 | tee "$home/replayed"
+awk -v began="$began" -v ended="$EPOCHREALTIME" '
+  { for (i = 1; i < NF; i++) if ($(i + 1) ~ /^(spans|points)/) sum += $i; if (/spans/) for (i = 1; i < NF; i++) if ($(i + 1) ~ /^spans/) spans = $i }
+  END { printf "  %d spans and %d points in %.2f s\n", spans, sum - spans, ended - began }' "$home/replayed"
+began=$EPOCHREALTIME
+OTEL_METRICS_EXPORTER=none longhaul otel replay --from 2020-01-01 --to 2026-11-01 >"$home/replayed"
+awk -v began="$began" -v ended="$EPOCHREALTIME" '
+  { for (i = 1; i < NF; i++) if ($(i + 1) ~ /^spans/) printf "  traces alone: %d spans in %.2f s, %.0f a second\n", $i, ended - began, $i / (ended - began) }' "$home/replayed"
+
+echo "the service, $weeks weeks behind:"
+configure ''
+start; sleep 5; printf '  without a collector: peak %.1f MB\n' "$(peak)"; stop
+configure "endpoint = \"http://127.0.0.1:$port\""$'\n'
+began=$EPOCHREALTIME
+start
+until [ "$(waiting)" = 0 ]; do sleep 0.2; done
+awk -v began="$began" -v ended="$EPOCHREALTIME" -v peak="$(peak)" -v cpu="$(cpu)" 'BEGIN { printf "  caught up in %.1f s, %.1f s of processor time, peak %.1f MB\n", ended - began, cpu, peak }'
+stop
+
+echo "does a round feel it? $pairs pairs of rounds, exporting or not, in alternating order, with weeks to catch up on:"
+round() {   # round WITH-OR-WITHOUT: seconds of the cold walks and listings of one round
+  cp "$home/kept.sqlite" "$home/weeks.sqlite"; rm -f "$home"/weeks.sqlite-*
+  if [ "$1" = with ]; then configure "endpoint = \"http://127.0.0.1:$port\""$'\n'; else configure ''; fi
+  start
+  longhaul round now >/dev/null
+  local before
+  until before=$(facts) && grep -q '"name": "waiting"' <<<"$before" && grep -q "\"last_runs\": \[" <<<"$before"; do sleep 0.2; done
+  stop
+  longhaul runs --json --last 2 | grep -o '"seconds":[0-9.]*,"slot"\|"seconds":[0-9.e-]*' | tail -2 | grep -o '[0-9.]*' | awk '{sum += $1} END {print sum}'
+}
+for ((pair = 0; pair < pairs; pair++)); do
+  if ((pair % 2)); then b=$(round without); a=$(round with); else a=$(round with); b=$(round without); fi
+  echo "$a $b"
+done | awk '{ print $1 / $2 }' | sort -g | awk '{ ratio[NR] = $1 }
+  END { printf "  with / without: median %.3f (middle half %.3f to %.3f), n = %d\n", (ratio[int((NR + 1) / 2)] + ratio[int(NR / 2) + 1]) / 2, ratio[int(NR / 4) + 1], ratio[int(3 * NR / 4) + 1], NR }'

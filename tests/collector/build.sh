@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Builds a real OpenTelemetry Collector and a real Prometheus from the Go module registry, for tests/collector.rs.
+#
+#   tests/collector/build.sh FOLDER      builds FOLDER/otelcol, FOLDER/prometheus and FOLDER/promtool; needs Go and the network
+#
+# What is there already is not built again. Caches stay in FOLDER. Some modules of newer collectors cannot be had everywhere,
+# hence these versions; the builder's own `go mod tidy` is skipped because it asks for test-only needs of dependencies.
+set -euo pipefail
+folder=$(mkdir -p "${1:?usage: $0 FOLDER}" && cd "$1" && pwd)
+command -v go >/dev/null || { echo "Go is missing" >&2; exit 3; }
+export GOPATH=$folder/gopath GOCACHE=$folder/gocache GOFLAGS='-mod=mod -buildvcs=false -modcacherw'
+core=v0.155.0 providers=v1.61.0 prometheus=v0.315.0
+
+collector() {
+  cd "$folder"
+  GOFLAGS=-modcacherw GOBIN=$folder/gobin go install "go.opentelemetry.io/collector/cmd/builder@$core"
+  cat >collector.yaml <<Y
+dist: {name: otelcol, output_path: ./collector, version: ${core#v}}
+receivers:  [{gomod: go.opentelemetry.io/collector/receiver/otlpreceiver $core}]
+processors: [{gomod: go.opentelemetry.io/collector/processor/batchprocessor $core}]
+exporters:
+  - gomod: go.opentelemetry.io/collector/exporter/debugexporter $core
+  - gomod: github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter $core
+providers:
+  - gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider $providers
+  - gomod: go.opentelemetry.io/collector/confmap/provider/envprovider $providers
+Y
+  rm -rf collector
+  gobin/builder --skip-strict-versioning --skip-get-modules --skip-compilation --config collector.yaml
+  cd collector
+  go mod init go.opentelemetry.io/collector/cmd/builder
+  go get go.opentelemetry.io/collector/{receiver/otlpreceiver,processor/batchprocessor,exporter/debugexporter,otelcol}@$core \
+    github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter@$core \
+    go.opentelemetry.io/collector/confmap/provider/{fileprovider,envprovider}@$providers
+  go build -trimpath -ldflags='-s -w' -o ../otelcol .
+}
+
+prometheus() {
+  mkdir -p "$folder/metrics" && cd "$folder/metrics"
+  [ -f go.mod ] || go mod init longhaul.example/metrics
+  go get "github.com/prometheus/prometheus/cmd/prometheus@$prometheus" "github.com/prometheus/prometheus/cmd/promtool@$prometheus"
+  go build -tags netgo,remove_all_sd -trimpath -ldflags='-s -w' -o .. \
+    github.com/prometheus/prometheus/cmd/prometheus github.com/prometheus/prometheus/cmd/promtool
+}
+
+[ -x "$folder/otelcol" ] || (collector)
+{ [ -x "$folder/prometheus" ] && [ -x "$folder/promtool" ]; } || (prometheus)
+echo "$folder"

@@ -1,0 +1,189 @@
+//! Sampling on real servers: a cut cable is one line of the ledger, a changed mount option is an event and a new epoch.
+
+mod lab;
+
+use std::process::Child;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use lab::{Lab, note, skip, text};
+use serde_json::Value;
+
+const TEST: &str = "a_cut_cable_is_one_stall_and_another_option_is_another_epoch";
+const SHARES: [&str; 3] = ["smb3", "nfs3", "nfs4"];
+const DATABASE: &str = "/m/local/sampling/l.sqlite";
+const CONFIG: &str = "/m/local/sampling/c.toml";
+/// Seconds from slot to slot of the probe. Every other slot is a read, which has to cross the cable.
+const INTERVAL: f64 = 1.0;
+/// For how long the cable is cut.
+const CUT: Duration = Duration::from_secs(20);
+/// How far the begin or the end of a stall may be from what an independent watcher saw, in seconds.
+const TOLERANCE: f64 = 1.0;
+
+/// The service in the client, and whoever asks it.
+struct Service<'a> {
+    lab: &'a Lab,
+    process: Child,
+}
+
+#[test]
+fn a_cut_cable_is_one_stall_and_another_option_is_another_epoch() {
+    let lab = match lab::asked_for("sampling").and_then(|()| Lab::up("local smb3 nfs3 nfs4")) {
+        Ok(lab) => lab,
+        Err(why) => return skip(TEST, &why),
+    };
+    let version = lab.run(&format!("{} --version", env!("CARGO_BIN_EXE_longhauld")));
+    if !version.status.success() {
+        return skip(TEST, &format!("the program does not start in the client: {}", text(&version)));
+    }
+    lab.ask("mkdir -p /m/local/sampling /m/local/media /m/nfs4/media && chmod 777 /m/nfs4/media");
+    let service = Service::start(&lab);
+    let mut wrong = vec![];
+    note(
+        "\n| share | began, seconds after the watcher | ended, seconds after the watcher | lasted | calls |\n|---|---|---|---|---|",
+    );
+    for share in SHARES {
+        wrong.extend(service.cut(share).err());
+    }
+    wrong.extend(service.other_option().err());
+    note(&service.ask("stalls --since 1h"));
+    note(&service.ask("events --since 1h"));
+    note(&service.ask("samples --since 1h"));
+    assert!(wrong.is_empty(), "{}{}", wrong.join("\n"), lab.logs());
+}
+
+impl<'a> Service<'a> {
+    /// Starts it, and waits until every probe asks.
+    fn start(lab: &'a Lab) -> Self {
+        let targets =
+            SHARES.map(|share| format!("[targets.{share}]\npath = \"/m/{share}/media\"\n")).concat();
+        let config = format!(
+            "scale = \"quick\"\nworkloads = [\"folder-index\"]\n[folder-index]\nfiles = 200\n[schedule]\nrounds-per-day = 1\n\
+             [sampling]\ntouch = \"always\"\nprobe-seconds = 1\n{targets}"
+        );
+        lab.ask(&format!("cat >{CONFIG} <<'EOF'\n{config}EOF"));
+        let program = env!("CARGO_BIN_EXE_longhauld");
+        let process =
+            lab.start(&format!("HOME=/m/local/sampling {program} --config {CONFIG} --database {DATABASE}"));
+        let service = Self { lab, process };
+        service.wait("every probe to answer", || {
+            let status: Value = serde_json::from_str(&service.ask("status --json")).unwrap_or_default();
+            let targets = status["targets"].as_array().cloned().unwrap_or_default();
+            targets.len() == 3 && targets.iter().all(|target| target["probe"]["name"] == "asking")
+        });
+        // The pools are made in the pauses of the probe.
+        std::thread::sleep(Duration::from_secs(20));
+        service
+    }
+
+    fn ask(&self, command: &str) -> String {
+        let program = env!("CARGO_BIN_EXE_longhaul");
+        let asked =
+            format!("HOME=/m/local/sampling {program} --config {CONFIG} --database {DATABASE} {command}");
+        text(&self.lab.run(&asked))
+    }
+
+    fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
+        let patience = Instant::now() + Duration::from_secs(180);
+        while !is_so() {
+            assert!(Instant::now() < patience, "waited in vain for {what}{}", self.lab.logs());
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+
+    /// Cuts the cable and mends it; an independent reader on the same share, which asks five times a second, says when it
+    /// had to wait. The ledger has to say the same.
+    fn cut(&self, share: &str) -> Result<(), String> {
+        let file = format!("/m/{share}/watched");
+        self.lab.ask(&format!("head -c 4096 /dev/urandom >{file} && sync"));
+        let watcher = self.lab.start(&format!(
+            "end=$(( $(date +%s) + 75 )); while [ $(date +%s) -lt $end ]; do begin=$(date +%s.%N); \
+             dd if={file} of=/dev/null bs=4096 count=1 iflag=direct 2>/dev/null; echo $begin $(date +%s.%N); sleep 0.2; done"
+        ));
+        std::thread::sleep(Duration::from_secs(5));
+        let since_us = now_us();
+        self.lab.cut();
+        std::thread::sleep(CUT);
+        self.lab.heal();
+        let seen = watcher.wait_with_output().expect("the client answers");
+        let (began, ended) =
+            longest(&String::from_utf8_lossy(&seen.stdout)).ok_or("the watcher saw nothing")?;
+        let of_share = || {
+            let lines: Vec<Value> = self
+                .ask("stalls --since 1h --json")
+                .lines()
+                .filter_map(|line| serde_json::from_str(line).ok())
+                .collect();
+            let is_it = |stall: &Value| {
+                stall["target"] == share && stall["started_us"].as_i64() >= Some(since_us - 2_000_000)
+            };
+            lines.into_iter().filter(is_it).collect::<Vec<_>>()
+        };
+        self.wait("the stall to be over", || of_share().iter().any(|stall| stall["ended_us"].is_i64()));
+        let stalls = of_share();
+        let seconds = |key: &str| stalls[0][key].as_i64().map_or(f64::NAN, |us| us as f64 / 1e6);
+        let (late, later) = (seconds("started_us") - began, seconds("ended_us") - ended);
+        note(&format!(
+            "| {share} | {late:+.2} | {later:+.2} | {:.1} s | {} |",
+            seconds("ended_us") - seconds("started_us"),
+            stalls[0]["calls"]
+        ));
+        let begins_well = (-TOLERANCE..=2.0 * INTERVAL + TOLERANCE).contains(&late);
+        if stalls.len() == 1 && begins_well && later.abs() <= TOLERANCE {
+            return Ok(());
+        }
+        Err(format!(
+            "{share}: {} stalls, began {late:+.2} s and ended {later:+.2} s off: {stalls:?}",
+            stalls.len()
+        ))
+    }
+
+    /// Mounts a share with another option. The service notices by itself, and the next round opens an epoch.
+    fn other_option(&self) -> Result<(), String> {
+        self.round();
+        let remount =
+            "umount -l /m/nfs4 && mount -t nfs 10.77.0.2:/ /m/nfs4 -o vers=4.2,rsize=65536,wsize=65536";
+        self.lab.ask(remount);
+        self.wait("the remount to be noticed", || {
+            self.ask("events --since 5m --target nfs4").contains("65536")
+        });
+        self.round();
+        let events = self.ask("events --since 1h --target nfs4 --json");
+        let kinds: Vec<Value> = events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let is_epoch = |event: &&Value| event["event"]["kind"] == "epoch";
+        match kinds.iter().filter(is_epoch).count() {
+            0 => Err(format!("no epoch was opened: {events}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// One round, to its end.
+    fn round(&self) {
+        let done = || {
+            let status: Value = serde_json::from_str(&self.ask("status --json")).unwrap_or_default();
+            (status["state"]["name"] != "measuring").then(|| status["last"]["number"].as_i64().unwrap_or(0))
+        };
+        let before = done();
+        self.ask("round now");
+        self.wait("a round", || done().is_some_and(|number| Some(number) > before));
+    }
+}
+
+impl Drop for Service<'_> {
+    fn drop(&mut self) {
+        self.lab.run("pkill -x longhauld");
+        let _ = self.process.wait();
+    }
+}
+
+/// The call that took longest, of lines with begin and end in seconds.
+fn longest(lines: &str) -> Option<(f64, f64)> {
+    let call = |line: &str| {
+        let (begin, end) = line.split_once(' ')?;
+        Some((begin.parse::<f64>().ok()?, end.trim().parse::<f64>().ok()?))
+    };
+    lines.lines().filter_map(call).max_by(|one, other| (one.1 - one.0).total_cmp(&(other.1 - other.0)))
+}
+
+fn now_us() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as i64)
+}

@@ -1,0 +1,265 @@
+//! Rounds on their way to a collector: all of them arrive, exactly as they are stored, whatever the collector does.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use longhaul_measure::stats::Histogram;
+use longhaul_store::{FinishedRound, Reader, Signal};
+use longhaul_telemetry::environment::Environment;
+use longhaul_telemetry::settings::{Configured, Settings};
+use opentelemetry_proto::tonic::metrics::v1::ExponentialHistogramDataPoint;
+use support::collector::{Collector, Got, Mood, Stream};
+use support::exporting::{Export, Key, key_of, stored_histograms, text};
+use support::machine;
+
+/// Variables that lead to a collector, in delta form: each histogram comes as it is stored.
+fn to(collector: &Collector) -> Vec<(&'static str, String)> {
+    vec![
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint()),
+        ("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta".to_owned()),
+    ]
+}
+
+fn with<'a>(variables: &'a [(&'static str, String)], more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    variables.iter().map(|(name, value)| (*name, value.as_str())).chain(more.iter().copied()).collect()
+}
+
+/// Every run that is stored came, once, with its phases, at the instants that are stored.
+fn assert_runs_are_exact(rounds: &[FinishedRound], collector: &Collector) {
+    let spans = collector.got(Got::spans);
+    let runs = spans.values().filter_map(|span| Some((text(&span.attributes, "longhaul.run.id")?, span)));
+    let runs: BTreeMap<&str, _> = runs.collect();
+    let stored: Vec<_> = rounds.iter().flat_map(|round| &round.runs).collect();
+    assert_eq!(runs.len(), stored.len(), "every run once");
+    let phases: usize = stored.iter().map(|stored| stored.run.phases.len()).sum();
+    assert_eq!(spans.len(), rounds.len() + stored.len() + phases, "and nothing else but rounds and phases");
+    for stored in stored {
+        let span = runs[stored.trace_id.as_str()];
+        assert_eq!(span.start_time_unix_nano, stored.run.started_us as u64 * 1000);
+        let below = spans.values().filter(|child| child.parent_span_id == span.span_id);
+        let mut below: Vec<_> = below.collect();
+        below.sort_by_key(|child| child.start_time_unix_nano);
+        for (child, phase) in below.iter().zip(&stored.run.phases) {
+            assert_eq!(child.name, phase.name);
+            assert_eq!(child.start_time_unix_nano, phase.began_us.unwrap() as u64 * 1000);
+            let length_us = (child.end_time_unix_nano - child.start_time_unix_nano) as f64 / 1e3;
+            assert!((length_us - phase.seconds * 1e6).abs() < 1.0, "to the microsecond");
+        }
+    }
+}
+
+/// Every histogram that is stored came, bucket for bucket.
+fn assert_histograms_are_exact(rounds: &[FinishedRound], collector: &Collector) {
+    let stored = stored_histograms(rounds);
+    let points = collector.got(Got::histograms);
+    let came: BTreeMap<Key, ExponentialHistogramDataPoint> =
+        points.into_iter().map(|point| (key_of(&point), point)).collect();
+    assert_eq!(came.len(), stored.len());
+    for (key, point) in came {
+        let latency = &stored[&key];
+        let (offset, counts) = latency.buckets();
+        let buckets = point.positive.unwrap();
+        assert_eq!((point.scale, buckets.offset, &buckets.bucket_counts[..]), (6, offset, counts), "{key:?}");
+        assert_eq!(point.count, latency.count());
+        assert_eq!(point.sum, Some(latency.sum_ns() as f64 / 1e3));
+    }
+}
+
+#[test]
+fn a_week_arrives_once_exact_to_the_microsecond_and_bucket_for_bucket() {
+    let collector = Collector::start();
+    let export =
+        Export::new(1, &with(&to(&collector), &[("OTEL_EXPORTER_OTLP_HEADERS", "x-token=secret%20word")]));
+    export.wait_until_empty();
+    let rounds = export.rounds();
+    assert!(rounds.len() > 100, "{}", rounds.len());
+    assert_runs_are_exact(&rounds, &collector);
+    assert_histograms_are_exact(&rounds, &collector);
+    let sent: usize = collector.got(|got| {
+        got.traces
+            .iter()
+            .flat_map(|request| &request.resource_spans[0].scope_spans)
+            .map(|scope| scope.spans.len())
+            .sum()
+    });
+    assert_eq!(sent, collector.got(|got| got.spans().len()), "nothing was sent twice");
+    assert_eq!(collector.got(|got| got.headers["x-token"].clone()), "secret word");
+    assert_eq!(collector.got(|got| got.headers["content-encoding"].clone()), "gzip");
+}
+
+#[test]
+fn totals_are_those_of_the_day_whoever_sends_them_and_however_often() {
+    let collector = Collector::start();
+    let endpoint = collector.endpoint();
+    let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_TRACES_EXPORTER", "none")];
+    let export = Export::new(1, &variables);
+    machine::wait_until("a few rounds to be sent", || export.status(Signal::Metrics).sent > 20);
+    // Another process takes over in the middle of a day.
+    let export = export.restarted(&variables);
+    let reader = Reader::open(&export.database).unwrap();
+    machine::wait_until("the rest", || reader.waiting(Signal::Metrics, 1).unwrap().is_empty());
+    let mut days: BTreeMap<(Key, u64), Histogram> = BTreeMap::new();
+    for ((target, workload, state, operation, at), latency) in stored_histograms(&export.rounds()) {
+        let day = at - at % 86_400_000_000_000;
+        days.entry(((target, workload, state, operation, 0), day)).or_default().merge(&latency);
+    }
+    let mut last: BTreeMap<(Key, u64), ExponentialHistogramDataPoint> = BTreeMap::new();
+    for point in collector.got(Got::histograms) {
+        let (target, workload, state, operation, _) = key_of(&point);
+        let key = ((target, workload, state, operation, 0), point.start_time_unix_nano);
+        let kept = last.entry(key).or_insert_with(|| point.clone());
+        if kept.time_unix_nano <= point.time_unix_nano {
+            *kept = point;
+        }
+    }
+    assert_eq!(last.len(), days.len());
+    for (key, point) in last {
+        assert_eq!(point.positive.unwrap().bucket_counts, days[&key].buckets().1, "{key:?}");
+    }
+}
+
+#[test]
+fn whatever_a_collector_does_everything_arrives_and_can_be_told_to_be_the_same() {
+    let collector = Collector::start();
+    collector.will([
+        Mood::Say(503, "", b"busy"),
+        Mood::TakeAndVanish,
+        Mood::Say(429, "Retry-After: 3\r\n", b""),
+        Mood::HalfClose,
+        Mood::Say(200, "Content-Type: text/html\r\n", b"<html>Welcome to our hotel</html>"),
+        Mood::Say(200, "Content-Type: application/x-protobuf\r\n", b"\xff\xff\xff garbage"),
+        Mood::Say(401, "", b"who are you?"),
+        Mood::Dawdle(Duration::from_secs(3)),
+        Mood::Say(302, "Location: http://127.0.0.1:1/\r\n", b""),
+    ]);
+    let export = Export::new(1, &with(&to(&collector), &[("OTEL_EXPORTER_OTLP_TIMEOUT", "1500")]));
+    export.wait_until_empty();
+    let rounds = export.rounds();
+    assert_runs_are_exact(&rounds, &collector);
+    assert_histograms_are_exact(&rounds, &collector);
+    for signal in Signal::ALL {
+        let status = export.status(signal);
+        assert_eq!((status.rejected, status.expired), (0, 0), "{status:?}");
+    }
+}
+
+#[test]
+fn retry_after_is_obeyed() {
+    let collector = Collector::start();
+    collector.will([Mood::Say(429, "Retry-After: 4\r\n", b"")]);
+    let export = Export::new(1, &with(&to(&collector), &[("OTEL_METRICS_EXPORTER", "none")]));
+    machine::wait_until("the first request", || collector.got(|got| got.requests) == 1);
+    let began = Instant::now();
+    machine::wait_until("the next request", || collector.got(|got| got.requests) > 1);
+    assert!(began.elapsed() >= Duration::from_secs(4), "{:?}", began.elapsed());
+    machine::wait_until("all traces", || export.status(Signal::Traces).waiting == 0);
+}
+
+#[test]
+fn a_round_that_is_refused_is_kept_apart_and_told_and_the_others_arrive() {
+    let collector = Collector::start();
+    collector.will([
+        Mood::Say(400, "Content-Type: text/plain\r\n", b"span 7 is bad"),
+        Mood::Say(400, "Content-Type: text/plain\r\n", b"span 7 is bad"),
+    ]);
+    let export = Export::new(1, &with(&to(&collector), &[("OTEL_METRICS_EXPORTER", "none")]));
+    machine::wait_until("all traces", || {
+        let status = export.status(Signal::Traces);
+        status.sent > 0 && status.waiting == 0
+    });
+    let (status, rounds) = (export.status(Signal::Traces), export.rounds());
+    assert_eq!((status.rejected, status.sent), (1, rounds.len() as u64 - 1));
+    assert!(status.last_rejection.as_ref().unwrap().contains("400: span 7 is bad"), "{status:?}");
+    assert_runs_are_exact(&rounds[1..], &collector);
+}
+
+#[test]
+fn nothing_is_lost_or_given_up_while_nobody_can_be_reached() {
+    let export = Export::new(1, &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://no-such-host.invalid:4318")]);
+    let fails = |why: &str| {
+        machine::wait_until("a failure", || {
+            let status = export.status(Signal::Traces);
+            status.failing.is_some_and(|failing| failing.contains(why)) && status.waiting > 0
+        });
+    };
+    machine::wait_until("a failure", || export.status(Signal::Traces).failing.is_some());
+    export.configure(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")]);
+    fails("nobody listens there");
+    let status = export.status(Signal::Traces);
+    assert_eq!((status.sent, status.rejected, status.expired), (0, 0, 0));
+    assert!(status.next_try_us.is_some());
+}
+
+/// A certificate for 127.0.0.1 until the year 2125, and its key: made for this test, worth nothing elsewhere.
+const CERTIFICATE: &str = include_str!("collector/certificate.pem");
+const KEY: &str = include_str!("collector/key.pem");
+
+impl Stream for rustls::StreamOwned<rustls::ServerConnection, std::net::TcpStream> {
+    fn close_writing(&mut self) {
+        self.conn.send_close_notify();
+    }
+}
+
+fn encrypted() -> Collector {
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let certificate = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(KEY.as_bytes()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config =
+        rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = Arc::new(config.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap());
+    Collector::over(move |stream| {
+        let connection = rustls::ServerConnection::new(Arc::clone(&config)).ok()?;
+        Some(Box::new(rustls::StreamOwned::new(connection, stream)))
+    })
+}
+
+#[test]
+fn only_a_collector_with_a_certificate_that_is_trusted_gets_anything() {
+    let collector = encrypted();
+    let endpoint = collector.endpoint().replace("http:", "https:");
+    let address = ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str());
+    let export = Export::new(1, &[address]);
+    machine::wait_until("a refusal", || {
+        let failing = export.status(Signal::Traces).failing;
+        failing.is_some_and(|why| why.contains("certificate"))
+    });
+    assert_eq!(collector.got(|got| got.requests), 0);
+    let file = export.place.path("trusted.pem");
+    std::fs::write(&file, CERTIFICATE).unwrap();
+    export.configure(&[address, ("OTEL_EXPORTER_OTLP_CERTIFICATE", file.to_str().unwrap())]);
+    export.wait_until_empty();
+    assert_runs_are_exact(&export.rounds(), &collector);
+}
+
+#[test]
+fn what_waited_for_too_long_is_given_up_and_counted() {
+    let collector = Collector::start();
+    let export = Export::new(1, &[]);
+    let endpoint = Some(collector.endpoint());
+    let configured = Configured { endpoint, keep: Duration::from_secs(86_400), ..Configured::default() };
+    let settings = Settings::of(&configured, &Environment::default());
+    export.exporter.configure(settings.map_err(|error| error.to_string()));
+    export.wait_until_empty();
+    let rounds = export.rounds().len() as u64;
+    machine::wait_until("the count", || export.status(Signal::Traces).expired == rounds);
+    assert_eq!(collector.got(|got| got.traces.len()), 0);
+}
+
+#[test]
+fn an_exporter_ends_within_two_seconds_whatever_the_collector_does() {
+    let collector = Collector::start();
+    collector.will(vec![Mood::Dawdle(Duration::from_secs(30)); 4]);
+    let export = Export::new(1, &with(&to(&collector), &[("OTEL_EXPORTER_OTLP_TIMEOUT", "60000")]));
+    machine::wait_until("a request", || collector.got(|got| got.requests) == 1);
+    let began = Instant::now();
+    export.exporter.stop();
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(Reader::open(&export.database).unwrap().waiting(Signal::Traces, 1).unwrap().len() == 1);
+}
