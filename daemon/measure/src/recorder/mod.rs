@@ -25,13 +25,17 @@ pub const PROBE_LANE: usize = LANES;
 
 /// Words of one operation: errors, sum, minimum, maximum, count, buckets.
 const OPERATION_WORDS: usize = 5 + BUCKETS;
-/// Words of a lane before its operations: operation in flight, since when, calls finished, bytes read and written since
-/// the last clear, bytes read and written in all, and the long waits.
-const LANE_HEADER: usize = 7 + waits::WORDS;
-const LANE_WORDS: usize = LANE_HEADER + Operation::COUNT * OPERATION_WORDS;
+/// Words of a lane's head: operation in flight, since when, calls finished, bytes read and written since the last clear,
+/// bytes read and written in all, and the long waits.
+const HEAD_WORDS: usize = 7 + waits::WORDS;
+const _: () = assert!(HEAD_WORDS * 8 % 64 == 0, "each lane writes to cache lines of its own");
+/// Words of a lane's histograms.
+const BODY_WORDS: usize = Operation::COUNT * OPERATION_WORDS;
+/// Words of all heads, which come first and close together: to look at them touches two pages or three.
+const HEADS_WORDS: usize = (LANES + 1) * HEAD_WORDS;
 /// Words of a recorder: the probe's lane has no histograms, as its answers are told one by one. Pages that are never
-/// written take no memory.
-const WORDS: usize = LANES * LANE_WORDS + LANE_HEADER;
+/// touched take no memory.
+const WORDS: usize = HEADS_WORDS + LANES * BODY_WORDS;
 
 /// An operation that has begun and not returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,19 +80,16 @@ impl Recorder {
 
     /// The lane with this number, below [`LANES`], or [`PROBE_LANE`]. Only one thread may write to it at a time.
     pub fn lane(&self, number: usize) -> Lane<'_> {
-        let length = if number == PROBE_LANE { LANE_HEADER } else { LANE_WORDS };
-        self.part(number, length)
+        let begin = HEADS_WORDS + number * BODY_WORDS;
+        let body = self.mapping.words().get(begin..begin + BODY_WORDS).unwrap_or_default();
+        Lane { body, ..self.bare_lane(number) }
     }
 
     /// The same lane without its histograms: what hangs is seen, and nothing else is kept. For what no phase asks about,
     /// so that a worker that waits takes no memory for it.
     pub fn bare_lane(&self, number: usize) -> Lane<'_> {
-        self.part(number, LANE_HEADER)
-    }
-
-    fn part(&self, number: usize, length: usize) -> Lane<'_> {
-        let begin = number * LANE_WORDS;
-        Lane { words: &self.mapping.words()[begin..begin + length] }
+        let begin = number * HEAD_WORDS;
+        Lane { head: &self.mapping.words()[begin..begin + HEAD_WORDS], body: &[] }
     }
 
     /// The operation of a run that has been in flight for longest; `None` if none is.
@@ -103,23 +104,23 @@ impl Recorder {
 
     /// Bytes that runs and the probe have read and written since the worker began. No clear forgets them.
     pub fn total_bytes(&self) -> (u64, u64) {
-        let sum = |word: usize| (0..=PROBE_LANE).map(|lane| self.lane(lane).words[word].load(Relaxed)).sum();
+        let sum = |word: usize| (0..=PROBE_LANE).map(|lane| self.lane(lane).head[word].load(Relaxed)).sum();
         (sum(5), sum(6))
     }
 
     /// How many calls have returned since the worker began: it grows as long as the worker makes headway.
     pub fn finished(&self) -> u64 {
-        self.lanes().map(|lane| lane.words[2].load(Relaxed)).sum()
+        self.lanes().map(|lane| lane.head[2].load(Relaxed)).sum()
     }
 
     /// Bytes that write calls accepted since the last clear.
     pub fn bytes_written(&self) -> u64 {
-        self.lanes().map(|lane| lane.words[4].load(Relaxed)).sum()
+        self.lanes().map(|lane| lane.head[4].load(Relaxed)).sum()
     }
 
     /// Everything recorded since the last clear, lanes merged.
     pub fn recorded(&self) -> Recorded {
-        let sum = |word: usize| self.lanes().map(|lane| lane.words[word].load(Relaxed)).sum();
+        let sum = |word: usize| self.lanes().map(|lane| lane.head[word].load(Relaxed)).sum();
         let operations = Operation::ALL.iter().filter_map(|operation| self.operation(*operation)).collect();
         Recorded { bytes_read: sum(3), bytes_written: sum(4), operations }
     }
@@ -136,8 +137,9 @@ impl Recorder {
     fn operation(&self, operation: Operation) -> Option<OperationStats> {
         let mut stats = OperationStats { operation, latency: Histogram::new(), errors: 0 };
         for lane in self.lanes() {
-            stats.errors += lane.operation(operation)[0].load(Relaxed);
-            stats.latency.merge(&lane.histogram(operation));
+            let Some(words) = lane.operation(operation) else { continue };
+            stats.errors += words[0].load(Relaxed);
+            stats.latency.merge(&histogram(words));
         }
         (stats.latency.count() > 0).then_some(stats)
     }
@@ -146,7 +148,9 @@ impl Recorder {
 /// The part of the recorder that one thread writes.
 #[derive(Clone, Copy)]
 pub struct Lane<'recorder> {
-    words: &'recorder [AtomicU64],
+    head: &'recorder [AtomicU64],
+    /// Empty for the probe, and for a bare lane.
+    body: &'recorder [AtomicU64],
 }
 
 /// `word += value` by the only thread that writes it: a plain load and store.
@@ -158,17 +162,16 @@ impl Lane<'_> {
     /// Notes that an operation has begun.
     #[inline]
     pub fn begin(&self, operation: Operation, now_ns: u64) {
-        self.words[1].store(now_ns, Relaxed);
-        self.words[0].store(operation as u64 + 1, Release);
+        self.head[1].store(now_ns, Relaxed);
+        self.head[0].store(operation as u64 + 1, Release);
     }
 
     /// Notes that the operation in flight has returned after this time, well or with an error.
     #[inline]
     pub fn end<T, E>(&self, operation: Operation, nanoseconds: u64, result: &Result<T, E>) {
-        self.words[0].store(0, Release);
-        add(&self.words[2], 1);
-        let begin = Self::begin_of(operation);
-        let Some(words) = self.words.get(begin..begin + OPERATION_WORDS) else { return };
+        self.head[0].store(0, Release);
+        add(&self.head[2], 1);
+        let Some(words) = self.operation(operation) else { return };
         add(&words[0], u64::from(result.is_err()));
         add(&words[1], nanoseconds);
         let before = words[4].load(Relaxed);
@@ -181,47 +184,31 @@ impl Lane<'_> {
 
     /// Counts bytes that a read returned.
     pub fn add_read(&self, bytes: u64) {
-        add(&self.words[3], bytes);
-        add(&self.words[5], bytes);
+        add(&self.head[3], bytes);
+        add(&self.head[5], bytes);
     }
 
     /// Counts bytes that a write accepted.
     pub fn add_written(&self, bytes: u64) {
-        add(&self.words[4], bytes);
-        add(&self.words[6], bytes);
+        add(&self.head[4], bytes);
+        add(&self.head[6], bytes);
     }
 
-    fn begin_of(operation: Operation) -> usize {
-        LANE_HEADER + operation as usize * OPERATION_WORDS
-    }
-
-    fn operation(&self, operation: Operation) -> &[AtomicU64] {
-        let begin = Self::begin_of(operation);
-        &self.words[begin..begin + OPERATION_WORDS]
+    fn operation(&self, operation: Operation) -> Option<&[AtomicU64]> {
+        let begin = operation as usize * OPERATION_WORDS;
+        self.body.get(begin..begin + OPERATION_WORDS)
     }
 
     fn in_flight(&self) -> Option<InFlight> {
-        let number = self.words[0].load(std::sync::atomic::Ordering::Acquire).checked_sub(1)?;
-        Some(InFlight { operation: Operation::from_number(number)?, since_ns: self.words[1].load(Relaxed) })
-    }
-
-    /// The histogram of one operation. While the worker writes, it may lack the very last call, no more.
-    fn histogram(&self, operation: Operation) -> Histogram {
-        let words = self.operation(operation);
-        let [sum, least, most, count] = [1, 2, 3, 4].map(|word: usize| words[word].load(Relaxed));
-        if count == 0 {
-            return Histogram::new();
-        }
-        let (first, last) = (slot_of(least), slot_of(most.max(least)));
-        let counts = words[5 + first..=5 + last].iter().map(|word| word.load(Relaxed)).collect();
-        Histogram::from_parts(index_of_slot(first), counts, sum, (least, most))
+        let number = self.head[0].load(std::sync::atomic::Ordering::Acquire).checked_sub(1)?;
+        Some(InFlight { operation: Operation::from_number(number)?, since_ns: self.head[1].load(Relaxed) })
     }
 
     fn clear(&self) {
-        self.words[3].store(0, Relaxed);
-        self.words[4].store(0, Relaxed);
+        self.head[3].store(0, Relaxed);
+        self.head[4].store(0, Relaxed);
         for operation in Operation::ALL {
-            let words = self.operation(*operation);
+            let Some(words) = self.operation(*operation) else { continue };
             if words[4].load(Relaxed) == 0 {
                 continue;
             }
@@ -229,6 +216,17 @@ impl Lane<'_> {
             words[5 + first..=5 + last].iter().chain(&words[..5]).for_each(|word| word.store(0, Relaxed));
         }
     }
+}
+
+/// The histogram in the words of one operation. While the worker writes, it may lack the very last call, no more.
+fn histogram(words: &[AtomicU64]) -> Histogram {
+    let [sum, least, most, count] = [1, 2, 3, 4].map(|word: usize| words[word].load(Relaxed));
+    if count == 0 {
+        return Histogram::new();
+    }
+    let (first, last) = (slot_of(least), slot_of(most.max(least)));
+    let counts = words[5 + first..=5 + last].iter().map(|word| word.load(Relaxed)).collect();
+    Histogram::from_parts(index_of_slot(first), counts, sum, (least, most))
 }
 
 #[cfg(test)]

@@ -46,21 +46,21 @@ impl LongWait {
 impl Lane<'_> {
     /// Writes a long wait down. Like all of a lane, by its one thread only.
     pub(crate) fn note_wait(&self, wait: LongWait) {
-        let count = self.words[BEGIN].load(Relaxed);
+        let count = self.head[BEGIN].load(Relaxed);
         let begin = place(count);
-        for (word, value) in self.words[begin..begin + WAIT_WORDS].iter().zip(wait.words()) {
+        for (word, value) in self.head[begin..begin + WAIT_WORDS].iter().zip(wait.words()) {
             word.store(value, Relaxed);
         }
-        self.words[BEGIN].store(count + 1, Release);
+        self.head[BEGIN].store(count + 1, Release);
     }
 
     /// The waits from the one with this number on, as far as they are still kept, and the number of the next one.
     fn waits_since(&self, seen: u64) -> (Vec<LongWait>, u64) {
-        let count = self.words[BEGIN].load(Acquire);
+        let count = self.head[BEGIN].load(Acquire);
         let first = seen.max(count.saturating_sub(KEPT));
         let read = |number| {
             let begin = place(number);
-            LongWait::of_words(std::array::from_fn(|word| self.words[begin + word].load(Relaxed)))
+            LongWait::of_words(std::array::from_fn(|word| self.head[begin + word].load(Relaxed)))
         };
         ((first..count).filter_map(read).collect(), count)
     }
