@@ -21,8 +21,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { name: "2026-11-20-schedule", sql: include_str!("../migrations/2026-11-20-schedule.sql") },
     Migration { name: "2026-11-20-verdicts", sql: include_str!("../migrations/2026-11-20-verdicts.sql") },
     Migration { name: "2026-11-21-samples", sql: include_str!("../migrations/2026-11-21-samples.sql") },
-    Migration { name: "2026-11-21-wire", sql: include_str!("../migrations/2026-11-21-wire.sql") },
     Migration { name: "2026-11-21-telemetry", sql: include_str!("../migrations/2026-11-21-telemetry.sql") },
+    Migration { name: "2026-11-21-wire", sql: include_str!("../migrations/2026-11-21-wire.sql") },
 ];
 
 /// The schema that this program reads and writes.

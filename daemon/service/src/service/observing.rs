@@ -43,14 +43,17 @@ impl Service {
         }
     }
 
-    /// What changed under the targets. The first look at a target is no change.
-    pub(super) fn note_changes(&self, mounts: &[Mount]) {
+    /// What changed under the targets. The first look at a target is no change. A worker that was started before knows how
+    /// its target was reached then: another takes its place.
+    pub(super) fn note_changes(&mut self, mounts: &[Mount]) {
         let changes = self.book.borrow_mut().changes(&self.config.targets, mounts);
         if !changes.is_empty() {
             self.turn_page();
         }
         for change in changes {
             self.event(Some(&change.target), change.kind, change.detail);
+            let stale = self.workers.iter_mut().filter(|worker| worker.target().name == change.target);
+            stale.for_each(Worker::dismiss);
         }
     }
 
