@@ -41,9 +41,7 @@ fn a_cut_cable_is_one_stall_and_another_option_is_another_epoch() {
     note(
         "\n| share | began, seconds after the watcher | ended, seconds after the watcher | lasted | calls |\n|---|---|---|---|---|",
     );
-    for share in SHARES {
-        wrong.extend(service.cut(share).err());
-    }
+    wrong.extend(service.cut());
     wrong.extend(service.other_option().err());
     note(&service.ask("stalls --since 1h"));
     note(&service.ask("events --since 1h"));
@@ -90,51 +88,52 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Cuts the cable and mends it; an independent reader on the same share, which asks five times a second, says when it
-    /// had to wait. The ledger has to say the same.
-    fn cut(&self, share: &str) -> Result<(), String> {
-        let file = format!("/m/{share}/watched");
-        self.lab.ask(&format!("head -c 4096 /dev/urandom >{file} && sync"));
-        let watcher = self.lab.start(&format!(
-            "end=$(( $(date +%s) + 75 )); while [ $(date +%s) -lt $end ]; do begin=$(date +%s.%N); \
-             dd if={file} of=/dev/null bs=4096 count=1 iflag=direct 2>/dev/null; echo $begin $(date +%s.%N); sleep 0.2; done"
-        ));
+    /// Cuts the cable of all shares and mends it. On each an independent reader, which asks five times a second, says when it
+    /// had to wait; the ledger has to say the same. Returns what is wrong.
+    fn cut(&self) -> Vec<String> {
+        let watchers = SHARES.map(|share| {
+            let file = format!("/m/{share}/watched");
+            self.lab.ask(&format!("head -c 4096 /dev/urandom >{file} && sync"));
+            self.lab.start(&format!(
+                "end=$(( $(date +%s) + 75 )); while [ $(date +%s) -lt $end ]; do begin=$(date +%s.%N); \
+                 dd if={file} of=/dev/null bs=4096 count=1 iflag=direct 2>/dev/null; echo $begin $(date +%s.%N); sleep 0.2; done"
+            ))
+        });
         std::thread::sleep(Duration::from_secs(5));
         let since_us = now_us();
         self.lab.cut();
         std::thread::sleep(CUT);
         self.lab.heal();
-        let seen = watcher.wait_with_output().expect("the client answers");
-        let (began, ended) =
-            longest(&String::from_utf8_lossy(&seen.stdout)).ok_or("the watcher saw nothing")?;
+        let seen = watchers.map(|watcher| watcher.wait_with_output().expect("the client answers").stdout);
+        let same = |(share, seen): (&str, &Vec<u8>)| {
+            let (began, ended) = longest(&String::from_utf8_lossy(seen)).ok_or("the watcher saw nothing")?;
+            self.has_one_stall(share, since_us, (began, ended))
+        };
+        SHARES.into_iter().zip(&seen).filter_map(|pair| same(pair).err()).collect()
+    }
+
+    /// Waits until the ledger says that it is over, and compares.
+    fn has_one_stall(&self, share: &str, since_us: i64, (began, ended): (f64, f64)) -> Result<(), String> {
         let of_share = || {
-            let lines: Vec<Value> = self
-                .ask("stalls --since 1h --json")
-                .lines()
-                .filter_map(|line| serde_json::from_str(line).ok())
-                .collect();
+            let asked = self.ask("stalls --since 1h --json");
+            let lines = asked.lines().filter_map(|line| serde_json::from_str(line).ok());
             let is_it = |stall: &Value| {
                 stall["target"] == share && stall["started_us"].as_i64() >= Some(since_us - 2_000_000)
             };
-            lines.into_iter().filter(is_it).collect::<Vec<_>>()
+            lines.filter(is_it).collect::<Vec<Value>>()
         };
         self.wait("the stall to be over", || of_share().iter().any(|stall| stall["ended_us"].is_i64()));
         let stalls = of_share();
         let seconds = |key: &str| stalls[0][key].as_i64().map_or(f64::NAN, |us| us as f64 / 1e6);
         let (late, later) = (seconds("started_us") - began, seconds("ended_us") - ended);
-        note(&format!(
-            "| {share} | {late:+.2} | {later:+.2} | {:.1} s | {} |",
-            seconds("ended_us") - seconds("started_us"),
-            stalls[0]["calls"]
-        ));
+        let (lasted, calls) = (seconds("ended_us") - seconds("started_us"), &stalls[0]["calls"]);
+        note(&format!("| {share} | {late:+.2} | {later:+.2} | {lasted:.1} s | {calls} |"));
         let begins_well = (-TOLERANCE..=2.0 * INTERVAL + TOLERANCE).contains(&late);
         if stalls.len() == 1 && begins_well && later.abs() <= TOLERANCE {
             return Ok(());
         }
-        Err(format!(
-            "{share}: {} stalls, began {late:+.2} s and ended {later:+.2} s off: {stalls:?}",
-            stalls.len()
-        ))
+        let count = stalls.len();
+        Err(format!("{share}: {count} stalls, began {late:+.2} s and ended {later:+.2} s off: {stalls:?}"))
     }
 
     /// Mounts a share with another option. The service notices by itself, and the next round opens an epoch.

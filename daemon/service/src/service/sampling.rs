@@ -1,5 +1,6 @@
 //! What the service does for samples while it waits and while a round goes on.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use longhaul_measure::model::{Family, Mount, ProbePlan, Probing, Target, TargetName, Touch};
@@ -28,8 +29,9 @@ pub(super) struct Diary {
     ticked_ns: u64,
     kept_ns: Option<i64>,
     written_ns: Option<i64>,
-    /// The targets that have been looked at since the start.
-    met: Vec<TargetName>,
+    /// The targets that have been looked at since the start, and those among them since mounts changed last.
+    met: BTreeSet<TargetName>,
+    known: BTreeSet<TargetName>,
 }
 
 /// How the probe of a target goes; `None`: there is none.
@@ -189,24 +191,26 @@ impl Service {
     pub(super) fn turn_page(&self) {
         let mut diary = self.diary.borrow_mut();
         diary.written_ns = None;
-        diary.met.clear();
+        diary.known.clear();
     }
 
+    /// The first look at a target is compared with what the last service wrote down; what changes while this one runs is an
+    /// event of its own.
     fn meet_targets(&self, now: &Moment) {
         for (target, mount) in self.mounted() {
-            if !self.diary.borrow().met.contains(&target) {
-                self.note_facts(Some(&target), &facts_of_mount(&mount), now);
-                self.diary.borrow_mut().met.push(target);
+            if !self.diary.borrow_mut().known.insert(target.clone()) {
+                continue;
+            }
+            let facts = facts_of_mount(&mount);
+            if self.diary.borrow_mut().met.insert(target.clone()) {
+                self.note_facts(Some(&target), &facts, now);
+            } else {
+                self.keep_facts(target.as_str(), &facts, now);
             }
         }
     }
 
-    fn note_facts(
-        &self,
-        target: Option<&TargetName>,
-        facts: &std::collections::BTreeMap<String, String>,
-        now: &Moment,
-    ) {
+    fn note_facts(&self, target: Option<&TargetName>, facts: &BTreeMap<String, String>, now: &Moment) {
         let subject = target.map_or("", TargetName::as_str);
         let before = self.database.reader().and_then(|reader| reader.surroundings(subject));
         let difference = match &before {
@@ -220,6 +224,10 @@ impl Service {
         if let Some(changed) = difference {
             self.event(target, "changed", json!(changed));
         }
+        self.keep_facts(subject, facts, now);
+    }
+
+    fn keep_facts(&self, subject: &str, facts: &BTreeMap<String, String>, now: &Moment) {
         if let Err(error) = self.database.writer().keep_surroundings(subject, facts, now.wall_us) {
             tracing::warn!(%error, "the journal cannot be kept");
         }
