@@ -33,7 +33,7 @@ pub fn sampled(sampled: &Sampled, step: Step) -> String {
             |share: Option<f64>| share.map_or(NOTHING.to_owned(), |share| format!("{:.1} %", share * 100.0));
         out += &format!(
             "\nThe machine, {} looks: processors {} busy (most {}), load at most {}, memory free at least {}; the probes took {} of processor time.\n",
-            units::thousands(machine.looks as f64),
+            machine.looks,
             share(machine.processor_share),
             share(machine.processor_peak),
             machine.load_most.map_or(NOTHING.to_owned(), |load| units::plain(load, 2)),
