@@ -30,7 +30,7 @@ pub fn week(weekly: &Weekly, caching: &[Caching]) -> String {
         times(weekly),
         cached(caching),
         scores(&weekly.scores),
-        "passive latency: not sampled yet; every figure here comes from tasks that longhaul did itself."
+        "every figure here comes from tasks that longhaul did itself; how it felt meanwhile: `longhaul samples` and `longhaul stalls`."
             .to_owned(),
         rounds(weekly),
         events(weekly),
