@@ -92,19 +92,19 @@ fn a_target_that_fills_up_in_mid_run_recovers_when_there_is_room_again() {
     let place = Place::new();
     place.configure("[limits]\nfree-floor-percent = 0.0\n");
     let (bad, good) = (place.folder("bad"), place.folder("good"));
+    // There is room for every byte, which is looked at before a run, but not for every file of the tree.
     let memory = Memory::mount(&bad, 200 * 1024);
+    memory.keep_places(500);
     let targets: [(&str, &Path); 2] = [("bad", &bad), ("good", &good)];
-    let mut running = place.run(INDEX, &targets).start();
-    running.wait_for("the tree to grow", |_| has_a_tree(&bad));
-    let ballast = memory.fill();
-    let said = running.finish(3);
+    let said = place.run(INDEX, &targets).expect(3);
+    assert!(has_a_tree(&bad), "it was in the middle of it");
     assert_booked(
         &said,
         "error",
         &[bad.to_str().unwrap(), "No space left", "The target is full", "longhaul clean"],
     );
     assert_eq!(said.run_on("bad")["failure"]["error"], "ENOSPC");
-    fs::remove_file(ballast).unwrap();
+    memory.keep_places(0);
     let again = place.run(INDEX, &targets).word("--rounds").word("4").expect(0);
     assert_all_ok(&again.runs());
     place.longhaul("clean bad --yes").expect(0);
@@ -123,17 +123,21 @@ fn a_target_that_is_removed_in_mid_run_is_booked_and_works_when_it_is_back() {
     let place = Place::new();
     let (bad, good) = (place.folder("bad"), place.folder("good"));
     let targets: [(&str, &Path); 2] = [("bad", &bad), ("good", &good)];
-    let mut running = place.run(INDEX, &targets).start();
+    let mut running = place.run(INDEX, &targets).word("--rounds").word("8").start();
     running.wait_for("the tree to grow", |_| has_a_tree(&bad));
     // Moved away in one step, as a share goes when it is unmounted; then emptied.
     let gone = place.path("gone");
     fs::rename(&bad, &gone).unwrap();
     machine::wait_until("everything to be removed", || fs::remove_dir_all(&gone).is_ok());
     let said = running.finish(3);
-    let run = said.run_on("bad");
-    assert!(["error", "unavailable"].contains(&run["outcome"].as_str().unwrap()), "{run}");
-    let message = run["failure"]["message"].as_str().unwrap();
-    assert!(message.contains(bad.to_str().unwrap()) && message.contains(". "), "{message}");
+    // On a slow day a round or two were through before it went.
+    let booked: Vec<Value> = said.runs_on("bad").into_iter().filter(|run| run["outcome"] != "ok").collect();
+    assert!(!booked.is_empty(), "{said}");
+    for run in booked {
+        assert!(["error", "unavailable"].contains(&run["outcome"].as_str().unwrap()), "{run}");
+        let message = run["failure"]["message"].as_str().unwrap();
+        assert!(message.contains(bad.to_str().unwrap()) && message.contains(". "), "{message}");
+    }
     assert_all_ok(&said.runs_on("good"));
     fs::create_dir(&bad).unwrap();
     assert_all_ok(&place.run(INDEX, &targets).expect(0).runs());

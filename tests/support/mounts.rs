@@ -80,6 +80,11 @@ impl Memory {
         ballast
     }
 
+    /// Gives it places for so many files and folders; 0: for as many as there come.
+    pub fn keep_places(&self, places: u32) {
+        mount(&["-o", &format!("remount,nr_inodes={places}"), "none"], &self.at);
+    }
+
     /// Lets nobody write any more.
     pub fn make_read_only(&self) {
         mount(&["-o", "remount,ro", "none"], &self.at);

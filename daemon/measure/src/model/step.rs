@@ -12,6 +12,9 @@ pub const LOST_NS: u64 = 30_000_000_000;
 /// A look in which others moved more bytes a second than this was one in which they used the share.
 const BUSY_BYTES_PER_SECOND: f64 = 1000.0;
 
+/// So many steps of a window are read in a few milliseconds.
+const MOST_STEPS: i64 = 400;
+
 /// How finely samples are kept. The three steps are SmokePing's: 300 s for 100 days, an hour for 400, half a day for 1200.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -65,9 +68,10 @@ impl Step {
         at_us - at_us.rem_euclid(self.seconds() * 1_000_000)
     }
 
-    /// The finest step in which a window of so many seconds takes at most some two thousand steps and is still kept.
+    /// The finest step in which a window of so many seconds takes at most some hundred steps and is still kept: percentiles
+    /// are the same in every step, and only the edges of the window are rounded to it.
     pub fn for_window(seconds: i64) -> Self {
-        let fits = |step: &Step| seconds / step.seconds() <= 2_016 && seconds <= step.days_kept() * 86_400;
+        let fits = |step: &Step| seconds / step.seconds() <= MOST_STEPS && seconds <= step.days_kept() * 86_400;
         Self::ALL.into_iter().find(fits).unwrap_or(Self::HalfDay)
     }
 }
@@ -288,8 +292,9 @@ mod tests {
     #[test]
     fn a_long_window_is_read_in_long_steps() {
         const DAY: i64 = 86_400;
-        assert_eq!(Step::for_window(7 * DAY), Step::FiveMinutes);
-        assert_eq!(Step::for_window(56 * DAY), Step::Hour);
+        assert_eq!(Step::for_window(DAY), Step::FiveMinutes);
+        assert_eq!(Step::for_window(7 * DAY), Step::Hour);
+        assert_eq!(Step::for_window(56 * DAY), Step::HalfDay);
         assert_eq!(Step::for_window(365 * DAY), Step::HalfDay);
         assert_eq!(Step::for_window(3000 * DAY), Step::HalfDay);
     }

@@ -49,6 +49,17 @@ struct Line {
     is_news: bool,
 }
 
+/// A call that has not returned.
+#[derive(Debug, Clone, Copy)]
+pub struct Flight<'a> {
+    /// The call.
+    pub operation: Operation,
+    /// When it began, in microseconds since 1970 UTC.
+    pub since_us: i64,
+    /// Who waits for it.
+    pub who: &'a str,
+}
+
 /// A stretch of waiting, as one call tells of it.
 struct Stretch<'a> {
     began_us: i64,
@@ -97,26 +108,21 @@ impl Ledger {
         }
     }
 
-    /// The call that is in flight on a target now and has been since then; `None`: none is. `clock`: the time in microseconds
-    /// since 1970 UTC, and what else goes on.
+    /// The call that is in flight on a target now; `None`: none is. `clock`: the time in microseconds since 1970 UTC, and what
+    /// else goes on.
     pub fn in_flight(
         &mut self,
         target: &TargetName,
-        flight: Option<(Operation, i64)>,
+        flight: Option<Flight<'_>>,
         clock: (i64, Option<&str>),
     ) {
         let (now_us, beside) = clock;
-        let long = flight.filter(|(_, since_us)| (now_us - since_us) * 1000 >= LONG_WAIT_NS.cast_signed());
-        let Some((operation, since_us)) = long else {
+        let is_long = |flight: &Flight<'_>| (now_us - flight.since_us) * 1000 >= LONG_WAIT_NS.cast_signed();
+        let Some(Flight { operation, since_us, who }) = flight.filter(is_long) else {
             return self.of(target).for_each(|line| line.in_flight = false);
         };
-        let stretch = Stretch {
-            began_us: since_us,
-            until_us: now_us,
-            operation: operation.name(),
-            error: None,
-            who: "probe",
-        };
+        let operation = operation.name();
+        let stretch = Stretch { began_us: since_us, until_us: now_us, operation, error: None, who };
         let line = self.line(target, &stretch);
         line.stall.started_us = line.stall.started_us.min(since_us);
         line.stall.ended_us = None;
@@ -295,10 +301,11 @@ mod tests {
 
     #[test]
     fn a_cut_cable_is_one_stall_however_many_calls_waited() {
+        let flight = Flight { operation: Operation::Getattr, since_us: 100 * SECOND, who: "probe" };
         let mut ledger = Ledger::default();
-        ledger.in_flight(&smb(), Some((Operation::Getattr, 100 * SECOND)), (108 * SECOND, Some("a round")));
+        ledger.in_flight(&smb(), Some(flight), (108 * SECOND, Some("a round")));
         assert_eq!(news(&mut ledger, 108 * SECOND).len(), 1, "known while it goes on");
-        ledger.in_flight(&smb(), Some((Operation::Getattr, 100 * SECOND)), (118 * SECOND, None));
+        ledger.in_flight(&smb(), Some(flight), (118 * SECOND, None));
         assert_eq!(news(&mut ledger, 118 * SECOND), [], "nothing new");
         ledger.waited(&smb(), &waited(100, 131, None));
         ledger.waited(&smb(), &waited(98, 130, Some("incremental-backup")));

@@ -13,7 +13,7 @@ mod telling;
 mod traffic;
 
 pub use gate::Gate;
-pub use ledger::{Ledger, seconds_waited};
+pub use ledger::{Flight, Ledger, seconds_waited};
 pub use pool::{elsewhere, owns};
 pub use probe::Probe;
 pub use telling::{Hears, Telling};

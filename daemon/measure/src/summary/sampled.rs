@@ -75,7 +75,7 @@ pub struct Felt {
 pub struct WaitedFor {
     /// The target.
     pub target: TargetName,
-    /// Stalls that the probe felt, as a person would have, or that go on.
+    /// Stalls that the probe felt, as a person would have.
     pub stalls: u64,
     /// Seconds of them, each counted once.
     pub seconds: f64,
@@ -144,7 +144,7 @@ fn traffic(steps: &[TrafficStep]) -> Vec<TrafficStep> {
 }
 
 fn waited(stalls: &[Stall], span_us: (i64, i64)) -> Vec<WaitedFor> {
-    let is_felt = |stall: &&Stall| stall.ended_us.is_none() || stall.who.iter().any(|who| who == "probe");
+    let is_felt = |stall: &&Stall| stall.who.iter().any(|who| who == "probe");
     let mut targets: Vec<&TargetName> = stalls.iter().map(|stall| &stall.target).collect();
     targets.sort_unstable();
     targets.dedup();

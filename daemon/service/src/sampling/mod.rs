@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use longhaul_measure::model::{Beside, Event, MachineStep, Mount, Sampled, Stall, TargetName};
-use longhaul_measure::recorder::Recorder;
-use longhaul_measure::samplers::{Ledger, Look, Meter, Metered};
+use longhaul_measure::recorder::{InFlight, Recorder};
+use longhaul_measure::samplers::{Flight, Ledger, Look, Meter, Metered};
 use longhaul_store::Samples;
 use serde_json::json;
 
@@ -106,14 +106,7 @@ impl Sampler {
             self.hear(&target, sampled, scene);
         }
         for (target, recorder) in self.own.recorders() {
-            let age_ns = |since_ns: u64| scene.monotonic_ns.saturating_sub(since_ns);
-            let of_run = recorder.in_flight().filter(|flight| age_ns(flight.since_ns) >= RUN_STALL_NS);
-            let flight =
-                recorder.probe_in_flight().into_iter().chain(of_run).min_by_key(|flight| flight.since_ns);
-            let flight = flight.map(|flight| {
-                let age_us = i64::try_from(age_ns(flight.since_ns) / 1000).unwrap_or(i64::MAX);
-                (flight.operation, scene.now.wall_us.saturating_sub(age_us))
-            });
+            let flight = flight(recorder, scene);
             self.ledger.in_flight(target, flight, (scene.now.wall_us, scene.beside));
         }
         self.ledger.settle(scene.now.wall_us);
@@ -230,4 +223,15 @@ impl Sampler {
     pub fn stalls(&self) -> impl Iterator<Item = &Stall> {
         self.ledger.open()
     }
+}
+
+/// The call that has been in flight for longest: of the probe, or of a run if it is a stall by itself.
+fn flight<'a>(recorder: &Recorder, scene: &Scene<'_>) -> Option<Flight<'a>> {
+    let age_ns = |flight: &InFlight| scene.monotonic_ns.saturating_sub(flight.since_ns);
+    let of_run = recorder.in_flight().filter(|flight| age_ns(flight) >= RUN_STALL_NS);
+    let flights = recorder.probe_in_flight().map(|flight| (flight, "probe"));
+    let flights = flights.into_iter().chain(of_run.map(|flight| (flight, "a run")));
+    let (flight, who) = flights.min_by_key(|(flight, _)| flight.since_ns)?;
+    let age_us = i64::try_from(age_ns(&flight) / 1000).unwrap_or(i64::MAX);
+    Some(Flight { operation: flight.operation, since_us: scene.now.wall_us.saturating_sub(age_us), who })
 }
