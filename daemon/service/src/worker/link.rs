@@ -31,7 +31,8 @@ pub struct Link {
     /// Both are there until the value is dropped.
     child: Option<Child>,
     input: Option<ChildStdin>,
-    messages: Receiver<Message>,
+    /// Boxed, for its places are there from the begin.
+    messages: Receiver<Box<Message>>,
     recorder: Arc<Recorder>,
 }
 
@@ -80,7 +81,7 @@ impl Link {
     /// Waits for the next message, this long at most.
     pub fn receive(&self, limit: Duration) -> Answer {
         match self.messages.recv_timeout(limit) {
-            Ok(message) => Answer::Message(Box::new(message)),
+            Ok(message) => Answer::Message(message),
             Err(RecvTimeoutError::Timeout) => Answer::Silence,
             Err(RecvTimeoutError::Disconnected) => Answer::Ended,
         }
@@ -148,7 +149,7 @@ impl Drop for Link {
 /// Where the messages of a worker go.
 struct Hearing {
     target: TargetName,
-    answers: SyncSender<Message>,
+    answers: SyncSender<Box<Message>>,
     samples: Option<Samples>,
 }
 
@@ -164,7 +165,7 @@ impl Hearing {
                     let _ = self.samples.as_ref().map(|samples| samples.send((self.target.clone(), sampled)));
                     true
                 }
-                Some(answer) => self.answers.send(answer).is_ok(),
+                Some(answer) => self.answers.send(Box::new(answer)).is_ok(),
             };
             if !is_heard {
                 break;
