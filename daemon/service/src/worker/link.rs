@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command as Process, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 use longhaul_measure::model::TargetName;
@@ -100,6 +100,16 @@ impl Link {
     /// Kills the process without waiting for it: one that waits for a dead server ends only when that wait does.
     pub fn kill(&mut self) {
         let _ = self.child.as_mut().map(Child::kill);
+    }
+
+    /// Whether all that it said has been passed on: whoever does that has ended.
+    pub fn is_heard(&self) -> bool {
+        loop {
+            match self.messages.try_recv() {
+                Ok(_) => {}
+                Err(error) => return error == TryRecvError::Disconnected,
+            }
+        }
     }
 
     /// Whether the process has ended; reaps it if so. Never waits.

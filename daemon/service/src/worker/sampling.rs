@@ -54,6 +54,18 @@ impl Worker {
         }
     }
 
+    /// Whether it was dismissed, and its process is still there or has more to say.
+    pub fn is_leaving(&mut self) -> bool {
+        match &mut self.state {
+            State::Leaving(link) => !(link.has_ended() && link.is_heard()),
+            State::Absent
+            | State::Inherited { .. }
+            | State::Starting(_)
+            | State::Idle(_)
+            | State::Stuck { .. } => false,
+        }
+    }
+
     /// The flight recorder of the process that is there.
     pub fn recorder(&self) -> Option<Arc<Recorder>> {
         match &self.state {
