@@ -31,6 +31,8 @@ pub struct Facing {
     pub log: Log,
     /// The database.
     pub database: PathBuf,
+    /// The configuration file, which need not be there.
+    pub config: Option<PathBuf>,
     /// The port; 0: whichever is free.
     pub port: u16,
     /// What hands rounds to a collector.
@@ -73,11 +75,12 @@ async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
         token: contact.token.as_str().into(),
         set_level: facing.log.setter(),
         metrics: metrics(&facing),
+        sources: longhaul_web::Sources { database: facing.database.clone(), config: facing.config.clone() },
     };
     tracing::info!(port = contact.port, "ready");
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     tokio::select! {
-        () = longhaul_web::serve(listener, control, std::future::pending()) => {}
+        served = longhaul_web::serve(listener, control, std::future::pending()) => served.context("answer on 127.0.0.1")?,
         () = watchdog(&facing.desk, &thread) => tracing::error!("the service's thread has ended by itself"),
         _ = terminate.recv() => tracing::info!("SIGTERM"),
         _ = interrupt.recv() => tracing::info!("SIGINT"),

@@ -2,7 +2,8 @@
 //!
 //! A page that a person has open somewhere may send requests to 127.0.0.1 too, and by rebinding a name it may even read
 //! the answers. So the Host has to be ours, a request that comes from a page has to come from ours, and every order has to
-//! carry the token, which only the owner of the file beside the database can read.
+//! carry the token, which only the owner of the file beside the database can read, or come from our own page in a browser
+//! that bears the cookie (see [`Keys`]).
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -10,13 +11,17 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use crate::keys::Keys;
+
 /// What is allowed.
 #[derive(Clone)]
 pub struct Guard {
     /// The port that is listened on.
     pub port: u16,
-    /// What every order has to carry.
+    /// What an order of a program has to carry.
     pub token: std::sync::Arc<str>,
+    /// What an order of a page has to bear.
+    pub keys: Keys,
 }
 
 /// Why a request is refused.
@@ -46,11 +51,19 @@ impl Guard {
         }
         let given = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
         let is_harmless = matches!(*method, Method::GET | Method::HEAD);
-        if is_harmless || given.is_some_and(|given| is_same(given.as_bytes(), self.token.as_bytes())) {
+        let is_token = given.is_some_and(|given| is_same(given.as_bytes(), self.token.as_bytes()));
+        // A browser says with every order from which page it comes.
+        let is_page = text(header::ORIGIN).is_some() && self.keys.knows(headers);
+        if is_harmless || is_token || is_page {
             Ok(())
         } else {
             Err(Refusal::Token)
         }
+    }
+
+    /// Whether this browser may give orders.
+    pub fn knows(&self, headers: &HeaderMap) -> bool {
+        self.keys.knows(headers)
     }
 
     fn is_ours(&self, host: &str) -> bool {
@@ -64,7 +77,7 @@ impl Guard {
 }
 
 /// Compares in a time that does not tell how much is right.
-fn is_same(a: &[u8], b: &[u8]) -> bool {
+pub fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |different, (a, b)| different | (a ^ b)) == 0
 }
 
@@ -86,7 +99,8 @@ mod tests {
     use super::*;
 
     fn judge(method: Method, headers: &[(&str, &str)]) -> Result<(), Refusal> {
-        let guard = Guard { port: 4000, token: "secret".into() };
+        let keys = Keys::new(4000, "session".to_owned());
+        let guard = Guard { port: 4000, token: "secret".into(), keys };
         let headers = headers
             .iter()
             .map(|(name, value)| (name.parse::<header::HeaderName>().unwrap(), value.parse().unwrap()));
@@ -123,5 +137,17 @@ mod tests {
             assert_eq!(with(token), Err(Refusal::Token), "{token}");
         }
         assert_eq!(judge(Method::DELETE, &[("host", "127.0.0.1:4000")]), Err(Refusal::Token));
+    }
+
+    #[test]
+    fn an_order_of_a_page_needs_the_cookie_and_our_own_origin() {
+        let host = ("host", "127.0.0.1:4000");
+        let (ours, cookie) = (("origin", "http://127.0.0.1:4000"), ("cookie", "longhaul-4000=session"));
+        assert_eq!(judge(Method::POST, &[host, ours, cookie]), Ok(()));
+        assert_eq!(judge(Method::POST, &[host, cookie]), Err(Refusal::Token), "no origin");
+        assert_eq!(judge(Method::POST, &[host, ours]), Err(Refusal::Token), "no cookie");
+        assert_eq!(judge(Method::POST, &[host, ours, ("cookie", "longhaul-4000=other")]), Err(Refusal::Token));
+        let foreign = ("origin", "http://127.0.0.1:4001");
+        assert_eq!(judge(Method::POST, &[host, foreign, cookie]), Err(Refusal::Origin));
     }
 }

@@ -1,10 +1,24 @@
-//! The control interface: HTTP on 127.0.0.1. Status and live figures for everybody on this machine who asks in the right
-//! way, orders for who holds the token.
+//! The service's face: HTTP on 127.0.0.1. The page, and status and figures as JSON, for everybody on this machine who asks
+//! in the right way; orders for who holds the token, or comes from the page with a key.
 //!
-//! Everything but `/metrics` is answered from memory: whatever hangs, an answer takes no longer.
+//! Answers come from memory and from the database, never from a target: whatever hangs, an answer takes no longer.
 
+mod api;
+mod assets;
+mod badges;
+mod environment;
+mod face;
 mod guard;
+mod gzip;
+mod headers;
+pub mod json;
+mod keys;
+mod pages;
 mod routes;
+mod shelf;
+
+pub use environment::environment;
+pub use shelf::Sources;
 
 use std::future::Future;
 use std::io;
@@ -16,7 +30,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use longhaul_service::desk::Desk;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
+
+use face::Face;
+use guard::Guard;
+use keys::Keys;
+use pages::Frames;
+use shelf::Shelf;
 
 /// How long a client may take to send its headers.
 const HEADERS_WITHIN: Duration = Duration::from_secs(5);
@@ -25,8 +45,9 @@ const MOST_HEADER_BYTES: usize = 16 << 10;
 /// The largest body of a request, in bytes.
 const MOST_BODY_BYTES: usize = 16 << 10;
 /// Clients at a time.
-const MOST_CLIENTS: usize = 32;
-/// How long a connection may last in all: longer than the longest answer, which is the doctor's.
+const MOST_CLIENTS: usize = 256;
+/// How long a connection may last in all: longer than the longest answer, which is the doctor's. A page that is open comes
+/// back by itself.
 const CONNECTION_WITHIN: Duration = Duration::from_secs(120);
 
 /// Changes what the log says; the error is for the person.
@@ -46,6 +67,8 @@ pub struct Control {
     pub set_level: SetLevel,
     /// What Prometheus reads.
     pub metrics: Metrics,
+    /// Where figures come from.
+    pub sources: Sources,
 }
 
 /// Takes the port, or whichever is free for 0. On the loopback only.
@@ -68,17 +91,38 @@ pub fn new_token() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Answers until it is told to stop.
-pub async fn serve(listener: TcpListener, control: Control, stop: impl Future<Output = ()>) {
-    let Ok(address) = listener.local_addr() else { return };
-    let service = TowerToHyperService::new(routes::routes(control, address.port()));
+/// Answers until it is told to stop, and ends the streams of all open pages then.
+///
+/// # Errors
+///
+/// If the system gives no randomness, or does not say on which port it listens.
+pub async fn serve(listener: TcpListener, control: Control, stop: impl Future<Output = ()>) -> io::Result<()> {
+    let port = listener.local_addr()?.port();
+    let (ending, ends) = watch::channel(false);
+    let frames = Frames::default();
+    let desk = Arc::clone(&control.desk);
+    let face = Face {
+        shelf: Arc::new(Shelf::new(control.sources.clone())),
+        guard: Guard { port, token: control.token.clone(), keys: Keys::new(port, new_token()?) },
+        frames: frames.clone(),
+        stop: ends,
+        control,
+    };
+    let service = TowerToHyperService::new(routes::routes(face));
+    tokio::select! {
+        () = stop => {}
+        () = frames.draw(desk) => {}
+        () = accept(listener, service) => {}
+    }
+    let _ = ending.send(true);
+    Ok(())
+}
+
+/// Takes whoever comes, as far as there are places.
+async fn accept(listener: TcpListener, service: TowerToHyperService<axum::Router>) {
     let clients = Arc::new(Semaphore::new(MOST_CLIENTS));
-    let mut stop = std::pin::pin!(stop);
     loop {
-        let accepted = tokio::select! {
-            () = &mut stop => return,
-            accepted = listener.accept() => accepted,
-        };
+        let accepted = listener.accept().await;
         let (Ok((stream, _)), Ok(place)) = (accepted, Arc::clone(&clients).try_acquire_owned()) else {
             // Out of descriptors, or too many clients: whoever comes next may have more luck.
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -61,7 +61,8 @@ fn in_words(pair: &PairSummary) -> Markup {
     }
 }
 
-fn forest(pair: &PairSummary, weekly: &Weekly, looks: &Looks) -> Forest {
+/// Every task of a pair on one axis.
+pub fn forest(pair: &PairSummary, weekly: &Weekly, looks: &Looks) -> Forest {
     let comparisons = pair.headline.iter().chain(&pair.tasks);
     let rows = comparisons.map(|task| row(task, (words::subject(&task.subject), looks)));
     Forest {
@@ -76,7 +77,8 @@ fn forest(pair: &PairSummary, weekly: &Weekly, looks: &Looks) -> Forest {
     }
 }
 
-fn days(pair: &PairSummary, weekly: &Weekly) -> Option<Days> {
+/// A pair day by day; `None` without a headline.
+pub fn days(pair: &PairSummary, weekly: &Weekly) -> Option<Days> {
     let concerns = |target: &longhaul_measure::model::TargetName| *target == pair.a || *target == pair.b;
     let events: Vec<_> = weekly
         .events
