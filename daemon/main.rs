@@ -107,7 +107,10 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let _watcher =
         config_path.clone().and_then(|path| watching::config(path, Arc::clone(&desk), Arc::clone(&exporter)));
     let port = config.web.port;
-    running::until_stopped(service, running::Facing { desk, log, database, config: config_path, port, exporter })?;
+    running::until_stopped(
+        service,
+        running::Facing { desk, log, database, config: config_path, port, exporter },
+    )?;
     starts.forget();
     Ok(())
 }

@@ -31,7 +31,11 @@ pub struct Endpoint {
     pub parameters: &'static [(&'static str, &'static str)],
 }
 
-const fn get(path: &'static str, summary: &'static str, parameters: &'static [(&'static str, &'static str)]) -> Endpoint {
+const fn get(
+    path: &'static str,
+    summary: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+) -> Endpoint {
     Endpoint { method: "get", path, summary, parameters }
 }
 
@@ -43,19 +47,36 @@ const fn post(path: &'static str, summary: &'static str) -> Endpoint {
 pub const ENDPOINTS: &[Endpoint] = &[
     get("/api/v1/status", "What the service says of itself: `status --json`.", &[]),
     get("/api/v1/live", "The round in progress, or null.", &[]),
-    get("/api/v1/week", "The summary of a week: `week --json`.", &[("week", "As in 2026-W46; the newest one without it.")]),
-    get("/api/v1/runs", "Runs, oldest first: `runs --json` as a list.", &[
-        ("target", "Only of this target."),
-        ("workload", "Only of this task."),
-        ("last", "At most so many, the newest; 100 without it, 1000 at most."),
-    ]),
+    get(
+        "/api/v1/week",
+        "The summary of a week: `week --json`.",
+        &[("week", "As in 2026-W46; the newest one without it.")],
+    ),
+    get(
+        "/api/v1/runs",
+        "Runs, oldest first: `runs --json` as a list.",
+        &[
+            ("target", "Only of this target."),
+            ("workload", "Only of this task."),
+            ("last", "At most so many, the newest; 100 without it, 1000 at most."),
+        ],
+    ),
     get("/api/v1/runs/{number}", "One run in full: `show --json`.", &[("number", "The run's number.")]),
-    get("/api/v1/samples", "What was sampled: `samples --json`.", &[
-        ("target", "Only of this target."),
-        ("days", "How many days back; 1 without it."),
-    ]),
-    get("/api/v1/stalls", "The ledger of waits: `stalls --json` as a list.", &[("days", "How many days back; 1 without it.")]),
-    get("/api/v1/events", "The journal: `events --json` as a list.", &[("days", "How many days back; 1 without it.")]),
+    get(
+        "/api/v1/samples",
+        "What was sampled: `samples --json`.",
+        &[("target", "Only of this target."), ("days", "How many days back; 1 without it.")],
+    ),
+    get(
+        "/api/v1/stalls",
+        "The ledger of waits: `stalls --json` as a list.",
+        &[("days", "How many days back; 1 without it.")],
+    ),
+    get(
+        "/api/v1/events",
+        "The journal: `events --json` as a list.",
+        &[("days", "How many days back; 1 without it.")],
+    ),
     post("/api/v1/pause", "No rounds until resume, or for so many `seconds`."),
     post("/api/v1/resume", "Rounds again."),
     post("/api/v1/round", "A round now."),
@@ -96,9 +117,7 @@ fn described(endpoint: &Endpoint) -> Value {
             "in": if is_in_path { "path" } else { "query" },
         })
     };
-    let answer = |description: &str, schema: Value| {
-        json!({ "description": description, "content": { "application/json": { "schema": schema } } })
-    };
+    let answer = |description: &str, schema: Value| json!({ "description": description, "content": { "application/json": { "schema": schema } } });
     let error = |description: &str| answer(description, json!({ "$ref": "#/components/schemas/Error" }));
     let mut operation = json!({
         "summary": endpoint.summary,
@@ -135,7 +154,10 @@ pub struct Asked {
 }
 
 /// Answers as JSON what a reader finds.
-async fn answer(face: Face, ask: impl FnOnce(&mut Book) -> Result<Value, Trouble> + Send + 'static) -> Response {
+async fn answer(
+    face: Face,
+    ask: impl FnOnce(&mut Book) -> Result<Value, Trouble> + Send + 'static,
+) -> Response {
     match read(face, ask).await {
         Ok(value) => Json(value).into_response(),
         Err(trouble) => (trouble.status(), Json(json!({ "error": trouble.to_string() }))).into_response(),
@@ -163,7 +185,8 @@ pub async fn week(State(face): State<Face>, Query(asked): Query<Asked>) -> Respo
 pub async fn runs(State(face): State<Face>, Query(asked): Query<Asked>) -> Response {
     answer(face, move |book| {
         let limit = Some(asked.last.unwrap_or(100).min(MOST_RUNS));
-        let filter = RunFilter { target: asked.target, workload: asked.workload, limit, ..RunFilter::default() };
+        let filter =
+            RunFilter { target: asked.target, workload: asked.workload, limit, ..RunFilter::default() };
         Ok(book.reader.runs(&filter)?.iter().map(forms::run).collect())
     })
     .await

@@ -29,9 +29,9 @@ static ASSETS: LazyLock<[Asset; 3]> = LazyLock::new(|| {
 
 fn asset(name: &'static str, kind: &'static str, content: String) -> Asset {
     // FNV-1a, 64 bits: only a change has to be seen.
-    let hash = content
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let hash = content.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
     Asset { name, kind, address: format!("/assets/{hash:016x}/{name}"), content }
 }
 

@@ -33,5 +33,8 @@ pub fn badge(pair: &PairSummary) -> String {
 fn found(pair: &PairSummary) -> String {
     let state = words::state_of_pair(pair);
     let ratio = pair.headline.as_ref().and_then(|headline| headline.ratio);
-    ratio.map_or_else(|| state.clone(), |ratio| format!("{} in {} days, {state}", ratio_text(ratio), ratio.days))
+    ratio.map_or_else(
+        || state.clone(),
+        |ratio| format!("{} in {} days, {state}", ratio_text(ratio), ratio.days),
+    )
 }

@@ -54,11 +54,7 @@ impl Guard {
         let is_token = given.is_some_and(|given| is_same(given.as_bytes(), self.token.as_bytes()));
         // A browser says with every order from which page it comes.
         let is_page = text(header::ORIGIN).is_some() && self.keys.knows(headers);
-        if is_harmless || is_token || is_page {
-            Ok(())
-        } else {
-            Err(Refusal::Token)
-        }
+        if is_harmless || is_token || is_page { Ok(()) } else { Err(Refusal::Token) }
     }
 
     /// Whether this browser may give orders.
@@ -146,7 +142,10 @@ mod tests {
         assert_eq!(judge(Method::POST, &[host, ours, cookie]), Ok(()));
         assert_eq!(judge(Method::POST, &[host, cookie]), Err(Refusal::Token), "no origin");
         assert_eq!(judge(Method::POST, &[host, ours]), Err(Refusal::Token), "no cookie");
-        assert_eq!(judge(Method::POST, &[host, ours, ("cookie", "longhaul-4000=other")]), Err(Refusal::Token));
+        assert_eq!(
+            judge(Method::POST, &[host, ours, ("cookie", "longhaul-4000=other")]),
+            Err(Refusal::Token)
+        );
         let foreign = ("origin", "http://127.0.0.1:4001");
         assert_eq!(judge(Method::POST, &[host, foreign, cookie]), Err(Refusal::Origin));
     }

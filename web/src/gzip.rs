@@ -12,8 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 /// What is worth it, by the begin of its media type.
-const TEXTS: [&str; 5] =
-    ["text/html", "text/css", "text/javascript", "application/json", "image/svg+xml"];
+const TEXTS: [&str; 5] = ["text/html", "text/css", "text/javascript", "application/json", "image/svg+xml"];
 /// Less than a packet is sent as it is.
 const FEWEST_BYTES: usize = 1400;
 
@@ -42,8 +41,14 @@ pub async fn compress(request: Request, next: Next) -> Response {
 
 fn accepts(headers: &HeaderMap) -> bool {
     let all = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    let is_gzip = |one: &str| matches!(one.split(';').next().map(str::trim), Some("gzip")) && !one.contains("q=0");
     all.flat_map(|value| value.split(',')).any(is_gzip)
+}
+
+/// `gzip`, unless it is weighed with nothing: `gzip;q=0`. RFC 9110, section 12.5.3.
+fn is_gzip(coding: &str) -> bool {
+    let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
+    let weight = weight.trim().strip_prefix("q=").and_then(|weight| weight.parse::<f32>().ok());
+    name.trim() == "gzip" && weight.is_none_or(|weight| weight > 0.0)
 }
 
 fn is_text(headers: &HeaderMap) -> bool {

@@ -2,8 +2,8 @@
 //! frame, guess no type.
 
 use axum::extract::Request;
-use axum::http::header::{self, HeaderName};
 use axum::http::HeaderValue;
+use axum::http::header::{self, HeaderName};
 use axum::middleware::Next;
 use axum::response::Response;
 

@@ -76,7 +76,8 @@ mod tests {
     #[test]
     fn only_the_cookie_of_this_service_is_known() {
         let keys = Keys::new(4000, "secret".to_owned());
-        let with = |cookie: &str| keys.knows(&[(header::COOKIE, cookie.parse().unwrap())].into_iter().collect());
+        let with =
+            |cookie: &str| keys.knows(&[(header::COOKIE, cookie.parse().unwrap())].into_iter().collect());
         assert!(with("longhaul-4000=secret") && with("a=b; longhaul-4000=secret"));
         for cookie in ["longhaul-4001=secret", "longhaul-4000=secre", "longhaul-4000=", "secret", ""] {
             assert!(!with(cookie), "{cookie}");

@@ -96,7 +96,11 @@ pub fn new_token() -> io::Result<String> {
 /// # Errors
 ///
 /// If the system gives no randomness, or does not say on which port it listens.
-pub async fn serve(listener: TcpListener, control: Control, stop: impl Future<Output = ()>) -> io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    control: Control,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
     let port = listener.local_addr()?.port();
     let (ending, ends) = watch::channel(false);
     let frames = Frames::default();

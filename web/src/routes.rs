@@ -26,6 +26,7 @@ pub fn routes(face: Face) -> Router {
     Router::new()
         .merge(page())
         .merge(programs())
+        .fallback(pages::nowhere)
         .layer(DefaultBodyLimit::max(MOST_BODY_BYTES))
         .layer(middleware::from_fn(gzip::compress))
         .layer(middleware::from_fn_with_state(face.guard.clone(), guard::check))
@@ -86,7 +87,9 @@ async fn key(State(face): State<Face>) -> Response {
             face.guard.keys.hand_out(&key, Instant::now());
             Json(json!({ "key": key })).into_response()
         }
-        Err(error) => refused(StatusCode::SERVICE_UNAVAILABLE, &format!("the system gives no randomness: {error}")),
+        Err(error) => {
+            refused(StatusCode::SERVICE_UNAVAILABLE, &format!("the system gives no randomness: {error}"))
+        }
     }
 }
 

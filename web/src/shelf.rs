@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jiff::tz::TimeZone;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use longhaul_measure::platform;
 use longhaul_measure::summary::{History, Question, Week, Weekly, local_day, weekly};
 use longhaul_service::config::Config;
@@ -104,7 +104,8 @@ impl Book {
             return Ok(Arc::clone(history));
         }
         // A broken configuration is a problem of its own, which the service tells of: the figures do not wait for it.
-        let config = self.config.as_deref().filter(|path| path.exists()).and_then(|path| Config::read(path).ok());
+        let config =
+            self.config.as_deref().filter(|path| path.exists()).and_then(|path| Config::read(path).ok());
         let history = Arc::new(places::history(&self.reader, &config.unwrap_or_default())?);
         self.history = Some(Arc::clone(&history));
         Ok(history)

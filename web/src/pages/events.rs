@@ -41,7 +41,10 @@ pub struct Frames {
 
 impl Default for Frames {
     fn default() -> Self {
-        Self { sender: Arc::new(watch::Sender::new(Frame::default())), pages: Arc::new(Semaphore::new(MOST_PAGES)) }
+        Self {
+            sender: Arc::new(watch::Sender::new(Frame::default())),
+            pages: Arc::new(Semaphore::new(MOST_PAGES)),
+        }
     }
 }
 

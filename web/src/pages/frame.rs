@@ -1,12 +1,15 @@
 //! What all pages have around them, and how one is answered.
 
-use axum::http::StatusCode;
+use axum::Json;
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use longhaul_measure::summary::Week;
-use longhaul_report::charts::svg::readable;
 use longhaul_report::charts::Chart;
+use longhaul_report::charts::svg::readable;
 use maud::{DOCTYPE, Markup, html};
+use serde_json::json;
 
 use crate::assets;
 use crate::face::Face;
@@ -101,7 +104,7 @@ pub async fn framed(
         Ok(body) => (StatusCode::OK, body),
         Err(trouble) => (trouble.status(), sorry(&trouble)),
     };
-    (status, whole(&face, place, &body)).into_response()
+    (status, whole(&face, Some(place), &body)).into_response()
 }
 
 /// Reads what is on the shelf, on a thread that may wait for the disk.
@@ -123,9 +126,7 @@ pub async fn read<T: Send + 'static>(
 /// A picture as a file.
 pub fn picture(chart: Option<Chart>) -> Response {
     match chart {
-        Some(chart) => {
-            ([(CONTENT_TYPE, "image/svg+xml")], chart.standalone(PICTURE_WIDTH)).into_response()
-        }
+        Some(chart) => ([(CONTENT_TYPE, "image/svg+xml")], chart.standalone(PICTURE_WIDTH)).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }
@@ -133,17 +134,23 @@ pub fn picture(chart: Option<Chart>) -> Response {
 /// How wide a picture is that is taken away, in pixels.
 const PICTURE_WIDTH: u32 = 880;
 
+/// For every address that nothing has.
+pub async fn nowhere(State(face): State<Face>, uri: Uri) -> Response {
+    let trouble = Trouble::Unknown("page with this address".to_owned());
+    if uri.path().starts_with("/api/") {
+        return (trouble.status(), Json(json!({ "error": "there is nothing at this address" })))
+            .into_response();
+    }
+    (trouble.status(), whole(&face, None, &sorry(&trouble))).into_response()
+}
+
 /// Links to the picture of each chart.
 pub fn pictures(folder: &str, charts: &[Chart]) -> Markup {
     html! {
         @if !charts.is_empty() {
-            p class="muted" {
-                "Pictures to take along: "
-                @for (place, chart) in charts.iter().enumerate() {
-                    @if place > 0 { ", " }
-                    a href={ (folder) "/" (chart.id) ".svg" } { (chart.title) }
-                }
-                "."
+            details class="pictures" {
+                summary { "Pictures to take along" }
+                ul { @for chart in charts { li { a href={ (folder) "/" (chart.id) ".svg" } { (chart.title) } } } }
             }
         }
     }
@@ -160,8 +167,8 @@ fn sorry(trouble: &Trouble) -> Markup {
 }
 
 /// A page with its head, its contents and its foot.
-pub fn whole(face: &Face, place: Place, body: &Markup) -> Response {
-    let (name, _) = place.link();
+fn whole(face: &Face, place: Option<Place>, body: &Markup) -> Response {
+    let name = place.map_or("Nothing here", |place| place.link().0);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -196,13 +203,13 @@ pub fn whole(face: &Face, place: Place, body: &Markup) -> Response {
     ([(CONTENT_TYPE, "text/html; charset=utf-8")], readable(&page.into_string())).into_response()
 }
 
-fn contents(here: Place) -> Markup {
+fn contents(here: Option<Place>) -> Markup {
     html! {
         nav aria-label="Pages" {
             ul {
                 @for place in Place::ALL {
                     @let (name, address) = place.link();
-                    li { a href=(address) aria-current=[(place == here).then_some("page")] { (name) } }
+                    li { a href=(address) aria-current=[(Some(place) == here).then_some("page")] { (name) } }
                 }
             }
         }
@@ -217,4 +224,3 @@ fn contents(here: Place) -> Markup {
 pub fn week_of(text: &str) -> Result<Week, Trouble> {
     text.parse().map_err(|error: longhaul_measure::summary::WeekError| Trouble::Question(format!("{error}.")))
 }
-

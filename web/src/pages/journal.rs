@@ -5,11 +5,15 @@ use axum::response::Response;
 use jiff::civil::Date;
 use longhaul_measure::model::{Event, TargetName};
 use longhaul_measure::summary::{
-    BeforeAfter, DAYS_AROUND, History, PairSummary, Question, Weekly, before_after, calendar, local_day, one_line,
+    BeforeAfter, DAYS_AROUND, History, JournalEntry, PairSummary, Question, Weekly, before_after, calendar,
+    local_day, one_line,
 };
 use longhaul_report::charts::days::day_of;
 use longhaul_report::charts::{Days, Looks, Table};
-use longhaul_report::page::{pairs, parts::{figure, section, table_of}};
+use longhaul_report::page::{
+    pairs,
+    parts::{figure, section, table_of},
+};
 use longhaul_report::units;
 use longhaul_report::words::subject;
 use longhaul_service::words;
@@ -50,7 +54,7 @@ pub async fn journal(State(face): State<Face>, Query(wanted): Query<Around>) -> 
             h1 { "Journal" }
             p { "What may have changed numbers: of the machine, of the network, of a target. An epoch is a target's life under one \
                  protocol, set of options and path; epochs are never pooled." }
-            (section("line", "On one line of time", &lines(&weekly)))
+            (section("line", "On one line of time", &lines(&weekly, &history)))
             @if let Some(date) = at { (section("around", &format!("Before and after {date}"), &around(&history, &weekly, date))) }
             (section("events", "All of it", &list(&entries, &looks)))
         })
@@ -99,12 +103,23 @@ impl Entry {
 }
 
 /// The ratio of each pair day by day, with what happened as ticks.
-fn lines(weekly: &Weekly) -> Markup {
-    let days: Vec<_> = weekly.pairs.iter().filter_map(|pair| pairs::days(pair, weekly)).collect();
+fn lines(weekly: &Weekly, history: &History) -> Markup {
+    let ticks: Vec<JournalEntry> = history.events.iter().map(entry).collect();
+    let days: Vec<Days> = weekly.pairs.iter().filter_map(|pair| pairs::days(pair, weekly, &ticks)).collect();
     let scale = Days::shared_scale(&days);
     html! {
         @if days.is_empty() { p { "No pair has a ratio yet." } }
         div class="many" { @for days in &days { (figure(&days.draw(scale), &days.notes())) } }
+    }
+}
+
+/// An event at its local time.
+fn entry(event: &Event) -> JournalEntry {
+    JournalEntry {
+        at: words::time(event.at_us),
+        target: event.target.clone(),
+        kind: event.kind.clone(),
+        detail: one_line(&event.detail),
     }
 }
 

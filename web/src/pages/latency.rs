@@ -9,9 +9,7 @@ use jiff::tz::TimeZone;
 use longhaul_measure::model::{Beside, ProbeKind, ProbeStep, Stall, Step, TargetName};
 use longhaul_measure::stats::Histogram;
 use longhaul_measure::summary::{Felt, Window, felt, local_day, sampled};
-use longhaul_report::charts::{
-    Availability, Calendar, Chart, Heat, Looks, Smoke, Spread, Table, TimeScale,
-};
+use longhaul_report::charts::{Availability, Calendar, Chart, Heat, Looks, Smoke, Spread, Table, TimeScale};
 use longhaul_report::page::parts::{figure, section, table_of};
 use longhaul_report::{units, words};
 use longhaul_service::words::time;
@@ -60,7 +58,8 @@ struct Meant {
 
 impl Meant {
     fn of(asked: &Asked, now_us: i64) -> Result<Self, Trouble> {
-        let or = |text: &str, default: &str| if text.is_empty() { default.to_owned() } else { text.to_owned() };
+        let or =
+            |text: &str, default: &str| if text.is_empty() { default.to_owned() } else { text.to_owned() };
         let wrong = |what: &str, text: &str| Trouble::Question(format!("`{text}` is no {what}."));
         let days: i64 = or(&asked.days, "7").parse().map_err(|_| wrong("number of days", &asked.days))?;
         let kind = or(&asked.kind, ProbeKind::Read.name());
@@ -79,8 +78,14 @@ impl Meant {
         })
     }
 
+    /// Drawn day by day, it begins with a whole day.
     fn span_us(&self) -> (i64, i64) {
-        (self.until_us - self.days * DAY_US, self.until_us)
+        let from_us = self.until_us - self.days * DAY_US;
+        (if self.is_daily() { midnight(from_us, &zone()) } else { from_us }, self.until_us)
+    }
+
+    fn is_daily(&self) -> bool {
+        self.days > MOST_DAYS_IN_HOURS
     }
 
     /// The address of this page with another length and another end.
@@ -106,7 +111,7 @@ pub async fn latency(State(face): State<Face>, Query(asked): Query<Asked>) -> Re
                  swallowed. It asks while somebody uses a share or a round does, never to wake one up." }
             (choices(&meant))
             (turning(&meant, now_us))
-            (shown.draw(&meant))
+            (shown.draw())
         })
     })
     .await
@@ -185,9 +190,15 @@ fn shown(book: &mut Book, meant: &Meant) -> Result<Shown, Trouble> {
     let stalls = stalls.into_iter().filter(|stall| stall.started_us < until_us).collect();
     Ok(Shown {
         felt: felt(&own).into_iter().filter(|felt| felt.kind == meant.kind).collect(),
-        smokes: by_target(own, meant).into_iter().map(|(name, steps)| smoke(&name, &looks, (&steps, meant))).collect(),
+        smokes: by_target(own, meant)
+            .into_iter()
+            .map(|(name, steps)| smoke(&name, &looks, (&steps, meant)))
+            .collect(),
         heats: by_target(weeks, meant).into_iter().map(|(name, steps)| heat(&name, &looks, &steps)).collect(),
-        calendars: by_target(year, meant).into_iter().map(|(name, steps)| calendar(&name, &looks, &steps)).collect(),
+        calendars: by_target(year, meant)
+            .into_iter()
+            .map(|(name, steps)| calendar(&name, &looks, &steps))
+            .collect(),
         stalls,
         span_us: meant.span_us(),
     })
@@ -212,7 +223,7 @@ fn merged(steps: &[ProbeStep], place: impl Fn(i64) -> i64) -> BTreeMap<i64, Prob
 
 fn smoke(name: &TargetName, looks: &Looks, (steps, meant): (&[ProbeStep], &Meant)) -> Smoke {
     let zone = zone();
-    let is_daily = meant.days > MOST_DAYS_IN_HOURS;
+    let is_daily = meant.is_daily();
     let step_us = if is_daily { DAY_US } else { Step::for_window(meant.days * 86_400).seconds() * 1_000_000 };
     let place = |at_us: i64| if is_daily { midnight(at_us, &zone) } else { at_us };
     Smoke {
@@ -263,8 +274,10 @@ fn heat(name: &TargetName, looks: &Looks, steps: &[ProbeStep]) -> Heat {
 }
 
 fn calendar(name: &TargetName, looks: &Looks, steps: &[ProbeStep]) -> Calendar {
-    let days: Vec<(i64, Availability)> =
-        merged(steps, |at_us| local_day(at_us, 0)).into_iter().map(|(day, step)| (day, of_day(step))).collect();
+    let days: Vec<(i64, Availability)> = merged(steps, |at_us| local_day(at_us, 0))
+        .into_iter()
+        .map(|(day, step)| (day, of_day(step)))
+        .collect();
     let span = (days.first().map_or(0, |(day, _)| *day), days.last().map_or(0, |(day, _)| *day));
     Calendar {
         id: format!("days-{name}"),
@@ -292,9 +305,10 @@ impl Shown {
         ]
     }
 
-    fn draw(&self, meant: &Meant) -> Markup {
+    fn draw(&self) -> Markup {
         let [smokes, heats, calendars] = self.charts();
-        let many = |charts: &[Chart]| html! { div class="many" { @for chart in charts { (figure(chart, &[])) } } };
+        let many =
+            |charts: &[Chart]| html! { div class="many" { @for chart in charts { (figure(chart, &[])) } } };
         html! {
             (section("smoke", "Over time", &html! {
                 @if smokes.is_empty() { p { "No answer in this time. The probe asks while somebody uses a share, or a round does: "
@@ -306,7 +320,6 @@ impl Shown {
             @if !calendars.is_empty() { (section("calendar", "Day by day", &many(&calendars))) }
             (section("stalls", "The ledger of waits", &self.ledger()))
             (pictures("/latency/charts", &smokes.into_iter().chain(heats).chain(calendars).collect::<Vec<_>>()))
-            p class="muted" { "Asked: " (meant.kind.name()) "." }
         }
     }
 
@@ -328,7 +341,8 @@ impl Shown {
 }
 
 fn answers(felt: &[Felt]) -> Table {
-    let mut table = Table::new(["target", "beside", "n", "median", "p95", "p99", "longest", "> 1 s", "lost", "failed"]);
+    let mut table =
+        Table::new(["target", "beside", "n", "median", "p95", "p99", "longest", "> 1 s", "lost", "failed"]);
     let known = |value: Option<f64>| value.map_or("–".to_owned(), units::seconds);
     for felt in felt {
         table.rows.push(vec![

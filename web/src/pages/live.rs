@@ -1,8 +1,8 @@
 //! What is so just now: drawn once, for the page that is asked for and for those that are open.
 
+use longhaul_report::units;
 use longhaul_service::status::{Live, OperationNow, State, Status, Task};
 use longhaul_service::words;
-use longhaul_report::units;
 use maud::{Markup, html};
 
 /// The service at one moment.

@@ -38,16 +38,44 @@ fn constants(threshold: f64) -> Table {
     let mut table = Table::new(["what", "value", "why"]);
     let percent = |share: f64| format!("{} %", units::plain(share * 100.0, 1));
     for (what, value, why) in [
-        ("a difference matters from", percent(threshold - 1.0), "settled by the first round of this database"),
+        (
+            "a difference matters from",
+            percent(threshold - 1.0),
+            "settled by the first round of this database",
+        ),
         ("all intervals together miss with at most", percent(ALPHA), "however often somebody looks"),
         ("a verdict needs", format!("{OPENING_DAYS} days"), "fewer say too little about a week"),
-        ("unless it is clear after", format!("{EARLY_DAYS} days"), "the whole interval has to lie beyond the next line"),
-        ("early verdicts need an interval beyond", percent(EARLY_RATIO - 1.0), "a difference that everybody feels"),
+        (
+            "unless it is clear after",
+            format!("{EARLY_DAYS} days"),
+            "the whole interval has to lie beyond the next line",
+        ),
+        (
+            "early verdicts need an interval beyond",
+            percent(EARLY_RATIO - 1.0),
+            "a difference that everybody feels",
+        ),
         ("nobody notices less than", units::seconds(UNNOTICED_SECONDS), "of what a person waits for"),
-        ("a failure counts as", format!("{} times the usual time", units::plain(CAP_FACTOR, 1)), "it is never dropped and never zero"),
-        ("a task is not smooth from", format!("{} times the usual time of its day", units::plain(NOT_SMOOTH, 1)), "a person feels that"),
-        ("a wait is booked on its own from", units::seconds(LONG_WAIT_NS as f64 / 1e9), "one line of the ledger"),
-        ("an answer of the probe is lost after", units::seconds(LOST_NS as f64 / 1e9), "it is counted, not timed"),
+        (
+            "a failure counts as",
+            format!("{} times the usual time", units::plain(CAP_FACTOR, 1)),
+            "it is never dropped and never zero",
+        ),
+        (
+            "a task is not smooth from",
+            format!("{} times the usual time of its day", units::plain(NOT_SMOOTH, 1)),
+            "a person feels that",
+        ),
+        (
+            "a wait is booked on its own from",
+            units::seconds(LONG_WAIT_NS as f64 / 1e9),
+            "one line of the ledger",
+        ),
+        (
+            "an answer of the probe is lost after",
+            units::seconds(LOST_NS as f64 / 1e9),
+            "it is counted, not timed",
+        ),
     ] {
         table.rows.push(vec![what.to_owned(), value, why.to_owned()]);
     }

@@ -13,7 +13,7 @@ mod task;
 mod week;
 
 pub use events::{Frames, stream};
-pub use frame::{Place, Trouble, framed, read};
+pub use frame::{Place, Trouble, framed, nowhere, read};
 pub use journal::journal;
 pub use latency::{latency, latency_chart};
 pub use live::Now;

@@ -4,7 +4,10 @@ use axum::extract::State;
 use axum::response::Response;
 use longhaul_measure::summary::{PairSummary, Scores, Weekly};
 use longhaul_report::charts::{Fill, Forest, Looks};
-use longhaul_report::page::{answer, details, pairs, parts::{figure, section}};
+use longhaul_report::page::{
+    answer, details, pairs,
+    parts::{figure, section},
+};
 use longhaul_report::words;
 use maud::{Markup, html};
 
@@ -29,7 +32,10 @@ fn body(weekly: &Weekly, now: &Now) -> Markup {
         div class="first" {
             div {
                 @for pair in &weekly.pairs { (card(pair, &looks)) }
-                (scores(weekly, &looks))
+                section class="now" aria-labelledby="now-heading" {
+                    h2 id="now-heading" { "Now" }
+                    div data-live="round" { (now.round()) }
+                }
             }
             div class="aside" {
                 section class="wrong" aria-labelledby="wrong-heading" {
@@ -37,13 +43,10 @@ fn body(weekly: &Weekly, now: &Now) -> Markup {
                     ul class="now-wrong" role="status" data-live="troubles" { (now.troubles()) }
                     (answer::wrong(weekly))
                 }
-                section class="now" aria-labelledby="now-heading" {
-                    h2 id="now-heading" { "Now" }
-                    div data-live="round" { (now.round()) }
-                }
                 (certainty(weekly, &looks))
             }
         }
+        (scores(weekly, &looks))
         (tasks(weekly, &looks))
     }
 }

@@ -2,7 +2,7 @@
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use longhaul_measure::model::{OperationStats, Outcome, Phase, TargetName};
+use longhaul_measure::model::{CacheState, OperationStats, Outcome, Phase, TargetName};
 use longhaul_measure::workloads::WORKLOADS;
 use longhaul_report::charts::Table;
 use longhaul_report::page::parts::{section, table_of};
@@ -149,10 +149,20 @@ fn in_full(stored: &StoredRun) -> Markup {
             ", trace " code { (stored.trace_id) } ". " a href={ "/api/v1/runs/" (stored.number) } { "As JSON" } }
         @if let Some(failure) = &run.failure { p class="warning" { (failure.message) } }
         @for (place, phase) in run.phases.iter().enumerate() {
-            (section(&format!("phase-{place}"), &phase.name, &phase_of(phase)))
+            (section(&format!("phase-{place}"), &heading(place, phase), &phase_of(phase)))
         }
         (section("conditions", "What else was true", &table_of("Conditions of the run", &table)))
     }
+}
+
+/// `2. open, warm`.
+fn heading(place: usize, phase: &Phase) -> String {
+    let cache = match phase.cache {
+        CacheState::Cold => ", cold",
+        CacheState::Warm => ", warm",
+        CacheState::None => "",
+    };
+    format!("{}. {}{cache}", place + 1, phase.name)
 }
 
 fn phase_of(phase: &Phase) -> Markup {
@@ -165,7 +175,7 @@ fn phase_of(phase: &Phase) -> Markup {
         }
         @if let Some(wire) = &phase.wire { p { "Crossed the wire: " (crossed(phase, wire)) "." } }
         ul { @for figure in &phase.figures { li { (figure.name) ": " (units::value(figure.value, figure.unit)) } } }
-        @if !phase.operations.is_empty() { (table_of(&format!("Calls of {}", phase.name), &operations(&phase.operations))) }
+        @if !phase.operations.is_empty() { (table_of(&format!("Calls of {} ({})", phase.name, phase.cache.name()), &operations(&phase.operations))) }
     }
 }
 

@@ -33,12 +33,16 @@ pub async fn targets(State(face): State<Face>, headers: HeaderMap) -> Response {
 }
 
 fn service(now: &Now, may_order: bool) -> Markup {
-    section("service", "The service", &html! {
-        div data-live="round" { (now.round()) }
-        @if let Some(status) = &now.status { p { "Rounds: " (words::rounds(status)) "." } }
-        @if may_order { (orders()) }
-        @else { p class="muted" { "To pause, to resume and to make a round from this browser, open the page with " code { "longhaul page" } "." } }
-    })
+    section(
+        "service",
+        "The service",
+        &html! {
+            div data-live="round" { (now.round()) }
+            @if let Some(status) = &now.status { p { "Rounds: " (words::rounds(status)) "." } }
+            @if may_order { (orders()) }
+            @else { p class="muted" { "To pause, to resume and to make a round from this browser, open the page with " code { "longhaul page" } "." } }
+        },
+    )
 }
 
 fn orders() -> Markup {
@@ -60,18 +64,22 @@ fn one(target: &TargetStatus, status: &Status, epochs: &[StoredEpoch]) -> Markup
     let used = units::bytes(target.bytes_per_day as f64);
     let allowed = target.bytes_allowed.map_or("no limit".to_owned(), |bytes| units::bytes(bytes as f64));
     let runs = target.last_runs.map_or("none yet".to_owned(), |(runs, ok)| format!("{ok} of {runs} runs ok"));
-    section(&format!("target-{}", target.name), target.name.as_str(), &html! {
-        dl class="facts" {
-            dt { "State" } dd { (words::target_state(target, status.now_us)) }
-            dt { "Reached by" } dd { (target.protocol.as_deref().unwrap_or("not mounted")) }
-            dt { "Path" } dd { code { (target.path) } }
-            dt { "Role" } dd { (role) }
-            dt { "Latest round" } dd { (runs) }
-            dt { "In 24 hours" } dd { (used) " of " (allowed) }
-            dt { "Light probe" } dd { (words::probe(&target.probe)) }
-        }
-        @if let Some(newest) = own.last() { (negotiated(newest, own.len())) }
-    })
+    section(
+        &format!("target-{}", target.name),
+        target.name.as_str(),
+        &html! {
+            dl class="facts" {
+                dt { "State" } dd { (words::target_state(target, status.now_us)) }
+                dt { "Reached by" } dd { (target.protocol.as_deref().unwrap_or("not mounted")) }
+                dt { "Path" } dd { code { (target.path) } }
+                dt { "Role" } dd { (role) }
+                dt { "Latest round" } dd { (runs) }
+                dt { "In 24 hours" } dd { (used) " of " (allowed) }
+                dt { "Light probe" } dd { (words::probe(&target.probe)) }
+            }
+            @if let Some(newest) = own.last() { (negotiated(newest, own.len())) }
+        },
+    )
 }
 
 fn negotiated(epoch: &StoredEpoch, epochs: usize) -> Markup {

@@ -91,9 +91,14 @@ fn endpoints(workload: &dyn Workload, history: &History, weekly: &Weekly) -> Vec
             (!own.is_empty()).then_some((target, own))
         };
         let targets: Vec<(usize, Vec<&KeptRun>)> = (0..history.targets.len()).filter_map(of_target).collect();
-        let named = |target: usize| (history.targets[target].name.to_string(), looks.look(&history.targets[target].name));
+        let named = |target: usize| {
+            (history.targets[target].name.to_string(), looks.look(&history.targets[target].name))
+        };
         Waits {
-            smokes: targets.iter().map(|(target, own)| smoke((own, place), named(*target), (endpoint.name, &label))).collect(),
+            smokes: targets
+                .iter()
+                .map(|(target, own)| smoke((own, place), named(*target), (endpoint.name, &label)))
+                .collect(),
             ecdf: Ecdf {
                 id: format!("all-{}", endpoint.name),
                 title: format!("Every time of {label}"),
@@ -176,7 +181,8 @@ fn body(all: &[Waits], weekly: &Weekly, workload: &dyn Workload) -> Markup {
             (section("times", "Where it stands", &figure(&times.draw(times.scale()), &[])))
             @for (place, (waits, charts)) in all.iter().zip(charts(all)).enumerate() {
                 (section(&format!("wait-{place}"), &capital(&waits.label), &html! {
-                    p class="muted" { "The bands of all targets of this part share their axes. Days are pooled over nothing but their own rounds." }
+                    p class="muted" { "All bands of this part share their axes. They show every run but those of void rounds; verdicts leave out the days on \
+                         which a target settles, so they count fewer." }
                     div class="many" { @for chart in &charts { (figure(chart, &[])) } }
                 }))
             }

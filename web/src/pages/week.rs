@@ -126,7 +126,8 @@ fn charts(weekly: &Weekly) -> Vec<Chart> {
     let looks = Looks::of(&weekly.targets);
     let overview = answer::overview(weekly, &looks);
     let forests: Vec<Forest> = weekly.pairs.iter().map(|pair| pairs::forest(pair, weekly, &looks)).collect();
-    let days: Vec<Days> = weekly.pairs.iter().filter_map(|pair| pairs::days(pair, weekly)).collect();
+    let days: Vec<Days> =
+        weekly.pairs.iter().filter_map(|pair| pairs::days(pair, weekly, &weekly.events)).collect();
     let (scale, day_scale) = (Forest::shared_scale(&forests), Days::shared_scale(&days));
     let overview = (!overview.groups.is_empty()).then(|| overview.draw(Forest::shared_scale([&overview])));
     let families = weekly.table.chunk_by(|a, b| a.subject.workload == b.subject.workload);
@@ -135,7 +136,12 @@ fn charts(weekly: &Weekly) -> Vec<Chart> {
         chart.draw(chart.scale())
     });
     let drawn = forests.iter().map(|forest| forest.draw(scale));
-    overview.into_iter().chain(drawn).chain(days.iter().map(|days| days.draw(day_scale))).chain(times).collect()
+    overview
+        .into_iter()
+        .chain(drawn)
+        .chain(days.iter().map(|days| days.draw(day_scale)))
+        .chain(times)
+        .collect()
 }
 
 /// One chart of a week as a picture.

@@ -13,6 +13,8 @@ const DOWN: (f64, f64) = (0.6, 10.0);
 /// Names are cut to so many characters.
 const NAME: usize = 16;
 const UNITS: f64 = 1000.0;
+/// Steps are drawn to half a per cent, which is finer than a screen shows.
+const FINEST: f64 = UNITS / 200.0;
 
 /// The times of one target.
 #[derive(Debug, Clone)]
@@ -99,10 +101,16 @@ impl Curve {
     fn draw(&self, scale: LogScale, place: usize, of: usize) -> Markup {
         let attempts = (self.times.len() + self.failed).max(1) as f64;
         let units = scale.between((0.0, UNITS));
-        let mut path = String::new();
+        let (mut path, mut drawn) = (String::new(), 0.0);
         for (rank, time) in self.times.iter().enumerate() {
-            let (x, y) = (units.at(*time), UNITS * (1.0 - (rank + 1) as f64 / attempts));
+            let (x, height) = (units.at(*time), UNITS * (rank + 1) as f64 / attempts);
+            let is_last = rank + 1 == self.times.len();
+            if rank > 0 && height - drawn < FINEST && !is_last {
+                continue;
+            }
+            let y = UNITS - height;
             path += &if rank == 0 { format!("M{x:.0} {UNITS:.0}V{y:.0}") } else { format!("H{x:.0}V{y:.0}") };
+            drawn = height;
         }
         let height = (place + 1) as f64 / (of + 1) as f64;
         let at = ((attempts * height) as usize).min(self.times.len().saturating_sub(1));

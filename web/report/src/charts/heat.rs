@@ -75,11 +75,18 @@ impl Heat {
 
     fn description(&self, count: u64) -> String {
         let known = self.fields.iter().enumerate().flat_map(|(day, hours)| {
-            hours.iter().enumerate().filter_map(move |(hour, field)| field.map(|(seconds, _)| (seconds, day, hour)))
+            hours
+                .iter()
+                .enumerate()
+                .filter_map(move |(hour, field)| field.map(|(seconds, _)| (seconds, day, hour)))
         });
         let slowest = known.max_by(|a, b| a.0.total_cmp(&b.0));
         let slowest = slowest.map_or(String::new(), |(seconds, day, hour)| {
-            format!(" The slowest hour is {} from {hour}:00, with a median of {}.", WEEKDAYS[day], units::seconds(seconds))
+            format!(
+                " The slowest hour is {} from {hour}:00, with a median of {}.",
+                WEEKDAYS[day],
+                units::seconds(seconds)
+            )
         });
         format!(
             "Each field is the median of an hour of a weekday in local time; the darker, the longer, in {SHADES} logarithmic \
@@ -93,7 +100,12 @@ impl Heat {
         for (day, hours) in self.fields.iter().enumerate() {
             for (hour, field) in hours.iter().enumerate() {
                 if let Some((seconds, count)) = field {
-                    table.rows.push(vec![WEEKDAYS[day].to_owned(), format!("{hour:02}:00"), units::seconds(*seconds), count.to_string()]);
+                    table.rows.push(vec![
+                        WEEKDAYS[day].to_owned(),
+                        format!("{hour:02}:00"),
+                        units::seconds(*seconds),
+                        count.to_string(),
+                    ]);
                 }
             }
         }

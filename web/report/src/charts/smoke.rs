@@ -99,7 +99,9 @@ impl Smoke {
         // A day on which the clock is changed has 25 hours.
         let follows = |a: &Spread, b: &Spread| b.at_us - a.at_us <= self.step_us + self.step_us / 20;
         let runs: Vec<&[Spread]> = runs.flat_map(|run| run.chunk_by(follows)).collect();
-        let path = |low: usize, high: usize| runs.iter().map(|run| self.outline(run, (low, high), scale)).collect::<String>();
+        let path = |low: usize, high: usize| {
+            runs.iter().map(|run| self.outline(run, (low, high), scale)).collect::<String>()
+        };
         let medians: String = runs.iter().map(|run| self.middle(run, scale)).collect();
         html! {
             svg class={ "smoke " (self.look.class()) } x={ (number(ACROSS.0)) "%" } y={ (number(DOWN.0)) "em" }
@@ -115,7 +117,14 @@ impl Smoke {
     fn outline(&self, run: &[Spread], (low, high): (usize, usize), scale: LogScale) -> String {
         let known = run.iter().filter_map(|step| Some((step.at_us, step.quantiles?)));
         let points: Vec<(f64, f64, f64, f64)> = known
-            .map(|(at_us, q)| (self.across(at_us), self.across(at_us + self.step_us), down(scale, q[high]), down(scale, q[low])))
+            .map(|(at_us, q)| {
+                (
+                    self.across(at_us),
+                    self.across(at_us + self.step_us),
+                    down(scale, q[high]),
+                    down(scale, q[low]),
+                )
+            })
             .collect();
         let Some((first, ..)) = points.first() else { return String::new() };
         let mut path = format!("M{first:.0} {:.0}", points[0].2);
@@ -195,4 +204,3 @@ fn ground(scale: LogScale) -> Markup {
         (line("one", (ACROSS.0, DOWN.1), (ACROSS.1, DOWN.1)))
     }
 }
-

@@ -105,7 +105,8 @@ impl Table {
 
     /// The table as comma-separated values, RFC 4180. A cell that a spreadsheet would take for a formula is made a text.
     pub fn csv(&self) -> String {
-        let line = |cells: &Vec<String>| cells.iter().map(|cell| csv_cell(cell)).collect::<Vec<_>>().join(",");
+        let line =
+            |cells: &Vec<String>| cells.iter().map(|cell| csv_cell(cell)).collect::<Vec<_>>().join(",");
         std::iter::once(&self.head).chain(&self.rows).map(|cells| line(cells) + "\r\n").collect()
     }
 }

@@ -30,7 +30,8 @@ impl TimeScale {
 
     /// Local date and time of an instant.
     pub fn label(&self, at_us: i64) -> String {
-        self.local(at_us).map_or_else(|| format!("{at_us} µs since 1970"), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
+        self.local(at_us)
+            .map_or_else(|| format!("{at_us} µs since 1970"), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
     }
 
     fn local(&self, at_us: i64) -> Option<Zoned> {
@@ -40,7 +41,9 @@ impl TimeScale {
     /// Instants to write on the axis with their labels: local hours or local days, `gap` apart as a share of the window.
     pub fn ticks(&self, gap: f64) -> Vec<(i64, String)> {
         let least_us = (gap * (self.span_us.1 - self.span_us.0) as f64) as i64;
-        let Some(midnight) = self.local(self.span_us.0).and_then(|at| at.start_of_day().ok()) else { return vec![] };
+        let Some(midnight) = self.local(self.span_us.0).and_then(|at| at.start_of_day().ok()) else {
+            return vec![];
+        };
         if let Some(hours) = HOURS.into_iter().find(|hours| hours * HOUR_US >= least_us) {
             return self.every(&midnight, (hours.hours(), if hours < 12 { "%H:%M" } else { "%-d %b %H:%M" }));
         }
