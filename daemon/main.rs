@@ -106,10 +106,10 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     exporter.configure(exporting::settings(&config));
     let _watcher =
         config_path.clone().and_then(|path| watching::config(path, Arc::clone(&desk), Arc::clone(&exporter)));
-    let port = config.web.port;
+    let web = config.web;
     running::until_stopped(
         service,
-        running::Facing { desk, log, database, config: config_path, port, exporter },
+        running::Facing { desk, log, database, config: config_path, web, exporter },
     )?;
     starts.forget();
     Ok(())

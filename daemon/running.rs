@@ -1,17 +1,19 @@
 //! The service and its face, from ready to stopped.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
+use longhaul_service::config::Web;
 use longhaul_service::contact::Contact;
 use longhaul_service::desk::Desk;
 use longhaul_service::service::Service;
 use longhaul_telemetry::exporter::Exporter;
 use longhaul_telemetry::scrape::Scrape;
-use longhaul_web::Control;
+use longhaul_web::{Control, Doors};
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -33,8 +35,8 @@ pub struct Facing {
     pub database: PathBuf,
     /// The configuration file, which need not be there.
     pub config: Option<PathBuf>,
-    /// The port; 0: whichever is free.
-    pub port: u16,
+    /// Where the page is.
+    pub web: Web,
     /// What hands rounds to a collector.
     pub exporter: Arc<Exporter>,
 }
@@ -48,19 +50,10 @@ pub fn until_stopped(service: Service, facing: Facing) -> anyhow::Result<()> {
 
 async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let listener = match longhaul_web::listen(facing.port).await {
-        Err(error) if facing.port != 0 => {
-            let text =
-                format!("port {} is taken ({error}); another one is used until it is free", facing.port);
-            facing.desk.complain("port", text, platform::wall_clock_us());
-            longhaul_web::listen(0).await
-        }
-        listener => listener,
-    };
-    let listener = listener.context("listen on 127.0.0.1")?;
+    let doors = doors(&facing).await?;
     let contact = Contact {
         pid: std::process::id(),
-        port: listener.local_addr()?.port(),
+        port: doors.loopback.local_addr()?.port(),
         token: longhaul_web::new_token()?,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_us: platform::wall_clock_us(),
@@ -80,7 +73,7 @@ async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
     tracing::info!(port = contact.port, "ready");
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     tokio::select! {
-        served = longhaul_web::serve(listener, control, std::future::pending()) => served.context("answer on 127.0.0.1")?,
+        served = longhaul_web::serve(doors, control, std::future::pending()) => served.context("answer on 127.0.0.1")?,
         () = watchdog(&facing.desk, &thread) => tracing::error!("the service's thread has ended by itself"),
         _ = terminate.recv() => tracing::info!("SIGTERM"),
         _ = interrupt.recv() => tracing::info!("SIGINT"),
@@ -94,6 +87,36 @@ async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
     }
     tracing::info!(in_order = ended, "longhauld ends");
     Ok(())
+}
+
+/// Listens, on another port or on this machine only where what is configured cannot be had, and says so.
+async fn doors(facing: &Facing) -> anyhow::Result<Doors> {
+    let complain = |word, text: String| facing.desk.complain(word, text, platform::wall_clock_us());
+    let port = facing.web.port;
+    let loopback = match longhaul_web::listen(Ipv4Addr::LOCALHOST.into(), port).await {
+        Err(error) if port != 0 => {
+            complain("port", format!("port {port} is taken ({error}); another one is used until it is free"));
+            longhaul_web::listen(Ipv4Addr::LOCALHOST.into(), 0).await
+        }
+        listener => listener,
+    };
+    let loopback = loopback.context("listen on 127.0.0.1")?;
+    let port = loopback.local_addr()?.port();
+    let network = match facing.web.address {
+        None => None,
+        Some(address) => longhaul_web::listen(address, port)
+            .await
+            .inspect_err(|error| {
+                complain(
+                    "address",
+                    format!(
+                        "the page is not on {address}, port {port} ({error}): it is on this machine only"
+                    ),
+                );
+            })
+            .ok(),
+    };
+    Ok(Doors { loopback, network })
 }
 
 /// What Prometheus reads.

@@ -22,7 +22,7 @@ pub use shelf::Sources;
 
 use std::future::Future;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 use face::Face;
-use guard::Guard;
+use guard::{Guard, Reach};
 use keys::Keys;
 use pages::Frames;
 use shelf::Shelf;
@@ -71,13 +71,22 @@ pub struct Control {
     pub sources: Sources,
 }
 
-/// Takes the port, or whichever is free for 0. On the loopback only.
+/// Where people and programs come in.
+#[derive(Debug)]
+pub struct Doors {
+    /// On this machine: everybody may read, orders need the token or a key.
+    pub loopback: TcpListener,
+    /// From other machines, where the person wants that: whoever has neither token nor key reads nothing either.
+    pub network: Option<TcpListener>,
+}
+
+/// Takes a port, or whichever is free for 0.
 ///
 /// # Errors
 ///
-/// If the port is taken.
-pub async fn listen(port: u16) -> io::Result<TcpListener> {
-    TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
+/// If the port is taken, or the address is not this machine's.
+pub async fn listen(address: IpAddr, port: u16) -> io::Result<TcpListener> {
+    TcpListener::bind(SocketAddr::from((address, port))).await
 }
 
 /// A token that nobody can guess: 32 bytes of the system's randomness, in hexadecimal digits.
@@ -96,27 +105,39 @@ pub fn new_token() -> io::Result<String> {
 /// # Errors
 ///
 /// If the system gives no randomness, or does not say on which port it listens.
-pub async fn serve(
-    listener: TcpListener,
-    control: Control,
-    stop: impl Future<Output = ()>,
-) -> io::Result<()> {
-    let port = listener.local_addr()?.port();
+pub async fn serve(doors: Doors, control: Control, stop: impl Future<Output = ()>) -> io::Result<()> {
+    let port = doors.loopback.local_addr()?.port();
     let (ending, ends) = watch::channel(false);
     let frames = Frames::default();
     let desk = Arc::clone(&control.desk);
     let face = Face {
         shelf: Arc::new(Shelf::new(control.sources.clone())),
-        guard: Guard { port, token: control.token.clone(), keys: Keys::new(port, new_token()?) },
+        guard: Guard {
+            reach: Reach::Loopback,
+            port,
+            token: control.token.clone(),
+            keys: Keys::new(port, new_token()?),
+        },
         frames: frames.clone(),
         stop: ends,
         control,
     };
-    let service = TowerToHyperService::new(routes::routes(face));
+    let behind = |reach| {
+        let guard = Guard { reach, ..face.guard.clone() };
+        TowerToHyperService::new(routes::routes(Face { guard, ..face.clone() }))
+    };
+    let (here, elsewhere) = (behind(Reach::Loopback), behind(Reach::Network));
+    let from_elsewhere = async {
+        match doors.network {
+            Some(listener) => accept(listener, elsewhere).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         () = stop => {}
         () = frames.draw(desk) => {}
-        () = accept(listener, service) => {}
+        () = accept(doors.loopback, here) => {}
+        () = from_elsewhere => {}
     }
     let _ = ending.send(true);
     Ok(())

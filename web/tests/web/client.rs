@@ -1,17 +1,20 @@
 //! A face on a port, and a client that says exactly what it is told to.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use longhaul_service::desk::Desk;
+use longhaul_web::Doors;
 use tokio::sync::oneshot;
 
 use crate::world;
 
+/// What stands for the address that other machines know.
+pub const NETWORK: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// Generous: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -42,10 +45,13 @@ impl Face {
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let listener = longhaul_web::listen(0).await.unwrap();
-                tell.send(listener.local_addr().unwrap().port()).unwrap();
+                let loopback = longhaul_web::listen(Ipv4Addr::LOCALHOST.into(), 0).await.unwrap();
+                let port = loopback.local_addr().unwrap().port();
+                // A second loopback address, which not every system has.
+                let network = longhaul_web::listen(NETWORK.into(), port).await.ok();
+                tell.send(port).unwrap();
                 let stop = async { drop(stopped.await) };
-                longhaul_web::serve(listener, control, stop).await.unwrap();
+                longhaul_web::serve(Doors { loopback, network }, control, stop).await.unwrap();
                 // As the service does: what it still has to say is said before the process ends.
                 tokio::time::sleep(Duration::from_millis(100)).await;
             });

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::client::{Answer, Face};
+use crate::client::{Answer, Face, NETWORK};
 use crate::world::TOKEN;
 
 /// A request of which only some lines matter.
@@ -183,4 +183,34 @@ fn more_idle_connections_than_there_are_places_block_nobody_for_long() {
         std::thread::sleep(Duration::from_millis(200));
     }
     drop(idle);
+}
+
+#[test]
+fn from_another_machine_a_browser_needs_a_key_to_read() {
+    let face = Face::start();
+    let at = |path: &str, cookie: &str| {
+        let mut stream = TcpStream::connect((NETWORK, face.port)).ok()?;
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {NETWORK}:{}\r\n{cookie}Connection: close\r\n\r\n",
+            face.port
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        Some(answer)
+    };
+    let Some(refused) = at("/api/v1/status", "") else {
+        let _ = writeln!(
+            std::io::stderr(),
+            "\nskipped: from another machine: this system has no second loopback address"
+        );
+        return;
+    };
+    assert!(refused.starts_with("HTTP/1.1 401") && refused.contains("longhaul page"), "{refused}");
+    let bearer = format!("Bearer {TOKEN}");
+    let key = face.ask("POST", "/api/v1/key", &[("Authorization", &bearer), ("Content-Length", "0")]).json();
+    let entered = at(&format!("/enter?key={}", key["key"].as_str().unwrap()), "").unwrap();
+    let cookie = entered.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().unwrap());
+    assert!(at("/api/v1/status", &cookie).unwrap().starts_with("HTTP/1.1 200"));
 }

@@ -6,6 +6,7 @@
 #[path = "../../../cli/bench/year.rs"]
 mod year;
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +20,7 @@ use longhaul_service::status::{
     DatabaseStatus, LastRound, ProbeState, State, Status, TargetState, TargetStatus,
 };
 use longhaul_store::{RoundCounts, RoundStatus, Samples, Store, Writer};
-use longhaul_web::{Control, Sources};
-use tokio::net::TcpListener;
+use longhaul_web::{Control, Doors, Sources};
 
 pub const TOKEN: &str = "the-token-of-the-file";
 const HOUR_US: i64 = 3_600_000_000;
@@ -184,8 +184,8 @@ pub fn control(database: PathBuf) -> Control {
 
 /// Answers at a port until the stop comes.
 pub async fn serve(port: u16, control: Control, stop: impl Future<Output = ()>) {
-    let listener: TcpListener = longhaul_web::listen(port).await.unwrap();
-    longhaul_web::serve(listener, control, stop).await.unwrap();
+    let loopback = longhaul_web::listen(Ipv4Addr::LOCALHOST.into(), port).await.unwrap();
+    longhaul_web::serve(Doors { loopback, network: None }, control, stop).await.unwrap();
 }
 
 /// Lets a round come and go for ever, so that there is something live to look at.

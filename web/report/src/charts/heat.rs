@@ -48,7 +48,7 @@ impl Heat {
             id: self.id.clone(),
             title: self.title.clone(),
             description: self.description(count),
-            height: bottom + 4.2,
+            height: bottom + 4.4,
             drawing: html! {
                 (mark((ACROSS.0 + 1.6, 0.7), self.look, Fill::Solid))
                 (text((ACROSS.0 + 4.5, 1.05), Anchor::Start, "strong", &shortened(&self.name, NAME)))
@@ -132,14 +132,15 @@ fn axes(bottom: f64) -> Markup {
     }
 }
 
-/// The shades with where they begin.
+/// The shades with where they begin, in two lines: on a phone one is too short.
 fn legend(scale: LogScale, y: f64) -> Markup {
-    let width = (ACROSS.1 - ACROSS.0) / SHADES as f64;
+    let across = SHADES / 2;
+    let width = (ACROSS.1 - ACROSS.0) / across as f64;
     html! {
         @for shade in 0..SHADES {
-            @let x = ACROSS.0 + shade as f64 * width;
+            @let (x, y) = (ACROSS.0 + (shade % across) as f64 * width, y + (shade / across) as f64 * 1.3);
             (area(&format!("h{shade}"), (x, y - 0.6), (x + 3.0, y + 0.3)))
-            (text((x + 3.6, y + 0.25), Anchor::Start, "quiet", &units::duration(two_digits(scale.value(shade as f64)))))
+            (text((x + 3.8, y + 0.25), Anchor::Start, "quiet", &format!("from {}", units::duration(two_digits(scale.value(shade as f64))))))
         }
     }
 }
