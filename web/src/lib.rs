@@ -13,6 +13,7 @@ mod gzip;
 mod headers;
 pub mod json;
 mod keys;
+mod openapi;
 mod pages;
 mod routes;
 mod shelf;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::face::Face;
-use crate::{MOST_BODY_BYTES, api, assets, guard, gzip, headers, new_token, pages};
+use crate::{MOST_BODY_BYTES, api, assets, guard, gzip, headers, new_token, openapi, pages};
 
 /// How long the doctor may take: a target that hangs is given ten seconds, and a round in progress ends first.
 const DOCTOR_WITHIN: Duration = Duration::from_secs(100);
@@ -63,7 +63,7 @@ fn page() -> Router<Face> {
 fn programs() -> Router<Face> {
     Router::new()
         .route("/metrics", get(metrics))
-        .route("/openapi.json", get(api::openapi))
+        .route("/openapi.json", get(openapi::openapi))
         .route("/api/v1/status", get(status))
         .route("/api/v1/live", get(live))
         .route("/api/v1/week", get(api::week))
