@@ -144,13 +144,13 @@ pub async fn nowhere(State(face): State<Face>, uri: Uri) -> Response {
     (trouble.status(), whole(&face, None, &sorry(&trouble))).into_response()
 }
 
-/// Links to the picture of each chart.
-pub fn pictures(folder: &str, charts: &[Chart]) -> Markup {
+/// Links to the picture of each chart, as the same question gives it.
+pub fn pictures((folder, query): (&str, &str), charts: &[Chart]) -> Markup {
     html! {
         @if !charts.is_empty() {
             details class="pictures" {
                 summary { "Pictures to take along" }
-                ul { @for chart in charts { li { a href={ (folder) "/" (chart.id) ".svg" } { (chart.title) } } } }
+                ul { @for chart in charts { li { a href={ (folder) "/" (chart.id) ".svg" (query) } { (chart.title) } } } }
             }
         }
     }

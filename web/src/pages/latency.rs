@@ -6,7 +6,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use longhaul_measure::model::{Beside, ProbeKind, ProbeStep, Stall, Step, TargetName};
+use longhaul_measure::model::{Beside, Event, ProbeKind, ProbeStep, Stall, Step, TargetName};
 use longhaul_measure::stats::Histogram;
 use longhaul_measure::summary::{Felt, Window, felt, local_day, sampled};
 use longhaul_report::charts::{Availability, Calendar, Chart, Heat, Looks, Smoke, Spread, Table, TimeScale};
@@ -18,6 +18,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::frame::{picture, pictures, read};
+use super::happened::happened;
 use super::runs::choice;
 use super::{Place, Trouble, framed};
 use crate::face::Face;
@@ -88,10 +89,10 @@ impl Meant {
         self.days > MOST_DAYS_IN_HOURS
     }
 
-    /// The address of this page with another length and another end.
-    fn address(&self, days: i64, until_us: i64) -> String {
+    /// The question with another length and another end.
+    fn query(&self, days: i64, until_us: i64) -> String {
         let beside = self.beside.map_or("", Beside::name);
-        format!("/latency?days={days}&kind={}&beside={beside}&until={until_us}", self.kind.name())
+        format!("?days={days}&kind={}&beside={beside}&until={until_us}", self.kind.name())
     }
 
     fn is_meant(&self, step: &ProbeStep) -> bool {
@@ -156,11 +157,11 @@ fn turning(meant: &Meant, now_us: i64) -> Markup {
     let half = meant.days * DAY_US / 2;
     html! {
         nav class="turning" aria-label="Time" {
-            a href=(meant.address(meant.days, until_us - half)) { "‹ earlier" }
+            a href=(meant.query(meant.days, until_us - half)) { "‹ earlier" }
             p { (time(from_us)) " to " (time(until_us)) " · "
-                a href=(meant.address((meant.days / 2).max(1), until_us - half / 2)) { "closer" } " · "
-                a href=(meant.address(meant.days * 2, (until_us + half).min(now_us))) { "further" } }
-            @if until_us < now_us { a href=(meant.address(meant.days, (until_us + half).min(now_us))) { "later ›" } }
+                a href=(meant.query((meant.days / 2).max(1), until_us - half / 2)) { "closer" } " · "
+                a href=(meant.query(meant.days * 2, (until_us + half).min(now_us))) { "further" } }
+            @if until_us < now_us { a href=(meant.query(meant.days, (until_us + half).min(now_us))) { "later ›" } }
             @else { span {} }
         }
     }
@@ -174,6 +175,7 @@ struct Shown {
     felt: Vec<Felt>,
     stalls: Vec<Stall>,
     span_us: (i64, i64),
+    query: String,
 }
 
 fn shown(book: &mut Book, meant: &Meant) -> Result<Shown, Trouble> {
@@ -186,14 +188,20 @@ fn shown(book: &mut Book, meant: &Meant) -> Result<Shown, Trouble> {
     let own = probes(Step::for_window(meant.days * DAY_US / 1_000_000), (from_us, until_us))?;
     let weeks = probes(Step::Hour, (until_us - WEEKS_OF_HEAT * 7 * DAY_US, until_us))?;
     let year = probes(Step::HalfDay, (until_us - meant.days.max(364) * DAY_US, until_us))?;
+    let events = book.reader.events(Some(from_us))?;
+    let events: Vec<Event> = events.into_iter().map(|stored| stored.event).collect();
     let stalls = book.reader.stalls(from_us)?;
     let stalls = stalls.into_iter().filter(|stall| stall.started_us < until_us).collect();
     Ok(Shown {
         felt: felt(&own).into_iter().filter(|felt| felt.kind == meant.kind).collect(),
         smokes: by_target(own, meant)
             .into_iter()
-            .map(|(name, steps)| smoke(&name, &looks, (&steps, meant)))
+            .map(|(name, steps)| Smoke {
+                events: happened(&events, &name),
+                ..smoke(&name, &looks, (&steps, meant))
+            })
             .collect(),
+        query: meant.query(meant.days, meant.until_us),
         heats: by_target(weeks, meant).into_iter().map(|(name, steps)| heat(&name, &looks, &steps)).collect(),
         calendars: by_target(year, meant)
             .into_iter()
@@ -234,6 +242,7 @@ fn smoke(name: &TargetName, looks: &Looks, (steps, meant): (&[ProbeStep], &Meant
         steps: merged(steps, place).into_iter().map(|(at_us, step)| spread(at_us, &step)).collect(),
         step_us,
         time: TimeScale { span_us: meant.span_us(), zone: zone.clone() },
+        events: vec![],
     }
 }
 
@@ -313,13 +322,13 @@ impl Shown {
             (section("smoke", "Over time", &html! {
                 @if smokes.is_empty() { p { "No answer in this time. The probe asks while somebody uses a share, or a round does: "
                     a href="/targets" { "Targets" } " says whether it does." } }
-                (many(&smokes))
+                div class="many" { @for (chart, smoke) in smokes.iter().zip(&self.smokes) { (figure(chart, &smoke.notes())) } }
                 (table_of("Answers in this time", &answers(&self.felt)))
             }))
             @if !heats.is_empty() { (section("hours", "By weekday and hour", &many(&heats))) }
             @if !calendars.is_empty() { (section("calendar", "Day by day", &many(&calendars))) }
             (section("stalls", "The ledger of waits", &self.ledger()))
-            (pictures("/latency/charts", &smokes.into_iter().chain(heats).chain(calendars).collect::<Vec<_>>()))
+            (pictures(("/latency/charts", &self.query), &smokes.into_iter().chain(heats).chain(calendars).collect::<Vec<_>>()))
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod events;
 mod frame;
+mod happened;
 mod journal;
 mod latency;
 mod live;

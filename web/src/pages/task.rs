@@ -15,6 +15,7 @@ use longhaul_report::words::labelled;
 use maud::{Markup, html};
 
 use super::frame::{picture, pictures, read};
+use super::happened::happened;
 use super::latency::midnight;
 use super::{Place, Trouble, framed};
 use crate::face::Face;
@@ -42,7 +43,7 @@ pub async fn task(State(face): State<Face>, Path(name): Path<String>) -> Respons
             h1 { (workload.name()) }
             p { (workload.summary()) }
             (body(&endpoints, &weekly, workload))
-            (pictures(&format!("/tasks/{name}/charts"), &charts(&endpoints).concat()))
+            (pictures((&format!("/tasks/{name}/charts"), ""), &charts(&endpoints).concat()))
         })
     })
     .await
@@ -97,7 +98,10 @@ fn endpoints(workload: &dyn Workload, history: &History, weekly: &Weekly) -> Vec
         Waits {
             smokes: targets
                 .iter()
-                .map(|(target, own)| smoke((own, place), named(*target), (endpoint.name, &label)))
+                .map(|(target, own)| Smoke {
+                    events: happened(&history.events, &history.targets[*target].name),
+                    ..smoke((own, place), named(*target), (endpoint.name, &label))
+                })
                 .collect(),
             ecdf: Ecdf {
                 id: format!("all-{}", endpoint.name),
@@ -107,7 +111,16 @@ fn endpoints(workload: &dyn Workload, history: &History, weekly: &Weekly) -> Vec
             label,
         }
     };
-    workload.endpoints().iter().enumerate().map(waits).collect()
+    on_one_time(workload.endpoints().iter().enumerate().map(waits).collect())
+}
+
+/// All smokes of the page on one axis of time.
+fn on_one_time(mut all: Vec<Waits>) -> Vec<Waits> {
+    let spans = || all.iter().flat_map(|waits| &waits.smokes).map(|smoke| smoke.time.span_us);
+    let first = spans().map(|(from, _)| from).min().unwrap_or(0);
+    let last = spans().map(|(_, to)| to).max().unwrap_or(0);
+    all.iter_mut().flat_map(|waits| &mut waits.smokes).for_each(|smoke| smoke.time.span_us = (first, last));
+    all
 }
 
 type Named = (String, longhaul_report::charts::Look);
@@ -131,6 +144,7 @@ fn smoke((runs, place): (&[&KeptRun], usize), (name, look): Named, (key, label):
         steps: days.into_iter().map(|(at_us, (times, failed))| spread(at_us, &times, failed)).collect(),
         step_us: DAY_US,
         time: TimeScale { span_us: (first, last), zone },
+        events: vec![],
     }
 }
 
@@ -154,17 +168,11 @@ fn curve((runs, place): (&[&KeptRun], usize), (name, look): Named) -> Curve {
     Curve { name, look, times, failed: own.filter(|run| run.outcome.is_failure()).count() }
 }
 
-/// Endpoint by endpoint: the smokes of its targets on one axis, then all its times. One time for all smokes of the page.
+/// Endpoint by endpoint: the smokes of its targets on one axis, then all its times.
 fn charts(all: &[Waits]) -> Vec<Vec<Chart>> {
-    let smokes = || all.iter().flat_map(|waits| &waits.smokes);
-    let first = smokes().map(|smoke| smoke.time.span_us.0).min().unwrap_or(0);
-    let last = smokes().map(|smoke| smoke.time.span_us.1).max().unwrap_or(0);
     let draw = |waits: &Waits| {
         let scale = Smoke::shared_scale(&waits.smokes);
-        let drawn = waits.smokes.iter().map(|smoke| {
-            let time = TimeScale { span_us: (first, last), zone: smoke.time.zone.clone() };
-            Smoke { time, ..smoke.clone() }.draw(scale)
-        });
+        let drawn = waits.smokes.iter().map(|smoke| smoke.draw(scale));
         drawn.chain([waits.ecdf.draw(Ecdf::shared_scale([&waits.ecdf]))]).collect()
     };
     all.iter().map(draw).collect()
@@ -183,7 +191,8 @@ fn body(all: &[Waits], weekly: &Weekly, workload: &dyn Workload) -> Markup {
                 (section(&format!("wait-{place}"), &capital(&waits.label), &html! {
                     p class="muted" { "All bands of this part share their axes. They show every run but those of void rounds; verdicts leave out the days on \
                          which a target settles, so they count fewer." }
-                    div class="many" { @for chart in &charts { (figure(chart, &[])) } }
+                    @let notes = waits.smokes.iter().map(Smoke::notes).chain([vec![]]);
+                    div class="many" { @for (chart, notes) in charts.iter().zip(notes) { (figure(chart, &notes)) } }
                 }))
             }
         }

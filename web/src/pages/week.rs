@@ -61,7 +61,7 @@ fn body(weekly: &Weekly, environment: &Environment, around: [Option<Week>; 2]) -
             ul { @for (id, heading, _) in &sections { li { a href={ "#" (id) } { (heading) } } } }
         }
         @for (id, heading, body) in &sections { (section(id, heading, body)) }
-        (pictures(&format!("/weeks/{}/charts", weekly.week), &charts(weekly)))
+        (pictures((&format!("/weeks/{}/charts", weekly.week), ""), &charts(weekly)))
     }
 }
 

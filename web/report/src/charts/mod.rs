@@ -12,6 +12,7 @@ pub mod look;
 pub mod scale;
 pub mod smoke;
 pub mod svg;
+pub mod ticks;
 pub mod time;
 pub mod times;
 

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use super::look::{Fill, Look, mark};
 use super::scale::LogScale;
 use super::svg::{Anchor, Chart, Table, line, number, shortened, text};
+use super::ticks::numbered;
 use super::time::TimeScale;
 use crate::units;
 
@@ -51,7 +52,12 @@ pub struct Smoke {
     pub step_us: i64,
     /// The time that is shown.
     pub time: TimeScale,
+    /// What happened: when, in microseconds since 1970 UTC, and in a few words.
+    pub events: Vec<(i64, String)>,
 }
+
+/// So many events are told below a picture; of more only the ticks are drawn, and the journal tells the rest.
+const EVENTS_TOLD: usize = 8;
 
 impl Smoke {
     /// The axis that holds several, so that equal heights mean equal times in all of them.
@@ -73,6 +79,7 @@ impl Smoke {
                 (ground(scale))
                 (self.bands(scale))
                 (self.failures())
+                (self.happened())
                 (self.time.draw(ACROSS, DOWN.1))
             },
             table: self.table(),
@@ -157,10 +164,42 @@ impl Smoke {
         let failed = self.steps.iter().filter(|step| step.failed > 0);
         html! {
             @for step in failed {
-                @let x = ACROSS.0 + self.time.share(step.at_us + self.step_us / 2) * (ACROSS.1 - ACROSS.0);
-                (super::svg::glyph((x, DOWN.1 - 0.6), "failed", "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5"))
+                (super::svg::glyph((self.place(step.at_us + self.step_us / 2), DOWN.1 - 0.6), "failed", "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5"))
             }
         }
+    }
+
+    /// Ticks at the top, with numbers where they are told.
+    fn happened(&self) -> Markup {
+        let places: Vec<f64> = self.shown().map(|(at_us, _)| self.place(*at_us)).collect();
+        let (top, bottom) = (DOWN.0, DOWN.0 + 0.9);
+        if places.len() <= EVENTS_TOLD {
+            return numbered(&places, (top, bottom));
+        }
+        html! { @for x in &places { (line("event", (*x, top), (*x, bottom))) } }
+    }
+
+    fn shown(&self) -> impl Iterator<Item = &(i64, String)> {
+        let (from, to) = self.time.span_us;
+        self.events.iter().filter(move |(at_us, _)| (from..to).contains(at_us))
+    }
+
+    /// The events, numbered as in the picture.
+    pub fn notes(&self) -> Vec<String> {
+        match self.shown().count() {
+            many if many > EVENTS_TOLD => vec![format!("{many} events: the journal tells them")],
+            _ => {
+                let note = |(place, (at_us, label)): (usize, &(i64, String))| {
+                    format!("{} {label} ({})", place + 1, self.time.label(*at_us))
+                };
+                self.shown().enumerate().map(note).collect()
+            }
+        }
+    }
+
+    /// Where an instant lies, in per cent.
+    fn place(&self, at_us: i64) -> f64 {
+        ACROSS.0 + self.time.share(at_us) * (ACROSS.1 - ACROSS.0)
     }
 
     fn description(&self) -> String {

@@ -29,6 +29,10 @@ fn smoke(place: usize, days: &[Option<f64>]) -> Smoke {
         look: Look::of_share(place),
         steps: days.iter().enumerate().map(step).collect(),
         step_us: DAY_US,
+        events: vec![
+            (first_us + DAY_US / 2, "mtu".to_owned()),
+            (first_us + 900 * DAY_US, "later".to_owned()),
+        ],
         time: TimeScale { span_us: (first_us, first_us + days.len() as i64 * DAY_US), zone: TimeZone::UTC },
     }
 }
@@ -80,6 +84,21 @@ fn failures_are_marked_where_they_happened_and_counted() {
     assert_eq!(crosses.len(), 1);
     assert!((crosses[0] - (13.0 + 86.5 / 2.0)).abs() < 0.1, "in the middle of the second day");
     assert!(chart.drawing.into_string().contains("n 180 ✗1"));
+}
+
+#[test]
+fn what_happened_in_the_window_is_a_tick_with_its_words() {
+    let mut smoke = smoke(0, &[Some(0.001); 3]);
+    let ticks = |smoke: &Smoke| {
+        let svg = smoke.draw(Smoke::shared_scale([smoke])).standalone(800);
+        all(&svg, ("line", "event"), |node| percent(node, "x1"))
+    };
+    assert_eq!(ticks(&smoke).len(), 1, "not what happened later");
+    assert_eq!(smoke.notes(), ["1 mtu (2026-09-21 12:00)"]);
+    smoke.events =
+        (0..20).map(|hour| (smoke.steps[0].at_us + hour * DAY_US / 24, "wake".to_owned())).collect();
+    assert_eq!(ticks(&smoke).len(), 20, "none is left out of the picture");
+    assert_eq!(smoke.notes(), ["20 events: the journal tells them"]);
 }
 
 fn curve(place: usize, times: &[f64], failed: usize) -> Curve {
