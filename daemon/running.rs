@@ -25,6 +25,9 @@ const END_WITHIN: Duration = Duration::from_millis(4500);
 /// How long the service's thread may say nothing before the watchdog is told nothing either: it looks up once a minute.
 const SILENT_SECONDS: i64 = 150;
 
+/// Threads that read the database for pages and wait for the doctor: each keeps memory of its own.
+const MOST_READERS: usize = 16;
+
 /// What the outside sees.
 pub struct Facing {
     /// Where orders go to.
@@ -43,8 +46,9 @@ pub struct Facing {
 
 /// Runs the service and answers for it, until a signal says stop.
 pub fn until_stopped(service: Service, facing: Facing) -> anyhow::Result<()> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the runtime")?;
+        runtime.enable_all().max_blocking_threads(MOST_READERS).build().context("start the runtime")?;
     runtime.block_on(face(service, facing))
 }
 
