@@ -1,4 +1,4 @@
-//! The page of made-up weeks, to be looked at and measured: `cargo run --release -p longhaul-web --example page -- FOLDER PORT
+//! The page of made-up weeks, to be looked at and measured: `cargo run --release -p longhaul-web --example face -- FOLDER PORT
 //! [WEEKS] [live]`. The folder keeps the database, so that a second start is quick; `live` lets a round come and go.
 
 #![allow(clippy::unwrap_used)]
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let folder = PathBuf::from(arguments.next().expect("usage: page FOLDER PORT [WEEKS] [live]"));
+    let folder = PathBuf::from(arguments.next().expect("usage: face FOLDER PORT [WEEKS] [live]"));
     let port = arguments.next().map_or(0, |port| port.parse().expect("a port"));
     let weeks = arguments.next().map_or(8, |weeks| weeks.parse().expect("a number of weeks"));
     let is_live = arguments.next().is_some();
