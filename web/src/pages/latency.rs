@@ -157,11 +157,11 @@ fn turning(meant: &Meant, now_us: i64) -> Markup {
     let half = meant.days * DAY_US / 2;
     html! {
         nav class="turning" aria-label="Time" {
-            a href=(meant.query(meant.days, until_us - half)) { "‹ earlier" }
+            a href={ "/latency" (meant.query(meant.days, until_us - half)) } { "‹ earlier" }
             p { (time(from_us)) " to " (time(until_us)) " · "
-                a href=(meant.query((meant.days / 2).max(1), until_us - half / 2)) { "closer" } " · "
-                a href=(meant.query(meant.days * 2, (until_us + half).min(now_us))) { "further" } }
-            @if until_us < now_us { a href=(meant.query(meant.days, (until_us + half).min(now_us))) { "later ›" } }
+                a href={ "/latency" (meant.query((meant.days / 2).max(1), until_us - half / 2)) } { "closer" } " · "
+                a href={ "/latency" (meant.query(meant.days * 2, (until_us + half).min(now_us))) } { "further" } }
+            @if until_us < now_us { a href={ "/latency" (meant.query(meant.days, (until_us + half).min(now_us))) } { "later ›" } }
             @else { span {} }
         }
     }
