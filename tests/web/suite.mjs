@@ -1,9 +1,9 @@
-// The page in a real browser: node suite.mjs BASE WEEK. Prints one line a check; the exit code says whether all held.
+// The page in a real browser: node suite.mjs BASE WEEK TOKEN. Prints one line a check; the exit code says whether all held.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
-const [base, week] = process.argv.slice(2);
+const [base, week, token] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const pages = ["/", week, "/tasks/photo-batch", "/latency?days=28", "/journal", "/runs", "/runs/1", "/targets", "/method"];
 const views = [
@@ -91,6 +91,23 @@ for (const { name, width, height, colorScheme } of views) {
   const { page, faults } = await open(context, "/");
   await page.locator("text=4 of 12 runs").first().waitFor({ timeout: 60_000 });
   check("the live round appears without reloading", faults);
+  await context.close();
+}
+
+{ // An order: only a browser that came with a key is shown the buttons, and what they order is taken.
+  const context = await browser.newContext();
+  const { page, faults } = await open(context, "/targets");
+  const shown = await page.locator("button", { hasText: "Pause" }).count();
+  const answer = await fetch(`${base}/api/v1/key`, { method: "POST", headers: { authorization: `Bearer ${token}` } });
+  const { key } = await answer.json();
+  await page.goto(`${base}/enter?key=${key}`);
+  await page.goto(`${base}/targets`);
+  const [led] = await Promise.all([
+    page.waitForResponse((response) => response.url().endsWith("/orders/pause")),
+    page.locator("button", { hasText: "Pause" }).click(),
+  ]);
+  await page.waitForURL(`${base}/targets`);
+  check("an order with a key", faults.concat(shown === 0 ? [] : ["buttons without a key"], led.status() === 303 ? [] : [`${led.status()}`]));
   await context.close();
 }
 

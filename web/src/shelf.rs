@@ -165,3 +165,41 @@ pub fn this_week() -> Week {
 pub fn offset_at(at_us: i64) -> i32 {
     Timestamp::from_microsecond(at_us).map_or(0, |at| zone().to_offset(at).seconds())
 }
+
+#[cfg(test)]
+mod tests {
+    use longhaul_measure::model::Event;
+    use longhaul_store::{Store, Writer};
+
+    use super::*;
+
+    fn store(database: &Path, kind: &str) -> Writer {
+        let writer = Writer::spawn(Store::open(database, &[]).unwrap());
+        let detail = serde_json::Value::Null;
+        writer.add_event(Event { target: None, kind: kind.to_owned(), detail, at_us: 1 }).unwrap();
+        writer
+    }
+
+    fn kinds(shelf: &Shelf) -> Vec<String> {
+        let history = shelf.read(Book::history).unwrap();
+        history.events.iter().map(|event| event.kind.clone()).collect()
+    }
+
+    #[test]
+    fn what_is_kept_is_as_new_as_the_database() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("longhaul.sqlite");
+        let writer = store(&database, "first");
+        let shelf = Shelf::new(Sources { database: database.clone(), config: None });
+        let kept = |shelf: &Shelf| shelf.read(Book::history).unwrap();
+        assert!(Arc::ptr_eq(&kept(&shelf), &kept(&shelf)), "read once");
+        let detail = serde_json::Value::Null;
+        writer.add_event(Event { target: None, kind: "second".to_owned(), detail, at_us: 2 }).unwrap();
+        assert_eq!(kinds(&shelf), ["first", "second"]);
+        drop(writer);
+        std::fs::rename(&database, folder.path().join("aside.sqlite")).unwrap();
+        assert!(matches!(shelf.read(Book::history), Err(longhaul_store::Error::NoDatabase { .. })));
+        let _other = store(&database, "of another");
+        assert_eq!(kinds(&shelf), ["of another"], "the file that took its place");
+    }
+}

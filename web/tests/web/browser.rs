@@ -30,9 +30,11 @@ fn every_page_is_accessible_and_whole_in_a_real_browser() {
         .arg(suite)
         .arg(format!("http://127.0.0.1:{}", face.port))
         .arg(crate::pages::week(&face))
+        .arg(crate::world::TOKEN)
         .output()
         .unwrap();
     round.join().unwrap();
     println!("{}", String::from_utf8_lossy(&done.stdout));
+    assert!(face.desk.orders(|orders| orders.pause.is_some()), "the order of the page was taken");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
