@@ -148,12 +148,13 @@ pub async fn serve(doors: Doors, control: Control, stop: impl Future<Output = ()
 async fn accept(listener: TcpListener, service: TowerToHyperService<axum::Router>) {
     let clients = Arc::new(Semaphore::new(MOST_CLIENTS));
     loop {
-        let accepted = listener.accept().await;
-        let (Ok((stream, _)), Ok(place)) = (accepted, Arc::clone(&clients).try_acquire_owned()) else {
-            // Out of descriptors, or too many clients: whoever comes next may have more luck.
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors: whoever comes next may have more luck.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
+        // Whoever finds no place is let go at once, so that nobody waits behind a crowd.
+        let Ok(place) = Arc::clone(&clients).try_acquire_owned() else { continue };
         let service = service.clone();
         tokio::spawn(async move {
             let connection = hyper::server::conn::http1::Builder::new()
