@@ -112,6 +112,8 @@ pub enum Command {
     Doctor(Listing),
     /// A live view of the background service; `q` leaves it.
     Top,
+    /// The address of the page; opened within a minute, it lets this browser pause, resume and make rounds.
+    Page,
     /// The process that touches one target. Started by longhaul itself.
     #[command(hide = true)]
     Worker,

@@ -145,7 +145,7 @@ pub fn run(shared: &Shared, command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Year { weeks } => {
             let database = shared.database.as_ref().context("say where with --database PATH")?;
             let began = Instant::now();
-            let filled = year::fill(database, weeks)?;
+            let filled = year::fill(database, (year::BEGIN_US, weeks))?;
             let seconds = began.elapsed().as_secs_f64();
             print_line("year", json!({"rounds": filled.rounds, "runs": filled.runs, "seconds": seconds}));
         }

@@ -74,6 +74,13 @@ impl Client {
         self.post(what, order, AT_ONCE).map(drop)
     }
 
+    /// The address of its page, with a key that is good once and for a minute.
+    pub fn page(&self) -> Result<String, ClientError> {
+        let answer = self.post("key", &json!({}), AT_ONCE)?;
+        let key = answer["key"].as_str().ok_or_else(|| self.confused(&"there is no key in it"))?;
+        Ok(format!("http://127.0.0.1:{}/enter?key={key}", self.contact.port))
+    }
+
     fn read<T: DeserializeOwned>(&self, value: Value) -> Result<T, ClientError> {
         serde_json::from_value(value).map_err(|error| self.confused(&error))
     }

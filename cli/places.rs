@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use jiff::tz::TimeZone;
 use longhaul_measure::model::{Family, Mount, Role, Target};
-use longhaul_measure::summary::{History, public};
 use longhaul_service::config::Config;
 use longhaul_service::places;
 use longhaul_service::worker::Launcher;
@@ -31,14 +29,6 @@ pub fn database(shared: &Shared, config: &Config) -> anyhow::Result<PathBuf> {
 pub fn reader(shared: &Shared) -> anyhow::Result<Reader> {
     let config = config(shared)?;
     Ok(Reader::open(&database(shared, &config)?)?)
-}
-
-/// Everything that a verdict rests on, in the form in which verdicts and exports take it.
-pub fn history(reader: &Reader, config: &Config) -> anyhow::Result<History> {
-    let mut history = reader.history()?;
-    history.premises.mix = config.premises.mix.clone();
-    history.premises.zone = TimeZone::system().iana_name().map(ToOwned::to_owned);
-    Ok(public(history))
 }
 
 /// The configuration file: as on the command line, or in the configuration folder. It need not be there.

@@ -9,7 +9,9 @@ use longhaul_service::runner::Foreground;
 use longhaul_service::worker::Observer;
 use longhaul_store::StoredRun;
 
-use crate::render::{json, line, units};
+use longhaul_web::json;
+
+use crate::render::{line, units};
 
 /// How runs are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -105,9 +105,12 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Arc::new(exporting::start(&desk, (database.clone(), service.shared_writer()), log.diagnostics())?);
     exporter.configure(exporting::settings(&config));
     let _watcher =
-        config_path.and_then(|path| watching::config(path, Arc::clone(&desk), Arc::clone(&exporter)));
-    let port = config.web.port;
-    running::until_stopped(service, running::Facing { desk, log, database, port, exporter })?;
+        config_path.clone().and_then(|path| watching::config(path, Arc::clone(&desk), Arc::clone(&exporter)));
+    let web = config.web;
+    running::until_stopped(
+        service,
+        running::Facing { desk, log, database, config: config_path, web, exporter },
+    )?;
     starts.forget();
     Ok(())
 }

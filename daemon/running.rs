@@ -1,17 +1,19 @@
 //! The service and its face, from ready to stopped.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
+use longhaul_service::config::Web;
 use longhaul_service::contact::Contact;
 use longhaul_service::desk::Desk;
 use longhaul_service::service::Service;
 use longhaul_telemetry::exporter::Exporter;
 use longhaul_telemetry::scrape::Scrape;
-use longhaul_web::Control;
+use longhaul_web::{Control, Doors};
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -23,6 +25,9 @@ const END_WITHIN: Duration = Duration::from_millis(4500);
 /// How long the service's thread may say nothing before the watchdog is told nothing either: it looks up once a minute.
 const SILENT_SECONDS: i64 = 150;
 
+/// Threads that read the database for pages and wait for the doctor: each keeps memory of its own.
+const MOST_READERS: usize = 16;
+
 /// What the outside sees.
 pub struct Facing {
     /// Where orders go to.
@@ -31,34 +36,28 @@ pub struct Facing {
     pub log: Log,
     /// The database.
     pub database: PathBuf,
-    /// The port; 0: whichever is free.
-    pub port: u16,
+    /// The configuration file, which need not be there.
+    pub config: Option<PathBuf>,
+    /// Where the page is.
+    pub web: Web,
     /// What hands rounds to a collector.
     pub exporter: Arc<Exporter>,
 }
 
 /// Runs the service and answers for it, until a signal says stop.
 pub fn until_stopped(service: Service, facing: Facing) -> anyhow::Result<()> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the runtime")?;
+        runtime.enable_all().max_blocking_threads(MOST_READERS).build().context("start the runtime")?;
     runtime.block_on(face(service, facing))
 }
 
 async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let listener = match longhaul_web::listen(facing.port).await {
-        Err(error) if facing.port != 0 => {
-            let text =
-                format!("port {} is taken ({error}); another one is used until it is free", facing.port);
-            facing.desk.complain("port", text, platform::wall_clock_us());
-            longhaul_web::listen(0).await
-        }
-        listener => listener,
-    };
-    let listener = listener.context("listen on 127.0.0.1")?;
+    let doors = doors(&facing).await?;
     let contact = Contact {
         pid: std::process::id(),
-        port: listener.local_addr()?.port(),
+        port: doors.loopback.local_addr()?.port(),
         token: longhaul_web::new_token()?,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_us: platform::wall_clock_us(),
@@ -73,11 +72,12 @@ async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
         token: contact.token.as_str().into(),
         set_level: facing.log.setter(),
         metrics: metrics(&facing),
+        sources: longhaul_web::Sources { database: facing.database.clone(), config: facing.config.clone() },
     };
     tracing::info!(port = contact.port, "ready");
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     tokio::select! {
-        () = longhaul_web::serve(listener, control, std::future::pending()) => {}
+        served = longhaul_web::serve(doors, control, std::future::pending()) => served.context("answer on 127.0.0.1")?,
         () = watchdog(&facing.desk, &thread) => tracing::error!("the service's thread has ended by itself"),
         _ = terminate.recv() => tracing::info!("SIGTERM"),
         _ = interrupt.recv() => tracing::info!("SIGINT"),
@@ -91,6 +91,36 @@ async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
     }
     tracing::info!(in_order = ended, "longhauld ends");
     Ok(())
+}
+
+/// Listens, on another port or on this machine only where what is configured cannot be had, and says so.
+async fn doors(facing: &Facing) -> anyhow::Result<Doors> {
+    let complain = |word, text: String| facing.desk.complain(word, text, platform::wall_clock_us());
+    let port = facing.web.port;
+    let loopback = match longhaul_web::listen(Ipv4Addr::LOCALHOST.into(), port).await {
+        Err(error) if port != 0 => {
+            complain("port", format!("port {port} is taken ({error}); another one is used until it is free"));
+            longhaul_web::listen(Ipv4Addr::LOCALHOST.into(), 0).await
+        }
+        listener => listener,
+    };
+    let loopback = loopback.context("listen on 127.0.0.1")?;
+    let port = loopback.local_addr()?.port();
+    let network = match facing.web.address {
+        None => None,
+        Some(address) => longhaul_web::listen(address, port)
+            .await
+            .inspect_err(|error| {
+                complain(
+                    "address",
+                    format!(
+                        "the page is not on {address}, port {port} ({error}): it is on this machine only"
+                    ),
+                );
+            })
+            .ok(),
+    };
+    Ok(Doors { loopback, network })
 }
 
 /// What Prometheus reads.

@@ -43,11 +43,26 @@ fn rounds_are_made_and_status_tells_of_them() {
 #[test]
 fn without_a_service_the_exit_code_is_four_and_the_way_to_start_it_is_named() {
     let place = place();
-    for call in ["status", "pause", "resume", "round now", "top"] {
+    for call in ["status", "pause", "resume", "round now", "top", "page"] {
         place.longhaul(call).expect(4).complains_of(&["longhaul install", "longhaul start", "longhauld"]);
     }
     let said = place.longhaul("doctor").expect(3);
     assert!(said.out.contains("it does not run") && said.out.contains("longhaul install"), "{said}");
+}
+
+#[test]
+fn the_page_shows_what_was_measured_and_its_address_is_told() {
+    let place = place();
+    let daemon = Daemon::start(&place);
+    daemon.wait_for_rounds(1);
+    let said = place.longhaul("page").expect(0);
+    let port = daemon.contact().unwrap().port;
+    let path = said.out.trim().strip_prefix(&format!("http://127.0.0.1:{port}")).unwrap().to_owned();
+    let entered = http(port, &format!("GET {path}"), &format!("Host: 127.0.0.1:{port}\r\n"), "").unwrap();
+    assert_eq!(entered.0, 303, "to the overview");
+    assert!(daemon.page("/").0.contains("<h1"));
+    assert!(daemon.page("/runs").0.contains("folder-index"), "the round that was made is there");
+    daemon.stop();
 }
 
 #[test]

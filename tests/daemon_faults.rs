@@ -206,6 +206,13 @@ fn a_target_that_never_answers_is_told_of_and_the_service_stops_in_time_all_the_
     let Some(hang) = hang(test, Fuse::writing_for_ever) else { return };
     let daemon = Daemon::start(&hang.place);
     let status = daemon.wait_for("the hang", |status| state(status, "stuck") == "hung");
+    for path in ["/", "/targets", "/latency", "/runs", "/journal", "/method"] {
+        let (text, took) = daemon.page(path);
+        // It says nothing about speed, only that nothing that hangs is waited for.
+        assert!(took < Duration::from_secs(2), "{path} took {took:?}");
+        let tells = text.contains("hung: `write` has not returned since");
+        assert_eq!(tells, matches!(path, "/" | "/targets"), "{path}: {text}");
+    }
     let targets = status["targets"].as_array().unwrap();
     let stuck = targets.iter().find(|target| target["name"] == "stuck").unwrap();
     assert_eq!(stuck["state"]["operation"], "write", "{stuck}");

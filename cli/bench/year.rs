@@ -15,7 +15,7 @@ use serde_json::json;
 
 const SEED: u64 = 0x7965_6172;
 /// Monday, 2025-11-03T00:00:00+01:00.
-const BEGIN_US: i64 = 1_762_124_400_000_000;
+pub const BEGIN_US: i64 = 1_762_124_400_000_000;
 const SECOND_US: i64 = 1_000_000;
 const HOUR_US: i64 = 3600 * SECOND_US;
 const UTC_OFFSET_SECONDS: i32 = 3600;
@@ -44,11 +44,12 @@ pub struct Filled {
     pub runs: u64,
 }
 
-/// Makes a database of so many weeks where there is none yet.
-pub fn fill(database: &Path, weeks: u32) -> anyhow::Result<Filled> {
+/// Makes a database of so many weeks from a Monday on where there is none yet.
+pub fn fill(database: &Path, (begin_us, weeks): (i64, u32)) -> anyhow::Result<Filled> {
     ensure!(!database.exists(), "{} is there already: give a path where nothing is", database.display());
     let mut store = Store::open(database, &[])?;
     let mut year = Year {
+        begin_us,
         targets: TARGETS.iter().map(target).collect::<Result<_, _>>()?,
         filled: Filled { rounds: 0, runs: 0 },
     };
@@ -56,7 +57,7 @@ pub fn fill(database: &Path, weeks: u32) -> anyhow::Result<Filled> {
         for day in 0..i64::from(weeks) * 7 {
             (0..ROUNDS_A_DAY).try_for_each(|hour| year.round(bulk, (day, hour)))?;
             if day % 28 == 20 {
-                bulk.add_event(&system_update(day))?;
+                bulk.add_event(&system_update(begin_us, day))?;
             }
         }
         anyhow::Ok(())
@@ -65,6 +66,7 @@ pub fn fill(database: &Path, weeks: u32) -> anyhow::Result<Filled> {
 }
 
 struct Year {
+    begin_us: i64,
     targets: Vec<Target>,
     filled: Filled,
 }
@@ -83,7 +85,7 @@ struct Cell {
 impl Year {
     fn round(&mut self, bulk: &Bulk<'_>, when: (i64, i64)) -> anyhow::Result<()> {
         let (day, hour) = when;
-        let started_us = BEGIN_US + (day * 24 + FIRST_HOUR + hour) * HOUR_US;
+        let started_us = self.begin_us + (day * 24 + FIRST_HOUR + hour) * HOUR_US;
         let index = self.filled.rounds;
         let round = bulk.begin_round(&self.plan(started_us, index))?;
         self.filled.rounds += 1;
@@ -252,7 +254,7 @@ fn normal(stream: u64, index: u64) -> f64 {
     (0..12).map(|part| uniform(draw(SEED, stream << 8 | part, index))).sum::<f64>() - 6.0
 }
 
-fn system_update(day: i64) -> Event {
+fn system_update(begin_us: i64, day: i64) -> Event {
     let detail = json!({ "before": format!("26.{}", day / 28), "after": format!("26.{}", day / 28 + 1) });
-    Event { target: None, kind: "system".to_owned(), detail, at_us: BEGIN_US + day * 24 * HOUR_US }
+    Event { target: None, kind: "system".to_owned(), detail, at_us: begin_us + day * 24 * HOUR_US }
 }

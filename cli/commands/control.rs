@@ -81,6 +81,12 @@ pub fn round_now(shared: &Shared) -> anyhow::Result<ExitCode> {
     Ok(exit::OK)
 }
 
+/// Prints where the page is, with a key for one browser, and nothing else: `open "$(longhaul page)"`.
+pub fn page(shared: &Shared) -> anyhow::Result<ExitCode> {
+    anstream::println!("{}", client(shared)?.page()?);
+    Ok(exit::OK)
+}
+
 /// Changes what the service's log says.
 pub fn log_level(shared: &Shared, level: &str) -> anyhow::Result<ExitCode> {
     order(shared, "log-level", &json!({ "level": level }))?;

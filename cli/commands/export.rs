@@ -21,7 +21,7 @@ pub fn run(shared: &Shared, arguments: &Export) -> anyhow::Result<ExitCode> {
         return Err(Usage("Parquet needs a file to go to: give `--output FILE`".to_owned()).into());
     }
     let reader = places::reader(shared)?;
-    let history = || places::history(&reader, &places::config(shared)?);
+    let history = || anyhow::Ok(longhaul_service::places::history(&reader, &places::config(shared)?)?);
     let output = |path| output(format, path);
     let path = arguments.output.as_deref();
     let rows = match arguments.what {

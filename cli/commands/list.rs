@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use longhaul_measure::model::Scale;
 use longhaul_measure::summary::{Sample, summarise};
 use longhaul_store::{Reader, RoundStatus, RunFilter, StoredRound};
+use longhaul_web::json;
 
 use crate::arguments::{Runs, Shared, Show, Summary};
-use crate::render::{self, json, line};
+use crate::render::{self, line};
 use crate::{Usage, exit, places};
 
 /// How something is printed.
@@ -76,7 +77,7 @@ pub fn runs(shared: &Shared, arguments: &Runs) -> anyhow::Result<ExitCode> {
         if arguments.json {
             anstream::println!("{}", json::run(&stored));
         } else {
-            anstream::println!("{}  {}", render::show::when(&stored.run), line::run(&stored));
+            anstream::println!("{}  {}", longhaul_report::runs::when(&stored.run), line::run(&stored));
         }
     }
     Ok(exit::OK)

@@ -62,6 +62,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::LogLevel { level } => control::log_level(shared, &level),
         Command::Doctor(arguments) => doctor::run(shared, &arguments),
         Command::Top => top::run(shared),
+        Command::Page => control::page(shared),
         Command::Worker => worker(),
         Command::Bench(command) => crate::bench::run(shared, command).map(|()| exit::OK),
     }

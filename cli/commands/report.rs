@@ -5,12 +5,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use longhaul_measure::platform;
 use longhaul_measure::summary::History;
 use longhaul_report::{
     Environment, Exchange, exchange, html_beside, markdown_beside, private::with_neutral_names, read,
 };
-use longhaul_store::StoredEpoch;
+use longhaul_web::environment;
 
 use super::week::{self, Asked};
 use crate::arguments::{Evidence, Report, Shared};
@@ -64,23 +63,4 @@ pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
     anstream::eprintln!("wrote {}", path.display());
     Ok(())
-}
-
-/// This machine, and what was negotiated on each target in its newest epoch.
-fn environment(history: &History, epochs: &[StoredEpoch]) -> Environment {
-    let negotiated =
-        |number: i64| epochs.iter().find(|epoch| epoch.number == number).map(|epoch| &epoch.negotiated);
-    let of_epoch = history
-        .epochs
-        .iter()
-        .filter_map(|epoch| Some((epoch.target.clone(), negotiated(epoch.number)?.clone())));
-    let processors = std::thread::available_parallelism().ok();
-    Environment {
-        longhaul: VERSION.to_owned(),
-        system: Some(platform::system_version()),
-        processors: processors.and_then(|count| u32::try_from(count.get()).ok()),
-        memory_bytes: longhaul_service::memory_total(),
-        // Epochs are in the order of their numbers: the newest one stays.
-        negotiated: of_epoch.collect(),
-    }
 }

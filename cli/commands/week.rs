@@ -12,8 +12,8 @@ use longhaul_measure::summary::{
     Caching, Comparison, History, PairSummary, Question, Week, Weekly, before_after, caching, local_day,
     weekly,
 };
-
-use serde::Serialize;
+use longhaul_service::places::history;
+use longhaul_web::json::WeekShown;
 
 use super::list::Form;
 use super::report;
@@ -33,7 +33,7 @@ impl Asked {
     pub fn of(shared: &Shared, evidence: &Evidence, week: Option<Week>) -> anyhow::Result<Self> {
         let history = match &evidence.from_export {
             Some(path) => imported(path)?,
-            None => places::history(&places::reader(shared)?, &places::config(shared)?)?,
+            None => history(&places::reader(shared)?, &places::config(shared)?)?,
         };
         let named = history.premises.zone.as_deref().and_then(|name| TimeZone::get(name).ok());
         let zone = named.unwrap_or_else(TimeZone::system);
@@ -102,17 +102,9 @@ fn known_caching(shared: &Shared, evidence: &Evidence) -> anyhow::Result<Vec<Cac
     }
 }
 
-/// What is printed as JSON: the summary, and beside it what an export of it does not hold.
-#[derive(Serialize)]
-struct Shown<'a> {
-    #[serde(flatten)]
-    weekly: &'a Weekly,
-    caching: &'a [Caching],
-}
-
 fn print(weekly: &Weekly, caching: &[Caching], form: Form) -> anyhow::Result<()> {
     match form {
-        Form::Json => anstream::println!("{}", serde_json::to_string_pretty(&Shown { weekly, caching })?),
+        Form::Json => anstream::println!("{}", serde_json::to_string_pretty(&WeekShown { weekly, caching })?),
         Form::Tables => anstream::print!("{}", render::week(weekly, caching)),
     }
     Ok(())

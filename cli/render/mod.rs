@@ -1,7 +1,6 @@
 //! Values into text. Nothing is computed here but columns.
 
 pub mod journal;
-pub mod json;
 pub mod line;
 pub mod log;
 pub mod sampling;

@@ -1,10 +1,9 @@
 //! The status of the service as text: problems first.
 
 use anstyle::{AnsiColor, Style};
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use longhaul_measure::model::Role;
-use longhaul_service::status::{LastRound, ProbeState, State, Status, TargetState, TargetStatus};
+use longhaul_service::status::{Status, TargetState, TargetStatus};
+use longhaul_service::words::{self, moment, time};
 use longhaul_store::Signal;
 use longhaul_telemetry::status::SignalStatus;
 
@@ -27,13 +26,13 @@ pub fn status(status: &Status) -> String {
     }
     out += &format!("{}\n\n{}\n\n", head(status), targets(status));
     if let Some(last) = &status.last {
-        out += &format!("last round  {}\n", last_round(last));
+        out += &format!("last round  {}\n", words::last_round(last));
     }
     out += &format!(
         "next round  {}\n",
         status.next_us.map_or("none is planned".to_owned(), |us| moment(us, status.now_us))
     );
-    out += &format!("rounds      {}\n", rounds(status));
+    out += &format!("rounds      {}\n", words::rounds(status));
     let size = status.database.bytes.map_or("size not known".to_owned(), |bytes| units::bytes(bytes as f64));
     out += &format!("database    {} ({size})\n", status.database.path.display());
     out += &telemetry(status);
@@ -78,17 +77,7 @@ fn signal_state(signal: &SignalStatus, now_us: i64) -> String {
 }
 
 fn head(status: &Status) -> String {
-    let state = match status.state {
-        State::Measuring => "measuring".to_owned(),
-        State::Waiting => "waiting for the next round".to_owned(),
-        State::Paused { until_us: Some(until_us) } => {
-            format!("paused until {}", moment(until_us, status.now_us))
-        }
-        State::Paused { until_us: None } => "paused until `longhaul resume`".to_owned(),
-        State::SafeMode => "safe mode: makes no rounds until `longhaul resume`".to_owned(),
-        State::Idle => "no target is configured: `longhaul init` helps".to_owned(),
-        State::Stopping => "stopping".to_owned(),
-    };
+    let state = words::state(status);
     format!(
         "longhauld {} (process {}) since {}: {state}",
         status.version,
@@ -116,14 +105,9 @@ fn targets(status: &Status) -> String {
     table.to_string()
 }
 
-/// What the light probes do: `asks smb; waits until nfs is used`.
+/// What the light probes do: `smb: asks; nfs: waits until it is used`.
 fn probes(status: &Status) -> String {
-    let of_target = |target: &TargetStatus| match &target.probe {
-        ProbeState::Off => format!("{}: off", target.name),
-        ProbeState::Asking => format!("{}: asks", target.name),
-        ProbeState::Waiting => format!("{}: waits until it is used", target.name),
-        ProbeState::Lame { reason } => format!("{}: {reason}", target.name),
-    };
+    let of_target = |target: &TargetStatus| format!("{}: {}", target.name, words::probe(&target.probe));
     status.targets.iter().map(of_target).collect::<Vec<_>>().join("; ")
 }
 
@@ -137,55 +121,11 @@ fn used(target: &TargetStatus) -> String {
 
 /// The colour and the words for what goes on with a target.
 pub fn target_state(target: &TargetStatus, now_us: i64) -> (Style, String) {
-    let colour = |colour: AnsiColor| colour.on_default();
-    match &target.state {
-        TargetState::Measuring { workload } => (colour(AnsiColor::Green), format!("measuring {workload}")),
-        TargetState::Waiting { reason, until_us } => {
-            let until = until_us.map_or(String::new(), |until_us| format!(", {}", moment(until_us, now_us)));
-            (Style::new(), format!("waiting for {reason}{until}"))
-        }
-        TargetState::Hung { operation, since_us } => {
-            let operation = operation.as_deref().unwrap_or("an operation");
-            let text = format!("hung: `{operation}` has not returned since {}", time(*since_us));
-            (colour(AnsiColor::Red), text)
-        }
-        TargetState::Unavailable { reason } => (colour(AnsiColor::Yellow), format!("unavailable: {reason}")),
-        TargetState::Blocked { reason } => (colour(AnsiColor::Red), format!("blocked: {reason}")),
-    }
-}
-
-fn last_round(last: &LastRound) -> String {
-    let reason = last.reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
-    format!("number {}, {}: {}{reason}", last.number, time(last.ended_us), last.status.name())
-}
-
-fn rounds(status: &Status) -> String {
-    let rounds = &status.rounds;
-    format!(
-        "{} done of {} planned; {} void, {} cut short, {} skipped",
-        rounds.ok,
-        rounds.planned(),
-        rounds.void,
-        rounds.cut_short,
-        rounds.skipped
-    )
-}
-
-/// Local time, with the day if it is another.
-pub fn time(us: i64) -> String {
-    match Timestamp::from_microsecond(us) {
-        Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
-        Err(_) => "an unknown time".to_owned(),
-    }
-}
-
-/// A moment to come, and how far away it is.
-pub fn moment(us: i64, now_us: i64) -> String {
-    let seconds = (us - now_us).max(0) / 1_000_000;
-    let away = match seconds {
-        0..=119 => format!("{seconds} s"),
-        120..=7199 => format!("{} min", seconds / 60),
-        _ => format!("{} h", seconds / 3600),
+    let style = match &target.state {
+        TargetState::Measuring { .. } => AnsiColor::Green.on_default(),
+        TargetState::Waiting { .. } => Style::new(),
+        TargetState::Unavailable { .. } => AnsiColor::Yellow.on_default(),
+        TargetState::Hung { .. } | TargetState::Blocked { .. } => AnsiColor::Red.on_default(),
     };
-    format!("{}, in {away}", time(us))
+    (style, words::target_state(target, now_us))
 }

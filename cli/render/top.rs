@@ -7,7 +7,9 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Gauge, Paragraph, Row, Table, Wrap};
 
-use super::status::{moment, target_state, time};
+use longhaul_service::words::{moment, time};
+
+use super::status::target_state;
 use super::units;
 use crate::commands::top::Scene;
 

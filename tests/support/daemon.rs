@@ -114,6 +114,16 @@ impl<'a> Daemon<'a> {
         self.ask("POST", what, body).expect("the service takes an order")
     }
 
+    /// A page as a browser gets it, and how long that took.
+    pub fn page(&self, path: &str) -> (String, Duration) {
+        let port = self.contact().expect("the service says where it is").port;
+        let began = Instant::now();
+        let (code, text) =
+            http(port, &format!("GET {path}"), &format!("Host: 127.0.0.1:{port}\r\n"), "").unwrap();
+        assert_eq!(code, 200, "{path}: {text}");
+        (text, began.elapsed())
+    }
+
     fn ask(&self, method: &str, what: &str, body: &str) -> Option<Value> {
         let contact = self.contact()?;
         let headers = format!(

@@ -2,7 +2,8 @@
 //!
 //! A page that a person has open somewhere may send requests to 127.0.0.1 too, and by rebinding a name it may even read
 //! the answers. So the Host has to be ours, a request that comes from a page has to come from ours, and every order has to
-//! carry the token, which only the owner of the file beside the database can read.
+//! carry the token, which only the owner of the file beside the database can read, or come from our own page in a browser
+//! that bears the cookie (see [`Keys`]).
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -10,13 +11,29 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use crate::keys::Keys;
+
+/// From where somebody comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// From this machine.
+    Loopback,
+    /// From any machine that reaches this one. The Host says nothing then; instead whoever has no token and no key gets
+    /// nothing, and a rebound name has no cookie.
+    Network,
+}
+
 /// What is allowed.
 #[derive(Clone)]
 pub struct Guard {
+    /// From where.
+    pub reach: Reach,
     /// The port that is listened on.
     pub port: u16,
-    /// What every order has to carry.
+    /// What an order of a program has to carry.
     pub token: std::sync::Arc<str>,
+    /// What an order of a page has to bear.
+    pub keys: Keys,
 }
 
 /// Why a request is refused.
@@ -25,46 +42,66 @@ enum Refusal {
     Host,
     Origin,
     Token,
+    Stranger,
 }
+
+/// Where a key is brought to.
+const ENTRANCE: &str = "/enter";
 
 /// Lets a request through, or refuses it.
 pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
-    match guard.judge(request.method(), request.headers()) {
+    match guard.judge(request.method(), request.uri().path(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     }
 }
 
 impl Guard {
-    fn judge(&self, method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
+    fn judge(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-        if !text(header::HOST).is_some_and(|host| self.is_ours(host)) {
-            return Err(Refusal::Host);
-        }
-        if !text(header::ORIGIN).is_none_or(|origin| self.is_our_page(origin)) {
+        let host = text(header::HOST).filter(|host| self.is_ours(host)).ok_or(Refusal::Host)?;
+        if !text(header::ORIGIN).is_none_or(|origin| self.is_our_page(origin, host)) {
             return Err(Refusal::Origin);
         }
         let given = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
         let is_harmless = matches!(*method, Method::GET | Method::HEAD);
-        if is_harmless || given.is_some_and(|given| is_same(given.as_bytes(), self.token.as_bytes())) {
-            Ok(())
-        } else {
-            Err(Refusal::Token)
+        let is_token = given.is_some_and(|given| is_same(given.as_bytes(), self.token.as_bytes()));
+        // A browser says with every order from which page it comes.
+        let is_page = text(header::ORIGIN).is_some() && self.keys.knows(headers);
+        match self.reach {
+            _ if is_token || is_page => Ok(()),
+            Reach::Loopback if is_harmless => Ok(()),
+            Reach::Network if is_harmless && (path == ENTRANCE || self.keys.knows(headers)) => Ok(()),
+            Reach::Loopback => Err(Refusal::Token),
+            Reach::Network => Err(Refusal::Stranger),
         }
+    }
+
+    /// Whether this browser may give orders.
+    pub fn knows(&self, headers: &HeaderMap) -> bool {
+        self.keys.knows(headers)
     }
 
     fn is_ours(&self, host: &str) -> bool {
         let (name, port) = host.rsplit_once(':').unwrap_or((host, "80"));
-        matches!(name, "127.0.0.1" | "localhost") && port.parse() == Ok(self.port)
+        let is_known = match self.reach {
+            Reach::Loopback => matches!(name, "127.0.0.1" | "localhost"),
+            Reach::Network => true,
+        };
+        is_known && port.parse() == Ok(self.port)
     }
 
-    fn is_our_page(&self, origin: &str) -> bool {
-        origin.strip_prefix("http://").is_some_and(|host| self.is_ours(host))
+    /// Whether a page is ours: on this machine by either of its names, from elsewhere by the name that was asked for.
+    fn is_our_page(&self, origin: &str, asked: &str) -> bool {
+        origin.strip_prefix("http://").is_some_and(|host| match self.reach {
+            Reach::Loopback => self.is_ours(host),
+            Reach::Network => host == asked,
+        })
     }
 }
 
 /// Compares in a time that does not tell how much is right.
-fn is_same(a: &[u8], b: &[u8]) -> bool {
+pub fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |different, (a, b)| different | (a ^ b)) == 0
 }
 
@@ -76,6 +113,10 @@ impl IntoResponse for Refusal {
             Self::Token => {
                 (StatusCode::UNAUTHORIZED, "an order needs the token of the file beside the database")
             }
+            Self::Stranger => (
+                StatusCode::UNAUTHORIZED,
+                "from another machine the page needs a key: `longhaul page` on that machine prints an address that has one",
+            ),
         };
         (status, axum::Json(json!({ "error": text }))).into_response()
     }
@@ -86,11 +127,20 @@ mod tests {
     use super::*;
 
     fn judge(method: Method, headers: &[(&str, &str)]) -> Result<(), Refusal> {
-        let guard = Guard { port: 4000, token: "secret".into() };
+        judge_from((Reach::Loopback, "/"), method, headers)
+    }
+
+    fn judge_from(
+        (reach, path): (Reach, &str),
+        method: Method,
+        headers: &[(&str, &str)],
+    ) -> Result<(), Refusal> {
+        let keys = Keys::new(4000, "session".to_owned());
+        let guard = Guard { reach, port: 4000, token: "secret".into(), keys };
         let headers = headers
             .iter()
             .map(|(name, value)| (name.parse::<header::HeaderName>().unwrap(), value.parse().unwrap()));
-        guard.judge(&method, &headers.collect())
+        guard.judge(&method, path, &headers.collect())
     }
 
     #[test]
@@ -123,5 +173,42 @@ mod tests {
             assert_eq!(with(token), Err(Refusal::Token), "{token}");
         }
         assert_eq!(judge(Method::DELETE, &[("host", "127.0.0.1:4000")]), Err(Refusal::Token));
+    }
+
+    #[test]
+    fn an_order_of_a_page_needs_the_cookie_and_our_own_origin() {
+        let host = ("host", "127.0.0.1:4000");
+        let (ours, cookie) = (("origin", "http://127.0.0.1:4000"), ("cookie", "longhaul-4000=session"));
+        assert_eq!(judge(Method::POST, &[host, ours, cookie]), Ok(()));
+        assert_eq!(judge(Method::POST, &[host, cookie]), Err(Refusal::Token), "no origin");
+        assert_eq!(judge(Method::POST, &[host, ours]), Err(Refusal::Token), "no cookie");
+        assert_eq!(
+            judge(Method::POST, &[host, ours, ("cookie", "longhaul-4000=other")]),
+            Err(Refusal::Token)
+        );
+        let foreign = ("origin", "http://127.0.0.1:4001");
+        assert_eq!(judge(Method::POST, &[host, foreign, cookie]), Err(Refusal::Origin));
+    }
+
+    #[test]
+    fn from_another_machine_nothing_is_read_without_a_token_or_a_key() {
+        let network = |path: &str, method: Method, headers: &[(&str, &str)]| {
+            judge_from((Reach::Network, path), method, &[&[("host", "192.168.1.5:4000")], headers].concat())
+        };
+        let (cookie, bearer) = (("cookie", "longhaul-4000=session"), ("authorization", "Bearer secret"));
+        for path in ["/", "/api/v1/status", "/events", "/metrics", "/enter/", "/assets/0/page.css"] {
+            assert_eq!(network(path, Method::GET, &[]), Err(Refusal::Stranger), "{path}");
+            assert_eq!(network(path, Method::GET, &[cookie]), Ok(()), "{path}");
+            assert_eq!(network(path, Method::GET, &[bearer]), Ok(()), "{path}");
+        }
+        assert_eq!(network("/enter", Method::GET, &[]), Ok(()), "to bring a key");
+        assert_eq!(network("/enter", Method::POST, &[]), Err(Refusal::Stranger));
+        let ours = ("origin", "http://192.168.1.5:4000");
+        assert_eq!(network("/orders/pause", Method::POST, &[cookie, ours]), Ok(()));
+        assert_eq!(network("/orders/pause", Method::POST, &[cookie]), Err(Refusal::Stranger));
+        for foreign in ["http://evil.example", "http://192.168.1.5:4001", "http://127.0.0.1:4000"] {
+            let refused = network("/", Method::GET, &[cookie, ("origin", foreign)]);
+            assert_eq!(refused, Err(Refusal::Origin), "{foreign}");
+        }
     }
 }

@@ -1,14 +1,29 @@
-//! The control interface: HTTP on 127.0.0.1. Status and live figures for everybody on this machine who asks in the right
-//! way, orders for who holds the token.
+//! The service's face: HTTP on 127.0.0.1. The page, and status and figures as JSON, for everybody on this machine who asks
+//! in the right way; orders for who holds the token, or comes from the page with a key.
 //!
-//! Everything but `/metrics` is answered from memory: whatever hangs, an answer takes no longer.
+//! Answers come from memory and from the database, never from a target: whatever hangs, an answer takes no longer.
 
+mod api;
+mod assets;
+mod badges;
+mod environment;
+mod face;
 mod guard;
+mod gzip;
+mod headers;
+pub mod json;
+mod keys;
+mod openapi;
+mod pages;
 mod routes;
+mod shelf;
+
+pub use environment::environment;
+pub use shelf::Sources;
 
 use std::future::Future;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +31,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use longhaul_service::desk::Desk;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
+
+use face::Face;
+use guard::{Guard, Reach};
+use keys::Keys;
+use pages::Frames;
+use shelf::Shelf;
 
 /// How long a client may take to send its headers.
 const HEADERS_WITHIN: Duration = Duration::from_secs(5);
@@ -25,8 +46,9 @@ const MOST_HEADER_BYTES: usize = 16 << 10;
 /// The largest body of a request, in bytes.
 const MOST_BODY_BYTES: usize = 16 << 10;
 /// Clients at a time.
-const MOST_CLIENTS: usize = 32;
-/// How long a connection may last in all: longer than the longest answer, which is the doctor's.
+const MOST_CLIENTS: usize = 256;
+/// How long a connection may last in all: longer than the longest answer, which is the doctor's. A page that is open comes
+/// back by itself.
 const CONNECTION_WITHIN: Duration = Duration::from_secs(120);
 
 /// Changes what the log says; the error is for the person.
@@ -46,15 +68,26 @@ pub struct Control {
     pub set_level: SetLevel,
     /// What Prometheus reads.
     pub metrics: Metrics,
+    /// Where figures come from.
+    pub sources: Sources,
 }
 
-/// Takes the port, or whichever is free for 0. On the loopback only.
+/// Where people and programs come in.
+#[derive(Debug)]
+pub struct Doors {
+    /// On this machine: everybody may read, orders need the token or a key.
+    pub loopback: TcpListener,
+    /// From other machines, where the person wants that: whoever has neither token nor key reads nothing either.
+    pub network: Option<TcpListener>,
+}
+
+/// Takes a port, or whichever is free for 0.
 ///
 /// # Errors
 ///
-/// If the port is taken.
-pub async fn listen(port: u16) -> io::Result<TcpListener> {
-    TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
+/// If the port is taken, or the address is not this machine's.
+pub async fn listen(address: IpAddr, port: u16) -> io::Result<TcpListener> {
+    TcpListener::bind(SocketAddr::from((address, port))).await
 }
 
 /// A token that nobody can guess: 32 bytes of the system's randomness, in hexadecimal digits.
@@ -68,22 +101,60 @@ pub fn new_token() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Answers until it is told to stop.
-pub async fn serve(listener: TcpListener, control: Control, stop: impl Future<Output = ()>) {
-    let Ok(address) = listener.local_addr() else { return };
-    let service = TowerToHyperService::new(routes::routes(control, address.port()));
+/// Answers until it is told to stop, and ends the streams of all open pages then.
+///
+/// # Errors
+///
+/// If the system gives no randomness, or does not say on which port it listens.
+pub async fn serve(doors: Doors, control: Control, stop: impl Future<Output = ()>) -> io::Result<()> {
+    let port = doors.loopback.local_addr()?.port();
+    let (ending, ends) = watch::channel(false);
+    let frames = Frames::default();
+    let desk = Arc::clone(&control.desk);
+    let face = Face {
+        shelf: Arc::new(Shelf::new(control.sources.clone())),
+        guard: Guard {
+            reach: Reach::Loopback,
+            port,
+            token: control.token.clone(),
+            keys: Keys::new(port, new_token()?),
+        },
+        frames: frames.clone(),
+        stop: ends,
+        control,
+    };
+    let behind = |reach| {
+        let guard = Guard { reach, ..face.guard.clone() };
+        TowerToHyperService::new(routes::routes(Face { guard, ..face.clone() }))
+    };
+    let (here, elsewhere) = (behind(Reach::Loopback), behind(Reach::Network));
+    let from_elsewhere = async {
+        match doors.network {
+            Some(listener) => accept(listener, elsewhere).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = stop => {}
+        () = frames.draw(desk) => {}
+        () = accept(doors.loopback, here) => {}
+        () = from_elsewhere => {}
+    }
+    let _ = ending.send(true);
+    Ok(())
+}
+
+/// Takes whoever comes, as far as there are places.
+async fn accept(listener: TcpListener, service: TowerToHyperService<axum::Router>) {
     let clients = Arc::new(Semaphore::new(MOST_CLIENTS));
-    let mut stop = std::pin::pin!(stop);
     loop {
-        let accepted = tokio::select! {
-            () = &mut stop => return,
-            accepted = listener.accept() => accepted,
-        };
-        let (Ok((stream, _)), Ok(place)) = (accepted, Arc::clone(&clients).try_acquire_owned()) else {
-            // Out of descriptors, or too many clients: whoever comes next may have more luck.
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors: whoever comes next may have more luck.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
+        // Whoever finds no place is let go at once, so that nobody waits behind a crowd.
+        let Ok(place) = Arc::clone(&clients).try_acquire_owned() else { continue };
         let service = service.clone();
         tokio::spawn(async move {
             let connection = hyper::server::conn::http1::Builder::new()

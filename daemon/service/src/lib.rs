@@ -26,6 +26,7 @@ pub mod sampling;
 pub mod schedule;
 pub mod service;
 pub mod status;
+pub mod words;
 pub mod worker;
 
 pub use host::memory_total;

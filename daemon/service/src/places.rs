@@ -3,7 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use jiff::tz::TimeZone;
 use longhaul_measure::platform;
+use longhaul_measure::summary::{History, public};
+use longhaul_store::Reader;
 
 use crate::config::Config;
 
@@ -44,4 +47,16 @@ pub fn database(given: Option<&Path>, config: &Config) -> Result<PathBuf, PlaceE
         }
         None => platform::data_directory().map(|folder| folder.join(DATABASE)).ok_or(PlaceError::NoHome),
     }
+}
+
+/// Everything that a verdict rests on, in the form in which verdicts and exports take it.
+///
+/// # Errors
+///
+/// As [`Reader::history`].
+pub fn history(reader: &Reader, config: &Config) -> longhaul_store::Result<History> {
+    let mut history = reader.history()?;
+    history.premises.mix = config.premises.mix.clone();
+    history.premises.zone = TimeZone::system().iana_name().map(ToOwned::to_owned);
+    Ok(public(history))
 }

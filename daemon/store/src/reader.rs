@@ -188,6 +188,18 @@ impl Reader {
         Ok(file + std::fs::metadata(log_of(&self.path)).map_or(0, |log| log.len()))
     }
 
+    /// A number that differs from before whenever somebody else has changed the database since.
+    /// SQLite's `PRAGMA data_version`, <https://www.sqlite.org/pragma.html#pragma_data_version>.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`] for a broken file.
+    pub fn version(&self) -> Result<i64> {
+        self.in_snapshot("read the version of the database", |cx| {
+            Ok(cx.pragma_query_value(None, "data_version", |row| row.get(0))?)
+        })
+    }
+
     /// Reads as of one moment, however many questions it takes.
     pub(crate) fn in_snapshot<T>(
         &self,

@@ -10,8 +10,9 @@ pub mod exchange;
 pub mod findings;
 mod markdown;
 pub mod method;
-mod page;
+pub mod page;
 pub mod private;
+pub mod runs;
 pub mod units;
 pub mod words;
 

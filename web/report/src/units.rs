@@ -30,6 +30,16 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// A round duration on an axis.
+pub fn duration(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        small if small < 0.999e-3 => (small * 1e6, "µs"),
+        middle if middle < 0.999 => (middle * 1e3, "ms"),
+        _ => (seconds, "s"),
+    };
+    format!("{} {unit}", plain(value, 3))
+}
+
 /// A number with at most so many decimals, and none that is zero at its end.
 pub fn plain(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");

@@ -223,7 +223,7 @@ impl Config {
             premises: Premises::from_file(file.verdict, file.mix)?,
             schedule: file.schedule.read()?,
             sampling: file.sampling.read()?,
-            web: file.web.read(),
+            web: file.web.read()?,
             log: file.log.read()?,
             telemetry: file.telemetry.read()?,
         })
@@ -336,6 +336,16 @@ mod tests {
             parse("\nworkloads = [\n  \"photo-bach\"]").unwrap_err(),
             "c.toml:3: there is no workload `photo-bach`; did you mean `photo-batch`?"
         );
+    }
+
+    #[test]
+    fn the_page_is_on_one_other_address_at_most_and_never_on_all_of_them() {
+        let address = |text: &str| parse(&format!("[web]\naddress = \"{text}\""));
+        assert_eq!(address("192.168.1.5").unwrap().web.address, Some([192, 168, 1, 5].into()));
+        assert!(address("fd00::5").unwrap().web.address.is_some_and(|address| address.is_ipv6()));
+        for wrong in ["0.0.0.0", "::", "nas.local", ""] {
+            assert!(address(wrong).unwrap_err().starts_with("c.toml:2: `address`"), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The parts of the configuration that are about the background service.
 
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use serde::Deserialize;
@@ -60,6 +61,8 @@ impl Schedule {
 pub struct Web {
     /// The port on 127.0.0.1; 0: whichever is free.
     pub port: u16,
+    /// Another address of this machine on which the page is, for browsers with a key; `None`: on this machine only.
+    pub address: Option<IpAddr>,
 }
 
 /// The service's log.
@@ -100,6 +103,7 @@ pub(super) struct FileSchedule {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FileWeb {
     port: Option<u16>,
+    address: Option<toml::Spanned<String>>,
 }
 
 /// `[log]`, word for word.
@@ -146,9 +150,22 @@ impl FileSchedule {
 }
 
 impl FileWeb {
-    pub(super) fn read(self) -> Web {
-        Web { port: self.port.unwrap_or_default() }
+    pub(super) fn read(self) -> Result<Web, Wrong> {
+        let address = self.address.map(of_this_machine).transpose()?;
+        Ok(Web { port: self.port.unwrap_or_default(), address })
     }
+}
+
+/// One address: all of them at once would be more than a person means.
+fn of_this_machine(text: toml::Spanned<String>) -> Result<IpAddr, Wrong> {
+    let address = text.get_ref().parse().ok().filter(|address: &IpAddr| !address.is_unspecified());
+    address.ok_or_else(|| Wrong {
+        at: text.span().start,
+        message: format!(
+            "`address`: `{}` is not one address of this machine, as 192.168.1.5 is",
+            text.get_ref()
+        ),
+    })
 }
 
 impl FileLog {

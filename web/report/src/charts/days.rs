@@ -7,7 +7,8 @@ use maud::{Markup, html};
 
 use super::look::{Fill, Look, mark};
 use super::scale::{DayScale, LogScale};
-use super::svg::{Anchor, CHARACTER, Chart, Table, area, line, shortened, text, text_beside};
+use super::svg::{Anchor, CHARACTER, Chart, Table, area, line, shortened, text};
+use super::ticks::numbered;
 use super::{ratio_text, tick_text};
 
 /// Where the first and the last day are drawn, in per cent: on the left there is room for the axis.
@@ -198,17 +199,9 @@ impl Days {
         }
     }
 
-    /// Ticks with numbers; the words are in the list below the picture. Neighbours share a label: `2–4`.
     fn happened(&self, axis: &DayScale) -> Markup {
-        let places: Vec<(usize, f64)> =
-            self.ticks.iter().enumerate().map(|(place, tick)| (place + 1, axis.middle(tick.day))).collect();
-        let (top, bottom) = (DOWN.1 - 0.9, DOWN.1);
-        html! {
-            @for (_, x) in &places { (line("event", (*x, top), (*x, bottom))) }
-            @for group in places.chunk_by(|a, b| b.1 - a.1 < 6.0 * CHARACTER) {
-                (numbers(group, bottom - 0.25))
-            }
-        }
+        let places: Vec<f64> = self.ticks.iter().map(|tick| axis.middle(tick.day)).collect();
+        numbered(&places, (DOWN.1 - 0.9, DOWN.1))
     }
 
     /// The events, numbered as in the picture.
@@ -249,16 +242,4 @@ impl Days {
         }
         table
     }
-}
-
-/// The numbers of neighbouring ticks, beside the last of them or, at the right edge, before the first.
-fn numbers(group: &[(usize, f64)], y: f64) -> Markup {
-    let ((first, from), (last, to)) = match group {
-        [first, .., last] => (*first, *last),
-        [only] => (*only, *only),
-        [] => return Markup::default(),
-    };
-    let words = if first == last { first.to_string() } else { format!("{first}–{last}") };
-    let (x, anchor) = if to < 88.0 { (to, Anchor::Start) } else { (from, Anchor::End) };
-    text_beside((x, y), anchor, "strong", &words)
 }

@@ -3,20 +3,31 @@
 //! A chart is as wide as its place and its letters are as large as the page's (see [`svg`]), so one drawing serves a
 //! phone, a wall and a printed page. Axes that are compared are shared, intervals are always drawn, gaps stay gaps.
 
+pub mod calendar;
 pub mod days;
+pub mod ecdf;
 pub mod forest;
+pub mod heat;
 pub mod look;
 pub mod scale;
+pub mod smoke;
 pub mod svg;
+pub mod ticks;
+pub mod time;
 pub mod times;
 
 use longhaul_measure::summary::Estimate;
 
+pub use calendar::{Availability, Calendar};
 pub use days::{Days, Level, Tick};
+pub use ecdf::{Curve, Ecdf};
 pub use forest::{Forest, ForestGroup, ForestRow};
+pub use heat::Heat;
 pub use look::{Fill, Look, Looks, Shape};
 pub use scale::{DayScale, LogScale};
+pub use smoke::{Smoke, Spread};
 pub use svg::{Chart, STYLE, Table};
+pub use time::TimeScale;
 pub use times::{TimeRow, TimeRows, TimesChart};
 
 /// `0.82× (0.77 to 0.88)`, to the digits that the interval carries. An end that is not 1 is never rounded to it: on

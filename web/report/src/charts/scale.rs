@@ -41,6 +41,12 @@ impl LogScale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
+    /// The value that lies at a place.
+    pub fn value(&self, place: f64) -> f64 {
+        let share = (place - self.from) / (self.to - self.from);
+        self.low * (self.high / self.low).powf(share)
+    }
+
     /// Whether a value lies on the axis.
     pub fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)

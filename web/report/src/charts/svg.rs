@@ -102,6 +102,19 @@ impl Table {
     pub fn new<'t>(head: impl IntoIterator<Item = &'t str>) -> Self {
         Self { head: head.into_iter().map(str::to_owned).collect(), rows: vec![] }
     }
+
+    /// The table as comma-separated values, RFC 4180. A cell that a spreadsheet would take for a formula is made a text.
+    pub fn csv(&self) -> String {
+        let line =
+            |cells: &Vec<String>| cells.iter().map(|cell| csv_cell(cell)).collect::<Vec<_>>().join(",");
+        std::iter::once(&self.head).chain(&self.rows).map(|cells| line(cells) + "\r\n").collect()
+    }
+}
+
+fn csv_cell(cell: &str) -> String {
+    let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = if is_formula { format!("'{cell}") } else { cell.to_owned() };
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 /// A picture with its words and its figures. None of the three goes without the others.

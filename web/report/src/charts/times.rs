@@ -119,20 +119,10 @@ fn ground(scale: LogScale, bottom: f64) -> Markup {
         @for tick in scale.ticks(6.0 * CHARACTER) {
             @let x = scale.at(tick);
             (line("grid", (x, 0.0), (x, bottom)))
-            (text((x, bottom + 1.1), Anchor::Middle, "quiet", &duration(tick)))
+            (text((x, bottom + 1.1), Anchor::Middle, "quiet", &units::duration(tick)))
         }
         (text((50.0, bottom + 2.5), Anchor::Middle, "quiet", "logarithmic"))
     }
-}
-
-/// A round duration on an axis.
-fn duration(seconds: f64) -> String {
-    let (value, unit) = match seconds {
-        small if small < 0.999e-3 => (small * 1e6, "µs"),
-        middle if middle < 0.999 => (middle * 1e3, "ms"),
-        _ => (seconds, "s"),
-    };
-    format!("{} {unit}", units::plain(value, 3))
 }
 
 impl TimeRow {

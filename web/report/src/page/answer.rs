@@ -48,7 +48,8 @@ fn card(pair: &PairSummary, looks: &Looks) -> Markup {
     }
 }
 
-fn targets(weekly: &Weekly, looks: &Looks) -> Markup {
+/// The targets with their marks and protocols.
+pub fn targets(weekly: &Weekly, looks: &Looks) -> Markup {
     html! {
         ul class="targets" aria-label="Targets" {
             @for target in &weekly.targets {
@@ -62,7 +63,8 @@ fn targets(weekly: &Weekly, looks: &Looks) -> Markup {
     }
 }
 
-fn wrong(weekly: &Weekly) -> Markup {
+/// What is wrong with the figures of a week.
+pub fn wrong(weekly: &Weekly) -> Markup {
     let found = findings(weekly);
     html! {
         @if found.is_empty() { p { (all_is_well(weekly)) } }
@@ -78,7 +80,7 @@ fn finding(weight: Weight, text: &str) -> Markup {
 }
 
 /// All headlines on one axis.
-fn overview(weekly: &Weekly, looks: &Looks) -> Forest {
+pub fn overview(weekly: &Weekly, looks: &Looks) -> Forest {
     let group = |pair: &PairSummary| {
         let headline = pair.headline.as_ref()?;
         Some(ForestGroup {

@@ -27,7 +27,8 @@ pub fn times(weekly: &Weekly, looks: &Looks) -> Markup {
     }
 }
 
-fn family_chart(family: &[EndpointRow], looks: &Looks) -> TimesChart {
+/// The times of the tasks of one workload.
+pub fn family_chart(family: &[EndpointRow], looks: &Looks) -> TimesChart {
     let workload = family.first().and_then(|row| row.subject.workload).unwrap_or("tasks");
     let row = |on: &TimesOnTarget| TimeRow {
         name: on.target.to_string(),
@@ -45,7 +46,8 @@ fn family_chart(family: &[EndpointRow], looks: &Looks) -> TimesChart {
     }
 }
 
-fn times_table(weekly: &Weekly) -> Table {
+/// What each task took on each target, figure by figure.
+pub fn times_table(weekly: &Weekly) -> Table {
     let mut table = Table::new([
         "task",
         "target",

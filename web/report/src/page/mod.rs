@@ -1,9 +1,9 @@
 //! The summary as one page that needs nothing else: no network, no script, its pictures and styles inside.
 
-mod answer;
-mod details;
-mod pairs;
-pub(crate) mod parts;
+pub mod answer;
+pub mod details;
+pub mod pairs;
+pub mod parts;
 
 use longhaul_measure::summary::Weekly;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -14,7 +14,7 @@ use crate::{Environment, method};
 use parts::section;
 
 /// How the page looks; the charts bring their own.
-const STYLE: &str = include_str!("style.css");
+pub const STYLE: &str = include_str!("style.css");
 /// Nothing may be loaded: whoever opens the page is not seen by anybody.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
@@ -65,10 +65,11 @@ pub fn html_beside(weekly: &Weekly, environment: &Environment, others: &[Exchang
     charts::svg::readable(&page.into_string())
 }
 
-type Section = (&'static str, &'static str, Markup);
+/// A part of the page: what it is linked by, its heading, its body.
+pub type Section = (&'static str, &'static str, Markup);
 
 /// What follows the first screen. What has nothing to show is left out, but for what would be missed.
-fn sections(
+pub fn sections(
     weekly: &Weekly,
     environment: &Environment,
     (looks, others): (&Looks, &[Exchange]),

@@ -1,6 +1,6 @@
 //! Pair by pair: every task on one axis, day by day, and in words.
 
-use longhaul_measure::summary::{CONFOUNDED, PairSummary, Weekly};
+use longhaul_measure::summary::{CONFOUNDED, JournalEntry, PairSummary, Weekly};
 use maud::{Markup, html};
 
 use super::answer::row;
@@ -11,7 +11,8 @@ use crate::words;
 /// All pairs. Their plots share their axes: equal lengths mean equal ratios.
 pub fn pairs(weekly: &Weekly, looks: &Looks) -> Markup {
     let forests: Vec<Forest> = weekly.pairs.iter().map(|pair| forest(pair, weekly, looks)).collect();
-    let days: Vec<Option<Days>> = weekly.pairs.iter().map(|pair| days(pair, weekly)).collect();
+    let days: Vec<Option<Days>> =
+        weekly.pairs.iter().map(|pair| days(pair, weekly, &weekly.events)).collect();
     let scale = Forest::shared_scale(&forests);
     let day_scale = Days::shared_scale(days.iter().flatten());
     html! {
@@ -61,7 +62,8 @@ fn in_words(pair: &PairSummary) -> Markup {
     }
 }
 
-fn forest(pair: &PairSummary, weekly: &Weekly, looks: &Looks) -> Forest {
+/// Every task of a pair on one axis.
+pub fn forest(pair: &PairSummary, weekly: &Weekly, looks: &Looks) -> Forest {
     let comparisons = pair.headline.iter().chain(&pair.tasks);
     let rows = comparisons.map(|task| row(task, (words::subject(&task.subject), looks)));
     Forest {
@@ -76,10 +78,10 @@ fn forest(pair: &PairSummary, weekly: &Weekly, looks: &Looks) -> Forest {
     }
 }
 
-fn days(pair: &PairSummary, weekly: &Weekly) -> Option<Days> {
+/// A pair day by day with what happened, as far as it concerns the pair; `None` without a headline.
+pub fn days(pair: &PairSummary, weekly: &Weekly, journal: &[JournalEntry]) -> Option<Days> {
     let concerns = |target: &longhaul_measure::model::TargetName| *target == pair.a || *target == pair.b;
-    let events: Vec<_> = weekly
-        .events
+    let events: Vec<_> = journal
         .iter()
         .filter(|event| event.target.as_ref().is_none_or(concerns))
         .map(crate::private::event)

@@ -26,7 +26,9 @@ pub fn table_of(caption: &str, table: &Table) -> Markup {
     let groups: Vec<&[Vec<String>]> = table.rows.chunk_by(|a, b| a.first() == b.first()).collect();
     let of_figures =
         |place: usize| table.rows.iter().all(|row| row.get(place).is_some_and(|cell| is_figure(cell)));
-    let class = |place: usize| (place > 0 && of_figures(place)).then_some("figure");
+    // Once for each column: a year of days has many rows.
+    let columns: Vec<bool> = (0..table.head.len()).map(|place| place > 0 && of_figures(place)).collect();
+    let class = |place: usize| columns.get(place).copied().unwrap_or(false).then_some("figure");
     html! {
         div class="scroll" role="region" aria-label={ "Table: " (caption) } tabindex="0" {
             table {

@@ -31,7 +31,7 @@ fn forest(id: &str, rows: Vec<ForestRow>) -> Forest {
     }
 }
 
-fn percent(node: &Node<'_, '_>, attribute: &str) -> f64 {
+pub fn percent(node: &Node<'_, '_>, attribute: &str) -> f64 {
     node.attribute(attribute).unwrap().strip_suffix('%').unwrap().parse().unwrap()
 }
 
@@ -40,7 +40,7 @@ fn lines_down(node: &Node<'_, '_>, attribute: &str) -> f64 {
 }
 
 /// What of a chart matches a class and an element, mapped.
-fn all<T>(svg: &str, (element, class): (&str, &str), map: impl Fn(&Node<'_, '_>) -> T) -> Vec<T> {
+pub fn all<T>(svg: &str, (element, class): (&str, &str), map: impl Fn(&Node<'_, '_>) -> T) -> Vec<T> {
     let document = Document::parse(svg).unwrap();
     let has = |node: &Node<'_, '_>| {
         node.attribute("class").is_some_and(|known| known.split(' ').any(|one| one == class))
@@ -53,7 +53,7 @@ fn all<T>(svg: &str, (element, class): (&str, &str), map: impl Fn(&Node<'_, '_>)
 }
 
 /// Texts that lie over each other on a page of 320 px, by the width that characters have there.
-fn overlapping(chart: &Chart) -> Vec<(String, String)> {
+pub fn overlapping(chart: &Chart) -> Vec<(String, String)> {
     let svg = chart.standalone(288);
     let document = Document::parse(&svg).unwrap();
     let boxes: Vec<(String, f64, f64, f64)> = document
@@ -86,7 +86,7 @@ fn overlapping(chart: &Chart) -> Vec<(String, String)> {
 }
 
 /// A drawing, an element a line.
-fn drawn(chart: &Chart) -> String {
+pub fn drawn(chart: &Chart) -> String {
     chart.inline().into_string().replace("><", ">\n<")
 }
 

@@ -5,4 +5,5 @@
 mod charts;
 mod documents;
 mod exchange;
+mod over_time;
 mod world;

@@ -1,8 +1,20 @@
-//! The machine-readable forms, schema 1. Keys are added freely and never taken away.
+//! The machine-readable forms, of the command line and of the interface alike, schema 1. Keys are added freely and never taken away.
 
 use longhaul_measure::model::{OperationStats, Phase};
+use longhaul_measure::summary::{Caching, Weekly};
 use longhaul_store::StoredRun;
+use serde::Serialize;
 use serde_json::{Value, json};
+
+/// A week: `week --json` and `/api/v1/week`. The summary, and beside it what an export of it does not hold.
+#[derive(Debug, Serialize)]
+pub struct WeekShown<'a> {
+    /// The summary.
+    #[serde(flatten)]
+    pub weekly: &'a Weekly,
+    /// Whether each protocol is cached.
+    pub caching: &'a [Caching],
+}
 
 /// A run: an object of `run --json`, `runs --json` and `show --json`.
 pub fn run(stored: &StoredRun) -> Value {

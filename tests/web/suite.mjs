@@ -1,0 +1,134 @@
+// The page in a real browser: node suite.mjs BASE WEEK TOKEN. Prints one line a check; the exit code says whether all held.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const [base, week, token] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const pages = ["/", week, "/tasks/photo-batch", "/latency?days=28", "/journal", "/runs", "/runs/1", "/targets", "/method"];
+const views = [
+  { name: "desktop, light", width: 1280, height: 800, colorScheme: "light" },
+  { name: "desktop, dark", width: 1280, height: 800, colorScheme: "dark" },
+  { name: "phone, light", width: 390, height: 844, colorScheme: "light" },
+  { name: "phone, dark", width: 390, height: 844, colorScheme: "dark" },
+  { name: "4K", width: 3840, height: 2160, colorScheme: "light" },
+];
+let failed = 0;
+const check = (what, faults) => {
+  const holds = faults.length === 0;
+  if (!holds) failed += 1;
+  console.log(`${holds ? "ok  " : "FAIL"} ${what}${holds ? "" : ": " + faults.join("; ")}`);
+};
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+
+// A page, everything that it said or asked for being noted.
+const open = async (context, path) => {
+  const page = await context.newPage();
+  const faults = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && faults.push(message.text()));
+  page.on("pageerror", (error) => faults.push(String(error)));
+  page.on("request", (request) => request.url().startsWith(base) || faults.push(`asks ${request.url()}`));
+  await page.goto(base + path);
+  return { page, faults };
+};
+
+const violations = async (page) => {
+  // Run beside the page: its policy forbids scripts that are written into it.
+  await page.evaluate(axe);
+  const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+  const found = await page.evaluate((tags) => window.axe.run({ runOnly: { type: "tag", values: tags } }), tags);
+  return found.violations.map((one) => `${one.id} (${one.nodes.length}: ${one.nodes[0].target})`);
+};
+
+for (const { name, width, height, colorScheme } of views) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme });
+  for (const path of pages) {
+    const { page, faults } = await open(context, path);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    if (wide > 0) faults.push(`${wide} px wider than the screen`);
+    check(`${path} ${name}`, faults.concat(await violations(page)));
+    await page.close();
+  }
+  await context.close();
+}
+
+{ // Text at 200 %.
+  const context = await browser.newContext({ viewport: { width: 640, height: 400 } });
+  for (const path of pages) {
+    const { page, faults } = await open(context, path);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    check(`${path} at 200 %`, wide > 0 ? faults.concat(`${wide} px wider than the screen`) : faults);
+    await page.close();
+  }
+  await context.close();
+}
+
+{ // Without a script everything can be read.
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  for (const path of pages) {
+    const { page, faults } = await open(context, path);
+    const text = await page.locator("main").innerText();
+    check(`${path} without a script`, text.length > 200 ? faults : faults.concat("there is nothing to read"));
+    await page.close();
+  }
+  await context.close();
+}
+
+{ // The first screen of a laptop answers which protocol, how sure, what is wrong.
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const { page } = await open(context, "/");
+  const below = await page.evaluate(() => ["#answer", "#wrong-heading", "#sure-heading", "#overview"]
+    .filter((id) => (document.querySelector(id)?.getBoundingClientRect()?.bottom ?? Infinity) > innerHeight));
+  const below_marks = await page.evaluate(() => [...document.querySelectorAll("#overview .mark")]
+    .filter((mark) => mark.getBoundingClientRect().bottom > innerHeight).length);
+  check("the first screen holds the answer", below.filter((id) => id !== "#overview").concat(below_marks > 0 ? ["a mark is below"] : []));
+  await context.close();
+}
+
+{ // Live: the round appears by itself.
+  const context = await browser.newContext();
+  const { page, faults } = await open(context, "/");
+  await page.locator("text=4 of 12 runs").first().waitFor({ timeout: 60_000 });
+  check("the live round appears without reloading", faults);
+  await context.close();
+}
+
+{ // An order: only a browser that came with a key is shown the buttons, and what they order is taken.
+  const context = await browser.newContext();
+  const { page, faults } = await open(context, "/targets");
+  const shown = await page.locator("button", { hasText: "Pause" }).count();
+  const answer = await fetch(`${base}/api/v1/key`, { method: "POST", headers: { authorization: `Bearer ${token}` } });
+  const { key } = await answer.json();
+  await page.goto(`${base}/enter?key=${key}`);
+  await page.goto(`${base}/targets`);
+  const [led] = await Promise.all([
+    page.waitForResponse((response) => response.url().endsWith("/orders/pause")),
+    page.locator("button", { hasText: "Pause" }).click(),
+  ]);
+  await page.waitForURL(`${base}/targets`);
+  check("an order with a key", faults.concat(shown === 0 ? [] : ["buttons without a key"], led.status() === 303 ? [] : [`${led.status()}`]));
+  await context.close();
+}
+
+{ // By keyboard: the first stop leads to the content, the contents can be walked.
+  const context = await browser.newContext();
+  const { page } = await open(context, "/");
+  await page.keyboard.press("Tab");
+  const skip = await page.evaluate(() => document.activeElement.textContent);
+  await page.keyboard.press("Enter");
+  const at = await page.evaluate(() => document.activeElement.id);
+  await page.goto(base + "/");
+  const walked = [];
+  for (let stop = 0; stop < 12; stop += 1) {
+    await page.keyboard.press("Tab");
+    walked.push(await page.evaluate(() => document.activeElement.textContent));
+  }
+  const missing = ["Overview", "Week", "Latency", "Method"].filter((name) => !walked.includes(name));
+  check("by keyboard", [skip === "To the content" ? [] : [skip], at === "content" ? [] : [at], missing].flat());
+  await context.close();
+}
+
+await browser.close();
+console.log(failed === 0 ? "all held" : `${failed} did not hold`);
+process.exit(failed === 0 ? 0 : 1);

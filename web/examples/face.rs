@@ -1,0 +1,30 @@
+//! The page of made-up weeks, to be looked at and measured: `cargo run --release -p longhaul-web --example face -- FOLDER PORT
+//! [WEEKS] [live]`. The folder keeps the database, so that a second start is quick; `live` lets a round come and go.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../tests/web/world.rs"]
+mod world;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let folder = PathBuf::from(arguments.next().expect("usage: face FOLDER PORT [WEEKS] [live]"));
+    let port = arguments.next().map_or(0, |port| port.parse().expect("a port"));
+    let weeks = arguments.next().map_or(8, |weeks| weeks.parse().expect("a number of weeks"));
+    let is_live = arguments.next().is_some();
+    let kept = folder.join("longhaul.sqlite");
+    let database = if kept.exists() { kept } else { world::database(&folder, weeks) };
+    let control = world::control(database);
+    let desk = Arc::clone(&control.desk);
+    println!("http://127.0.0.1:{port}/ answers; the token is {}", world::TOKEN);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        if is_live {
+            tokio::spawn(world::go_on(desk));
+        }
+        world::serve(port, control, std::future::pending()).await;
+    });
+}

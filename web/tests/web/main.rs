@@ -1,0 +1,10 @@
+//! The page as browsers, programs and enemies meet it: a real service's face on a real port, over made-up weeks.
+
+#![allow(clippy::unwrap_used)]
+
+mod browser;
+mod client;
+mod hostile;
+mod live;
+mod pages;
+mod world;
