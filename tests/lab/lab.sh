@@ -134,7 +134,7 @@ setup() {
     echo "$want" >"$LAB_DIR/.ready"
     say "set up in $((SECONDS - t0)) s, $(du -sm "$LAB_DIR" | cut -f1) MB"
   fi
-  fit_registers
+  fit_registers "$KER/usr/bin/linux.uml"
   guest_files "$ROOT/nas"; guest_files "$ROOT/client"
 }
 
@@ -142,11 +142,11 @@ setup() {
 # AVX-512. On a processor with AMX the host wants 11008 and refuses anything else (arch/x86/kernel/fpu/regset.c,
 # xstateregs_set), so the kernel panics as its first process starts. What lies beyond is not looked at, as the header
 # before it says that the tiles are not in use: so only the length is put right, in the one call that sets.
-fit_registers() {
-  python3 - "$KER/usr/bin/linux.uml" <<'E'
+fit_registers() {   # fit_registers KERNEL
+  python3 - "$1" <<'E'
 import struct, sys
 path, flags = sys.argv[1], open("/proc/cpuinfo").read().split()
-call = lambda size: b"\x48\xc7\x45\xf8" + struct.pack("<I", size) + b"\xbf\x05\x42\0\0"   # movq $size,-8(%rbp); mov $0x4205,%edi
+call = lambda size: struct.pack("<I", size) + b"\xbf\x05\x42\0\0"   # movq $size,(length); mov $0x4205,%edi
 old, new = (2696, 11008) if "amx_tile" in flags else (11008, 2696)
 kernel = open(path, "rb").read()
 if kernel.count(call(old)) == 1: open(path, "wb").write(kernel.replace(call(old), call(new)))
@@ -438,6 +438,7 @@ case $cmd in
   boot-nas) rm -f "$RUN/io/nas/ready"; : >"$RUN/ctl/boot-nas"; wait_ready nas;;
   status) alive && for r in nas client; do echo "$r pid $(cat "$RUN/$r.pid") ready after $(cat "$RUN/io/$r/ready" 2>/dev/null || echo -) s"; done || echo down;;
   log) cat "$RUN/${1:-client}.log";;
+  fit) fit_registers "$1";;
   down) down;;
   clean) down; rm -rf "$ROOT" "$KER" "$RUN" "$LAB_DIR"/apt "$LAB_DIR"/*.img "$LAB_DIR/.ready";;
   *) sed -n '2,/^set -eu/p' "${BASH_SOURCE[0]}" | sed '$d; s/^# \{0,1\}//';;

@@ -49,7 +49,7 @@ build() {
 }
 
 run() {
-  build; "$here/lab.sh" setup
+  build; "$here/lab.sh" setup; "$here/lab.sh" fit "$K"
   local rc; w=$(mktemp -d "$LAB_DIR/simulated.XXXX"); trap 'rm -rf "$w"' EXIT
   printf '%q ' "$@" >"$w/cmd"; printf '%s' "$PWD" >"$w/cwd"
   mkdir -p "$LAB_DIR/root/client/nas"
