@@ -71,7 +71,8 @@ impl Step {
     /// The finest step in which a window of so many seconds takes at most some hundred steps and is still kept: percentiles
     /// are the same in every step, and only the edges of the window are rounded to it.
     pub fn for_window(seconds: i64) -> Self {
-        let fits = |step: &Step| seconds / step.seconds() <= MOST_STEPS && seconds <= step.days_kept() * 86_400;
+        let fits =
+            |step: &Step| seconds / step.seconds() <= MOST_STEPS && seconds <= step.days_kept() * 86_400;
         Self::ALL.into_iter().find(fits).unwrap_or(Self::HalfDay)
     }
 }

@@ -110,12 +110,7 @@ impl Ledger {
 
     /// The call that is in flight on a target now; `None`: none is. `clock`: the time in microseconds since 1970 UTC, and what
     /// else goes on.
-    pub fn in_flight(
-        &mut self,
-        target: &TargetName,
-        flight: Option<Flight<'_>>,
-        clock: (i64, Option<&str>),
-    ) {
+    pub fn in_flight(&mut self, target: &TargetName, flight: Option<Flight<'_>>, clock: (i64, Option<&str>)) {
         let (now_us, beside) = clock;
         let is_long = |flight: &Flight<'_>| (now_us - flight.since_us) * 1000 >= LONG_WAIT_NS.cast_signed();
         let Some(Flight { operation, since_us, who }) = flight.filter(is_long) else {

@@ -95,7 +95,7 @@ impl Reporter for Worker {
         self.say_or_stop(&Message::Progress(progress.clone()));
     }
 
-    fn phase_began(&self, spec: &PhaseSpec) {
+    fn phase_began(&self, spec: &PhaseSpec<'_>) {
         let PhaseSpec { name, cache, cold_by } = *spec;
         self.say_or_stop(&Message::PhaseBegan { name: name.to_owned(), cache, cold_by });
     }
