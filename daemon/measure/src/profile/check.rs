@@ -41,7 +41,7 @@ fn require(holds: bool, message: impl FnOnce() -> String) -> Said {
 }
 
 /// A name that is a folder on a target, or a phase: short, and safe on every file system.
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=40).contains(&name.len()) && name.bytes().all(plain)
 }
@@ -81,6 +81,12 @@ impl Profile {
         })?;
         require(phase.work.is_empty() == phase.program.is_some(), || {
             at("it needs [[phase.work]], or a `program`, and not both".to_owned())
+        })?;
+        require(phase.program.is_some() == phase.seconds.is_some(), || {
+            at("a `program` has `seconds`; steps have them in their [[phase.work]]".to_owned())
+        })?;
+        require(phase.seconds.is_none_or(|seconds| (0.1..=86_400.0).contains(&seconds)), || {
+            at("`seconds` has to be between 0.1 and 86400".to_owned())
         })?;
         let threads = phase.work.iter().fold(0u64, |sum, work| sum.saturating_add(work.threads));
         require(threads < LANES as u64, || {

@@ -36,7 +36,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use bytes::Bytes;
-pub use cost::{BLOGBENCH_SECONDS, Cost};
+pub(crate) use check::is_name;
+pub use cost::Cost;
 pub use print::{Print, PrintUnit, Statistic, Taken};
 pub use published::{Published, published};
 pub use size::Size;
@@ -117,6 +118,8 @@ pub struct Phase {
     pub analysis: Option<Analysis>,
     /// A task that cannot be said in steps.
     pub program: Option<Program>,
+    /// For how long that goes on.
+    pub seconds: Option<f64>,
     /// What its threads do, all at the same time.
     #[serde(default)]
     pub work: Vec<Work>,
@@ -247,7 +250,7 @@ pub struct Step {
 pub enum Action {
     /// Made; the file is one that is not there.
     Create,
-    /// Opened.
+    /// Opened; closed before if it is open.
     Open,
     /// Read; opened before if it is not open.
     Read,
@@ -273,6 +276,10 @@ pub enum Action {
     Lock,
     /// Given back.
     Unlock,
+    /// Read from now on without fetching more than is asked for, where the system can.
+    WithoutReadAhead,
+    /// Dropped from this machine's cache; the time for it is left out of every rate.
+    Evict,
     /// Removed.
     Delete,
     /// A folder is made beside it.
@@ -363,11 +370,20 @@ impl Profile {
             set.folders = set.folders.min(set.count);
             set.size = set.size.divided(by.size);
         }
+        let shorter = |seconds: f64| (seconds / by.seconds).max(0.1);
+        small.phases.iter_mut().for_each(|phase| phase.seconds = phase.seconds.map(shorter));
         for work in small.phases.iter_mut().flat_map(|phase| &mut phase.work) {
             work.times = work.times.map(|times| (times / by.times).max(1));
-            work.seconds = work.seconds.map(|seconds| (seconds / by.seconds).max(0.1));
+            work.seconds = work.seconds.map(shorter);
         }
         small
+    }
+
+    /// Whether something is added to files of a set. What is added lies in one sector with what was there, so that all of
+    /// it has to be of one turn.
+    pub fn grows(&self, set: &str) -> bool {
+        let mine = self.phases.iter().flat_map(|phase| &phase.work).filter(|work| work.files == set);
+        mine.flat_map(Work::all_steps).any(|step| step.action == Action::Append)
     }
 
     /// Whether files of a set come and go, so that it has to be made anew for each run.

@@ -86,3 +86,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_profile_that_comes_along_is_well_formed_and_travels_as_json() {
+    for classic in crate::workloads::classic::classics() {
+        let text = serde_json::to_string(&classic.profile).unwrap();
+        assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), classic.profile);
+        assert!(!classic.profile.figures.is_empty());
+        let small = classic.profile.at(Scale::Quick).cost();
+        assert!(small.space < 260_000_000 && small.seconds < 30.0, "{:?}", small);
+    }
+}

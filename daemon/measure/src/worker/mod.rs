@@ -229,7 +229,9 @@ impl Worker {
         work: impl FnOnce(&dyn Workload, &Job<'_>) -> Result<(), RunError>,
     ) -> Result<(), Ending> {
         let attempt = || {
-            let Some(workload) = workload(&assignment.workload) else {
+            let own = assignment.settings.own.as_ref().and_then(|own| own.classic(&assignment.workload));
+            let own = own.as_ref().map(|own| own as &dyn Workload);
+            let Some(workload) = own.or_else(|| workload(&assignment.workload)) else {
                 let reason = format!("there is no workload `{}`", assignment.workload);
                 return Err(RunError::refused(
                     &self.setup.target.path,

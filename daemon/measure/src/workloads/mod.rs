@@ -13,6 +13,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub use classic::OwnProfile;
+
 use crate::arena::Arena;
 use crate::context::{Context, Folder, OpenFile, Session};
 use crate::corpus::slices::{SLICES, turn};
@@ -98,11 +100,14 @@ pub struct Settings {
     pub free_floor: f64,
     /// How many slices of a corpus take turns.
     pub slices: u64,
+    /// A profile of one's own, which is run under its name.
+    #[serde(default)]
+    pub own: Option<OwnProfile>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { tree_files: None, band_bytes: 8 << 20, free_floor: 0.05, slices: SLICES }
+        Self { tree_files: None, band_bytes: 8 << 20, free_floor: 0.05, slices: SLICES, own: None }
     }
 }
 

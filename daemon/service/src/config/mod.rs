@@ -219,6 +219,7 @@ impl Config {
                 free_floor: within(file.limits.free_floor_percent, "free-floor-percent", 0.0..=90.0)?
                     .map_or(default.settings.free_floor, |percent| percent / 100.0),
                 slices: default.settings.slices,
+                own: None,
             },
             premises: Premises::from_file(file.verdict, file.mix)?,
             schedule: file.schedule.read()?,

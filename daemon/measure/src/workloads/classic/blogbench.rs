@@ -13,9 +13,9 @@ use crate::context::{Context, Folder};
 use crate::corpus::draw::{draw, draws};
 use crate::corpus::sectors::Sectors;
 use crate::error::RunError;
-use crate::model::{Figure, Scale, Unit};
+use crate::model::{Figure, Unit};
 use crate::platform::{Access, Wanted};
-use crate::profile::{BLOGBENCH_SECONDS, Program};
+use crate::profile::Program;
 use crate::stats::Steadiness;
 use crate::workloads::{Job, unlink_left_over};
 
@@ -135,15 +135,14 @@ pub fn run(
     job: &Job<'_>,
     classic: &Classic,
     context: &Context<'_>,
-    seed: u64,
+    (seed, seconds): (u64, f64),
 ) -> Result<Vec<Figure>, RunError> {
     let home = home(job, classic)?;
-    let shorter = if job.scale == Scale::Quick { classic.profile.quick.seconds } else { 1.0 };
     let bench = Bench {
         home: &home,
         manner: classic.manner,
         seed,
-        interval: BLOGBENCH_SECONDS / shorter / f64::from(INTERVALS),
+        interval: seconds / f64::from(INTERVALS),
         counts: Counts::default(),
         over: AtomicBool::new(false),
         lines: std::sync::Mutex::default(),
@@ -188,7 +187,7 @@ fn figures(counts: &Counts, lines: &[[u64; 7]], seconds: f64) -> Vec<Figure> {
     let written: Vec<f64> = lines.iter().map(|line| (line[2] + line[4] + line[6]) as f64).collect();
     if let Some(steadiness) = Steadiness::of_rates(&written) {
         figures.push(Figure::new("spread", Unit::Share, steadiness.spread));
-        figures.push(Figure::new("drift", Unit::Share, steadiness.drift));
+        figures.push(Figure::new("drift", Unit::Share, steadiness.drift.abs()));
     }
     figures
 }

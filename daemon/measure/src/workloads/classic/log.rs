@@ -110,7 +110,7 @@ impl Log {
             Some(Figure::new("seconds", Unit::Seconds, seconds)),
             Some(Figure::new("own", Unit::Seconds, own)),
             share("spread", |steadiness| steadiness.spread),
-            share("drift", |steadiness| steadiness.drift),
+            share("drift", |steadiness| steadiness.drift.abs()),
         ];
         figures.into_iter().flatten().collect()
     }
@@ -163,6 +163,6 @@ mod tests {
             log.figures(10.0, 1)
         };
         assert!(figure(&rates(20), "spread").unwrap() < 0.01);
-        assert!(figure(&rates(10), "drift").unwrap() < -0.4);
+        assert!(figure(&rates(10), "drift").unwrap() > 0.4, "how far it moves, up or down");
     }
 }

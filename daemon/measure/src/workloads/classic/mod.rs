@@ -15,12 +15,14 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{LazyLock, Mutex};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Job, Workload};
 use crate::context::{Context, PhaseSpec};
 use crate::corpus::draw::draw;
 use crate::error::RunError;
 use crate::model::{CacheState, ColdBy, Endpoint, Figure, Scale};
-use crate::profile::{Phase, Profile, Program, Work};
+use crate::profile::{Phase, Profile, Program, Work, is_name};
 use log::Log;
 use sets::{Kept, Sets, State};
 use thread::{Crew, Thread};
@@ -36,7 +38,9 @@ macro_rules! profiles {
 
 /// Every classic, in the order in which they are listed.
 const PROFILES: &[(&str, &str)] = profiles![
-    "dd" "ioping" "sysbench-fileio" "aja" "blackmagic" "stibium" "blogbench" "bonnie"
+    "dd" "ioping" "sysbench-fileio" "aja" "blackmagic" "stibium" "blogbench" "bonnie" "lantest" "naspt"
+    "filebench-networkfs" "filebench-fileserver" "filebench-varmail" "amorphous" "dbench-mix"
+    "mail-search" "music-library" "big-folder" "remux"
 ];
 
 /// In which manner a classic is run.
@@ -90,12 +94,46 @@ pub fn owns(folder: &str, path: &Path) -> bool {
     folder == sets::FOLDER && (sets::owns(path) || blogbench::owns(path))
 }
 
-impl Classic {
-    /// A profile of one's own, under its own name.
-    pub fn own(name: &str, profile: Profile) -> Self {
-        Self { name: "own-profile", base: name.to_owned(), manner: Manner::Honest, profile }
+/// A profile of one's own, with the name that its runs are kept under.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OwnProfile {
+    name: String,
+    profile: Profile,
+}
+
+impl OwnProfile {
+    /// A profile under a name.
+    ///
+    /// # Errors
+    ///
+    /// If the name cannot be that of a folder, in words for a person.
+    pub fn new(name: &str, profile: Profile) -> Result<Self, String> {
+        match is_name(name) {
+            true => Ok(Self { name: name.to_owned(), profile }),
+            false => Err(format!(
+                "`{name}` cannot be a profile's name: call the file by 1 to 40 lower-case letters, digits and dashes"
+            )),
+        }
     }
 
+    /// The classic that it is, if it is meant by this name.
+    pub fn classic(&self, name: &str) -> Option<Classic> {
+        let Self { name: own, profile } = self;
+        (own == name).then(|| Classic {
+            name: "own-profile",
+            base: own.clone(),
+            manner: Manner::Honest,
+            profile: profile.clone(),
+        })
+    }
+}
+
+/// The text of the profile of a classic.
+pub fn text_of(name: &str) -> Option<&'static str> {
+    PROFILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+impl Classic {
     /// The name of its profile, which both manners share.
     pub fn base(&self) -> &str {
         &self.base
@@ -124,8 +162,10 @@ impl Classic {
             let spec = PhaseSpec { name: &phase.name, cache: phase.cache, cold_by };
             let seed = draw(job.seed, 0x7068_6173, number as u64);
             job.session.phase(spec, |context| match phase.program {
-                Some(Program::Blogbench) => blogbench::run(job, self, context, seed),
-                None => work(context, phase, sets, (turn, seed)),
+                Some(Program::Blogbench) => {
+                    blogbench::run(job, self, context, (seed, phase.seconds.unwrap_or_default()))
+                }
+                None => work(context, phase, sets, (turn + 1 + number as u64, seed)),
             })?;
         }
         Ok(())
@@ -180,9 +220,10 @@ impl Workload for Classic {
         if state.unfinished {
             state.made.clear();
         }
-        state.turn += 1;
+        // A turn for the preparation, and one for each phase.
+        state.turn += 1 + profile.phases.len() as u64;
         kept.keep(job, &place, &state)?;
-        let sets = Sets::open(job, self, &profile)?;
+        let sets = Sets::open(job, self, (&profile, state.turn))?;
         let missing: Vec<&String> = profile.files.keys().filter(|name| !state.made.contains(*name)).collect();
         for name in &missing {
             sets::remove(job, sets.get(name))?;
@@ -204,13 +245,11 @@ impl Workload for Classic {
         self.tell(job);
         let mut kept = Kept::load(job)?;
         let mut state = kept.get(&place);
-        state.turn += 1;
         state.unfinished = true;
         kept.keep(job, &place, &state)?;
-        let sets = Sets::open(job, self, &profile)?;
+        let sets = Sets::open(job, self, (&profile, state.turn))?;
         let result = self.phases(job, (&profile, &sets), state.turn);
-        for (name, set) in sets.sets.iter().filter(|(name, _)| profile.changes(name)) {
-            let _ = name;
+        for (_, set) in sets.sets.iter().filter(|(name, _)| profile.changes(name)) {
             sets::remove(job, set)?;
         }
         blogbench::remove(job, self)?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Classic, Manner};
 use crate::context::{Context, Folder};
 use crate::corpus::draw::draw;
-use crate::corpus::sectors::Sectors;
+use crate::corpus::sectors::{SECTOR_BYTES, Sectors};
 use crate::error::RunError;
 use crate::model::{ColdBy, Progress};
 use crate::platform::{Access, Wanted};
@@ -70,6 +70,8 @@ pub struct Set {
     pub spec: FileSet,
     /// The numbers of the files that are there, as the last phase left them.
     pub present: Mutex<BTreeSet<u64>>,
+    /// The turn that all its writes are of, where something is added to files.
+    pub only_turn: Option<u64>,
     /// Whether every file that is there is whole.
     pub is_whole: bool,
     manner: Manner,
@@ -104,7 +106,7 @@ impl Set {
     /// Compares what was read with what turns up to this one wrote.
     pub fn verify(&self, number: u64, (turn, offset): (u64, u64), bytes: &[u8]) -> Result<(), RunError> {
         let wrong = match self.manner {
-            Manner::Honest => self.sectors(number).first_difference(turn, offset, bytes),
+            Manner::Honest => self.first_difference(number, (turn, offset), bytes),
             Manner::AsOriginal => first_not_zero(bytes).map(|index| offset + index as u64),
         };
         match wrong {
@@ -113,6 +115,22 @@ impl Set {
                 let path = self.folder_of(number).join(&file_name(number));
                 Err(RunError::damaged(&path, format!("byte {place} is not what was written")))
             }
+        }
+    }
+
+    /// In a file that is not whole, sectors that nobody has written are zeros.
+    fn first_difference(&self, number: u64, (turn, offset): (u64, u64), bytes: &[u8]) -> Option<u64> {
+        let mut begin = 0;
+        loop {
+            let place =
+                self.sectors(number).first_difference(turn, offset + begin, &bytes[begin as usize..])?;
+            let sector = &bytes[(place - offset) as usize..];
+            let sector = &sector[..sector.len().min(SECTOR_BYTES as usize)];
+            let is_begin = place.is_multiple_of(SECTOR_BYTES);
+            if self.is_whole || !is_begin || first_not_zero(sector).is_some() {
+                return Some(place);
+            }
+            begin = place - offset + sector.len() as u64;
         }
     }
 
@@ -171,7 +189,11 @@ pub struct Sets {
 
 impl Sets {
     /// Opens the folders of all sets, and makes what is missing of them.
-    pub fn open(job: &Job<'_>, classic: &Classic, profile: &Profile) -> Result<Self, RunError> {
+    pub fn open(
+        job: &Job<'_>,
+        classic: &Classic,
+        (profile, turn): (&Profile, u64),
+    ) -> Result<Self, RunError> {
         let context = job.preparation();
         let place = home(job, &classic.place(job.scale))?;
         let sets = profile.files.iter().map(|(name, spec)| {
@@ -180,9 +202,10 @@ impl Sets {
             let set = Set {
                 spec: spec.clone(),
                 present: Mutex::default(),
+                only_turn: profile.grows(name).then_some(turn),
                 is_whole: !profile.changes(name),
                 manner: classic.manner,
-                seed: draw(0x636c_6173, 0, name.bytes().fold(0, |sum, byte| sum * 31 + u64::from(byte))),
+                seed: name.bytes().fold(0x636c_6173, |seed, byte| draw(seed, 0, u64::from(byte))),
                 folders: folders.collect::<Result<_, _>>()?,
             };
             set.present.lock().expect("nobody panicked with it").extend(0..set.count_present());

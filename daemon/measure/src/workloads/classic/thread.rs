@@ -47,6 +47,7 @@ pub struct Thread<'a> {
     open: BTreeMap<u64, Open>,
     /// What was added to files, by number.
     added: BTreeMap<u64, u64>,
+    turn: u64,
     written: Vec<u8>,
     read: Vec<u8>,
     log: Log,
@@ -84,6 +85,7 @@ impl<'a> Thread<'a> {
             files,
             open: BTreeMap::new(),
             added: BTreeMap::new(),
+            turn: set.only_turn.unwrap_or(crew.turn),
             written: vec![0; longest],
             read: vec![0; longest],
             log: Log::new(crew.keeps_each),
@@ -156,9 +158,10 @@ impl<'a> Thread<'a> {
                 }
                 Ok(Went::On)
             }
+            // That no file is there, or that all are, passes.
             Choose::One => {
                 let step = self.drawn();
-                self.step(step, turn)
+                self.step(step, turn).map(|_| Went::On)
             }
         }
     }
@@ -232,7 +235,10 @@ impl<'a> Thread<'a> {
         let beside = |begin: &str, end: &str| text(format!("{begin}{number:08x}{end}"));
         match step.action {
             Action::Create => self.create(number).map(drop),
-            Action::Open => self.opened(number).map(drop),
+            Action::Open => {
+                self.open.remove(&number).map_or(Ok(()), |open| context.close(open.file))?;
+                self.opened(number).map(drop)
+            }
             Action::Read => self.transfer(step, number, Self::read),
             Action::Write => self.transfer(step, number, Self::write),
             Action::Append => self.append(step, number),
@@ -252,6 +258,11 @@ impl<'a> Thread<'a> {
                 let begin = turn % LOCK_PLACES * LOCK_BYTES;
                 context.lock(&self.opened(number)?.file, what, (begin, LOCK_BYTES))
             }
+            Action::WithoutReadAhead => {
+                context.without_read_ahead(&self.opened(number)?.file);
+                Ok(())
+            }
+            Action::Evict => self.evict(number),
             Action::Delete => {
                 self.open.remove(&number).map_or(Ok(()), |open| context.close(open.file))?;
                 self.added.remove(&number);
@@ -328,7 +339,7 @@ impl<'a> Thread<'a> {
                 format!("it ends at byte {}", place + found as u64),
             ));
         }
-        self.set.verify(number, (self.crew.turn, place), &self.read[..found])?;
+        self.set.verify(number, (self.turn, place), &self.read[..found])?;
         self.log.add_own(self.context.elapsed() - began);
         Ok(())
     }
@@ -336,7 +347,7 @@ impl<'a> Thread<'a> {
     fn write(&mut self, number: u64, (place, length): (u64, usize)) -> Result<(), RunError> {
         if !self.set.is_zeros() {
             let began = self.context.elapsed();
-            self.set.fill(number, (self.crew.turn, place), &mut self.written[..length]);
+            self.set.fill(number, (self.turn, place), &mut self.written[..length]);
             self.log.add_own(self.context.elapsed() - began);
         }
         self.context.write_all(&self.open[&number].file, &self.written[..length], place)?;
@@ -349,6 +360,15 @@ impl<'a> Thread<'a> {
         self.write(number, (end, step.block.0 as usize))?;
         *self.added.entry(number).or_default() += step.block.0;
         self.opened(number)?.bytes += step.block.0;
+        Ok(())
+    }
+
+    fn evict(&mut self, number: u64) -> Result<(), RunError> {
+        let (context, began) = (self.context, self.context.elapsed());
+        let open = self.opened(number)?;
+        // Advice: whether it was followed is seen in what crosses the wire.
+        let _ = context.evict(&open.file, open.bytes);
+        self.log.add_own(self.context.elapsed() - began);
         Ok(())
     }
 
