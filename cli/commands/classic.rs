@@ -82,16 +82,14 @@ fn meant(arguments: &Classic) -> anyhow::Result<Meant> {
 /// A profile of one's own. Its runs are kept under the name of its file.
 fn own(path: &Path, arguments: &Classic) -> anyhow::Result<Meant> {
     let profile = super::profile::read(path)?;
-    let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
-    if arguments.as_original {
-        return Err(Usage("a profile of your own has no original".to_owned()).into());
-    }
-    let own = OwnProfile::new(&name, profile.clone()).map_err(Usage)?;
-    if everything().any(|workload| workload.name() == name) {
-        return Err(Usage(format!("`{name}` is the name of a task already: rename the file")).into());
+    let base = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let manner = if arguments.as_original { Manner::AsOriginal } else { Manner::Honest };
+    let own = OwnProfile::new(base, profile.clone(), manner).map_err(Usage)?;
+    if everything().any(|workload| workload.name() == own.name()) {
+        return Err(Usage(format!("`{base}` is the name of a task already: rename the file")).into());
     }
     let profile = profile.at(arguments.scale.into());
-    Ok(Meant { base: name.clone(), name, profile, own: Some(own), manner: Manner::Honest })
+    Ok(Meant { name: own.name().to_owned(), base: base.to_owned(), profile, own: Some(own), manner })
 }
 
 fn plan(

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use longhaul_measure::profile::Profile;
 use longhaul_measure::workloads::OwnProfile;
-use longhaul_measure::workloads::classic::text_of;
+use longhaul_measure::workloads::classic::{Manner, text_of};
 
 use crate::arguments::ProfileCommand;
 use crate::{Usage, exit, render};
@@ -27,7 +27,7 @@ pub fn run(command: &ProfileCommand) -> anyhow::Result<ExitCode> {
 fn check(file: &Path) -> anyhow::Result<ExitCode> {
     let profile = read(file)?;
     let name = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    OwnProfile::new(name, profile.clone()).map_err(Usage)?;
+    OwnProfile::new(name, profile.clone(), Manner::Honest).map_err(Usage)?;
     anstream::print!("{}", render::classic::checked(file, &profile));
     Ok(exit::OK)
 }

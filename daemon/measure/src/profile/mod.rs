@@ -69,7 +69,8 @@ pub struct Profile {
     pub figures: Vec<Print>,
 }
 
-/// What the numbers of a profile are divided by in a quick run. Never below one file, one time or a tenth of a second.
+/// What the numbers of a profile are divided by in a quick run. Never below a file for each thread, one time or a tenth of a
+/// second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Divisors {
@@ -365,8 +366,8 @@ impl Profile {
 
     fn divided(&self) -> Self {
         let (mut small, by) = (self.clone(), self.quick);
-        for set in small.files.values_mut() {
-            set.count = (set.count / by.count).max(1);
+        for (name, set) in &mut small.files {
+            set.count = (set.count / by.count).max(self.threads_of(name));
             set.folders = set.folders.min(set.count);
             set.size = set.size.divided(by.size);
         }
@@ -377,6 +378,13 @@ impl Profile {
             work.seconds = work.seconds.map(shorter);
         }
         small
+    }
+
+    /// The most threads that divide a set among them: each needs a file.
+    fn threads_of(&self, set: &str) -> u64 {
+        let works = self.phases.iter().flat_map(|phase| &phase.work);
+        let mine = works.filter(|work| work.files == set && work.share == Share::Own);
+        mine.map(|work| work.threads).max().unwrap_or(1)
     }
 
     /// Whether something is added to files of a set. What is added lies in one sector with what was there, so that all of

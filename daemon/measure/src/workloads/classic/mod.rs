@@ -44,7 +44,8 @@ const PROFILES: &[(&str, &str)] = profiles![
 ];
 
 /// In which manner a classic is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Manner {
     /// With content that nothing compresses.
     Honest,
@@ -99,32 +100,47 @@ pub fn owns(folder: &str, path: &Path) -> bool {
 pub struct OwnProfile {
     name: String,
     profile: Profile,
+    manner: Manner,
 }
 
 impl OwnProfile {
-    /// A profile under a name.
+    /// A profile under a name, which a manner may add to.
     ///
     /// # Errors
     ///
     /// If the name cannot be that of a folder, in words for a person.
-    pub fn new(name: &str, profile: Profile) -> Result<Self, String> {
+    pub fn new(name: &str, profile: Profile, manner: Manner) -> Result<Self, String> {
+        let advice = "call the file by 1 to 40 lower-case letters, digits and dashes";
         match is_name(name) {
-            true => Ok(Self { name: name.to_owned(), profile }),
-            false => Err(format!(
-                "`{name}` cannot be a profile's name: call the file by 1 to 40 lower-case letters, digits and dashes"
-            )),
+            true => Ok(Self { name: format!("{name}{}", manner.suffix()), profile, manner }),
+            false => Err(format!("`{name}` cannot be a profile's name: {advice}")),
         }
+    }
+
+    /// The name that its runs are kept under.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The classic that it is, if it is meant by this name.
     pub fn classic(&self, name: &str) -> Option<Classic> {
-        let Self { name: own, profile } = self;
+        let Self { name: own, profile, manner } = self;
         (own == name).then(|| Classic {
             name: "own-profile",
-            base: own.clone(),
-            manner: Manner::Honest,
+            base: own.trim_end_matches(manner.suffix()).to_owned(),
+            manner: *manner,
             profile: profile.clone(),
         })
+    }
+}
+
+impl Manner {
+    /// What it adds to a name.
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Honest => "",
+            Self::AsOriginal => AS_ORIGINAL,
+        }
     }
 }
 
