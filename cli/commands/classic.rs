@@ -104,7 +104,7 @@ fn plan(
     let tasks = Tasks {
         workloads: vec![meant.name.clone()],
         scale: Scale::from(arguments.scale),
-        settings: Settings { own: meant.own.clone(), ..config.settings.clone() },
+        settings: Settings { own: meant.own.clone().map(Box::new), ..config.settings.clone() },
         cap,
     };
     Ok(Plan { targets, rounds: arguments.runs, tasks })

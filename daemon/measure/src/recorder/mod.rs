@@ -29,7 +29,7 @@ const OPERATION_WORDS: usize = 5 + BUCKETS;
 /// Words of a lane's head: operation in flight, since when, calls finished, bytes read and written since the last clear,
 /// bytes read and written in all, and the long waits.
 const HEAD_WORDS: usize = 7 + waits::WORDS;
-const _: () = assert!(HEAD_WORDS * 8 % 64 == 0, "each lane writes to cache lines of its own");
+const _: () = assert!((HEAD_WORDS * 8).is_multiple_of(64), "each lane writes to cache lines of its own");
 /// Words of a lane's histograms.
 const BODY_WORDS: usize = Operation::COUNT * OPERATION_WORDS;
 /// Words before the heads, a cache line: how many lanes of runs were asked for.

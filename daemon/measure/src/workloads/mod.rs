@@ -102,7 +102,7 @@ pub struct Settings {
     pub slices: u64,
     /// A profile of one's own, which is run under its name.
     #[serde(default)]
-    pub own: Option<OwnProfile>,
+    pub own: Option<Box<OwnProfile>>,
 }
 
 impl Default for Settings {

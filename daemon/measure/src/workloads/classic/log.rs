@@ -39,9 +39,9 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log that keeps each repetition, or only their rates.
-    pub fn new(keeps_each: bool) -> Self {
-        Self { each: keeps_each.then(Vec::new), ..Self::default() }
+    /// A log that keeps each repetition, and not only their rates.
+    pub fn with_each() -> Self {
+        Self { each: Some(vec![]), ..Self::default() }
     }
 
     /// Counts bytes that were read.
@@ -71,7 +71,9 @@ impl Log {
         }
         self.tenths[tenth].0 += 1;
         self.tenths[tenth].1 += bytes;
-        self.each.as_mut().map(|each| each.push(Repetition { seconds, bytes }));
+        if let Some(each) = &mut self.each {
+            each.push(Repetition { seconds, bytes });
+        }
     }
 
     /// Adds what another thread did.
@@ -141,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_threads_do_for_themselves_is_not_the_targets_time() {
-        let mut log = Log::new(true);
+        let mut log = Log::with_each();
         log.add_written(1000);
         log.add_own(0.5);
         log.note(0.0, 1.0);
@@ -154,7 +156,7 @@ mod tests {
     #[test]
     fn a_rate_that_falls_to_its_half_is_not_steady() {
         let rates = |late: u64| {
-            let mut log = Log::new(false);
+            let mut log = Log::default();
             for tenth in 0..100u64 {
                 for _ in 0..(if tenth < 75 { 20 } else { late }) {
                     log.note(tenth as f64 / 10.0, tenth as f64 / 10.0 + 0.05);

@@ -53,6 +53,9 @@ pub struct Thread<'a> {
     log: Log,
 }
 
+/// Moves bytes of a file: its number, where they are and how many.
+type Transfer<'a> = fn(&mut Thread<'a>, u64, (u64, usize)) -> Result<(), RunError>;
+
 /// Whether a repetition may be followed by another.
 enum Went {
     On,
@@ -88,7 +91,7 @@ impl<'a> Thread<'a> {
             turn: set.only_turn.unwrap_or(crew.turn),
             written: vec![0; longest],
             read: vec![0; longest],
-            log: Log::new(crew.keeps_each),
+            log: if crew.keeps_each { Log::with_each() } else { Log::default() },
         }
     }
 
@@ -293,12 +296,7 @@ impl<'a> Thread<'a> {
     }
 
     /// Moves one block, or all blocks of a file in their order.
-    fn transfer(
-        &mut self,
-        step: &Step,
-        number: u64,
-        one: fn(&mut Self, u64, (u64, usize)) -> Result<(), RunError>,
-    ) -> Result<(), RunError> {
+    fn transfer(&mut self, step: &Step, number: u64, one: Transfer<'a>) -> Result<(), RunError> {
         let bytes = self.opened(number)?.bytes;
         match step.amount {
             Amount::Block => {
