@@ -16,7 +16,7 @@ use longhaul_measure::corpus::draw::draw_below;
 use longhaul_measure::stats::Histogram;
 use longhaul_store::Signal;
 use serde_json::Value;
-use support::exporting::{Export, stored_histograms};
+use support::exporting::{Export, STEP_US, samples, stored_histograms};
 use support::machine;
 
 /// How often the collector is killed.
@@ -249,8 +249,14 @@ fn a_real_prometheus_finds_our_p99_within_a_bucket() {
     let folder = tempfile::tempdir().unwrap();
     let prometheus = Prometheus::start(&programs, folder.path(), None);
     let endpoint = format!("http://127.0.0.1:{}/api/v1/otlp", prometheus.port);
-    let export =
-        Export::new(1, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint), ("OTEL_TRACES_EXPORTER", "none")]);
+    let export = Export::new(
+        1,
+        &[
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+            ("OTEL_TRACES_EXPORTER", "none"),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
+        ],
+    );
     let began = Instant::now();
     machine::wait_until("all metrics", || {
         let status = export.status(Signal::Metrics);
@@ -282,7 +288,28 @@ fn a_real_prometheus_finds_our_p99_within_a_bucket() {
         let ratio = theirs / our_us;
         assert!(ratio < BUCKET && ratio > 1.0 / BUCKET, "{theirs} against {our_us}: {series}");
     }
-    every_question_of_the_dashboard_and_the_alerts_is_understood(&prometheus, at_ns as f64 / 1e9 + 1.0);
+    let at = at_ns as f64 / 1e9 + 1.0;
+    the_probe_is_found_within_a_bucket(&export, (&prometheus, at));
+    every_question_of_the_dashboard_and_the_alerts_is_understood(&prometheus, at);
+}
+
+/// An hour of samples of the same day, as the last round ended.
+fn the_probe_is_found_within_a_bucket(export: &Export, (prometheus, at): (&Prometheus, f64)) {
+    let at_us = (at * 1e6) as i64;
+    let stored = samples(at_us - at_us % STEP_US - 14 * STEP_US, 14);
+    export.sample(stored.clone());
+    machine::wait_until("the samples", || export.status(Signal::Samples).sent == 12);
+    let question = "histogram_quantile(0.99, last_over_time(longhaul_probe_duration_microseconds[20h]))";
+    let answer = prometheus.ask(question, at);
+    let found = answer["data"]["result"].as_array().unwrap();
+    assert_eq!(found.len(), 2, "{answer}");
+    for series in found {
+        let target = series["metric"]["longhaul_target"].as_str().unwrap();
+        let probe = stored.probes.iter().find(|probe| probe.target.as_str() == target).unwrap();
+        let our_us = probe.latency.quantile_ns(0.99).unwrap() / 1e3;
+        let ratio = series["value"][1].as_str().unwrap().parse::<f64>().unwrap() / our_us;
+        assert!(ratio < BUCKET && ratio > 1.0 / BUCKET, "{ratio} times {our_us}: {series}");
+    }
 }
 
 /// Each question is asked; the ones about what was pushed have to find something.

@@ -3,7 +3,7 @@
 
 mod lab;
 
-use lab::{Lab, note, skip, text};
+use lab::{Findings, Lab, note, skip, text};
 use serde_json::Value;
 
 const TEST: &str = "a_known_transfer_is_counted";
@@ -20,25 +20,6 @@ const MOUNTS: [(&str, &str); 5] = [
     ("smb3", "cifs-stats"),
 ];
 
-/// What is collected on the way: rows for the table, and everything that is not as it has to be.
-#[derive(Default)]
-struct Findings {
-    rows: Vec<String>,
-    wrong: Vec<String>,
-}
-
-impl Findings {
-    fn check(&mut self, holds: bool, what: impl FnOnce() -> String) {
-        if !holds {
-            self.wrong.push(what());
-        }
-    }
-
-    fn row(&mut self, cells: &[&str]) {
-        self.rows.push(format!("| {} |", cells.join(" | ")));
-    }
-}
-
 #[test]
 fn a_known_transfer_is_counted() {
     let lab = match lab::asked_for("counters").and_then(|()| Lab::up("local smb1 smb2 smb3 nfs3 nfs4")) {
@@ -52,18 +33,13 @@ fn a_known_transfer_is_counted() {
     }
     lab.ask("head -c 33554432 /dev/urandom >/m/local/blob && sync");
     let mut findings = Findings::default();
-    note(
-        "\n| mount | what | source | moved | counted | off | requests | used |\n|---|---|---|---|---|---|---|---|",
-    );
     for (mount, source) in MOUNTS {
         Transfers { lab: &lab, program, mount, source }.all(&mut findings);
     }
-    note(&findings.rows.join("\n"));
-    findings.rows.clear();
+    findings.print(&["mount", "what", "source", "moved", "counted", "off", "requests", "used"]);
     phases(&lab, program, &mut findings);
-    note("\n| target | phase | claim | crossed | delivered | found |\n|---|---|---|---|---|---|");
-    note(&findings.rows.join("\n"));
-    assert!(findings.wrong.is_empty(), "{}{}", findings.wrong.join("\n"), lab.logs());
+    findings.print(&["target", "phase", "claim", "crossed", "delivered", "found"]);
+    findings.assert(&lab);
 }
 
 /// Transfers on one mount, with the counters before and after each.

@@ -11,7 +11,7 @@ use longhaul_store::RoundStatus;
 use rustix::process::Signal;
 use serde_json::Value;
 use support::daemon::{BUSY, Daemon, command, forgive, http, log, target};
-use support::{Place, assert_all_ok, machine};
+use support::{Place, assert_all_ok, find_arena, machine};
 
 /// A place with a target, and a configuration that measures it all the time.
 fn place() -> Place {
@@ -218,4 +218,24 @@ fn top_leaves_the_terminal_as_it_was() {
     assert!(after.contains(" icanon") && after.contains(" echo "), "{after}");
     assert!(text.contains("targets"), "{text}");
     daemon.stop();
+}
+
+#[test]
+fn samples_of_the_last_minute_are_kept_when_the_service_stops() {
+    let place = Place::new();
+    let a = place.folder("a");
+    let calm = "scale = \"quick\"\n[schedule]\nquiet-hours = \"00:00-23:59\"\n";
+    let often = "[sampling]\ntouch = \"always\"\nprobe-seconds = 1\n";
+    place.configure(&format!("{calm}{often}{}", target("a", &a)));
+    let daemon = Daemon::start(&place);
+    machine::wait_until("the probe's files", || {
+        find_arena(&a).is_some_and(|arena| arena.join("probe/small").exists())
+    });
+    // Workers tell their samples a minute at a time; a few are asked before this one is over.
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    daemon.stop();
+    let kept = place.longhaul("samples --json").expect(0).value();
+    let asked: u64 =
+        kept["felt"].as_array().unwrap().iter().map(|felt| felt["count"].as_u64().unwrap()).sum();
+    assert!(asked >= 3, "{kept}");
 }

@@ -223,6 +223,29 @@ fn a_target_that_never_answers_is_told_of_and_the_service_stops_in_time_all_the_
 }
 
 #[test]
+fn a_worker_that_outlives_a_killed_service_is_known_to_the_next_and_never_doubled() {
+    let test = "a_worker_that_outlives_a_killed_service_is_known_to_the_next_and_never_doubled";
+    let Some(hang) = hang(test, Fuse::writing_for_ever) else { return };
+    let daemon = Daemon::start(&hang.place);
+    daemon.wait_for("the hang", |status| state(status, "stuck") == "hung");
+    daemon.signal(Signal::KILL);
+    daemon.ended();
+    let workers = || machine::workers_of(hang.place.root());
+    machine::wait_until("all workers but the stuck one to end", || workers().len() == 1);
+    let left = workers();
+    let daemon = Daemon::start(&hang.place);
+    daemon.round();
+    assert_eq!(state(&daemon.status(), "stuck"), "hung");
+    assert_eq!(outcomes(&hang.place, "stuck").last().unwrap(), "hung");
+    assert_eq!(outcomes(&hang.place, "local").last().unwrap(), "ok", "the other target goes on");
+    machine::wait_until("the workers of that round to end", || workers() == left);
+    hang.fuse.end();
+    machine::wait_for_no_worker(hang.place.root());
+    daemon.wait_for("the target to be free", |status| state(status, "stuck") != "hung");
+    daemon.stop();
+}
+
+#[test]
 fn a_target_that_is_unmounted_in_the_middle_is_noticed_and_not_measured_in_its_place() {
     let test = "a_target_that_is_unmounted_in_the_middle_is_noticed_and_not_measured_in_its_place";
     let Some(Hang { fuse, place, stuck }) = hang(test, Fuse::over) else { return };

@@ -4,7 +4,7 @@ mod lab;
 
 use std::collections::BTreeMap;
 
-use lab::{Lab, note, program, skip, text};
+use lab::{Findings, Lab, note, program, skip, text};
 use serde_json::Value;
 
 const TEST: &str = "every_task_runs_on_every_protocol";
@@ -25,49 +25,23 @@ const DATABASE: &str = "/m/local/longhaul/l.sqlite";
 /// AFP has its own, as two runs at a time cannot share one.
 const AFP_DATABASE: &str = "/m/local/longhaul-afp/l.sqlite";
 
-/// What is collected on the way: rows for the table, and everything that is not as it has to be.
-#[derive(Default)]
-struct Findings {
-    rows: Vec<String>,
-    wrong: Vec<String>,
-}
-
-impl Findings {
-    fn check(&mut self, holds: bool, what: impl FnOnce() -> String) {
-        if !holds {
-            self.wrong.push(what());
-        }
+/// Takes a run in: its protocol, its outcome, and of a backup what became of the attributes.
+fn booked(findings: &mut Findings, run: &Value, (protocol, outcome): (&str, &str)) {
+    let word = |key: &str| run[key].as_str().unwrap_or("?").to_owned();
+    let (target, workload) = (word("target"), word("workload"));
+    let said = run["failure"]["message"].as_str().unwrap_or_default();
+    findings.check(word("protocol") == protocol, || format!("{target} was taken for {}", word("protocol")));
+    findings
+        .check(word("outcome") == outcome, || format!("{target} {workload}: {}: {said}", word("outcome")));
+    let facts = ["mode", "extended-attributes", "modification-times"];
+    let kept = facts.map(|fact| run["facts"][fact].as_str().map(|answer| format!("{fact} {answer}")));
+    if workload == "incremental-backup" {
+        findings.check(kept[0].is_some() && kept[2].is_some(), || format!("{target}: no word on attributes"));
     }
-
-    /// Takes a run in: its protocol, its outcome, and of a backup what became of the attributes.
-    fn run(&mut self, run: &Value, protocol: &str, outcome: &str) {
-        let word = |key: &str| run[key].as_str().unwrap_or("?").to_owned();
-        let (target, workload) = (word("target"), word("workload"));
-        let said = run["failure"]["message"].as_str().unwrap_or_default();
-        self.check(word("protocol") == protocol, || format!("{target} was taken for {}", word("protocol")));
-        self.check(word("outcome") == outcome, || {
-            format!("{target} {workload}: {}: {said}", word("outcome"))
-        });
-        let facts = ["mode", "extended-attributes", "modification-times"];
-        let kept = facts.map(|fact| run["facts"][fact].as_str().map(|answer| format!("{fact} {answer}")));
-        if workload == "incremental-backup" {
-            self.check(kept[0].is_some() && kept[2].is_some(), || format!("{target}: no word on attributes"));
-        }
-        let kept = kept.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        let seconds = run["seconds"].as_f64().unwrap_or(f64::NAN);
-        self.rows.push(format!(
-            "| {target} | {} | {workload} | {} | {seconds:.1} | {kept} |",
-            word("protocol"),
-            word("outcome")
-        ));
-    }
-
-    fn print(&mut self) {
-        self.rows.sort();
-        note("\n| target | protocol detected | task | outcome | seconds | what a backup kept |");
-        note("|---|---|---|---|---|---|");
-        note(&self.rows.join("\n"));
-    }
+    let kept = kept.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let seconds = run["seconds"].as_f64().unwrap_or(f64::NAN);
+    let seconds = format!("{seconds:.1}");
+    findings.row(&[&target, &word("protocol"), &workload, &word("outcome"), &seconds, &kept]);
 }
 
 #[test]
@@ -90,9 +64,9 @@ fn every_task_runs_on_every_protocol() {
         findings.rows.extend(afp.rows);
         findings.wrong.extend(afp.wrong);
     });
-    findings.print();
-    let wrong = findings.wrong.join("\n");
-    assert!(wrong.is_empty(), "{wrong}{}", lab.logs());
+    findings.rows.sort();
+    findings.print(&["target", "protocol detected", "task", "outcome", "seconds", "what a backup kept"]);
+    findings.assert(&lab);
 }
 
 /// Everything that the kernel mounts itself, in one round.
@@ -103,7 +77,7 @@ fn kernel_clients(lab: &Lab, program: &str, findings: &mut Findings) {
     let protocols = BTreeMap::from(TARGETS);
     for run in &runs {
         let protocol = protocols.get(run["target"].as_str().unwrap_or_default()).copied();
-        findings.run(run, protocol.unwrap_or("a target of the test"), "ok");
+        booked(findings, run, (protocol.unwrap_or("a target of the test"), "ok"));
     }
     let speed = lab.nas("find /srv/share/media -path '*/time-machine/speed/*' -not -path '*-afp/*'");
     findings.check(text(&speed).is_empty(), || "the files of the speed test stay behind".to_owned());
@@ -216,7 +190,7 @@ fn afp_task(lab: &Lab, program: &str, workload: &str, findings: &mut Findings) -
     let is_there = lab.run("ls /m/afp/media").status.success();
     let expected = if NEED_WRITING_IN_PLACE.contains(&workload) { "unavailable" } else { "ok" };
     match runs(&output).first() {
-        Some(run) if is_there || run["outcome"] == expected => findings.run(run, "AFP", expected),
+        Some(run) if is_there || run["outcome"] == expected => booked(findings, run, ("AFP", expected)),
         _ => {
             skip(&format!("afp {workload}"), "the desktop's AFP client crashed during the run");
             findings.rows.push(format!("| afp | AFP | {workload} | skipped: the client crashed | | |"));

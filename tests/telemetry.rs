@@ -12,9 +12,9 @@ use longhaul_measure::stats::Histogram;
 use longhaul_store::{FinishedRound, Reader, Signal};
 use longhaul_telemetry::environment::Environment;
 use longhaul_telemetry::settings::{Configured, Settings};
-use opentelemetry_proto::tonic::metrics::v1::ExponentialHistogramDataPoint;
+use opentelemetry_proto::tonic::metrics::v1::{ExponentialHistogramDataPoint, number_data_point};
 use support::collector::{Collector, Got, Mood, Stream};
-use support::exporting::{Export, Key, key_of, stored_histograms, text};
+use support::exporting::{Export, Key, STEP_US, key_of, samples, stored_histograms, text};
 use support::machine;
 
 /// Variables that lead to a collector, in delta form: each histogram comes as it is stored.
@@ -146,6 +146,61 @@ fn whatever_a_collector_does_everything_arrives_and_can_be_told_to_be_the_same()
         let status = export.status(signal);
         assert_eq!((status.rejected, status.expired), (0, 0), "{status:?}");
     }
+}
+
+/// 2026-11-09T00:00Z.
+const MIDNIGHT_US: i64 = 1_794_182_400_000_000;
+
+#[test]
+fn samples_arrive_once_at_their_own_instants_bucket_for_bucket() {
+    let collector = Collector::start();
+    let more = [("OTEL_TRACES_EXPORTER", "none"), ("OTEL_METRIC_EXPORT_INTERVAL", "500")];
+    let export = Export::new(1, &with(&to(&collector), &more));
+    let stored = samples(MIDNIGHT_US, 100);
+    export.sample(stored.clone());
+    machine::wait_until("all that is settled", || export.status(Signal::Samples).sent == 98);
+    let came = collector.got(|got| got.histograms_of("longhaul.probe.duration"));
+    assert_eq!(came.len(), 2 * 98, "two targets, and each five minutes but the last two, once");
+    for point in came {
+        let target = text(&point.attributes, "longhaul.target").unwrap();
+        let began_us = i64::try_from(point.start_time_unix_nano / 1000).unwrap();
+        assert_eq!(point.time_unix_nano - point.start_time_unix_nano, 300_000_000_000);
+        let is_it = |probe: &&longhaul_measure::model::ProbeStep| {
+            (probe.target.as_str(), probe.at_us) == (target, began_us)
+        };
+        let latency = &stored.probes.iter().find(is_it).unwrap().latency;
+        assert_eq!(point.positive.unwrap().bucket_counts, latency.buckets().1);
+    }
+    export.sample(samples(MIDNIGHT_US + 100 * STEP_US, 1));
+    machine::wait_until("one more to be settled", || export.status(Signal::Samples).sent == 99);
+}
+
+#[test]
+fn counts_of_samples_add_up_over_the_day_whoever_sends_them() {
+    let collector = Collector::start();
+    let endpoint = collector.endpoint();
+    let variables = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
+        ("OTEL_TRACES_EXPORTER", "none"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
+    ];
+    let export = Export::new(1, &variables);
+    export.sample(samples(MIDNIGHT_US, 50));
+    machine::wait_until("what is settled", || export.status(Signal::Samples).sent == 48);
+    let export = export.restarted(&variables);
+    // 288 of them are a day; the last two wait.
+    export.sample(samples(MIDNIGHT_US + 50 * STEP_US, 250));
+    machine::wait_until("the rest", || export.status(Signal::Samples).sent == 298);
+    let counts = collector.got(|got| got.counts_of("longhaul.share.requests"));
+    let total = |at_us: i64| {
+        let found = counts.iter().find(|point| point.time_unix_nano == at_us.cast_unsigned() * 1000);
+        match found.unwrap().value {
+            Some(number_data_point::Value::AsInt(count)) => count,
+            _ => panic!("{found:?}"),
+        }
+    };
+    assert_eq!([1, 50, 51, 288].map(|steps| total(MIDNIGHT_US + steps * STEP_US)), [3, 150, 153, 864]);
+    assert_eq!(total(MIDNIGHT_US + 289 * STEP_US), 3, "another day begins with nothing");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use longhaul_telemetry::settings::Settings;
 use serde_json::json;
 
 use crate::arguments::{OtelCommand, Shared};
-use crate::{Usage, exit, places};
+use crate::{Usage, exit, places, render};
 
 use super::list::Form;
 
@@ -26,8 +26,8 @@ const ATTEMPTS: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait that a collector is granted.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// Rounds that are looked at for a message.
-const MOST_ROUNDS: usize = 32;
+/// Items that are looked at for a message.
+const MOST_ITEMS: usize = 32;
 
 /// Does what the command says.
 pub fn run(shared: &Shared, command: OtelCommand) -> anyhow::Result<ExitCode> {
@@ -47,10 +47,8 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
 
 /// The signals that are exported, each with its way.
 fn senders(settings: &Settings) -> anyhow::Result<Vec<(Signal, Sender)>> {
-    let sender = |(signal, expected)| Some((signal, settings.route(signal)?, expected));
-    let routes = [(Signal::Traces, Expected::Traces), (Signal::Metrics, Expected::Metrics)];
-    let made = routes.into_iter().filter_map(sender);
-    made.map(|(signal, route, expected)| Ok((signal, Sender::new(route, expected)?))).collect()
+    let routes = Signal::ALL.into_iter().filter_map(|signal| Some((signal, settings.route(signal)?)));
+    routes.map(|(signal, route)| Ok((signal, Sender::new(route, Expected::of(signal))?))).collect()
 }
 
 fn maker(signal: Signal, machine: &str, settings: &Settings) -> Maker {
@@ -64,7 +62,8 @@ fn check(shared: &Shared, form: Form) -> anyhow::Result<ExitCode> {
     let known = places::database(shared, &config).and_then(|path| Ok(Reader::open(&path)?.machine_id()?));
     let machine = known.ok().flatten().unwrap_or_else(|| "check".to_owned());
     let mut all_well = true;
-    for (signal, sender) in senders(&settings)? {
+    // Samples go the way of metrics.
+    for (signal, sender) in senders(&settings)?.into_iter().filter(|(signal, _)| *signal != Signal::Samples) {
         let message = maker(signal, &machine, &settings).greeting(wall_clock_us());
         let began = Instant::now();
         let answer = sender.send(&message);
@@ -101,17 +100,19 @@ fn replay(shared: &Shared, from: &str, to: Option<&str>) -> anyhow::Result<ExitC
     let config = places::config(shared)?;
     let settings = settings(&config)?;
     let reader = Reader::open(&places::database(shared, &config)?)?;
-    let rounds = reader.made_between(window.from_us.unwrap_or(i64::MIN), window.to_us.unwrap_or(i64::MAX))?;
+    let (from_us, to_us) = (window.from_us.unwrap_or(i64::MIN), window.to_us.unwrap_or(i64::MAX));
     let machine = reader.machine_id()?.unwrap_or_default();
     let mut refused = 0;
     for (signal, sender) in senders(&settings)? {
-        let replayed = replay_signal(&reader, &rounds, (maker(signal, &machine, &settings), &sender))?;
+        let items = reader.items_between(signal, from_us, to_us)?;
+        let replayed = replay_signal(&reader, &items, (maker(signal, &machine, &settings), &sender))?;
         refused += replayed.refused;
         anstream::println!(
-            "{:<8} {}: {} rounds, {} {}, {} messages refused",
+            "{:<8} {}: {} {}, {} {}, {} messages refused",
             signal.name(),
             sender.address(),
-            rounds.len(),
+            items.len(),
+            render::status::items(signal.name()),
             replayed.values,
             if signal == Signal::Traces { "spans" } else { "points" },
             replayed.refused
@@ -129,21 +130,21 @@ struct Replayed {
 
 fn replay_signal(
     reader: &Reader,
-    mut rounds: &[i64],
+    mut items: &[i64],
     (mut maker, sender): (Maker, &Sender),
 ) -> anyhow::Result<Replayed> {
     let mut replayed = Replayed::default();
-    while let Some(batch) = maker.batch(reader, &rounds[..rounds.len().min(MOST_ROUNDS)])? {
-        let last = batch.rounds.last().copied();
+    while let Some(batch) = maker.batch(reader, &items[..items.len().min(MOST_ITEMS)])? {
+        let last = batch.items.last().copied();
         match insist(sender, &batch)? {
             Answer::Taken => replayed.values += batch.values,
             answer => {
                 replayed.refused += 1;
-                anstream::eprintln!("rounds {:?}: {}", batch.rounds, verdict(&answer).1);
+                anstream::eprintln!("{:?}: {}", batch.items, verdict(&answer).1);
             }
         }
-        let after = rounds.iter().position(|number| Some(*number) > last).unwrap_or(rounds.len());
-        (rounds, maker) = (&rounds[after..], batch.next);
+        let after = items.iter().position(|number| Some(*number) > last).unwrap_or(items.len());
+        (items, maker) = (&items[after..], batch.next);
     }
     Ok(replayed)
 }

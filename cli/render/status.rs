@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use longhaul_measure::model::Role;
 use longhaul_service::status::{LastRound, ProbeState, State, Status, TargetState, TargetStatus};
+use longhaul_store::Signal;
 use longhaul_telemetry::status::SignalStatus;
 
 use super::table::table;
@@ -53,11 +54,17 @@ fn telemetry(status: &Status) -> String {
         .collect()
 }
 
+/// What a signal is made of.
+pub fn items(signal: &str) -> &'static str {
+    if signal == Signal::Samples.name() { "five-minute steps" } else { "rounds" }
+}
+
 fn signal_state(signal: &SignalStatus, now_us: i64) -> String {
     let SignalStatus { endpoint, waiting, sent, rejected, expired, .. } = signal;
     let last = signal.last_sent_us.map_or(String::new(), |us| format!(", the last {}", time(us)));
+    let items = items(&signal.name);
     let mut text = format!(
-        "{endpoint}: {sent} rounds sent{last}; {waiting} waiting, {rejected} rejected, {expired} expired"
+        "{endpoint}: {sent} {items} sent{last}; {waiting} waiting, {rejected} rejected, {expired} expired"
     );
     if let Some(why) = &signal.failing {
         let next =

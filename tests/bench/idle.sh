@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What the background service takes while it waits for the next round with four targets: memory, processor, wake-ups, beside
-# prometheus-node-exporter in the same minutes; and how long it takes from start to ready with a year of data.
+# prometheus-node-exporter and Netdata in the same minutes, each with its children; and how long it takes from start to ready
+# with a year of data.
 #
 #   tests/bench/idle.sh [SECONDS]      measures for so long, 120 by default; needs a release build of longhauld
 #
@@ -32,12 +33,12 @@ start() {
   ready_ms=$((($(date +%s%N) - began) / 1000000))
 }
 
-facts() {   # facts PID: kilobytes resident, ticks of processor time, voluntary switches
-  local resident ticks switches
-  resident=$(awk '/^VmRSS/ {print $2}' "/proc/$1/status")
-  ticks=$(sed 's/.*) //' "/proc/$1/stat" | awk '{print $12 + $13}')
-  switches=$(cat /proc/"$1"/task/*/status | awk '/^voluntary_ctxt_switches/ {sum += $2} END {print sum}')
-  echo "$resident $ticks $switches"
+facts() {   # facts PID: kilobytes resident, ticks of processor time, voluntary switches, with those of its children
+  for pid in "$1" $(pgrep -P "$1" || true); do
+    awk '/^VmRSS/ {printf "%d ", $2}' "/proc/$pid/status"
+    sed 's/.*) //' "/proc/$pid/stat" | awk '{printf "%d ", $12 + $13}'
+    cat /proc/"$pid"/task/*/status | awk '/^voluntary_ctxt_switches/ {sum += $2} END {print sum}'
+  done | awk '{resident += $1; ticks += $2; switches += $3} END {print resident, ticks, switches}'
 }
 
 echo "start to ready:"
@@ -62,6 +63,16 @@ if command -v prometheus-node-exporter >/dev/null; then
   pids+=($!); measured+=("prometheus-node-exporter:$!")
 else
   echo 'skipped: prometheus-node-exporter: it is not installed (apt-get install prometheus-node-exporter)'
+fi
+
+if command -v netdata >/dev/null; then
+  mkdir -p "$home"/netdata/{cache,lib,log}
+  printf '[global]\n run as user = %s\n[db]\n mode = ram\n[directories]\n cache = %s/cache\n lib = %s/lib\n log = %s/log\n[web]\n bind to = 127.0.0.1:19101\n' \
+    "$(id -un)" "$home/netdata" "$home/netdata" "$home/netdata" >"$home/netdata.conf"
+  netdata -D -c "$home/netdata.conf" >/dev/null 2>&1 &
+  pids+=($!); measured+=("netdata:$!")
+else
+  echo 'skipped: netdata: it is not installed (apt-get install netdata)'
 fi
 
 sleep 15   # starting is not idling

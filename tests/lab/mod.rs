@@ -193,3 +193,38 @@ pub fn note(text: &str) {
 pub fn skip(test: &str, why: &str) {
     note(&format!("skipped: {test}: {}", why.replace('\n', " ")));
 }
+
+/// What is collected on the way: rows for a table, and everything that is not as it has to be.
+#[derive(Default)]
+pub struct Findings {
+    /// Lines of a Markdown table.
+    pub rows: Vec<String>,
+    /// What does not hold, for a person.
+    pub wrong: Vec<String>,
+}
+
+impl Findings {
+    /// Keeps what does not hold.
+    pub fn check(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.wrong.push(what());
+        }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: &[&str]) {
+        self.rows.push(format!("| {} |", cells.join(" | ")));
+    }
+
+    /// Prints the rows in order below this head, and forgets them.
+    pub fn print(&mut self, columns: &[&str]) {
+        note(&format!("\n| {} |\n|{}", columns.join(" | "), "---|".repeat(columns.len())));
+        note(&self.rows.join("\n"));
+        self.rows.clear();
+    }
+
+    /// Fails with all that does not hold, and what the lab's machines have said.
+    pub fn assert(&self, lab: &Lab) {
+        assert!(self.wrong.is_empty(), "{}\n{}", self.wrong.join("\n"), lab.logs());
+    }
+}

@@ -11,8 +11,8 @@ use flate2::read::GzDecoder;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::metrics::v1::ExponentialHistogramDataPoint;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::{ExponentialHistogramDataPoint, NumberDataPoint};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 
@@ -46,6 +46,13 @@ pub struct Got {
     pub requests: usize,
 }
 
+fn histogram(data: &Data) -> Option<Vec<ExponentialHistogramDataPoint>> {
+    match data {
+        Data::ExponentialHistogram(histogram) => Some(histogram.data_points.clone()),
+        _ => None,
+    }
+}
+
 impl Got {
     /// Every span, by trace and span: what came twice is there once.
     pub fn spans(&self) -> BTreeMap<(Vec<u8>, Vec<u8>), Span> {
@@ -56,13 +63,32 @@ impl Got {
 
     /// Every point of an exponential histogram, as often as it came.
     pub fn histograms(&self) -> Vec<ExponentialHistogramDataPoint> {
-        let resources = self.metrics.iter().flat_map(|request| &request.resource_metrics);
-        let metrics = resources.flat_map(|resource| &resource.scope_metrics).flat_map(|scope| &scope.metrics);
-        let points = metrics.filter_map(|metric| match &metric.data {
-            Some(Data::ExponentialHistogram(histogram)) => Some(histogram.data_points.clone()),
+        self.data().filter_map(|(_, data)| histogram(data)).flatten().collect()
+    }
+
+    /// Every point of one instrument with this name, as often as it came.
+    pub fn histograms_of(&self, name: &str) -> Vec<ExponentialHistogramDataPoint> {
+        self.data()
+            .filter(|(found, _)| *found == name)
+            .filter_map(|(_, data)| histogram(data))
+            .flatten()
+            .collect()
+    }
+
+    /// Every point of a counter with this name, likewise.
+    pub fn counts_of(&self, name: &str) -> Vec<NumberDataPoint> {
+        let found = self.data().filter(|(found, _)| *found == name);
+        let points = found.filter_map(|(_, data)| match data {
+            Data::Sum(sum) => Some(sum.data_points.clone()),
             _ => None,
         });
         points.flatten().collect()
+    }
+
+    fn data(&self) -> impl Iterator<Item = (&str, &Data)> {
+        let resources = self.metrics.iter().flat_map(|request| &request.resource_metrics);
+        let metrics = resources.flat_map(|resource| &resource.scope_metrics).flat_map(|scope| &scope.metrics);
+        metrics.filter_map(|metric| Some((metric.name.as_str(), metric.data.as_ref()?)))
     }
 }
 

@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use longhaul_measure::model::{
+    Beside, Covers, MachineStep, ProbeKind, ProbeStep, Role, Source, Target, Traffic, TrafficStep,
+};
 use longhaul_measure::stats::Histogram;
-use longhaul_store::{FinishedRound, Reader, SharedWriter, Signal, Store, Writer};
+use longhaul_store::{FinishedRound, Reader, Samples, SharedWriter, Signal, Store, Writer};
 use longhaul_telemetry::diagnostics::Diagnostics;
 use longhaul_telemetry::environment::Environment;
 use longhaul_telemetry::exporter::{Exporter, Parts, View};
@@ -17,6 +20,9 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::metrics::v1::ExponentialHistogramDataPoint;
 
 use super::{Place, machine};
+
+/// Five minutes.
+pub const STEP_US: i64 = 300_000_000;
 
 /// A database as after some weeks, and an exporter that sends it somewhere.
 pub struct Export {
@@ -61,6 +67,11 @@ impl Export {
         self.exporter.configure(Settings::of(&configured, &environment).map_err(|error| error.to_string()));
     }
 
+    /// Stores samples.
+    pub fn sample(&self, new: Samples) {
+        self.writer.add_samples(new).unwrap();
+    }
+
     /// How it stands with a signal.
     pub fn status(&self, signal: Signal) -> SignalStatus {
         let status = self.exporter.status();
@@ -78,9 +89,46 @@ impl Export {
     /// Every round that was made.
     pub fn rounds(&self) -> Vec<FinishedRound> {
         let reader = Reader::open(&self.database).unwrap();
-        let numbers = reader.made_between(i64::MIN, i64::MAX).unwrap();
+        let numbers = reader.items_between(Signal::Metrics, i64::MIN, i64::MAX).unwrap();
         numbers.into_iter().map(|number| reader.finished_round(number).unwrap().unwrap()).collect()
     }
+}
+
+/// So many five minutes of samples from a moment on, as two targets are asked and one is counted.
+pub fn samples(begin_us: i64, steps: i64) -> Samples {
+    let target = |name: &str| Target {
+        name: name.parse().unwrap(),
+        path: format!("/m/{name}").into(),
+        role: Role::Share,
+    };
+    let targets = vec![target("smb"), target("nfs")];
+    let mut new = Samples { now_us: begin_us, ..Samples::default() };
+    for number in 0..steps {
+        let at_us = begin_us + number * STEP_US;
+        for (place, target) in targets.iter().enumerate() {
+            let mut probe = ProbeStep::new(target.name.clone(), at_us, ProbeKind::Getattr, Beside::Calm);
+            (0..60).for_each(|answer| probe.latency.record(1000 * (answer + 1) * (place as u64 + 1)));
+            new.probes.push(probe);
+        }
+        let traffic = Traffic {
+            source: Source::Mountstats,
+            covers: Covers::Mount,
+            seconds: 300.0,
+            user_read: Some(1000),
+            user_written: None,
+            own_read: None,
+            own_written: None,
+            requests: Some(3),
+            retransmissions: Some(0),
+            errors: None,
+            reconnects: None,
+            round_trips: None,
+            packet_round_trip_us: None,
+        };
+        new.traffic.push(TrafficStep::of(Some(targets[1].name.clone()), at_us, traffic));
+        new.machine.push(MachineStep { at_us, looks: 30, ..MachineStep::default() });
+    }
+    Samples { targets, ..new }
 }
 
 fn exporter(database: &Path, writer: &Arc<Writer>) -> Exporter {

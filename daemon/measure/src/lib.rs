@@ -11,6 +11,7 @@ pub mod bench;
 pub mod context;
 pub mod corpus;
 pub mod error;
+pub mod lock;
 pub mod model;
 pub mod platform;
 pub mod profile;

@@ -1,13 +1,14 @@
--- What became of each round on its way to an OpenTelemetry collector. A round that has ended and has no row here waits: so
--- nothing has to be written when a round is stored, and what is measured while nobody exports waits by itself.
+-- What became of each round, and of each five minutes of samples, on its way to an OpenTelemetry collector. What is over and
+-- has no row here waits: so nothing has to be written when it is stored, and what is measured while nobody exports waits by
+-- itself.
 
 CREATE TABLE outbox (
-    signal TEXT    NOT NULL, -- traces or metrics
-    round  INTEGER NOT NULL REFERENCES round,
+    signal TEXT    NOT NULL, -- traces, metrics or samples
+    item   INTEGER NOT NULL, -- a round's number; of samples the begin of the five minutes
     fate   TEXT    NOT NULL, -- sent, rejected or expired
     at_us  INTEGER NOT NULL,
     reason TEXT,             -- NULL unless rejected
-    PRIMARY KEY (signal, round)
+    PRIMARY KEY (signal, item)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outbox_by_fate ON outbox (signal, fate, at_us);
 

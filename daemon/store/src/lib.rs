@@ -32,7 +32,7 @@ pub use bulk::Bulk;
 pub use error::{Error, Result};
 pub use longhaul_measure::model::{Event, RoundStatus};
 pub use open::Store;
-pub use outbox::{Fate, FinishedRound, Outbox, Rejection, Signal};
+pub use outbox::{Fate, FinishedRound, Outbox, Rejection, SampledStep, Signal};
 pub use read_samples::SampleFilter;
 pub use reader::Reader;
 pub use records::{

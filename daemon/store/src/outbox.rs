@@ -1,37 +1,60 @@
 //! What an OpenTelemetry collector has got, has refused, or is still to get.
 
-use longhaul_measure::model::Event;
+use longhaul_measure::model::{Event, MachineStep, ProbeStep, Stall, Step, TrafficStep};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::{Fault, Result};
+use crate::read_samples::{SampleFilter, stall};
 use crate::reader::{Reader, collect, stored_event, stored_round};
 use crate::records::{StoredRound, StoredRun};
 use crate::rows;
 use crate::writer::Writer;
 
-/// What is exported of a round, each kind with an outbox of its own.
+/// What is exported, each kind with an outbox of its own. Its items are rounds, known by their numbers, or five minutes of
+/// samples, known by their begin in microseconds since 1970 UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Signal {
     /// The round as a trace.
     Traces,
     /// Its figures and histograms as metrics.
     Metrics,
+    /// Samples of all targets as metrics.
+    Samples,
 }
 
 impl Signal {
     /// Every signal.
-    pub const ALL: [Signal; 2] = [Self::Traces, Self::Metrics];
+    pub const ALL: [Signal; 3] = [Self::Traces, Self::Metrics, Self::Samples];
 
-    /// The name that is stored and shown; it is also the last part of the collector's address for it.
+    /// The name that is stored and shown.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Traces => "traces",
             Self::Metrics => "metrics",
+            Self::Samples => "samples",
+        }
+    }
+
+    /// What can be exported: item, begin and end of each.
+    fn items(self) -> String {
+        match self {
+            Self::Traces | Self::Metrics => {
+                format!("SELECT number AS item, started_us AS began_us, ended_us FROM round WHERE {MADE}")
+            }
+            Self::Samples => SETTLED.to_owned(),
         }
     }
 }
 
-/// What became of a round.
+/// Five minutes to which nothing will be added: another five have passed, and no target that kept somebody waiting then does
+/// so still. An hour is the longest that they wait for that.
+const SETTLED: &str = "SELECT at_us AS item, at_us AS began_us, at_us + 300000000 AS ended_us
+    FROM machine, (SELECT max(at_us) AS newest_us FROM machine WHERE step = '5min')
+    WHERE step = '5min' AND at_us <= newest_us - 600000000
+    AND (at_us <= newest_us - 3600000000 OR NOT EXISTS (SELECT 1 FROM stall
+        WHERE started_us < at_us + 300000000 AND (ended_us IS NULL OR ended_us > newest_us - 300000000)))";
+
+/// What became of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
     /// The collector has it.
@@ -55,13 +78,13 @@ impl Fate {
 /// How it stands with one signal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outbox {
-    /// Rounds that are still to be sent.
+    /// Items that are still to be sent.
     pub waiting: u64,
-    /// Rounds that the collector has.
+    /// Items that the collector has.
     pub sent: u64,
-    /// Rounds that it did not take, or not all of.
+    /// Items that it did not take, or not all of.
     pub rejected: u64,
-    /// Rounds that waited for too long.
+    /// Items that waited for too long.
     pub expired: u64,
     /// When it last took one, in microseconds since 1970 UTC.
     pub last_sent_us: Option<i64>,
@@ -69,11 +92,11 @@ pub struct Outbox {
     pub last_rejection: Option<Rejection>,
 }
 
-/// A round that a collector did not take.
+/// An item that a collector did not take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
-    /// The round's number.
-    pub round: i64,
+    /// Which.
+    pub item: i64,
     /// When, in microseconds since 1970 UTC.
     pub at_us: i64,
     /// Why, in the collector's words.
@@ -93,17 +116,32 @@ pub struct FinishedRound {
     pub previous: Option<(i64, i64)>,
 }
 
+/// Five minutes of samples of all targets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampledStep {
+    /// The begin, in microseconds since 1970 UTC.
+    pub at_us: i64,
+    /// What the probes were answered.
+    pub probes: Vec<ProbeStep>,
+    /// What was counted.
+    pub traffic: Vec<TrafficStep>,
+    /// The machine; `None`: it was not looked at.
+    pub machine: Option<MachineStep>,
+    /// The waits that began in it.
+    pub stalls: Vec<Stall>,
+}
+
 /// Rounds that were made: skipped ones have nothing to tell but that they were.
 const MADE: &str = "status IN ('ok', 'void', 'cut-short')";
 
 impl Reader {
-    /// The rounds that are still to be sent, oldest first, at most so many.
+    /// The items that are still to be sent, oldest first, at most so many.
     ///
     /// # Errors
     ///
     /// [`crate::Error::Damaged`] for a broken file.
     pub fn waiting(&self, signal: Signal, most: u32) -> Result<Vec<i64>> {
-        let query = format!("SELECT number FROM round WHERE {} ORDER BY number LIMIT ?2", waits());
+        let query = format!("SELECT item {} ORDER BY item LIMIT ?2", waits(signal));
         self.in_snapshot("read the outbox", |cx| {
             collect(cx, &query, params![signal.name(), most], |row| Ok(row.get(0)?))
         })
@@ -127,29 +165,55 @@ impl Reader {
         self.in_snapshot("read a round", |cx| finished_round(cx, number))
     }
 
-    /// The numbers of the rounds that were made, are over, and began in a stretch of time, oldest first. It is given in
+    /// Five minutes of samples; `None` if there was nothing then.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn sampled_step(&self, at_us: i64) -> Result<Option<SampledStep>> {
+        let until_us = at_us + Step::FiveMinutes.seconds() * 1_000_000;
+        let filter = SampleFilter { target: None, step: Step::FiveMinutes, since_us: at_us, until_us };
+        let stalls =
+            "SELECT * FROM stall WHERE started_us >= ?1 AND started_us < ?2 ORDER BY started_us, target";
+        let step = SampledStep {
+            at_us,
+            probes: self.probes(&filter)?,
+            traffic: self.traffic(&filter)?,
+            machine: self.machine(&filter)?.pop(),
+            stalls: self.in_snapshot("read the ledger of waits", |cx| {
+                collect(cx, stalls, [at_us, until_us], stall)
+            })?,
+        };
+        let is_empty = step.probes.is_empty() && step.traffic.is_empty() && step.machine.is_none();
+        Ok((!is_empty).then_some(step))
+    }
+
+    /// The items of a signal that began in a stretch of time, oldest first, whatever became of them. It is given in
     /// microseconds since 1970 UTC, from its begin up to but without its end.
     ///
     /// # Errors
     ///
     /// As [`Reader::waiting`].
-    pub fn made_between(&self, from_us: i64, to_us: i64) -> Result<Vec<i64>> {
+    pub fn items_between(&self, signal: Signal, from_us: i64, to_us: i64) -> Result<Vec<i64>> {
         let query = format!(
-            "SELECT number FROM round WHERE {MADE} AND started_us >= ?1 AND started_us < ?2 ORDER BY number"
+            "SELECT item FROM ({}) WHERE began_us >= ?1 AND began_us < ?2 ORDER BY item",
+            signal.items()
         );
-        self.in_snapshot("read the rounds", |cx| collect(cx, &query, [from_us, to_us], |row| Ok(row.get(0)?)))
+        self.in_snapshot("read what can be exported", |cx| {
+            collect(cx, &query, [from_us, to_us], |row| Ok(row.get(0)?))
+        })
     }
 }
 
 impl Writer {
-    /// Books what became of rounds. What was booked before stays.
+    /// Books what became of items. What was booked before stays.
     ///
     /// # Errors
     ///
     /// As [`Writer::begin_round`].
-    pub fn settle_rounds(&self, signal: Signal, rounds: Vec<i64>, (fate, at_us): (Fate, i64)) -> Result<()> {
+    pub fn settle(&self, signal: Signal, items: Vec<i64>, (fate, at_us): (Fate, i64)) -> Result<()> {
         let insert =
-            "INSERT OR IGNORE INTO outbox (signal, round, fate, at_us, reason) VALUES (?1, ?2, ?3, ?4, ?5)";
+            "INSERT OR IGNORE INTO outbox (signal, item, fate, at_us, reason) VALUES (?1, ?2, ?3, ?4, ?5)";
         self.call(move |store| {
             store.in_transaction("book what was exported", |cx| {
                 let reason = match &fate {
@@ -157,24 +221,24 @@ impl Writer {
                     Fate::Sent | Fate::Expired => None,
                 };
                 let mut statement = cx.prepare_cached(insert)?;
-                for round in rounds {
-                    statement.execute(params![signal.name(), round, fate.name(), at_us, reason])?;
+                for item in items {
+                    statement.execute(params![signal.name(), item, fate.name(), at_us, reason])?;
                 }
                 Ok(())
             })
         })
     }
 
-    /// Gives up the rounds that ended before a moment and still wait. Says how many they were.
+    /// Gives up the items that ended before a moment and still wait. Says how many they were.
     ///
     /// # Errors
     ///
     /// As [`Writer::begin_round`].
-    pub fn expire_rounds(&self, signal: Signal, before_us: i64, at_us: i64) -> Result<u64> {
+    pub fn expire(&self, signal: Signal, before_us: i64, at_us: i64) -> Result<u64> {
         let insert = format!(
-            "INSERT OR IGNORE INTO outbox (signal, round, fate, at_us)
-            SELECT ?1, number, 'expired', ?3 FROM round WHERE {} AND ended_us < ?2",
-            waits()
+            "INSERT OR IGNORE INTO outbox (signal, item, fate, at_us)
+            SELECT ?1, item, 'expired', ?3 {} AND ended_us < ?2",
+            waits(signal)
         );
         self.call(move |store| {
             store.in_transaction("give up what waited too long", |cx| {
@@ -184,10 +248,12 @@ impl Writer {
     }
 }
 
-/// Whether a round waits; the signal is the first parameter.
-fn waits() -> String {
+/// From which items which wait; the signal's name is the first parameter.
+fn waits(signal: Signal) -> String {
     format!(
-        "{MADE} AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.signal = ?1 AND outbox.round = round.number)"
+        "FROM ({}) AS able
+        WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.signal = ?1 AND outbox.item = able.item)",
+        signal.items()
     )
 }
 
@@ -197,11 +263,11 @@ fn outbox(cx: &Connection, signal: Signal) -> Result<Outbox, Fault> {
         let count: i64 = cx.prepare_cached(query)?.query_row([signal.name(), fate], |row| row.get(0))?;
         Ok(count.cast_unsigned())
     };
-    let waiting = format!("SELECT count(*) FROM round WHERE {}", waits());
+    let waiting = format!("SELECT count(*) {}", waits(signal));
     let waiting: i64 = cx.prepare_cached(&waiting)?.query_row([signal.name()], |row| row.get(0))?;
     let last = "SELECT max(at_us) FROM outbox WHERE signal = ?1 AND fate = 'sent'";
-    let rejection = "SELECT round, at_us, reason FROM outbox WHERE signal = ?1 AND fate = 'rejected'
-        ORDER BY at_us DESC, round DESC LIMIT 1";
+    let rejection = "SELECT item, at_us, reason FROM outbox WHERE signal = ?1 AND fate = 'rejected'
+        ORDER BY at_us DESC, item DESC LIMIT 1";
     Ok(Outbox {
         waiting: waiting.cast_unsigned(),
         sent: count("sent")?,
@@ -214,7 +280,7 @@ fn outbox(cx: &Connection, signal: Signal) -> Result<Outbox, Fault> {
 
 fn rejected(row: &Row<'_>) -> rusqlite::Result<Rejection> {
     let reason: Option<String> = row.get(2)?;
-    Ok(Rejection { round: row.get(0)?, at_us: row.get(1)?, reason: reason.unwrap_or_default() })
+    Ok(Rejection { item: row.get(0)?, at_us: row.get(1)?, reason: reason.unwrap_or_default() })
 }
 
 fn finished_round(cx: &Connection, number: i64) -> Result<Option<FinishedRound>, Fault> {

@@ -158,7 +158,7 @@ pub(crate) fn machine_step(row: &Row<'_>) -> Result<MachineStep, Fault> {
     })
 }
 
-fn stall(row: &Row<'_>) -> Result<Stall, Fault> {
+pub(crate) fn stall(row: &Row<'_>) -> Result<Stall, Fault> {
     let opened_us = row.get("opened_us")?;
     let place = ("stall", opened_us);
     Ok(Stall {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
+use longhaul_store::Signal;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceResponse;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
@@ -68,6 +69,16 @@ pub enum Expected {
     Metrics,
     /// That of the logs service.
     Logs,
+}
+
+impl Expected {
+    /// That of the service which takes a signal.
+    pub const fn of(signal: Signal) -> Self {
+        match signal {
+            Signal::Traces => Self::Traces,
+            Signal::Metrics | Signal::Samples => Self::Metrics,
+        }
+    }
 }
 
 /// What an answer means. `now_us` is the wall clock, for dates in `Retry-After`.

@@ -1,20 +1,21 @@
-//! Rounds put together as one message.
+//! Items of an outbox put together as one message: rounds, or samples.
 
 use longhaul_measure::corpus::draw::draw;
-use longhaul_store::{FinishedRound, Reader, Signal};
+use longhaul_store::{Reader, Signal};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 
 use crate::Added;
+use crate::item::Item;
 use crate::metrics::{self, Temporality};
 use crate::now::Now;
 use crate::time::nanoseconds;
 use crate::trace;
 use crate::values::{Period, Point, Totals};
 
-/// Spans in a message, unless a round alone has more.
+/// Spans in a message, unless an item alone has more.
 const MOST_SPANS: usize = 512;
 /// Points in a message, likewise.
 const MOST_POINTS: usize = 2048;
@@ -29,15 +30,15 @@ pub struct Maker {
     added: Added,
     temporality: Temporality,
     totals: Totals,
-    /// The round that the totals hold as their last.
+    /// The item that the totals hold as their last.
     last: Option<i64>,
 }
 
-/// Some rounds as a message.
+/// Some items as a message.
 #[derive(Debug)]
 pub struct Batch {
-    /// The rounds, at least one.
-    pub rounds: Vec<i64>,
+    /// The items, at least one.
+    pub items: Vec<i64>,
     /// The message, in OTLP's binary form.
     pub message: Vec<u8>,
     /// How many spans or points it holds.
@@ -46,7 +47,7 @@ pub struct Batch {
     pub next: Maker,
 }
 
-/// What a round is in a message.
+/// What an item is in a message.
 enum Content {
     Spans(Vec<Span>),
     Points(Vec<(usize, Point)>),
@@ -65,19 +66,20 @@ impl Maker {
         }
     }
 
-    /// The first of these rounds that fit into a message; `None` if there is none, or none of them is there any more.
+    /// The first of these items that fit into a message; `None` if there is none, or none of them is there any more.
     ///
     /// # Errors
     ///
     /// Those of reading.
-    pub fn batch(&self, reader: &Reader, rounds: &[i64]) -> longhaul_store::Result<Option<Batch>> {
+    pub fn batch(&self, reader: &Reader, items: &[i64]) -> longhaul_store::Result<Option<Batch>> {
         let mut next = self.clone();
         let mut batch = Content::empty(self.signal);
         let mut taken = vec![];
-        for number in rounds {
-            let Some(round) = reader.finished_round(*number)? else { continue };
+        for number in items {
+            let Some(item) = Item::read(reader, self.signal, *number)? else { continue };
             let before = next.clone();
-            let content = next.content(reader, &round)?;
+            let content = next.content(reader, &item)?;
+            next.last = Some(*number);
             if !taken.is_empty() && batch.is_full_with(&content) {
                 next = before;
                 break;
@@ -86,7 +88,7 @@ impl Maker {
             taken.push(*number);
         }
         let values = batch.len();
-        Ok((!taken.is_empty()).then(|| Batch { message: self.message(batch), rounds: taken, values, next }))
+        Ok((!taken.is_empty()).then(|| Batch { message: self.message(batch), items: taken, values, next }))
     }
 
     /// What is so just now, as a message.
@@ -94,35 +96,32 @@ impl Maker {
         self.message(Content::Points(crate::instruments::of_now(now)))
     }
 
-    fn content(&mut self, reader: &Reader, round: &FinishedRound) -> longhaul_store::Result<Content> {
-        Ok(match self.signal {
-            Signal::Traces => Content::Spans(trace::spans(&self.machine, round)),
-            Signal::Metrics => {
-                self.catch_up(reader, round)?;
-                self.last = Some(round.stored.number);
-                Content::Points(metrics::points(round, self.temporality, &mut self.totals))
+    fn content(&mut self, reader: &Reader, item: &Item) -> longhaul_store::Result<Content> {
+        Ok(match (self.signal, item) {
+            (Signal::Traces, Item::Round(round)) => Content::Spans(trace::spans(&self.machine, round)),
+            (Signal::Traces | Signal::Metrics | Signal::Samples, _) => {
+                self.catch_up(reader, item)?;
+                Content::Points(item.points(self.temporality, &mut self.totals))
             }
         })
     }
 
-    /// Totals say the same whoever adds them up: they hold all rounds of the day that were before this one.
-    fn catch_up(&mut self, reader: &Reader, round: &FinishedRound) -> longhaul_store::Result<()> {
-        let is_next = self.last.is_some() && self.last == round.previous.map(|(number, _)| number);
-        if self.temporality == Temporality::Delta || is_next {
+    /// Totals say the same whoever adds them up: they hold all items of the day that were before this one.
+    fn catch_up(&mut self, reader: &Reader, item: &Item) -> longhaul_store::Result<()> {
+        if self.temporality == Temporality::Delta {
+            return Ok(());
+        }
+        let day_us = item.began_us().div_euclid(DAY_US) * DAY_US;
+        let before = reader.items_between(self.signal, day_us, item.began_us())?;
+        if self.last.is_some() && before.last() == self.last.as_ref() {
             return Ok(());
         }
         self.totals = Totals::over(Period::Day);
-        let started_us = round.stored.round.started_us;
-        let day = started_us.div_euclid(DAY_US) * DAY_US;
-        for number in reader.made_between(day, day + DAY_US)? {
-            if number >= round.stored.number {
-                break;
-            }
-            if let Some(before) = reader.finished_round(number)? {
-                metrics::points(&before, self.temporality, &mut self.totals);
+        for number in before {
+            if let Some(item) = Item::read(reader, self.signal, number)? {
+                item.points(self.temporality, &mut self.totals);
             }
         }
-        self.totals.reach(nanoseconds(started_us));
         Ok(())
     }
 
@@ -155,7 +154,7 @@ impl Maker {
                 };
                 self.message(Content::Spans(vec![span]))
             }
-            Signal::Metrics => {
+            Signal::Metrics | Signal::Samples => {
                 let rounds = Some(longhaul_store::RoundCounts::default());
                 self.of_now(&Now { at_us: now_us, rounds, ..Now::default() })
             }
@@ -167,7 +166,7 @@ impl Content {
     fn empty(signal: Signal) -> Self {
         match signal {
             Signal::Traces => Self::Spans(vec![]),
-            Signal::Metrics => Self::Points(vec![]),
+            Signal::Metrics | Signal::Samples => Self::Points(vec![]),
         }
     }
 

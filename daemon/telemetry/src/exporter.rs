@@ -1,10 +1,11 @@
-//! The thread that hands rounds to a collector, between rounds and never in one.
+//! The thread that hands what is stored to a collector, between rounds and never in one.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as OrderSender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use longhaul_measure::corpus::draw::draw;
 use longhaul_measure::platform;
 use longhaul_store::{Fate, Outbox, Reader, SharedWriter, Signal};
@@ -24,8 +25,8 @@ const END_WITHIN: Duration = Duration::from_millis(1500);
 const BEFORE_A_ROUND_US: i64 = 5_000_000;
 /// How often it is looked whether a round is over.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
-/// Rounds that are looked at for a message.
-const MOST_ROUNDS: usize = 32;
+/// Items that are looked at for a message.
+const MOST_ITEMS: usize = 32;
 /// The longest pause between two messages of a long queue.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
@@ -182,11 +183,11 @@ impl Worker {
         let words = |error: longhaul_store::Error| error.to_string();
         let reader = Reader::open(&self.parts.database).map_err(words)?;
         self.machine = reader.machine_id().map_err(words)?.unwrap_or_default();
-        for (signal, expected) in [(Signal::Traces, Expected::Traces), (Signal::Metrics, Expected::Metrics)] {
+        for signal in Signal::ALL {
             let Some(route) = settings.route(signal) else { continue };
             self.lanes.push(Lane {
                 signal,
-                sender: Sender::new(route, expected).map_err(|error| error.to_string())?,
+                sender: Sender::new(route, Expected::of(signal)).map_err(|error| error.to_string())?,
                 maker: Maker::new(signal, &self.machine, &settings.attributes, settings.temporality),
                 attempts: Attempts::default(),
                 stored: reader.outbox(signal).map_err(words)?,
@@ -209,7 +210,7 @@ impl Worker {
             return Some(interval.min(BETWEEN_LOOKS));
         }
         let began = Instant::now();
-        let went_on = match self.send_rounds() {
+        let went_on = match self.send_stored() {
             Ok(went_on) => went_on,
             Err(error) => {
                 tracing::warn!(%error, "what is to be exported cannot be read or booked");
@@ -226,7 +227,7 @@ impl Worker {
     }
 
     /// One message of each signal that is due. Says whether there is more to send.
-    fn send_rounds(&mut self) -> longhaul_store::Result<bool> {
+    fn send_stored(&mut self) -> longhaul_store::Result<bool> {
         let reader = Reader::open(&self.parts.database)?;
         let keep = self.settings.as_ref().map(|settings| settings.keep).unwrap_or_default();
         let Some(writer) = self.parts.writer.current() else { return Ok(false) };
@@ -291,19 +292,19 @@ impl Lane {
             return Ok(false);
         }
         let keep_us = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
-        writer.expire_rounds(self.signal, now_us.saturating_sub(keep_us), now_us)?;
-        let most = self.attempts.most_rounds(MOST_ROUNDS);
-        let rounds = reader.waiting(self.signal, u32::try_from(most).unwrap_or(u32::MAX))?;
-        let Some(batch) = self.maker.batch(reader, &rounds)? else {
+        writer.expire(self.signal, now_us.saturating_sub(keep_us), now_us)?;
+        let most = self.attempts.most_items(MOST_ITEMS);
+        let items = reader.waiting(self.signal, u32::try_from(most).unwrap_or(u32::MAX))?;
+        let Some(batch) = self.maker.batch(reader, &items)? else {
             self.stored = reader.outbox(self.signal)?;
             return Ok(false);
         };
         let answer = self.sender.send(&batch.message);
-        let becomes = self.attempts.learn(&answer, batch.rounds.len(), (platform::monotonic_ns(), chance));
+        let becomes = self.attempts.learn(&answer, batch.items.len(), (platform::monotonic_ns(), chance));
         let is_settled = becomes != Becomes::Waiting;
         if let Becomes::Settled(fate) = becomes {
-            note(self.signal, &batch.rounds, &fate);
-            writer.settle_rounds(self.signal, batch.rounds, (fate, platform::wall_clock_us()))?;
+            note(self.signal, &batch.items, &fate);
+            writer.settle(self.signal, batch.items, (fate, platform::wall_clock_us()))?;
             self.maker = batch.next;
         }
         self.stored = reader.outbox(self.signal)?;
@@ -329,21 +330,36 @@ impl Lane {
             expired: stored.expired,
             last_sent_us: stored.last_sent_us,
             last_rejection: rejection
-                .map(|rejection| format!("round {}: {}", rejection.round, rejection.reason)),
+                .map(|rejection| format!("{}: {}", known_as(self.signal, rejection.item), rejection.reason)),
             failing: self.attempts.failing().map(ToOwned::to_owned),
             next_try_us: self.next_try_us,
         }
     }
 }
 
-fn note(signal: Signal, rounds: &[i64], fate: &Fate) {
-    let (first, count) = (rounds.first(), rounds.len());
+/// What a person knows an item as.
+fn known_as(signal: Signal, item: i64) -> String {
+    match signal {
+        Signal::Traces | Signal::Metrics => format!("round {item}"),
+        Signal::Samples => Timestamp::from_microsecond(item)
+            .map_or_else(|_| item.to_string(), |begin| format!("samples from {begin}")),
+    }
+}
+
+fn note(signal: Signal, items: &[i64], fate: &Fate) {
+    let (first, count) = (items.first(), items.len());
     match fate {
         Fate::Rejected(why) => {
-            tracing::warn!(signal = signal.name(), first, count, why, "the collector does not take rounds");
+            tracing::warn!(
+                signal = signal.name(),
+                first,
+                count,
+                why,
+                "the collector does not take what is sent"
+            );
         }
         Fate::Sent | Fate::Expired => {
-            tracing::debug!(signal = signal.name(), first, count, "rounds were sent")
+            tracing::debug!(signal = signal.name(), first, count, "items were sent")
         }
     }
 }

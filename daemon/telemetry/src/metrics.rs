@@ -1,7 +1,6 @@
 //! Points as a collector takes them.
 
 use longhaul_measure::stats::Histogram;
-use longhaul_store::FinishedRound;
 use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
 use opentelemetry_proto::tonic::metrics::v1::{
     AggregationTemporality, ExponentialHistogram, ExponentialHistogramDataPoint, Gauge, Metric,
@@ -9,9 +8,8 @@ use opentelemetry_proto::tonic::metrics::v1::{
 };
 
 use crate::attributes;
-use crate::instruments::{INSTRUMENTS, Instrument, Kind, of_round};
-use crate::time::nanoseconds;
-use crate::values::{Point, Totals, Value};
+use crate::instruments::{INSTRUMENTS, Instrument, Kind};
+use crate::values::{Point, Value};
 
 /// The scale of the store's histograms.
 const SCALE: i32 = 6;
@@ -22,18 +20,8 @@ pub enum Temporality {
     /// All of the UTC day so far.
     #[default]
     Cumulative,
-    /// What the run brought.
+    /// What the run, or the five minutes, brought.
     Delta,
-}
-
-/// The points of a round, in the order of time. `totals` has to hold the rounds of its day that were before it.
-pub fn points(round: &FinishedRound, temporality: Temporality, totals: &mut Totals) -> Vec<(usize, Point)> {
-    totals.reach(nanoseconds(round.stored.round.started_us));
-    let total = |(place, point): (usize, Point)| match temporality {
-        Temporality::Delta => (place, point),
-        Temporality::Cumulative => (place, totals.add(place, point)),
-    };
-    of_round(round).into_iter().map(total).collect()
 }
 
 /// Points, each with the place of its instrument in the table, as a collector takes them.

@@ -117,7 +117,8 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::{Temporality, points};
+    use crate::item::Item;
+    use crate::metrics::Temporality;
     use crate::tests::samples;
     use crate::values::Period;
 
@@ -132,7 +133,7 @@ mod tests {
     #[test]
     fn the_text_has_each_family_once_and_an_end() {
         let mut totals = Totals::over(Period::All);
-        points(&samples::round(1), Temporality::Cumulative, &mut totals);
+        Item::Round(Box::new(samples::round(1))).points(Temporality::Cumulative, &mut totals);
         let text = text(&totals, &Now::default());
         let families: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE")).collect();
         let mut once = families.clone();

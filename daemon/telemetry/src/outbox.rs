@@ -22,7 +22,7 @@ pub struct Attempts {
     failing: Option<String>,
 }
 
-/// What becomes of the rounds of a batch.
+/// What becomes of the items of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Becomes {
     /// All of them have this fate.
@@ -42,8 +42,8 @@ impl Attempts {
         Duration::from_nanos(self.not_before_ns.saturating_sub(now_ns))
     }
 
-    /// How many rounds may go in one batch.
-    pub fn most_rounds(&self, usual: usize) -> usize {
+    /// How many items may go in one batch.
+    pub fn most_items(&self, usual: usize) -> usize {
         if self.is_careful { 1 } else { usual }
     }
 
@@ -52,15 +52,15 @@ impl Attempts {
         self.failing.as_deref()
     }
 
-    /// Learns from an answer to a message that holds no round: whether the way is open.
+    /// Learns from an answer to a message that holds no item: whether the way is open.
     pub fn hear(&mut self, answer: &Answer, when: (u64, f64)) {
         let is_careful = self.is_careful;
         let _ = self.learn(answer, 1, when);
         self.is_careful = is_careful;
     }
 
-    /// Learns from an answer what becomes of a batch of so many rounds. `chance` is from 0 up to 1.
-    pub fn learn(&mut self, answer: &Answer, rounds: usize, (now_ns, chance): (u64, f64)) -> Becomes {
+    /// Learns from an answer what becomes of a batch of so many items. `chance` is from 0 up to 1.
+    pub fn learn(&mut self, answer: &Answer, items: usize, (now_ns, chance): (u64, f64)) -> Becomes {
         match answer {
             Answer::Later { why, after } => {
                 self.failures = self.failures.saturating_add(1);
@@ -71,7 +71,7 @@ impl Attempts {
                     now_ns.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
                 Becomes::Waiting
             }
-            Answer::Refused { .. } if rounds > 1 => {
+            Answer::Refused { .. } if items > 1 => {
                 *self = Self { is_careful: true, ..Self::default() };
                 Becomes::Waiting
             }
@@ -129,20 +129,20 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_batch_is_taken_apart_so_that_only_the_bad_round_is_given_up() {
+    fn a_refused_batch_is_taken_apart_so_that_only_the_bad_item_is_given_up() {
         let mut attempts = Attempts::default();
         let refused = Answer::Refused { why: "400: bad".into() };
         assert_eq!(attempts.learn(&refused, 7, (0, 0.0)), Becomes::Waiting);
-        assert_eq!((attempts.most_rounds(32), attempts.is_due(0)), (1, true));
+        assert_eq!((attempts.most_items(32), attempts.is_due(0)), (1, true));
         attempts.hear(&Answer::Taken, (0, 0.0));
-        assert_eq!(attempts.most_rounds(32), 1, "that another message was taken says nothing of the rounds");
+        assert_eq!(attempts.most_items(32), 1, "that another message was taken says nothing of the items");
         assert_eq!(
             attempts.learn(&refused, 1, (0, 0.0)),
             Becomes::Settled(Fate::Rejected("400: bad".into()))
         );
-        assert_eq!(attempts.most_rounds(32), 1, "there may be more of them");
+        assert_eq!(attempts.most_items(32), 1, "there may be more of them");
         attempts.learn(&Answer::Taken, 1, (0, 0.0));
-        assert_eq!(attempts.most_rounds(32), 32);
+        assert_eq!(attempts.most_items(32), 32);
     }
 
     proptest! {

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use longhaul_store::Reader;
+use longhaul_store::{Reader, Signal};
 
-use crate::metrics::{self, Temporality};
+use crate::item::Item;
+use crate::metrics::Temporality;
 use crate::now::Now;
 use crate::openmetrics;
 use crate::values::{Period, Totals};
@@ -21,8 +22,8 @@ pub struct Scrape {
 
 struct Kept {
     totals: Totals,
-    /// The last round that is in them.
-    last: i64,
+    /// The last round and the last five minutes that are in them.
+    last: [(Signal, i64); 2],
     /// The begin of the day that they begin with.
     from_us: Option<i64>,
 }
@@ -30,7 +31,8 @@ struct Kept {
 impl Scrape {
     /// Of this database.
     pub fn of(database: PathBuf) -> Self {
-        let kept = Kept { totals: Totals::over(Period::All), last: 0, from_us: None };
+        let last = [(Signal::Metrics, 0), (Signal::Samples, 0)];
+        let kept = Kept { totals: Totals::over(Period::All), last, from_us: None };
         Self { database, kept: Mutex::new(kept) }
     }
 
@@ -43,13 +45,24 @@ impl Scrape {
         let reader = Reader::open(&self.database)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let from_us = *kept.from_us.get_or_insert(now.at_us.div_euclid(DAY_US) * DAY_US);
-        for number in reader.made_between(from_us, i64::MAX)? {
-            let is_new = number > kept.last;
-            if let Some(round) = is_new.then(|| reader.finished_round(number)).transpose()?.flatten() {
-                metrics::points(&round, Temporality::Cumulative, &mut kept.totals);
-                kept.last = number;
+        kept.catch_up(&reader, from_us)?;
+        Ok(openmetrics::text(&kept.totals, now))
+    }
+}
+
+impl Kept {
+    /// Adds what is new since the last time.
+    fn catch_up(&mut self, reader: &Reader, from_us: i64) -> longhaul_store::Result<()> {
+        for (signal, last) in &mut self.last {
+            for number in reader.items_between(*signal, from_us, i64::MAX)? {
+                let is_new = number > *last;
+                let item = is_new.then(|| Item::read(reader, *signal, number)).transpose()?.flatten();
+                if let Some(item) = item {
+                    item.points(Temporality::Cumulative, &mut self.totals);
+                    *last = number;
+                }
             }
         }
-        Ok(openmetrics::text(&kept.totals, now))
+        Ok(())
     }
 }

@@ -169,7 +169,7 @@ impl Settings {
     pub fn route(&self, signal: Signal) -> Option<&Route> {
         match signal {
             Signal::Traces => self.traces.as_ref(),
-            Signal::Metrics => self.metrics.as_ref(),
+            Signal::Metrics | Signal::Samples => self.metrics.as_ref(),
         }
     }
 }

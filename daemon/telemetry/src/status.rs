@@ -11,24 +11,24 @@ pub struct ExportStatus {
     pub problem: Option<String>,
 }
 
-/// How it stands with one signal.
+/// How it stands with one signal. Its items are rounds; of samples they are five minutes each.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SignalStatus {
-    /// `traces` or `metrics`.
+    /// `traces`, `metrics` or `samples`.
     pub name: String,
     /// Where it is sent to, without anything secret.
     pub endpoint: String,
-    /// Rounds that are still to be sent.
+    /// Items that are still to be sent.
     pub waiting: u64,
-    /// Rounds that the collector has.
+    /// Items that the collector has.
     pub sent: u64,
-    /// Rounds that it did not take, or not all of.
+    /// Items that it did not take, or not all of.
     pub rejected: u64,
-    /// Rounds that waited for longer than they may.
+    /// Items that waited for longer than they may.
     pub expired: u64,
     /// When the collector last took some, in microseconds since 1970 UTC.
     pub last_sent_us: Option<i64>,
-    /// The latest round that it did not take, and why.
+    /// The latest item that it did not take, and why.
     pub last_rejection: Option<String>,
     /// Why the latest attempt brought nothing; `None`: it did.
     pub failing: Option<String>,

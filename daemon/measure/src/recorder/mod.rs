@@ -112,7 +112,9 @@ impl Recorder {
     }
 
     fn head(&self, number: usize) -> &[AtomicU64] {
-        let begin = FRONT_WORDS + number * HEAD_WORDS;
+        // The probe's comes first, beside that of the thread that leads: one that waits and probes touches one page.
+        let place = (number + 1) % (LANES + 1);
+        let begin = FRONT_WORDS + place * HEAD_WORDS;
         &self.mapping.words()[begin..begin + HEAD_WORDS]
     }
 

@@ -21,6 +21,7 @@ pub use message::{Assignment, Command, Ending, Message, Report, Setup};
 use crate::arena::{Arena, Claim, CleanReport, Mode};
 use crate::context::{Context, PhaseSpec, Reporter, Session, StopSwitch, instrument_ns};
 use crate::error::{RunError, StopReason};
+use crate::lock::{Held, LockError};
 use crate::model::{
     Conditions, Counters, Failure, Mount, Negotiated, Operation, Outcome, Phase, Probing, Progress, Protocol,
 };
@@ -34,11 +35,28 @@ use output::Output;
 /// Sleep beyond which a run, and its whole round, says nothing, in nanoseconds.
 pub const SLEPT_NS: u64 = 1_000_000_000;
 
+/// The lock that a worker holds for as long as its process is there, so that whoever supervises next knows of one that is stuck.
+/// `local` is the folder on the local disk that is for its target alone.
+pub fn lock_beside(local: &Path) -> PathBuf {
+    let mut name = local.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
+}
+
+/// Holds it. A disk on which nothing can be held is no reason not to measure.
+fn hold(local: &Path) -> io::Result<Option<Held>> {
+    match Held::take(&lock_beside(local)) {
+        Ok(held) => Ok(Some(held)),
+        Err(LockError::Io { .. }) => Ok(None),
+        Err(taken @ LockError::Taken { .. }) => Err(io::Error::other(taken)),
+    }
+}
+
 /// Serves a supervisor until its end of the input closes.
 ///
 /// # Errors
 ///
-/// If the first line is no [`Setup`], the recorder cannot be mapped, or the output is closed.
+/// If the first line is no [`Setup`], another worker is on the target, the recorder cannot be mapped, or the output is closed.
 pub fn serve(
     mut input: impl BufRead + Send + 'static,
     output: impl Write + Send + 'static,
@@ -46,6 +64,7 @@ pub fn serve(
     let mut line = String::new();
     input.read_line(&mut line)?;
     let setup: Setup = serde_json::from_str(&line)?;
+    let _held = hold(&setup.local)?;
     platform::prepare_worker();
     let recorder = Arc::new(Recorder::open(&setup.recorder)?);
     // Mapped on both sides now: where it has a name (macOS), nothing is left behind however this ends.

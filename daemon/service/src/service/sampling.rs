@@ -1,7 +1,7 @@
 //! What the service does for samples while it waits and while a round goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use longhaul_measure::model::{Family, Mount, ProbePlan, Probing, Target, TargetName, Touch};
 use longhaul_measure::platform;
@@ -14,11 +14,15 @@ use crate::config::Config;
 use crate::round::Stop;
 use crate::sampling::{Scene, differences, facts_of_mount};
 use crate::status::ProbeState;
+use crate::worker::Worker;
 
 /// How often samples are stored, in nanoseconds of the awake clock: a disk may sleep in between.
 const KEEP_EVERY_NS: i64 = 300_000_000_000;
 /// How often samples are taken in during a round, in nanoseconds.
 const TICK_NS: u64 = 1_000_000_000;
+/// So long workers may take to tell what they have when the service ends.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 /// How often the surroundings are written down, in nanoseconds of the continuous clock.
 const DAY_NS: i64 = 86_400_000_000_000;
 
@@ -125,8 +129,13 @@ impl Service {
         }
     }
 
-    /// At the end: what has come so far, and stalls that longhaul does not see the end of.
-    pub(super) fn keep_last_samples(&self) {
+    /// At the end: what has come so far, what the workers have together, and stalls that longhaul does not see the end of.
+    pub(super) fn keep_last_samples(&mut self) {
+        self.workers.iter_mut().for_each(Worker::dismiss);
+        let began = Instant::now();
+        while self.workers.iter_mut().any(Worker::is_leaving) && began.elapsed() < LAST_WORDS {
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
         let now = self.clock.glance();
         self.take_samples(&now, None);
         self.keep_samples(&now);

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command as Process, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 use longhaul_measure::model::TargetName;
@@ -31,7 +31,8 @@ pub struct Link {
     /// Both are there until the value is dropped.
     child: Option<Child>,
     input: Option<ChildStdin>,
-    messages: Receiver<Message>,
+    /// Boxed, for its places are there from the begin.
+    messages: Receiver<Box<Message>>,
     recorder: Arc<Recorder>,
 }
 
@@ -80,7 +81,7 @@ impl Link {
     /// Waits for the next message, this long at most.
     pub fn receive(&self, limit: Duration) -> Answer {
         match self.messages.recv_timeout(limit) {
-            Ok(message) => Answer::Message(Box::new(message)),
+            Ok(message) => Answer::Message(message),
             Err(RecvTimeoutError::Timeout) => Answer::Silence,
             Err(RecvTimeoutError::Disconnected) => Answer::Ended,
         }
@@ -99,6 +100,16 @@ impl Link {
     /// Kills the process without waiting for it: one that waits for a dead server ends only when that wait does.
     pub fn kill(&mut self) {
         let _ = self.child.as_mut().map(Child::kill);
+    }
+
+    /// Whether all that it said has been passed on: whoever does that has ended.
+    pub fn is_heard(&self) -> bool {
+        loop {
+            match self.messages.try_recv() {
+                Ok(_) => {}
+                Err(error) => return error == TryRecvError::Disconnected,
+            }
+        }
     }
 
     /// Whether the process has ended; reaps it if so. Never waits.
@@ -148,7 +159,7 @@ impl Drop for Link {
 /// Where the messages of a worker go.
 struct Hearing {
     target: TargetName,
-    answers: SyncSender<Message>,
+    answers: SyncSender<Box<Message>>,
     samples: Option<Samples>,
 }
 
@@ -164,7 +175,7 @@ impl Hearing {
                     let _ = self.samples.as_ref().map(|samples| samples.send((self.target.clone(), sampled)));
                     true
                 }
-                Some(answer) => self.answers.send(answer).is_ok(),
+                Some(answer) => self.answers.send(Box::new(answer)).is_ok(),
             };
             if !is_heard {
                 break;

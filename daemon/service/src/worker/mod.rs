@@ -4,6 +4,7 @@
 //! answer because a call does not return, the flight recorder says which one and everything before it, the run is
 //! booked, and the worker is killed and left behind. While it is still there, no second one is started on its target.
 
+mod endings;
 mod link;
 mod recording;
 mod sampling;
@@ -15,19 +16,21 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use longhaul_measure::arena::{CleanReport, Mode};
+use longhaul_measure::lock::Held;
 use longhaul_measure::model::{
-    Conditions, Failure, Negotiated, Operation, Outcome, Phase, ProbePlan, Progress, Protocol, Sampled,
-    Target, TargetName,
+    Negotiated, Operation, Phase, ProbePlan, Progress, Protocol, Sampled, Target, TargetName,
 };
 use longhaul_measure::recorder::Recorder;
-use longhaul_measure::worker::{Assignment, Command, Ending, Examined, Message, Report, Setup};
+use longhaul_measure::worker::{self, Assignment, Command, Ending, Examined, Message, Report, Setup};
 
+use endings::{confused, failed, hung, still_stuck, void};
 use link::{Answer, Link};
-use recording::hung;
 use waiting::{Falls, Limit, Told, Wait};
 
 /// How long a worker may take to answer after it was told to stop, before its operation counts as hung.
 const GRACE: Duration = Duration::from_secs(2);
+/// How often it is looked whether a process of another supervisor has ended.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 /// How often the supervisor looks up while it waits.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -99,6 +102,8 @@ enum State {
     Idle(Link),
     /// Dismissed, and about to end.
     Leaving(Link),
+    /// A process that another supervisor left behind is there, noticed then.
+    Inherited { since: Instant },
     /// Left behind with a call that does not return.
     Stuck { link: Link, operation: Option<Operation>, since: Instant },
 }
@@ -121,6 +126,8 @@ pub enum Stance {
 pub struct Worker {
     target: Target,
     launcher: Launcher,
+    /// Held by whichever process is on the target.
+    lock: PathBuf,
     state: State,
     falls: Falls,
     /// Why the target must not be touched; `None`: it may be.
@@ -135,6 +142,7 @@ impl Worker {
     /// A worker for a target; its process starts with its first task.
     pub fn new(target: Target, launcher: Launcher) -> Self {
         Self {
+            lock: worker::lock_beside(&launcher.local.join(target.name.as_str())),
             target,
             launcher,
             state: State::Absent,
@@ -153,10 +161,12 @@ impl Worker {
     /// What it is doing. A process that was stuck and has ended is reaped here.
     pub fn stance(&mut self) -> Stance {
         let (stance, has_ended) = match &mut self.state {
-            State::Stuck { link, operation, since } => {
-                let stance = Stance::Stuck { operation: *operation, for_seconds: since.elapsed().as_secs() };
-                (stance, link.has_ended())
+            State::Stuck { link, operation, since } => (stuck(*operation, *since), link.has_ended()),
+            // One that is about to end is not stuck.
+            State::Inherited { since } if since.elapsed() < GRACE => {
+                (Stance::Ready, !Held::is_taken(&self.lock))
             }
+            State::Inherited { since } => (stuck(None, *since), !Held::is_taken(&self.lock)),
             State::Leaving(link) => (Stance::Ready, link.has_ended()),
             State::Absent | State::Starting(_) | State::Idle(_) => (Stance::Ready, false),
         };
@@ -291,6 +301,16 @@ impl Worker {
                 self.state = State::Stuck { link, operation, since: Instant::now() };
                 Err(still_stuck(&self.target.path, operation).into())
             }
+            State::Inherited { since } => {
+                self.state = State::Inherited { since };
+                while Held::is_taken(&self.lock) {
+                    if since.elapsed() >= GRACE {
+                        return Err(still_stuck(&self.target.path, None).into());
+                    }
+                    std::thread::sleep(BETWEEN_LOOKS);
+                }
+                self.start(watch)
+            }
             State::Stuck { mut link, operation, since } => {
                 if link.has_ended() {
                     return self.start(watch);
@@ -303,6 +323,10 @@ impl Worker {
 
     /// Starts a process and waits until it has said how its target is reached.
     fn start(&mut self, watch: &mut Watch<'_>) -> Result<Link, Unanswered> {
+        if Held::is_taken(&self.lock) {
+            self.state = State::Inherited { since: Instant::now() };
+            return self.link(watch);
+        }
         let link = self.launch()?;
         self.await_ready(link, watch)
     }
@@ -404,31 +428,6 @@ impl From<Unanswered> for Ending {
     }
 }
 
-fn failed(ending: Ending) -> Report {
-    Report { failed: Some(ending), facts: Default::default(), conditions: Conditions::default() }
-}
-
-fn void(message: String) -> Ending {
-    Ending { outcome: Outcome::Void, failure: Failure { operation: None, path: None, error: None, message } }
-}
-
-fn confused(message: &Message) -> Ending {
-    void(format!("the worker gave an answer that does not belong here ({message:?}). Please report this"))
-}
-
-fn still_stuck(path: &Path, operation: Option<Operation>) -> Ending {
-    let operation_text = operation.map_or("an operation".to_owned(), |operation| format!("`{operation}`"));
-    Ending {
-        outcome: Outcome::Hung,
-        failure: Failure {
-            operation,
-            path: Some(path.display().to_string()),
-            error: None,
-            message: format!(
-                "{operation_text} of an earlier run on {} has still not returned. Check the NAS and the network; \
-                 longhaul goes on with this target when it has",
-                path.display()
-            ),
-        },
-    }
+fn stuck(operation: Option<Operation>, since: Instant) -> Stance {
+    Stance::Stuck { operation, for_seconds: since.elapsed().as_secs() }
 }

@@ -1,13 +1,16 @@
 //! What a supervisor does for samples: it has a process there, says whether its probe asks, and never waits for either.
 
 use std::sync::Arc;
+use std::time::Instant;
 
+use longhaul_measure::lock::Held;
 use longhaul_measure::model::Probing;
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::worker::{Command, Ending};
 
+use super::endings::{still_stuck, void};
 use super::link::Link;
-use super::{Stance, State, Worker, still_stuck, void};
+use super::{Stance, State, Worker};
 
 impl Worker {
     /// Has a process there, so that its probe can go on. Never waits: the process says what it is when it is first asked
@@ -28,8 +31,12 @@ impl Worker {
             self.state = State::Absent;
         }
         match self.state {
+            State::Absent if Held::is_taken(&self.lock) => {
+                self.state = State::Inherited { since: Instant::now() };
+                return Err(void(format!("an earlier worker of `{}` has not ended", self.target.name)));
+            }
             State::Absent => self.state = State::Starting(self.launch()?),
-            State::Leaving(_) => {
+            State::Leaving(_) | State::Inherited { .. } => {
                 return Err(void(format!("the last worker of `{}` has not ended", self.target.name)));
             }
             State::Starting(_) | State::Idle(_) | State::Stuck { .. } => {}
@@ -47,10 +54,22 @@ impl Worker {
         }
     }
 
+    /// Whether it was dismissed, and its process is still there or has more to say.
+    pub fn is_leaving(&mut self) -> bool {
+        match &mut self.state {
+            State::Leaving(link) => !(link.has_ended() && link.is_heard()),
+            State::Absent
+            | State::Inherited { .. }
+            | State::Starting(_)
+            | State::Idle(_)
+            | State::Stuck { .. } => false,
+        }
+    }
+
     /// The flight recorder of the process that is there.
     pub fn recorder(&self) -> Option<Arc<Recorder>> {
         match &self.state {
-            State::Absent => None,
+            State::Absent | State::Inherited { .. } => None,
             State::Starting(link) | State::Idle(link) | State::Leaving(link) | State::Stuck { link, .. } => {
                 Some(Arc::clone(link.recorder()))
             }
@@ -61,7 +80,7 @@ impl Worker {
     fn present(&mut self) -> Option<&mut Link> {
         match &mut self.state {
             State::Starting(link) | State::Idle(link) => Some(link),
-            State::Absent | State::Leaving(_) | State::Stuck { .. } => None,
+            State::Absent | State::Inherited { .. } | State::Leaving(_) | State::Stuck { .. } => None,
         }
     }
 }

@@ -25,16 +25,16 @@ fn a_round_waits_from_its_end_until_something_became_of_it() {
     let reader = place.reader();
     assert_eq!(reader.waiting(Signal::Traces, 9).unwrap(), rounds, "neither skipped nor open ones");
     assert_eq!(reader.waiting(Signal::Traces, 2).unwrap(), rounds[..2]);
-    writer.settle_rounds(Signal::Traces, vec![rounds[0]], (Fate::Sent, 1000)).unwrap();
-    writer.settle_rounds(Signal::Traces, vec![rounds[1]], (Fate::Rejected("why".into()), 1001)).unwrap();
-    writer.settle_rounds(Signal::Traces, vec![rounds[1]], (Fate::Sent, 1002)).unwrap();
+    writer.settle(Signal::Traces, vec![rounds[0]], (Fate::Sent, 1000)).unwrap();
+    writer.settle(Signal::Traces, vec![rounds[1]], (Fate::Rejected("why".into()), 1001)).unwrap();
+    writer.settle(Signal::Traces, vec![rounds[1]], (Fate::Sent, 1002)).unwrap();
     assert_eq!(reader.waiting(Signal::Traces, 9).unwrap(), rounds[2..]);
     assert_eq!(reader.waiting(Signal::Metrics, 9).unwrap(), rounds, "each signal has its own");
     let outbox = reader.outbox(Signal::Traces).unwrap();
     assert_eq!((outbox.waiting, outbox.sent, outbox.rejected, outbox.expired), (1, 1, 1, 0));
     assert_eq!(outbox.last_sent_us, Some(1000));
     let rejection = outbox.last_rejection.unwrap();
-    assert_eq!((rejection.round, rejection.at_us, rejection.reason.as_str()), (rounds[1], 1001, "why"));
+    assert_eq!((rejection.item, rejection.at_us, rejection.reason.as_str()), (rounds[1], 1001, "why"));
 }
 
 #[test]
@@ -42,9 +42,9 @@ fn what_waited_too_long_is_given_up_and_counted() {
     let place = Place::new();
     let writer = place.writer();
     let rounds = [ended(&writer, 100), ended(&writer, 200), ended(&writer, 300)];
-    writer.settle_rounds(Signal::Metrics, vec![rounds[0]], (Fate::Sent, 1)).unwrap();
-    assert_eq!(writer.expire_rounds(Signal::Metrics, 300, 400).unwrap(), 1);
-    assert_eq!(writer.expire_rounds(Signal::Metrics, 300, 401).unwrap(), 0);
+    writer.settle(Signal::Metrics, vec![rounds[0]], (Fate::Sent, 1)).unwrap();
+    assert_eq!(writer.expire(Signal::Metrics, 300, 400).unwrap(), 1);
+    assert_eq!(writer.expire(Signal::Metrics, 300, 401).unwrap(), 0);
     let outbox = place.reader().outbox(Signal::Metrics).unwrap();
     assert_eq!((outbox.waiting, outbox.sent, outbox.expired), (1, 1, 1));
 }
@@ -69,6 +69,6 @@ fn a_finished_round_comes_with_its_runs_its_events_and_the_one_before() {
     assert_eq!(found.previous, Some((first, 100)));
     assert_eq!(reader.finished_round(first).unwrap().unwrap().previous, None);
     assert_eq!(reader.finished_round(2).unwrap(), None, "a skipped one has nothing to tell");
-    assert_eq!(reader.made_between(100, 200).unwrap(), [first]);
-    assert_eq!(reader.made_between(i64::MIN, i64::MAX).unwrap(), [first, second]);
+    assert_eq!(reader.items_between(Signal::Metrics, 100, 200).unwrap(), [first]);
+    assert_eq!(reader.items_between(Signal::Metrics, i64::MIN, i64::MAX).unwrap(), [first, second]);
 }

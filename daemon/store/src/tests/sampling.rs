@@ -7,7 +7,7 @@ use longhaul_measure::stats::Histogram;
 use proptest::prelude::*;
 
 use super::{Place, target};
-use crate::{SampleFilter, Samples};
+use crate::{Fate, SampleFilter, Samples, Signal, Writer};
 
 const DAY_US: i64 = 86_400_000_000;
 /// A moment at which every step begins.
@@ -132,6 +132,54 @@ fn a_stall_whose_end_nobody_saw_ends_with_the_last_sample() {
     writer.close_stalls(NOON_US + DAY_US).unwrap();
     let closed = Stall { is_cut: true, ..stall(Some(NOON_US + 900_000_000)) };
     assert_eq!(place.reader().stalls(0).unwrap(), [closed]);
+}
+
+const STEP_US: i64 = 300_000_000;
+
+/// Something in so many steps from noon on.
+fn sampled(writer: &Writer, steps: i64) {
+    let moments = (0..steps).map(|step| NOON_US + step * STEP_US);
+    let new = Samples {
+        probes: moments.clone().map(|at_us| probe(at_us, &[7])).collect(),
+        machine: moments.map(machine).collect(),
+        ..samples(NOON_US)
+    };
+    writer.add_samples(new).unwrap();
+}
+
+#[test]
+fn five_minutes_wait_for_export_once_another_five_have_passed() {
+    let place = Place::new();
+    let writer = place.writer();
+    sampled(&writer, 4);
+    let reader = place.reader();
+    assert_eq!(reader.waiting(Signal::Samples, 9).unwrap(), [NOON_US, NOON_US + STEP_US]);
+    writer.settle(Signal::Samples, vec![NOON_US], (Fate::Sent, 1)).unwrap();
+    assert_eq!(reader.waiting(Signal::Samples, 9).unwrap(), [NOON_US + STEP_US]);
+    assert_eq!(writer.expire(Signal::Samples, NOON_US + 2 * STEP_US + 1, 2).unwrap(), 1);
+    let outbox = reader.outbox(Signal::Samples).unwrap();
+    assert_eq!((outbox.waiting, outbox.sent, outbox.expired), (0, 1, 1));
+    let step = reader.sampled_step(NOON_US).unwrap().unwrap();
+    assert_eq!((step.probes, step.machine), (vec![probe(NOON_US, &[7])], Some(machine(NOON_US))));
+    assert_eq!(reader.sampled_step(NOON_US - STEP_US).unwrap(), None);
+}
+
+#[test]
+fn what_a_stall_may_still_add_to_is_exported_after_it_or_after_an_hour() {
+    let place = Place::new();
+    let writer = place.writer();
+    let hanging = Stall { started_us: NOON_US + STEP_US + 1, ..stall(None) };
+    writer.add_samples(Samples { stalls: vec![hanging.clone()], ..samples(NOON_US) }).unwrap();
+    sampled(&writer, 6);
+    let waiting = || place.reader().waiting(Signal::Samples, 99).unwrap();
+    assert_eq!(waiting(), [NOON_US], "before it began everything was answered");
+    sampled(&writer, 14);
+    assert_eq!(waiting(), [NOON_US, NOON_US + STEP_US], "after an hour it is said without what still hangs");
+    let ended = Stall { ended_us: Some(NOON_US + 13 * STEP_US), ..hanging };
+    writer.add_samples(Samples { stalls: vec![ended], ..samples(NOON_US) }).unwrap();
+    assert_eq!(waiting().len(), 2, "its late answers are on their way");
+    sampled(&writer, 15);
+    assert_eq!(waiting().len(), 13);
 }
 
 #[test]

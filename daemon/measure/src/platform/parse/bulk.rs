@@ -6,6 +6,7 @@
 
 use std::ffi::CStr;
 
+use super::bytes::{chunk, u32_at, u64_at};
 use super::{Attributes, Entry, EntryKind};
 
 const NAME: u32 = 0x1;
@@ -77,35 +78,35 @@ pub fn bulk_length(buffer: &[u8], count: usize) -> Option<usize> {
 pub fn finder_info(answer: &[u8]) -> Option<&[u8; 32]> {
     const FINDER_INFO: u32 = 0x4000;
     let entry = split_entry(answer)?.0;
-    (word(entry, 4)? & FINDER_INFO != 0).then(|| entry.get(HEADER..)?.first_chunk()).flatten()
+    (u32_at(entry, 4)? & FINDER_INFO != 0).then(|| entry.get(HEADER..)?.first_chunk()).flatten()
 }
 
 fn split_entry(buffer: &[u8]) -> Option<(&[u8], &[u8])> {
-    let length = usize::try_from(word(buffer, 0)?).ok()?;
+    let length = usize::try_from(u32_at(buffer, 0)?).ok()?;
     if length < HEADER { None } else { buffer.split_at_checked(length) }
 }
 
 fn read_entry(entry: &[u8]) -> Option<Entry<'_>> {
-    let set = Returned { common: word(entry, 4)?, folder: word(entry, 12)?, file: word(entry, 16)? };
+    let set = Returned { common: u32_at(entry, 4)?, folder: u32_at(entry, 12)?, file: u32_at(entry, 16)? };
     let name = name(entry, set.offset(NAME, Group::Common)?)?;
-    if set.common & ERROR != 0 && word(entry, HEADER)? != 0 {
+    if set.common & ERROR != 0 && u32_at(entry, HEADER)? != 0 {
         return Some(Entry { name, kind: EntryKind::Unknown, attributes: None });
     }
     let attributes = attributes(entry, set);
-    let object_type = set.offset(OBJECT_TYPE, Group::Common).and_then(|at| word(entry, at));
+    let object_type = set.offset(OBJECT_TYPE, Group::Common).and_then(|at| u32_at(entry, at));
     Some(Entry { name, kind: object_type.map_or(EntryKind::Unknown, kind), attributes })
 }
 
 fn attributes(entry: &[u8], set: Returned) -> Option<Attributes> {
-    let kind = kind(word(entry, set.offset(OBJECT_TYPE, Group::Common)?)?);
+    let kind = kind(u32_at(entry, set.offset(OBJECT_TYPE, Group::Common)?)?);
     let modified = set.offset(MODIFIED, Group::Common)?;
     let seconds = i64::from_ne_bytes(chunk(entry, modified)?);
     let nanoseconds = i64::from_ne_bytes(chunk(entry, modified + 8)?);
-    let mode = word(entry, set.offset(ACCESS_MASK, Group::Common)?)?;
+    let mode = u32_at(entry, set.offset(ACCESS_MASK, Group::Common)?)?;
     let size = match kind {
         EntryKind::Folder => 0,
         EntryKind::File | EntryKind::Link | EntryKind::Other | EntryKind::Unknown => {
-            u64::from_ne_bytes(chunk(entry, set.offset(DATA_LENGTH, Group::File)?)?)
+            u64_at(entry, set.offset(DATA_LENGTH, Group::File)?)?
         }
     };
     Some(Attributes {
@@ -119,7 +120,7 @@ fn attributes(entry: &[u8], set: Returned) -> Option<Attributes> {
 /// The name behind an `attrreference`: an offset counted from the reference itself, and a length with the final NUL.
 fn name(entry: &[u8], at: usize) -> Option<&CStr> {
     let offset = usize::try_from(i32::from_ne_bytes(chunk(entry, at)?)).ok()?;
-    let length = usize::try_from(word(entry, at + 4)?).ok()?;
+    let length = usize::try_from(u32_at(entry, at + 4)?).ok()?;
     let begin = at.checked_add(offset)?;
     CStr::from_bytes_until_nul(entry.get(begin..begin.checked_add(length)?)?).ok()
 }
@@ -172,14 +173,6 @@ fn kind(object_type: u32) -> EntryKind {
         3 | 4 | 6 | 7 => EntryKind::Other,
         _ => EntryKind::Unknown,
     }
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(chunk(bytes, at)?))
-}
-
-fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..)?.first_chunk().copied()
 }
 
 #[cfg(test)]

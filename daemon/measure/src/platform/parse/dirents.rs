@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use super::bytes::u16_at;
 use super::{Entry, EntryKind};
 
 /// Offset of the name in a record: inode u64, offset u64, record length u16, kind u8.
@@ -18,7 +19,7 @@ pub fn dirents(mut buffer: &[u8]) -> impl Iterator<Item = Entry<'_>> {
 }
 
 fn first(buffer: &[u8]) -> Option<(Entry<'_>, &[u8])> {
-    let length = usize::from(u16::from_ne_bytes(buffer.get(16..18)?.try_into().ok()?));
+    let length = usize::from(u16_at(buffer, 16)?);
     let record = buffer.get(..length)?;
     let name = CStr::from_bytes_until_nul(record.get(NAME..)?).ok()?;
     Some((Entry { name, kind: kind(record[NAME - 1]), attributes: None }, &buffer[length..]))

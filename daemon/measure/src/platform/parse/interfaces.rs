@@ -1,5 +1,7 @@
 //! What interfaces have counted: `/proc/net/dev` and `/proc/net/wireless` (proc_pid_net(5)), and `ifmibdata` of a Mac.
 
+use super::bytes::u64_at;
+
 /// What an interface has counted since it came up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InterfaceCounters {
@@ -43,10 +45,7 @@ pub fn wireless_dbm(table: &str, name: &str) -> Option<i32> {
 pub fn ifmib(data: &[u8]) -> Option<InterfaceCounters> {
     const STATISTICS: usize = 52;
     let name = data.get(..16)?.split(|byte| *byte == 0).next()?;
-    let count = |at: usize| {
-        let bytes = data.get(STATISTICS + at..STATISTICS + at + 8)?;
-        Some(u64::from_ne_bytes(bytes.try_into().ok()?))
-    };
+    let count = |at: usize| u64_at(data, STATISTICS + at);
     let (broken_in, broken_out, dropped_in) = (count(32)?, count(48)?, count(96)?);
     Some(InterfaceCounters {
         name: String::from_utf8_lossy(name).into_owned(),

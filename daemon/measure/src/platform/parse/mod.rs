@@ -1,6 +1,7 @@
 //! Pure parsers of what operating systems say: bytes or text in, facts out. No system call, no `cfg`, no panic.
 
 mod bulk;
+mod bytes;
 mod cifs;
 mod dirents;
 mod facts;

@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::bytes::{u32_at, u64_at};
 use super::sockets::Connection;
 
 /// The header and the mark at the end, `xinpgen`.
@@ -97,14 +98,6 @@ fn without_scope(mut bytes: [u8; 16]) -> [u8; 16] {
         (bytes[2], bytes[3]) = (0, 0);
     }
     bytes
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
 #[cfg(test)]

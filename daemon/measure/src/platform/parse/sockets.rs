@@ -3,6 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::bytes::{u16_at, u32_at, u64_at};
+
 /// A TCP connection to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
@@ -121,18 +123,6 @@ fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
 
 fn aligned(length: usize) -> usize {
     length.saturating_add(3) & !3
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
 #[cfg(test)]
