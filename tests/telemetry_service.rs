@@ -7,8 +7,10 @@ mod support;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use opentelemetry_proto::tonic::trace::v1::Span;
 use support::collector::{Collector, Got, Mood};
 use support::daemon::{BUSY, Daemon, http, target};
+use support::exporting::text;
 use support::{Place, machine};
 
 /// A place with a target whose rounds are made when a test says so, and these lines below `[telemetry]`.
@@ -45,6 +47,7 @@ fn a_service_sends_its_rounds_and_status_tells_of_it() {
     let names: Vec<String> = collector.got(Got::spans).into_values().map(|span| span.name).collect();
     assert!(names.contains(&"round".to_owned()) && names.contains(&"folder-index".to_owned()), "{names:?}");
     assert!(names.len() > 4, "and the phases, whose begins were kept: {names:?}");
+    calls_lie_within_their_phases(&collector);
     let all = collector.got(|got| format!("{:?}", got.traces));
     assert!(
         all.contains("attic") && !all.contains(place.root().to_str().unwrap()),
@@ -53,6 +56,23 @@ fn a_service_sends_its_rounds_and_status_tells_of_it() {
     let metrics = || collector.got(|got| format!("{:?}", got.metrics));
     machine::wait_until("what is so just now", || metrics().contains("longhaul.budget.used"));
     daemon.stop();
+}
+
+/// Some calls of a real run are there, each at an instant of its phase and with the reason why it was kept.
+fn calls_lie_within_their_phases(collector: &Collector) {
+    let spans = collector.got(Got::spans);
+    let kept = |span: &Span| text(&span.attributes, "longhaul.call.kept").map(str::to_owned);
+    let calls: Vec<&Span> = spans.values().filter(|span| kept(span).is_some()).collect();
+    for reason in ["slowest", "sample"] {
+        assert!(calls.iter().any(|call| kept(call).as_deref() == Some(reason)), "{reason}");
+    }
+    for call in calls {
+        let phase = &spans[&(call.trace_id.clone(), call.parent_span_id.clone())];
+        // The phase begins by two clocks, which are read one after the other.
+        let slack = 1_000_000;
+        assert!(call.start_time_unix_nano >= phase.start_time_unix_nano, "{call:?}");
+        assert!(call.end_time_unix_nano <= phase.end_time_unix_nano + slack, "{call:?} {phase:?}");
+    }
 }
 
 #[test]

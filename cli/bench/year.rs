@@ -216,6 +216,7 @@ fn phases(workload: &dyn Workload, pace: f64, index: u64) -> Vec<Phase> {
             complete: true,
             figures: vec![Figure::new(figure, Unit::Seconds, seconds)],
             operations: OPERATIONS.iter().map(|operation| stats(*operation, seconds, index)).collect(),
+            calls: vec![],
             wire: None,
         }
     };

@@ -117,6 +117,7 @@ fn phases(workload: &str, seconds: f64) -> Vec<Phase> {
         complete: true,
         figures: vec![Figure::new(figure, Unit::Seconds, seconds)],
         operations: vec![],
+        calls: vec![],
         wire: None,
     };
     parts.map(phase).collect()

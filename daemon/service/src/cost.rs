@@ -320,6 +320,7 @@ mod tests {
             bytes_written: 1,
             operations: vec![],
             figures: vec![],
+            calls: vec![],
             wire: None,
         };
         Run {

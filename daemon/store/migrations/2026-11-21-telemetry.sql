@@ -14,3 +14,8 @@ CREATE INDEX outbox_by_fate ON outbox (signal, fate, at_us);
 
 -- When a phase began, in microseconds since 1970 UTC; NULL: it was not kept. Without it a phase has no place in a trace.
 ALTER TABLE phase ADD COLUMN began_us INTEGER;
+
+-- Some calls of the phase one by one, as model::encode_calls writes them; NULL: none were kept, or they were given up after a
+-- week, for they are many.
+ALTER TABLE phase ADD COLUMN calls BLOB;
+CREATE INDEX phase_with_calls ON phase (began_us) WHERE calls IS NOT NULL;

@@ -1,6 +1,8 @@
 //! Values into rows. Everything here runs inside a transaction that its caller opens and commits.
 
-use longhaul_measure::model::{Event, Figure, OperationStats, Phase, RoundStatus, Run, Target, Wire};
+use longhaul_measure::model::{
+    Event, Figure, OperationStats, Phase, RoundStatus, Run, Target, Wire, encode_calls,
+};
 use rusqlite::{Connection, named_params};
 
 use crate::epochs;
@@ -45,6 +47,9 @@ pub(crate) fn round(cx: &Connection, round: &NewRound) -> Result<i64, Fault> {
     Ok(cx.last_insert_rowid())
 }
 
+/// For how long single calls are kept, in microseconds: a week. They are witnesses for whoever looks into a round, and many.
+const CALLS_KEPT_US: i64 = 7 * 86_400_000_000;
+
 /// Closes a round that goes on.
 pub(crate) fn round_end(cx: &Connection, round: i64, end: &RoundEnd) -> Result<(), Fault> {
     let after = end.after.as_ref().map(serde_json::to_string).transpose().map_err(Fault::json)?;
@@ -54,7 +59,12 @@ pub(crate) fn round_end(cx: &Connection, round: i64, end: &RoundEnd) -> Result<(
         ":status": end.status.name(), ":reason": end.reason, ":ended_us": end.ended_us, ":after": after,
         ":round": round,
     })?;
-    if closed == 1 { Ok(()) } else { Err(Fault::NoSuchRound(round)) }
+    if closed != 1 {
+        return Err(Fault::NoSuchRound(round));
+    }
+    let forget = "UPDATE phase SET calls = NULL WHERE calls IS NOT NULL AND began_us < ?1";
+    cx.prepare_cached(forget)?.execute([end.ended_us.saturating_sub(CALLS_KEPT_US)])?;
+    Ok(())
 }
 
 /// Inserts a round that is not begun.
@@ -143,9 +153,9 @@ fn run_row(cx: &Connection, run: &Run, place: (i64, i64)) -> Result<(i64, String
 }
 
 const PHASE: &str =
-    "INSERT INTO phase (run, place, name, cache, cold_by, began_us, seconds, bytes_read, bytes_written, complete,
+    "INSERT INTO phase (run, place, name, cache, cold_by, began_us, seconds, bytes_read, bytes_written, complete, calls,
         wire_source, wire_covers, wire_read, wire_written, wire_requests)
-    VALUES (:run, :place, :name, :cache, :cold_by, :began_us, :seconds, :bytes_read, :bytes_written, :complete,
+    VALUES (:run, :place, :name, :cache, :cold_by, :began_us, :seconds, :bytes_read, :bytes_written, :complete, :calls,
         :wire_source, :wire_covers, :wire_read, :wire_written, :wire_requests)";
 
 fn phase_rows(cx: &Connection, phase: &Phase, position: (i64, i64)) -> Result<(), Fault> {
@@ -156,7 +166,7 @@ fn phase_rows(cx: &Connection, phase: &Phase, position: (i64, i64)) -> Result<()
         ":run": run, ":place": place, ":name": phase.name, ":cache": phase.cache.name(),
         ":cold_by": phase.cold_by.map(|way| way.name()), ":began_us": phase.began_us, ":seconds": phase.seconds,
         ":bytes_read": phase.bytes_read.cast_signed(), ":bytes_written": phase.bytes_written.cast_signed(),
-        ":complete": phase.complete,
+        ":complete": phase.complete, ":calls": calls_of(phase),
         ":wire_source": Word(wire.map(|wire| &wire.source)), ":wire_covers": Word(wire.map(|wire| wire.covers)),
         ":wire_read": count(|wire| wire.read), ":wire_written": count(|wire| wire.written),
         ":wire_requests": count(|wire| wire.requests),
@@ -169,6 +179,10 @@ fn phase_rows(cx: &Connection, phase: &Phase, position: (i64, i64)) -> Result<()
         operation_row(cx, operation, (number, place as i64))?;
     }
     Ok(())
+}
+
+fn calls_of(phase: &Phase) -> Option<Vec<u8>> {
+    (!phase.calls.is_empty()).then(|| encode_calls(&phase.calls, &phase.operations))
 }
 
 fn figure_row(cx: &Connection, figure: &Figure, position: (i64, i64)) -> Result<(), Fault> {

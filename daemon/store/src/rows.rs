@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use longhaul_measure::model::{
-    CacheState, ColdBy, Failure, Figure, Operation, OperationStats, Outcome, Phase, Run, Scale, Unit,
+    CacheState, Call, ColdBy, Failure, Figure, Operation, OperationStats, Outcome, Phase, Run, Scale, Unit,
+    decode_calls,
 };
 use longhaul_measure::stats::Histogram;
 use rusqlite::{Connection, Row};
@@ -122,6 +123,7 @@ fn phases(cx: &Connection, run: i64) -> Result<Vec<Phase>, Fault> {
 fn phase(cx: &Connection, row: &Row<'_>) -> Result<Phase, Fault> {
     let number = row.get("number")?;
     let place = ("phase", number);
+    let operations = operations(cx, number)?;
     Ok(Phase {
         name: row.get("name")?,
         cache: named(row, (place, "cache"), CacheState::from_name)?,
@@ -132,9 +134,18 @@ fn phase(cx: &Connection, row: &Row<'_>) -> Result<Phase, Fault> {
         bytes_written: row.get::<_, i64>("bytes_written")?.cast_unsigned(),
         complete: row.get("complete")?,
         figures: figures(cx, number)?,
-        operations: operations(cx, number)?,
+        calls: calls(row, place, &operations)?,
+        operations,
         wire: wire::of_row(row, place)?,
     })
+}
+
+fn calls(row: &Row<'_>, place: Place, operations: &[OperationStats]) -> Result<Vec<Call>, Fault> {
+    let bytes: Option<Vec<u8>> = row.get("calls")?;
+    let decode = |bytes: Vec<u8>| {
+        decode_calls(&bytes, operations).ok_or_else(|| unknown(place, "calls", "they are damaged"))
+    };
+    Ok(bytes.map(decode).transpose()?.unwrap_or_default())
 }
 
 fn figures(cx: &Connection, phase: i64) -> Result<Vec<Figure>, Fault> {

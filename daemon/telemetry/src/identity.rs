@@ -9,6 +9,7 @@ const TRACE_LOW: u64 = TRACE_HIGH + 1;
 const ROOT: u64 = TRACE_HIGH + 2;
 const RUN: u64 = TRACE_HIGH + 3;
 const PHASE: u64 = TRACE_HIGH + 4;
+const CALL: u64 = TRACE_HIGH + 5;
 
 /// A round's trace: its 16 bytes, and the 8 bytes of its root span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +52,11 @@ pub fn phase_span(run: &str, place: usize) -> [u8; 8] {
     id(seed_of(run), PHASE, place as u64)
 }
 
+/// The span of a single call, by the places of its phase in the run and of itself in the phase.
+pub fn call_span(run: &str, (phase, call): (usize, usize)) -> [u8; 8] {
+    id(draw(seed_of(run), CALL, phase as u64), CALL, call as u64)
+}
+
 fn seed_of(text: &str) -> u64 {
     text.bytes().fold(0, |seed, byte| draw(seed, 1, byte.into()))
 }
@@ -83,6 +89,7 @@ mod tests {
     fn the_spans_of_a_run_differ_from_each_other() {
         let spans: BTreeSet<[u8; 8]> =
             (0..100).map(|place| phase_span("0f", place)).chain([run_span("0f"), run_span("0e")]).collect();
-        assert_eq!(spans.len(), 102);
+        let calls = (0..10).flat_map(|phase| (0..10).map(move |call| call_span("0f", (phase, call))));
+        assert_eq!(spans.into_iter().chain(calls).collect::<BTreeSet<_>>().len(), 202);
     }
 }

@@ -1,12 +1,13 @@
-//! A stored round as a trace: the round is the root span, its runs are below it, their phases below them.
+//! A stored round as a trace: the round is the root span, its runs are below it, their phases below them, and some of their
+//! calls below these: the first that failed, the slowest, and a sample, each with its reason.
 //!
-//! Every instant is one that was recorded. What has none of its own is told where it was known to be true: the calls of a
-//! phase, which are kept as histograms and not one by one, are an event for each kind of call at the phase's end; a phase
-//! whose begin was not kept is an event at its run's end.
+//! Every instant is one that was recorded. What has none of its own is told where it was known to be true: all calls of a
+//! phase, which are kept as histograms, are an event for each kind of call at the phase's end; a phase whose begin was not
+//! kept is an event at its run's end.
 
 use longhaul_measure::model::{
-    Conditions, Event as Happened, Figure, LinkKind, OperationStats, Outcome, Phase, Power, RoundStatus, Run,
-    Surroundings,
+    Call, Conditions, Event as Happened, Figure, LinkKind, OperationStats, Outcome, Phase, Power,
+    RoundStatus, Run, Surroundings,
 };
 use longhaul_store::{FinishedRound, StoredRun};
 use opentelemetry_proto::tonic::common::v1::KeyValue;
@@ -15,9 +16,11 @@ use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
 
 use crate::attributes::{self, attribute, number, text, truth, whole};
-use crate::identity::{RoundId, phase_span, run_span};
+use crate::identity::{RoundId, call_span, phase_span, run_span};
 use crate::time::{after, nanoseconds};
 
+/// Spans of single calls that a run has at most. What is told of the others is in the events of its phases.
+const MOST_CALLS: usize = 200;
 /// Quantiles beyond the median need so many calls.
 const P99_NEEDS: u64 = 100;
 
@@ -25,8 +28,11 @@ const P99_NEEDS: u64 = 100;
 pub fn spans(machine: &str, round: &FinishedRound) -> Vec<Span> {
     let id = RoundId::of_round(machine, round);
     let runs = round.runs.iter().flat_map(|stored| {
-        let phases = stored.run.phases.iter().enumerate();
-        let phases = phases.filter_map(|(place, phase)| phase_of(&id, (stored, place), phase));
+        let phases = stored.run.phases.iter().enumerate().flat_map(move |(place, phase)| {
+            let calls = told(&stored.run, phase).iter().enumerate();
+            let calls = calls.filter_map(move |(number, call)| call_of(&id, (stored, place, number), call));
+            phase_of(&id, (stored, place), phase).into_iter().chain(calls)
+        });
         std::iter::once(run(&id, stored)).chain(phases)
     });
     std::iter::once(root(&id, machine, round)).chain(runs).collect()
@@ -178,6 +184,10 @@ fn of_run(stored: &StoredRun) -> Vec<KeyValue> {
         attribute("longhaul.run.bytes_written", whole(sum(|phase| phase.bytes_written))),
         attribute("longhaul.run.operations", whole(sum(|phase| calls(phase, |stats| stats.latency.count())))),
         attribute("longhaul.run.errors", whole(sum(|phase| calls(phase, |stats| stats.errors)))),
+        attribute(
+            "longhaul.run.spans.sampled",
+            whole(run.phases.iter().map(|phase| told(run, phase).len()).sum::<usize>()),
+        ),
         attribute("longhaul.epoch", whole(stored.epoch)),
     ]);
     found.extend(error_type(run));
@@ -258,6 +268,33 @@ fn phase_of(id: &RoundId, (stored, place): (&StoredRun, usize), phase: &Phase) -
         events: phase.operations.iter().map(|stats| operation(stats, ended)).collect(),
         status: (!phase.complete)
             .then(|| Status { code: StatusCode::Error.into(), message: "cut short".into() }),
+        ..Span::default()
+    })
+}
+
+/// The calls of a phase that are told one by one: its share of all that may be, the most telling first.
+fn told<'run>(run: &Run, phase: &'run Phase) -> &'run [Call] {
+    let share = MOST_CALLS / run.phases.len().max(1);
+    let calls = if phase.began_us.is_some() { &phase.calls[..] } else { &[] };
+    &calls[..calls.len().min(share)]
+}
+
+fn call_of(id: &RoundId, (stored, place, number): (&StoredRun, usize, usize), call: &Call) -> Option<Span> {
+    let began_ns = nanoseconds(stored.run.phases.get(place)?.began_us?).saturating_add(call.after_ns);
+    let failed = || Status { code: StatusCode::Error.into(), message: "failed".into() };
+    Some(Span {
+        trace_id: id.trace.to_vec(),
+        span_id: call_span(&stored.trace_id, (place, number)).to_vec(),
+        parent_span_id: phase_span(&stored.trace_id, place).to_vec(),
+        name: call.operation.name().to_owned(),
+        kind: SpanKind::Internal.into(),
+        start_time_unix_nano: began_ns,
+        end_time_unix_nano: began_ns.saturating_add(call.nanoseconds),
+        attributes: vec![
+            attribute("longhaul.file.operation.name", text(call.operation.name())),
+            attribute("longhaul.call.kept", text(call.kept.name())),
+        ],
+        status: call.is_error.then(failed),
         ..Span::default()
     })
 }

@@ -97,6 +97,7 @@ impl<'run> Session<'run> {
             complete: figures.is_some(),
             figures: figures.unwrap_or_default(),
             operations: recorded.operations,
+            calls: self.recorder.calls(context.began_ns),
             wire: before.zip(after).and_then(|(before, after)| crossed(&before, &after)),
         };
         self.reporter.phase_ended(phase);

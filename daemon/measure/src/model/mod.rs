@@ -3,6 +3,7 @@
 //! Nothing here reads a clock, a file or the network, and every enum is closed: the world fixed these sets, so
 //! a new member is a compiler error in each place that has to know it.
 
+mod call;
 mod conditions;
 mod endpoint;
 mod event;
@@ -16,6 +17,7 @@ mod surroundings;
 mod target;
 mod wire;
 
+pub use call::{Call, Kept, decode_calls, encode_calls};
 pub use conditions::{Conditions, Power};
 pub use endpoint::{Endpoint, MOST_ENDPOINTS, Presence, Times};
 pub use event::Event;

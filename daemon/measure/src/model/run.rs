@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Conditions, Operation, Protocol, TargetName, Wire};
+use super::{Call, Conditions, Operation, Protocol, TargetName, Wire};
 use crate::stats::Histogram;
 
 /// How a run ended.
@@ -258,6 +258,9 @@ pub struct Phase {
     pub figures: Vec<Figure>,
     /// Its calls by kind.
     pub operations: Vec<OperationStats>,
+    /// Some of its calls, one by one; empty where none was kept.
+    #[serde(default)]
+    pub calls: Vec<Call>,
     /// What crossed the wire meanwhile; `None` where nothing counts it.
     #[serde(default)]
     pub wire: Option<Wire>,

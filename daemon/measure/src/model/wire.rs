@@ -133,6 +133,7 @@ mod tests {
             complete: true,
             figures: vec![],
             operations: vec![OperationStats { operation: Operation::Getattr, latency, errors: 0 }],
+            calls: vec![],
             wire,
         }
     }

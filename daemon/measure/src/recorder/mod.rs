@@ -4,6 +4,7 @@
 //! call never returns, the supervisor reads from here which operation is in flight, since when, and everything that
 //! was measured before it. Each lane is written by one thread only, so no read-modify-write instruction is needed.
 
+mod calls;
 mod waits;
 
 use std::fs::File;
@@ -16,6 +17,7 @@ use crate::model::{Operation, OperationStats};
 use crate::platform::SharedMapping;
 use crate::stats::{BUCKETS, Histogram, index_of_slot, slot_of};
 
+use calls::Noted;
 pub use waits::{LongWait, LongWaits};
 
 /// Lanes of runs: one for the thread that leads a run, the others for the threads it spreads work over: the 109 of
@@ -30,8 +32,8 @@ const OPERATION_WORDS: usize = 5 + BUCKETS;
 /// bytes read and written in all, and the long waits.
 const HEAD_WORDS: usize = 7 + waits::WORDS;
 const _: () = assert!((HEAD_WORDS * 8).is_multiple_of(64), "each lane writes to cache lines of its own");
-/// Words of a lane's histograms.
-const BODY_WORDS: usize = Operation::COUNT * OPERATION_WORDS;
+/// Words of a lane's histograms, and of the calls that it keeps.
+const BODY_WORDS: usize = Operation::COUNT * OPERATION_WORDS + calls::WORDS;
 /// Words before the heads, a cache line: how many lanes of runs were asked for.
 const FRONT_WORDS: usize = 8;
 /// Words of the front and of all heads, which lie close together: to look at those in use touches few pages.
@@ -210,6 +212,8 @@ impl Lane<'_> {
         words[3].store(words[3].load(Relaxed).max(nanoseconds), Relaxed);
         add(&words[5 + slot_of(nanoseconds)], 1);
         words[4].store(before + 1, Relaxed);
+        let began_ns = self.head[1].load(Relaxed);
+        self.note_call(Noted { operation, began_ns, nanoseconds, is_error: result.is_err() });
     }
 
     /// Counts bytes that a read returned.
@@ -237,6 +241,7 @@ impl Lane<'_> {
     fn clear(&self) {
         self.head[3].store(0, Relaxed);
         self.head[4].store(0, Relaxed);
+        self.clear_calls();
         for operation in Operation::ALL {
             let Some(words) = self.operation(*operation) else { continue };
             if words[4].load(Relaxed) == 0 {

@@ -11,7 +11,7 @@ mod quantile;
 mod sequential;
 mod steady;
 mod student;
-mod varint;
+pub(crate) mod varint;
 mod weeks;
 
 pub use bootstrap::{Bootstrap, ratio_of_sums};

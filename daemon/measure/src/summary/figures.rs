@@ -325,6 +325,7 @@ mod tests {
             complete: true,
             figures: vec![Figure::new("walk", Unit::Seconds, value)],
             operations: vec![],
+            calls: vec![],
             wire: None,
         };
         Run {

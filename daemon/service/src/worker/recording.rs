@@ -28,6 +28,7 @@ pub fn age(flight: InFlight) -> Duration {
 /// The phase with everything that was measured in it before the operation that hangs.
 pub fn cut_short(begun: Begun, recorder: &Recorder) -> Phase {
     let recorded = recorder.recorded();
+    let nanoseconds = u64::try_from(begun.at.elapsed().as_nanos()).unwrap_or(u64::MAX);
     Phase {
         name: begun.name,
         cache: begun.cache,
@@ -39,6 +40,7 @@ pub fn cut_short(begun: Begun, recorder: &Recorder) -> Phase {
         complete: false,
         figures: vec![],
         operations: recorded.operations,
+        calls: recorder.calls(monotonic_ns().saturating_sub(nanoseconds)),
         wire: None,
     }
 }

@@ -294,6 +294,7 @@ fn phase(number: u64) -> Phase {
         complete: true,
         figures: vec![Figure::new("walk", Unit::Seconds, 1.5), Figure::new("rate", Unit::PerSecond, 1234.5)],
         operations: operations.map(stats).into(),
+        calls: vec![],
         wire: None,
     }
 }

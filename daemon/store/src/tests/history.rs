@@ -24,6 +24,7 @@ fn run_of(workload_name: &str, round: i64, slot: u32) -> Run {
         complete: true,
         figures: vec![Figure::new(figure, Unit::Seconds, 0.1 + place as f64 / 3.0)],
         operations: vec![],
+        calls: vec![],
         wire: None,
     });
     Run { workload: workload_name.to_owned(), phases: phases.collect(), ..samples::run(round, slot) }
@@ -88,6 +89,7 @@ const BEFORE_VERDICTS: &str = "DROP INDEX run_history; ALTER TABLE run DROP COLU
     DROP INDEX phase_reread; ALTER TABLE phase DROP COLUMN wire_source; ALTER TABLE phase DROP COLUMN wire_covers;
     ALTER TABLE phase DROP COLUMN wire_read; ALTER TABLE phase DROP COLUMN wire_written;
     ALTER TABLE phase DROP COLUMN wire_requests;
+    DROP INDEX phase_with_calls; ALTER TABLE phase DROP COLUMN calls;
     DROP TABLE outbox; ALTER TABLE phase DROP COLUMN began_us; PRAGMA user_version = 2";
 
 #[test]

@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use longhaul_measure::model::{Figure, Role, Run, Target, Unit};
+use longhaul_measure::model::{Call, Figure, Kept, Role, Run, Target, Unit};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Place, bare, new_round, samples, target};
-use crate::{Error, Event, RoundEnd, RoundStatus, RunFilter, StoredRun};
+use crate::{Error, Event, NewRound, RoundEnd, RoundStatus, RunFilter, StoredRun};
 
 fn on(run: &Run) -> Target {
     Target { name: run.target.clone(), path: "/Volumes/nas".into(), role: Role::Share }
@@ -39,6 +39,29 @@ proptest! {
         let found = place.reader().events(None).unwrap();
         prop_assert_eq!((found[0].number, &found[0].event, found.len()), (number, &event, 1));
     }
+}
+
+#[test]
+fn single_calls_are_kept_for_a_week() {
+    const DAY_US: i64 = 86_400_000_000;
+    let place = Place::new();
+    let writer = place.writer();
+    for day in [0, 3, 8] {
+        let round = writer.begin_round(NewRound { started_us: day * DAY_US, ..new_round() }).unwrap();
+        let mut run = samples::run(round, 0);
+        for phase in &mut run.phases {
+            phase.began_us = Some(day * DAY_US);
+            let operation = phase.operations[0].operation;
+            let call = Call { operation, after_ns: 1, nanoseconds: 2, is_error: false, kept: Kept::Slowest };
+            phase.calls = vec![call];
+        }
+        writer.add_run(&on(&run), &run).unwrap();
+        let end =
+            RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: day * DAY_US + 10, after: None };
+        writer.end_round(round, end).unwrap();
+    }
+    let kept: Vec<usize> = place.runs().iter().map(|stored| stored.run.phases[0].calls.len()).collect();
+    assert_eq!(kept, [0, 1, 1]);
 }
 
 #[test]

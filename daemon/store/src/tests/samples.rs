@@ -1,8 +1,8 @@
 //! Runs to store: one that looks real, and any that could be.
 
 use longhaul_measure::model::{
-    CacheState, ColdBy, Conditions, Covers, Failure, Figure, Operation, OperationStats, Outcome, Phase,
-    Power, Protocol, Run, Scale, Source, TargetName, Unit, Wire,
+    CacheState, Call, ColdBy, Conditions, Covers, Failure, Figure, Kept, Operation, OperationStats, Outcome,
+    Phase, Power, Protocol, Run, Scale, Source, TargetName, Unit, Wire,
 };
 use longhaul_measure::stats::Histogram;
 use proptest::collection::{btree_map, vec};
@@ -26,6 +26,7 @@ pub(super) fn run(round: i64, slot: u32) -> Run {
             Figure::new("first", Unit::Seconds, 0.07),
         ],
         operations: Operation::ALL.iter().map(|operation| stats(*operation, slot)).collect(),
+        calls: vec![],
         wire: (cache == CacheState::Warm).then_some(Wire {
             read: Some(1_550_000),
             written: None,
@@ -109,15 +110,27 @@ fn wire() -> impl Strategy<Value = Wire> {
     )
 }
 
+/// A call of one of a phase's operations, by what is drawn.
+fn call(
+    operations: &[OperationStats],
+    (place, after_ns, nanoseconds, is_error): (usize, u64, u64, bool),
+) -> Option<Call> {
+    let operation = operations.get(place % operations.len().max(1))?.operation;
+    let kept = Kept::ALL[place % Kept::ALL.len()];
+    Some(Call { operation, after_ns, nanoseconds, is_error, kept })
+}
+
 fn phase() -> impl Strategy<Value = Phase> {
     let cache = select(vec![CacheState::Cold, CacheState::Warm, CacheState::None]);
     let cold_by = option::of(select(vec![ColdBy::Evicted, ColdBy::RotatedSlice, ColdBy::Unverified]));
     let head = (text(), cache, cold_by, option::of(any::<i64>()), finite());
     let tail =
         (any::<(u64, u64, bool)>(), vec(figure(), 0..3), vec(operation_stats(), 0..3), option::of(wire()));
-    (head, tail).prop_map(
-        |((name, cache, cold_by, began_us, seconds), (numbers, figures, operations, wire))| {
+    let calls = vec(any::<(usize, u64, u64, bool)>(), 0..4);
+    (head, tail, calls).prop_map(
+        |((name, cache, cold_by, began_us, seconds), (numbers, figures, operations, wire), calls)| {
             let (bytes_read, bytes_written, complete) = numbers;
+            let calls = calls.into_iter().filter_map(|drawn| call(&operations, drawn)).collect();
             Phase {
                 name,
                 cache,
@@ -129,6 +142,7 @@ fn phase() -> impl Strategy<Value = Phase> {
                 complete,
                 figures,
                 operations,
+                calls,
                 wire,
             }
         },

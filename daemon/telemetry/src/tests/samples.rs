@@ -92,6 +92,7 @@ fn phase(seed: i64, began_us: i64) -> Phase {
         complete: true,
         figures: vec![Figure::new("walk", Unit::Seconds, 0.5)],
         operations: [Operation::Open, Operation::Read].map(|operation| stats(operation, seed)).into(),
+        calls: vec![],
         wire: None,
     }
 }

@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use longhaul_measure::model::{Call, Kept, Operation};
+use longhaul_store::FinishedRound;
 use opentelemetry_proto::tonic::trace::v1::Span;
 
 use super::samples;
+use crate::attributes::{attribute, whole};
 use crate::identity::RoundId;
 use crate::time::nanoseconds;
 use crate::trace::spans;
@@ -46,6 +49,52 @@ fn every_instant_is_one_that_was_recorded() {
             assert_eq!(ended - began, (phase.seconds * 1e9).round() as u64);
         }
     }
+}
+
+/// A round whose phases have kept so many calls.
+fn with_calls(count: u64) -> FinishedRound {
+    let mut round = samples::round(3);
+    for phase in round.runs.iter_mut().flat_map(|stored| &mut stored.run.phases) {
+        let call = |number: u64| Call {
+            operation: Operation::Read,
+            after_ns: 1_000 * number + 7,
+            nanoseconds: 500 + number,
+            is_error: number == 0,
+            kept: if number == 0 { Kept::Failed } else { Kept::Slowest },
+        };
+        phase.calls = (0..count).map(call).collect();
+    }
+    round
+}
+
+#[test]
+fn a_call_that_was_kept_is_below_its_phase_at_its_own_instant_with_its_reason() {
+    let round = with_calls(3);
+    let spans = spans(MACHINE, &round);
+    let phase = &round.runs[0].run.phases[1];
+    let below = spans.iter().find(|span| span.name == phase.name).unwrap();
+    let calls: Vec<&Span> = spans.iter().filter(|span| span.parent_span_id == below.span_id).collect();
+    assert_eq!(calls.len(), 3);
+    let began = nanoseconds(phase.began_us.unwrap());
+    for (number, call) in (0u64..).zip(&calls) {
+        assert_eq!(call.start_time_unix_nano, began + 1_000 * number + 7);
+        assert_eq!(call.end_time_unix_nano - call.start_time_unix_nano, 500 + number);
+        assert_eq!((call.name.as_str(), call.status.is_some()), ("read", number == 0));
+    }
+    let ids: BTreeSet<&Vec<u8>> = spans.iter().map(|span| &span.span_id).collect();
+    assert_eq!(ids.len(), spans.len(), "ids are unique");
+}
+
+#[test]
+fn a_run_tells_of_two_hundred_calls_at_most_and_says_how_many() {
+    let round = with_calls(300);
+    let run = &round.runs[0];
+    let spans = spans(MACHINE, &round);
+    let span = spans.iter().find(|span| span.name == run.run.workload).unwrap();
+    let said =
+        span.attributes.iter().find(|attribute| attribute.key == "longhaul.run.spans.sampled").unwrap();
+    assert_eq!(said.value, attribute("", whole(198)).value, "three phases share 200");
+    assert_eq!(spans.iter().filter(|span| span.name == "read").count(), 198 * round.runs.len());
 }
 
 #[test]
