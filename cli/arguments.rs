@@ -1,5 +1,6 @@
 //! The command line.
 
+mod classic;
 mod otel;
 mod sampling;
 mod weekly;
@@ -13,6 +14,7 @@ use longhaul_service::config::LEVELS;
 
 use crate::bench::BenchCommand;
 use crate::commands::{Doing, Init, Logs, Uninstall};
+pub use classic::{Classic, ClassicCommand, ProfileCommand};
 pub use otel::OtelCommand;
 pub use sampling::{Samples, Window};
 pub use weekly::{Compare, Evidence, Export, ExportedArgument, Report, Verdict, WeekArguments};
@@ -52,6 +54,11 @@ pub enum Command {
     /// Randomised rounds of all tasks on all targets, in the foreground.
     #[command(after_help = workload_list())]
     Run(Run),
+    /// A tool that people quote (dd, blogbench, bonnie++, AJA, ...), reproduced, with all that it does not tell.
+    Classic(Classic),
+    /// A task of your own, as data.
+    #[command(subcommand)]
+    Profile(ProfileCommand),
     /// What all runs say: per task and target, cold and warm apart, paired by round.
     Summary(Summary),
     /// The weekly summary: what may be said about each pair and task, and what the week was like.

@@ -20,6 +20,8 @@ pub enum Style {
     Lines,
     /// One JSON object per line.
     Json,
+    /// Not: whoever asked prints what came of all of them.
+    Silent,
 }
 
 /// Whether another round may begin; an answer `Err` says why not.
@@ -32,12 +34,19 @@ pub struct Stage<'a> {
     bar: ProgressBar,
     /// What the bar shows the making of; `None` while it only says what is done.
     making: Option<String>,
+    /// How many phases a run has, where that is known, and how many have begun.
+    phases: Option<(u64, u64)>,
 }
 
 impl<'a> Stage<'a> {
     /// An empty stage.
     pub fn new(style: Style, gate: Gate<'a>) -> Self {
-        Self { style, gate, bar: ProgressBar::hidden(), making: None }
+        Self { style, gate, bar: ProgressBar::hidden(), making: None, phases: None }
+    }
+
+    /// An empty stage for runs that have so many phases each: the bar shows how many are done.
+    pub fn with_phases(style: Style, gate: Gate<'a>, phases: u64) -> Self {
+        Self { phases: Some((phases, 0)), ..Self::new(style, gate) }
     }
 
     /// Clears the bar away.
@@ -48,11 +57,16 @@ impl<'a> Stage<'a> {
     fn spin(&mut self, text: String) {
         if self.making.take().is_some() || self.bar.is_finished() || self.bar.is_hidden() {
             self.bar.finish_and_clear();
-            self.bar = ProgressBar::new_spinner();
-            self.bar.set_style(style("{spinner} {msg}  {elapsed}"));
+            self.bar = ProgressBar::new(self.phases.map_or(0, |(phases, _)| phases));
+            let bar = if self.phases.is_some() { "[{bar:24}] {pos}/{len} " } else { "" };
+            self.bar
+                .set_style(style(&format!("{{spinner}} {bar}{{msg}}  {{elapsed}}")).progress_chars("=> "));
             self.bar.enable_steady_tick(Duration::from_millis(120));
         }
         self.bar.set_message(text);
+        if let Some((_, begun)) = self.phases {
+            self.bar.set_position(begun);
+        }
     }
 }
 
@@ -79,11 +93,13 @@ impl Observer for Stage<'_> {
 
     fn phase_began(&mut self, target: &TargetName, name: &str) {
         self.spin(format!("{target}: {name}"));
+        self.phases = self.phases.map(|(phases, begun)| (phases, begun + 1));
     }
 }
 
 impl Audience for Stage<'_> {
     fn run_began(&mut self, target: &Target, workload: &str) {
+        self.phases = self.phases.map(|(phases, _)| (phases, 0));
         self.spin(format!("{}: {workload}", target.name));
     }
 
@@ -91,6 +107,7 @@ impl Audience for Stage<'_> {
         let text = match self.style {
             Style::Lines => line::run(stored),
             Style::Json => json::run(stored).to_string(),
+            Style::Silent => return,
         };
         self.bar.suspend(|| anstream::println!("{text}"));
     }

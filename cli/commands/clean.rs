@@ -56,7 +56,7 @@ pub fn clean(worker: &mut Worker, mode: Mode) -> anyhow::Result<Option<CleanRepo
 }
 
 /// The target that is meant: NAME=PATH, a name of the configuration, or a name of the database.
-fn find(text: &str, config: &Config, reader: &Reader) -> anyhow::Result<Target> {
+pub fn find(text: &str, config: &Config, reader: &Reader) -> anyhow::Result<Target> {
     if let Ok(argument) = text.parse() {
         return places::targets(&[argument], &[])?.pop().context("one argument names one target");
     }

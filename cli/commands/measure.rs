@@ -53,9 +53,13 @@ impl Measuring {
 
     /// Runs the rounds of a plan. The workers are given back: one that is stuck has to stay the only one on its target.
     pub fn measure(&self, plan: &Plan, style: Style, gate: Gate<'_>) -> (anyhow::Result<Tally>, Vec<Worker>) {
+        self.measure_on(plan, Stage::new(style, gate))
+    }
+
+    /// The same, shown on this stage.
+    pub fn measure_on(&self, plan: &Plan, mut stage: Stage<'_>) -> (anyhow::Result<Tally>, Vec<Worker>) {
         let interrupted = || self.interrupted.load(Ordering::Relaxed);
         let mut runner = Runner::new(plan, &self.launcher, &self.writer, &interrupted);
-        let mut stage = Stage::new(style, gate);
         let tally =
             self.rounds_begun().and_then(|turn| Ok(runner.run(self.machine_seed, turn, &mut stage)?));
         stage.clear();
@@ -108,7 +112,7 @@ pub fn run(shared: &Shared, arguments: &Run) -> anyhow::Result<ExitCode> {
         Style::Json => {
             anstream::println!("{}", json!({"type": "end", "runs": tally.runs, "failed": tally.failed}));
         }
-        Style::Lines => print_end(tally, &measuring.database),
+        Style::Lines | Style::Silent => print_end(tally, &measuring.database),
     }
     Ok(if tally.failed > 0 { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
 }
@@ -158,7 +162,7 @@ fn without_repetition(names: &[String]) -> Vec<String> {
 }
 
 /// Lets no round begin when a target has used up what the configuration allows in 24 hours.
-fn budget_gate<'a>(database: &'a Path, targets: &'a [Target], limits: Limits) -> Gate<'a> {
+pub fn budget_gate<'a>(database: &'a Path, targets: &'a [Target], limits: Limits) -> Gate<'a> {
     Box::new(move || {
         let Some(budget) = limits.bytes_per_day else { return Ok(()) };
         let since_us = Some(platform::wall_clock_us() - DAY_US);

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod classic;
 mod clean;
 mod config;
 mod control;
@@ -9,6 +10,7 @@ mod init;
 mod list;
 mod measure;
 mod otel;
+mod profile;
 mod report;
 mod sampling;
 mod service;
@@ -34,6 +36,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Try(arguments) => trial::run(shared, &arguments),
         Command::Targets(arguments) => targets::run(&arguments),
         Command::Run(arguments) => measure::run(shared, &arguments),
+        Command::Classic(arguments) => classic::run(shared, &arguments),
+        Command::Profile(command) => profile::run(&command),
         Command::Summary(arguments) => list::summary(shared, &arguments),
         Command::Week(arguments) => week::week(shared, &arguments),
         Command::Compare(arguments) => week::compare(shared, &arguments),

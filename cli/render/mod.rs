@@ -1,5 +1,6 @@
 //! Values into text. Nothing is computed here but columns.
 
+pub mod classic;
 pub mod journal;
 pub mod line;
 pub mod log;

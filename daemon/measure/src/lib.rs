@@ -2,7 +2,7 @@
 //!
 //! Nouns ([`model`]), numbers ([`stats`]), the door to the operating system ([`platform`]), the door through which
 //! everything is timed ([`context`]), the sandbox on a target ([`arena`]), deterministic data ([`corpus`]), the
-//! replayed tasks ([`workloads`]), the same tasks beside their peers ([`bench`]), the process that does them ([`worker`]), what goes on
+//! replayed tasks ([`workloads`]), tasks as data ([`profile`]), the same tasks beside their peers ([`bench`]), the process that does them ([`worker`]), what goes on
 //! beside them ([`samplers`]) and what many runs say ([`summary`]).
 //! No async runtime, no SQL, no HTTP.
 
@@ -14,6 +14,7 @@ pub mod error;
 pub mod lock;
 pub mod model;
 pub mod platform;
+pub mod profile;
 pub mod recorder;
 pub mod samplers;
 #[cfg(any(test, feature = "simulation"))]

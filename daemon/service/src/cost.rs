@@ -2,7 +2,9 @@
 //! where it comes from.
 
 use longhaul_measure::model::{Outcome, Run, Scale};
+use longhaul_measure::profile::Profile;
 use longhaul_measure::stats::median;
+use longhaul_measure::workloads::classic::classic;
 
 /// The rounds of 24 hours that are made on a machine that is asleep for seven hours of most nights: what the tables of
 /// [`weeks_until_visible`] were made with.
@@ -106,8 +108,18 @@ fn measured(runs: &[&Run]) -> Option<Load> {
     })
 }
 
-/// A workload that the tables do not know counts as the largest that they know.
+/// What one run of a profile asks of a target, its preparation included.
+pub fn of_profile(profile: &Profile) -> Load {
+    let cost = profile.cost();
+    let bytes = cost.prepared as f64 + cost.written as f64 + cost.read as f64;
+    Load { bytes, seconds: cost.seconds + cost.calls as f64 * OPERATION_SECONDS + bytes / BYTES_PER_SECOND }
+}
+
+/// Classics say it themselves. A workload that the tables do not know counts as the largest that they know.
 fn tabled(scale: Scale, workload: &str) -> Load {
+    if let Some(classic) = classic(workload) {
+        return of_profile(&classic.profile.at(scale));
+    }
     let table = match scale {
         Scale::Quick => &QUICK,
         Scale::Standard => &STANDARD,

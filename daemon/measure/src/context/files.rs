@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::Context;
 use crate::error::RunError;
 use crate::model::{Operation, SyncKind};
-use crate::platform::{self, Access, Attributes, Entry, LISTS_ATTRIBUTES, Space, Wanted};
+use crate::platform::{self, Access, Attributes, Entry, LISTS_ATTRIBUTES, RangeLock, Space, Wanted};
 
 /// An open folder.
 pub struct Folder {
@@ -181,6 +181,11 @@ impl Context<'_> {
     /// Asks for a file to be on stable storage, and says how that was asked.
     pub fn sync(&self, file: &OpenFile) -> Result<SyncKind, RunError> {
         self.call(Operation::Sync, || file.path.clone(), || platform::sync(file.fd()))
+    }
+
+    /// Takes or gives back a lock on a range of bytes: where it begins, and how long it is.
+    pub fn lock(&self, file: &OpenFile, what: RangeLock, range: (u64, u64)) -> Result<(), RunError> {
+        self.call(Operation::Lock, || file.path.clone(), || platform::lock_range(file.fd(), what, range))
     }
 
     /// Closes a file; where writes were delayed, this is where they may fail.

@@ -12,28 +12,28 @@ use crate::samplers::crossed;
 
 /// What a phase is, before it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PhaseSpec {
+pub struct PhaseSpec<'name> {
     /// Its name.
-    pub name: &'static str,
+    pub name: &'name str,
     /// Whether it meets caches.
     pub cache: CacheState,
     /// How it was made cold.
     pub cold_by: Option<ColdBy>,
 }
 
-impl PhaseSpec {
+impl<'name> PhaseSpec<'name> {
     /// A phase that meets caches as they were left by this way of making them cold.
-    pub const fn cold(name: &'static str, by: ColdBy) -> Self {
+    pub const fn cold(name: &'name str, by: ColdBy) -> Self {
         Self { name, cache: CacheState::Cold, cold_by: Some(by) }
     }
 
     /// A phase that does again what was just done.
-    pub const fn warm(name: &'static str) -> Self {
+    pub const fn warm(name: &'name str) -> Self {
         Self { name, cache: CacheState::Warm, cold_by: None }
     }
 
     /// A phase for which neither word applies.
-    pub const fn uncached(name: &'static str) -> Self {
+    pub const fn uncached(name: &'name str) -> Self {
         Self { name, cache: CacheState::None, cold_by: None }
     }
 }
@@ -43,7 +43,7 @@ pub trait Reporter {
     /// A preparation has come this far.
     fn progress(&self, progress: &Progress);
     /// A phase begins.
-    fn phase_began(&self, spec: &PhaseSpec);
+    fn phase_began(&self, spec: &PhaseSpec<'_>);
     /// A phase ended.
     fn phase_ended(&self, phase: Phase);
     /// What has crossed to and from the target so far; `None` where nothing counts it.
@@ -70,7 +70,7 @@ impl<'run> Session<'run> {
     /// operations it made and has no figures.
     pub fn phase(
         &self,
-        spec: PhaseSpec,
+        spec: PhaseSpec<'_>,
         body: impl FnOnce(&Context<'_>) -> Result<Vec<Figure>, RunError>,
     ) -> Result<(), RunError> {
         self.recorder.clear();
@@ -138,7 +138,7 @@ mod tests {
 
     impl Reporter for Ear {
         fn progress(&self, _: &Progress) {}
-        fn phase_began(&self, _: &PhaseSpec) {}
+        fn phase_began(&self, _: &PhaseSpec<'_>) {}
         fn phase_ended(&self, phase: Phase) {
             self.0.borrow_mut().push(phase);
         }

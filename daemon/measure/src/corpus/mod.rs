@@ -8,6 +8,7 @@ mod content;
 mod decode;
 pub mod draw;
 mod jpeg;
+pub mod sectors;
 pub mod slices;
 pub mod tree;
 

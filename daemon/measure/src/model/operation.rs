@@ -40,6 +40,7 @@ operations! {
     Rmdir = "rmdir", "Removing a folder.";
     Setattr = "setattr", "Setting times or mode.";
     Decode = "decode", "Decoding an image in memory: no file operation, recorded apart from reading.";
+    Lock = "lock", "Taking or giving back a lock on a range of bytes.";
 }
 
 impl Operation {

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -54,6 +54,34 @@ pub fn read_at(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Resu
 /// Writes at an offset; fewer bytes than asked for is not an error.
 pub fn write_at(file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> io::Result<usize> {
     Ok(rustix::io::pwrite(file, bytes, offset)?)
+}
+
+/// What is done about a lock on a range of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RangeLock {
+    /// It is taken, exclusively and without waiting.
+    Take,
+    /// It is given back.
+    Release,
+}
+
+/// Takes or gives back a POSIX lock on a range of bytes (`fcntl` with `F_SETLK`).
+pub fn lock_range(file: BorrowedFd<'_>, what: RangeLock, (begin, length): (u64, u64)) -> io::Result<()> {
+    let too_far = |_| io::Error::from(io::ErrorKind::InvalidInput);
+    // SAFETY: zeroes are a valid flock.
+    let mut range: libc::flock = unsafe { std::mem::zeroed() };
+    range.l_type = match what {
+        RangeLock::Take => libc::F_WRLCK as libc::c_short,
+        RangeLock::Release => libc::F_UNLCK as libc::c_short,
+    };
+    range.l_whence = libc::SEEK_SET as libc::c_short;
+    range.l_start = libc::off_t::try_from(begin).map_err(too_far)?;
+    range.l_len = libc::off_t::try_from(length).map_err(too_far)?;
+    // SAFETY: the descriptor is open for the call, and the struct lives as long.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &range) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 /// Closes a file and says what closing said: on NFS it is where delayed writes fail.

@@ -20,8 +20,9 @@ use crate::stats::{BUCKETS, Histogram, index_of_slot, slot_of};
 use calls::Noted;
 pub use waits::{LongWait, LongWaits};
 
-/// Lanes of runs: one for the thread that leads a run, the others for the threads it spreads work over.
-pub const LANES: usize = 9;
+/// Lanes of runs: one for the thread that leads a run, the others for the threads it spreads work over: the 109 of
+/// blogbench, and one that looks at the clock. Lanes that nobody asked for are never looked at.
+pub const LANES: usize = 111;
 /// The lane of the light probe. What is said of runs does not see it.
 pub const PROBE_LANE: usize = LANES;
 
@@ -33,8 +34,10 @@ const HEAD_WORDS: usize = 7 + waits::WORDS;
 const _: () = assert!((HEAD_WORDS * 8).is_multiple_of(64), "each lane writes to cache lines of its own");
 /// Words of a lane's histograms, and of the calls that it keeps.
 const BODY_WORDS: usize = Operation::COUNT * OPERATION_WORDS + calls::WORDS;
-/// Words of all heads, which come first and close together: to look at them touches two pages or three.
-const HEADS_WORDS: usize = (LANES + 1) * HEAD_WORDS;
+/// Words before the heads, a cache line: how many lanes of runs were asked for.
+const FRONT_WORDS: usize = 8;
+/// Words of the front and of all heads, which lie close together: to look at those in use touches few pages.
+const HEADS_WORDS: usize = FRONT_WORDS + (LANES + 1) * HEAD_WORDS;
 /// Words of a recorder: the probe's lane has no histograms, as its answers are told one by one. Pages that are never
 /// touched take no memory.
 const WORDS: usize = HEADS_WORDS + LANES * BODY_WORDS;
@@ -82,16 +85,39 @@ impl Recorder {
 
     /// The lane with this number, below [`LANES`], or [`PROBE_LANE`]. Only one thread may write to it at a time.
     pub fn lane(&self, number: usize) -> Lane<'_> {
+        self.ask_for(number);
+        self.lane_of(number)
+    }
+
+    /// Makes sure that whoever looks sees this lane too. Not between two clock readings.
+    fn ask_for(&self, number: usize) {
+        if number < LANES {
+            self.mapping.words()[0].fetch_max(number as u64 + 1, Relaxed);
+        }
+    }
+
+    fn probe_lane(&self) -> Lane<'_> {
+        self.lane_of(PROBE_LANE)
+    }
+
+    fn lane_of(&self, number: usize) -> Lane<'_> {
         let begin = HEADS_WORDS + number * BODY_WORDS;
         let body = self.mapping.words().get(begin..begin + BODY_WORDS).unwrap_or_default();
-        Lane { body, ..self.bare_lane(number) }
+        Lane { body, head: self.head(number) }
     }
 
     /// The same lane without its histograms: what hangs is seen, and nothing else is kept. For what no phase asks about,
     /// so that a worker that waits takes no memory for it.
     pub fn bare_lane(&self, number: usize) -> Lane<'_> {
-        let begin = number * HEAD_WORDS;
-        Lane { head: &self.mapping.words()[begin..begin + HEAD_WORDS], body: &[] }
+        self.ask_for(number);
+        Lane { head: self.head(number), body: &[] }
+    }
+
+    fn head(&self, number: usize) -> &[AtomicU64] {
+        // The probe's comes first, beside that of the thread that leads: one that waits and probes touches one page.
+        let place = (number + 1) % (LANES + 1);
+        let begin = FRONT_WORDS + place * HEAD_WORDS;
+        &self.mapping.words()[begin..begin + HEAD_WORDS]
     }
 
     /// The operation of a run that has been in flight for longest; `None` if none is.
@@ -101,12 +127,15 @@ impl Recorder {
 
     /// The operation of the probe that is in flight; `None` if none is.
     pub fn probe_in_flight(&self) -> Option<InFlight> {
-        self.lane(PROBE_LANE).in_flight()
+        self.probe_lane().in_flight()
     }
 
     /// Bytes that runs and the probe have read and written since the worker began. No clear forgets them.
     pub fn total_bytes(&self) -> (u64, u64) {
-        let sum = |word: usize| (0..=PROBE_LANE).map(|lane| self.lane(lane).head[word].load(Relaxed)).sum();
+        let sum = |word: usize| {
+            let lanes = self.lanes().chain([self.probe_lane()]);
+            lanes.map(|lane| lane.head[word].load(Relaxed)).sum()
+        };
         (sum(5), sum(6))
     }
 
@@ -133,7 +162,8 @@ impl Recorder {
     }
 
     fn lanes(&self) -> impl Iterator<Item = Lane<'_>> {
-        (0..LANES).map(|number| self.lane(number))
+        let asked_for = self.mapping.words()[0].load(Relaxed).min(LANES as u64) as usize;
+        (0..asked_for).map(|number| self.lane_of(number))
     }
 
     fn operation(&self, operation: Operation) -> Option<OperationStats> {

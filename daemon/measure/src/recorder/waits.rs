@@ -71,19 +71,25 @@ fn place(number: u64) -> usize {
 }
 
 /// Collects the long waits of a recorder, each once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LongWaits {
     seen: [u64; PROBE_LANE + 1],
+}
+
+impl Default for LongWaits {
+    fn default() -> Self {
+        Self { seen: [0; PROBE_LANE + 1] }
+    }
 }
 
 impl LongWaits {
     /// The waits that ended since the last time, each with the number of its lane.
     pub fn collect(&mut self, recorder: &Recorder) -> Vec<(usize, LongWait)> {
         let mut found = vec![];
-        for (lane, seen) in self.seen.iter_mut().enumerate() {
-            let (waits, next) = recorder.lane(lane).waits_since(*seen);
-            *seen = next;
-            found.extend(waits.into_iter().map(|wait| (lane, wait)));
+        for (number, lane) in recorder.lanes().enumerate().chain([(PROBE_LANE, recorder.probe_lane())]) {
+            let (waits, next) = lane.waits_since(self.seen[number]);
+            self.seen[number] = next;
+            found.extend(waits.into_iter().map(|wait| (number, wait)));
         }
         found
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::caching::{Caching, Reread, caching};
 use crate::model::{CacheState, Outcome, Phase, Run, Scale, TargetName, Unit};
 use crate::stats::{median, quantile};
-use crate::workloads::{WORKLOADS, workload};
+use crate::workloads::{everything, workload};
 
 /// Version of the serialised form.
 const SCHEMA: u32 = 1;
@@ -161,7 +161,7 @@ pub fn summarise(samples: &[Sample<'_>], scale: Option<Scale>) -> Summary {
         schema: SCHEMA,
         scale,
         targets: newest.keys().map(|name| target_summary(name, &kept)).collect(),
-        workloads: WORKLOADS.iter().filter_map(|workload| workload_summary(workload.name(), &kept)).collect(),
+        workloads: everything().filter_map(|workload| workload_summary(workload.name(), &kept)).collect(),
         caching: caching(&rereads),
         left_out,
     }

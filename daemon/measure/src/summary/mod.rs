@@ -7,6 +7,7 @@ mod before_after;
 mod caching;
 mod cell;
 mod change;
+mod classic;
 mod comparison;
 mod figures;
 mod history;
@@ -31,6 +32,7 @@ mod tests;
 pub use before_after::{BeforeAfter, DAYS_AROUND, RatioChange, before_after};
 pub use caching::{CACHED_SHARE, Caching, LEAST_READINGS, Reread, caching};
 pub use change::Change;
+pub use classic::{Beforehand, Beside, ClassicSummary, FigureOfRuns, OperationOfRuns, PhaseOfRuns, classic};
 pub use comparison::{Comparison, DayRatio, Rounds, Subject};
 pub use figures::{
     FigureSummary, LeftOut, Ratio, Sample, Spread, Summary, TargetSummary, WorkloadSummary, summarise,

@@ -114,7 +114,7 @@ impl Reporter for Worker {
         self.say_or_stop(&Message::Progress(progress.clone()));
     }
 
-    fn phase_began(&self, spec: &PhaseSpec) {
+    fn phase_began(&self, spec: &PhaseSpec<'_>) {
         let PhaseSpec { name, cache, cold_by } = *spec;
         self.say_or_stop(&Message::PhaseBegan { name: name.to_owned(), cache, cold_by });
     }
@@ -248,7 +248,9 @@ impl Worker {
         work: impl FnOnce(&dyn Workload, &Job<'_>) -> Result<(), RunError>,
     ) -> Result<(), Ending> {
         let attempt = || {
-            let Some(workload) = workload(&assignment.workload) else {
+            let own = assignment.settings.own.as_ref().and_then(|own| own.classic(&assignment.workload));
+            let own = own.as_ref().map(|own| own as &dyn Workload);
+            let Some(workload) = own.or_else(|| workload(&assignment.workload)) else {
                 let reason = format!("there is no workload `{}`", assignment.workload);
                 return Err(RunError::refused(
                     &self.setup.target.path,

@@ -2,6 +2,7 @@
 //!
 //! To add one, write its file and its line in the table: help, lists, configuration and tests follow from there.
 
+pub mod classic;
 pub(crate) mod folder_index;
 pub(crate) mod incremental_backup;
 pub(crate) mod photo_batch;
@@ -11,6 +12,8 @@ use std::ffi::{CStr, CString};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+
+pub use classic::OwnProfile;
 
 use crate::arena::Arena;
 use crate::context::{Context, Folder, OpenFile, Session};
@@ -28,9 +31,15 @@ pub static WORKLOADS: &[&dyn Workload] = &[
     &time_machine::TimeMachine::THROTTLED,
 ];
 
-/// The workload with this name.
+/// Every workload and every classic, in the order in which they are listed.
+pub fn everything() -> impl Iterator<Item = &'static dyn Workload> {
+    let classics = classic::classics().iter().map(|classic| classic as &dyn Workload);
+    WORKLOADS.iter().copied().chain(classics)
+}
+
+/// The workload or classic with this name.
 pub fn workload(name: &str) -> Option<&'static dyn Workload> {
-    WORKLOADS.iter().copied().find(|workload| workload.name() == name)
+    everything().find(|workload| workload.name() == name)
 }
 
 /// Every endpoint with its workload, in the order in which they are listed.
@@ -40,7 +49,8 @@ pub fn endpoints() -> impl Iterator<Item = (&'static dyn Workload, &'static Endp
 
 /// Whether a file of an arena, given by its folder and its path in it, is one that a workload made.
 pub fn owns(folder: &str, path: &Path) -> bool {
-    WORKLOADS.iter().any(|workload| workload.folder() == folder && workload.owns(path))
+    classic::owns(folder, path)
+        || WORKLOADS.iter().any(|workload| workload.folder() == folder && workload.owns(path))
 }
 
 /// One real task.
@@ -90,11 +100,14 @@ pub struct Settings {
     pub free_floor: f64,
     /// How many slices of a corpus take turns.
     pub slices: u64,
+    /// A profile of one's own, which is run under its name.
+    #[serde(default)]
+    pub own: Option<Box<OwnProfile>>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { tree_files: None, band_bytes: 8 << 20, free_floor: 0.05, slices: SLICES }
+        Self { tree_files: None, band_bytes: 8 << 20, free_floor: 0.05, slices: SLICES, own: None }
     }
 }
 
@@ -246,8 +259,16 @@ mod tests {
     }
 
     #[test]
+    fn classics_have_names_of_their_own_and_no_endpoint() {
+        let mut names: Vec<_> = everything().map(Workload::name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|two| two[0] != two[1]), "{names:?}");
+        assert!(classic::classics().iter().all(|classic| classic.endpoints().is_empty()));
+    }
+
+    #[test]
     fn no_workload_owns_a_path_outside_its_scheme() {
-        for workload in WORKLOADS {
+        for workload in everything() {
             for path in ["diary.txt", "../scan 000001.pdf", "", "/etc/passwd"] {
                 assert!(!workload.owns(Path::new(path)), "{} owns {path}", workload.name());
             }

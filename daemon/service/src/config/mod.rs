@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use longhaul_measure::model::{Role, Scale, Target, TargetName};
-use longhaul_measure::workloads::{Settings, WORKLOADS, workload};
+use longhaul_measure::workloads::{Settings, WORKLOADS, Workload, everything, workload};
 use serde::Deserialize;
 
 use sampling::FileSampling;
@@ -219,6 +219,7 @@ impl Config {
                 free_floor: within(file.limits.free_floor_percent, "free-floor-percent", 0.0..=90.0)?
                     .map_or(default.settings.free_floor, |percent| percent / 100.0),
                 slices: default.settings.slices,
+                own: None,
             },
             premises: Premises::from_file(file.verdict, file.mix)?,
             schedule: file.schedule.read()?,
@@ -234,7 +235,7 @@ fn known_workload(name: toml::Spanned<String>) -> Result<String, Wrong> {
     if workload(name.get_ref()).is_some() {
         return Ok(name.into_inner());
     }
-    let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name()).collect();
+    let names: Vec<&str> = everything().map(Workload::name).collect();
     let message =
         format!("there is no workload `{}`{}", name.get_ref(), did_you_mean(name.get_ref(), &names));
     Err(Wrong { at: name.span().start, message })
@@ -315,6 +316,13 @@ mod tests {
         assert!(config.settings.tree_files.is_some() && config.schedule.rules.quiet.is_some());
         let names: Vec<_> = WORKLOADS.iter().map(|workload| workload.name()).collect();
         assert_eq!(config.workloads, names, "the sample lists every workload");
+    }
+
+    #[test]
+    fn a_classic_can_be_added_to_rounds_in_both_manners() {
+        let config = parse("workloads = [\"dd\", \"time-machine\", \"bonnie-as-original\"]").unwrap();
+        assert_eq!(config.workloads, ["dd", "time-machine", "bonnie-as-original"]);
+        assert!(parse("workloads = [\"blogbnch\"]").unwrap_err().contains("did you mean `blogbench`?"));
     }
 
     #[test]

@@ -1,0 +1,273 @@
+//! The tools that people quote, reproduced: listed, run on real file systems, verified, cleaned up, and profiles of one's own.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use longhaul_measure::model::Scale;
+use longhaul_measure::workloads::Workload;
+use longhaul_measure::workloads::classic::{AS_ORIGINAL, classic, classics};
+use serde_json::Value;
+use support::mounts::{self, Memory};
+use support::{Place, arena, assert_all_ok, schema, tree};
+
+/// The names of all classics, each once.
+fn names() -> Vec<&'static str> {
+    classics().iter().map(Workload::name).filter(|name| !name.ends_with(AS_ORIGINAL)).collect()
+}
+
+/// One quick run, as JSON.
+fn run(place: &Place, name: &str, target: &Path) -> Value {
+    place
+        .longhaul(&format!("classic {name} --scale quick --runs 1 --json"))
+        .target("nas", target)
+        .expect(0)
+        .value()
+}
+
+fn figure<'a>(said: &'a Value, name: &str) -> &'a Value {
+    let figures = said["figures"].as_array().unwrap();
+    figures.iter().find(|figure| figure["name"] == name).unwrap_or_else(|| panic!("no {name}: {said}"))
+}
+
+/// How many calls of one kind a phase made.
+fn count(said: &Value, phase: &str, operation: &str) -> u64 {
+    let phases = said["phases"].as_array().unwrap();
+    let phase =
+        phases.iter().find(|found| found["phase"] == phase).unwrap_or_else(|| panic!("no {phase}: {said}"));
+    let operations = phase["operations"].as_array().unwrap();
+    operations
+        .iter()
+        .find(|found| found["operation"] == operation)
+        .map_or(0, |found| found["count"].as_u64().unwrap())
+}
+
+#[test]
+fn every_classic_is_listed_with_what_it_costs() {
+    let said = Place::new().longhaul("classic list").expect(0).out;
+    for name in names() {
+        assert!(said.lines().any(|line| line.trim_start().starts_with(name)), "{name}:\n{said}");
+    }
+}
+
+/// Through rounds, as a configuration would have them: each run is whole, ok, and every figure of the original is there.
+#[test]
+fn every_classic_runs_in_a_round_and_gives_all_its_figures() {
+    let place = Place::new();
+    let target = place.folder("nas");
+    let said = place.run(&names(), &[("nas", &target)]).expect(0);
+    schema::check_output(&said.lines());
+    assert_all_ok(&said.runs());
+    assert_eq!(said.runs().len(), names().len());
+    for run in said.runs() {
+        check_run(&run);
+    }
+    place.longhaul("clean nas --yes").expect(0);
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 0, "nothing is left of any of them");
+}
+
+/// Bytes are those that the profile says beforehand, where no time bounds them.
+fn check_run(run: &Value) {
+    let name = run["workload"].as_str().unwrap();
+    let profile = classic(name).unwrap().profile.at(Scale::Quick);
+    let cost = profile.cost();
+    let sum = |key: &str| {
+        run["phases"].as_array().unwrap().iter().map(|phase| phase[key].as_u64().unwrap()).sum::<u64>()
+    };
+    // What is drawn by weight is as said on average; all else to a block for each file.
+    let is_exact = cost.seconds == 0.0 && name != "dbench-mix";
+    for (key, said) in [("bytes_read", cost.read), ("bytes_written", cost.written)] {
+        let found = sum(key);
+        assert!(!is_exact || found.abs_diff(said) * 20 <= said, "{name}: {found} {key}, {said} were said");
+    }
+    for phase in &profile.phases {
+        let found =
+            run["phases"].as_array().unwrap().iter().find(|found| found["name"] == phase.name.as_str());
+        assert!(found.is_some_and(|found| found["complete"] == true), "{name}: {}", phase.name);
+    }
+}
+
+#[test]
+fn dd_makes_the_calls_of_its_parameters_and_prints_its_figures() {
+    let place = Place::new();
+    let target = place.folder("nas");
+    let said = run(&place, "dd", &target);
+    let calls = [
+        ("large-write", "write"),
+        ("small-write", "write"),
+        ("small-read", "read"),
+        ("large-read-again", "read"),
+    ]
+    .map(|(phase, operation)| count(&said, phase, operation));
+    // 1024, 10000, 100000 and 1024, of which a quick run makes a 64th.
+    assert_eq!(calls, [16, 156, 1562, 16]);
+    assert_eq!(figure(&said, "large write")["unit"], "MB/s");
+    assert!(figure(&said, "large read")["median"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn sysbench_syncs_all_its_files_after_each_hundred_requests_and_at_the_end() {
+    let place = Place::new();
+    let said = run(&place, "sysbench-fileio", &place.folder("nas"));
+    let (writes, syncs) = (count(&said, "rndwr", "write"), count(&said, "rndwr", "sync"));
+    assert_eq!(count(&said, "rndwr", "open"), 128);
+    assert_eq!(syncs, 128 * (writes / 100 + 1));
+    let (reads, writes) = (count(&said, "rndrw", "read"), count(&said, "rndrw", "write"));
+    assert_eq!(reads * 2, writes * 3, "a ratio of 1.5");
+}
+
+#[test]
+fn dbench_looks_for_names_that_do_not_exist_in_one_call_of_eight() {
+    let place = Place::new();
+    let said = run(&place, "dbench-mix", &place.folder("nas"));
+    let all: u64 =
+        ["read", "open", "lookup", "getattr", "close", "write", "readdir", "create", "unlink", "sync"]
+            .iter()
+            .map(|operation| count(&said, "mix", operation))
+            .sum();
+    let share = count(&said, "mix", "lookup") as f64 / all as f64;
+    assert!((0.10..0.16).contains(&share), "{share}");
+}
+
+#[test]
+fn blogbench_prints_its_table_and_both_scores() {
+    let place = Place::new();
+    let target = place.folder("nas");
+    let said =
+        place.longhaul("classic blogbench --scale quick --runs 1").target("nas", &target).expect(0).out;
+    assert!(said.contains("  Nb blogs   R articles    W articles    R pictures"), "{said}");
+    assert!(said.contains("Final score for writes") && said.contains("Final score for reads"), "{said}");
+    assert!(said.contains("what differs from the original"), "{said}");
+    assert!(
+        tree::files(&arena(&target)).iter().all(|path| !path.to_string_lossy().contains("blog-")),
+        "blogs are removed"
+    );
+}
+
+#[test]
+fn as_the_original_it_writes_zeros_says_so_and_is_never_pooled_with_the_honest_one() {
+    let place = Place::new();
+    let target = place.folder("nas");
+    run(&place, "remux", &target);
+    let said = place
+        .longhaul("classic remux --as-original --scale quick --runs 1")
+        .target("nas", &target)
+        .expect(0)
+        .out;
+    assert!(said.contains("AS THE ORIGINAL WRITES") && said.contains("remux-as-original"), "{said}");
+    let summary = place.longhaul("summary --json").expect(0).value();
+    let names: Vec<&str> =
+        summary["workloads"].as_array().unwrap().iter().map(|w| w["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["remux", "remux-as-original"]);
+    let film = |place: &str| {
+        fs::read(arena(&target).join(format!("classics/{place}/film/d00000/00000000"))).unwrap()
+    };
+    assert!(film("remux-quick-zeros").iter().all(|byte| *byte == 0));
+    assert!(film("remux-quick").iter().filter(|byte| **byte == 0).count() < film("remux-quick").len() / 128);
+}
+
+#[test]
+fn published_figures_stand_beside_ours_as_multiples_with_their_source() {
+    let place = Place::new();
+    let said = place
+        .longhaul("classic dd --published --scale quick --runs 2 --json")
+        .target("nas", &place.folder("nas"))
+        .expect(0)
+        .value();
+    let write = figure(&said, "large write");
+    assert_eq!(write["values"].as_array().unwrap().len(), 2, "all runs are shown");
+    let afp = &write["published"][0];
+    assert_eq!((afp["under"].as_str(), afp["value"].as_f64()), (Some("AFP"), Some(7.2)));
+    let ours = write["median"].as_f64().unwrap();
+    assert!((afp["multiple"].as_f64().unwrap() - ours / 7.2).abs() < 1e-9);
+    assert!(afp["citation"].as_str().unwrap().contains("NETGEAR"));
+}
+
+#[test]
+fn a_byte_that_changed_on_the_target_fails_the_run_and_the_next_makes_the_file_anew() {
+    let place = Place::new();
+    let target = place.folder("nas");
+    run(&place, "remux", &target);
+    let film = arena(&target).join("classics/remux-quick/film/d00000/00000000");
+    let mut bytes = fs::read(&film).unwrap();
+    bytes[700_000] ^= 1;
+    fs::write(&film, bytes).unwrap();
+    let said = place.longhaul("classic remux --scale quick --runs 1").target("nas", &target).expect(3).out;
+    assert!(said.contains("is damaged: byte 700000") && said.contains("No run ended well"), "{said}");
+    run(&place, "remux", &target);
+}
+
+#[test]
+fn a_target_without_room_is_left_alone() {
+    if !mounts::are_our_own("a_target_without_room_is_left_alone") {
+        return;
+    }
+    let place = Place::new();
+    let target = place.folder("small");
+    let _memory = Memory::mount(&target, 8 << 10);
+    let said = place.longhaul("classic aja --scale quick --runs 1").target("nas", &target).expect(3);
+    assert!(said.out.contains("are free, but") && said.out.contains("have to stay free"), "{said}");
+}
+
+#[test]
+fn the_same_figures_come_of_memory() {
+    if !mounts::are_our_own("the_same_figures_come_of_memory") {
+        return;
+    }
+    let place = Place::new();
+    let target = place.folder("memory");
+    let _memory = Memory::mount(&target, 200 << 10);
+    for name in ["dd", "bonnie"] {
+        let said = run(&place, name, &target);
+        assert_eq!((said["runs"].as_u64(), said["failed"].as_u64()), (Some(1), Some(0)), "{said}");
+    }
+}
+
+/// The budget of the configuration holds a classic as it holds a round.
+#[test]
+fn a_classic_that_was_run_uses_up_the_budget() {
+    let place = Place::new();
+    place.configure("[limits]\nmegabytes-per-day = 10\n");
+    let target = place.folder("nas");
+    let said = place.longhaul("classic remux --scale quick --runs 3 --json").target("nas", &target).expect(0);
+    said.complains_of(&["no further round", "within 24 hours"]);
+    assert_eq!(said.value()["runs"], 1);
+}
+
+#[test]
+fn a_profile_of_ones_own_is_checked_and_run_under_its_name() {
+    let place = Place::new();
+    let (target, file) = (place.folder("nas"), place.path("my-notes.toml"));
+    let text = "summary = \"notes that are read and written again\"\n[files.notes]\ncount = 20\nsize = \"4 KiB\"\n\
+        [[phase]]\nname = \"edit\"\n[[phase.work]]\nfiles = \"notes\"\nthreads = 4\nsteps = [\n\
+        { do = \"open\" }, { do = \"read\", amount = \"file\" }, { do = \"write\", amount = \"file\" }, { do = \"sync\" }, { do = \"close\" },\n]\n\
+        [[figure]]\nname = \"notes\"\nunit = \"/sec\"\nphase = \"edit\"\nof = \"rate\"\n";
+    fs::write(&file, text).unwrap();
+    let checked = place.longhaul("profile check").word(&file).expect(0).out;
+    assert!(checked.contains("is well formed") && checked.contains("phases: edit"), "{checked}");
+    let call = place.longhaul("classic").word(&file).word("--runs").word("2").word("--json");
+    let said = call.target("nas", &target).expect(0).value();
+    assert_eq!((said["classic"].as_str(), said["runs"].as_u64()), (Some("my-notes"), Some(2)));
+    assert_eq!(count(&said, "edit", "sync"), 40);
+    assert!(place.stored_runs().iter().all(|run| run["workload"] == "my-notes"));
+}
+
+#[test]
+fn what_is_wrong_with_a_profile_is_said_with_its_file_and_line() {
+    let place = Place::new();
+    let file = place.path("my-notes.toml");
+    fs::write(&file, "summary = \"x\"\nphases = 3\n").unwrap();
+    place.longhaul("profile check").word(&file).expect(2).complains_of(&["my-notes.toml:2:", "phases"]);
+    fs::write(place.path("dd.toml"), place.longhaul("profile print dd").expect(0).out).unwrap();
+    let call = place.longhaul("classic").word(place.path("dd.toml")).target("nas", &place.folder("nas"));
+    call.expect(2).complains_of(&["`dd` is the name of a task already"]);
+    place
+        .longhaul("classic no-such-tool")
+        .target("nas", &place.folder("nas"))
+        .expect(2)
+        .complains_of(&["classic list"]);
+    place.longhaul("classic dd").expect(2).complains_of(&["--target"]);
+}
