@@ -123,13 +123,10 @@ fn sysbench_syncs_all_its_files_after_each_hundred_requests_and_at_the_end() {
 fn dbench_looks_for_names_that_do_not_exist_in_one_call_of_eight() {
     let place = Place::new();
     let said = run(&place, "dbench-mix", &place.folder("nas"));
-    let all: u64 =
-        ["read", "open", "lookup", "getattr", "close", "write", "readdir", "create", "unlink", "sync"]
-            .iter()
-            .map(|operation| count(&said, "mix", operation))
-            .sum();
-    let share = count(&said, "mix", "lookup") as f64 / all as f64;
-    assert!((0.10..0.16).contains(&share), "{share}");
+    // 59,614 of 437,042 steps look for one, and a quick run takes 2,185 steps: 298 are expected, and 16 of them are one
+    // standard deviation. Six of these, so that chance alone never fails.
+    let found = count(&said, "mix", "lookup");
+    assert!((202..=394).contains(&found), "{found}");
 }
 
 #[test]

@@ -24,6 +24,8 @@ use crate::{exit, places};
 const ROUNDS: u32 = 2;
 /// After this a run of a trial is booked as hung.
 const CAP: Duration = Duration::from_secs(120);
+/// So long a worker that has nothing to do any more may take to end.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// The name of the local target.
 const LOCAL: &str = "local";
 
@@ -108,7 +110,11 @@ fn clean_target(mut worker: Worker) -> Option<String> {
     let path = worker.target().path.clone();
     let mut stage = Stage::new(Style::Lines, Box::new(|| Ok(())));
     let mut watch = Watch { cap: CAP, patience: PATIENCE, interrupted: &|| false, observer: &mut stage };
-    match worker.clean(Mode::Remove, &mut watch) {
+    let cleaned = worker.clean(Mode::Remove, &mut watch);
+    // What it holds beside the database goes with it.
+    worker.dismiss();
+    worker.await_end(ENDS_WITHIN);
+    match cleaned {
         Ok(Some(report)) if !report.foreign.is_empty() => {
             Some(format!("{} files in {} that longhaul did not make", report.foreign.len(), path.display()))
         }

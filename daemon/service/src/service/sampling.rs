@@ -22,7 +22,6 @@ const KEEP_EVERY_NS: i64 = 300_000_000_000;
 const TICK_NS: u64 = 1_000_000_000;
 /// So long workers may take to tell what they have when the service ends.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 /// How often the surroundings are written down, in nanoseconds of the continuous clock.
 const DAY_NS: i64 = 86_400_000_000_000;
 
@@ -133,9 +132,9 @@ impl Service {
     pub(super) fn keep_last_samples(&mut self) {
         self.workers.iter_mut().for_each(Worker::dismiss);
         let began = Instant::now();
-        while self.workers.iter_mut().any(Worker::is_leaving) && began.elapsed() < LAST_WORDS {
-            std::thread::sleep(BETWEEN_LOOKS);
-        }
+        self.workers
+            .iter_mut()
+            .for_each(|worker| worker.await_end(LAST_WORDS.saturating_sub(began.elapsed())));
         let now = self.clock.glance();
         self.take_samples(&now, None);
         self.keep_samples(&now);

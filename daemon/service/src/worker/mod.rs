@@ -29,7 +29,7 @@ use waiting::{Falls, Limit, Told, Wait};
 
 /// How long a worker may take to answer after it was told to stop, before its operation counts as hung.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often it is looked whether a process of another supervisor has ended.
+/// How often it is looked whether a process has ended.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 /// How often the supervisor looks up while it waits.
 const TICK: Duration = Duration::from_millis(100);

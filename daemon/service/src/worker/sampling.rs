@@ -1,7 +1,7 @@
 //! What a supervisor does for samples: it has a process there, says whether its probe asks, and never waits for either.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use longhaul_measure::lock::Held;
 use longhaul_measure::model::Probing;
@@ -10,7 +10,7 @@ use longhaul_measure::worker::{Command, Ending};
 
 use super::endings::{still_stuck, void};
 use super::link::Link;
-use super::{Stance, State, Worker};
+use super::{BETWEEN_LOOKS, Stance, State, Worker};
 
 impl Worker {
     /// Has a process there, so that its probe can go on. Never waits: the process says what it is when it is first asked
@@ -55,7 +55,7 @@ impl Worker {
     }
 
     /// Whether it was dismissed, and its process is still there or has more to say.
-    pub fn is_leaving(&mut self) -> bool {
+    fn is_leaving(&mut self) -> bool {
         match &mut self.state {
             State::Leaving(link) => !(link.has_ended() && link.is_heard()),
             State::Absent
@@ -63,6 +63,14 @@ impl Worker {
             | State::Starting(_)
             | State::Idle(_)
             | State::Stuck { .. } => false,
+        }
+    }
+
+    /// Waits until a process that was dismissed has ended and been heard, for so long at most.
+    pub fn await_end(&mut self, limit: Duration) {
+        let began = Instant::now();
+        while self.is_leaving() && began.elapsed() < limit {
+            std::thread::sleep(BETWEEN_LOOKS);
         }
     }
 
