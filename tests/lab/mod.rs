@@ -170,7 +170,14 @@ pub fn program() -> String {
     if !cfg!(debug_assertions) {
         return env!("CARGO_BIN_EXE_longhaul").to_owned();
     }
-    let built = Command::new(env!("CARGO"))
+    let mut command = Command::new(env!("CARGO"));
+    // What a test is told of its own package would have libraries with build scripts of their own compiled anew.
+    let told = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    });
+    told.for_each(|name| drop(command.env_remove(name)));
+    let built = command
         .args(["build", "--quiet", "--release", "--locked", "--bin", "longhaul", "--target-dir"])
         .arg(target_directory())
         .current_dir(env!("CARGO_MANIFEST_DIR"))

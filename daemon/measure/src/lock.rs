@@ -5,6 +5,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// How often it is tried again because another holder went, with the file or the folder, at this very moment.
+const ATTEMPTS: u32 = 1000;
+
 /// Held while something goes on. The kernel lets go of it however the process ends, and not before it has ended; the file goes
 /// with an orderly end.
 pub struct Held {
@@ -48,11 +51,15 @@ impl Held {
     /// Why not; somebody else may hold it.
     pub fn take(path: &Path) -> Result<Self, LockError> {
         let io = |source| LockError::Io { path: path.to_owned(), source };
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(io)?;
-        }
-        loop {
-            let file = File::options().write(true).create(true).truncate(false).open(path).map_err(io)?;
+        for _ in 0..ATTEMPTS {
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder).map_err(io)?;
+            }
+            let file = match File::options().write(true).create(true).truncate(false).open(path) {
+                // Whoever was the last in the folder has just removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened.map_err(io)?,
+            };
             match file.try_lock() {
                 Ok(()) if is_current(&file, path) => {
                     say_who(&file);
@@ -67,6 +74,7 @@ impl Held {
                 Err(TryLockError::Error(source)) => return Err(io(source)),
             }
         }
+        Err(io(io::ErrorKind::NotFound.into()))
     }
 
     /// Whether somebody holds it. Nothing is made or removed.

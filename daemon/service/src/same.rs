@@ -13,6 +13,8 @@ use crate::worker::{Launcher, Observer, Watch, Worker};
 
 /// How long an operation may take: a person waits for it.
 const CAP: Duration = Duration::from_secs(10);
+/// So long a worker that has nothing to do any more may take to end.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// How often is looked: the other way may learn of a new folder a moment later, as clients keep listings for a while.
 const LOOKS: u32 = 6;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
@@ -46,7 +48,13 @@ pub fn sameness(
     let mut watch = Watch { cap: CAP, patience: CAP, interrupted: &|| false, observer };
     maker.claim(&mut watch)?;
     let found = seek(&mut seeker, &mut watch);
-    match (maker.clean(Mode::Remove, &mut watch), found?) {
+    let cleaned = maker.clean(Mode::Remove, &mut watch);
+    // What they hold on the local disk goes with them.
+    for worker in [&mut maker, &mut seeker] {
+        worker.dismiss();
+        worker.await_end(ENDS_WITHIN);
+    }
+    match (cleaned, found?) {
         (Err(ending), _) => Ok(Sameness::LeftBehind(ending)),
         (Ok(_), true) => Ok(Sameness::Same),
         (Ok(_), false) => Ok(Sameness::Different),

@@ -18,12 +18,13 @@ use crate::face::Face;
 
 /// The page.
 pub async fn targets(State(face): State<Face>, headers: HeaderMap) -> Response {
-    let (now, may_order) = (face.now(), face.guard.knows(&headers));
+    let now = face.now();
+    let orders = if face.guard.knows(&headers) { orders() } else { how_to_order() };
     framed(face, Place::Targets, move |book| {
         let epochs = book.reader.epochs()?;
         Ok(html! {
             h1 { "Targets" }
-            (service(&now, may_order))
+            (service(&now, &orders))
             @if let Some(status) = &now.status {
                 @for target in &status.targets { (one(target, status, &epochs)) }
             }
@@ -32,17 +33,21 @@ pub async fn targets(State(face): State<Face>, headers: HeaderMap) -> Response {
     .await
 }
 
-fn service(now: &Now, may_order: bool) -> Markup {
+fn service(now: &Now, orders: &Markup) -> Markup {
     section(
         "service",
         "The service",
         &html! {
             div data-live="round" { (now.round()) }
             @if let Some(status) = &now.status { p { "Rounds: " (words::rounds(status)) "." } }
-            @if may_order { (orders()) }
-            @else { p class="muted" { "To pause, to resume and to make a round from this browser, open the page with " code { "longhaul page" } "." } }
+            (orders)
         },
     )
+}
+
+/// For a browser that may not give orders.
+fn how_to_order() -> Markup {
+    html! { p class="muted" { "To pause, to resume and to make a round from this browser, open the page with " code { "longhaul page" } "." } }
 }
 
 fn orders() -> Markup {

@@ -18,18 +18,23 @@ fn request(face: &Face, first: &str, lines: &[&str]) -> Vec<u8> {
     all.join("\r\n").into_bytes()
 }
 
-#[test]
-fn whoever_should_not_get_in_does_not() {
-    let face = Face::start();
-    let bearer = format!("Authorization: Bearer {TOKEN}");
-    let (json, empty) = ("Content-Type: application/json", "Content-Length: 0");
-    let ours = format!("Origin: http://127.0.0.1:{}", face.port);
-    let long = format!("X-Long: {}", "a".repeat(1_000_000));
-    let many: Vec<String> = (0..5_000).map(|line| format!("X-{line}: a")).collect();
-    let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let get = |path: &str| format!("GET {path} HTTP/1.1");
-    let post = |path: &str| format!("POST {path} HTTP/1.1");
-    let table: Vec<(&str, String, Vec<&str>, &[u16])> = vec![
+/// What is asked: in words, its first line, further lines, and the answers that are right; 0: the connection is closed.
+type Case<'a> = (&'a str, String, Vec<&'a str>, &'a [u16]);
+
+const JSON: &str = "Content-Type: application/json";
+const EMPTY: &str = "Content-Length: 0";
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1")
+}
+
+fn post(path: &str) -> String {
+    format!("POST {path} HTTP/1.1")
+}
+
+/// Pages and names that are not ours.
+fn strangers<'a>() -> Vec<Case<'a>> {
+    vec![
         ("our own host", get("/method"), vec![], &[200]),
         ("a foreign host", get("/"), vec!["Host: evil.example"], &[421]),
         ("a rebound name with our port", get("/"), vec!["Host: evil.example:4000"], &[421]),
@@ -38,32 +43,44 @@ fn whoever_should_not_get_in_does_not() {
         ("a foreign origin reads", get("/api/v1/status"), vec!["Origin: https://evil.example"], &[403]),
         ("a foreign origin listens", get("/events"), vec!["Origin: https://evil.example"], &[403]),
         ("a sandboxed page reads", get("/api/v1/status"), vec!["Origin: null"], &[403]),
-        ("an order without a token", post("/api/v1/pause"), vec![json, empty], &[401]),
+    ]
+}
+
+/// Orders of those who may not give any, and in forms that no page may send.
+fn orders<'a>(bearer: &'a str, ours: &'a str) -> Vec<Case<'a>> {
+    vec![
+        ("an order without a token", post("/api/v1/pause"), vec![JSON, EMPTY], &[401]),
         (
             "an order with a wrong token",
             post("/api/v1/pause"),
-            vec!["Authorization: Bearer no", json, empty],
+            vec!["Authorization: Bearer no", JSON, EMPTY],
             &[401],
         ),
-        ("an order of a page without the cookie", post("/orders/pause"), vec![&ours, empty], &[401]),
+        ("an order of a page without the cookie", post("/orders/pause"), vec![ours, EMPTY], &[401]),
         (
             "an order with a made-up cookie",
             post("/orders/pause"),
-            vec![&ours, "Cookie: longhaul-1=x", empty],
+            vec![ours, "Cookie: longhaul-1=x", EMPTY],
             &[401],
         ),
         (
             "a foreign page with the token",
             post("/api/v1/pause"),
-            vec![&bearer, "Origin: https://evil.example", json, empty],
+            vec![bearer, "Origin: https://evil.example", JSON, EMPTY],
             &[403],
         ),
         (
             "an order as a form",
             post("/api/v1/pause"),
-            vec![&bearer, "Content-Type: text/plain", "Content-Length: 0"],
+            vec![bearer, "Content-Type: text/plain", "Content-Length: 0"],
             &[415],
         ),
+    ]
+}
+
+/// What is no request, or more than one.
+fn shapes<'a>(bearer: &'a str, long: &'a str, many: Vec<&'a str>) -> Vec<Case<'a>> {
+    vec![
         ("an unknown method", "BREW / HTTP/1.1".to_owned(), vec![], &[401, 405]),
         ("a deletion", "DELETE /runs/1 HTTP/1.1".to_owned(), vec![], &[401, 405]),
         ("up through the assets", get("/assets/../../etc/passwd"), vec![], &[404]),
@@ -73,22 +90,33 @@ fn whoever_should_not_get_in_does_not() {
         ("what is no text", get("/tasks/%ff%fe"), vec![], &[400, 404]),
         ("an address of another machine", get("http://evil.example/"), vec!["Host: evil.example"], &[421]),
         ("an address of a megabyte", get(&format!("/{}", "a".repeat(1_000_000))), vec![], &[0, 414, 431]),
-        ("a header of a megabyte", get("/"), vec![&long], &[0, 431]),
+        ("a header of a megabyte", get("/"), vec![long], &[0, 431]),
         ("five thousand headers", get("/"), many, &[0, 431]),
         (
             "a body of a gigabyte, announced",
             post("/api/v1/pause"),
-            vec![&bearer, json, "Content-Length: 1000000000"],
+            vec![bearer, JSON, "Content-Length: 1000000000"],
             &[413],
         ),
         (
             "two lengths",
             post("/api/v1/pause"),
-            vec![&bearer, json, "Content-Length: 1", "Content-Length: 2"],
+            vec![bearer, JSON, "Content-Length: 1", "Content-Length: 2"],
             &[0, 400],
         ),
         ("no HTTP at all", "\u{16}\u{3}\u{1}".to_owned(), vec![], &[0, 400]),
-    ];
+    ]
+}
+
+#[test]
+fn whoever_should_not_get_in_does_not() {
+    let face = Face::start();
+    let bearer = format!("Authorization: Bearer {TOKEN}");
+    let ours = format!("Origin: http://127.0.0.1:{}", face.port);
+    let long = format!("X-Long: {}", "a".repeat(1_000_000));
+    let many: Vec<String> = (0..5_000).map(|line| format!("X-{line}: a")).collect();
+    let many = many.iter().map(String::as_str).collect();
+    let table = [strangers(), orders(&bearer, &ours), shapes(&bearer, &long, many)].concat();
     let mut wrong = vec![];
     for (what, first, lines, expected) in &table {
         let mut bytes = request(&face, first, lines);

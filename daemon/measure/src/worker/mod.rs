@@ -20,6 +20,7 @@ pub use message::{Assignment, Command, Ending, Message, Report, Setup};
 
 use crate::arena::{Arena, Claim, CleanReport, Mode};
 use crate::context::{Context, PhaseSpec, Reporter, Session, StopSwitch, instrument_ns};
+use crate::corpus::draw::draw;
 use crate::error::{RunError, StopReason};
 use crate::lock::{Held, LockError};
 use crate::model::{
@@ -36,19 +37,41 @@ use output::Output;
 pub const SLEPT_NS: u64 = 1_000_000_000;
 
 /// The lock that a worker holds for as long as its process is there, so that whoever supervises next knows of one that is stuck.
-/// `local` is the folder on the local disk that is for its target alone.
-pub fn lock_beside(local: &Path) -> PathBuf {
+/// It belongs to a place, not only to a name, under which another place may be measured tomorrow. `local` is the folder on the
+/// local disk that is for the target alone.
+pub fn lock_beside(local: &Path, target: &Path) -> PathBuf {
+    let bytes = target.as_os_str().as_encoded_bytes().iter();
+    let place = bytes.fold(0, |place, byte| draw(place, 0x6c6f_636b, u64::from(*byte)));
     let mut name = local.as_os_str().to_owned();
-    name.push(".lock");
+    name.push(format!("-{place:016x}.lock"));
     name.into()
 }
 
-/// Holds it. A disk on which nothing can be held is no reason not to measure.
-fn hold(local: &Path) -> io::Result<Option<Held>> {
-    match Held::take(&lock_beside(local)) {
-        Ok(held) => Ok(Some(held)),
-        Err(LockError::Io { .. }) => Ok(None),
-        Err(taken @ LockError::Taken { .. }) => Err(io::Error::other(taken)),
+/// The lock, while it is held.
+struct Presence {
+    held: Option<Held>,
+    /// What lies there is made by workers alone.
+    folder: PathBuf,
+}
+
+impl Drop for Presence {
+    /// The folder goes with the last lock, if nothing else is in it.
+    fn drop(&mut self) {
+        drop(self.held.take());
+        let _ = std::fs::remove_dir(&self.folder);
+    }
+}
+
+impl Presence {
+    /// Takes the lock. A disk on which nothing can be held is no reason not to measure.
+    fn announce(setup: &Setup) -> io::Result<Self> {
+        let path = lock_beside(&setup.local, &setup.target.path);
+        let folder = path.parent().unwrap_or(&path).to_owned();
+        match Held::take(&path) {
+            Ok(held) => Ok(Self { held: Some(held), folder }),
+            Err(LockError::Io { .. }) => Ok(Self { held: None, folder }),
+            Err(taken @ LockError::Taken { .. }) => Err(io::Error::other(taken)),
+        }
     }
 }
 
@@ -64,7 +87,7 @@ pub fn serve(
     let mut line = String::new();
     input.read_line(&mut line)?;
     let setup: Setup = serde_json::from_str(&line)?;
-    let _held = hold(&setup.local)?;
+    let _presence = Presence::announce(&setup)?;
     platform::prepare_worker();
     let recorder = Arc::new(Recorder::open(&setup.recorder)?);
     // Mapped on both sides now: where it has a name (macOS), nothing is left behind however this ends.

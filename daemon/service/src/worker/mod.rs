@@ -142,7 +142,7 @@ impl Worker {
     /// A worker for a target; its process starts with its first task.
     pub fn new(target: Target, launcher: Launcher) -> Self {
         Self {
-            lock: worker::lock_beside(&launcher.local.join(target.name.as_str())),
+            lock: worker::lock_beside(&launcher.local.join(target.name.as_str()), &target.path),
             target,
             launcher,
             state: State::Absent,
