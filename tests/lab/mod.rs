@@ -176,8 +176,8 @@ pub fn program() -> String {
         let name = name.to_string_lossy();
         name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
     });
-    told.for_each(|name| drop(command.env_remove(name)));
-    let built = command
+    let built = told
+        .fold(&mut command, |command, name| command.env_remove(name))
         .args(["build", "--quiet", "--release", "--locked", "--bin", "longhaul", "--target-dir"])
         .arg(target_directory())
         .current_dir(env!("CARGO_MANIFEST_DIR"))
