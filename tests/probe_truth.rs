@@ -159,7 +159,8 @@ fn check(heard: &Heard, delays: &Delays, begin_us: i64) {
             share * 100.0
         );
     }
-    assert!(quantile(&truth, 0.999) > 100 * quantile(&closed, 0.999), "a closed loop hides the stall");
+    // Of a thousand calls a single one decides over p99.9, and a busy machine may hold one up by itself.
+    assert!(quantile(&truth, 0.99) > 100 * quantile(&closed, 0.99), "a closed loop hides the stall");
 
     let waits = heard.waits();
     let [stall] = &waits[..] else { panic!("one call waited: {waits:?}") };
