@@ -124,9 +124,9 @@ fn dbench_looks_for_names_that_do_not_exist_in_one_call_of_eight() {
     let place = Place::new();
     let said = run(&place, "dbench-mix", &place.folder("nas"));
     // 59,614 of 437,042 steps look for one, and a quick run takes 2,185 steps: 298 are expected, and 16 of them are one
-    // standard deviation. Six of these, so that chance alone never fails.
+    // standard deviation. Four of these.
     let found = count(&said, "mix", "lookup");
-    assert!((202..=394).contains(&found), "{found}");
+    assert!((234..=362).contains(&found), "{found}");
 }
 
 #[test]

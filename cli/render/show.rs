@@ -1,7 +1,7 @@
 //! One run in full.
 
 use longhaul_measure::model::{OperationStats, Phase};
-use longhaul_report::runs::{crossed, facts, when};
+use longhaul_report::runs::{calls, crossed, facts, when};
 use longhaul_store::StoredRun;
 
 use super::table::{align_right_from, table};
@@ -66,20 +66,7 @@ fn phase_text(phase: &Phase) -> String {
 fn operations(all: &[OperationStats]) -> String {
     let mut table = table(&["operation", "count", "errors", "p50", "p95", "p99", "max"]);
     for stats in all {
-        let quantile = |q: f64, needs: u64| match stats.latency.quantile_ns(q) {
-            Some(value) if stats.latency.count() >= needs => units::seconds(value / 1e9),
-            _ => "–".to_owned(),
-        };
-        let max = stats.latency.max_ns().map_or("–".to_owned(), |ns| units::seconds(ns as f64 / 1e9));
-        table.add_row([
-            stats.operation.to_string(),
-            stats.latency.count().to_string(),
-            stats.errors.to_string(),
-            quantile(0.5, 1),
-            quantile(0.95, 20),
-            quantile(0.99, 100),
-            max,
-        ]);
+        table.add_row(calls(stats));
     }
     align_right_from(&mut table, 1);
     table.to_string()

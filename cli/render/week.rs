@@ -7,7 +7,7 @@ use longhaul_measure::summary::{
     ALPHA, BeforeAfter, CAP_FACTOR, CAP_SECONDS, CONFOUNDED, Caching, Comparison, EARLY_DAYS, EARLY_RATIO,
     OPENING_DAYS, PairSummary, Scores, TargetLine, Times, Verdict, Weekly,
 };
-use longhaul_report::words::{minutes, share, subject};
+use longhaul_report::words::{change_cells, minutes, share, subject};
 
 use super::table::{align_right_from, table};
 use super::units;
@@ -322,26 +322,7 @@ pub fn before_after(what: &str, (a, b): (&TargetName, &TargetName), around: &[Be
     let ratio = format!("{b} in times of {a}");
     let mut table = table(&[&heading, &ratio, "", "days", &level_a, &level_b]);
     for row in around {
-        let (ratio, said) = match row.ratio {
-            Some(ratio) => (
-                format!("{:.2} → {:.2}", ratio.before, ratio.after),
-                if ratio.changed { "changed" } else { "no proven change" },
-            ),
-            None => ("–".to_owned(), "14 days on each side are needed"),
-        };
-        let level = |level: Option<(f64, f64)>| {
-            level.map_or("–".to_owned(), |(before, after)| {
-                format!("{} → {}", units::seconds(before), units::seconds(after))
-            })
-        };
-        table.add_row([
-            subject(&row.subject),
-            ratio,
-            said.to_owned(),
-            format!("{} and {}", row.days.0, row.days.1),
-            level(row.levels[0]),
-            level(row.levels[1]),
-        ]);
+        table.add_row(change_cells(row));
     }
     format!(
         "\n{table}\nThe ratio is tested at a chance of 1 % of a false alarm. Levels are a description: they drift by themselves, \

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
-use longhaul_measure::model::{Conditions, Covers, Phase, Power, Run, Source, Wire};
+use longhaul_measure::model::{Conditions, Covers, OperationStats, Phase, Power, Run, Source, Wire};
 
 use crate::units;
 
@@ -13,6 +13,24 @@ pub fn when(run: &Run) -> String {
         Ok(time) => time.to_zoned(zone).strftime("%Y-%m-%d %H:%M:%S %:z").to_string(),
         Err(_) => "time not known".to_owned(),
     }
+}
+
+/// A kind of call as a row: its name, how many there were and failed, p50, p95, p99, the longest. A quantile that rests on too few
+/// calls is left out.
+pub fn calls(stats: &OperationStats) -> [String; 7] {
+    let quantile = |q: f64, needs: u64| match stats.latency.quantile_ns(q) {
+        Some(value) if stats.latency.count() >= needs => units::seconds(value / 1e9),
+        _ => "–".to_owned(),
+    };
+    [
+        stats.operation.to_string(),
+        stats.latency.count().to_string(),
+        stats.errors.to_string(),
+        quantile(0.5, 1),
+        quantile(0.95, 20),
+        quantile(0.99, 100),
+        stats.latency.max_ns().map_or("–".to_owned(), |ns| units::seconds(ns as f64 / 1e9)),
+    ]
 }
 
 /// What was true beside it: conditions, what was negotiated, what the workload found.

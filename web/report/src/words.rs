@@ -2,11 +2,12 @@
 
 use longhaul_measure::model::{CacheState, TargetName};
 use longhaul_measure::summary::{
-    ALPHA, Comparison, MinutesAWeek, PairSummary, ReliabilityVerdict, Scores, Share, Subject, Verdict, Weekly,
+    ALPHA, BeforeAfter, Comparison, MinutesAWeek, PairSummary, ReliabilityVerdict, Scores, Share, Subject,
+    Verdict, Weekly,
 };
 
 use crate::charts::Fill;
-use crate::units::plain;
+use crate::units::{self, plain};
 
 /// `opening a batch of photos, cold`.
 pub fn subject(subject: &Subject) -> String {
@@ -189,4 +190,22 @@ pub fn waited(seconds: f64) -> String {
         middle if middle < 3600 => format!("{} min", (middle + 30) / 60),
         long => format!("{} h {} min", long / 3600, long % 3600 / 60),
     }
+}
+
+/// A task before and after a moment as a row: its name, the ratio, whether it changed, the days, and both levels.
+pub fn change_cells(row: &BeforeAfter) -> [String; 6] {
+    let (ratio, said) = match row.ratio {
+        Some(ratio) => (
+            format!("{:.2} → {:.2}", ratio.before, ratio.after),
+            if ratio.changed { "changed" } else { "no proven change" },
+        ),
+        None => ("–".to_owned(), "14 days on each side are needed"),
+    };
+    let level = |level: Option<(f64, f64)>| {
+        level.map_or("–".to_owned(), |(before, after)| {
+            format!("{} → {}", units::seconds(before), units::seconds(after))
+        })
+    };
+    let days = format!("{} and {}", row.days.0, row.days.1);
+    [subject(&row.subject), ratio, said.to_owned(), days, level(row.levels[0]), level(row.levels[1])]
 }

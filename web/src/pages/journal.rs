@@ -14,8 +14,7 @@ use longhaul_report::page::{
     pairs,
     parts::{figure, section, table_of},
 };
-use longhaul_report::units;
-use longhaul_report::words::subject;
+use longhaul_report::words::change_cells;
 use longhaul_service::words;
 use longhaul_store::StoredEpoch;
 use maud::{Markup, html};
@@ -146,28 +145,7 @@ fn table(pair: &PairSummary, rows: &[BeforeAfter]) -> Table {
     let ratio = format!("{} in times of {}", pair.b, pair.a);
     let levels = [&pair.a, &pair.b].map(|name| format!("{name}, before → after"));
     let mut table = Table::new(["task", &ratio, "", "days", &levels[0], &levels[1]]);
-    for row in rows {
-        let (ratio, said) = match row.ratio {
-            Some(ratio) => (
-                format!("{:.2} → {:.2}", ratio.before, ratio.after),
-                if ratio.changed { "changed" } else { "no proven change" },
-            ),
-            None => ("–".to_owned(), "14 days on each side are needed"),
-        };
-        let level = |level: Option<(f64, f64)>| {
-            level.map_or("–".to_owned(), |(before, after)| {
-                format!("{} → {}", units::seconds(before), units::seconds(after))
-            })
-        };
-        table.rows.push(vec![
-            subject(&row.subject),
-            ratio,
-            said.to_owned(),
-            format!("{} and {}", row.days.0, row.days.1),
-            level(row.levels[0]),
-            level(row.levels[1]),
-        ]);
-    }
+    table.rows.extend(rows.iter().map(|row| change_cells(row).into()));
     table
 }
 

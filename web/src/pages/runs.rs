@@ -6,7 +6,7 @@ use longhaul_measure::model::{CacheState, OperationStats, Outcome, Phase, Target
 use longhaul_measure::workloads::WORKLOADS;
 use longhaul_report::charts::Table;
 use longhaul_report::page::parts::{section, table_of};
-use longhaul_report::runs::{crossed, facts, when};
+use longhaul_report::runs::{calls, crossed, facts, when};
 use longhaul_report::units;
 use longhaul_store::{RunFilter, StoredRun};
 use maud::{Markup, html};
@@ -181,20 +181,6 @@ fn phase_of(phase: &Phase) -> Markup {
 
 fn operations(all: &[OperationStats]) -> Table {
     let mut table = Table::new(["call", "n", "failed", "p50", "p95", "p99", "longest"]);
-    for stats in all {
-        let quantile = |q: f64, needs: u64| match stats.latency.quantile_ns(q) {
-            Some(value) if stats.latency.count() >= needs => units::seconds(value / 1e9),
-            _ => "–".to_owned(),
-        };
-        table.rows.push(vec![
-            stats.operation.to_string(),
-            stats.latency.count().to_string(),
-            stats.errors.to_string(),
-            quantile(0.5, 1),
-            quantile(0.95, 20),
-            quantile(0.99, 100),
-            stats.latency.max_ns().map_or("–".to_owned(), |ns| units::seconds(ns as f64 / 1e9)),
-        ]);
-    }
+    table.rows.extend(all.iter().map(|stats| calls(stats).into()));
     table
 }
