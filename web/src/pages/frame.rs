@@ -179,6 +179,11 @@ fn whole(face: &Face, place: Option<Place>, body: &Markup) -> Response {
                 link rel="icon" href=(assets::icon()) type="image/svg+xml";
                 link rel="stylesheet" href=(assets::style());
                 script src=(assets::script()) defer {}
+                @if place == Some(Place::Latency) {
+                    @let (style, scripts) = assets::pulling();
+                    link rel="stylesheet" href=(style);
+                    @for script in scripts { script src=(script) defer {} }
+                }
                 title { (name) " · longhaul" }
             }
             body class="local" {
