@@ -136,9 +136,12 @@ const inked = (page) => page.evaluate(async () => {
   const plot = document.querySelector(`#pull-${target}`);
   const [canvas, over] = [plot.querySelector("canvas"), plot.querySelector(".u-over").getBoundingClientRect()];
   const [scale, left] = [canvas.width / canvas.clientWidth, over.left - canvas.getBoundingClientRect().left];
+  const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+  const pixels = copy.getContext("2d", { willReadFrequently: true });
+  pixels.drawImage(canvas, 0, 0);
   const hasInk = (at_us) => {
     const x = Math.floor((left + (at_us - from_us) / (until_us - from_us) * over.width) * scale);
-    const { data } = canvas.getContext("2d").getImageData(x, 0, 1, canvas.height);
+    const { data } = pixels.getImageData(x, 0, 1, canvas.height);
     for (let at = 0; at < data.length; at += 4) {
       const rgb = [data[at], data[at + 1], data[at + 2]];
       if (data[at + 3] > 40 && Math.max(...rgb) - Math.min(...rgb) > 40) return true;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::face::Face;
 use crate::json::{self as forms, WeekShown, whole};
-use crate::pages::{Meant, SmokeAsked, Trouble, numbers, read};
+use crate::pages::{Meant, SmokeAsked, Trouble, numbers, read, week_of};
 
 use crate::shelf::Book;
 
@@ -51,7 +51,7 @@ fn value(value: impl serde::Serialize) -> Result<Value, Trouble> {
 pub async fn week(State(face): State<Face>, Query(asked): Query<Asked>) -> Response {
     answer(face, move |book| {
         let week = match asked.week {
-            Some(text) => text.parse().map_err(|error| Trouble::Question(format!("{error}")))?,
+            Some(text) => week_of(&text)?,
             None => book.newest()?,
         };
         let (weekly, rereads) = (book.weekly(week)?, book.reader.rereads()?);

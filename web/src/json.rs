@@ -3,9 +3,19 @@
 use longhaul_measure::model::{OperationStats, Phase};
 use longhaul_measure::summary::{Caching, Weekly};
 use longhaul_store::StoredRun;
-use serde::de::Error;
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+/// An object of JSON. Of an array, serde would take the fields in their order.
+pub struct Object<T>(pub T);
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let object = Value::Object(Map::deserialize(from)?);
+        T::deserialize(object).map(Self).map_err(D::Error::custom)
+    }
+}
 
 /// Reads a whole number as JSON Schema means it, any number without a fraction: 556.0 is one (JSON Schema Validation 2020-12,
 /// section 6.1.1).

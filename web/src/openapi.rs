@@ -95,12 +95,17 @@ fn amount() -> Value {
     json!({ "type": "number" })
 }
 
+/// An empty text is the default, as a form sends it.
+fn choice(names: &[&str]) -> Value {
+    json!({ "enum": [&[""], names].concat() })
+}
+
 fn kind() -> Value {
-    json!({ "enum": ProbeKind::ALL })
+    choice(&ProbeKind::ALL.map(ProbeKind::name))
 }
 
 fn beside() -> Value {
-    json!({ "enum": Beside::ALL })
+    choice(&Beside::ALL.map(Beside::name))
 }
 
 fn target() -> Value {

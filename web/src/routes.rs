@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::face::Face;
-use crate::json::whole;
+use crate::json::{Object, whole};
 use crate::{MOST_BODY_BYTES, api, assets, guard, gzip, headers, new_token, openapi, pages};
 
 /// How long the doctor may take: a target that hangs is given ten seconds, and a round in progress ends first.
@@ -148,7 +148,7 @@ struct PauseFor {
     seconds: Option<u32>,
 }
 
-async fn pause(State(face): State<Face>, Json(order): Json<PauseFor>) -> Response {
+async fn pause(State(face): State<Face>, Json(Object(order)): Json<Object<PauseFor>>) -> Response {
     let until = order.seconds.map(|seconds| platform::wall_clock_us() + i64::from(seconds) * 1_000_000);
     face.control.desk.order(|orders| orders.pause = Some(until.map_or(Pause::On, Pause::Until)));
     done()
@@ -171,7 +171,7 @@ struct Level {
     level: String,
 }
 
-async fn log_level(State(face): State<Face>, Json(order): Json<Level>) -> Response {
+async fn log_level(State(face): State<Face>, Json(Object(order)): Json<Object<Level>>) -> Response {
     if !LEVELS.contains(&order.level.as_str()) {
         let error = format!("`{}` is none of {}", order.level, LEVELS.join(", "));
         return refused(StatusCode::BAD_REQUEST, &error);

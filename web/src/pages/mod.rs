@@ -17,7 +17,7 @@ mod task;
 mod week;
 
 pub use events::{Frames, stream};
-pub use frame::{Place, Trouble, framed, nowhere, read};
+pub use frame::{Place, Trouble, framed, nowhere, read, week_of};
 pub use journal::journal;
 pub use latency::{latency, latency_chart};
 pub use live::Now;

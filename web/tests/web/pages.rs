@@ -172,6 +172,7 @@ fn a_whole_number_may_be_written_with_a_fraction_of_nothing() {
     };
     assert_eq!(order("/api/v1/pause", "{\"seconds\": 556.0}"), 200);
     assert_eq!(order("/api/v1/pause", "{\"seconds\": 556.5}"), 422);
+    assert_eq!(order("/api/v1/pause", "[]"), 422, "an order is an object");
     assert_eq!(order("/api/v1/log-level", "{\"level\": \"debug\"}"), 200);
     assert_eq!(order("/api/v1/log-level", "{\"level\": \"AAA\"}"), 400, "no level");
 }
@@ -197,6 +198,7 @@ fn what_is_not_there_is_said_on_a_page() {
         ("/api/v1/nothing", 404),
         ("/api/v1/runs/0", 404),
         ("/api/v1/week?week=now", 400),
+        ("/api/v1/week?week=2027-W53", 404),
         ("/badges/a/b.svg", 404),
     ];
     for (path, status) in expected {
