@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use longhaul_service::config::Config;
 use longhaul_service::desk::Desk;
-use longhaul_service::status::{State, Status, TargetState, TargetStatus};
+use longhaul_service::status::{Status, TargetState, TargetStatus};
 use longhaul_store::SharedWriter;
 use longhaul_telemetry::diagnostics::Diagnostics;
 use longhaul_telemetry::environment::Environment;
@@ -24,6 +24,7 @@ pub fn start(
     let parts = Parts {
         database,
         writer,
+        gate: Arc::clone(&desk.gate),
         view: Box::new(move || view(&seen)),
         diagnostics,
         tell: Box::new(move |status| told.set_telemetry(status)),
@@ -41,13 +42,9 @@ pub fn now(desk: &Desk) -> Now {
     desk.status().as_ref().map(now_of).unwrap_or_default()
 }
 
-fn view(desk: &Desk) -> View {
-    let Some(status) = desk.status() else { return View { is_measuring: true, ..View::default() } };
-    View {
-        is_measuring: desk.live().is_some() || status.state == State::Measuring,
-        next_us: status.next_us,
-        now: now_of(&status),
-    }
+fn view(desk: &Desk) -> Option<View> {
+    let status = desk.status()?;
+    Some(View { next_us: status.next_us, now: now_of(&status) })
 }
 
 fn now_of(status: &Status) -> Now {

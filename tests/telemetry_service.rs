@@ -5,8 +5,9 @@
 mod support;
 
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use longhaul_store::{Reader, RunFilter};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use support::collector::{Collector, Got, Mood};
 use support::daemon::{BUSY, Daemon, http, target};
@@ -144,6 +145,33 @@ fn a_service_ends_in_time_while_a_collector_keeps_it_waiting() {
     daemon.round();
     machine::wait_until("a request", || collector.got(|got| got.requests) > 0);
     daemon.stop();
+}
+
+#[test]
+fn nothing_is_measured_while_a_message_is_in_flight() {
+    let collector = Collector::start();
+    let place = place(&endpoint(&collector));
+    let daemon = Daemon::start(&place);
+    collector.will(vec![Mood::Dawdle(Duration::from_millis(900)); 12]);
+    for _ in 0..3 {
+        let answered = collector.got(|got| got.requests);
+        machine::wait_until("a request", || collector.got(|got| got.requests) > answered);
+        daemon.round();
+    }
+    daemon.stop();
+    let microseconds = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap().as_micros() as i64;
+    let dawdled = collector.got(|got| got.dawdled.clone());
+    assert!(dawdled.len() >= 3, "each round was ordered while a message was in flight: {dawdled:?}");
+    let runs = Reader::open(&place.database()).unwrap().runs(&RunFilter::default()).unwrap();
+    for phase in runs.iter().flat_map(|stored| &stored.run.phases) {
+        let began_us = phase.began_us.unwrap();
+        let ended_us = began_us + (phase.seconds * 1e6) as i64;
+        for (from, to) in &dawdled {
+            let (from_us, to_us) = (microseconds(*from), microseconds(*to));
+            let apart = ended_us <= from_us || to_us <= began_us;
+            assert!(apart, "{} was timed while a message waited, {from_us} to {to_us}", phase.name);
+        }
+    }
 }
 
 #[test]

@@ -3,11 +3,11 @@
 #
 #   COLLECTOR=FOLDER tests/bench/telemetry.sh      FOLDER as tests/collector/build.sh fills it; needs a release build
 #
-# WEEKS (8), ROUNDS (20 pairs) and PROGRAMS (target/release) change how much is done and with what. Nothing is asserted.
+# WEEKS (8), ROUNDS (40 pairs) and PROGRAMS (target/release) change how much is done and with what. Nothing is asserted.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 export LC_ALL=C
-programs=${PROGRAMS:-${CARGO_TARGET_DIR:-target}/release} weeks=${WEEKS:-8} pairs=${ROUNDS:-20}
+programs=${PROGRAMS:-${CARGO_TARGET_DIR:-target}/release} weeks=${WEEKS:-8} pairs=${ROUNDS:-40}
 collector=${COLLECTOR:?names the folder that tests/collector/build.sh filled}
 home=$(mktemp -d)
 pids=()
@@ -27,7 +27,7 @@ until (echo >"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do sleep 0.05; done
 
 configure() {   # configure LINES: the configuration, with these lines below [telemetry]
   {
-    printf 'scale = "quick"\nworkloads = ["folder-index"]\n[folder-index]\nfiles = 4000\n[schedule]\nrounds-per-day = 1\nduty-percent = 100.0\n'
+    printf 'scale = "quick"\nworkloads = ["folder-index"]\n[folder-index]\nfiles = 20000\n[schedule]\nrounds-per-day = 1\nduty-percent = 100.0\n'
     for rule in during-backup when-hot in-low-power-mode on-other-link; do printf 'skip-%s = false\n' "$rule"; done
     printf '[telemetry]\nkeep-days = 36500\ninterval-seconds = 1\n%s' "$1"
     mkdir -p "$home/a" "$home/b"
@@ -74,18 +74,21 @@ awk -v began="$began" -v ended="$EPOCHREALTIME" -v peak="$(peak)" -v cpu="$(cpu)
 stop
 
 echo "does a round feel it? $pairs pairs of rounds, exporting or not, in alternating order, with weeks to catch up on:"
+runs_of() { longhaul runs --json --target "$1"; }
 round() {   # round WITH-OR-WITHOUT: measured seconds of the two runs of a round, begun while there is much to send or not
   cp "$home/kept.sqlite" "$home/weeks.sqlite"; rm -f "$home"/weeks.sqlite-*
   if [ "$1" = with ]; then configure "endpoint = \"http://127.0.0.1:$port\""$'\n'; else configure ''; fi
   start
   longhaul round now >/dev/null
-  local before
-  until before=$(facts) && grep -q '"name": "waiting"' <<<"$before" && grep -q "\"last_runs\": \[" <<<"$before"; do sleep 0.2; done
+  until [ "$(runs_of a)" ] && [ "$(runs_of b)" ]; do sleep 0.2; done
   stop
-  longhaul runs --json --last 2 | python3 -c 'import json, sys; print(sum(json.loads(line)["seconds"] for line in sys.stdin))'
+  { runs_of a; runs_of b; } | python3 -c 'import json, sys; print(sum(json.loads(line)["seconds"] for line in sys.stdin))'
 }
 for ((pair = 0; pair < pairs; pair++)); do
   if ((pair % 2)); then b=$(round without); a=$(round with); else a=$(round with); b=$(round without); fi
   echo "$a $b"
 done | awk '{ print $1 / $2 }' | sort -g | awk '{ ratio[NR] = $1 }
-  END { printf "  with / without: median %.3f (middle half %.3f to %.3f), n = %d\n", (ratio[int((NR + 1) / 2)] + ratio[int(NR / 2) + 1]) / 2, ratio[int(NR / 4) + 1], ratio[int(3 * NR / 4) + 1], NR }'
+  END {
+    low = int(NR / 2 - 0.98 * sqrt(NR)); if (low < 1) low = 1   # ranks that hold the median with 95 % (binomial, by its normal form)
+    printf "  with / without: median %.3f, 95 %% interval %.3f to %.3f, n = %d\n", (ratio[int((NR + 1) / 2)] + ratio[int(NR / 2) + 1]) / 2, ratio[low], ratio[NR + 1 - low], NR
+  }'

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use flate2::read::GzDecoder;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
@@ -44,6 +44,8 @@ pub struct Got {
     pub headers: BTreeMap<String, String>,
     /// Requests in all, whatever became of them.
     pub requests: usize,
+    /// From when to when it kept somebody waiting.
+    pub dawdled: Vec<(SystemTime, SystemTime)>,
 }
 
 fn histogram(data: &Data) -> Option<Vec<ExponentialHistogramDataPoint>> {
@@ -189,7 +191,10 @@ fn serve(stream: Box<dyn Stream>, got: &Mutex<Got>, moods: &Mutex<VecDeque<Mood>
             }
             Mood::Say(code, headers, body) => say(stream.get_mut().as_mut(), code, headers, body)?,
             Mood::Dawdle(time) => {
+                let began = SystemTime::now();
                 std::thread::sleep(time);
+                let waited = (began, SystemTime::now());
+                got.lock().unwrap_or_else(PoisonError::into_inner).dawdled.push(waited);
                 say(stream.get_mut().as_mut(), 200, "Content-Type: application/x-protobuf\r\n", b"")?;
             }
             Mood::HalfClose => {

@@ -137,7 +137,8 @@ fn exporter(database: &Path, writer: &Arc<Writer>) -> Exporter {
     let parts = Parts {
         database: database.to_owned(),
         writer: shared,
-        view: Box::new(View::default),
+        gate: Arc::default(),
+        view: Box::new(|| Some(View::default())),
         diagnostics: Diagnostics::default(),
         tell: Box::new(drop),
     };

@@ -1,4 +1,5 @@
-//! The desk between the service's thread and everybody else: orders go in, status comes out. Nobody waits at it.
+//! The desk between the service's thread and everybody else: orders go in, status comes out. Nobody waits at it,
+//! but for a message to a collector that is in flight when a round begins.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,6 +10,7 @@ use std::time::Instant;
 use longhaul_measure::model::{Progress, Stall, TargetName};
 use longhaul_measure::platform;
 use longhaul_measure::recorder::{InFlight, Recorder};
+use longhaul_telemetry::gate::Gate;
 use longhaul_telemetry::status::ExportStatus;
 
 use crate::clock::Bell;
@@ -71,6 +73,8 @@ struct SceneTask {
 pub struct Desk {
     /// Rung whenever there is an order.
     pub bell: Bell,
+    /// Closed for what is sent to a collector while a round goes on.
+    pub gate: Arc<Gate>,
     orders: Mutex<Orders>,
     status: Mutex<Option<Status>>,
     problems: Mutex<BTreeMap<String, Problem>>,

@@ -13,6 +13,7 @@ use longhaul_store::{Fate, Outbox, Reader, SharedWriter, Signal};
 use crate::answer::Expected;
 use crate::batch::Maker;
 use crate::diagnostics::{Diagnostics, LogLane};
+use crate::gate::Gate;
 use crate::now::Now;
 use crate::outbox::{Attempts, Becomes};
 use crate::sender::Sender;
@@ -33,9 +34,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// What the service is doing, as far as the exporter has to know.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct View {
-    /// Whether a round is in progress.
-    pub is_measuring: bool,
-    /// When the next one begins, in microseconds since 1970 UTC.
+    /// When the next round begins, in microseconds since 1970 UTC.
     pub next_us: Option<i64>,
     /// What is so just now.
     pub now: Now,
@@ -47,8 +46,10 @@ pub struct Parts {
     pub database: PathBuf,
     /// The one who writes to it.
     pub writer: SharedWriter,
-    /// What the service is doing.
-    pub view: Box<dyn Fn() -> View + Send>,
+    /// Closed while a round goes on.
+    pub gate: Arc<Gate>,
+    /// What the service is doing; `None`: it has not said anything yet.
+    pub view: Box<dyn Fn() -> Option<View> + Send>,
     /// Where the service's own log comes from.
     pub diagnostics: Diagnostics,
     /// Told how it stands, whenever that has changed.
@@ -203,12 +204,12 @@ impl Worker {
     /// Does what is due. Returns for how long nothing is; `None`: until there is an order.
     fn turn(&mut self) -> Option<Duration> {
         let interval = self.settings.as_ref()?.interval;
-        let view = (self.parts.view)();
         let now_us = platform::wall_clock_us();
-        let is_due = view.next_us.is_some_and(|next_us| (0..BEFORE_A_ROUND_US).contains(&(next_us - now_us)));
-        if view.is_measuring || is_due {
+        let is_near = |next_us: i64| (0..BEFORE_A_ROUND_US).contains(&(next_us - now_us));
+        let view = (self.parts.view)().filter(|view| !view.next_us.is_some_and(is_near));
+        let (Some(view), Some(_)) = (view, self.parts.gate.pass()) else {
             return Some(interval.min(BETWEEN_LOOKS));
-        }
+        };
         let began = Instant::now();
         let went_on = match self.send_stored() {
             Ok(went_on) => went_on,
@@ -234,6 +235,7 @@ impl Worker {
         let mut went_on = false;
         let chance = self.chance();
         for lane in &mut self.lanes {
+            let Some(_passing) = self.parts.gate.pass() else { break };
             lane.stored = reader.outbox(lane.signal)?;
             went_on |= lane.advance(&reader, &writer, (keep, chance))?;
         }
@@ -250,6 +252,7 @@ impl Worker {
         if self.told_ns.is_some_and(is_early) || !lane.attempts.is_due(now_ns) {
             return;
         }
+        let Some(_passing) = self.parts.gate.pass() else { return };
         self.told_ns = Some(now_ns);
         let now = Now { at_us: platform::wall_clock_us(), signals, ..view.now.clone() };
         let answer = lane.sender.send(&lane.maker.of_now(&now));
@@ -260,7 +263,8 @@ impl Worker {
 
     fn send_log(&mut self) {
         let chance = self.chance();
-        if let (Some(log), Some(settings)) = (&mut self.log, &self.settings) {
+        let passing = self.parts.gate.pass();
+        if let (Some(log), Some(settings), Some(_)) = (&mut self.log, &self.settings, passing) {
             let who = (self.machine.as_str(), &settings.attributes);
             log.advance(&self.parts.diagnostics, who, (platform::monotonic_ns(), chance));
         }

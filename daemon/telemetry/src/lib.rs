@@ -12,6 +12,7 @@ pub mod diagnostics;
 pub mod endpoint;
 pub mod environment;
 pub mod exporter;
+pub mod gate;
 pub mod headers;
 pub mod identity;
 pub mod instruments;

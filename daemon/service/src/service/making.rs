@@ -27,6 +27,8 @@ use crate::worker::{Observer, Worker};
 
 /// How long a worker may take to stop: the service has to end within five seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a round waits for a message to a collector that is in flight.
+const FLIGHT: Duration = Duration::from_secs(2);
 /// So many rounds in a row are skipped for another interface before it is taken for the usual one.
 const LINK_SKIPS: u32 = 24;
 /// What a round is begun again after when the database does not take it.
@@ -253,6 +255,7 @@ impl Service {
         block: &Block,
         workers: &mut [&mut Worker],
     ) -> Result<Made, RoundError> {
+        let _apart = self.desk.gate.close(FLIGHT);
         let number = maker.begin(block, workers)?;
         tracing::info!(round = number, targets = workers.len(), "a round begins");
         let runs = workers.len() * maker.tasks.workloads.len();
