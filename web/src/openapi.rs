@@ -97,7 +97,8 @@ fn amount() -> Value {
 
 /// An empty text is the default, as a form sends it.
 fn choice(names: &[&str]) -> Value {
-    json!({ "enum": [&[""], names].concat() })
+    let all: Vec<&str> = std::iter::once("").chain(names.iter().copied()).collect();
+    json!({ "enum": all })
 }
 
 fn kind() -> Value {
