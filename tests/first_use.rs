@@ -259,3 +259,29 @@ fn a_second_database_is_a_second_machine_to_the_target() {
     place.longhaul("clean nas --yes --database").word(&other).expect(0);
     assert_eq!(find_arena(&target), Some(first), "only the own arena was removed");
 }
+
+#[test]
+fn a_limit_of_operations_is_kept_and_runs_under_it_stand_apart() {
+    let (place, most) = (Place::new(), 400.0);
+    let trees = "[folder-index]\nfiles = 400\n";
+    place.configure(trees);
+    let target = place.folder("share");
+    let run = || place.run(&["folder-index"], &[("share", &target)]).expect(0).run_on("share");
+    let free = run();
+    place.configure(&format!("{trees}[limits]\noperations-per-second = {most}\n"));
+    let held = run();
+    let phases = held["phases"].as_array().unwrap();
+    let busy = phases.iter().filter(|phase| operations(phase) > 100.0);
+    let rates: Vec<f64> = busy.map(|phase| operations(phase) / phase["seconds"].as_f64().unwrap()).collect();
+    // One call may begin at once, and a phase is as long as the last call takes.
+    assert!(!rates.is_empty() && rates.iter().all(|rate| *rate < most * 1.05), "{rates:?}");
+    assert!(rates.iter().any(|rate| *rate > most / 4.0), "and it is the limit that holds it: {rates:?}");
+    let paced = |run: &Value| run["conditions"]["negotiated"]["longhaul-operations-per-second"].clone();
+    assert_eq!((paced(&free), paced(&held)), (Value::Null, "400".into()));
+    assert_ne!(free["epoch"], held["epoch"], "what was held back is never pooled with what was not");
+}
+
+fn operations(phase: &Value) -> f64 {
+    let all = phase["ops"].as_array().unwrap().iter();
+    all.filter(|op| op["op"] != "decode").map(|op| op["count"].as_f64().unwrap()).sum()
+}

@@ -11,7 +11,7 @@ days=$1 rounds=${2:-6} night=28800
 export HOME=/root TZ=${TZ:-CET-1CEST,M3.5.0,M10.5.0/3}
 where=(--config /root/config.toml --database /root/l.sqlite)
 {
-  printf 'scale = "quick"\n[limits]\ncap-seconds = 120\n[schedule]\nrounds-per-day = %s\nduty-percent = 100.0\n' "$rounds"
+  printf 'scale = "quick"\n[folder-index]\nfiles = 400\n[limits]\ncap-seconds = 120\n[schedule]\nrounds-per-day = %s\nduty-percent = 100.0\nslices = 2\n' "$rounds"
   for rule in during-backup when-hot in-low-power-mode on-other-link; do printf 'skip-%s = false\n' "$rule"; done
   printf '[sampling]\ntouch = "always"\nprobe-seconds = 300\ncounters-seconds = 300\n'
   for target in smb3 nfs3 nfs4; do printf '[targets.%s]\npath = "/m/%s/data-%s"\n' $target $target $target; done

@@ -85,7 +85,10 @@ mod tests {
             while !gate.state().is_closed {
                 std::thread::yield_now();
             }
-            assert!(gate.pass().is_none() && !closes.is_finished(), "it lets nothing more through, and waits");
+            assert!(
+                gate.pass().is_none() && !closes.is_finished(),
+                "it lets nothing more through, and waits"
+            );
             drop(passing);
             closes.join().unwrap();
         });

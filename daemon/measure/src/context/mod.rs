@@ -5,6 +5,7 @@
 //! error needs them, bytes are counted after the second clock read.
 
 mod files;
+mod pace;
 mod session;
 mod spread;
 
@@ -12,6 +13,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 pub use files::{Folder, Listing, OpenFile};
 pub use session::{PhaseSpec, Reporter, Session};
@@ -21,34 +23,66 @@ use crate::model::{LONG_WAIT_NS, Operation};
 use crate::platform::{monotonic_ns, wall_clock_us};
 use crate::recorder::{Lane, LongWait, Recorder};
 
-/// Says when to stop. Looked at before every operation, so a run ends after the operation in flight.
+use pace::Pace;
+
+/// The longest sleep in which nobody looks whether it is time to stop.
+const LOOK_AFTER: Duration = Duration::from_millis(50);
+
+/// Says when to stop, and how fast to go. Looked at before every operation, so a run ends after the operation in flight.
 #[derive(Default)]
-pub struct StopSwitch(AtomicU8);
+pub struct StopSwitch {
+    why: AtomicU8,
+    pace: Pace,
+}
 
 impl StopSwitch {
     /// Tells whoever looks to stop; the first reason stays.
     pub fn stop(&self, reason: StopReason) {
-        let _ = self.0.compare_exchange(0, reason as u8, Relaxed, Relaxed);
+        let _ = self.why.compare_exchange(0, reason as u8, Relaxed, Relaxed);
     }
 
     /// Lets work go on again.
     pub fn reset(&self) {
-        self.0.store(0, Relaxed);
+        self.why.store(0, Relaxed);
     }
 
     /// The reason to stop, if there is one.
     pub fn reason(&self) -> Option<StopReason> {
         [StopReason::Person, StopReason::Cap, StopReason::Orphaned]
             .into_iter()
-            .find(|reason| *reason as u8 == self.0.load(Relaxed))
+            .find(|reason| *reason as u8 == self.why.load(Relaxed))
     }
 
     /// An error if it is time to stop.
     #[inline]
     pub fn check(&self) -> Result<(), RunError> {
-        match self.0.load(Relaxed) {
+        match self.why.load(Relaxed) {
             0 => Ok(()),
             _ => Err(RunError::Stopped(self.reason().unwrap_or(StopReason::Person))),
+        }
+    }
+
+    /// At most so many operations a second from now on, by all threads together; `None`: as many as it takes.
+    pub fn limit(&self, operations_per_second: Option<u32>) {
+        self.pace.limit(operations_per_second);
+    }
+
+    /// Waits until the next operation may begin; an error if it is time to stop.
+    #[inline]
+    fn admit(&self) -> Result<(), RunError> {
+        self.check()?;
+        self.pace.place(monotonic_ns).map_or(Ok(()), |from_ns| self.wait_until(from_ns))
+    }
+
+    /// Waits until the monotonic clock shows this; an error as soon as it is time to stop.
+    fn wait_until(&self, at_ns: u64) -> Result<(), RunError> {
+        loop {
+            self.check()?;
+            let left = Duration::from_nanos(at_ns.saturating_sub(monotonic_ns()));
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(LOOK_AFTER));
         }
     }
 }
@@ -95,7 +129,7 @@ impl<'run> Context<'run> {
         self.lane.note_wait(LongWait { operation, at_us, nanoseconds, error });
     }
 
-    /// As [`Context::timed`], unless it is time to stop; an error gets its operation and path.
+    /// As [`Context::timed`], once it may begin and unless it is time to stop; an error gets its operation and path.
     #[inline]
     fn call<T>(
         &self,
@@ -103,7 +137,7 @@ impl<'run> Context<'run> {
         path: impl FnOnce() -> PathBuf,
         call: impl FnOnce() -> io::Result<T>,
     ) -> Result<T, RunError> {
-        self.stop.check()?;
+        self.stop.admit()?;
         self.timed(operation, call).map_err(|source| RunError::Operation { operation, path: path(), source })
     }
 
@@ -129,14 +163,7 @@ impl<'run> Context<'run> {
 
     /// Waits until [`Context::elapsed`] reaches this many seconds; returns at once if it has.
     pub fn wait_until(&self, seconds: f64) -> Result<(), RunError> {
-        loop {
-            self.stop.check()?;
-            let left = seconds - self.elapsed();
-            if left <= 0.0 {
-                return Ok(());
-            }
-            std::thread::sleep(std::time::Duration::from_secs_f64(left.min(0.05)));
-        }
+        self.stop.wait_until(self.began_ns.saturating_add((seconds * 1e9) as u64))
     }
 }
 

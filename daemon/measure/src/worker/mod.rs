@@ -33,6 +33,8 @@ use crate::workloads::{Job, Workload, owns, workload};
 
 use output::Output;
 
+/// Stands among what tells epochs apart: runs that were held to so many operations a second are never pooled with others.
+const PACED: &str = "longhaul-operations-per-second";
 /// Sleep beyond which a run, and its whole round, says nothing, in nanoseconds.
 pub const SLEPT_NS: u64 = 1_000_000_000;
 
@@ -306,13 +308,18 @@ impl Worker {
     }
 
     fn prepare(&self, assignment: &Assignment) -> Result<(), Ending> {
+        self.stop.limit(assignment.settings.operations_per_second);
         let session = Session::new(&self.recorder, &self.stop, self);
         self.with_job(assignment, &session, |workload, job| workload.prepare(job))
     }
 
     fn run(&self, assignment: &Assignment) -> Report {
+        self.stop.limit(assignment.settings.operations_per_second);
         let session = Session::new(&self.recorder, &self.stop, self);
         let mut conditions = self.conditions();
+        if let Some(most) = assignment.settings.operations_per_second {
+            conditions.negotiated.insert(PACED.to_owned(), most.to_string());
+        }
         let asleep = platform::asleep_ns();
         let mut result = self.with_job(assignment, &session, |workload, job| {
             let policy = set_policy(workload.io_policy(), job);

@@ -100,6 +100,9 @@ pub struct Settings {
     pub free_floor: f64,
     /// How many slices of a corpus take turns.
     pub slices: u64,
+    /// Operations on a target in a second, at most; `None`: as many as it takes.
+    #[serde(default)]
+    pub operations_per_second: Option<u32>,
     /// A profile of one's own, which is run under its name.
     #[serde(default)]
     pub own: Option<Box<OwnProfile>>,
@@ -107,7 +110,14 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { tree_files: None, band_bytes: 8 << 20, free_floor: 0.05, slices: SLICES, own: None }
+        Self {
+            tree_files: None,
+            band_bytes: 8 << 20,
+            free_floor: 0.05,
+            slices: SLICES,
+            operations_per_second: None,
+            own: None,
+        }
     }
 }
 

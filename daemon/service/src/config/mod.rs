@@ -154,6 +154,7 @@ struct FileLimits {
     cap_seconds: Option<toml::Spanned<u64>>,
     free_floor_percent: Option<toml::Spanned<f64>>,
     megabytes_per_day: Option<u64>,
+    operations_per_second: Option<toml::Spanned<u32>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -219,6 +220,11 @@ impl Config {
                 free_floor: within(file.limits.free_floor_percent, "free-floor-percent", 0.0..=90.0)?
                     .map_or(default.settings.free_floor, |percent| percent / 100.0),
                 slices: default.settings.slices,
+                operations_per_second: within(
+                    file.limits.operations_per_second,
+                    "operations-per-second",
+                    1..=1_000_000,
+                )?,
                 own: None,
             },
             premises: Premises::from_file(file.verdict, file.mix)?,
