@@ -278,7 +278,8 @@ pub fn evict(file: BorrowedFd<'_>, range: (u64, u64)) -> io::Result<()> {
         return Ok(());
     }
     // SAFETY: a fresh mapping that overlaps nothing; without access it is never read, so the file may change beneath it.
-    let base = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::empty(), MapFlags::SHARED, file, begin) }?;
+    let base =
+        unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::empty(), MapFlags::SHARED, file, begin) }?;
     // SAFETY: `base` is the mapping of `length` bytes made above, which holds no value of this program.
     let dropped = unsafe { msync(base, length, MsyncFlags::INVALIDATE) };
     // SAFETY: exactly what was mapped above.

@@ -146,9 +146,7 @@ impl Profile {
 }
 
 fn check_block(block: Bytes) -> Said {
-    require((1..=MOST_BLOCK).contains(&block.0), || {
-        "`block` has to be between 1 byte and 64 MiB".to_owned()
-    })
+    require((1..=MOST_BLOCK).contains(&block.0), || "`block` has to be between 1 byte and 64 MiB".to_owned())
 }
 
 fn check_size(size: &Size) -> Said {
