@@ -135,8 +135,8 @@ fn phase_of<'a>(run: &'a Value, name: &str) -> &'a Value {
 }
 
 fn calls_of(phase: &Value, operation: &str) -> u64 {
-    let operations = phase["operations"].as_array().unwrap();
-    let found = operations.iter().find(|found| found["operation"] == operation);
+    let operations = phase["ops"].as_array().unwrap();
+    let found = operations.iter().find(|found| found["op"] == operation);
     found.map_or(0, |found| found["count"].as_u64().unwrap())
 }
 
