@@ -69,8 +69,125 @@ fn every_classic_runs_in_a_round_and_gives_all_its_figures() {
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0, "nothing is left of any of them");
 }
 
+/// Calls of classics whose originals cannot be run beside them, phase by phase. The numbers are those of the originals
+/// (their sources, and articles about them), over what a quick run divides by, which is said where it is.
+const CALLS: &[(&str, &str, &[(&str, u64)])] = &[
+    // HELIOS: 100 files of 20 KB, one of 30,000 KB, 4000 times locked and unlocked, a folder of 320; counts by 10, times by 20.
+    ("lantest", "create-100", &[("create", 10), ("write", 10), ("close", 10)]),
+    ("lantest", "open-100", &[("open", 10), ("close", 10)]),
+    ("lantest", "delete-100", &[("unlink", 10)]),
+    ("lantest", "lock-4000", &[("lock", 400)]),
+    ("lantest", "read-folder-320", &[("open", 1)]),
+    // Netatalk: 1000 files opened, looked at and read, 10,000 locks, 2000 files made and removed, 1110 folders.
+    ("lantest", "stat-and-read-1000", &[("open", 100), ("getattr", 100), ("read", 100), ("close", 100)]),
+    ("lantest", "lock-10000", &[("lock", 1000)]),
+    ("lantest", "create-2000", &[("create", 200), ("close", 200)]),
+    ("lantest", "delete-2000", &[("unlink", 200)]),
+    ("lantest", "folders-1110", &[("mkdir", 111), ("open", 0)]),
+    ("lantest", "remove-folders-1110", &[("rmdir", 111)]),
+    // 98 files of content creation and 2833 of the folder that is copied, by 20; 1.3 GB of film in 256 KiB, by 64.
+    ("naspt", "hd-playback", &[("read", 77)]),
+    ("naspt", "four-films", &[("read", 72), ("open", 4)]),
+    ("naspt", "hd-record", &[("create", 1), ("write", 77), ("sync", 1)]),
+    ("naspt", "content-creation", &[("create", 4), ("close", 4)]),
+    ("naspt", "directory-copy-to", &[("create", 141), ("close", 141)]),
+    ("naspt", "directory-copy-from", &[("open", 141), ("close", 141)]),
+    // 724 frames of a film of 4 GB, by 32.
+    ("aja", "write", &[("create", 1), ("write", 22)]),
+    ("aja", "read", &[("open", 1), ("read", 22)]),
+    // 5 GB in 8 MiB, by 64, synced as a whole.
+    ("blackmagic", "write-1", &[("create", 1), ("write", 9), ("sync", 1)]),
+    ("blackmagic", "write-5", &[("create", 0), ("write", 9), ("sync", 1)]),
+    ("blackmagic", "read-5", &[("read", 9)]),
+    // 160 files, by 5.
+    ("stibium", "write", &[("create", 32), ("close", 32)]),
+    ("stibium", "read", &[("open", 32), ("close", 32)]),
+    // A library of 2000 songs in 50 folders, by 40; a mailbox of 100,000 messages in 100, by 400; 20,000 names, by 20.
+    ("music-library", "list", &[("open", 50)]),
+    ("music-library", "look", &[("getattr", 50), ("lookup", 50)]),
+    ("music-library", "tags", &[("open", 50), ("read", 50), ("close", 50)]),
+    ("mail-search", "list", &[("open", 100)]),
+    ("mail-search", "search", &[("open", 250), ("close", 250)]),
+    ("mail-search", "search-again", &[("open", 250), ("close", 250)]),
+    ("big-folder", "list", &[("open", 1)]),
+    ("big-folder", "look", &[("getattr", 1000), ("lookup", 1000), ("getxattr", 1000)]),
+    // 2 GB read and written in MiB, by 64.
+    ("remux", "remux", &[("open", 1), ("create", 1), ("read", 29), ("write", 29), ("sync", 1)]),
+];
+
+/// Bytes of phases, read and written, in the same manner.
+const BYTES: &[(&str, &str, u64, u64)] = &[
+    ("aja", "write", 0, 22 * 1920 * 1080 * 8 / 3), // 10 bits in v210: 16 bytes hold six pixels
+    ("aja", "read", 22 * 1920 * 1080 * 8 / 3, 0),
+    ("blackmagic", "write-3", 0, 9 << 23),
+    ("stibium", "write", 0, 2 * 5_330_000), // 53.3 GB in 160 files, over 5 and 1000
+    ("stibium", "read", 2 * 5_330_000, 0),
+    ("lantest", "create-100", 0, 10 * 1000),
+    ("lantest", "stat-and-read-1000", 100 * 25, 0),
+    ("music-library", "tags", 50 << 16, 0),
+    ("remux", "remux", 29 << 20, 29 << 20),
+];
+
+/// The phase of a run as it is stored.
+fn phase_of<'a>(run: &'a Value, name: &str) -> &'a Value {
+    let phases = run["phases"].as_array().unwrap();
+    phases.iter().find(|phase| phase["name"] == name).unwrap_or_else(|| panic!("no {name}: {run}"))
+}
+
+fn calls_of(phase: &Value, operation: &str) -> u64 {
+    let operations = phase["ops"].as_array().unwrap();
+    let found = operations.iter().find(|found| found["op"] == operation);
+    found.map_or(0, |found| found["count"].as_u64().unwrap())
+}
+
+/// Calls and bytes are those of the original's parameters.
+fn check_parameters(run: &Value) {
+    let name = run["workload"].as_str().unwrap();
+    for (_, phase, calls) in CALLS.iter().filter(|(classic, ..)| *classic == name) {
+        let found = phase_of(run, phase);
+        for (operation, count) in *calls {
+            assert_eq!(calls_of(found, operation), *count, "{name} {phase} {operation}: {found}");
+        }
+    }
+    for (_, phase, read, written) in BYTES.iter().filter(|(classic, ..)| *classic == name) {
+        let found = phase_of(run, phase);
+        let bytes = ["bytes_read", "bytes_written"].map(|key| found[key].as_u64().unwrap());
+        assert_eq!(bytes, [*read, *written], "{name} {phase}");
+    }
+    check_mixes(run, name);
+}
+
+/// What goes on for a time keeps the shares of its calls; each thread may be in the midst of a repetition.
+fn check_mixes(run: &Value, name: &str) {
+    let of = |phase: &str, operation: &str| calls_of(phase_of(run, phase), operation);
+    match name {
+        // fileserver.f: create, append, read whole, delete and stat in each loop, by 50 threads.
+        "filebench-fileserver" => {
+            let loops = of("serve", "create");
+            let shares = [("unlink", 1), ("getattr", 1), ("open", 2), ("close", 3)];
+            for (operation, share) in shares {
+                assert!(of("serve", operation).abs_diff(share * loops) <= share * 50, "{operation}: {run}");
+            }
+        }
+        // varmail.f: in each loop a message is deleted, one is made, two are synced, two are read, by 16 threads.
+        "filebench-varmail" => {
+            let loops = of("deliver", "create");
+            for (operation, share) in [("unlink", 1), ("sync", 2), ("open", 2), ("close", 3)] {
+                assert!(of("deliver", operation).abs_diff(share * loops) <= share * 16, "{operation}: {run}");
+            }
+        }
+        // networkfs.f: in a second one launch, six documents changed, three that grow, one looked at; fewer if one is slow.
+        "filebench-networkfs" => {
+            assert!((1..=1).contains(&of("events", "getattr")), "{run}");
+            assert!((3..=10).contains(&of("events", "open")), "{run}");
+        }
+        _ => {}
+    }
+}
+
 /// Bytes are those that the profile says beforehand, where no time bounds them.
 fn check_run(run: &Value) {
+    check_parameters(run);
     let name = run["workload"].as_str().unwrap();
     let profile = classic(name).unwrap().profile.at(Scale::Quick);
     let cost = profile.cost();

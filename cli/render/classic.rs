@@ -193,7 +193,7 @@ fn phases(all: &[PhaseOfRuns]) -> String {
         ]);
     }
     format!(
-        "{table}\nown time: making and checking content, left out of every rate. steady: its second half moves by at most 20 %, and drifts by at most 10 %."
+        "{table}\nown time: between calls, in which content is made and checked; left out of every rate. steady: its second half moves by at most 20 %, and drifts by at most 10 %."
     )
 }
 

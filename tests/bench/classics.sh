@@ -5,7 +5,7 @@
 #
 # In each pair the order alternates; a ratio is that of one pair, so what slows the machine for a while slows both. Our
 # profiles are those that longhaul has, with smaller sizes and shorter times, and zeros as content, as the originals write.
-# Caches are as the originals leave them. Originals that are not installed are skipped by name. PAIRS changes how much is done.
+# Caches are as the originals leave them, and fio's empty, as it has them. Originals that are not installed are skipped by name. PAIRS changes how much is done.
 set -euo pipefail
 export LC_ALL=C
 
@@ -28,8 +28,8 @@ profile() { "$longhaul" profile print "$1" | sed "$2" > "$work/bench-$1.toml"; }
 profile dd 's/"1 GiB"/"256 MiB"/; s/times = 1024/times = 256/; s/cache = "cold"/cache = "none"/'
 profile ioping 's/times = 20/times = 1/'
 profile sysbench-fileio 's/seconds = 10.0/seconds = 1.0/; s/"16 MiB"/"2 MiB"/'
-profile bonnie 's/"1 GiB"/"64 MiB"/; s/1048576/65536/; s/cache = "cold"/cache = "none"/'
-profile amorphous 's/cache = "cold"/cache = "none"/; s/"16 MiB"/"2 MiB"/; s/seconds = 5.0/seconds = 1.0/; /^after/d'
+profile bonnie 's/"1 GiB"/"64 MiB"/; s/1048576/65536/; s/count = 16384/count = 65536/; s/cache = "cold"/cache = "none"/'
+profile amorphous 's/"16 MiB"/"2 MiB"/; s/seconds = 5.0/seconds = 1.0/'
 
 # ours NAME: one run, every figure of it as "figure<TAB>number".
 ours() {
@@ -39,27 +39,27 @@ ours() {
 }
 
 dd_seconds() { dd "$@" 2>&1 | awk '/copied/ { sub(/.*copied, /, ""); print $1 }'; }
-# Of what dd writes, the time in which it reads /dev/zero is taken off, which it tells itself: ours has none.
+# What dd spends on /dev/zero and /dev/null is taken off, as it tells itself; ours has neither. Of small blocks the reading
+# of /dev/zero alone is measured by writing many of them at once; of large ones it is nearly all, and /dev/null is nothing.
 theirs_dd() {
-    local file=$place/theirs
-    rate() { awk -v name="$1" -v bytes="$2" -v s="$3" -v zero="${4:-0}" 'BEGIN { printf "%s\t%f\n", name, bytes / (s - zero) / 1e6 }'; }
-    wrote() {
-        local zero
-        zero=$(dd_seconds "${@:3}" if=/dev/zero of=/dev/null)
-        rate "$1" "$2" "$(dd_seconds "${@:3}" if=/dev/zero of="$file")" "$zero"
-        rm -f "$file"
-    }
-    wrote "large write" 268435456 bs=1048576 count=256
-    wrote "small write" 10240000 bs=1024 count=10000
-    dd bs=1048576 count=256 if=/dev/zero of="$file" 2>/dev/null
-    rate "small read, repeated" 102400000 "$(dd_seconds bs=1024 count=100000 if="$file" of=/dev/null)"
-    rate "large read, repeated" 268435456 "$(dd_seconds bs=1048576 count=256 if="$file" of=/dev/null)"
+    local file=$place/theirs both zeros small=(bs=1024 count=100000) large=(bs=1048576 count=256)
+    rate() { awk -v name="$1" -v bytes="$2" -v s="$3" -v off="$4" 'BEGIN { printf "%s\t%f\n", name, bytes / (s - off) / 1e6 }'; }
+    both=$(dd_seconds "${large[@]}" if=/dev/zero of=/dev/null)
+    rate "large write" 268435456 "$(dd_seconds "${large[@]}" if=/dev/zero of="$file")" "$both"
+    rate "large read, repeated" 268435456 "$(dd_seconds "${large[@]}" if="$file" of=/dev/null)" 0
+    rm -f "$file"
+    both=$(dd_seconds "${small[@]}" if=/dev/zero of=/dev/null)
+    zeros=$(dd_seconds ibs=1024 obs=1048576 count=100000 if=/dev/zero of=/dev/null)
+    rate "small write" 10240000 "$(dd_seconds bs=1024 count=10000 if=/dev/zero of="$file")" "$(awk -v s="$zeros" 'BEGIN { print s / 10 }')"
+    dd "${small[@]}" if=/dev/zero of="$file" 2>/dev/null
+    rate "small read, repeated" 102400000 "$(dd_seconds "${small[@]}" if="$file" of=/dev/null)" "$(awk -v a="$both" -v b="$zeros" 'BEGIN { print a - b }')"
     rm -f "$file"
 }
 # Raw statistics: requests, time in them, IOPS, bytes a second, then shortest, mean and longest in nanoseconds.
 theirs_ioping() {
     ioping -q -B -w 3 -i 0 -S 64m "$place" | awk '{ printf "-R avg\t%f\n", $6 / 1000 }'
 }
+# What it counts, over the sum of its latencies: its figure a second has its own time between requests in it.
 theirs_sysbench-fileio() {
     local mode
     (
@@ -70,9 +70,9 @@ theirs_sysbench-fileio() {
         for mode in seqrewr seqrd rndrd rndwr rndrw seqwr; do
             sysbench fileio "${options[@]}" --file-test-mode=$mode run |
                 awk -v mode=$mode '
-                    /reads\/s:/ && $2 > 0 { printf "%s reads\t%s\n", mode, $2 }
-                    /writes\/s:/ && $2 > 0 { printf "%s writes\t%s\n", mode, $2 }
-                    /fsyncs\/s:/ && $2 > 0 { printf "%s fsyncs\t%s\n", mode, $2 }'
+                    /(reads|writes|fsyncs)\/s:/ && $2 > 0 { sub(/\/s:/, "", $1); rate[$1] = $2 }
+                    /total time:/ { total = $3 + 0 }
+                    $1 == "sum:" { for (what in rate) printf "%s %s\t%f\n", mode, what, rate[what] * total / ($2 / 1000) }'
         done
         sysbench fileio "${options[@]}" cleanup >/dev/null
     )
@@ -80,23 +80,26 @@ theirs_sysbench-fileio() {
 # CSV (bonnie++(8), format 1.98): K/sec of block write, rewrite, block read; then files created and deleted in a second.
 # What it finds too short to say is +++++.
 theirs_bonnie() {
-    bonnie++ -d "$place" -s 512M:8k -r 256M -n 16 -f -q -u "$(id -un)" 2>/dev/null | tail -1 |
+    bonnie++ -d "$place" -s 512M:8k -r 256M -n 64 -f -q -u "$(id -un)" 2>/dev/null | tail -1 |
         awk -F, '{
             printf "Sequential Output, Block\t%s\nRewrite\t%s\nSequential Input, Block\t%s\n", $12, $14, $18
             printf "Sequential Create, Create\t%s\nSequential Create, Delete\t%s\n", $27, $31
             printf "Random Create, Create\t%s\nRandom Create, Delete\t%s\n", $33, $37
         }' | sed '/+++/d'
 }
+# Terse fields (fio(1), version 3): KiB/s, IOPS, mean completion latency in microseconds; of reads 7, 8, 16, of writes 48, 49, 57.
 theirs_amorphous() {
-    fio_line() {
-        fio --name=bench --directory="$place" --filename_format='theirs.$filenum' --nrfiles=64 --size=128M --ioengine=psync --invalidate=0 \
-            --file_service_type="$5" --time_based --runtime=1 --rw="$3" --bs="$4" --output-format=terse 2>/dev/null |
-            awk -F';' -v name="$1" -v field="$2" '{ printf "%s\t%f\n", name, $field * (name ~ /IOPS/ ? 1 : 1.024 / 1000) }'
+    fio_lines() {
+        fio --name=bench --directory="$place" --filename_format='theirs.$filenum' --nrfiles=64 --size=128M --ioengine=psync --invalidate=1 \
+            --file_service_type="$4" --time_based --runtime=1 --end_fsync=1 --rw="$2" --bs="$3" --output-format=terse 2>/dev/null |
+            awk -F';' -v name="$1" -v first="$5" -v clat="$6" '{
+                printf "%s\t%f\n%s, IOPS\t%f\n%s, latency\t%f\n", name, $first * 1.024 / 1000, name, $(first + 1), name, $clat
+            }'
     }
-    fio_line "SEQ1M QD1 read" 7 read 1M sequential
-    fio_line "RND4K QD1 read, IOPS" 8 randread 4k random
-    fio_line "SEQ1M QD1 write" 48 write 1M sequential
-    fio_line "RND4K QD1 write, IOPS" 49 randwrite 4k random
+    fio_lines "SEQ1M QD1 read" read 1M sequential 7 16
+    fio_lines "RND4K QD1 read" randread 4k random 7 16
+    fio_lines "SEQ1M QD1 write" write 1M sequential 48 57
+    fio_lines "RND4K QD1 write" randwrite 4k random 48 57
     rm -f "$place"/theirs.*
 }
 
@@ -139,7 +142,7 @@ echo '| figure | on | ours | original | ours/original by pair, median (range) | 
 echo '|---|---|---:|---:|---:|---:|'
 for place in "$work/disk" "$memory"; do
     mkdir -p "$place"
-    where=$(stat -f -c %T "$place")
+    where=$(df --output=fstype "$place" | tail -1)
     compare dd dd
     compare ioping ioping
     compare sysbench-fileio sysbench

@@ -183,6 +183,11 @@ impl Context<'_> {
         self.call(Operation::Sync, || file.path.clone(), || platform::sync(file.fd()))
     }
 
+    /// Asks for the names in a folder to be on stable storage.
+    pub fn sync_folder(&self, folder: &Folder) -> Result<SyncKind, RunError> {
+        self.call(Operation::Sync, || folder.path.clone(), || platform::sync(folder.fd()))
+    }
+
     /// Takes or gives back a lock on a range of bytes: where it begins, and how long it is.
     pub fn lock(&self, file: &OpenFile, what: RangeLock, range: (u64, u64)) -> Result<(), RunError> {
         self.call(Operation::Lock, || file.path.clone(), || platform::lock_range(file.fd(), what, range))
@@ -207,12 +212,17 @@ impl Context<'_> {
 
     /// Makes a folder, which may be there already, and opens it.
     pub fn make_folder(&self, folder: &Folder, name: &CStr) -> Result<Folder, RunError> {
+        self.add_folder(folder, name)?;
+        self.open_folder(folder, name)
+    }
+
+    /// Makes a folder, which may be there already.
+    pub fn add_folder(&self, folder: &Folder, name: &CStr) -> Result<(), RunError> {
         let make = || match platform::make_directory_at(folder.fd(), name) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
             answer => answer,
         };
-        self.call(Operation::Mkdir, || folder.join(name), make)?;
-        self.open_folder(folder, name)
+        self.call(Operation::Mkdir, || folder.join(name), make)
     }
 
     /// Removes an empty folder.
@@ -270,8 +280,13 @@ impl Context<'_> {
     ///
     /// `None` where the system does not say. Eviction is advice: a file system that ignores it is no failure.
     pub fn evict(&self, file: &OpenFile, length: u64) -> Option<f64> {
-        platform::evict(file.fd(), length).ok()?;
+        platform::evict(file.fd(), (0, length)).ok()?;
         platform::resident_share(file.fd(), length).ok()?
+    }
+
+    /// Drops a range, where it begins and how long it is, and asks nothing: for whoever does so before each call.
+    pub fn drop_cached(&self, file: &OpenFile, range: (u64, u64)) {
+        let _ = platform::evict(file.fd(), range);
     }
 
     /// Does so for a name, and says whether the system confirms that nothing stayed.

@@ -156,6 +156,11 @@ impl<'run> Context<'run> {
         monotonic_ns().saturating_sub(self.began_ns) as f64 / 1e9
     }
 
+    /// Seconds that the calls through this lane took since the phase began.
+    pub fn in_calls(&self) -> f64 {
+        self.lane.nanoseconds() as f64 / 1e9
+    }
+
     /// Waits until [`Context::elapsed`] reaches this many seconds; returns at once if it has.
     pub fn wait_until(&self, seconds: f64) -> Result<(), RunError> {
         self.stop.wait_until(self.began_ns.saturating_add((seconds * 1e9) as u64))

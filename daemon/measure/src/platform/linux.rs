@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Write};
+use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 
@@ -105,9 +106,13 @@ pub fn entries(buffer: &[u8], _wanted: Wanted) -> impl Iterator<Item = Entry<'_>
     parse::dirents(buffer)
 }
 
-/// Drops a file's clean pages from the page cache. File systems are free to ignore it: see `resident_share`.
-pub fn evict(file: BorrowedFd<'_>, _length: u64) -> io::Result<()> {
-    Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
+/// Drops clean pages of a range, where it begins and how long it is, from the page cache. File systems are free to ignore it:
+/// see `resident_share`.
+///
+/// The range grows to whole pages: of a page that it ends in, nothing would be dropped (posix_fadvise(2)).
+pub fn evict(file: BorrowedFd<'_>, range: (u64, u64)) -> io::Result<()> {
+    let (begin, length) = unix::whole_pages(range);
+    Ok(rustix::fs::fadvise(file, begin, NonZeroU64::new(length), Advice::DontNeed)?)
 }
 
 /// Asks for a file's data and metadata to be on stable storage.

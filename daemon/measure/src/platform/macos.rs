@@ -265,19 +265,21 @@ fn attributes_wanted([common, folder, file]: [u32; 3]) -> libc::attrlist {
     }
 }
 
-/// Drops a file's pages from the cache: a mapping without access, and `msync(MS_INVALIDATE)` on it (fio os/mac/posix.c,
+/// Drops pages of a range, where it begins and how long it is, from the cache: a mapping without access, and `msync(MS_INVALIDATE)` on it (fio os/mac/posix.c,
 /// contributed by Apple). What is dirty is written first.
 ///
 /// `F_NOCACHE` is not set. It drops nothing by itself; it would stay with the descriptor, and then smbfs reads without
 /// clusters and closes at once (SMBClient kernel/smbfs/smbfs_vnops.c), so that what is measured would not be what any
 /// program does.
-pub fn evict(file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
+pub fn evict(file: BorrowedFd<'_>, range: (u64, u64)) -> io::Result<()> {
+    let (begin, length) = unix::whole_pages(range);
     let length = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
     if length == 0 {
         return Ok(());
     }
     // SAFETY: a fresh mapping that overlaps nothing; without access it is never read, so the file may change beneath it.
-    let base = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::empty(), MapFlags::SHARED, file, 0) }?;
+    let base =
+        unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::empty(), MapFlags::SHARED, file, begin) }?;
     // SAFETY: `base` is the mapping of `length` bytes made above, which holds no value of this program.
     let dropped = unsafe { msync(base, length, MsyncFlags::INVALIDATE) };
     // SAFETY: exactly what was mapped above.

@@ -190,6 +190,13 @@ pub fn page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }
 
+/// A range of a file, where it begins and how long it is, grown to whole pages.
+pub fn whole_pages((begin, length): (u64, u64)) -> (u64, u64) {
+    let (page, end) = (page_bytes(), begin.saturating_add(length));
+    let begin = begin - begin % page;
+    (begin, end.div_ceil(page).saturating_mul(page).saturating_sub(begin))
+}
+
 /// The share of a file's pages that this machine's page cache holds, from 0 to 1; `None` for an empty file.
 ///
 /// Maps the file and asks `mincore`; nothing is read. Linux answers truthfully only to whoever may write the file.

@@ -1,6 +1,6 @@
 //! Whether what a profile says has a meaning. What passes here cannot be wrong later.
 
-use super::{Action, Amount, At, Choose, Phase, Pick, Print, Profile, Share, Size, Step, Taken, Work};
+use super::{Action, Amount, At, Bytes, Choose, Phase, Pick, Print, Profile, Share, Size, Step, Taken, Work};
 use crate::corpus::sectors::SECTOR_BYTES;
 use crate::model::CacheState;
 use crate::recorder::LANES;
@@ -64,6 +64,7 @@ impl Profile {
                 at("`folders` has to be between 1 and `count`")
             })?;
             require((0.0..=1.0).contains(&set.present), || at("`present` has to be between 0 and 1"))?;
+            check_block(set.block).map_err(|what| at(&what))?;
             check_size(&set.size).map_err(|what| at(&what))
         })?;
         require(!self.phases.is_empty(), || "there is no [[phase]], so nothing would be done".to_owned())?;
@@ -144,6 +145,10 @@ impl Profile {
     }
 }
 
+fn check_block(block: Bytes) -> Said {
+    require((1..=MOST_BLOCK).contains(&block.0), || "`block` has to be between 1 byte and 64 MiB".to_owned())
+}
+
 fn check_size(size: &Size) -> Said {
     match size {
         Size::Named(_) | Size::Fixed(_) => Ok(()),
@@ -157,9 +162,7 @@ fn check_size(size: &Size) -> Said {
 
 fn check_step(step: &Step) -> Said {
     let Step { block, at, amount, weight, every, action, pick } = step;
-    require((1..=MOST_BLOCK).contains(&block.0), || {
-        "`block` has to be between 1 byte and 64 MiB".to_owned()
-    })?;
+    check_block(*block)?;
     let overwrites = *action == Action::Write && *at != At::Next;
     require(!overwrites || block.0.is_multiple_of(SECTOR_BYTES), || {
         "what overwrites has a `block` that is a multiple of 512".to_owned()

@@ -98,6 +98,9 @@ pub struct FileSet {
     pub count: u64,
     /// How large each is.
     pub size: Size,
+    /// Bytes of one call while they are made: of what size the pieces are that caches keep of them.
+    #[serde(default = "block")]
+    pub block: Bytes,
     /// Over how many folders they are spread.
     #[serde(default = "one")]
     pub folders: u64,
@@ -261,6 +264,8 @@ pub enum Action {
     Append,
     /// Made durable.
     Sync,
+    /// The names in all folders of its set are made durable.
+    SyncFolders,
     /// Closed.
     Close,
     /// Its attributes are asked for.
@@ -279,7 +284,8 @@ pub enum Action {
     Unlock,
     /// Read from now on without fetching more than is asked for, where the system can.
     WithoutReadAhead,
-    /// Dropped from this machine's cache; the time for it is left out of every rate.
+    /// The block that was last read or written, or all of it, is dropped from this machine's cache; the time for that is
+    /// left out of every rate.
     Evict,
     /// Removed.
     Delete,

@@ -228,6 +228,12 @@ impl Lane<'_> {
         add(&self.head[6], bytes);
     }
 
+    /// What all calls took since the last clear, in nanoseconds.
+    pub fn nanoseconds(&self) -> u64 {
+        let sums = Operation::ALL.iter().filter_map(|operation| self.operation(*operation));
+        sums.map(|words| words[1].load(Relaxed)).sum()
+    }
+
     fn operation(&self, operation: Operation) -> Option<&[AtomicU64]> {
         let begin = operation as usize * OPERATION_WORDS;
         self.body.get(begin..begin + OPERATION_WORDS)

@@ -73,9 +73,9 @@ pub struct PhaseOfRuns {
     pub cache: CacheState,
     /// How it was made cold, for each way the number of runs.
     pub cold_by: Vec<(&'static str, usize)>,
-    /// Seconds without the making and checking of content, the median.
+    /// Seconds in calls and of waiting for the next turn, the median.
     pub seconds: Option<f64>,
-    /// Seconds of making and checking content, which are left out of all rates: the median.
+    /// Seconds between calls, in which content is made and checked; they are left out of all rates: the median.
     pub own_seconds: Option<f64>,
     /// Runs whose rate settled, and runs that were long enough to say; see [`Steadiness`].
     pub steady: (usize, usize),

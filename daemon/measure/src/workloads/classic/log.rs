@@ -13,7 +13,7 @@ const LEAST: u64 = 10;
 /// One repetition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Repetition {
-    /// How long it took, without what the thread did for itself.
+    /// How long its calls took.
     pub seconds: f64,
     /// Bytes read and written.
     pub bytes: u64,
@@ -28,13 +28,15 @@ pub struct Log {
     pub read: u64,
     /// Bytes written.
     pub written: u64,
-    /// Seconds of making and checking content, which are not the target's.
+    /// Seconds outside calls, in which content is made and checked: they are not the target's.
     pub own: f64,
+    /// Seconds in which it waited for its next turn.
+    pub waited: f64,
     /// Each repetition, where they are kept.
     pub each: Option<Vec<Repetition>>,
     /// Repetitions and bytes in each tenth of a second.
     tenths: Vec<(u64, u64)>,
-    /// Bytes and own seconds when the last repetition ended.
+    /// Bytes, and seconds in calls, when the last repetition ended.
     before: (u64, f64),
 }
 
@@ -54,16 +56,15 @@ impl Log {
         self.written += bytes;
     }
 
-    /// Counts time that is not the target's.
-    pub fn add_own(&mut self, seconds: f64) {
-        self.own += seconds;
+    /// Repetitions begin, after so many seconds in calls.
+    pub fn begin(&mut self, in_calls: f64) {
+        self.before = (self.read + self.written, in_calls);
     }
 
-    /// A repetition took from then till now, in seconds of the phase.
-    pub fn note(&mut self, began: f64, ended: f64) {
+    /// A repetition ended at this second of the phase; `in_calls` says how many seconds calls have taken by then.
+    pub fn note(&mut self, ended: f64, in_calls: impl FnOnce() -> f64) {
         let bytes = self.read + self.written - self.before.0;
-        let seconds = (ended - began - (self.own - self.before.1)).max(0.0);
-        self.before = (self.read + self.written, self.own);
+        self.before.0 += bytes;
         self.count += 1;
         let tenth = (ended * PER_SECOND) as usize;
         if self.tenths.len() <= tenth {
@@ -72,7 +73,9 @@ impl Log {
         self.tenths[tenth].0 += 1;
         self.tenths[tenth].1 += bytes;
         if let Some(each) = &mut self.each {
-            each.push(Repetition { seconds, bytes });
+            let in_calls = in_calls();
+            each.push(Repetition { seconds: in_calls - self.before.1, bytes });
+            self.before.1 = in_calls;
         }
     }
 
@@ -82,6 +85,7 @@ impl Log {
         self.read += other.read;
         self.written += other.written;
         self.own += other.own;
+        self.waited += other.waited;
         self.tenths.resize(self.tenths.len().max(other.tenths.len()), (0, 0));
         for (mine, others) in self.tenths.iter_mut().zip(other.tenths) {
             *mine = (mine.0 + others.0, mine.1 + others.1);
@@ -93,8 +97,8 @@ impl Log {
         self
     }
 
-    /// The figures that every phase has. The target's time is that of the phase without what threads did for themselves,
-    /// on average.
+    /// The figures that every phase has. The target's time is that of the phase without what threads did for themselves
+    /// between calls, on average.
     pub fn figures(&self, elapsed: f64, threads: u64) -> Vec<Figure> {
         let own = self.own / threads.max(1) as f64;
         let seconds = (elapsed - own).max(1e-9);
@@ -144,9 +148,10 @@ mod tests {
     #[test]
     fn what_threads_do_for_themselves_is_not_the_targets_time() {
         let mut log = Log::with_each();
+        log.begin(0.25);
         log.add_written(1000);
-        log.add_own(0.5);
-        log.note(0.0, 1.0);
+        log.note(1.0, || 0.75);
+        log.own = 0.5;
         assert_eq!(log.each, Some(vec![Repetition { seconds: 0.5, bytes: 1000 }]));
         let figures = log.figures(1.0, 1);
         assert_eq!((figure(&figures, "write"), figure(&figures, "read")), (Some(2000.0), None));
@@ -159,7 +164,7 @@ mod tests {
             let mut log = Log::default();
             for tenth in 0..100u64 {
                 for _ in 0..(if tenth < 75 { 20 } else { late }) {
-                    log.note(tenth as f64 / 10.0, tenth as f64 / 10.0 + 0.05);
+                    log.note(tenth as f64 / 10.0 + 0.05, || 0.0);
                 }
             }
             log.figures(10.0, 1)

@@ -18,8 +18,6 @@ use crate::workloads::{Job, create_anew, unlink_left_over};
 
 /// The folder and manifest entry that all classics share.
 pub const FOLDER: &str = "classics";
-/// Bytes of one call while files are made.
-const BUILT_BYTES: usize = 1 << 20;
 /// How many files are made at the same time.
 const BUILT_AT_ONCE: usize = 4;
 /// Files of this size are made durable one by one, so that they can be evicted; smaller ones would take hours.
@@ -90,17 +88,17 @@ impl Set {
         &self.folders[(number % self.folders.len() as u64) as usize]
     }
 
+    /// Makes the names in its folders durable.
+    pub fn sync_folders(&self, context: &Context<'_>) -> Result<(), RunError> {
+        self.folders.iter().try_for_each(|folder| context.sync_folder(folder).map(drop))
+    }
+
     /// What its writes put into a file.
     pub fn fill(&self, number: u64, (turn, offset): (u64, u64), out: &mut [u8]) {
         match self.manner {
             Manner::Honest => self.sectors(number).fill(turn, offset, out),
             Manner::AsOriginal => out.fill(0),
         }
-    }
-
-    /// Whether writes need no content to be made, as it is always zeros.
-    pub fn is_zeros(&self) -> bool {
-        self.manner == Manner::AsOriginal
     }
 
     /// Compares what was read with what turns up to this one wrote.
@@ -252,10 +250,11 @@ pub fn build(job: &Job<'_>, set: &Set, (name, turn): (&str, u64)) -> Result<(), 
 fn make_file(context: &Context<'_>, set: &Set, (number, turn): (u64, u64)) -> Result<(), RunError> {
     let bytes = set.bytes_of(number);
     let file = create_anew(context, set.folder_of(number), &file_name(number))?;
-    let mut buffer = vec![0; BUILT_BYTES.min(bytes as usize)];
+    let block = set.spec.block.0.min(bytes) as usize;
+    let mut buffer = vec![0; block];
     let mut offset = 0;
     while offset < bytes {
-        let length = BUILT_BYTES.min((bytes - offset) as usize);
+        let length = block.min((bytes - offset) as usize);
         set.fill(number, (turn, offset), &mut buffer[..length]);
         context.write_all(&file, &buffer[..length], offset)?;
         offset += length as u64;

@@ -51,6 +51,26 @@ pub struct Thread<'a> {
     written: Vec<u8>,
     read: Vec<u8>,
     log: Log,
+    began: Moment,
+}
+
+/// Seconds of the phase, and how many of them were spent in calls by this thread's door.
+#[derive(Clone, Copy)]
+struct Moment {
+    at: f64,
+    in_calls: f64,
+}
+
+impl Moment {
+    fn now(context: &Context<'_>) -> Self {
+        Self { at: context.elapsed(), in_calls: context.in_calls() }
+    }
+
+    /// Seconds since then in which no call was made.
+    fn outside_calls(self, context: &Context<'_>) -> f64 {
+        let now = Self::now(context);
+        (now.at - self.at) - (now.in_calls - self.in_calls)
+    }
 }
 
 /// Moves bytes of a file: its number, where they are and how many.
@@ -70,6 +90,7 @@ impl<'a> Thread<'a> {
         (work, set): (&'a Work, &'a Set),
         place: u64,
     ) -> Self {
+        let began = Moment::now(context);
         let seed = draw(crew.seed, 0x7468_7265, place);
         let is_mine = |number: &u64| work.share == Share::All || number % work.threads == place;
         let there = set.present.lock().expect("nobody panicked with it").clone();
@@ -92,6 +113,7 @@ impl<'a> Thread<'a> {
             written: vec![0; longest],
             read: vec![0; longest],
             log: if crew.keeps_each { Log::with_each() } else { Log::default() },
+            began,
         }
     }
 
@@ -102,6 +124,7 @@ impl<'a> Thread<'a> {
             self.crew.failed.store(true, Relaxed);
         }
         result?;
+        self.log.own = (self.began.outside_calls(self.context) - self.log.waited).max(0.0);
         if self.work.share == Share::Own {
             let mut there = self.set.present.lock().expect("nobody panicked with it");
             there.extend(self.files.present());
@@ -120,29 +143,36 @@ impl<'a> Thread<'a> {
             Some(_) => u64::MAX,
             None => self.files.in_all(),
         });
-        let mut now = self.context.elapsed();
-        let begin = now;
+        let begin = self.context.elapsed();
+        let mut now = begin;
+        self.log.begin(self.context.in_calls());
         for turn in 0..count {
-            if self.work.seconds.is_some_and(|seconds| now - begin >= seconds)
-                || self.crew.failed.load(Relaxed)
-            {
+            let due = self.work.per_second.map_or(now, |rate| begin + turn as f64 / rate);
+            let is_over = |seconds| due.max(now) - begin >= seconds;
+            if self.work.seconds.is_some_and(is_over) || self.crew.failed.load(Relaxed) {
                 break;
             }
-            if let Some(rate) = self.work.per_second {
-                self.context.wait_until(begin + turn as f64 / rate)?;
-                now = self.context.elapsed();
+            if due > now {
+                self.wait_until(due)?;
             }
             if let Went::OutOfFiles = self.once(turn)? {
                 break;
             }
-            let after = self.context.elapsed();
-            self.log.note(now, after);
-            now = after;
+            now = self.context.elapsed();
+            self.log.note(now, || self.context.in_calls());
         }
         for step in &self.work.after {
             self.step(step, 0)?;
         }
         std::mem::take(&mut self.open).into_values().try_for_each(|open| self.context.close(open.file))
+    }
+
+    /// Waits until a second of the phase; this is neither the target's time nor the thread's own.
+    fn wait_until(&mut self, second: f64) -> Result<(), RunError> {
+        let began = self.context.elapsed();
+        self.context.wait_until(second)?;
+        self.log.waited += self.context.elapsed() - began;
+        Ok(())
     }
 
     /// One repetition.
@@ -190,6 +220,9 @@ impl<'a> Thread<'a> {
         if step.pick == Some(Pick::All) {
             return self.step_for_all(step);
         }
+        if step.action == Action::SyncFolders {
+            return self.set.sync_folders(self.context).map(|()| Went::On);
+        }
         if step.action == Action::Create {
             let Some(number) = self.files.create(step.pick.unwrap_or(self.work.pick)) else {
                 return Ok(Went::OutOfFiles);
@@ -234,7 +267,8 @@ impl<'a> Thread<'a> {
     }
 
     fn act(&mut self, step: &Step, number: u64, turn: u64) -> Result<(), RunError> {
-        let (context, folder, name) = (self.context, self.set.folder_of(number), file_name(number));
+        let (context, folder) = (self.context, self.set.folder_of(number));
+        let name = || file_name(number);
         let beside = |begin: &str, end: &str| text(format!("{begin}{number:08x}{end}"));
         match step.action {
             Action::Create => self.create(number).map(drop),
@@ -246,15 +280,16 @@ impl<'a> Thread<'a> {
             Action::Write => self.transfer(step, number, Self::write),
             Action::Append => self.append(step, number),
             Action::Sync => context.sync(&self.opened(number)?.file).map(drop),
+            Action::SyncFolders => self.set.sync_folders(context),
             Action::Close => self.open.remove(&number).map_or(Ok(()), |open| context.close(open.file)),
-            Action::Stat => context.getattr(folder, &name).map(drop),
+            Action::Stat => context.getattr(folder, &name()).map(drop),
             Action::Lookup => context.lookup(folder, &beside("._", "")).map(drop),
-            Action::Xattr => context.getxattr_at(folder, &name, c"user.longhaul", &mut [0; 64]).map(drop),
+            Action::Xattr => context.getxattr_at(folder, &name(), c"user.longhaul", &mut [0; 64]).map(drop),
             Action::List => self.list(number),
             Action::Rename => {
                 let moved = beside("", "-moved");
-                context.rename((folder, &name), (folder, &moved))?;
-                context.rename((folder, &moved), (folder, &name))
+                context.rename((folder, &name()), (folder, &moved))?;
+                context.rename((folder, &moved), (folder, &name()))
             }
             Action::Lock | Action::Unlock => {
                 let what = if step.action == Action::Lock { RangeLock::Take } else { RangeLock::Release };
@@ -265,14 +300,14 @@ impl<'a> Thread<'a> {
                 context.without_read_ahead(&self.opened(number)?.file);
                 Ok(())
             }
-            Action::Evict => self.evict(number),
+            Action::Evict => self.evict(step, number),
             Action::Delete => {
                 self.open.remove(&number).map_or(Ok(()), |open| context.close(open.file))?;
                 self.added.remove(&number);
                 self.files.delete();
-                context.unlink(folder, &name)
+                context.unlink(folder, &name())
             }
-            Action::MakeFolder => context.make_folder(folder, &beside("f", "")).map(drop),
+            Action::MakeFolder => context.add_folder(folder, &beside("f", "")),
             Action::RemoveFolder => context.remove_folder(folder, &beside("f", "")),
         }
     }
@@ -330,24 +365,17 @@ impl<'a> Thread<'a> {
         let open = &self.open[&number];
         let found = self.context.read_full(&open.file, &mut self.read[..length], place)?;
         self.log.add_read(found as u64);
-        let began = self.context.elapsed();
         if found < length && self.set.is_whole && place < open.bytes {
             return Err(RunError::damaged(
                 open.file.path(),
                 format!("it ends at byte {}", place + found as u64),
             ));
         }
-        self.set.verify(number, (self.turn, place), &self.read[..found])?;
-        self.log.add_own(self.context.elapsed() - began);
-        Ok(())
+        self.set.verify(number, (self.turn, place), &self.read[..found])
     }
 
     fn write(&mut self, number: u64, (place, length): (u64, usize)) -> Result<(), RunError> {
-        if !self.set.is_zeros() {
-            let began = self.context.elapsed();
-            self.set.fill(number, (self.turn, place), &mut self.written[..length]);
-            self.log.add_own(self.context.elapsed() - began);
-        }
+        self.set.fill(number, (self.turn, place), &mut self.written[..length]);
         self.context.write_all(&self.open[&number].file, &self.written[..length], place)?;
         self.log.add_written(length as u64);
         Ok(())
@@ -361,12 +389,15 @@ impl<'a> Thread<'a> {
         Ok(())
     }
 
-    fn evict(&mut self, number: u64) -> Result<(), RunError> {
-        let (context, began) = (self.context, self.context.elapsed());
+    /// Drops the block that was last read or written, or all of the file, from this machine's cache.
+    fn evict(&mut self, step: &Step, number: u64) -> Result<(), RunError> {
+        let context = self.context;
         let open = self.opened(number)?;
-        // Advice: whether it was followed is seen in what crosses the wire.
-        let _ = context.evict(&open.file, open.bytes);
-        self.log.add_own(self.context.elapsed() - began);
+        let range = match step.amount {
+            Amount::Block => (open.last, step.block.0),
+            Amount::File => (0, open.bytes),
+        };
+        context.drop_cached(&open.file, range);
         Ok(())
     }
 
