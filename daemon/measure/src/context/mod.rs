@@ -163,7 +163,7 @@ impl<'run> Context<'run> {
 
     /// Waits until [`Context::elapsed`] reaches this many seconds; returns at once if it has.
     pub fn wait_until(&self, seconds: f64) -> Result<(), RunError> {
-        self.stop.wait_until(self.began_ns.saturating_add((seconds * 1e9) as u64))
+        self.stop.wait_until(self.began_ns.saturating_add((seconds * 1e9).ceil() as u64))
     }
 }
 
