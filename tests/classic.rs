@@ -69,9 +69,12 @@ fn every_classic_runs_in_a_round_and_gives_all_its_figures() {
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0, "nothing is left of any of them");
 }
 
+/// How often each call is made.
+type Calls = &'static [(&'static str, u64)];
+
 /// Calls of classics whose originals cannot be run beside them, phase by phase. The numbers are those of the originals
 /// (their sources, and articles about them), over what a quick run divides by, which is said where it is.
-const CALLS: &[(&str, &str, &[(&str, u64)])] = &[
+const CALLS: &[(&str, &str, Calls)] = &[
     // HELIOS: 100 files of 20 KB, one of 30,000 KB, 4000 times locked and unlocked, a folder of 320; counts by 10, times by 20.
     ("lantest", "create-100", &[("create", 10), ("write", 10), ("close", 10)]),
     ("lantest", "open-100", &[("open", 10), ("close", 10)]),

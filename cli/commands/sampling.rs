@@ -22,7 +22,7 @@ pub fn samples(shared: &Shared, arguments: &Samples) -> anyhow::Result<ExitCode>
     let span_us = span(&arguments.window);
     let step = arguments.by.map_or_else(|| Step::for_window((span_us.1 - span_us.0) / 1_000_000), Step::from);
     let target = arguments.window.target.clone();
-    let filter = SampleFilter { target, step, since_us: span_us.0, until_us: span_us.1 };
+    let filter = SampleFilter { target, kind: None, step, since_us: span_us.0, until_us: span_us.1 };
     match arguments.by {
         Some(_) => series(&reader, &filter, Form::of(arguments.window.json)),
         None => whole(&reader, &filter, Form::of(arguments.window.json)),

@@ -1,6 +1,6 @@
 #!/bin/bash
-# service_weeks.sh DAYS [ROUNDS_A_DAY] - inside the simulated machine (simulated.sh run): the background service lives through some
-# days on local, smb3, nfs3 and nfs4, and this happens meanwhile:
+# service_weeks.sh DAYS [ROUNDS_A_DAY] - inside the simulated machine (simulated.sh run): the background service lives through
+# DAYS (eight or more) on local, smb3, nfs3 and nfs4, and this happens meanwhile:
 #   after 2/8 of the days   the wire's delay rises from 0.25 to 2 ms each way, for a day
 #   after 4/8               the wire is cut for a night of eight hours
 #   after 6/8               nfs4 is mounted with another rsize
@@ -19,7 +19,7 @@ where=(--config /root/config.toml --database /root/l.sqlite)
 } >/root/config.toml
 for target in local smb3 nfs3 nfs4; do mkdir -p "/m/$target/data-$target"; done
 began=$(date +%s)
-"${LONGHAULD:?}" "${where[@]}" --log-directory /root/log 2>/root/error &
+"${LONGHAULD:?}" "${where[@]}" --log-directory "${EXPORT:-/root}/log" 2>/root/error &
 service=$!
 until_eighth() { sleep $((began + $1 * days * 10800 - $(date +%s))); date +"simulated: %F %R, $2" >&2; }
 nas() { nsenter --net=/run/netns/nas "$@"; }

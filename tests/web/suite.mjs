@@ -129,6 +129,80 @@ for (const { name, width, height, colorScheme } of views) {
   await context.close();
 }
 
+// Whether anything of a target's colour is drawn in the middle of a step, and in the middle of a gap: [steps, gaps] with ink.
+const inked = (page) => page.evaluate(async () => {
+  const { targets, step_seconds, from_us, until_us } = await (await fetch(`/api/v1/smoke${location.search}`)).json();
+  const { target, steps } = targets[0];
+  const plot = document.querySelector(`#pull-${target}`);
+  const [canvas, over] = [plot.querySelector("canvas"), plot.querySelector(".u-over").getBoundingClientRect()];
+  const [scale, left] = [canvas.width / canvas.clientWidth, over.left - canvas.getBoundingClientRect().left];
+  const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+  const pixels = copy.getContext("2d", { willReadFrequently: true });
+  pixels.drawImage(canvas, 0, 0);
+  const hasInk = (at_us) => {
+    const x = Math.floor((left + (at_us - from_us) / (until_us - from_us) * over.width) * scale);
+    const { data } = pixels.getImageData(x, 0, 1, canvas.height);
+    for (let at = 0; at < data.length; at += 4) {
+      const rgb = [data[at], data[at + 1], data[at + 2]];
+      if (data[at + 3] > 40 && Math.max(...rgb) - Math.min(...rgb) > 40) return true;
+    }
+    return false;
+  };
+  const ends = (step) => step.at_us + step_seconds * 1e6;
+  const inside = steps.filter((step) => step.at_us > from_us && ends(step) < until_us);
+  const gaps = inside.slice(1).map((step, place) => [ends(inside[place]), step.at_us]).filter(([from, to]) => to - from > step_seconds * 1e6);
+  const share = (all) => [all.filter(hasInk).length, all.length];
+  return { steps: share(inside.map((step) => step.at_us + step_seconds * 5e5)), gaps: share(gaps.map(([from, to]) => (from + to) / 2)) };
+});
+
+for (const colorScheme of ["light", "dark"]) { // The smoke can be pulled: address and picture follow, gaps stay gaps, a double click leads back.
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme });
+  const { page, faults } = await open(context, "/latency?days=7");
+  const expect = (holds, what) => holds || faults.push(what);
+  const over = page.locator(".pull .u-over").first();
+  await over.waitFor();
+  const days = () => Number(new URL(page.url()).searchParams.get("days"));
+  const drawn = () => page.locator(".pull canvas").first().evaluate((canvas) => canvas.toDataURL());
+  const settled = async (act) => {
+    const answer = page.waitForResponse((response) => response.url().includes("/api/v1/smoke"));
+    await act();
+    await (await answer).finished();
+    await page.waitForTimeout(300);
+  };
+  expect((await page.locator(".pulled > .chart").first().isVisible()) === false, "a picture is drawn twice");
+  faults.push(...await violations(page));
+  const ink = await inked(page);
+  expect(ink.steps[1] > 20 && ink.steps[0] === ink.steps[1], `steps with ink: ${ink.steps}`);
+  expect(ink.gaps[1] > 1 && ink.gaps[0] === 0, `gaps with ink: ${ink.gaps}`);
+  const before = await drawn();
+  const { x, y, width, height } = await over.boundingBox();
+  await settled(async () => {
+    await page.mouse.move(x + width / 4, y + height / 2);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 2, y + height / 2, { steps: 8 });
+    await page.mouse.up();
+  });
+  expect(Math.abs(days() - 1.75) < 0.1, `pulled to ${page.url()}`);
+  expect((await drawn()) !== before, "the picture stays");
+  const [shown, closer] = await Promise.all([page.locator(".turning p").innerText(), page.goto(page.url()).then(() => page.locator(".turning p").innerText())]);
+  expect(shown === closer, `${shown} is ${closer} after reloading`);
+  await over.waitFor();
+  await page.locator(".pull").first().focus();
+  await settled(() => page.keyboard.press("+"));
+  expect(days() < 1, "+ looks closer");
+  await settled(() => page.keyboard.press("ArrowLeft"));
+  expect(await page.evaluate(() => document.activeElement.classList.contains("pull")), "the keyboard stays where it is");
+  await settled(() => page.locator("#further").click());
+  expect(days() > 1, "a link turns the picture without a new page");
+  await settled(() => over.dblclick());
+  expect(Math.abs(days() - 1.75) < 0.1, `a double click leads to ${page.url()}`);
+  await settled(() => page.goBack());
+  expect(days() > 1.7, "back");
+  faults.push(...await violations(page));
+  check(`the smoke can be pulled, ${colorScheme}`, faults);
+  await context.close();
+}
+
 await browser.close();
 console.log(failed === 0 ? "all held" : `${failed} did not hold`);
 process.exit(failed === 0 ? 0 : 1);

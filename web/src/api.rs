@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::face::Face;
-use crate::json::{self as forms, WeekShown};
-use crate::pages::{Trouble, read};
+use crate::json::{self as forms, WeekShown, whole};
+use crate::pages::{Meant, SmokeAsked, Trouble, numbers, read, week_of};
 
 use crate::shelf::Book;
 
@@ -26,7 +26,9 @@ pub struct Asked {
     week: Option<String>,
     target: Option<TargetName>,
     workload: Option<String>,
+    #[serde(default, deserialize_with = "whole")]
     last: Option<u32>,
+    #[serde(default, deserialize_with = "whole")]
     days: Option<u16>,
 }
 
@@ -49,7 +51,7 @@ fn value(value: impl serde::Serialize) -> Result<Value, Trouble> {
 pub async fn week(State(face): State<Face>, Query(asked): Query<Asked>) -> Response {
     answer(face, move |book| {
         let week = match asked.week {
-            Some(text) => text.parse().map_err(|error| Trouble::Question(format!("{error}")))?,
+            Some(text) => week_of(&text)?,
             None => book.newest()?,
         };
         let (weekly, rereads) = (book.weekly(week)?, book.reader.rereads()?);
@@ -84,7 +86,7 @@ pub async fn samples(State(face): State<Face>, Query(asked): Query<Asked>) -> Re
     let (since_us, until_us) = span(&face, &asked);
     answer(face, move |book| {
         let step = Step::for_window((until_us - since_us) / 1_000_000);
-        let filter = SampleFilter { target: asked.target, step, since_us, until_us };
+        let filter = SampleFilter { target: asked.target, kind: None, step, since_us, until_us };
         let reader = &book.reader;
         let is_meant = |target: &TargetName| filter.target.as_ref().is_none_or(|wanted| wanted == target);
         value(sampled(&Window {
@@ -96,6 +98,12 @@ pub async fn samples(State(face): State<Face>, Query(asked): Query<Asked>) -> Re
         }))
     })
     .await
+}
+
+/// How the light probe's answers spread, step by step: the figures behind the smoke of the latency page.
+pub async fn smoke(State(face): State<Face>, Query(asked): Query<SmokeAsked>) -> Response {
+    let now_us = face.now_us();
+    answer(face, move |book| numbers(book, &Meant::of(&asked, now_us)?)).await
 }
 
 /// The ledger of waits.

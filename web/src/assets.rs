@@ -18,12 +18,22 @@ pub struct Asset {
     pub address: String,
 }
 
-static ASSETS: LazyLock<[Asset; 3]> = LazyLock::new(|| {
+const STYLE: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+static ASSETS: LazyLock<[Asset; 6]> = LazyLock::new(|| {
     let style = [charts::STYLE, page::STYLE, include_str!("../assets/page.css")].concat();
+    // Its licence goes wherever it goes.
+    let licence = concat!("/*\n", include_str!("../assets/uplot/LICENSE"), "*/\n");
+    let plot = [licence, include_str!("../assets/uplot/uPlot.iife.min.js")].concat();
+    let plot_style = [licence, include_str!("../assets/uplot/uPlot.min.css")].concat();
     [
-        asset("page.css", "text/css; charset=utf-8", style),
-        asset("live.js", "text/javascript; charset=utf-8", include_str!("../assets/live.js").to_owned()),
+        asset("page.css", STYLE, style),
+        asset("live.js", SCRIPT, include_str!("../assets/live.js").to_owned()),
         asset("icon.svg", "image/svg+xml", include_str!("../assets/icon.svg").to_owned()),
+        asset("uplot.css", STYLE, plot_style),
+        asset("uplot.js", SCRIPT, plot),
+        asset("pull.js", SCRIPT, include_str!("../assets/pull.js").to_owned()),
     ]
 });
 
@@ -43,6 +53,11 @@ pub fn style() -> &'static str {
 /// What keeps a page live.
 pub fn script() -> &'static str {
     &ASSETS[1].address
+}
+
+/// What lets a person pull through time in a picture: a style, and scripts in the order in which they run.
+pub fn pulling() -> (&'static str, [&'static str; 2]) {
+    (&ASSETS[3].address, [&ASSETS[4].address, &ASSETS[5].address])
 }
 
 /// The icon of the tab.

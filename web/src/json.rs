@@ -3,8 +3,32 @@
 use longhaul_measure::model::{OperationStats, Phase};
 use longhaul_measure::summary::{Caching, Weekly};
 use longhaul_store::StoredRun;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value, json};
+
+/// An object of JSON. Of an array, serde would take the fields in their order.
+pub struct Object<T>(pub T);
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let object = Value::Object(Map::deserialize(from)?);
+        T::deserialize(object).map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// Reads a whole number as JSON Schema means it, any number without a fraction: 556.0 is one (JSON Schema Validation 2020-12,
+/// section 6.1.1).
+///
+/// # Errors
+///
+/// If it is something else, or out of the range of its type.
+pub fn whole<'de, D: Deserializer<'de>, T: TryFrom<u32>>(from: D) -> Result<Option<T>, D::Error> {
+    let Some(number) = Option::<f64>::deserialize(from)? else { return Ok(None) };
+    let is_whole = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
+    let whole = is_whole.then_some(number as u32).and_then(|whole| T::try_from(whole).ok());
+    whole.map(Some).ok_or_else(|| D::Error::custom(format!("{number} is no whole number in range")))
+}
 
 /// A week: `week --json` and `/api/v1/week`. The summary, and beside it what an export of it does not hold.
 #[derive(Debug, Serialize)]

@@ -1,6 +1,7 @@
 //! What programs can ask and order, as one table, and the description that is made of it.
 
 use axum::Json;
+use longhaul_measure::model::{Beside, ProbeKind};
 use longhaul_service::config::LEVELS;
 use serde_json::{Value, json};
 
@@ -50,6 +51,16 @@ const ENDPOINTS: &[Endpoint] = &[
         &[Parameter("number", "The run's number.", count)],
     ),
     get("/api/v1/samples", "What was sampled: `samples --json`.", &[TARGET, DAYS]),
+    get(
+        "/api/v1/smoke",
+        "How the light probe's answers spread, step by step, in steps that fit the window; times in seconds.",
+        &[
+            Parameter("days", "How long the window is: an hour to 1200 days; 7 without it.", amount),
+            Parameter("until", "Its end, in microseconds since 1970 UTC; now without it.", amount),
+            Parameter("kind", "Of this question; read without it.", kind),
+            Parameter("beside", "Only while rounds went on, or did not.", beside),
+        ],
+    ),
     get("/api/v1/stalls", "The ledger of waits: `stalls --json` as a list.", &[DAYS]),
     get("/api/v1/events", "The journal: `events --json` as a list.", &[DAYS]),
     post("/api/v1/pause", "No rounds until resume, or for so many seconds.", Kind::PostWith(pause)),
@@ -78,6 +89,24 @@ fn count() -> Value {
 
 fn days() -> Value {
     json!({ "type": "integer", "minimum": 0, "maximum": u16::MAX })
+}
+
+fn amount() -> Value {
+    json!({ "type": "number" })
+}
+
+/// An empty text is the default, as a form sends it.
+fn choice(names: &[&str]) -> Value {
+    let all: Vec<&str> = std::iter::once("").chain(names.iter().copied()).collect();
+    json!({ "enum": all })
+}
+
+fn kind() -> Value {
+    choice(&ProbeKind::ALL.map(ProbeKind::name))
+}
+
+fn beside() -> Value {
+    choice(&Beside::ALL.map(Beside::name))
 }
 
 fn target() -> Value {

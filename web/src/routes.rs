@@ -10,12 +10,14 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 use longhaul_measure::platform;
+use longhaul_service::config::LEVELS;
 use longhaul_service::desk::Pause;
 use longhaul_telemetry::openmetrics::MEDIA_TYPE;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::face::Face;
+use crate::json::{Object, whole};
 use crate::{MOST_BODY_BYTES, api, assets, guard, gzip, headers, new_token, openapi, pages};
 
 /// How long the doctor may take: a target that hangs is given ten seconds, and a round in progress ends first.
@@ -70,6 +72,7 @@ fn programs() -> Router<Face> {
         .route("/api/v1/runs", get(api::runs))
         .route("/api/v1/runs/{number}", get(api::run))
         .route("/api/v1/samples", get(api::samples))
+        .route("/api/v1/smoke", get(api::smoke))
         .route("/api/v1/stalls", get(api::stalls))
         .route("/api/v1/events", get(api::events))
         .route("/api/v1/pause", post(pause))
@@ -85,6 +88,8 @@ async fn key(State(face): State<Face>) -> Response {
     match new_token() {
         Ok(key) => {
             face.guard.keys.hand_out(&key, Instant::now());
+            // Somebody is about to open a page.
+            drop(tokio::task::spawn_blocking(move || face.shelf.warm()));
             Json(json!({ "key": key })).into_response()
         }
         Err(error) => {
@@ -139,10 +144,11 @@ async fn live(State(face): State<Face>) -> Response {
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct PauseFor {
+    #[serde(default, deserialize_with = "whole")]
     seconds: Option<u32>,
 }
 
-async fn pause(State(face): State<Face>, Json(order): Json<PauseFor>) -> Response {
+async fn pause(State(face): State<Face>, Json(Object(order)): Json<Object<PauseFor>>) -> Response {
     let until = order.seconds.map(|seconds| platform::wall_clock_us() + i64::from(seconds) * 1_000_000);
     face.control.desk.order(|orders| orders.pause = Some(until.map_or(Pause::On, Pause::Until)));
     done()
@@ -165,7 +171,11 @@ struct Level {
     level: String,
 }
 
-async fn log_level(State(face): State<Face>, Json(order): Json<Level>) -> Response {
+async fn log_level(State(face): State<Face>, Json(Object(order)): Json<Object<Level>>) -> Response {
+    if !LEVELS.contains(&order.level.as_str()) {
+        let error = format!("`{}` is none of {}", order.level, LEVELS.join(", "));
+        return refused(StatusCode::BAD_REQUEST, &error);
+    }
     match (face.control.set_level)(&order.level) {
         Ok(()) => {
             face.control.desk.set_log_level(&order.level);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -37,6 +38,8 @@ pub struct Book {
     pub reader: Reader,
     identity: Option<(u64, u64)>,
     version: i64,
+    /// What the history was read from: the state of the database, and when the configuration was written.
+    mark: (String, Option<SystemTime>),
     config: Option<PathBuf>,
     history: Option<Arc<History>>,
     weeks: BTreeMap<Week, Arc<Weekly>>,
@@ -48,7 +51,17 @@ impl Shelf {
         Self { sources, book: Mutex::new(None) }
     }
 
-    /// Reads. Whatever was kept is thrown away if the database has changed, or has been replaced.
+    /// Makes ready what most pages show, so that whoever opens one does not wait for it.
+    pub fn warm(&self) {
+        let newest = self.read(|book| {
+            let newest = book.newest()?;
+            book.weekly(newest)
+        });
+        // Whoever opens a page is told of it.
+        drop(newest);
+    }
+
+    /// Reads. Whatever was kept is thrown away if what it was made of has changed, or the database has been replaced.
     ///
     /// # Errors
     ///
@@ -72,6 +85,11 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
+/// When a file was last written; `None` where it is not there.
+fn written(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|file| file.modified()).ok()
+}
+
 impl Book {
     fn open(sources: &Sources) -> Result<Self> {
         let identity = identity(&sources.database);
@@ -79,16 +97,21 @@ impl Book {
             reader: Reader::open(&sources.database)?,
             identity,
             version: 0,
+            mark: (String::new(), None),
             config: sources.config.clone(),
             history: None,
             weeks: BTreeMap::new(),
         })
     }
 
+    /// Samples are stored all the time: they change no history, and a summary takes a tenth of a second.
     fn refresh(&mut self) -> Result<()> {
-        let version = self.reader.version()?;
-        if version != self.version {
-            (self.version, self.history) = (version, None);
+        let (version, written) = (self.reader.version()?, self.config.as_deref().and_then(written));
+        let is_same = version == self.version;
+        let mark = if is_same { self.mark.0.clone() } else { self.reader.history_mark()? };
+        self.version = version;
+        if self.mark != (mark.clone(), written) {
+            (self.mark, self.history) = ((mark, written), None);
             self.weeks.clear();
         }
         Ok(())
@@ -168,8 +191,8 @@ pub fn offset_at(at_us: i64) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_measure::model::Event;
-    use longhaul_store::{Store, Writer};
+    use longhaul_measure::model::{Event, MachineStep};
+    use longhaul_store::{Samples, Store, Writer};
 
     use super::*;
 
@@ -193,6 +216,9 @@ mod tests {
         let shelf = Shelf::new(Sources { database: database.clone(), config: None });
         let kept = |shelf: &Shelf| shelf.read(Book::history).unwrap();
         assert!(Arc::ptr_eq(&kept(&shelf), &kept(&shelf)), "read once");
+        let before = kept(&shelf);
+        writer.add_samples(Samples { machine: vec![MachineStep::default()], ..Samples::default() }).unwrap();
+        assert!(Arc::ptr_eq(&kept(&shelf), &before), "what changes no history throws none away");
         let detail = serde_json::Value::Null;
         writer.add_event(Event { target: None, kind: "second".to_owned(), detail, at_us: 2 }).unwrap();
         assert_eq!(kinds(&shelf), ["first", "second"]);

@@ -94,6 +94,7 @@ fn main() {
     for step in [Step::for_window(window / 1_000_000), Step::FiveMinutes] {
         let filter = SampleFilter {
             target: Some(targets[0].name.clone()),
+            kind: None,
             step,
             since_us: end_us - window,
             until_us: end_us,

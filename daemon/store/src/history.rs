@@ -47,6 +47,18 @@ pub(crate) fn read(cx: &Connection) -> Result<History, Fault> {
     })
 }
 
+/// What changes whenever a history does: rows are only added, a round is ended once, the rest is small.
+const MARK: &str = "SELECT json_array(
+    (SELECT max(number) FROM run), (SELECT max(number) FROM event), (SELECT max(number) FROM epoch),
+    (SELECT max(number) FROM round), (SELECT count(*) FROM round WHERE status IS NULL),
+    (SELECT json_group_array(json_array(number, name, role)) FROM target),
+    (SELECT json_group_array(json_array(key, value)) FROM meta))";
+
+/// A text that stays the same for as long as the history does.
+pub(crate) fn mark(cx: &Connection) -> Result<String, Fault> {
+    Ok(cx.prepare_cached(MARK)?.query_row([], |row| row.get(0))?)
+}
+
 const EPOCHS: &str = "SELECT epoch.number, epoch.opened_us, epoch.protocol, target.name AS target FROM epoch
     JOIN target ON target.number = epoch.target ORDER BY epoch.number";
 

@@ -1,7 +1,7 @@
 //! Values into rows. Everything here runs inside a transaction that its caller opens and commits.
 
 use longhaul_measure::model::{
-    Event, Figure, OperationStats, Phase, RoundStatus, Run, Target, Wire, encode_calls,
+    Event, Figure, Operation, OperationStats, Phase, RoundStatus, Run, Target, Wire, encode_calls,
 };
 use rusqlite::{Connection, named_params};
 
@@ -47,8 +47,9 @@ pub(crate) fn round(cx: &Connection, round: &NewRound) -> Result<i64, Fault> {
     Ok(cx.last_insert_rowid())
 }
 
-/// For how long single calls are kept, in microseconds: a week. They are witnesses for whoever looks into a round, and many.
-const CALLS_KEPT_US: i64 = 7 * 86_400_000_000;
+/// For how many days single calls are kept: they are witnesses for whoever looks into a round, and many.
+pub const CALLS_KEPT_DAYS: i64 = 7;
+const DAY_US: i64 = 86_400_000_000;
 
 /// Closes a round that goes on.
 pub(crate) fn round_end(cx: &Connection, round: i64, end: &RoundEnd) -> Result<(), Fault> {
@@ -63,7 +64,7 @@ pub(crate) fn round_end(cx: &Connection, round: i64, end: &RoundEnd) -> Result<(
         return Err(Fault::NoSuchRound(round));
     }
     let forget = "UPDATE phase SET calls = NULL WHERE calls IS NOT NULL AND began_us < ?1";
-    cx.prepare_cached(forget)?.execute([end.ended_us.saturating_sub(CALLS_KEPT_US)])?;
+    cx.prepare_cached(forget)?.execute([end.ended_us.saturating_sub(CALLS_KEPT_DAYS * DAY_US)])?;
     Ok(())
 }
 
@@ -182,7 +183,8 @@ fn phase_rows(cx: &Connection, phase: &Phase, position: (i64, i64)) -> Result<()
 }
 
 fn calls_of(phase: &Phase) -> Option<Vec<u8>> {
-    (!phase.calls.is_empty()).then(|| encode_calls(&phase.calls, &phase.operations))
+    let operations: Vec<Operation> = phase.operations.iter().map(|stats| stats.operation).collect();
+    (!phase.calls.is_empty()).then(|| encode_calls(&phase.calls, &operations))
 }
 
 fn figure_row(cx: &Connection, figure: &Figure, position: (i64, i64)) -> Result<(), Fault> {

@@ -6,6 +6,7 @@
 //! [`Store::open`] makes or opens the file, [`Writer`] owns it from then on, [`Reader`] reads beside it.
 
 mod bulk;
+mod calls;
 mod epochs;
 mod error;
 mod history;
@@ -30,14 +31,15 @@ mod tests;
 
 pub use bulk::Bulk;
 pub use error::{Error, Result};
+pub use insert::CALLS_KEPT_DAYS;
 pub use longhaul_measure::model::{Event, RoundStatus};
 pub use open::Store;
 pub use outbox::{Fate, FinishedRound, Outbox, Rejection, SampledStep, Signal};
 pub use read_samples::SampleFilter;
 pub use reader::Reader;
 pub use records::{
-    NewRound, Planned, RoundCounts, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredOperation,
-    StoredRound, StoredRun, StoredTarget,
+    NewRound, Planned, RoundCounts, RoundEnd, RunFilter, StoredCalls, StoredEpoch, StoredEvent,
+    StoredOperation, StoredRound, StoredRun, StoredTarget,
 };
 pub use samples::Samples;
 pub use schedule::PREPARED;

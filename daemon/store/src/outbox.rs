@@ -172,7 +172,8 @@ impl Reader {
     /// As [`Reader::runs`].
     pub fn sampled_step(&self, at_us: i64) -> Result<Option<SampledStep>> {
         let until_us = at_us + Step::FiveMinutes.seconds() * 1_000_000;
-        let filter = SampleFilter { target: None, step: Step::FiveMinutes, since_us: at_us, until_us };
+        let filter =
+            SampleFilter { target: None, kind: None, step: Step::FiveMinutes, since_us: at_us, until_us };
         let stalls =
             "SELECT * FROM stall WHERE started_us >= ?1 AND started_us < ?2 ORDER BY started_us, target";
         let step = SampledStep {

@@ -10,7 +10,7 @@ use rusqlite::{OptionalExtension, Row};
 
 use crate::error::{Fault, Result};
 use crate::reader::{Reader, collect};
-use crate::rows::{json_of, named, optional_named, unknown};
+use crate::rows::{json_of, named, named_at, optional_named, unknown};
 use crate::samples::MACHINE;
 
 /// Which samples are read.
@@ -18,6 +18,8 @@ use crate::samples::MACHINE;
 pub struct SampleFilter {
     /// Of this target; `None`: of all, and of the machine.
     pub target: Option<TargetName>,
+    /// Answers to this question of the probe alone; `None`: to all. What counters say has no kind.
+    pub kind: Option<ProbeKind>,
     /// How finely.
     pub step: Step,
     /// From then, in microseconds since 1970 UTC: the step in which this lies is the first.
@@ -33,10 +35,20 @@ impl Reader {
     ///
     /// As [`Reader::runs`].
     pub fn probes(&self, filter: &SampleFilter) -> Result<Vec<ProbeStep>> {
-        let query = "SELECT probe.*, target.name AS target_name FROM target JOIN probe ON probe.target = target.number
+        // The rows of a target lie in the order of their key, in which the kind comes before the histogram: no index is
+        // needed to pass over other kinds.
+        let query = format!(
+            "SELECT {PROBE_COLUMNS} FROM target CROSS JOIN probe ON probe.target = target.number
             WHERE (?1 IS NULL OR target.name = ?1) AND step = ?2 AND at_us >= ?3 AND at_us < ?4
-            ORDER BY at_us, target, kind, beside";
-        self.in_snapshot("read the probe", |cx| collect(cx, query, values(filter), probe_step))
+                AND (?5 IS NULL OR kind = ?5)
+            ORDER BY target.number, at_us, kind, beside"
+        );
+        let (target, step, since_us, until_us) = values(filter);
+        let values = (target, step, since_us, until_us, filter.kind.map(ProbeKind::name));
+        let mut found = self.in_snapshot("read the probe", |cx| collect(cx, &query, values, probe_step))?;
+        // Stable, so that targets keep their order within a step. SQLite would have to carry the histograms around.
+        found.sort_by_key(|step| step.at_us);
+        Ok(found)
     }
 
     /// What was counted, oldest first.
@@ -103,18 +115,23 @@ fn unsigned(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<u64>> {
     Ok(row.get::<_, Option<i64>>(column)?.map(i64::cast_unsigned))
 }
 
+/// What [`probe_step`] reads, in this order.
+pub(crate) const PROBE_COLUMNS: &str =
+    "target.name, probe.at_us, probe.kind, probe.beside, probe.errors, probe.lost, probe.latency";
+
+/// A step from a row of [`PROBE_COLUMNS`]. Columns by number: names would be looked up each time.
 pub(crate) fn probe_step(row: &Row<'_>) -> Result<ProbeStep, Fault> {
-    let at_us = row.get("at_us")?;
+    let at_us = row.get(1)?;
     let place = ("probe", at_us);
-    let latency: Vec<u8> = row.get("latency")?;
+    let latency = row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?;
     Ok(ProbeStep {
-        target: named(row, (place, "target_name"), |name| name.parse().ok())?,
+        target: named_at(row, (place, 0, "target_name"), |name| name.parse().ok())?,
         at_us,
-        kind: named(row, (place, "kind"), ProbeKind::from_name)?,
-        beside: named(row, (place, "beside"), Beside::from_name)?,
-        latency: Histogram::decode(&latency).map_err(|error| unknown(place, "latency", error))?,
-        errors: row.get::<_, i64>("errors")?.cast_unsigned(),
-        lost: row.get::<_, i64>("lost")?.cast_unsigned(),
+        kind: named_at(row, (place, 2, "kind"), ProbeKind::from_name)?,
+        beside: named_at(row, (place, 3, "beside"), Beside::from_name)?,
+        errors: row.get::<_, i64>(4)?.cast_unsigned(),
+        lost: row.get::<_, i64>(5)?.cast_unsigned(),
+        latency: Histogram::decode(latency).map_err(|error| unknown(place, "latency", error))?,
     })
 }
 

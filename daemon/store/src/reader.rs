@@ -7,6 +7,7 @@ use longhaul_measure::model::{Event, Role, RoundStatus, Scale, Target};
 use longhaul_measure::summary::{History, Reread};
 use rusqlite::{Connection, OpenFlags, Params, Row};
 
+use crate::calls;
 use crate::epochs::Fingerprint;
 use crate::error::{Error, Fault, Result};
 use crate::history;
@@ -14,8 +15,8 @@ use crate::migrations::{self, KNOWN, Origin};
 use crate::open::{PATIENCE, log_of, read_machine_id, refuse};
 use crate::operations;
 use crate::records::{
-    NewRound, RoundEnd, RunFilter, StoredEpoch, StoredEvent, StoredOperation, StoredRound, StoredRun,
-    StoredTarget,
+    NewRound, RoundEnd, RunFilter, StoredCalls, StoredEpoch, StoredEvent, StoredOperation, StoredRound,
+    StoredRun, StoredTarget,
 };
 use crate::rows::{self, json_of, named, optional_json_of, optional_named, path_of};
 use crate::wire;
@@ -144,6 +145,15 @@ impl Reader {
         })
     }
 
+    /// A text that stays the same for as long as what [`Reader::history`] gives does, whatever else is stored.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn history_mark(&self) -> Result<String> {
+        self.in_snapshot("look whether the history has changed", history::mark)
+    }
+
     /// Shows every operation of every run to a visitor, in the order of runs, until it has seen enough. One at a time, for
     /// all of them may not fit in memory.
     ///
@@ -152,6 +162,16 @@ impl Reader {
     /// As [`Reader::runs`].
     pub fn operations(&self, visitor: impl FnMut(StoredOperation) -> ControlFlow<()>) -> Result<()> {
         self.in_snapshot("read the operations", |cx| operations::visit(cx, visitor))
+    }
+
+    /// The single calls that are kept of a workload's runs which began at a moment in microseconds since 1970 UTC or later,
+    /// phase by phase: see [`CALLS_KEPT_DAYS`](crate::CALLS_KEPT_DAYS).
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn calls(&self, workload: &str, since_us: i64) -> Result<Vec<StoredCalls>> {
+        self.in_snapshot("read single calls", |cx| calls::of_workload(cx, (since_us, workload)))
     }
 
     /// Every second reading of every target's newest epoch of which it is known what crossed the wire.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use longhaul_measure::model::{
-    CacheState, ColdBy, Event, Negotiated, OperationStats, Outcome, Protocol, RoundStatus, Run, Scale,
+    CacheState, Call, ColdBy, Event, Negotiated, OperationStats, Outcome, Protocol, RoundStatus, Run, Scale,
     Surroundings, Target, TargetName,
 };
 use serde::{Deserialize, Serialize};
@@ -179,6 +179,27 @@ pub struct StoredOperation {
     pub cold_by: Option<ColdBy>,
     /// The calls.
     pub stats: OperationStats,
+}
+
+/// The single calls that are kept of a phase, with what tells them apart from others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredCalls {
+    /// The run's number.
+    pub run: i64,
+    /// Its target.
+    pub target: TargetName,
+    /// How the target was reached; `None` where that could not be told.
+    pub protocol: Option<Protocol>,
+    /// The corpus size.
+    pub scale: Scale,
+    /// The phase's name.
+    pub phase: String,
+    /// Whether the phase met caches.
+    pub cache: CacheState,
+    /// When the phase began, in microseconds since 1970 UTC.
+    pub began_us: i64,
+    /// The calls.
+    pub calls: Vec<Call>,
 }
 
 /// Which runs are wanted. The default is all.

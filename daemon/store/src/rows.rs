@@ -51,8 +51,19 @@ pub(crate) fn named<T>(
     from_name: impl FnOnce(&str) -> Option<T>,
 ) -> Result<T, Fault> {
     let (place, column) = column;
-    let name: String = row.get(column)?;
-    from_name(&name).ok_or_else(|| unknown(place, column, name))
+    let name = row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?;
+    from_name(name).ok_or_else(|| unknown(place, column, name))
+}
+
+/// As [`named`], the column by its number, and its name for messages.
+pub(crate) fn named_at<T>(
+    row: &Row<'_>,
+    column: (Place, usize, &'static str),
+    from_name: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, Fault> {
+    let (place, number, column) = column;
+    let name = row.get_ref(number)?.as_str().map_err(rusqlite::Error::from)?;
+    from_name(name).ok_or_else(|| unknown(place, column, name))
 }
 
 /// As [`named`], or NULL.
@@ -134,18 +145,22 @@ fn phase(cx: &Connection, row: &Row<'_>) -> Result<Phase, Fault> {
         bytes_written: row.get::<_, i64>("bytes_written")?.cast_unsigned(),
         complete: row.get("complete")?,
         figures: figures(cx, number)?,
-        calls: calls(row, place, &operations)?,
+        calls: calls(row, place, || Ok(operations.iter().map(|stats| stats.operation).collect()))?,
         operations,
         wire: wire::of_row(row, place)?,
     })
 }
 
-fn calls(row: &Row<'_>, place: Place, operations: &[OperationStats]) -> Result<Vec<Call>, Fault> {
-    let bytes: Option<Vec<u8>> = row.get("calls")?;
-    let decode = |bytes: Vec<u8>| {
-        decode_calls(&bytes, operations).ok_or_else(|| unknown(place, "calls", "they are damaged"))
+/// The calls that were kept of a phase which had these operations.
+pub(crate) fn calls(
+    row: &Row<'_>,
+    place: Place,
+    operations: impl FnOnce() -> Result<Vec<Operation>, Fault>,
+) -> Result<Vec<Call>, Fault> {
+    let Some(bytes) = row.get_ref("calls")?.as_blob_or_null().map_err(rusqlite::Error::from)? else {
+        return Ok(vec![]);
     };
-    Ok(bytes.map(decode).transpose()?.unwrap_or_default())
+    decode_calls(bytes, &operations()?).ok_or_else(|| unknown(place, "calls", "they are damaged"))
 }
 
 fn figures(cx: &Connection, phase: i64) -> Result<Vec<Figure>, Fault> {

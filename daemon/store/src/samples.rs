@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Row, named_params};
 
 use crate::error::Fault;
 use crate::insert::target_row;
-use crate::read_samples::{machine_step, probe_step, traffic_step};
+use crate::read_samples::{PROBE_COLUMNS, machine_step, probe_step, traffic_step};
 
 /// The number that stands for the machine where a target is expected.
 pub(crate) const MACHINE: i64 = 0;
@@ -95,15 +95,15 @@ fn found<T>(
     row.transpose()
 }
 
-const PROBE: &str =
-    "SELECT probe.*, target.name AS target_name FROM probe JOIN target ON target.number = probe.target
-    WHERE target = ?1 AND step = ?2 AND at_us = ?3 AND kind = ?4 AND beside = ?5";
-
 fn merge_probe(cx: &Connection, place: (i64, Step), sample: &ProbeStep) -> Result<(), Fault> {
     let (target, step) = place;
     let mut merged = ProbeStep { at_us: step.begin(sample.at_us), ..sample.clone() };
     let key = (target, step.name(), merged.at_us, sample.kind.name(), sample.beside.name());
-    if let Some(before) = found(cx, PROBE, key, probe_step)? {
+    let query = format!(
+        "SELECT {PROBE_COLUMNS} FROM probe JOIN target ON target.number = probe.target
+        WHERE target = ?1 AND step = ?2 AND at_us = ?3 AND kind = ?4 AND beside = ?5"
+    );
+    if let Some(before) = found(cx, &query, key, probe_step)? {
         merged.merge(&before);
     }
     let replace = "INSERT OR REPLACE INTO probe (target, step, at_us, kind, beside, errors, lost, latency)

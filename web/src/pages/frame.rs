@@ -179,6 +179,11 @@ fn whole(face: &Face, place: Option<Place>, body: &Markup) -> Response {
                 link rel="icon" href=(assets::icon()) type="image/svg+xml";
                 link rel="stylesheet" href=(assets::style());
                 script src=(assets::script()) defer {}
+                @if place == Some(Place::Latency) {
+                    @let (style, scripts) = assets::pulling();
+                    link rel="stylesheet" href=(style);
+                    @for script in scripts { script src=(script) defer {} }
+                }
                 title { (name) " · longhaul" }
             }
             body class="local" {
@@ -220,7 +225,14 @@ fn contents(here: Option<Place>) -> Markup {
 ///
 /// # Errors
 ///
-/// If it is none.
+/// If it is none. That a year has no 53rd week is no fault of the form.
 pub fn week_of(text: &str) -> Result<Week, Trouble> {
-    text.parse().map_err(|error: longhaul_measure::summary::WeekError| Trouble::Question(format!("{error}.")))
+    text.parse().map_err(|error: longhaul_measure::summary::WeekError| {
+        let is_missing = text.ends_with("-W53");
+        if is_missing {
+            Trouble::Unknown(format!("week {text}"))
+        } else {
+            Trouble::Question(format!("{error}."))
+        }
+    })
 }

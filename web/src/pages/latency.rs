@@ -1,105 +1,30 @@
 //! How it was, all day: the light probe as smoke, by weekday and hour, day by day, and the ledger of waits.
 
-use std::collections::BTreeMap;
-
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-use longhaul_measure::model::{Beside, Event, ProbeKind, ProbeStep, Stall, Step, TargetName};
+use longhaul_measure::model::{Beside, Event, LONG_WAIT_NS, ProbeKind, ProbeStep, Stall, Step, TargetName};
 use longhaul_measure::stats::Histogram;
-use longhaul_measure::summary::{Felt, Window, felt, local_day, sampled};
-use longhaul_report::charts::{Availability, Calendar, Chart, Heat, Looks, Smoke, Spread, Table, TimeScale};
+use longhaul_measure::summary::{Felt, Window, felt, local_day, longer_than, sampled};
+use longhaul_report::charts::{Availability, Calendar, Chart, Heat, Looks, Smoke, Table};
 use longhaul_report::page::parts::{figure, section, table_of};
 use longhaul_report::{units, words};
 use longhaul_service::words::time;
-use longhaul_store::SampleFilter;
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::frame::{picture, pictures, read};
-use super::happened::happened;
+use super::meant::{Asked, DAY_US, Meant};
 use super::runs::choice;
+use super::smoke::{by_target, merged, probes, smokes};
 use super::{Place, Trouble, framed};
 use crate::face::Face;
-use crate::shelf::{Book, offset_at, zone};
+use crate::shelf::{Book, offset_at};
 
-const DAY_US: i64 = 86_400_000_000;
 /// What may be chosen, in days; samples are kept for no longer.
 const WINDOWS: [i64; 7] = [1, 3, 7, 28, 91, 364, 1_200];
-/// A longer window is drawn day by day: hours would be a comb.
-const MOST_DAYS_IN_HOURS: i64 = 14;
 /// Over so many days the hours of a week are put together.
 const WEEKS_OF_HEAT: i64 = 8;
 /// So many lines of the ledger are shown, the newest.
 const STALLS_SHOWN: usize = 100;
-/// The percentiles of the bands.
-const QUANTILES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
-
-/// What is asked; an empty text is the default.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct Asked {
-    #[serde(default)]
-    days: String,
-    #[serde(default)]
-    kind: String,
-    #[serde(default)]
-    beside: String,
-    #[serde(default)]
-    until: String,
-}
-
-/// What is meant.
-struct Meant {
-    days: i64,
-    kind: ProbeKind,
-    beside: Option<Beside>,
-    until_us: i64,
-}
-
-impl Meant {
-    fn of(asked: &Asked, now_us: i64) -> Result<Self, Trouble> {
-        let or =
-            |text: &str, default: &str| if text.is_empty() { default.to_owned() } else { text.to_owned() };
-        let wrong = |what: &str, text: &str| Trouble::Question(format!("`{text}` is no {what}."));
-        let days: i64 = or(&asked.days, "7").parse().map_err(|_| wrong("number of days", &asked.days))?;
-        let kind = or(&asked.kind, ProbeKind::Read.name());
-        let latest = |us: i64| us.clamp(0, now_us);
-        Ok(Self {
-            days: days.clamp(1, Step::HalfDay.days_kept()),
-            kind: ProbeKind::from_name(&kind).ok_or_else(|| wrong("kind of question", &kind))?,
-            beside: match asked.beside.as_str() {
-                "" => None,
-                name => Some(Beside::from_name(name).ok_or_else(|| wrong("choice", name))?),
-            },
-            until_us: match asked.until.as_str() {
-                "" => now_us,
-                text => latest(text.parse().map_err(|_| wrong("instant in microseconds", text))?),
-            },
-        })
-    }
-
-    /// Drawn day by day, it begins with a whole day.
-    fn span_us(&self) -> (i64, i64) {
-        let from_us = self.until_us - self.days * DAY_US;
-        (if self.is_daily() { midnight(from_us, &zone()) } else { from_us }, self.until_us)
-    }
-
-    fn is_daily(&self) -> bool {
-        self.days > MOST_DAYS_IN_HOURS
-    }
-
-    /// The question with another length and another end.
-    fn query(&self, days: i64, until_us: i64) -> String {
-        let beside = self.beside.map_or("", Beside::name);
-        format!("?days={days}&kind={}&beside={beside}&until={until_us}", self.kind.name())
-    }
-
-    fn is_meant(&self, step: &ProbeStep) -> bool {
-        step.kind == self.kind && self.beside.is_none_or(|beside| step.beside == beside)
-    }
-}
-
 /// The page.
 pub async fn latency(State(face): State<Face>, Query(asked): Query<Asked>) -> Response {
     let now_us = face.now_us();
@@ -134,13 +59,13 @@ pub async fn latency_chart(
 }
 
 fn choices(meant: &Meant) -> Markup {
-    let days = WINDOWS.map(|days| days.to_string());
-    let days: Vec<&str> = days.iter().map(String::as_str).collect();
+    let (days, chosen) = (WINDOWS.map(|days| days.to_string()), meant.days());
+    let other = (!days.contains(&chosen)).then_some(&chosen);
     let kinds = ProbeKind::ALL.map(ProbeKind::name);
     html! {
         form class="search" {
             label { "Days "
-                select name="days" { @for one in &days { option value=(one) selected[*one == meant.days.to_string()] { (one) } } }
+                select name="days" { @for one in days.iter().chain(other) { option value=(one) selected[*one == chosen] { (one) } } }
             }
             label { "Asked "
                 select name="kind" { @for one in kinds { option value=(one) selected[one == meant.kind.name()] { (one) } } }
@@ -154,14 +79,16 @@ fn choices(meant: &Meant) -> Markup {
 /// Earlier, later, closer, further away.
 fn turning(meant: &Meant, now_us: i64) -> Markup {
     let (from_us, until_us) = meant.span_us();
-    let half = meant.days * DAY_US / 2;
+    let (length_us, half) = (meant.length_us, meant.length_us / 2);
+    let to =
+        |length_us: i64, until_us: i64| format!("/latency{}", meant.query(length_us, until_us.min(now_us)));
     html! {
         nav class="turning" aria-label="Time" {
-            a href={ "/latency" (meant.query(meant.days, until_us - half)) } { "‹ earlier" }
+            a id="earlier" href=(to(length_us, until_us - half)) { "‹ earlier" }
             p { (time(from_us)) " to " (time(until_us)) " · "
-                a href={ "/latency" (meant.query((meant.days / 2).max(1), until_us - half / 2)) } { "closer" } " · "
-                a href={ "/latency" (meant.query(meant.days * 2, (until_us + half).min(now_us))) } { "further" } }
-            @if until_us < now_us { a href={ "/latency" (meant.query(meant.days, (until_us + half).min(now_us))) } { "later ›" } }
+                a id="closer" href=(to(half, until_us - half / 2)) { "closer" } " · "
+                a id="further" href=(to(length_us * 2, until_us + half)) { "further" } }
+            @if until_us < now_us { a id="later" href=(to(length_us, until_us + half)) { "later ›" } }
             @else { span {} }
         }
     }
@@ -181,91 +108,36 @@ struct Shown {
 fn shown(book: &mut Book, meant: &Meant) -> Result<Shown, Trouble> {
     let newest = book.newest()?;
     let looks = Looks::of(&book.weekly(newest)?.targets);
-    let probes = |step: Step, (since_us, until_us): (i64, i64)| {
-        book.reader.probes(&SampleFilter { target: None, step, since_us, until_us })
-    };
     let (from_us, until_us) = meant.span_us();
-    let own = probes(Step::for_window(meant.days * DAY_US / 1_000_000), (from_us, until_us))?;
-    let weeks = probes(Step::Hour, (until_us - WEEKS_OF_HEAT * 7 * DAY_US, until_us))?;
-    let year = probes(Step::HalfDay, (until_us - meant.days.max(364) * DAY_US, until_us))?;
+    let year_us = (until_us - meant.length_us.max(364 * DAY_US), until_us);
+    let year = probes(book, meant, (Step::HalfDay, year_us))?;
+    let weeks = probes(book, meant, (Step::Hour, (until_us - WEEKS_OF_HEAT * 7 * DAY_US, until_us)))?;
+    let fine = match meant.step() {
+        Step::HalfDay => vec![],
+        step @ (Step::FiveMinutes | Step::Hour) => probes(book, meant, (step, (from_us, until_us)))?,
+    };
+    let coarse = year.iter().filter(|step| step.at_us >= Step::HalfDay.begin(from_us));
+    let own: Vec<&ProbeStep> =
+        if meant.step() == Step::HalfDay { coarse.collect() } else { fine.iter().collect() };
     let events = book.reader.events(Some(from_us))?;
     let events: Vec<Event> = events.into_iter().map(|stored| stored.event).collect();
     let stalls = book.reader.stalls(from_us)?;
     let stalls = stalls.into_iter().filter(|stall| stall.started_us < until_us).collect();
     Ok(Shown {
-        felt: felt(&own).into_iter().filter(|felt| felt.kind == meant.kind).collect(),
-        smokes: by_target(own, meant)
+        felt: felt(own.iter().copied()),
+        smokes: smokes(&own, meant, (&looks, &events)),
+        query: meant.query(meant.length_us, meant.until_us),
+        heats: by_target(&weeks, meant).into_iter().map(|(name, steps)| heat(name, &looks, &steps)).collect(),
+        calendars: by_target(&year, meant)
             .into_iter()
-            .map(|(name, steps)| Smoke {
-                events: happened(&events, &name),
-                ..smoke(&name, &looks, (&steps, meant))
-            })
-            .collect(),
-        query: meant.query(meant.days, meant.until_us),
-        heats: by_target(weeks, meant).into_iter().map(|(name, steps)| heat(&name, &looks, &steps)).collect(),
-        calendars: by_target(year, meant)
-            .into_iter()
-            .map(|(name, steps)| calendar(&name, &looks, &steps))
+            .map(|(name, steps)| calendar(name, &looks, &steps))
             .collect(),
         stalls,
         span_us: meant.span_us(),
     })
 }
 
-fn by_target(steps: Vec<ProbeStep>, meant: &Meant) -> BTreeMap<TargetName, Vec<ProbeStep>> {
-    let mut all: BTreeMap<TargetName, Vec<ProbeStep>> = BTreeMap::new();
-    for step in steps.into_iter().filter(|step| meant.is_meant(step)) {
-        all.entry(step.target.clone()).or_default().push(step);
-    }
-    all
-}
-
-/// Steps of one place put together.
-fn merged(steps: &[ProbeStep], place: impl Fn(i64) -> i64) -> BTreeMap<i64, ProbeStep> {
-    let mut all: BTreeMap<i64, ProbeStep> = BTreeMap::new();
-    for step in steps {
-        all.entry(place(step.at_us)).and_modify(|known| known.merge(step)).or_insert_with(|| step.clone());
-    }
-    all
-}
-
-fn smoke(name: &TargetName, looks: &Looks, (steps, meant): (&[ProbeStep], &Meant)) -> Smoke {
-    let zone = zone();
-    let is_daily = meant.is_daily();
-    let step_us = if is_daily { DAY_US } else { Step::for_window(meant.days * 86_400).seconds() * 1_000_000 };
-    let place = |at_us: i64| if is_daily { midnight(at_us, &zone) } else { at_us };
-    Smoke {
-        id: format!("smoke-{name}"),
-        title: format!("{} on {name}", meant.kind.name()),
-        name: name.to_string(),
-        look: looks.look(name),
-        steps: merged(steps, place).into_iter().map(|(at_us, step)| spread(at_us, &step)).collect(),
-        step_us,
-        time: TimeScale { span_us: meant.span_us(), zone: zone.clone() },
-        events: vec![],
-    }
-}
-
-fn spread(at_us: i64, step: &ProbeStep) -> Spread {
-    let quantile = |q: f64| step.latency.quantile_ns(q).map(|ns| ns / 1e9);
-    let all = QUANTILES.map(quantile);
-    Spread {
-        at_us,
-        quantiles: all.iter().all(Option::is_some).then(|| all.map(Option::unwrap_or_default)),
-        longest: step.latency.max_ns().map(|ns| ns as f64 / 1e9),
-        count: step.latency.count(),
-        failed: step.errors + step.lost,
-    }
-}
-
-/// The begin of the local day of an instant.
-pub fn midnight(at_us: i64, zone: &TimeZone) -> i64 {
-    let local = Timestamp::from_microsecond(at_us).map(|at| at.to_zoned(zone.clone()));
-    let begin = local.and_then(|local| local.start_of_day());
-    begin.map_or(at_us, |begin| begin.timestamp().as_microsecond())
-}
-
-fn heat(name: &TargetName, looks: &Looks, steps: &[ProbeStep]) -> Heat {
+fn heat(name: &TargetName, looks: &Looks, steps: &[&ProbeStep]) -> Heat {
     let mut fields: [[Histogram; 24]; 7] = Default::default();
     for step in steps {
         let local_us = step.at_us + i64::from(offset_at(step.at_us)) * 1_000_000;
@@ -282,10 +154,10 @@ fn heat(name: &TargetName, looks: &Looks, steps: &[ProbeStep]) -> Heat {
     }
 }
 
-fn calendar(name: &TargetName, looks: &Looks, steps: &[ProbeStep]) -> Calendar {
+fn calendar(name: &TargetName, looks: &Looks, steps: &[&ProbeStep]) -> Calendar {
     let days: Vec<(i64, Availability)> = merged(steps, |at_us| local_day(at_us, 0))
         .into_iter()
-        .map(|(day, step)| (day, of_day(step)))
+        .map(|(day, step)| (day, of_day(&step)))
         .collect();
     let span = (days.first().map_or(0, |(day, _)| *day), days.last().map_or(0, |(day, _)| *day));
     Calendar {
@@ -298,8 +170,8 @@ fn calendar(name: &TargetName, looks: &Looks, steps: &[ProbeStep]) -> Calendar {
     }
 }
 
-fn of_day(step: ProbeStep) -> Availability {
-    let slow = felt(std::slice::from_ref(&step)).first().map_or(0, |felt| felt.longer[1]);
+fn of_day(step: &ProbeStep) -> Availability {
+    let slow = longer_than(&step.latency, LONG_WAIT_NS);
     Availability { answers: step.latency.count(), slow, failed: step.errors + step.lost }
 }
 
@@ -322,6 +194,8 @@ impl Shown {
             (section("smoke", "Over time", &html! {
                 @if smokes.is_empty() { p { "No answer in this time. The probe asks while somebody uses a share, or a round does: "
                     a href="/targets" { "Targets" } " says whether it does." } }
+                p id="pulling" class="muted" hidden { "Pull across a picture to look closer; a double click leads back. With the keyboard: arrows walk, + and − \
+                     zoom, 0 leads back." }
                 div class="many" { @for (chart, smoke) in smokes.iter().zip(&self.smokes) { (figure(chart, &smoke.notes())) } }
                 (table_of("Answers in this time", &answers(&self.felt)))
             }))

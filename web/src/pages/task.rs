@@ -4,30 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use longhaul_measure::model::{RoundStatus, Scale};
+use longhaul_measure::model::RoundStatus;
 use longhaul_measure::stats::quantile;
 use longhaul_measure::summary::{History, KeptRun, Weekly};
 use longhaul_measure::workloads::{WORKLOADS, Workload, workload};
 use longhaul_report::charts::{Chart, Curve, Ecdf, Looks, Smoke, Spread, TimeScale};
 use longhaul_report::page::details;
 use longhaul_report::page::parts::{figure, section};
-use longhaul_report::units;
 use longhaul_report::words::labelled;
-use longhaul_service::words::time;
+use longhaul_store::CALLS_KEPT_DAYS;
 use maud::{Markup, html};
 
 use super::frame::{picture, pictures, read};
 use super::happened::happened;
-use super::latency::midnight;
+use super::slowest::{slowest_calls, slowest_runs};
+use super::smoke::{QUANTILES, midnight};
 use super::{Place, Trouble, framed};
 use crate::face::Face;
 use crate::shelf::{Book, zone};
 
 const DAY_US: i64 = 86_400_000_000;
-/// So many of the slowest runs are shown.
-const SLOWEST: usize = 10;
-/// The percentiles of the bands.
-const QUANTILES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 
 /// To the first task.
 pub async fn tasks() -> Redirect {
@@ -36,9 +32,11 @@ pub async fn tasks() -> Redirect {
 
 /// The page of a task.
 pub async fn task(State(face): State<Face>, Path(name): Path<String>) -> Response {
+    let since_us = face.now_us() - CALLS_KEPT_DAYS * DAY_US;
     framed(face, Place::Tasks, move |book| {
         let workload = known(&name)?;
         let (history, weekly) = values(book)?;
+        let calls = book.reader.calls(&name, since_us)?;
         let endpoints = endpoints(workload, &history, &weekly);
         Ok(html! {
             nav class="tabs" aria-label="Tasks" { ul { @for one in WORKLOADS {
@@ -47,7 +45,8 @@ pub async fn task(State(face): State<Face>, Path(name): Path<String>) -> Respons
             h1 { (workload.name()) }
             p { (workload.summary()) }
             (body(&endpoints, &weekly, workload))
-            (slowest(&history, workload, weekly.scale))
+            (slowest_calls(&calls, weekly.scale))
+            (slowest_runs(&history, workload, weekly.scale))
             (pictures((&format!("/tasks/{name}/charts"), ""), &charts(&endpoints).concat()))
         })
     })
@@ -202,26 +201,6 @@ fn body(all: &[Waits], weekly: &Weekly, workload: &dyn Workload) -> Markup {
             }
         }
     }
-}
-
-/// The runs that took longest, each to be looked at in full; hung ones took their cap.
-fn slowest(history: &History, workload: &dyn Workload, scale: Option<Scale>) -> Markup {
-    let is_it =
-        |run: &&KeptRun| WORKLOADS[run.workload].name() == workload.name() && Some(run.scale) == scale;
-    let mut runs: Vec<&KeptRun> = history.runs.iter().filter(is_it).collect();
-    runs.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-    runs.truncate(SLOWEST);
-    section(
-        "slowest",
-        "The slowest runs",
-        &html! {
-            p class="muted" { "Of all runs of this task at the same scale, void rounds included. A run in full has every call of it." }
-            ul { @for run in runs {
-                li { a href={ "/runs/" (run.number) } { "Run " (run.number) } ", " (history.targets[run.target].name) ", "
-                    (time(run.started_us)) ": " (units::seconds(run.seconds)) ", " (run.outcome) }
-            } }
-        },
-    )
 }
 
 fn capital(text: &str) -> String {

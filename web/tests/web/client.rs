@@ -38,7 +38,12 @@ pub struct Face {
 
 impl Face {
     pub fn start() -> Self {
-        let control = world::control(database());
+        Self::of(database())
+    }
+
+    /// A face in front of a database.
+    pub fn of(database: PathBuf) -> Self {
+        let control = world::control(database);
         let desk = Arc::clone(&control.desk);
         let (tell, ready) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -8,14 +8,16 @@ use longhaul_measure::workloads::WORKLOADS;
 use markup5ever_rcdom::RcDom;
 
 use crate::client::{Answer, Face};
+use crate::world;
 
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "/",
     "/tasks/folder-index",
     "/tasks/photo-batch",
     "/tasks/time-machine-throttled",
     "/latency",
     "/latency?days=1&kind=getattr&beside=calm",
+    "/latency?days=0.125",
     "/latency?days=91",
     "/journal",
     "/runs",
@@ -56,7 +58,12 @@ fn every_page_is_sound_and_asks_nobody_else() {
         for address in attributes(&text, "src").into_iter().chain(attributes(&text, "href")) {
             assert!(address.starts_with('/') || address.starts_with('#'), "{path}: {address}");
         }
-        assert_eq!(text.matches("<script").count(), 1, "{path}");
+        let scripts = if path.starts_with("/latency") { 3 } else { 1 };
+        assert_eq!(
+            text.matches("<script").count(),
+            scripts,
+            "{path}: what only one page needs only that page loads"
+        );
         let mut ids = attributes(&text, "id");
         let all = ids.len();
         ids.sort_unstable();
@@ -113,6 +120,64 @@ fn the_number_on_the_page_is_the_number_of_the_summary() {
 }
 
 #[test]
+fn the_slowest_calls_of_a_task_are_told_with_their_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = world::database(folder.path(), 1);
+    world::add_calls(&database);
+    let face = Face::of(database);
+    let text = page(&face, "/tasks/photo-batch");
+    let calls = text.split("id=\"calls\"").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(calls.contains("10.0 s, failed") && calls.contains("href=\"/runs/"), "{calls}");
+    assert_eq!(calls.matches("<tr>").count(), 1 + 8, "of more only the slowest: {calls}");
+    assert!(page(&face, "/tasks/folder-index").contains("No single call is kept"));
+}
+
+#[test]
+fn smoke_is_given_in_the_finest_steps_that_are_kept() {
+    let face = Face::start();
+    let smoke = |query: &str| face.get(&format!("/api/v1/smoke{query}")).json();
+    let short = smoke("?days=0.5");
+    assert_eq!((short["step_seconds"].as_i64(), short["kind"].as_str()), (Some(300), Some("read")));
+    assert_eq!(smoke("?days=28")["step_seconds"], 86_400, "drawn day by day");
+    let old = short["until_us"].as_i64().unwrap() - 200 * 86_400_000_000;
+    assert_eq!(
+        smoke(&format!("?days=1&until={old}"))["step_seconds"],
+        3_600,
+        "five minutes are gone by then"
+    );
+    let week = smoke("");
+    let targets = week["targets"].as_array().unwrap();
+    assert_eq!(targets.len(), 3);
+    for step in targets.iter().flat_map(|target| target["steps"].as_array().unwrap()) {
+        assert!(step["p5"].as_f64() <= step["p50"].as_f64() && step["p50"].as_f64() <= step["p95"].as_f64());
+        assert_eq!(step["count"], 60, "every answer of an hour");
+    }
+}
+
+#[test]
+fn a_whole_number_may_be_written_with_a_fraction_of_nothing() {
+    let face = Face::start();
+    assert_eq!(face.get("/api/v1/samples?days=2.0").status, 200);
+    assert_eq!(face.get("/api/v1/samples?days=2.5").status, 400);
+    assert_eq!(face.get("/api/v1/runs?last=1e30").status, 400);
+    let bearer = format!("Bearer {}", world::TOKEN);
+    let order = |path: &str, body: &str| {
+        let length = body.len().to_string();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\nAuthorization: {bearer}\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}",
+            face.port
+        );
+        face.say(head.as_bytes()).status
+    };
+    assert_eq!(order("/api/v1/pause", "{\"seconds\": 556.0}"), 200);
+    assert_eq!(order("/api/v1/pause", "{\"seconds\": 556.5}"), 422);
+    assert_eq!(order("/api/v1/pause", "[]"), 422, "an order is an object");
+    assert_eq!(order("/api/v1/log-level", "{\"level\": \"debug\"}"), 200);
+    assert_eq!(order("/api/v1/log-level", "{\"level\": \"AAA\"}"), 400, "no level");
+}
+
+#[test]
 fn what_is_not_there_is_said_on_a_page() {
     let face = Face::start();
     let expected = [
@@ -124,12 +189,16 @@ fn what_is_not_there_is_said_on_a_page() {
         ("/weeks/2026-W46/longhaul-2026-W45.html", 404),
         ("/weeks/2026-W46/charts/none.svg", 404),
         ("/latency?days=many", 400),
+        ("/latency?days=NaN", 400),
+        ("/latency?until=inf", 400),
         ("/latency?kind=sniff", 400),
+        ("/api/v1/smoke?kind=sniff", 400),
         ("/journal?at=yesterday", 400),
         ("/runs?target=%2e%2e%2f", 400),
         ("/api/v1/nothing", 404),
         ("/api/v1/runs/0", 404),
         ("/api/v1/week?week=now", 400),
+        ("/api/v1/week?week=2027-W53", 404),
         ("/badges/a/b.svg", 404),
     ];
     for (path, status) in expected {

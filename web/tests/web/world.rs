@@ -12,14 +12,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_measure::corpus::draw::draw_below;
-use longhaul_measure::model::{Beside, Operation, ProbeKind, ProbeStep, Role, Stall, Target};
+use longhaul_measure::model::{Beside, Call, Kept, Operation, ProbeKind, ProbeStep, Role, Stall, Target};
 use longhaul_measure::platform;
 use longhaul_measure::recorder::Recorder;
 use longhaul_service::desk::Desk;
 use longhaul_service::status::{
     DatabaseStatus, LastRound, ProbeState, State, Status, TargetState, TargetStatus,
 };
-use longhaul_store::{RoundCounts, RoundStatus, Samples, Store, Writer};
+use longhaul_store::{
+    NewRound, Reader, RoundCounts, RoundEnd, RoundStatus, RunFilter, Samples, Store, StoredRun, Writer,
+};
 use longhaul_web::{Control, Doors, Sources};
 
 pub const TOKEN: &str = "the-token-of-the-file";
@@ -41,6 +43,38 @@ pub fn database(folder: &Path, weeks: u32) -> PathBuf {
         writer.add_samples(samples(now_us, now_us - day * DAY_US)).unwrap();
     }
     path
+}
+
+/// A round of an hour ago with one run, each phase of which keeps some calls.
+pub fn add_calls(database: &Path) {
+    let filter =
+        RunFilter { workload: Some("photo-batch".to_owned()), limit: Some(1), ..RunFilter::default() };
+    let StoredRun { mut run, .. } = Reader::open(database).unwrap().runs(&filter).unwrap().remove(0);
+    let started_us = platform::wall_clock_us() - HOUR_US;
+    let writer = Writer::spawn(Store::open(database, &[]).unwrap());
+    let round = NewRound {
+        started_us,
+        utc_offset_seconds: 3600,
+        seed: 1,
+        scale: run.scale,
+        planned: vec![],
+        scheduled_us: None,
+        before: None,
+    };
+    (run.round, run.started_us) = (writer.begin_round(round).unwrap(), started_us);
+    for phase in &mut run.phases {
+        phase.began_us = Some(started_us);
+        phase.calls = (0..10).map(|place| call(phase.operations[0].operation, place)).collect();
+    }
+    writer.add_run(&target(run.target.as_str()), &run).unwrap();
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: started_us + 1, after: None };
+    writer.end_round(run.round, end).unwrap();
+}
+
+/// The tenth is the slowest, and failed.
+fn call(operation: Operation, place: u64) -> Call {
+    let nanoseconds = (place + 1) * 1_000_000_000;
+    Call { operation, after_ns: place, nanoseconds, is_error: place == 9, kept: Kept::Slowest }
 }
 
 fn target(name: &str) -> Target {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Operation, OperationStats};
+use super::Operation;
 use crate::stats::varint;
 
 /// First byte of the stored form.
@@ -36,6 +36,9 @@ pub enum Kept {
 }
 
 impl Kept {
+    /// How many calls of a phase are kept for each reason.
+    pub const EACH: usize = 8;
+
     /// Every reason, the most telling first.
     pub const ALL: [Kept; 3] = [Self::Failed, Self::Slowest, Self::Sample];
 
@@ -51,10 +54,10 @@ impl Kept {
 
 /// Calls as they are stored, some nine bytes each: an operation is named by its place among those of the phase. One that is
 /// not among them is left out.
-pub fn encode_calls(calls: &[Call], operations: &[OperationStats]) -> Vec<u8> {
+pub fn encode_calls(calls: &[Call], operations: &[Operation]) -> Vec<u8> {
     let mut out = vec![VERSION];
     for call in calls {
-        let Some(place) = operations.iter().position(|stats| stats.operation == call.operation) else {
+        let Some(place) = operations.iter().position(|operation| *operation == call.operation) else {
             continue;
         };
         varint::put(&mut out, (place as u64 * 3 + call.kept as u64) * 2 + u64::from(call.is_error));
@@ -65,14 +68,14 @@ pub fn encode_calls(calls: &[Call], operations: &[OperationStats]) -> Vec<u8> {
 }
 
 /// Reads them back; `None` for what is damaged or of another version.
-pub fn decode_calls(bytes: &[u8], operations: &[OperationStats]) -> Option<Vec<Call>> {
+pub fn decode_calls(bytes: &[u8], operations: &[Operation]) -> Option<Vec<Call>> {
     let (&VERSION, mut rest) = bytes.split_first()? else { return None };
     let mut calls = vec![];
     while !rest.is_empty() {
         let what = varint::take(&mut rest)?;
         let place = usize::try_from(what / 6).ok()?;
         calls.push(Call {
-            operation: operations.get(place)?.operation,
+            operation: *operations.get(place)?,
             after_ns: varint::take(&mut rest)?,
             nanoseconds: varint::take(&mut rest)?,
             is_error: what % 2 == 1,
@@ -87,15 +90,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::stats::Histogram;
 
-    fn operations() -> Vec<OperationStats> {
-        let stats = |operation| OperationStats { operation, latency: Histogram::new(), errors: 0 };
-        [Operation::Readdir, Operation::Read, Operation::Sync].map(stats).into()
-    }
+    const OPERATIONS: [Operation; 3] = [Operation::Readdir, Operation::Read, Operation::Sync];
 
     prop_compose! {
-        fn a_call()(operation in prop::sample::select(vec![Operation::Readdir, Operation::Read, Operation::Sync]),
+        fn a_call()(operation in prop::sample::select(OPERATIONS.to_vec()),
             after_ns: u64, nanoseconds: u64, is_error: bool, kept in prop::sample::select(Kept::ALL.to_vec())) -> Call {
             Call { operation, after_ns, nanoseconds, is_error, kept }
         }
@@ -104,13 +103,12 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_stored_comes_back(calls in prop::collection::vec(a_call(), 0..30)) {
-            let operations = operations();
-            prop_assert_eq!(decode_calls(&encode_calls(&calls, &operations), &operations), Some(calls));
+            prop_assert_eq!(decode_calls(&encode_calls(&calls, &OPERATIONS), &OPERATIONS), Some(calls));
         }
 
         #[test]
         fn any_bytes_end_without_panic(bytes: Vec<u8>) {
-            let _ = decode_calls(&bytes, &operations());
+            let _ = decode_calls(&bytes, &OPERATIONS);
         }
     }
 }

@@ -71,8 +71,13 @@ impl Step {
     /// The finest step in which a window of so many seconds takes at most some hundred steps and is still kept: percentiles
     /// are the same in every step, and only the edges of the window are rounded to it.
     pub fn for_window(seconds: i64) -> Self {
+        Self::for_past_window(seconds, seconds)
+    }
+
+    /// As [`Step::for_window`], for a window that began so many seconds ago: fine steps of long ago are not kept.
+    pub fn for_past_window(seconds: i64, ago_seconds: i64) -> Self {
         let fits =
-            |step: &Step| seconds / step.seconds() <= MOST_STEPS && seconds <= step.days_kept() * 86_400;
+            |step: &Step| seconds / step.seconds() <= MOST_STEPS && ago_seconds <= step.days_kept() * 86_400;
         Self::ALL.into_iter().find(fits).unwrap_or(Self::HalfDay)
     }
 }
@@ -298,6 +303,9 @@ mod tests {
         assert_eq!(Step::for_window(56 * DAY), Step::HalfDay);
         assert_eq!(Step::for_window(365 * DAY), Step::HalfDay);
         assert_eq!(Step::for_window(3000 * DAY), Step::HalfDay);
+        assert_eq!(Step::for_past_window(DAY, 99 * DAY), Step::FiveMinutes);
+        assert_eq!(Step::for_past_window(DAY, 101 * DAY), Step::Hour, "five minutes are kept for 100 days");
+        assert_eq!(Step::for_past_window(DAY, 401 * DAY), Step::HalfDay);
     }
 
     #[test]

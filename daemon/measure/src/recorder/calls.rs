@@ -9,7 +9,7 @@ use crate::corpus::draw::draw_below;
 use crate::model::{Call, Kept, Operation};
 
 /// How many of each kind are kept, of a lane and of a phase.
-const EACH: usize = 8;
+const EACH: usize = Kept::EACH;
 /// Words of one call: what it was, when it began, how long it took.
 const CALL_WORDS: usize = 3;
 /// Words of one kind.

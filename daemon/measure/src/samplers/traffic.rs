@@ -20,6 +20,9 @@ use crate::model::{Counters, Covers, Reading, Source, TargetName, Traffic, Wire}
 /// For how long bytes that longhaul wrote are waited for on the wire: twice the age at which Linux writes dirty pages out
 /// (`vm.dirty_expire_centisecs`, 30 s).
 const CARRIED_SECONDS: u64 = 60;
+/// Linux closes an NFS connection that nobody used for five minutes (net/sunrpc/xprtsock.c, `XS_IDLE_DISC_TO`). A minute less:
+/// readings and requests are apart.
+const REST_NS: u64 = 240 * 1_000_000_000;
 /// Sleep beyond which what went on in between says nothing, in nanoseconds.
 const SLEPT_NS: u64 = 1_000_000_000;
 /// Requests that are nobody's: what a client asks on its own now and then, such as a server's interfaces.
@@ -141,6 +144,8 @@ struct Gauge {
     monotonic_ns: u64,
     asleep_ns: u64,
     own: Own,
+    /// When requests were last seen to be answered; `None`: not since it was first read.
+    busy_ns: Option<u64>,
     /// What longhaul wrote and was not seen on the wire yet, with when it was first missed; oldest first.
     awaited: VecDeque<(u64, u64)>,
 }
@@ -152,19 +157,32 @@ impl Gauge {
             monotonic_ns: look.monotonic_ns,
             asleep_ns: look.asleep_ns,
             own,
+            busy_ns: None,
             awaited: VecDeque::new(),
         }
     }
 
     /// Goes on to the next reading: what went on until then, and how many calls of our own were made.
     fn advance(&mut self, now: Self) -> Option<(Traffic, u64)> {
-        let window = Window::between(self, &now);
-        let awaited = std::mem::take(&mut self.awaited);
+        let window = Window::between(self, &now).map(|window| self.without_rests(window));
+        let (awaited, busy_ns) = (std::mem::take(&mut self.awaited), self.busy_ns);
         *self = now;
         let window = window?;
+        let was_busy = window.grown.round_trips.is_some_and(|(count, _)| count > 0);
+        self.busy_ns = if was_busy { Some(self.monotonic_ns) } else { busy_ns };
         self.awaited = awaited;
         let calls = window.own.calls;
         Some((self.traffic(window), calls))
+    }
+
+    /// A connection that was closed because nobody used it did not fail: it is made again with the next request.
+    fn without_rests(&self, mut window: Window) -> Window {
+        let until_ns = self.monotonic_ns.saturating_add((window.seconds * 1e9) as u64);
+        let may_have_rested = self.busy_ns.is_none_or(|busy_ns| until_ns.saturating_sub(busy_ns) >= REST_NS);
+        if self.counters.source == Source::Mountstats && may_have_rested {
+            window.grown.reconnects = window.grown.reconnects.map(|_| 0);
+        }
+        window
     }
 
     fn traffic(&mut self, window: Window) -> Traffic {

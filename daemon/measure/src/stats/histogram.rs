@@ -151,11 +151,15 @@ impl Histogram {
         let mut counts = Vec::with_capacity(length);
         while counts.len() < length {
             let tagged = varint::take(rest)?;
-            let run = if tagged & 1 == 1 { usize::try_from(tagged >> 1).ok()? } else { 1 };
+            if tagged & 1 == 0 {
+                counts.push(tagged >> 1);
+                continue;
+            }
+            let run = usize::try_from(tagged >> 1).ok()?;
             if run == 0 || run > length - counts.len() {
                 return None;
             }
-            counts.resize(counts.len() + run, if tagged & 1 == 1 { 0 } else { tagged >> 1 });
+            counts.resize(counts.len() + run, 0);
         }
         let count = counts.iter().try_fold(0u64, |sum, count| sum.checked_add(*count))?;
         let ends_count = counts.first().is_none_or(|c| *c > 0) && counts.last().is_none_or(|c| *c > 0);

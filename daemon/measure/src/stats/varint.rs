@@ -11,6 +11,11 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
 
 /// Takes one value off the front; `None` if the input ends early or the value has more than 64 bits.
 pub fn take(input: &mut &[u8]) -> Option<u64> {
+    // Most are small, and a page reads millions of them.
+    if let [byte @ 0..0x80, rest @ ..] = *input {
+        *input = rest;
+        return Some(u64::from(*byte));
+    }
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = input.split_first()?;

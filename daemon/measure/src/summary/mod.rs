@@ -42,7 +42,7 @@ pub use journal::{JournalEntry, one_line};
 pub use minutes::MinutesAWeek;
 pub use public::{is_private_key, public};
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
-pub use sampled::{FELT_MS, Felt, Sampled, WaitedFor, Window, felt, sampled};
+pub use sampled::{FELT_MS, Felt, Sampled, WaitedFor, Window, felt, longer_than, sampled};
 pub use scope::{CAP_FACTOR, CAP_SECONDS};
 pub use scores::{NOT_SMOOTH, Scores, Share};
 pub use sequential::{CONFOUNDED, SequentialWeeks, WeekRatio};

@@ -98,7 +98,7 @@ pub fn sampled(window: &Window) -> Sampled {
 }
 
 /// How each target felt, by what was asked and what else went on.
-pub fn felt(probes: &[ProbeStep]) -> Vec<Felt> {
+pub fn felt<'s>(probes: impl IntoIterator<Item = &'s ProbeStep>) -> Vec<Felt> {
     let mut merged: BTreeMap<(&TargetName, ProbeKind, Beside), ProbeStep> = BTreeMap::new();
     for step in probes {
         let place = (&step.target, step.kind, step.beside);
@@ -128,8 +128,8 @@ fn of_step(step: &ProbeStep) -> Felt {
     }
 }
 
-/// How many values are in the buckets above that of this one.
-fn longer_than(latency: &Histogram, nanoseconds: u64) -> u64 {
+/// How many values are in the buckets above that of this one, in nanoseconds.
+pub fn longer_than(latency: &Histogram, nanoseconds: u64) -> u64 {
     let (first, counts) = latency.buckets();
     let from = (bucket_of(nanoseconds) + 1 - first).max(0);
     counts.iter().skip(usize::try_from(from).unwrap_or(usize::MAX)).sum()

@@ -9,11 +9,11 @@ mod sensors;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use longhaul_measure::model::{Beside, Event, MachineStep, Mount, Sampled, Stall, TargetName};
+use longhaul_measure::model::{Beside, Event, MachineStep, Mount, Sampled, Source, Stall, TargetName};
 use longhaul_measure::recorder::{InFlight, Recorder};
 use longhaul_measure::samplers::{Flight, Ledger, Look, Meter, Metered};
 use longhaul_store::Samples;
@@ -63,6 +63,8 @@ pub struct Sampler {
     used: BTreeMap<TargetName, i64>,
     /// Probes that cannot go on, and why.
     lame: BTreeMap<TargetName, String>,
+    /// Whose connection is being made again and again: one event for all of it.
+    reconnecting: BTreeSet<(Option<TargetName>, Source)>,
     events: Vec<Event>,
     /// Lines of the ledger that the database did not take.
     unkept: Vec<Stall>,
@@ -83,6 +85,7 @@ impl Sampler {
             own: OwnBook::default(),
             feelings: Feelings::default(),
             used: BTreeMap::new(),
+            reconnecting: BTreeSet::new(),
             lame: BTreeMap::new(),
             events: vec![],
             unkept: vec![],
@@ -158,10 +161,15 @@ impl Sampler {
         if let Some(target) = target.as_ref().filter(|_| used == Some(true)) {
             self.used.insert(target.clone(), now.awake_ns);
         }
-        if let Some(count) = traffic.reconnects.filter(|count| *count > 0) {
-            let detail = json!({ "source": traffic.source.name(), "count": count });
-            let kind = "reconnect".to_owned();
-            self.events.push(Event { target: target.clone(), kind, detail, at_us: now.wall_us });
+        let counter = (target.clone(), traffic.source.clone());
+        match traffic.reconnects {
+            Some(0) => drop(self.reconnecting.remove(&counter)),
+            Some(count) if self.reconnecting.insert(counter) => {
+                let detail = json!({ "counter": traffic.source.name(), "count": count });
+                let kind = "reconnect".to_owned();
+                self.events.push(Event { target: target.clone(), kind, detail, at_us: now.wall_us });
+            }
+            Some(_) | None => {}
         }
         self.gathered.traffic(target, traffic, now.wall_us);
     }

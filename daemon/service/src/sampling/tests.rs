@@ -20,7 +20,7 @@ impl Sensors for Scripted {
         let counters = |target: &TargetName| Reading {
             target: Some(target.clone()),
             counters: vec![Ok(Counters {
-                source: Source::Mountstats,
+                source: Source::CifsStats,
                 covers: Covers::Mount,
                 life: "1".to_owned(),
                 age_seconds: None,
@@ -156,16 +156,18 @@ fn a_round_is_felt_only_by_a_person_who_works_on_the_share() {
 }
 
 #[test]
-fn a_reconnect_is_an_event() {
+fn a_reconnect_is_an_event_and_many_in_a_row_are_one() {
     let mounts = mounts();
     let counters = Scripted::default();
     let mut sampler = Sampler::new(Box::new(counters.clone()));
-    for (second, bytes) in [(1, 0), (11, 1_000_000_000)] {
+    let billions = [0, 1, 3, 7, 7, 8];
+    for (second, bytes) in (1..).step_by(10).zip(billions.map(|count| count * 1_000_000_000)) {
         *counters.0.lock().unwrap() = Some(bytes);
         sampler.look(&scene(&mounts, second, None), SECOND_NS);
     }
     let events = sampler.events();
-    assert_eq!(events.iter().map(|event| event.kind.as_str()).collect::<Vec<_>>(), ["reconnect"]);
+    let told: Vec<_> = events.iter().map(|event| (event.kind.as_str(), &event.detail["count"])).collect();
+    assert_eq!(told, [("reconnect", &json!(1)), ("reconnect", &json!(1))]);
     assert!(sampler.events().is_empty());
 }
 

@@ -1,12 +1,14 @@
 //! The narrow form of what is kept.
 
-use longhaul_measure::model::{CacheState, Event, Figure, Outcome, Phase, RoundStatus, Run, Unit};
+use longhaul_measure::model::{
+    CacheState, Event, Figure, MachineStep, Outcome, Phase, Role, RoundStatus, Run, Target, Unit,
+};
 use longhaul_measure::summary::History;
 use longhaul_measure::workloads::{WORKLOADS, workload};
 use rusqlite::Connection;
 
 use super::{Place, new_round, samples, target};
-use crate::RoundEnd;
+use crate::{RoundEnd, Samples};
 
 /// A run that gives each figure of each of its workload's endpoints, every one with a value of its own.
 fn run_of(workload_name: &str, round: i64, slot: u32) -> Run {
@@ -49,6 +51,41 @@ fn filled() -> Place {
 
 fn history(place: &Place) -> History {
     place.reader().history().unwrap()
+}
+
+#[test]
+fn a_mark_changes_with_the_history_and_with_nothing_else() {
+    let place = Place::new();
+    let writer = place.writer();
+    let reader = place.reader();
+    let mut before = (reader.history_mark().unwrap(), reader.history().unwrap());
+    let mut holds = |what: &str| {
+        let now = (reader.history_mark().unwrap(), reader.history().unwrap());
+        assert_eq!(now.0 != before.0, now.1 != before.1, "{what}");
+        let has_changed = now.1 != before.1;
+        before = now;
+        has_changed
+    };
+    let round = writer.begin_round(new_round()).unwrap();
+    assert!(holds("a round begins"));
+    writer.add_run(&target(), &run_of("photo-batch", round, 0)).unwrap();
+    assert!(holds("a run"));
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: 7, after: None };
+    writer.end_round(round, end).unwrap();
+    assert!(holds("a round ends"));
+    writer
+        .add_event(Event { target: None, kind: "mtu".into(), detail: serde_json::Value::Null, at_us: 5 })
+        .unwrap();
+    assert!(holds("an event"));
+    let baseline = Target { role: Role::Baseline, ..target() };
+    writer.add_run(&baseline, &run_of("photo-batch", round, 1)).unwrap();
+    assert!(holds("a target of another role"));
+    writer.settle_threshold(1.2).unwrap();
+    assert!(holds("the difference that matters"));
+    let samples =
+        Samples { targets: vec![baseline], machine: vec![MachineStep::default()], ..Samples::default() };
+    writer.add_samples(samples).unwrap();
+    assert!(!holds("samples"));
 }
 
 #[test]

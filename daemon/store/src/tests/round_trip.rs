@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use longhaul_measure::model::{Call, Figure, Kept, Role, Run, Target, Unit};
+use longhaul_measure::model::{Call, Figure, Kept, Operation, Role, Run, Target, Unit};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Place, bare, new_round, samples, target};
-use crate::{Error, Event, NewRound, RoundEnd, RoundStatus, RunFilter, StoredRun};
+use crate::{Error, Event, NewRound, RoundEnd, RoundStatus, RunFilter, StoredCalls, StoredRun};
 
 fn on(run: &Run) -> Target {
     Target { name: run.target.clone(), path: "/Volumes/nas".into(), role: Role::Share }
@@ -62,6 +62,16 @@ fn single_calls_are_kept_for_a_week() {
     }
     let kept: Vec<usize> = place.runs().iter().map(|stored| stored.run.phases[0].calls.len()).collect();
     assert_eq!(kept, [0, 1, 1]);
+    let found = |workload, since_us| place.reader().calls(workload, since_us).unwrap();
+    let phases = |all: Vec<StoredCalls>| -> Vec<(i64, String)> {
+        all.into_iter().map(|calls| (calls.began_us / DAY_US, calls.phase)).collect()
+    };
+    let both = |day: i64| [(day, "scan".to_owned()), (day, "again".to_owned())];
+    let photos = found("photo-batch", 0);
+    assert!(photos.iter().all(|phase| phase.calls[0].operation == Operation::ALL[0]));
+    // The samples' runs all say that they began in the first seconds of 1970.
+    assert_eq!(phases(photos), [both(3), both(8)].concat());
+    assert_eq!((found("photo-batch", DAY_US), found("no-task", 0)), (vec![], vec![]));
 }
 
 #[test]

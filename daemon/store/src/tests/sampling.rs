@@ -1,7 +1,8 @@
 //! Samples: merged into three steps as they come, kept for so long, and small.
 
 use longhaul_measure::model::{
-    Beside, Covers, LOST_NS, MachineStep, ProbeKind, ProbeStep, Source, Stall, Step, Traffic, TrafficStep,
+    Beside, Covers, LOST_NS, MachineStep, ProbeKind, ProbeStep, Source, Stall, Step, Target, Traffic,
+    TrafficStep,
 };
 use longhaul_measure::stats::Histogram;
 use proptest::prelude::*;
@@ -10,6 +11,7 @@ use super::{Place, target};
 use crate::{Fate, SampleFilter, Samples, Signal, Writer};
 
 const DAY_US: i64 = 86_400_000_000;
+const HOUR_US: i64 = 3_600_000_000;
 /// A moment at which every step begins.
 const NOON_US: i64 = 20_000 * DAY_US;
 
@@ -57,7 +59,7 @@ fn samples(now_us: i64) -> Samples {
 }
 
 fn filter(step: Step, since_us: i64) -> SampleFilter {
-    SampleFilter { target: None, step, since_us, until_us: i64::MAX }
+    SampleFilter { target: None, kind: None, step, since_us, until_us: i64::MAX }
 }
 
 fn stall(ended_us: Option<i64>) -> Stall {
@@ -94,6 +96,28 @@ fn what_comes_late_is_merged_into_its_step_and_no_value_is_lost() {
         let all = reader.probes(&filter(step, NOON_US)).unwrap();
         assert_eq!((all.len(), all[0].latency.count()), (1, 7), "{step:?}");
     }
+}
+
+#[test]
+fn only_the_kind_that_is_asked_for_is_read_and_targets_keep_their_order() {
+    let place = Place::new();
+    let afp = Target { name: "afp".parse().unwrap(), ..target() };
+    let of = |target: &Target, at_us: i64, kind| ProbeStep {
+        target: target.name.clone(),
+        kind,
+        ..probe(at_us, &[1_000_000])
+    };
+    let hours = [NOON_US, NOON_US + HOUR_US];
+    let targets = vec![target(), afp];
+    let of_target =
+        |target| hours.map(|at_us| [ProbeKind::Getattr, ProbeKind::Read].map(|kind| of(target, at_us, kind)));
+    let probes = targets.iter().flat_map(of_target).flatten().collect();
+    place.writer().add_samples(Samples { targets, probes, ..samples(NOON_US) }).unwrap();
+    let asked = SampleFilter { kind: Some(ProbeKind::Read), ..filter(Step::Hour, NOON_US) };
+    let found = place.reader().probes(&asked).unwrap();
+    let found: Vec<_> = found.iter().map(|step| (step.at_us, step.target.as_str(), step.kind)).collect();
+    let expected = hours.map(|at_us| [(at_us, "smb", ProbeKind::Read), (at_us, "afp", ProbeKind::Read)]);
+    assert_eq!(found, expected.concat());
 }
 
 #[test]

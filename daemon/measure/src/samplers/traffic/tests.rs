@@ -151,6 +151,27 @@ fn two_targets_behind_one_counter_are_taken_away_together() {
 }
 
 #[test]
+fn a_connection_that_rested_did_not_fail() {
+    let at = |answered: u64, reconnects: u64| Counters {
+        round_trips: Some((answered, 1000 * answered)),
+        reconnects: Some(reconnects),
+        ..counters(Source::Mountstats, 0, 0)
+    };
+    let mut meter = Meter::default();
+    let mut after = |second: u64, answered: u64, reconnects: u64| {
+        feed(&mut meter, second, at(answered, reconnects), Own::default()).and_then(|seen| seen.reconnects)
+    };
+    assert_eq!((after(0, 1, 1), after(10, 2, 2)), (None, Some(0)), "how long it rested before is not known");
+    assert_eq!((after(20, 3, 3), after(30, 4, 3)), (Some(1), Some(0)), "it was in use");
+    for second in (40..=400).step_by(10) {
+        assert_eq!(after(second, 4, 3), Some(0));
+    }
+    assert_eq!(after(410, 5, 4), Some(0), "nobody used it for six minutes, and the kernel closed it");
+    assert_eq!(after(420, 6, 5), Some(1));
+    assert_eq!(after(720, 7, 6), Some(0), "between two readings five minutes apart it may have rested");
+}
+
+#[test]
 fn an_interface_is_anybodys_and_a_disk_of_a_process_is_ours() {
     let mut meter = Meter::default();
     let with = |covers, source, read| Counters { covers, ..counters(source, read, 0) };
