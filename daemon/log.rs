@@ -9,8 +9,7 @@ use anyhow::Context as _;
 use longhaul_measure::platform;
 use longhaul_service::LOG_FILE;
 use longhaul_service::config::LEVELS;
-use longhaul_telemetry::diagnostics::{Diagnostics, Line};
-use tracing::field::{Field, Visit};
+use longhaul_telemetry::diagnostics::Diagnostics;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -18,6 +17,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, reload};
 
 use crate::arguments::Arguments;
+use crate::diagnosing::Diagnosing;
 
 /// The log and this many older parts of it share the room that is given.
 const OLDER: u64 = 3;
@@ -42,12 +42,12 @@ impl Log {
                 None
             }
         });
-        let json = file.map(|file| fmt::layer().json().with_writer(file));
+        let json = file.map(|file| fmt::layer().json().with_span_list(false).with_writer(file));
         let terminal = io::stderr().is_terminal().then(|| fmt::layer().with_writer(io::stderr));
         let diagnostics = Diagnostics::default();
-        let exported = Exported(diagnostics.clone());
+        let diagnosing = Diagnosing::new(diagnostics.clone());
         let registry = tracing_subscriber::registry().with(filter).with(json);
-        registry.with(terminal.map(Layer::boxed)).with(exported).init();
+        registry.with(terminal.map(Layer::boxed)).with(diagnosing).init();
         Ok(Self { level, filter: handle, diagnostics })
     }
 
@@ -74,49 +74,6 @@ impl Log {
 fn parse(level: &str) -> anyhow::Result<LevelFilter> {
     let known = LEVELS.contains(&level).then(|| level.parse().ok()).flatten();
     known.with_context(|| format!("`{level}` is none of {}", LEVELS.join(", ")))
-}
-
-/// Hands lines to the exporter while it wants them.
-struct Exported(Diagnostics);
-
-impl<S: tracing::Subscriber> Layer<S> for Exported {
-    fn on_event(&self, event: &tracing::Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
-        let from = event.metadata().target();
-        // What the exporter says of itself would be said again when it is sent.
-        let is_ours = from.starts_with("longhaul") && !from.starts_with("longhaul_telemetry");
-        if !is_ours || !self.0.is_wanted() {
-            return;
-        }
-        let mut words = Words::default();
-        event.record(&mut words);
-        self.0.push(Line {
-            at_us: platform::wall_clock_us(),
-            level: *event.metadata().level(),
-            message: words.message,
-            from: from.to_owned(),
-            particulars: words.particulars,
-        });
-    }
-}
-
-/// What an event says.
-#[derive(Default)]
-struct Words {
-    message: String,
-    particulars: Vec<(String, String)>,
-}
-
-impl Visit for Words {
-    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        match field.name() {
-            "message" => self.message = format!("{value:?}"),
-            name => self.particulars.push((name.to_owned(), format!("{value:?}"))),
-        }
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.particulars.push((field.name().to_owned(), value.to_owned()));
-    }
 }
 
 /// A file that is moved aside when it is full; the oldest part goes. launchd rotates nothing, and tracing's own appender

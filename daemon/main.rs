@@ -4,6 +4,7 @@
 //! somebody says stop.
 
 mod arguments;
+mod diagnosing;
 mod exporting;
 mod log;
 mod running;

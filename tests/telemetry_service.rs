@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -117,23 +118,45 @@ fn a_collector_that_is_away_disturbs_nothing_and_gets_all_when_it_is_back() {
 }
 
 #[test]
-fn the_log_of_the_service_is_sent_only_if_that_is_asked_for() {
+fn the_log_and_the_spans_of_the_service_are_sent_only_if_that_is_asked_for() {
     let collector = Collector::start();
     let place = place(&endpoint(&collector));
     let daemon = Daemon::start(&place);
     daemon.round();
     daemon.wait_for("the round to be sent", |status| sent(status) == 1);
-    assert_eq!(collector.got(|got| got.lines.len()), 0);
+    assert_eq!(collector.got(|got| got.logs.len()), 0);
+    assert!(own_spans(&collector).is_empty());
     configure(&place, &(endpoint(&collector) + "diagnostics = true\n"));
     daemon.round();
-    let has = |said: &str| collector.got(|got| got.lines.iter().any(|line| line.contains(said)));
+    let has = |said: &str| {
+        collector.got(|got| got.logs.iter().any(|line| format!("{:?}", line.body).contains(said)))
+    };
     machine::wait_until("the log", || {
         if !has("a round ended") {
             daemon.round();
         }
         has("a round ended")
     });
+    let runs_lie_in_rounds = || {
+        let spans = own_spans(&collector);
+        spans.values().any(|span| {
+            let round = spans.get(&(span.trace_id.clone(), span.parent_span_id.clone()));
+            span.name == "run" && round.is_some_and(|round| round.name == "round")
+        })
+    };
+    machine::wait_until("the spans of a round that was made", runs_lie_in_rounds);
+    machine::wait_until("a line that says what the service was busy with", || {
+        let (spans, logs) = (own_spans(&collector), collector.got(|got| got.logs.clone()));
+        logs.into_iter().any(|line| spans.contains_key(&(line.trace_id, line.span_id)))
+    });
     daemon.stop();
+}
+
+/// What the service was busy with. Rounds that are stored have no such origin.
+fn own_spans(collector: &Collector) -> BTreeMap<(Vec<u8>, Vec<u8>), Span> {
+    let mut spans = collector.got(Got::spans);
+    spans.retain(|_, span| text(&span.attributes, "longhaul.log.from").is_some());
+    spans
 }
 
 #[test]

@@ -11,6 +11,7 @@ use flate2::read::GzDecoder;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::{ExponentialHistogramDataPoint, NumberDataPoint};
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -38,8 +39,8 @@ pub struct Got {
     pub traces: Vec<ExportTraceServiceRequest>,
     /// Every request for metrics.
     pub metrics: Vec<ExportMetricsServiceRequest>,
-    /// What every line of a log said.
-    pub lines: Vec<String>,
+    /// Every line of a log.
+    pub logs: Vec<LogRecord>,
     /// The headers of the latest request.
     pub headers: BTreeMap<String, String>,
     /// Requests in all, whatever became of them.
@@ -234,14 +235,14 @@ fn take(got: &mut Got, path: &str, body: &[u8]) {
     match path {
         "/v1/traces" => got.traces.push(ExportTraceServiceRequest::decode(body).unwrap()),
         "/v1/metrics" => got.metrics.push(ExportMetricsServiceRequest::decode(body).unwrap()),
-        "/v1/logs" => got.lines.extend(lines(&ExportLogsServiceRequest::decode(body).unwrap())),
+        "/v1/logs" => got.logs.extend(lines(ExportLogsServiceRequest::decode(body).unwrap())),
         other => panic!("a request for {other}"),
     }
 }
 
-fn lines(request: &ExportLogsServiceRequest) -> Vec<String> {
-    let scopes = request.resource_logs.iter().flat_map(|resource| &resource.scope_logs);
-    scopes.flat_map(|scope| &scope.log_records).map(|record| format!("{:?}", record.body)).collect()
+fn lines(request: ExportLogsServiceRequest) -> impl Iterator<Item = LogRecord> {
+    let scopes = request.resource_logs.into_iter().flat_map(|resource| resource.scope_logs);
+    scopes.flat_map(|scope| scope.log_records)
 }
 
 fn say(stream: &mut dyn Stream, code: u16, headers: &str, body: &[u8]) -> Option<()> {

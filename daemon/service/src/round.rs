@@ -219,6 +219,8 @@ impl Maker<'_> {
                     return;
                 }
                 let assignment = self.assignment(workload, worker, progress);
+                let (target_name, workload_name) = (&worker.target().name, &assignment.workload);
+                let _span = tracing::info_span!("prepare", %target_name, workload = workload_name).entered();
                 let prepared =
                     worker.prepare(&assignment, &mut self.watch(&|| (self.stop)().is_some(), audience));
                 match prepared {
@@ -283,6 +285,8 @@ impl Maker<'_> {
             memory: Memory::now(),
         };
         progress.slot += 1;
+        let target_name = &worker.target().name;
+        let _span = tracing::info_span!("run", %target_name, workload = assignment.workload).entered();
         audience.run_began(worker.target(), &assignment.workload);
         let unprepared = progress.unprepared.iter().find(|(unprepared, _)| *unprepared == cell);
         let finished = match unprepared {

@@ -12,7 +12,7 @@ use longhaul_store::{Fate, Outbox, Reader, SharedWriter, Signal};
 
 use crate::answer::Expected;
 use crate::batch::Maker;
-use crate::diagnostics::{Diagnostics, LogLane};
+use crate::diagnostics::{self, Diagnostics};
 use crate::gate::Gate;
 use crate::now::Now;
 use crate::outbox::{Attempts, Becomes};
@@ -85,7 +85,7 @@ impl Exporter {
                 parts,
                 status: shared,
                 lanes: vec![],
-                log: None,
+                diagnosed: None,
                 machine: String::new(),
                 settings: None,
                 told_ns: None,
@@ -129,7 +129,7 @@ struct Worker {
     parts: Parts,
     status: Arc<Mutex<ExportStatus>>,
     lanes: Vec<Lane>,
-    log: Option<LogLane>,
+    diagnosed: Option<diagnostics::Lanes>,
     machine: String,
     settings: Option<Settings>,
     /// When what is so just now was last told, in nanoseconds of a clock that never steps.
@@ -168,18 +168,18 @@ impl Worker {
                 None
             }
             Err(problem) => {
-                (self.lanes, self.log, self.settings) = (vec![], None, None);
+                (self.lanes, self.diagnosed, self.settings) = (vec![], None, None);
                 tracing::warn!(problem, "nothing is exported");
                 Some(problem)
             }
         };
-        self.parts.diagnostics.want(self.log.is_some());
+        self.parts.diagnostics.want(self.diagnosed.is_some());
         self.status.lock().unwrap_or_else(PoisonError::into_inner).problem = problem;
         self.publish();
     }
 
     fn make_lanes(&mut self, settings: Option<&Settings>) -> Result<(), String> {
-        (self.lanes, self.log) = (vec![], None);
+        (self.lanes, self.diagnosed) = (vec![], None);
         let Some(settings) = settings else { return Ok(()) };
         let words = |error: longhaul_store::Error| error.to_string();
         let reader = Reader::open(&self.parts.database).map_err(words)?;
@@ -195,9 +195,8 @@ impl Worker {
                 next_try_us: None,
             });
         }
-        let sender = settings.logs.as_ref().map(|route| Sender::new(route, Expected::Logs));
-        let sender = sender.transpose().map_err(|error| error.to_string())?;
-        self.log = sender.map(|sender| LogLane { sender, attempts: Attempts::default() });
+        let diagnosed = settings.diagnosed.as_ref().map(diagnostics::Lanes::new).transpose();
+        self.diagnosed = diagnosed.map_err(|error| error.to_string())?;
         Ok(())
     }
 
@@ -219,7 +218,7 @@ impl Worker {
             }
         };
         self.tell_of_now(&view, interval);
-        self.send_log();
+        self.send_diagnostics();
         self.publish();
         // While it catches up it rests as long as it worked.
         let waits = self.lanes.iter().map(|lane| lane.attempts.wait(platform::monotonic_ns()));
@@ -261,12 +260,12 @@ impl Worker {
         lane.note_wait();
     }
 
-    fn send_log(&mut self) {
+    fn send_diagnostics(&mut self) {
         let chance = self.chance();
-        let passing = self.parts.gate.pass();
-        if let (Some(log), Some(settings), Some(_)) = (&mut self.log, &self.settings, passing) {
+        if let (Some(lanes), Some(settings)) = (&mut self.diagnosed, &self.settings) {
             let who = (self.machine.as_str(), &settings.attributes);
-            log.advance(&self.parts.diagnostics, who, (platform::monotonic_ns(), chance));
+            let now = (platform::monotonic_ns(), chance);
+            lanes.advance(&self.parts.diagnostics, &self.parts.gate, (who, now));
         }
     }
 

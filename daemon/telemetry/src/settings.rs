@@ -33,7 +33,7 @@ pub struct Configured {
     pub traces: bool,
     /// Whether figures and histograms are sent as metrics.
     pub metrics: bool,
-    /// Whether the service's own log is sent.
+    /// Whether the service's own log and spans are sent.
     pub diagnostics: bool,
     /// How bodies are sent.
     pub compression: Option<Compression>,
@@ -78,8 +78,8 @@ pub struct Settings {
     pub traces: Option<Route>,
     /// The way of the metrics.
     pub metrics: Option<Route>,
-    /// The way of the service's own log.
-    pub logs: Option<Route>,
+    /// The ways of what the service says of itself.
+    pub diagnosed: Option<Diagnosed>,
     /// Whether counts are told as totals.
     pub temporality: Temporality,
     /// How often what is so just now is told.
@@ -88,6 +88,15 @@ pub struct Settings {
     pub keep: Duration,
     /// What is added to the resource.
     pub attributes: Added,
+}
+
+/// The ways of what the service says of itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnosed {
+    /// Of its log.
+    pub logs: Route,
+    /// Of its spans.
+    pub spans: Route,
 }
 
 /// The way of one signal.
@@ -155,13 +164,15 @@ impl Settings {
         let settings = Self {
             traces: route(Signal::Traces.name(), configured.traces)?,
             metrics: route(Signal::Metrics.name(), configured.metrics)?,
-            logs: route(LOGS, configured.diagnostics)?,
+            diagnosed: route(LOGS, configured.diagnostics)?
+                .zip(route(Signal::Traces.name(), configured.diagnostics)?)
+                .map(|(logs, spans)| Diagnosed { logs, spans }),
             temporality: environment.temporality()?.or(configured.temporality).unwrap_or_default(),
             interval: environment.interval()?.or(configured.interval).unwrap_or(INTERVAL),
             keep: configured.keep,
             attributes: configured.attributes.clone().into_iter().chain(environment.attributes()).collect(),
         };
-        let is_any = [&settings.traces, &settings.metrics, &settings.logs].into_iter().any(Option::is_some);
+        let is_any = settings.traces.is_some() || settings.metrics.is_some() || settings.diagnosed.is_some();
         Ok(is_any.then_some(settings))
     }
 
@@ -261,7 +272,7 @@ mod tests {
         let settings = Settings::of(&at("http://a:4318/"), &Environment::default()).unwrap().unwrap();
         assert_eq!(settings.traces.unwrap().address, "http://a:4318/v1/traces");
         assert_eq!(settings.metrics.unwrap().address, "http://a:4318/v1/metrics");
-        assert_eq!(settings.logs, None, "the own log only if that is asked for");
+        assert_eq!(settings.diagnosed, None, "the own log only if that is asked for");
     }
 
     #[test]

@@ -113,6 +113,7 @@ pub async fn read<T: Send + 'static>(
     ask: impl FnOnce(&mut Book) -> Result<T, Trouble> + Send + 'static,
 ) -> Result<T, Trouble> {
     let asked = tokio::task::spawn_blocking(move || {
+        let _span = tracing::debug_span!("read for a page").entered();
         let mut found = None;
         face.shelf.read(|book| {
             found = Some(ask(book));

@@ -39,6 +39,7 @@ const AMPLE: u64 = 20;
 impl Service {
     /// Deals with a slot that is due. Returns for how long nothing is.
     pub(super) fn deal(&mut self, slot: Slot) -> Duration {
+        let _span = tracing::info_span!("slot", slot = slot.number).entered();
         let now = self.clock.now();
         let before = self.history.last;
         self.history.last = slot;
@@ -257,6 +258,7 @@ impl Service {
     ) -> Result<Made, RoundError> {
         let _apart = self.desk.gate.close(FLIGHT);
         let number = maker.begin(block, workers)?;
+        let _span = tracing::info_span!("round", round = number).entered();
         tracing::info!(round = number, targets = workers.len(), "a round begins");
         let runs = workers.len() * maker.tasks.workloads.len();
         self.desk.set_round(Some((number, u32::try_from(runs).unwrap_or(u32::MAX))));

@@ -53,6 +53,7 @@ pub(super) fn plan(config: &Config, seed: u64) -> Option<ProbePlan> {
 impl Service {
     /// Between rounds: has a process there for each probe that may ask, and takes in what came.
     pub(super) fn sample(&mut self) {
+        let _span = tracing::debug_span!("sample").entered();
         let now = self.seen;
         let mut workers = std::mem::take(&mut self.workers);
         for worker in &mut workers {
