@@ -34,6 +34,8 @@ pub struct Levers {
     pub holds_reads: AtomicBool,
     /// Requests that were delayed.
     pub delayed: AtomicU64,
+    /// Of those that the probe is about: when each arrived and when it was answered, on the monotonic clock.
+    pub kept_waiting: Mutex<Vec<(u64, u64)>>,
     /// Bytes of the largest file: the pool.
     pub largest: AtomicU64,
 }
@@ -74,6 +76,9 @@ impl Files {
         if until > now {
             self.levers.delayed.fetch_add(1, Ordering::Relaxed);
             sleep_until(until);
+        }
+        if is_timed {
+            self.levers.kept_waiting.lock().unwrap().push((now, monotonic_ns()));
         }
     }
 
