@@ -192,11 +192,16 @@ impl Truth {
 }
 
 fn check(heard: &Heard, known: &Truth) {
-    let (delays, begin_us) = (&known.delays, known.begin_us);
     known.check_script();
-    let since = |slot: &Probed| ((slot.at_us - begin_us).max(0) as u64) * 1000;
     let slots: Vec<Probed> =
-        heard.slots().into_iter().filter(|slot| slot.at_us > begin_us + 500_000).collect();
+        heard.slots().into_iter().filter(|slot| slot.at_us > known.begin_us + 500_000).collect();
+    check_slots(&slots);
+    check_quantiles(&slots, known, path_ns(heard, known.begin_us));
+    check_stall(heard, known);
+}
+
+/// Every slot is there, in order, and none failed.
+fn check_slots(slots: &[Probed]) {
     assert!(
         slots.iter().all(|slot| slot.error.is_none()),
         "{:?}",
@@ -211,8 +216,10 @@ fn check(heard: &Heard, known: &Truth) {
         "{} of {spanned:.1} slots",
         slots.len()
     );
+}
 
-    let path_ns = path_ns(heard, begin_us);
+/// The probe tells what was felt; a loop that asks again only after an answer does not.
+fn check_quantiles(slots: &[Probed], known: &Truth, path_ns: u64) {
     let mut truth: Vec<u64> = slots.iter().map(|slot| known.felt_ns(slot, path_ns)).collect();
     let mut probe: Vec<u64> = slots.iter().map(|slot| slot.latency_ns).collect();
     // What a loop that asks, waits and asks again would have made of the very same calls.
@@ -222,7 +229,7 @@ fn check(heard: &Heard, known: &Truth) {
         "| {} slots every {INTERVAL_MS} ms, {} calls, a stall of {} s, {:.3} ms without delay",
         slots.len(),
         closed.len(),
-        delays.stall_ns / SECOND,
+        known.delays.stall_ns / SECOND,
         path_ns as f64 / 1e6
     );
     eprintln!("| {:>6} {:>14} {:>14} {:>14}", "ms", "truth", "probe", "closed loop");
@@ -243,12 +250,14 @@ fn check(heard: &Heard, known: &Truth) {
     }
     // The very same calls as the script had them wait: of a thousand a single one decides over p99.9, and a busy machine may
     // hold one up by itself.
-    let mut scripted: Vec<u64> =
-        slots.iter().filter_map(|slot| call_felt_ns(slot, since(slot), delays)).collect();
+    let mut scripted: Vec<u64> = slots.iter().filter_map(|slot| call_felt_ns(slot, known)).collect();
     scripted.sort_unstable();
     assert!(quantile(&truth, 0.999) > 100 * quantile(&scripted, 0.999), "a closed loop hides the stall");
     assert!(quantile(&truth, 0.99) > 100 * quantile(&closed, 0.99), "measured, too");
+}
 
+/// The stall is told once, where and as long as it was.
+fn check_stall(heard: &Heard, Truth { delays, begin_us, .. }: &Truth) {
     let waits = heard.waits();
     let [stall] = &waits[..] else { panic!("one call waited: {waits:?}") };
     let missed = (stall.at_us - begin_us) as f64 / 1e6 - STALL_AFTER_NS as f64 / 1e9;
@@ -269,7 +278,8 @@ fn path_ns(heard: &Heard, begin_us: i64) -> u64 {
 }
 
 /// What the call of a slot had to wait for, from the instant at which it was made; `None`: none was.
-fn call_felt_ns(slot: &Probed, since_ns: u64, delays: &Delays) -> Option<u64> {
+fn call_felt_ns(slot: &Probed, Truth { delays, begin_us, .. }: &Truth) -> Option<u64> {
+    let since_ns = ((slot.at_us - begin_us).max(0) as u64) * 1000;
     Some(delays.felt_ns(since_ns + slot.latency_ns.saturating_sub(slot.call_ns?)))
 }
 

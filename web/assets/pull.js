@@ -221,7 +221,8 @@ const draw = () => {
   const steps = known.targets.flatMap((target) => target.steps).filter((step) => step.p50 !== null);
   const bounds = [Math.min(...steps.map((step) => step.p5)) / 1.2, Math.max(...steps.map((step) => step.p95)) * 1.2];
   const shared = { seconds: known.step_seconds, zone: known.zone };
-  plots = known.targets.flatMap((target) => mount(target, bounds, shared));
+  // Where nobody answered there is nothing to pull, and no scale.
+  plots = steps.length === 0 ? [] : known.targets.flatMap((target) => mount(target, bounds, shared));
   document.getElementById("pulling")?.toggleAttribute("hidden", plots.length === 0);
 };
 

@@ -4,12 +4,12 @@ use longhaul_measure::corpus::draw::draw;
 use longhaul_store::FinishedRound;
 
 /// Streams of draws, so that ids of different kinds do not meet.
-const TRACE_HIGH: u64 = 0x7472_6163;
-const TRACE_LOW: u64 = TRACE_HIGH + 1;
-const ROOT: u64 = TRACE_HIGH + 2;
-const RUN: u64 = TRACE_HIGH + 3;
-const PHASE: u64 = TRACE_HIGH + 4;
-const CALL: u64 = TRACE_HIGH + 5;
+/// A trace takes two.
+const TRACE: u64 = 0x7472_6163;
+const ROOT: u64 = TRACE + 2;
+const RUN: u64 = TRACE + 3;
+const PHASE: u64 = TRACE + 4;
+const CALL: u64 = TRACE + 5;
 
 /// A round's trace: its 16 bytes, and the 8 bytes of its root span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,10 +25,7 @@ impl RoundId {
     /// it because a database that had to be begun anew keeps the machine's id and numbers its rounds from 1 again.
     pub fn of(machine: &str, round: i64, started_us: i64) -> Self {
         let seed = draw(seed_of(machine), round.cast_unsigned(), started_us.cast_unsigned());
-        let mut trace = [0; 16];
-        trace[..8].copy_from_slice(&id(seed, TRACE_HIGH, 0));
-        trace[8..].copy_from_slice(&id(seed, TRACE_LOW, 0));
-        Self { trace, root: id(seed, ROOT, 0) }
+        Self { trace: trace(seed, TRACE, 0), root: id(seed, ROOT, 0) }
     }
 
     /// The ids of a stored round.
@@ -61,8 +58,16 @@ fn seed_of(text: &str) -> u64 {
     text.bytes().fold(0, |seed, byte| draw(seed, 1, byte.into()))
 }
 
-/// Zero is no id in OpenTelemetry.
-fn id(seed: u64, stream: u64, index: u64) -> [u8; 8] {
+/// The id of a trace, from two neighbouring streams.
+pub(crate) fn trace(seed: u64, stream: u64, index: u64) -> [u8; 16] {
+    let mut trace = [0; 16];
+    trace[..8].copy_from_slice(&id(seed, stream, index));
+    trace[8..].copy_from_slice(&id(seed, stream + 1, index));
+    trace
+}
+
+/// The id of a span. Zero is no id in OpenTelemetry.
+pub(crate) fn id(seed: u64, stream: u64, index: u64) -> [u8; 8] {
     draw(seed, stream, index).max(1).to_be_bytes()
 }
 

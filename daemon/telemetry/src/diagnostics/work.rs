@@ -1,6 +1,5 @@
 //! What the service was busy with, as spans. Rounds as traces are something else: they come of what is stored, not of this.
 
-use longhaul_measure::corpus::draw::draw;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
@@ -8,10 +7,11 @@ use prost::Message;
 
 use crate::Added;
 use crate::attributes::{attribute, text, whole};
+use crate::identity;
 use crate::time::{after, nanoseconds};
 use crate::trace::resource_spans;
 
-/// Streams of draws.
+/// Streams of draws. A trace takes two.
 const TRACE: u64 = 0x6469_6167;
 const SPAN: u64 = TRACE + 2;
 
@@ -28,14 +28,9 @@ impl Place {
     /// The place of the piece of work with this number, of a process with this seed: in the trace of what it is part of, or
     /// in one of its own.
     pub fn new((seed, number): (u64, u64), parent: Option<Self>) -> Self {
-        let id = |stream| draw(seed, stream, number).max(1).to_be_bytes();
-        let own = || {
-            let mut trace = [0; 16];
-            trace[..8].copy_from_slice(&id(TRACE));
-            trace[8..].copy_from_slice(&id(TRACE + 1));
-            trace
-        };
-        Self { trace: parent.map_or_else(own, |parent| parent.trace), span: id(SPAN) }
+        let own = || identity::trace(seed, TRACE, number);
+        let trace = parent.map_or_else(own, |parent| parent.trace);
+        Self { trace, span: identity::id(seed, SPAN, number) }
     }
 }
 
