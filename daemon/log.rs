@@ -25,6 +25,7 @@ const OLDER: u64 = 3;
 /// The log of this process.
 pub struct Log {
     level: String,
+    path: Option<PathBuf>,
     filter: reload::Handle<LevelFilter, Registry>,
     diagnostics: Diagnostics,
 }
@@ -36,24 +37,30 @@ impl Log {
         let (filter, handle) = reload::Layer::new(parse(&level).context("the log level")?);
         let folder = arguments.log_directory.clone().or_else(platform::log_directory);
         let file = folder.and_then(|folder| match Rotating::open(&folder, config.bytes) {
-            Ok(file) => Some(file),
+            Ok(file) => Some((folder.join(LOG_FILE), file)),
             Err(error) => {
                 eprintln!("longhauld: no log is written to {}: {error}", folder.display());
                 None
             }
         });
+        let (path, file) = file.unzip();
         let json = file.map(|file| fmt::layer().json().with_span_list(false).with_writer(file));
         let terminal = io::stderr().is_terminal().then(|| fmt::layer().with_writer(io::stderr));
         let diagnostics = Diagnostics::default();
         let diagnosing = Diagnosing::new(diagnostics.clone());
         let registry = tracing_subscriber::registry().with(filter).with(json);
         registry.with(terminal.map(Layer::boxed)).with(diagnosing).init();
-        Ok(Self { level, filter: handle, diagnostics })
+        Ok(Self { level, path, filter: handle, diagnostics })
     }
 
     /// The level it was started with.
     pub fn level(&self) -> &str {
         &self.level
+    }
+
+    /// The file that it is written to; `None`: to none.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// The lines of this log for the exporter.

@@ -93,6 +93,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         config: config.clone(),
         config_path: config_path.clone(),
         database: database.clone(),
+        log: log.path().map(Into::into),
         safe_mode,
     })?;
     tracing::info!(

@@ -185,12 +185,16 @@ fn the_doctor_has_the_service_try_each_target_and_names_the_one_that_fails() {
     let place = Place::new();
     let missing = place.path("missing");
     place.configure(&(BUSY.to_owned() + &target("a", &place.folder("a")) + &target("gone", &missing)));
-    let daemon = Daemon::start(&place);
+    let logs = place.folder("own-logs");
+    let mut daemon = Daemon::spawn_with(&place, &["--log-directory", logs.to_str().unwrap()]);
+    daemon.wait_until_ready();
     let said = place.longhaul("doctor --json").expect(3).value();
-    let verdict = |what: &str| {
+    let check = |what: &str| {
         let checks = said.as_array().unwrap();
-        checks.iter().find(|check| check["what"] == what).unwrap_or_else(|| panic!("{what}: {said}"))["verdict"].clone()
+        checks.iter().find(|check| check["what"] == what).unwrap_or_else(|| panic!("{what}: {said}")).clone()
     };
+    let verdict = |what: &str| check(what)["verdict"].clone();
+    assert!(check("log")["found"].as_str().unwrap().contains("own-logs/"), "{said}");
     assert_eq!((verdict("target a"), verdict("target gone")), ("ok".into(), "failed".into()));
     assert_eq!(
         (verdict("service"), verdict("database"), verdict("clock")),

@@ -4,16 +4,18 @@
 #   after 2/8 of the days   the wire's delay rises from 0.25 to 2 ms each way, for a day
 #   after 4/8               the wire is cut for a night of eight hours
 #   after 6/8               nfs4 is mounted with another rsize
-# and, with SIMULATED_START in March, clocks go forward. Then it prints what `status`, `events`, `stalls`, `week` and the
-# database say, each below a line "== NAME". $LONGHAUL and $LONGHAULD are the programs; EXPORT a folder for the database.
+# and, with SIMULATED_START in March, clocks go forward. After each eighth it says what the service has: kB resident (and
+# with its workers), descriptors, threads, kB of database. Then it prints what `status`, `events`, `stalls`, `week` and the
+# database say, each below a line "== NAME". $LONGHAUL and $LONGHAULD are the programs; EXPORT a folder for the log, and for
+# the database after each eighth.
 set -eu
 days=$1 rounds=${2:-6} night=28800
 export HOME=/root TZ=${TZ:-CET-1CEST,M3.5.0,M10.5.0/3}
 where=(--config /root/config.toml --database /root/l.sqlite)
 {
-  printf 'scale = "quick"\n[folder-index]\nfiles = 400\n[limits]\ncap-seconds = 120\n[schedule]\nrounds-per-day = %s\nduty-percent = 100.0\nslices = 2\n' "$rounds"
+  printf 'scale = "quick"\nworkloads = ["folder-index", "photo-batch", "incremental-backup", "time-machine"]\n[folder-index]\nfiles = 400\n[limits]\ncap-seconds = 120\n[schedule]\nrounds-per-day = %s\nduty-percent = 100.0\nslices = 2\n' "$rounds"
   for rule in during-backup when-hot in-low-power-mode on-other-link; do printf 'skip-%s = false\n' "$rule"; done
-  printf '[sampling]\ntouch = "always"\nprobe-seconds = 300\ncounters-seconds = 300\n'
+  printf '[sampling]\ntouch = "always"\nprobe-seconds = 600\ncounters-seconds = 600\n'
   for target in smb3 nfs3 nfs4; do printf '[targets.%s]\npath = "/m/%s/data-%s"\n' $target $target $target; done
   printf '[targets.local]\npath = "/m/local/data-local"\nrole = "baseline"\n'
 } >/root/config.toml
@@ -21,20 +23,32 @@ for target in local smb3 nfs3 nfs4; do mkdir -p "/m/$target/data-$target"; done
 began=$(date +%s)
 "${LONGHAULD:?}" "${where[@]}" --log-directory "${EXPORT:-/root}/log" 2>/root/error &
 service=$!
-until_eighth() { sleep $((began + $1 * days * 10800 - $(date +%s))); date +"simulated: %F %R, $2" >&2; }
+resident() { awk '/^VmRSS/ {kilobytes += $2} END {print kilobytes}' $(printf '/proc/%s/status ' "$@") 2>/dev/null; }
+facts() {
+  local all; all=$(resident $service $(awk -v parent=$service '$4 == parent {print $1}' /proc/[0-9]*/stat 2>/dev/null))
+  echo "$(resident $service) $all $(ls /proc/$service/fd | wc -l) $(ls /proc/$service/task | wc -l) $(du -k /root/l.sqlite | cut -f1)"
+}
+keep() { [ -z "${EXPORT:-}" ] || cp /root/l.sqlite* /root/config.toml "$EXPORT"; }
+until_eighth() {
+  sleep $((began + $1 * days * 10800 - $(date +%s)))
+  date +"simulated: %F %R, $2; resident, with workers, descriptors, threads, database: $(facts)" >&2
+  keep
+}
 nas() { nsenter --net=/run/netns/nas "$@"; }
 delay() { tc qdisc change dev vec0 root netem limit 20000 delay "$1"; nas tc qdisc change dev s0 root netem limit 20000 delay "$1"; }
 
+until_eighth 1 'nothing new'
 until_eighth 2 'delay rises'; delay 2ms; sleep 86400; delay 250us
+until_eighth 3 'nothing new'
 until_eighth 4 'wire is cut'; ip link set vec0 down; sleep $night; ip link set vec0 up
+until_eighth 5 'nothing new'
 until_eighth 6 'other rsize'
 umount /m/nfs4 && mount -t nfs 10.77.0.2:/ /m/nfs4 -o vers=4.2,rsize=65536
+until_eighth 7 'nothing new'
 until_eighth 8 'end'
-facts() { awk '/^VmRSS/ {print $2}' "/proc/$service/status"; ls "/proc/$service/fd" | wc -l; ls "/proc/$service/task" | wc -l; }
-echo "== service"; facts | paste -sd' '
 for what in 'status --json' 'events --json --since 9999d' 'stalls --json --since 9999d' 'week'; do
   echo "== ${what%% *}"; $LONGHAUL "${where[@]}" $what || echo "exit $?"
 done
 kill $service; wait $service || true
 echo "== end"; cat /root/error
-[ -z "${EXPORT:-}" ] || cp /root/l.sqlite* /root/config.toml "$EXPORT"
+keep

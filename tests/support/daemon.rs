@@ -43,8 +43,13 @@ pub struct Daemon<'a> {
 impl<'a> Daemon<'a> {
     /// Starts one in a place, without waiting for anything.
     pub fn spawn(place: &'a Place) -> Self {
+        Self::spawn_with(place, &[])
+    }
+
+    /// The same with further arguments.
+    pub fn spawn_with(place: &'a Place, arguments: &[&str]) -> Self {
         let errors = std::fs::File::create(place.path("said/daemon.err")).unwrap();
-        let child = command(place).stdout(Stdio::null()).stderr(errors).spawn().unwrap();
+        let child = command(place).args(arguments).stdout(Stdio::null()).stderr(errors).spawn().unwrap();
         Self { place, child }
     }
 

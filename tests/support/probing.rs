@@ -96,7 +96,7 @@ impl Sampling {
         };
         let mut nobody = Nobody;
         let mut watch = patient(&mut nobody);
-        self.worker.prepare(&assignment, &mut watch).map_err(|ending| ending.failure.message).unwrap();
+        self.worker.prepare(&assignment, &mut watch).map_err(|finished| finished.report.failed).unwrap();
         self.worker.run(&assignment, &mut watch)
     }
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::face::Face;
-use crate::json::{self as forms, WeekShown, whole};
+use crate::json::{self as forms, EventShown, WeekShown, whole};
 use crate::pages::{Meant, SmokeAsked, Trouble, numbers, read, week_of};
 
 use crate::shelf::Book;
@@ -103,7 +103,7 @@ pub async fn samples(State(face): State<Face>, Query(asked): Query<Asked>) -> Re
 /// How the light probe's answers spread, step by step: the figures behind the smoke of the latency page.
 pub async fn smoke(State(face): State<Face>, Query(asked): Query<SmokeAsked>) -> Response {
     let now_us = face.now_us();
-    answer(face, move |book| numbers(book, &Meant::of(&asked, now_us)?)).await
+    answer(face, move |book| value(numbers(book, &Meant::of(&asked, now_us)?)?)).await
 }
 
 /// The ledger of waits.
@@ -117,7 +117,7 @@ pub async fn events(State(face): State<Face>, Query(asked): Query<Asked>) -> Res
     let (since_us, _) = span(&face, &asked);
     answer(face, move |book| {
         let events = book.reader.events(Some(since_us))?;
-        Ok(events.iter().map(|stored| json!({ "number": stored.number, "event": stored.event })).collect())
+        value(events.into_iter().map(EventShown::from).collect::<Vec<_>>())
     })
     .await
 }

@@ -123,6 +123,11 @@ impl Desk {
         let Some(live) = self.live() else { return };
         let is_free = !matches!(status.state, State::Stopping);
         status.state = if is_free { State::Measuring } else { status.state };
+        for target in &mut status.targets {
+            if let TargetState::Waiting { reason, until_us } = &mut target.state {
+                (*reason, *until_us) = ("the round in progress".to_owned(), None);
+            }
+        }
         let Some(task) = live.task else { return };
         for target in status.targets.iter_mut().filter(|target| target.name == task.target) {
             let workload = task.workload.clone().unwrap_or_else(|| "preparation".to_owned());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use longhaul_measure::corpus::draw::draw;
 use longhaul_measure::model::{Outcome, Run, Scale, Surroundings, Target};
-use longhaul_measure::worker::{Assignment, Ending, SLEPT_NS};
+use longhaul_measure::worker::{Assignment, SLEPT_NS};
 use longhaul_measure::workloads::Settings;
 use longhaul_store::{NewRound, Planned, RoundEnd, RoundStatus, StoredRun, Writer};
 
@@ -133,8 +133,8 @@ struct Progress {
     seed: u64,
     turn: u64,
     baseline_every: u64,
-    /// By workload and target: why it could not be prepared.
-    unprepared: Vec<((usize, usize), Ending)>,
+    /// By workload and target: what is booked where it could not be prepared.
+    unprepared: Vec<((usize, usize), Finished)>,
     slot: u32,
     made: Made,
 }
@@ -226,7 +226,7 @@ impl Maker<'_> {
                 match prepared {
                     Ok(0) => {}
                     Ok(bytes) => audience.prepared(worker.target(), bytes),
-                    Err(ending) => progress.unprepared.push(((workload, target), ending)),
+                    Err(finished) => progress.unprepared.push(((workload, target), *finished)),
                 }
             }
         }
@@ -288,9 +288,9 @@ impl Maker<'_> {
         let target_name = &worker.target().name;
         let _span = tracing::info_span!("run", %target_name, workload = assignment.workload).entered();
         audience.run_began(worker.target(), &assignment.workload);
-        let unprepared = progress.unprepared.iter().find(|(unprepared, _)| *unprepared == cell);
+        let unprepared = progress.unprepared.iter().position(|(unprepared, _)| *unprepared == cell);
         let finished = match unprepared {
-            Some((_, ending)) => Finished::failed(ending.clone()),
+            Some(place) => progress.unprepared.swap_remove(place).1,
             None => worker.run(&assignment, &mut self.watch(&|| (self.stop)().is_some(), audience)),
         };
         self.book(finished, (progress.number, assignment.workload), worker, begun)

@@ -6,9 +6,10 @@ use longhaul_measure::model::{Progress, Role, Stall, TargetName};
 use longhaul_store::{RoundCounts, RoundStatus};
 use longhaul_telemetry::status::ExportStatus;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Everything that `longhaul status` shows. Keys are added freely and never taken away.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Status {
     /// The form of this value: 1.
     pub schema: u32,
@@ -42,6 +43,7 @@ pub struct Status {
     /// The database.
     pub database: DatabaseStatus,
     /// The configuration file in force; `None`: there is none.
+    #[schema(value_type = Option<String>)]
     pub config: Option<PathBuf>,
     /// The log level in force.
     pub log_level: String,
@@ -51,7 +53,7 @@ pub struct Status {
 }
 
 /// What the service is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", tag = "name")]
 pub enum State {
     /// A round goes on.
@@ -72,7 +74,7 @@ pub enum State {
 }
 
 /// Something that the person should know of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// One word.
     pub word: String,
@@ -83,7 +85,7 @@ pub struct Problem {
 }
 
 /// A round that is over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LastRound {
     /// Its number.
     pub number: i64,
@@ -96,7 +98,7 @@ pub struct LastRound {
 }
 
 /// A target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TargetStatus {
     /// Its name.
     pub name: TargetName,
@@ -120,7 +122,7 @@ pub struct TargetStatus {
 }
 
 /// What the light probe of a target does.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", tag = "name")]
 pub enum ProbeState {
     /// It is switched off.
@@ -138,7 +140,7 @@ pub enum ProbeState {
 }
 
 /// What goes on with a target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", tag = "name")]
 pub enum TargetState {
     /// A run goes on.
@@ -173,16 +175,17 @@ pub enum TargetState {
 }
 
 /// The database.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DatabaseStatus {
     /// Its file.
+    #[schema(value_type = String)]
     pub path: PathBuf,
     /// What it takes with its log; `None`: it cannot be asked.
     pub bytes: Option<u64>,
 }
 
 /// The round in progress.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Live {
     /// The round's number.
     pub round: i64,
@@ -193,7 +196,7 @@ pub struct Live {
 }
 
 /// The run, or the preparation, in progress.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Task {
     /// The target.
     pub target: TargetName,
@@ -216,7 +219,7 @@ pub struct Task {
 }
 
 /// One kind of call so far.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OperationNow {
     /// The call.
     pub operation: String,
@@ -235,7 +238,7 @@ pub struct OperationNow {
 }
 
 /// One thing that `longhaul doctor` looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Check {
     /// What was looked at.
     pub what: String,
@@ -248,8 +251,9 @@ pub struct Check {
 }
 
 /// How something is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schema(as = CheckVerdict)]
 pub enum Verdict {
     /// As it should be.
     Ok,

@@ -107,6 +107,19 @@ fn the_budget_is_counted_over_restarts() {
 }
 
 #[test]
+fn a_target_that_is_too_full_skips_and_is_asked_again_four_times_a_day() {
+    let folder = folder();
+    let mut life = Life::new(folder.path()).lasting(DAY);
+    // Its workers find half of it free.
+    life.config.settings.free_floor = 0.6;
+    let database = life.database.clone();
+    life.live();
+    let all = rounds(&database);
+    assert!((4..=5).contains(&made(&all)), "{} of {}", made(&all), all.len());
+    assert!(words(&all).iter().all(|word| word == "free-space") && all.len() >= 23, "{:?}", words(&all));
+}
+
+#[test]
 fn another_link_skips_for_a_day_and_is_then_taken_for_the_usual_one() {
     let folder = folder();
     let on = |name: &str| {

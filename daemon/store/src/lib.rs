@@ -38,7 +38,7 @@ pub use outbox::{Fate, FinishedRound, Outbox, Rejection, SampledStep, Signal};
 pub use read_samples::SampleFilter;
 pub use reader::Reader;
 pub use records::{
-    NewRound, Planned, RoundCounts, RoundEnd, RunFilter, StoredCalls, StoredEpoch, StoredEvent,
+    NewRound, Planned, Room, RoundCounts, RoundEnd, RunFilter, StoredCalls, StoredEpoch, StoredEvent,
     StoredOperation, StoredRound, StoredRun, StoredTarget,
 };
 pub use samples::Samples;

@@ -7,6 +7,7 @@ use longhaul_measure::model::{
     Surroundings, Target, TargetName,
 };
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// One pair of a round's plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +51,7 @@ pub struct RoundEnd {
 }
 
 /// How many rounds of a schedule ended how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct RoundCounts {
     /// Every run was made.
     pub ok: u64,
@@ -96,6 +97,17 @@ pub struct StoredRound {
     pub round: NewRound,
     /// How it ended; `None` while it goes on, and after a crash until it is closed.
     pub end: Option<RoundEnd>,
+}
+
+/// How much fits on a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes that were free.
+    pub free_bytes: u64,
+    /// Its size in bytes, where that was asked too.
+    pub total_bytes: Option<u64>,
+    /// When, in microseconds since 1970 UTC.
+    pub found_us: i64,
 }
 
 /// An event as it is kept.

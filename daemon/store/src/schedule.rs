@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Row};
 
 use crate::error::{Fault, Result};
 use crate::reader::{Reader, collect, stored_event, stored_round};
-use crate::records::{RoundCounts, StoredEvent, StoredRound};
+use crate::records::{Room, RoundCounts, StoredEvent, StoredRound};
 use crate::rows::{named, optional_named};
 
 /// The event that books what the making of a corpus wrote: it counts against the budget as runs do.
@@ -147,24 +147,30 @@ impl Reader {
         })
     }
 
-    /// Free bytes on each target as its latest run that knew them found them.
+    /// The space on each target as its latest run found it; left out where that did not look.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn free_bytes(&self) -> Result<BTreeMap<TargetName, u64>> {
-        let query = "SELECT target.name AS name, (
-                SELECT json_extract(conditions, '$.free_bytes') FROM run WHERE run.target = target.number
-                ORDER BY started_us DESC, number DESC LIMIT 1
-            ) AS bytes FROM target";
-        self.in_snapshot("read the free space of targets", |cx| {
-            let found = collect(cx, query, [], |row| {
-                let known = row.get::<_, Option<i64>>("bytes")?.is_some();
-                known.then(|| bytes_of_target(row)).transpose()
-            });
-            Ok(found?.into_iter().flatten().collect())
+    pub fn rooms(&self) -> Result<BTreeMap<TargetName, Room>> {
+        let query = "SELECT target.name AS name, json_extract(conditions, '$.free_bytes') AS free,
+                json_extract(conditions, '$.total_bytes') AS total, started_us
+            FROM target JOIN run ON run.number = (
+                SELECT number FROM run WHERE run.target = target.number ORDER BY started_us DESC, number DESC LIMIT 1
+            ) WHERE free IS NOT NULL";
+        self.in_snapshot("read the space on targets", |cx| {
+            Ok(collect(cx, query, [], room)?.into_iter().collect())
         })
     }
+}
+
+fn room(row: &Row<'_>) -> Result<(TargetName, Room), Fault> {
+    let room = Room {
+        free_bytes: row.get::<_, i64>("free")?.cast_unsigned(),
+        total_bytes: row.get::<_, Option<i64>>("total")?.map(i64::cast_unsigned),
+        found_us: row.get("started_us")?,
+    };
+    Ok((named(row, (("target", 0), "name"), |name| name.parse().ok())?, room))
 }
 
 fn bytes_of_target(row: &Row<'_>) -> Result<(TargetName, u64), Fault> {

@@ -1,9 +1,10 @@
 //! How it stands with the export, for people.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// How it stands with the export.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct ExportStatus {
     /// What is sent, and where to.
     pub signals: Vec<SignalStatus>,
@@ -12,7 +13,7 @@ pub struct ExportStatus {
 }
 
 /// How it stands with one signal. Its items are rounds; of samples they are five minutes each.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct SignalStatus {
     /// `traces`, `metrics` or `samples`.
     pub name: String,

@@ -25,7 +25,7 @@ pub use meant::{Asked as SmokeAsked, Meant};
 pub use method::method;
 pub use overview::overview;
 pub use runs::{run, runs};
-pub use smoke::numbers;
+pub use smoke::{SmokeShown, numbers};
 pub use targets::{order, targets};
 pub use task::{task, task_chart, tasks};
 pub use week::{badge, download, newest_week, week, week_chart};

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use longhaul_measure::model::{Event, ProbeStep, Step, TargetName};
+use longhaul_measure::model::{Beside, Event, ProbeKind, ProbeStep, Step, TargetName};
 use longhaul_report::charts::{Looks, Smoke, Spread, TimeScale};
 use longhaul_store::SampleFilter;
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::Trouble;
 use super::happened::happened;
@@ -27,38 +28,108 @@ pub fn probes(
     Ok(book.reader.probes(&filter)?)
 }
 
-/// The window as numbers: `/api/v1/smoke`.
-pub fn numbers(book: &Book, meant: &Meant) -> Result<Value, Trouble> {
+/// A window of the light probe as numbers: `/api/v1/smoke`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SmokeShown {
+    /// Its begin, in microseconds since 1970 UTC.
+    from_us: i64,
+    /// Its end, in microseconds since 1970 UTC.
+    until_us: i64,
+    /// How long a step is, in seconds.
+    step_seconds: i64,
+    /// The time zone whose days are meant; null: it has no name.
+    zone: Option<String>,
+    /// What was asked.
+    kind: ProbeKind,
+    /// What went on beside it; null: whatever did.
+    beside: Option<Beside>,
+    /// Each target.
+    targets: Vec<TargetSmoke>,
+}
+
+/// A target in it.
+#[derive(Debug, Serialize, ToSchema)]
+struct TargetSmoke {
+    /// Its name.
+    target: TargetName,
+    /// Its steps, those without a question left out.
+    steps: Vec<SmokeStep>,
+    /// What may have changed it.
+    events: Vec<SmokeEvent>,
+}
+
+/// A step: how the answers spread, in seconds; null without an answer.
+#[derive(Debug, Serialize, ToSchema)]
+struct SmokeStep {
+    /// Its begin, in microseconds since 1970 UTC.
+    at_us: i64,
+    /// The 5th percentile.
+    p5: Option<f64>,
+    /// The 25th percentile.
+    p25: Option<f64>,
+    /// The median.
+    p50: Option<f64>,
+    /// The 75th percentile.
+    p75: Option<f64>,
+    /// The 95th percentile.
+    p95: Option<f64>,
+    /// The longest.
+    longest: Option<f64>,
+    /// Questions that were answered.
+    count: u64,
+    /// Questions that were not, or with an error.
+    failed: u64,
+}
+
+/// An event of the journal.
+#[derive(Debug, Serialize, ToSchema)]
+struct SmokeEvent {
+    /// When, in microseconds since 1970 UTC.
+    at_us: i64,
+    /// What kind.
+    kind: String,
+}
+
+/// The window as numbers.
+pub fn numbers(book: &Book, meant: &Meant) -> Result<SmokeShown, Trouble> {
     let (from_us, until_us) = meant.span_us();
     let own = probes(book, meant, (meant.step(), (from_us, until_us)))?;
     let events = book.reader.events(Some(from_us))?;
     let events: Vec<Event> = events.into_iter().map(|stored| stored.event).collect();
     let targets = by_target(&own, meant).into_iter().map(|(name, steps)| {
         let happened = happened(&events, name).into_iter().filter(|(at_us, _)| *at_us < until_us);
-        json!({
-            "target": name,
-            "steps": spreads(&steps, meant).iter().map(spread_as_numbers).collect::<Vec<_>>(),
-            "events": happened.map(|(at_us, kind)| json!({ "at_us": at_us, "kind": kind })).collect::<Vec<_>>(),
-        })
+        TargetSmoke {
+            target: name.clone(),
+            steps: spreads(&steps, meant).iter().map(SmokeStep::from).collect(),
+            events: happened.map(|(at_us, kind)| SmokeEvent { at_us, kind }).collect(),
+        }
     });
-    Ok(json!({
-        "from_us": from_us,
-        "until_us": until_us,
-        "step_seconds": meant.step_us() / 1_000_000,
-        "zone": zone().iana_name(),
-        "kind": meant.kind,
-        "beside": meant.beside,
-        "targets": targets.collect::<Vec<_>>(),
-    }))
+    Ok(SmokeShown {
+        from_us,
+        until_us,
+        step_seconds: meant.step_us() / 1_000_000,
+        zone: zone().iana_name().map(str::to_owned),
+        kind: meant.kind,
+        beside: meant.beside,
+        targets: targets.collect(),
+    })
 }
 
-/// Times in seconds; null without an answer.
-fn spread_as_numbers(spread: &Spread) -> Value {
-    let at = |place: usize| spread.quantiles.map(|all| all[place]);
-    json!({
-        "at_us": spread.at_us, "p5": at(0), "p25": at(1), "p50": at(2), "p75": at(3), "p95": at(4),
-        "longest": spread.longest, "count": spread.count, "failed": spread.failed,
-    })
+impl From<&Spread> for SmokeStep {
+    fn from(spread: &Spread) -> Self {
+        let at = |place: usize| spread.quantiles.map(|all| all[place]);
+        Self {
+            at_us: spread.at_us,
+            p5: at(0),
+            p25: at(1),
+            p50: at(2),
+            p75: at(3),
+            p95: at(4),
+            longest: spread.longest,
+            count: spread.count,
+            failed: spread.failed,
+        }
+    }
 }
 
 /// The window as pictures, one a target.

@@ -103,3 +103,16 @@ fn every_stream_ends_with_the_service() {
         while page.line().is_some() {}
     }
 }
+
+#[test]
+fn who_is_not_measured_waits_for_the_round_in_progress() {
+    let face = Face::start();
+    world::begin_round(&face.desk);
+    let status = face.get("/api/v1/status").json();
+    let states: Vec<_> =
+        status["targets"].as_array().unwrap().iter().map(|target| &target["state"]).collect();
+    let (measured, others): (Vec<_>, Vec<_>) =
+        states.into_iter().partition(|state| state["name"] == "measuring");
+    assert_eq!((measured.len(), others.len()), (1, 2));
+    assert!(others.iter().all(|state| state["reason"] == "the round in progress"), "{others:?}");
+}

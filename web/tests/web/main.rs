@@ -5,6 +5,7 @@
 mod browser;
 mod client;
 mod hostile;
+mod interface;
 mod live;
 mod pages;
 mod world;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// The surroundings of a run. They explain and stratify; they never enter a comparison.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Conditions {
     /// Operating system with its version.
     pub system: Option<String>,
@@ -19,8 +20,11 @@ pub struct Conditions {
     pub power: Option<Power>,
     /// I/O policy of the worker: `default` or `throttled`.
     pub io_policy: Option<String>,
-    /// Free bytes on the target when the run began.
+    /// Free bytes on the target when the run, or its preparation, began.
     pub free_bytes: Option<u64>,
+    /// The size of the target in bytes.
+    #[serde(default)]
+    pub total_bytes: Option<u64>,
     /// What the instrument itself adds to one operation, in nanoseconds: measured by the worker just before the run.
     pub instrument_ns: Option<f64>,
     /// Peak resident memory of the worker so far, in bytes.
@@ -32,7 +36,7 @@ pub struct Conditions {
 }
 
 /// Where the electricity comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Power {
     /// The mains.

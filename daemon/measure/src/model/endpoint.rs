@@ -1,6 +1,7 @@
 //! What a verdict is about: the time that a task makes somebody wait.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{CacheState, Run, Unit};
 
@@ -25,7 +26,7 @@ pub struct Endpoint {
 }
 
 /// Who waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {
     /// A person, for whom less than a tenth of a second is no wait.

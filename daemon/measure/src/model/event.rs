@@ -1,11 +1,12 @@
 //! What may change numbers.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::TargetName;
 
 /// Something that may change numbers: a tick on every time axis.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Event {
     /// The target that it is about; `None` for the whole machine.
     pub target: Option<TargetName>,

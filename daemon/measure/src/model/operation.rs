@@ -1,6 +1,8 @@
 //! The calls that are timed.
 
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 macro_rules! operations {
     ($($variant:ident = $name:literal, $doc:literal;)*) => {
@@ -63,6 +65,16 @@ impl std::fmt::Display for Operation {
         f.pad(self.name())
     }
 }
+
+// Not derived: the derive does not see names that a macro puts in.
+impl PartialSchema for Operation {
+    fn schema() -> RefOr<Schema> {
+        let names = Self::ALL.iter().map(|operation| operation.name());
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
+    }
+}
+
+impl ToSchema for Operation {}
 
 #[cfg(test)]
 mod tests {

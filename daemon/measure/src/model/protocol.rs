@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// The file system or protocol behind a mount, with the dialect that is in use.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase", tag = "family", content = "version")]
 pub enum Protocol {
     /// Apple Filing Protocol.

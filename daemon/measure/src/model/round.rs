@@ -1,9 +1,10 @@
 //! What came of a round.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// What came of a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoundStatus {
     /// Every run of its plan was made.

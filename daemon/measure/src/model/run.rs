@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Call, Conditions, Operation, Protocol, TargetName, Wire};
 use crate::stats::Histogram;
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// Everything was done and verified.
@@ -59,7 +60,7 @@ impl std::fmt::Display for Outcome {
 }
 
 /// How large a corpus is and how long a run takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// For a first look: minutes in all.
@@ -90,7 +91,7 @@ impl Scale {
 }
 
 /// Whether a phase met caches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheState {
     /// Made cold; [`ColdBy`] says how far to believe it.
@@ -118,7 +119,7 @@ impl CacheState {
 }
 
 /// How a cold phase was made cold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ColdBy {
     /// The file data was evicted from this machine's page cache, and the kernel confirmed it.
@@ -166,7 +167,7 @@ impl SyncKind {
 }
 
 /// The unit of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 pub enum Unit {
     /// Seconds; less is better.
     #[serde(rename = "s")]
@@ -206,7 +207,7 @@ impl Unit {
 }
 
 /// One number that answers a question about a phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Figure {
     /// What it is, unique within its phase.
     pub name: String,
@@ -267,7 +268,7 @@ pub struct Phase {
 }
 
 /// What went wrong, and where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Failure {
     /// The call that failed or hung; `None` where it was not one call.
     pub operation: Option<Operation>,
@@ -313,7 +314,7 @@ pub struct Run {
 }
 
 /// How far a preparation has come.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Progress {
     /// What is being made.
     pub what: String,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Operation, Scale, TargetName};
 
@@ -11,7 +12,7 @@ use super::{Operation, Scale, TargetName};
 pub const LONG_WAIT_NS: u64 = 1_000_000_000;
 
 /// What the light probe asks of a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeKind {
     /// The attributes of a file that were just asked for: mostly the client's memory.
@@ -92,7 +93,7 @@ pub enum Probing {
 }
 
 /// One slot of the probe's open loop.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Probed {
     /// What was asked.
     pub kind: ProbeKind,
@@ -110,7 +111,7 @@ pub struct Probed {
 }
 
 /// A call that took longer than [`LONG_WAIT_NS`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Waited {
     /// The call.
     pub operation: Operation,
@@ -150,7 +151,7 @@ pub enum Sampled {
 }
 
 /// Where counters come from.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// `/proc/self/mountstats`.
@@ -198,7 +199,7 @@ impl Source {
 }
 
 /// What a source counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Covers {
     /// This mount alone.
@@ -306,7 +307,7 @@ pub struct Reading {
 }
 
 /// What went on between two readings of one source.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Traffic {
     /// Where it comes from.
     pub source: Source,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Covers, ProbeKind, Source, TargetName, Traffic};
 use crate::stats::Histogram;
@@ -83,7 +84,7 @@ impl Step {
 }
 
 /// Whether rounds of ours went on while something was sampled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Beside {
     /// None did.
@@ -144,7 +145,7 @@ impl ProbeStep {
 }
 
 /// What one source counted for one target, or for the machine, in one step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TrafficStep {
     /// The target; `None`: the machine.
     pub target: Option<TargetName>,
@@ -204,7 +205,7 @@ impl TrafficStep {
 }
 
 /// The machine in one step.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct MachineStep {
     /// The begin of the step, in microseconds since 1970 UTC.
     pub at_us: i64,
@@ -242,7 +243,7 @@ impl MachineStep {
 }
 
 /// A time in which a target kept somebody waiting: one line of the ledger.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Stall {
     /// The target.
     pub target: TargetName,

@@ -1,6 +1,7 @@
 //! What crossed the wire during a phase, beside what was delivered: how far a claim about caches is borne out.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{CacheState, Covers, Operation, Phase, Source};
 
@@ -18,7 +19,7 @@ pub const READ_AHEAD: u64 = 1 << 20;
 pub const LEAST_CALLS: u64 = 20;
 
 /// What a counter counted from just before to just after a phase.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Wire {
     /// Bytes received; for a local disk, bytes read from it.
     pub read: Option<u64>,
@@ -33,7 +34,7 @@ pub struct Wire {
 }
 
 /// Where a phase was served from, as its bytes tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ServedFrom {
     /// The server, or the disk.

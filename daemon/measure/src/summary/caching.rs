@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::model::{CacheState, Phase, Run, TargetName, Wire};
 use crate::stats::median;
@@ -46,7 +47,7 @@ impl Reread {
 }
 
 /// What second readings say of a target in its newest epoch.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Caching {
     /// The target.
     pub target: TargetName,

@@ -1,6 +1,7 @@
 //! Whether the ratio of two targets changed on the way.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::history::local_day;
 use super::pairing::Pair;
@@ -30,7 +31,7 @@ const PASSING: [&str; 17] = [
 ];
 
 /// A change of the ratio.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Change {
     /// The first day after it, in days since 1970-01-01.
     #[serde(skip)]

@@ -1,6 +1,7 @@
 //! Two targets on one endpoint, or over all: what was found, and what may be said.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::cell::{Cell, Position};
 use super::change::Change;
@@ -14,7 +15,7 @@ use crate::workloads::WORKLOADS;
 const REPLICATES: usize = 1000;
 
 /// What a comparison is about.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Subject {
     /// `workload/endpoint`, or `overall`.
     pub key: String,
@@ -54,7 +55,7 @@ impl Subject {
 }
 
 /// How many rounds there were, and who won them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Rounds {
     /// Planned while both targets were settled, those that were skipped or void included.
     pub planned: usize,
@@ -69,7 +70,7 @@ pub struct Rounds {
 }
 
 /// Two targets on one endpoint, or over all.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Comparison {
     /// What it is about.
     pub subject: Subject,
@@ -108,7 +109,7 @@ pub struct Comparison {
 }
 
 /// One day of a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct DayRatio {
     /// The local day.
     pub date: String,

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::caching::{Caching, Reread, caching};
 use crate::model::{CacheState, Outcome, Phase, Run, Scale, TargetName, Unit};
@@ -53,7 +54,7 @@ pub struct TargetSummary {
 }
 
 /// Runs that are not in the figures.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct LeftOut {
     /// How many.
     pub runs: usize,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::model::{Event, Outcome, Role, RoundStatus, Scale, TargetName, Times};
 
@@ -24,7 +25,7 @@ pub struct History {
 }
 
 /// What was settled before the first run, so that nobody can settle it after having seen the figures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Premises {
     /// The machine's random id; `None` where it is not known.
     pub machine: Option<String>,

@@ -4,13 +4,14 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::history::local_day;
 use super::{History, Week};
 use crate::model::{Event, TargetName};
 
 /// An event.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct JournalEntry {
     /// Local date and time.
     pub at: String,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::cell::{Days, Evidence, Position};
 use super::pairing::Paired;
@@ -10,7 +11,7 @@ use super::scope::Reading;
 use crate::stats::{DaySeries, median};
 
 /// Minutes a week that one target costs more than another, for the person's own mix of activities.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct MinutesAWeek {
     /// Minutes that the second target costs more; negative: less.
     pub value: f64,

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::scope::Scope;
 use crate::model::{Outcome, TargetName};
 use crate::stats::{Discordant, episodes};
 
 /// One target's failures while it was measured, over all workloads.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Failures {
     /// The target.
     pub target: TargetName,
@@ -72,7 +73,7 @@ pub(super) fn failures(scope: &Scope<'_>, target: usize) -> Failures {
 }
 
 /// Two targets' failures, compared in the rounds that attempted both.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Reliability {
     /// Episodes in which only the first failed.
     pub only_a: u64,
@@ -83,7 +84,7 @@ pub struct Reliability {
 }
 
 /// What may be said about how often two targets fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReliabilityVerdict {
     /// Neither failed alone.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::model::{Beside, MachineStep, ProbeKind, ProbeStep, Stall, TargetName, TrafficStep};
 use crate::samplers::seconds_waited;
@@ -29,7 +30,7 @@ pub struct Window {
 }
 
 /// What sampling says of a window of time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Sampled {
     /// Its begin and its end, in microseconds since 1970 UTC.
     pub span_us: (i64, i64),
@@ -44,7 +45,7 @@ pub struct Sampled {
 }
 
 /// Answers of the probe of one target.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Felt {
     /// The target.
     pub target: TargetName,
@@ -71,7 +72,7 @@ pub struct Felt {
 }
 
 /// How long a target kept somebody waiting.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct WaitedFor {
     /// The target.
     pub target: TargetName,

@@ -1,6 +1,7 @@
 //! Three numbers for how a target feels, never one: speed, smoothness, reliability.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::cell::Position;
 use super::reliability::Failures;
@@ -15,7 +16,7 @@ pub const NOT_SMOOTH: f64 = 2.0;
 const Z: f64 = 1.959_963_984_540_054;
 
 /// How a target feels.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Scores {
     /// The target.
     pub target: TargetName,
@@ -30,7 +31,7 @@ pub struct Scores {
 }
 
 /// A share with its descriptive interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct Share {
     /// The share, from 0 to 1.
     pub value: f64,

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::cell::Position;
 use super::comparison::Subject;
@@ -23,7 +24,7 @@ pub const CONFOUNDED: &str = "Weeks with one and weeks with the other are differ
      comparison of two identical protocols names a winner about half the time.";
 
 /// Two targets that never ran in the same round, on one endpoint.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct SequentialWeeks {
     /// What it is about.
     pub subject: Subject,
@@ -36,7 +37,7 @@ pub struct SequentialWeeks {
 }
 
 /// A ratio of weeks, with its interval at 95 % for one look at the planned end.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct WeekRatio {
     /// The estimate.
     pub value: f64,

@@ -1,6 +1,7 @@
 //! The table of a week: what each task took on each target.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::cell::Position;
 use super::comparison::Subject;
@@ -10,7 +11,7 @@ use crate::model::TargetName;
 use crate::stats::{carries_quantile, median, quantile};
 
 /// One endpoint, target by target.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct EndpointRow {
     /// What it is about.
     pub subject: Subject,
@@ -19,7 +20,7 @@ pub struct EndpointRow {
 }
 
 /// The times of one endpoint on one target, in seconds, failures apart.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct TimesOnTarget {
     /// The target.
     pub target: TargetName,
@@ -30,7 +31,7 @@ pub struct TimesOnTarget {
 }
 
 /// Some times, described.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Default, ToSchema)]
 pub struct Times {
     /// The median; `None` without a time.
     pub median: Option<f64>,

@@ -4,6 +4,7 @@
 //! was found by simulation.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::model::Presence;
 use crate::stats::DaySeries;
@@ -20,7 +21,7 @@ pub const EARLY_RATIO: f64 = 1.25;
 pub const UNNOTICED_SECONDS: f64 = 0.1;
 
 /// A ratio that cannot be had without its interval and the number of days that it rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
@@ -48,7 +49,7 @@ impl Estimate {
 }
 
 /// What may be said about two targets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Nothing yet.

@@ -7,6 +7,8 @@ use jiff::civil::{Date, ISOWeekDate, Weekday, date};
 use jiff::tz::TimeZone;
 use jiff::{SpanRelativeTo, ToSpan, Unit};
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// A week of ISO 8601: Monday to Sunday, `2026-W46`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -14,6 +16,14 @@ use serde::{Deserialize, Serialize};
 pub struct Week {
     monday: i64,
 }
+
+impl PartialSchema for Week {
+    fn schema() -> RefOr<Schema> {
+        String::schema()
+    }
+}
+
+impl ToSchema for Week {}
 
 /// Why a text is not a week.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::cell::{Cell, EVER, Evidence, Position};
 use super::comparison::{Comparison, Subject, Terms, compare};
@@ -35,7 +36,7 @@ pub struct Question {
 }
 
 /// The summary of a week.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Weekly {
     /// Version of this form.
     pub schema: u32,
@@ -70,7 +71,7 @@ pub struct Weekly {
 }
 
 /// A target.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct TargetLine {
     /// Its name.
     pub name: TargetName,
@@ -85,7 +86,7 @@ pub struct TargetLine {
 }
 
 /// Two shares.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PairSummary {
     /// The first.
     pub a: TargetName,
@@ -108,7 +109,7 @@ pub struct PairSummary {
 }
 
 /// What became of the rounds of a week.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, ToSchema)]
 pub struct RoundsOfWeek {
     /// All of them.
     pub planned: usize,

@@ -99,8 +99,8 @@ pub enum Message {
     PhaseEnded(Phase),
     /// A preparation ended.
     Prepared {
-        /// Why it failed; `None` if it did not.
-        failed: Option<Ending>,
+        /// Why it failed, and what else was true; `None` if it did not.
+        failed: Option<Report>,
     },
     /// What sampling brought. It comes at any time, and is no answer.
     Sampled(Sampled),

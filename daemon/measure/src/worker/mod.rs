@@ -4,6 +4,7 @@
 //! time, so that "stop" is heard while a run is made; when the input ends, the supervisor is gone, and so will the
 //! worker be after the operation in flight. It never decides what to measure or when.
 
+mod endings;
 mod examine;
 mod message;
 mod output;
@@ -23,14 +24,13 @@ use crate::context::{Context, PhaseSpec, Reporter, Session, StopSwitch, instrume
 use crate::corpus::draw::draw;
 use crate::error::{RunError, StopReason};
 use crate::lock::{Held, LockError};
-use crate::model::{
-    Conditions, Counters, Failure, Mount, Negotiated, Operation, Outcome, Phase, Probing, Progress, Protocol,
-};
-use crate::platform::{self, IoPolicy};
+use crate::model::{Conditions, Counters, Mount, Negotiated, Operation, Phase, Probing, Progress, Protocol};
+use crate::platform::{self, IoPolicy, Space};
 use crate::recorder::Recorder;
 use crate::samplers::{self, Gate, Hears, Telling};
 use crate::workloads::{Job, Workload, owns, workload};
 
+use endings::{ending, panicked, slept_through};
 use output::Output;
 
 /// Stands among what tells epochs apart: runs that were held to so many operations a second are never pooled with others.
@@ -245,7 +245,7 @@ impl Worker {
         match command {
             Command::Prepare(assignment) => {
                 self.gate.preparing(&assignment.workload);
-                let failed = self.prepare(&assignment).err();
+                let failed = self.prepare(&assignment);
                 self.done_with(&assignment);
                 self.say(&Message::Prepared { failed })
             }
@@ -307,10 +307,19 @@ impl Worker {
         }
     }
 
-    fn prepare(&self, assignment: &Assignment) -> Result<(), Ending> {
+    /// What there is to say of a preparation that failed; `None`: it did not.
+    fn prepare(&self, assignment: &Assignment) -> Option<Report> {
         self.stop.limit(assignment.settings.operations_per_second);
         let session = Session::new(&self.recorder, &self.stop, self);
-        self.with_job(assignment, &session, |workload, job| workload.prepare(job))
+        let mut space = None;
+        let prepared = self.with_job(assignment, &session, |workload, job| {
+            space = job.arena.space(&job.preparation()).ok();
+            workload.prepare(job)
+        });
+        let failed = Some(prepared.err()?);
+        let mut conditions = self.conditions();
+        note_space(&mut conditions, space);
+        Some(Report { failed, facts: session.into_facts(), conditions })
     }
 
     fn run(&self, assignment: &Assignment) -> Report {
@@ -324,7 +333,7 @@ impl Worker {
         let mut result = self.with_job(assignment, &session, |workload, job| {
             let policy = set_policy(workload.io_policy(), job);
             conditions.io_policy = Some(policy.name().to_owned());
-            conditions.free_bytes = job.arena.space(&job.preparation()).ok().map(|space| space.free_bytes);
+            note_space(&mut conditions, job.arena.space(&job.preparation()).ok());
             let result = workload.run(job);
             let _ = platform::set_io_policy(IoPolicy::Default);
             result
@@ -407,27 +416,8 @@ fn set_policy(wanted: IoPolicy, job: &Job<'_>) -> IoPolicy {
     }
 }
 
-fn ending(error: &RunError) -> Ending {
-    Ending { outcome: error.outcome(), failure: error.failure() }
-}
-
-fn void(message: String) -> Ending {
-    let failure = Failure { operation: None, path: None, error: None, message };
-    Ending { outcome: Outcome::Void, failure }
-}
-
-fn slept_through(nanoseconds: u64) -> Ending {
-    void(format!(
-        "the machine slept for {:.0} s during the run, so its times say nothing",
-        nanoseconds as f64 / 1e9
-    ))
-}
-
-fn panicked(panic: &(dyn std::any::Any + Send)) -> Ending {
-    let text = panic.downcast_ref::<String>().cloned();
-    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-    void(format!(
-        "longhaul itself failed: {}. Please report this",
-        text.unwrap_or_else(|| "panic".to_owned())
-    ))
+/// Notes what fits on the target; what is not known stays so.
+fn note_space(conditions: &mut Conditions, space: Option<Space>) {
+    conditions.free_bytes = space.map(|space| space.free_bytes);
+    conditions.total_bytes = space.map(|space| space.total_bytes);
 }

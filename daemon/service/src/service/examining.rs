@@ -75,15 +75,16 @@ impl Service {
     }
 
     fn check_log(&self) -> Check {
-        let path = platform::log_directory().map(|folder| folder.join(crate::LOG_FILE));
-        match path.as_deref().map(std::fs::metadata) {
-            Some(Ok(facts)) => Check::ok("log", format!("{} kB", facts.len() / 1000)),
-            Some(Err(_)) | None => Check::bad(
-                "log",
-                Verdict::Warning,
-                "there is none in the platform's folder for logs",
-                "give longhauld a folder that it may write to, with --log-directory",
-            ),
+        let bad = |found: String| {
+            let fix = "give longhauld a folder that it may write to, with --log-directory";
+            Check::bad("log", Verdict::Warning, found, fix)
+        };
+        match self.log.as_ref().map(|path| (path, std::fs::metadata(path))) {
+            Some((path, Ok(facts))) => {
+                Check::ok("log", format!("{}, {} kB", path.display(), facts.len() / 1000))
+            }
+            Some((path, Err(error))) => bad(format!("{}: {error}", path.display())),
+            None => bad("none is written".to_owned()),
         }
     }
 

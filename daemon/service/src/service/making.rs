@@ -170,7 +170,7 @@ impl Service {
         let limits = Budget {
             bytes_per_day: self.config.limits.bytes_per_day,
             duty: self.config.schedule.duty,
-            free_bytes: None,
+            free_floor: self.config.settings.free_floor,
         };
         budget::reason(&limits, &self.usage, &targets)
     }
@@ -184,7 +184,8 @@ impl Service {
                 bytes: reader.bytes_since(since_us)?,
                 most_in_a_round: reader.most_bytes_in_a_round_since(since_us)?,
                 busy_us: reader.busy_us_since(since_us)?,
-                free: reader.free_bytes()?,
+                rooms: reader.rooms()?,
+                counted_us: now.wall_us,
             })
         };
         match read() {
@@ -205,8 +206,9 @@ impl Service {
             Scale::Large => 3_000_000_000,
         };
         let needed = rested * slice_bytes * AMPLE;
-        let free = |target: &Target| self.usage.free.get(&target.name).is_some_and(|free| *free >= needed);
-        if self.config.targets.iter().all(free) { rested } else { SLICES }
+        let room = |target: &Target| self.usage.rooms.get(&target.name);
+        let is_ample = |target: &Target| room(target).is_some_and(|room| room.free_bytes >= needed);
+        if self.config.targets.iter().all(is_ample) { rested } else { SLICES }
     }
 
     fn tasks(&self) -> Tasks {

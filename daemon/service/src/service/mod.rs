@@ -59,6 +59,8 @@ pub struct Parts {
     pub config_path: Option<PathBuf>,
     /// The database's file.
     pub database: PathBuf,
+    /// The file of its log; `None`: it has none.
+    pub log: Option<PathBuf>,
     /// Whether it crashed again and again: then no rounds are made until the person says so.
     pub safe_mode: bool,
 }
@@ -92,6 +94,7 @@ pub struct Service {
     /// The clocks as of the last look.
     seen: Moment,
     pause: Pause,
+    log: Option<PathBuf>,
     safe_mode: bool,
     /// The slot whose minute before has been looked at.
     looked_for: Option<u64>,
@@ -145,6 +148,7 @@ impl Service {
             first_us: None,
             seen: now,
             pause: Pause::Off,
+            log: parts.log,
             safe_mode: parts.safe_mode,
             looked_for: None,
             usual: None,

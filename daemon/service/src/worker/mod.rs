@@ -198,13 +198,18 @@ impl Worker {
         };
     }
 
-    /// Has a run prepared, and says how many bytes that wrote.
-    pub fn prepare(&mut self, assignment: &Assignment, watch: &mut Watch<'_>) -> Result<u64, Ending> {
-        let asked = self.ask(&Command::Prepare(assignment.clone()), watch, Limit::PerOperation)?;
-        match asked.answer {
-            Message::Prepared { failed } => failed.map_or(Ok(asked.bytes_written), Err),
-            other => Err(confused(&other)),
-        }
+    /// Has a run prepared, and says how many bytes that wrote; else what there is to book in its place.
+    pub fn prepare(&mut self, assignment: &Assignment, watch: &mut Watch<'_>) -> Result<u64, Box<Finished>> {
+        Err(Box::new(match self.ask(&Command::Prepare(assignment.clone()), watch, Limit::PerOperation) {
+            Ok(Asked { answer: Message::Prepared { failed: None }, bytes_written, .. }) => {
+                return Ok(bytes_written);
+            }
+            Ok(Asked { answer: Message::Prepared { failed: Some(report) }, .. }) => {
+                Finished { phases: vec![], report }
+            }
+            Ok(Asked { answer, .. }) => Finished::failed(confused(&answer)),
+            Err(Unanswered { ending, .. }) => Finished::failed(ending),
+        }))
     }
 
     /// Has a run made. Always returns something to book.

@@ -218,6 +218,7 @@ impl Life {
             config: self.config,
             config_path: None,
             database: self.database,
+            log: None,
             safe_mode: false,
         };
         Service::open(parts).unwrap().run();
@@ -266,7 +267,11 @@ fn script() -> Vec<String> {
     let report = Report {
         failed: None,
         facts: Default::default(),
-        conditions: Conditions { free_bytes: Some(1 << 40), ..Conditions::default() },
+        conditions: Conditions {
+            free_bytes: Some(1 << 40),
+            total_bytes: Some(1 << 41),
+            ..Conditions::default()
+        },
     };
     let mut words = vec!["-c".to_owned(), shell.to_owned(), "worker".to_owned()];
     words.extend([line(&ready), line(&Message::Prepared { failed: None })]);

@@ -162,19 +162,20 @@ fn protocol() -> impl Strategy<Value = Protocol> {
 
 fn conditions() -> impl Strategy<Value = Conditions> {
     let power = option::of(select(vec![Power::Mains, Power::Battery]));
-    let numbers = any::<(Option<u32>, Option<u64>, Option<u64>, Option<u64>)>();
+    let numbers = any::<(Option<u32>, [Option<u64>; 4])>();
     let measured = (option::of(finite()), option::of(finite()), option::of(finite()));
     let texts = (option::of(text()), option::of(text()), btree_map(text(), text(), 0..3));
     (power, numbers, measured, texts).prop_map(|(power, numbers, measured, texts)| Conditions {
         system: texts.0,
         load_average: measured.0,
         processors: numbers.0,
-        memory_available: numbers.1,
+        memory_available: numbers.1[0],
         power,
         io_policy: texts.1,
-        free_bytes: numbers.2,
+        free_bytes: numbers.1[1],
+        total_bytes: numbers.1[2],
         instrument_ns: measured.1,
-        worker_peak_bytes: numbers.3,
+        worker_peak_bytes: numbers.1[3],
         slept_seconds: measured.2,
         negotiated: texts.2,
     })

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# interface.sh FOLDER - installs Schemathesis, which asks an interface what its description allows and forbids, into FOLDER,
+# and prints the program's path: LONGHAUL_SCHEMATHESIS=PATH cargo test --workspace --test web interface
+set -euo pipefail
+program=${1:?usage: interface.sh FOLDER}/bin/schemathesis
+[ -x "$program" ] || {
+  python3 -m venv "$1"
+  "$1/bin/pip" install --quiet --disable-pip-version-check schemathesis==4.32.5
+} >&2
+echo "$program"
