@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::{Lab, text};
 
 /// How long anything may take before a test calls it stuck. It says nothing about speed.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(900);
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// A cap, in seconds, that no healthy run comes near, also not while a client waits to reconnect.
-pub const AMPLE: u32 = 120;
+pub const AMPLE: u32 = 300;
 /// Tells the script that asks for the status to end.
 const ENOUGH: &str = "/tmp/enough";
 /// One task that writes, no round but those that a test orders, and nothing that this machine does is a reason to skip.
@@ -79,7 +79,9 @@ impl<'a> Service<'a> {
             "[limits]\ncap-seconds = {cap_seconds}\n[targets.{share}]\npath = \"/m/{share}/{share}\"\n\
              [targets.local]\npath = \"/m/local/{share}\"\n"
         );
-        self.lab.ask(&format!("cat >{}/config.toml <<'END'\n{CONFIGURATION}{targets}END", folder(share)));
+        // In one step, as editors do it: the service may read a file that is half written.
+        let file = format!("{}/config.toml", folder(self.share));
+        self.lab.ask(&format!("cat >{file}.new <<'END'\n{CONFIGURATION}{targets}END\nmv {file}.new {file}"));
     }
 
     /// Changes the cap in the configuration file, and waits until it is in force.
