@@ -107,9 +107,12 @@ inside() {   # inside HOURS SEED
 
 wait_until() { local left=$(($1 - $(date +%s))); [ $left -le 0 ] || sleep $left; }
 
+# Of every file, without its name: this kernel's cifs has no UTF-8.
+sums() { find "$1" -type f -exec sha256sum {} + | cut -c1-64 | sort; }
+
 # Where the NAS holds something else than a mount shows; what lies outside of the arenas; what is left when they are cleaned.
 give_back() {
-  for target in smb3 nfs3 nfs4; do diff -r /nas/srv/share/data-$target /m/$target/data-$target 2>&1 || true; done
+  for target in smb3 nfs3 nfs4; do diff <(sums /nas/srv/share/data-$target) <(sums /m/$target/data-$target) || true; done
   find /nas/srv/share /m/local -mindepth 2 ! -path '*/.longhaul-*' ! -path '*/lost+found*'
   for target in $targets; do
     "$LONGHAUL" --database /root/l.sqlite clean --yes $target=/m/$target/data-$target >/root/cleaned 2>&1 || cat /root/cleaned
