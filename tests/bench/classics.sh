@@ -5,13 +5,16 @@
 #
 # In each pair the order alternates; a ratio is that of one pair, so what slows the machine for a while slows both. Our
 # profiles are those that longhaul has, with smaller sizes and shorter times, and zeros as content, as the originals write.
-# Caches are as the originals leave them, and fio's empty, as it has them. Originals that are not installed are skipped by name. PAIRS changes how much is done.
+# Caches are as the originals leave them, and fio's empty, as it has them. Originals that are not installed are skipped by name. PAIRS and FILES (bonnie's)
+# change how much is done, TOOLS names those that are compared, PLACES other folders than one on the disk and one in memory.
 set -euo pipefail
 export LC_ALL=C
 
 longhaul=${LONGHAUL:-target/release/longhaul}
 local_disk=${1:-${TMPDIR:-/tmp}}
 pairs=${PAIRS:-5}
+files=${FILES:-65536}
+tools=${TOOLS:-dd ioping sysbench-fileio bonnie amorphous}
 [[ -x $longhaul ]] || { echo "$longhaul is not there: cargo build --release, or set LONGHAUL" >&2; exit 1; }
 for tool in dd ioping sysbench bonnie++ fio; do
     command -v "$tool" >/dev/null || echo "skipped: $tool is not installed"
@@ -28,7 +31,7 @@ profile() { "$longhaul" profile print "$1" | sed "$2" > "$work/bench-$1.toml"; }
 profile dd 's/"1 GiB"/"256 MiB"/; s/times = 1024/times = 256/; s/cache = "cold"/cache = "none"/'
 profile ioping 's/times = 20/times = 1/'
 profile sysbench-fileio 's/seconds = 10.0/seconds = 1.0/; s/"16 MiB"/"2 MiB"/'
-profile bonnie 's/"1 GiB"/"64 MiB"/; s/1048576/65536/; s/count = 16384/count = 65536/; s/cache = "cold"/cache = "none"/'
+profile bonnie 's/"1 GiB"/"64 MiB"/; s/1048576/65536/; s/count = 16384/count = '"$files"'/; s/cache = "cold"/cache = "none"/'
 profile amorphous 's/"16 MiB"/"2 MiB"/; s/seconds = 5.0/seconds = 1.0/'
 
 # ours NAME: one run, every figure of it as "figure<TAB>number".
@@ -80,7 +83,7 @@ theirs_sysbench-fileio() {
 # CSV (bonnie++(8), format 1.98): K/sec of block write, rewrite, block read; then files created and deleted in a second.
 # What it finds too short to say is +++++.
 theirs_bonnie() {
-    bonnie++ -d "$place" -s 512M:8k -r 256M -n 64 -f -q -u "$(id -un)" 2>/dev/null | tail -1 |
+    bonnie++ -d "$place" -s 512M:8k -r 256M -n $((files / 1024)) -f -q -u "$(id -un)" 2>/dev/null | tail -1 |
         awk -F, '{
             printf "Sequential Output, Block\t%s\nRewrite\t%s\nSequential Input, Block\t%s\n", $12, $14, $18
             printf "Sequential Create, Create\t%s\nSequential Create, Delete\t%s\n", $27, $31
@@ -140,12 +143,15 @@ compare() {
 
 echo '| figure | on | ours | original | ours/original by pair, median (range) | pairs |'
 echo '|---|---|---:|---:|---:|---:|'
-for place in "$work/disk" "$memory"; do
+for place in ${PLACES:-"$work/disk" "$memory"}; do
     mkdir -p "$place"
     where=$(df --output=fstype "$place" | tail -1)
-    compare dd dd
-    compare ioping ioping
-    compare sysbench-fileio sysbench
-    compare bonnie bonnie++
-    compare amorphous fio
+    for tool in $tools; do
+        case $tool in
+            sysbench-fileio) compare $tool sysbench ;;
+            bonnie) compare $tool bonnie++ ;;
+            amorphous) compare $tool fio ;;
+            *) compare "$tool" "$tool" ;;
+        esac
+    done
 done

@@ -4,7 +4,11 @@
 #   LONGHAUL=target/release/longhaul tests/bench/peers.sh [folder on a local disk]
 #
 # Five pairs per line, the order alternating; a ratio is that of one pair, so what slows the machine for a while slows
-# both. Nothing is installed, and nothing is asserted about time. PAIRS, ENTRIES and MANY change how much is done.
+# both. Nothing is installed, and nothing is asserted about time. PAIRS, ENTRIES, CHANGED and MANY change how much is done.
+#
+#   LONGHAUL=target/release/longhaul tests/bench/peers.sh lab
+#
+# The same, and some of classics.sh, on SMB 3 and NFS 4.2 mounts in the lab (tests/lab/lab.sh): PLACES names the folders.
 set -euo pipefail
 export LC_ALL=C
 
@@ -13,9 +17,34 @@ local_disk=${1:-${TMPDIR:-/tmp}}
 pairs=${PAIRS:-5}
 entries=${ENTRIES:-100000}
 many=${MANY:-1000000}
-changed=5000
+changed=${CHANGED:-5000}
+scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 [[ -x $longhaul ]] || { echo "$longhaul is not there: cargo build --release, or set LONGHAUL" >&2; exit 1; }
+
+# Both scripts inside the lab's client, which has one processor and little memory: less is done there.
+in_lab() {
+    local lab=$scripts/../lab/lab.sh share script programs
+    longhaul=$(realpath "$longhaul")
+    LAB_DIR=${LAB_DIR:-$(realpath "$scripts/../..")/target/lab}
+    export LAB_DIR LAB_SHARE=${longhaul%/*} LAB_MOUNTS='smb3 nfs4' LAB_TIMEOUT=3000
+    "$lab" programs rsync bonnie++ ioping sysbench
+    "$lab" up >&2
+    trap '"$lab" down' EXIT
+    programs=/host$LAB_DIR/programs/usr
+    for share in smb3 nfs4; do
+        "$lab" run mkdir -p "/m/$share/peers"
+        for script in peers classics; do
+            "$lab" run env PATH="/usr/sbin:/usr/bin:$programs/sbin:$programs/bin" LD_LIBRARY_PATH="$programs/lib/x86_64-linux-gnu" \
+                PLACES="/m/$share/peers" LONGHAUL="$longhaul" PAIRS="$pairs" ENTRIES="${ENTRIES:-2000}" CHANGED="${CHANGED:-200}" \
+                MEBIBYTES="${MEBIBYTES:-64}" FILES=1024 TOOLS="${TOOLS:-ioping sysbench-fileio bonnie}" bash "/host$scripts/$script.sh"
+        done
+    done
+}
+if [[ $local_disk == lab ]]; then
+    in_lab
+    exit
+fi
 
 has() {
     case $1 in
@@ -142,9 +171,9 @@ no_file() {
 }
 
 fio_lines() {
-    line "write $((file_bytes >> 30)) GiB in 1 MiB blocks with fsync, $1; fio psync" MB/s no_file our_write fio_write
+    line "write $((file_bytes >> 20)) MiB in 1 MiB blocks with fsync, $1; fio psync" MB/s no_file our_write fio_write
     ours sequential-read "$here/file" >/dev/null
-    line "read $((file_bytes >> 30)) GiB in 1 MiB blocks, $1; fio psync" MB/s nothing our_read fio_read
+    line "read $((file_bytes >> 20)) MiB in 1 MiB blocks, $1; fio psync" MB/s nothing our_read fio_read
 }
 
 random_line() {
@@ -153,9 +182,28 @@ random_line() {
 
 # --- all of it
 
+measured() {
+    local place=$1
+    if has find; then walk_lines "$place"; fi
+    if has rsync; then copy_lines "$place"; fi
+    if has fio; then
+        fio_lines "$place"
+        if [[ $place != "local disk" ]]; then random_line "$place"; fi
+        rm -f "$here/file"
+    fi
+}
+
 echo
 echo "| what; peer | ours (median) | peer (median) | times as good, median of pairs (range) | n |"
 echo "|---|---:|---:|---:|---:|"
+if [[ -n ${PLACES:-} ]]; then
+    for place in $PLACES; do
+        here=$(mktemp -d "$place/longhaul-peers.XXXXXX") file_bytes=$((${MEBIBYTES:-1024} << 20))
+        measured "$(stat -f -c %T "$place")"
+        rm -rf "$here"
+    done
+    exit
+fi
 for place in tmpfs "local disk"; do
     # On a disk 1 GiB: more would meet the kernel's limit of unwritten pages, which holds up now one side, now the other.
     if [[ $place == tmpfs ]]; then
@@ -163,13 +211,7 @@ for place in tmpfs "local disk"; do
     else
         here=$on_disk file_bytes=$((1 << 30))
     fi
-    if has find; then walk_lines "$place"; fi
-    if has rsync; then copy_lines "$place"; fi
-    if has fio; then
-        fio_lines "$place"
-        if [[ $place == tmpfs ]]; then random_line "$place"; fi
-        rm -f "$here/file"
-    fi
+    measured "$place"
 done
 
 echo

@@ -21,6 +21,7 @@
 #   lab.sh freeze [ROLE]    SIGSTOP a whole machine (default nas: the hung NAS) ; thaw [ROLE]
 #   lab.sh kill-nas         power off the nas the hard way; lab.sh boot-nas starts it again
 #   lab.sh check            say why this machine cannot do it (exit 1), or nothing
+#   lab.sh programs PKG...  more programs for the client, in $LAB_DIR/programs: beside its tree, not in it
 #   lab.sh status | log ROLE | down | clean
 #
 # Settings (environment): LAB_DIR (default: target/lab of the repository), LAB_LIFELINE (a file: the machines end as
@@ -83,7 +84,11 @@ unpack() { # unpack DEB DIR: merged-/usr safe, without documentation
   dpkg-deb --fsys-tarfile "$1" | tar -x -C "$2" --no-same-owner --keep-directory-symlink \
     --exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/locale --exclude=./usr/share/icons 2>/dev/null || true
 }
-
+programs() {
+  local R=$LAB_DIR/programs d; [ "$(cat "$R/.ready" 2>/dev/null || true)" != "$*" ] || return 0; rm -rf "$R"; mkdir -p "$R"
+  apt_iso bookworm apt-get -qq update; apt_iso bookworm apt-get -qq -y --download-only install "$@" >/dev/null
+  for d in "$LAB_DIR/apt/bookworm/cache/archives"/*.deb; do unpack "$d" "$R"; done; rm -rf "$LAB_DIR/apt"; echo "$*" >"$R/.ready"
+}
 
 make_root() { # make_root DIR SUITE PACKAGES...: a root tree from packages; no maintainer script is run
   local R=$1 s=$2 d; shift 2
@@ -425,7 +430,7 @@ down() {
 cmd=${1:-help}; [ $# -gt 0 ] && shift
 case $cmd in
   check) check;;
-  setup) setup;;
+  setup) setup;; programs) programs "$@";;
   up) up; run_in client sh -c "grep -E ' (/m/|/run/user)' /proc/mounts; ls -ld /m/afp 2>/dev/null; true";;
   run) run_in client "$@";;
   nas) run_in nas "$@";;
@@ -440,6 +445,6 @@ case $cmd in
   log) cat "$RUN/${1:-client}.log";;
   fit) fit_registers "$1";;
   down) down;;
-  clean) down; rm -rf "$ROOT" "$KER" "$RUN" "$LAB_DIR"/apt "$LAB_DIR"/*.img "$LAB_DIR/.ready";;
+  clean) down; rm -rf "$ROOT" "$KER" "$RUN" "$LAB_DIR"/apt "$LAB_DIR"/programs "$LAB_DIR"/*.img "$LAB_DIR/.ready";;
   *) sed -n '2,/^set -eu/p' "${BASH_SOURCE[0]}" | sed '$d; s/^# \{0,1\}//';;
 esac

@@ -2,6 +2,9 @@
 
 #![allow(dead_code)] // each test binary uses its share of it
 
+pub mod fault;
+pub mod service;
+
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -165,7 +168,8 @@ fn target_directory() -> PathBuf {
     scratch.parent().expect("cargo's scratch folder lies in the target folder").to_owned()
 }
 
-/// The release program, built where the tests themselves are not: unoptimised, images decode too slowly to be a task.
+/// The release program, with the background service, `longhauld`, beside it. They are built where the tests themselves are
+/// not: unoptimised, images decode too slowly to be a task.
 pub fn program() -> String {
     if !cfg!(debug_assertions) {
         return env!("CARGO_BIN_EXE_longhaul").to_owned();
@@ -178,11 +182,11 @@ pub fn program() -> String {
     });
     let built = told
         .fold(&mut command, |command, name| command.env_remove(name))
-        .args(["build", "--quiet", "--release", "--locked", "--bin", "longhaul", "--target-dir"])
+        .args(["build", "--quiet", "--release", "--locked", "--bins", "--target-dir"])
         .arg(target_directory())
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();
-    assert!(built.is_ok_and(|status| status.success()), "the release program does not build");
+    assert!(built.is_ok_and(|status| status.success()), "the release programs do not build");
     target_directory().join("release/longhaul").display().to_string()
 }
 

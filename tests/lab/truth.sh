@@ -1,0 +1,38 @@
+#!/bin/bash
+# truth.sh SHARE DELAYS - inside the simulated machine (simulated.sh run): at each one-way delay (500us+2ms+10ms) the service's
+# probe and then the profile truth.toml beside this file work on /m/SHARE, while two witnesses that know nothing of longhaul
+# look on: tcpdump, what crossed the wire when; strace, when which call began and how long it took. Below $EXPORT, for each
+# delay: `samples` and `show` (JSON), `capture`, `calls.*`. $LONGHAUL and $LONGHAULD are the programs; status 77: they do not
+# start here.
+set -eu
+share=$1 profile=${BASH_SOURCE[0]%.sh}.toml
+export HOME=/root
+"${LONGHAUL:?}" --version || exit 77
+delay() {
+  tc qdisc change dev vec0 root netem limit 20000 delay "$1"
+  nsenter --net=/run/netns/nas tc qdisc change dev s0 root netem limit 20000 delay "$1"
+}
+watched() {   # (a file for each thread, so that no line is cut in two)
+  strace -ff -y -ttt -T -s 0 -o "$out/calls" -e trace=statx,openat,close,pread64,pwrite64,fsync,getdents64,renameat,unlinkat "$@"
+}
+
+for one_way in ${2//+/ }; do
+  at=/m/$share/at-$one_way here=/root/$one_way out=$EXPORT/$share-$one_way
+  mkdir -p "$at" "$here" "$out"
+  delay "$one_way"
+  where=(--config "$here/config.toml" --database "$here/l.sqlite")
+  # Quiet hours, so that nothing but the probe works.
+  {
+    printf 'scale = "quick"\n[schedule]\nquiet-hours = "00:30-23:30"\n[sampling]\ntouch = "always"\nprobe-writes = true\n'
+    printf 'counters-seconds = 0\n[targets.%s]\npath = "%s"\n' "$share" "$at"
+  } >"$here/config.toml"
+  tcpdump -Z root -i vec0 --immediate-mode -s 128 -w "$here/packets" tcp 2>/dev/null & tcpdump=$!
+  watched "${LONGHAULD:?}" "${where[@]}" >"$out/log" 2>&1 & strace=$!
+  sleep 150
+  pkill -o -x longhauld; wait $strace || true
+  "$LONGHAUL" "${where[@]}" samples --json >"$out/samples"
+  watched "$LONGHAUL" "${where[@]}" classic --json --runs 1 --target "$share=$at" "$profile" >"$out/said" 2>&1
+  "$LONGHAUL" "${where[@]}" show 1 --json >"$out/show"
+  sleep 5; kill $tcpdump; wait $tcpdump || true
+  tcpdump -Z root -q -n -tt -r "$here/packets" >"$out/capture" 2>/dev/null
+done
