@@ -76,7 +76,16 @@ fn settle(changes: &Receiver<()>) {
 }
 
 fn read(path: &Path, desk: &Desk, exporter: &Exporter) {
+    let has_targets = || desk.status().is_some_and(|status| !status.targets.is_empty());
     match Config::read(path) {
+        // A file that somebody is about to write, slowly, is empty for a while, and good.
+        Ok(config) if config.targets.is_empty() && has_targets() => {
+            let text = format!(
+                "{} names no target. The configuration from before stays in force; `longhaul pause` stops measuring",
+                path.display()
+            );
+            desk.complain(PROBLEM, text, platform::wall_clock_us());
+        }
         Ok(config) => {
             desk.relieve(PROBLEM);
             tracing::info!(targets = config.targets.len(), "a new configuration");

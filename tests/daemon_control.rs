@@ -51,6 +51,14 @@ fn without_a_service_the_exit_code_is_four_and_the_way_to_start_it_is_named() {
 }
 
 #[test]
+fn the_doctor_names_a_plan_that_never_leads_to_a_verdict() {
+    let place = Place::new();
+    place.configure(&(BUSY.replace("8640", "2") + &target("a", &place.folder("a"))));
+    let said = place.longhaul("doctor").expect(3);
+    assert!(said.out.contains("warning  configuration") && said.out.contains("never be a verdict"), "{said}");
+}
+
+#[test]
 fn the_page_shows_what_was_measured_and_its_address_is_told() {
     let place = place();
     let daemon = Daemon::start(&place);
@@ -88,6 +96,13 @@ fn a_bad_edit_of_the_configuration_is_reported_and_a_good_one_taken() {
     assert!(status["problems"][0]["text"].as_str().unwrap().contains("config.toml:2"), "{status}");
     assert_eq!(status["targets"][0]["name"], "a", "the one from before is in force");
     place.longhaul("status").expect(3);
+    // As a file is for a moment that somebody writes slowly.
+    place.configure("");
+    let is_told = |status: &Value| {
+        status["problems"][0]["text"].as_str().is_some_and(|text| text.contains("no target"))
+    };
+    let status = daemon.wait_for("the other complaint", is_told);
+    assert_eq!(status["targets"][0]["name"], "a", "{status}");
     daemon.round();
     place.configure(&(good + &target("b", &place.folder("b"))));
     let status = daemon.wait_for("the new target", |status| status["targets"].as_array().unwrap().len() == 2);

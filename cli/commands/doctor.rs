@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anstyle::AnsiColor;
+use longhaul_measure::summary::FEWEST_ROUNDS_A_DAY;
 use longhaul_service::status::{Check, Verdict};
 
 use super::control::client;
@@ -37,6 +38,12 @@ fn config(shared: &Shared) -> Check {
             Verdict::Failed,
             "no target is named in it",
             "`longhaul init` asks what to compare and writes it",
+        ),
+        Ok(config) if config.schedule.rounds_per_day < FEWEST_ROUNDS_A_DAY as u64 => Check::bad(
+            "configuration",
+            Verdict::Warning,
+            format!("a day counts from {FEWEST_ROUNDS_A_DAY} rounds on, so there will never be a verdict"),
+            "set a larger `rounds-per-day`",
         ),
         Ok(config) => Check::ok("configuration", format!("{} targets", config.targets.len())),
         Err(error) => Check::bad(

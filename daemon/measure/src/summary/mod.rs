@@ -40,6 +40,7 @@ pub use figures::{
 pub use history::{History, KeptEpoch, KeptRound, KeptRun, KeptTarget, Premises, local_day};
 pub use journal::{JournalEntry, one_line};
 pub use minutes::MinutesAWeek;
+pub use pairing::FEWEST_ROUNDS_A_DAY;
 pub use public::{is_private_key, public};
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
 pub use sampled::{FELT_MS, Felt, Sampled, WaitedFor, Window, felt, longer_than, sampled};

@@ -12,8 +12,8 @@ use crate::stats::median;
 const ROUNDS_A_DAY: usize = 6;
 /// ... or, where fewer are planned, this share of them...
 const SHARE_OF_PLANNED: f64 = 0.6;
-/// ... but never fewer than this.
-const FEWEST_ROUNDS: usize = 3;
+/// ... but never fewer than this: with fewer rounds a day there is never a verdict.
+pub const FEWEST_ROUNDS_A_DAY: usize = 3;
 
 /// One round of a pair: the day, and what each of the two says.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -129,7 +129,7 @@ fn rounds_needed(planned: usize) -> usize {
     if planned >= ROUNDS_A_DAY {
         return ROUNDS_A_DAY;
     }
-    ((SHARE_OF_PLANNED * planned as f64).ceil() as usize).max(FEWEST_ROUNDS)
+    ((SHARE_OF_PLANNED * planned as f64).ceil() as usize).max(FEWEST_ROUNDS_A_DAY)
 }
 
 fn typical(paired: &[Paired]) -> Option<(f64, f64)> {
