@@ -5,8 +5,10 @@ mod otel;
 mod sampling;
 mod weekly;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser, ValueParserFactory};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use longhaul_measure::model::{Scale, TargetName};
 use longhaul_measure::workloads::WORKLOADS;
@@ -149,6 +151,22 @@ impl std::str::FromStr for TargetArgument {
         let name =
             name.parse().map_err(|error: longhaul_measure::model::TargetNameError| error.to_string())?;
         Ok(Self { name, path: path.into() })
+    }
+}
+
+impl ValueParserFactory for TargetArgument {
+    type Parser = ValueParser;
+
+    fn value_parser() -> ValueParser {
+        let parse = |text: OsString| match text.to_str() {
+            Some(text) => text.parse::<Self>(),
+            None => Err(
+                "the path is not UTF-8, which a configuration and exports have to be. Rename the folder, or \
+                 measure another one"
+                    .to_owned(),
+            ),
+        };
+        ValueParser::new(OsStringValueParser::new().try_map(parse))
     }
 }
 

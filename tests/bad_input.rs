@@ -4,7 +4,9 @@
 
 mod support;
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +27,21 @@ fn assert_booked(said: &Said, outcome: &str, parts: &[&str]) {
     schema::check_output(&said.lines());
     assert_failure(&said.run_on("bad"), outcome, parts);
     assert_all_ok(&said.runs_on("good"));
+}
+
+#[test]
+fn a_path_that_is_no_text_is_refused_with_the_way_out() {
+    let place = Place::with_tiny_trees();
+    let mut argument = OsString::from("odd=");
+    argument.push(place.path("").join(OsStr::from_bytes(b"a\xffb")));
+    for command in ["run", "try", "init"] {
+        let output = place.longhaul(command).command().arg("--target").arg(&argument).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.code() == Some(2) && said.contains("not UTF-8") && said.contains("Rename"),
+            "{said}"
+        );
+    }
 }
 
 #[test]

@@ -154,11 +154,9 @@ fn a_worker_that_cannot_be_killed_is_left_behind_and_holds_nothing_up() {
     let pipes = [read(running.stdout.take()), read(running.stderr.take())];
     assert_eq!(running.wait().unwrap().code(), Some(3));
     machine::wait_until("the pipes to close", || pipes.iter().all(JoinHandle::is_finished));
-    assert_eq!(
-        machine::workers_of(scene.place.root()).len(),
-        1,
-        "it is still there, and there is no second one"
-    );
+    // It is still there, and there is no second one; that of the local disk may still be about to end.
+    machine::wait_until("all workers but one to end", || machine::workers_of(scene.place.root()).len() <= 1);
+    assert_eq!(machine::workers_of(scene.place.root()).len(), 1);
     let [out, err] = pipes.map(|pipe| pipe.join().unwrap());
     let said = Said { out, err };
     schema::check_output(&said.lines());

@@ -34,7 +34,8 @@ pub struct Levers {
     pub holds_reads: AtomicBool,
     /// Requests that were delayed.
     pub delayed: AtomicU64,
-    /// Of those that the probe is about: when each arrived and when it was answered, on the monotonic clock.
+    /// Of those that the probe is about, and of all that were delayed: when each arrived and when it was answered, on the
+    /// monotonic clock.
     pub kept_waiting: Mutex<Vec<(u64, u64)>>,
     /// Bytes of the largest file: the pool.
     pub largest: AtomicU64,
@@ -73,11 +74,13 @@ impl Files {
     fn wait(&self, is_timed: bool) {
         let now = monotonic_ns();
         let until = self.script.answered_ns(now, is_timed);
-        if until > now {
+        let is_delayed = until > now;
+        if is_delayed {
             self.levers.delayed.fetch_add(1, Ordering::Relaxed);
             sleep_until(until);
         }
-        if is_timed {
+        // A stall keeps whatever comes first waiting, also what the probe is not about.
+        if is_timed || is_delayed {
             self.levers.kept_waiting.lock().unwrap().push((now, monotonic_ns()));
         }
     }
