@@ -212,8 +212,8 @@ impl Shown {
         html! {
             @if newest.is_empty() { p { "Nobody waited for longer than a second in this time, as far as longhaul was there." } }
             ul { @for waited in sampled(&window).waited {
-                li { strong { (waited.target) } ": " (waited.stalls) " stalls that the probe felt, "
-                    (words::waited(waited.seconds)) " in all; " (waited.in_runs_only) " more in longhaul's own runs only." }
+                li { strong { (waited.target) } ": stalls that the probe felt: " (waited.stalls) ", "
+                    (words::waited(waited.seconds)) " in all; in longhaul's own runs only: " (waited.in_runs_only) "." }
             } }
             @if !newest.is_empty() {
                 p class="muted" { (newest.len()) " of " (self.stalls.len()) ", the newest first." }
