@@ -30,7 +30,8 @@ in_lab() {
     export LAB_DIR LAB_SHARE=${longhaul%/*} LAB_MOUNTS='smb3 nfs4' LAB_TIMEOUT=3000
     "$lab" programs rsync bonnie++ ioping sysbench
     "$lab" up >&2
-    trap '"$lab" down' EXIT
+    # Spelled out now: where the trap runs, this function's own words are gone.
+    trap "'$lab' down" EXIT
     programs=/host$LAB_DIR/programs/usr
     for share in smb3 nfs4; do
         "$lab" run mkdir -p "/m/$share/peers"
