@@ -5,7 +5,7 @@ use super::{Lab, text};
 
 /// After these seconds a run is booked as hung, where a fault waits for that.
 const CAP: u32 = 12;
-/// A run on a bad wire may reach its cap, still at work, and be booked as such; under a long delay this one, in seconds.
+/// Under a long delay a run may reach its cap, still at work, and be booked as such: this one, in seconds.
 const LONG_CAP: u32 = 40;
 
 /// Something that goes wrong, and what may come of it.
@@ -32,7 +32,7 @@ pub const FAULTS: [Fault; 11] = [
         end: heal,
         lasts: None,
         cap: AMPLE,
-        right: &["ok", "hung"],
+        right: &["ok"],
     },
     Fault {
         name: "200 ms delay each way",

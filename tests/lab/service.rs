@@ -16,18 +16,14 @@ pub const AMPLE: u32 = 300;
 /// Tells the script that asks for the status to end.
 const ENOUGH: &str = "/tmp/enough";
 /// One task that writes, no round but those that a test orders, and nothing that this machine does is a reason to skip.
-const CONFIGURATION: &str = r#"scale = "quick"
+const CONFIGURATION: &str = concat!(
+    r#"scale = "quick"
 workloads = ["time-machine"]
 [schedule]
 rounds-per-day = 1
-duty-percent = 100.0
-skip-on-battery-below-percent = 0.0
-skip-in-low-power-mode = false
-skip-when-hot = false
-skip-during-backup = false
-skip-on-other-link = false
-skip-above-traffic-megabytes-per-second = 1000000.0
-"#;
+"#,
+    include_str!("../support/never-skip.toml")
+);
 
 /// longhauld with a share and the local disk as its targets. The share's target is the folder of the share's own name. The
 /// local disk has the same role, because a baseline takes part in every fourth round only.

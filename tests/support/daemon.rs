@@ -13,21 +13,17 @@ use serde_json::Value;
 use super::{Place, machine};
 
 /// Tiny trees, one cheap workload, a round every ten seconds, and nothing that this machine does is a reason to skip.
-pub const BUSY: &str = r#"
+pub const BUSY: &str = concat!(
+    r#"
 scale = "quick"
 workloads = ["folder-index"]
 [folder-index]
 files = 40
 [schedule]
 rounds-per-day = 8640
-skip-on-battery-below-percent = 0.0
-skip-in-low-power-mode = false
-skip-when-hot = false
-skip-during-backup = false
-skip-on-other-link = false
-skip-above-traffic-megabytes-per-second = 1000000.0
-duty-percent = 100.0
-"#;
+"#,
+    include_str!("never-skip.toml")
+);
 
 /// The lines of a configuration that name a target.
 pub fn target(name: &str, path: &Path) -> String {
