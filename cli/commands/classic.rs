@@ -11,7 +11,7 @@ use longhaul_measure::platform;
 use longhaul_measure::profile::Profile;
 use longhaul_measure::summary::{self, Beforehand, ClassicSummary};
 use longhaul_measure::workloads::classic::{AS_ORIGINAL, classics};
-use longhaul_measure::workloads::{OwnProfile, Settings, classic::Manner, everything};
+use longhaul_measure::workloads::{OwnProfile, Portion, Settings, classic::Manner, everything};
 use longhaul_service::config::Config;
 use longhaul_service::cost;
 use longhaul_service::round::Tasks;
@@ -104,7 +104,11 @@ fn plan(
     let tasks = Tasks {
         workloads: vec![meant.name.clone()],
         scale: Scale::from(arguments.scale),
-        settings: Settings { own: meant.own.clone().map(Box::new), ..config.settings.clone() },
+        settings: Settings {
+            own: meant.own.clone().map(Box::new),
+            classics: Portion::Whole,
+            ..config.settings.clone()
+        },
         cap,
     };
     Ok(Plan { targets, rounds: arguments.runs, tasks })

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use longhaul_measure::model::{CacheState, Run, Target};
+use longhaul_measure::model::{CacheState, Run, Scale, Target};
 use longhaul_measure::profile::{Cost, Profile};
 use longhaul_measure::summary::{ClassicSummary, FigureOfRuns, OperationOfRuns, PhaseOfRuns};
 use longhaul_measure::workloads::Workload;
@@ -15,7 +15,7 @@ use super::units;
 
 /// Every classic with what a run costs.
 pub fn list(classics: &[Classic]) -> String {
-    let mut out = table(&["classic", "writes", "reads", "space", "about", "what it does"]);
+    let mut out = table(&["classic", "writes", "reads", "space", "about", "in rounds", "what it does"]);
     for classic in classics.iter().filter(|classic| classic.manner() == Manner::Honest) {
         let cost = classic.profile.cost();
         out.add_row([
@@ -24,6 +24,7 @@ pub fn list(classics: &[Classic]) -> String {
             bytes(cost.read),
             bytes(cost.space),
             about(&classic.profile),
+            in_rounds(classic),
             classic.profile.summary.clone(),
         ]);
     }
@@ -32,6 +33,14 @@ pub fn list(classics: &[Classic]) -> String {
          writes as much as the target takes, and is not in the sums.\n`longhaul classic NAME --target T` runs one; \
          `--scale quick` makes it small.\n"
     )
+}
+
+/// What a round does of it at the standard scale.
+fn in_rounds(classic: &Classic) -> String {
+    match classic.profile.slices {
+        1 => "all".to_owned(),
+        slices => format!("1/{slices}, {}", about(&classic.in_rounds(Scale::Standard))),
+    }
 }
 
 fn bytes(count: u64) -> String {
@@ -193,7 +202,7 @@ fn phases(all: &[PhaseOfRuns]) -> String {
         ]);
     }
     format!(
-        "{table}\nown time: between calls, in which content is made and checked; left out of every rate. steady: its second half moves by at most 20 %, and drifts by at most 10 %."
+        "{table}\nown time: between calls, in which content is made and checked; left out of every rate, as what is opened before and closed afterwards. steady: its second half moves by at most 20 %, and drifts by at most 10 %."
     )
 }
 

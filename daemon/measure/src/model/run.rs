@@ -313,6 +313,16 @@ pub struct Run {
     pub conditions: Conditions,
 }
 
+impl Run {
+    /// The fact that says which slice of a heavy classic a run did.
+    pub const SLICE: &str = "slice";
+
+    /// Whether it did one slice of a heavy classic: its figures are not those of all of it.
+    pub fn did_a_slice(&self) -> bool {
+        self.facts.contains_key(Self::SLICE)
+    }
+}
+
 /// How far a preparation has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Progress {

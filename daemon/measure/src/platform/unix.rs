@@ -13,8 +13,20 @@ use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, XattrFlags};
 pub enum Access {
     /// Reading.
     Read,
-    /// Writing in place.
+    /// Writing.
     Write,
+    /// Reading and writing.
+    Both,
+}
+
+impl Access {
+    const fn flags(self) -> OFlags {
+        match self {
+            Self::Read => OFlags::RDONLY,
+            Self::Write => OFlags::WRONLY,
+            Self::Both => OFlags::RDWR,
+        }
+    }
 }
 
 /// Opens a folder by path, following nothing in its last component.
@@ -33,16 +45,13 @@ fn directory_flags() -> OFlags {
 
 /// Opens a file that exists, following nothing.
 pub fn open_at(directory: BorrowedFd<'_>, name: &CStr, access: Access) -> io::Result<OwnedFd> {
-    let mode = match access {
-        Access::Read => OFlags::RDONLY,
-        Access::Write => OFlags::RDWR,
-    };
-    Ok(rustix::fs::openat(directory, name, mode | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
+    let flags = access.flags() | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(directory, name, flags, Mode::empty())?)
 }
 
-/// Makes a file that must not exist, readable and writable for its owner.
-pub fn create_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+/// Makes a file that must not exist, readable and writable for its owner, and opens it.
+pub fn create_at(directory: BorrowedFd<'_>, name: &CStr, access: Access) -> io::Result<OwnedFd> {
+    let flags = access.flags() | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o644))?)
 }
 

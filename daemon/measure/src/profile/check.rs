@@ -2,6 +2,7 @@
 
 use super::{Action, Amount, At, Bytes, Choose, Phase, Pick, Print, Profile, Share, Size, Step, Taken, Work};
 use crate::corpus::sectors::SECTOR_BYTES;
+use crate::corpus::slices::MOST_SLICES;
 use crate::model::CacheState;
 use crate::recorder::LANES;
 
@@ -55,6 +56,9 @@ impl Profile {
         let by = self.quick;
         require(by.size >= 1 && by.count >= 1 && by.times >= 1 && (1.0..=1e6).contains(&by.seconds), || {
             "what [quick] divides by has to be 1 or more".to_owned()
+        })?;
+        require((1..=MOST_SLICES).contains(&self.slices), || {
+            format!("`slices` has to be between 1 and {MOST_SLICES}")
         })?;
         self.files.iter().try_for_each(|(name, set)| {
             let at = |what: &str| format!("[files.{name}]: {what}");

@@ -30,6 +30,7 @@ mod cost;
 mod print;
 mod published;
 mod size;
+mod step;
 
 use std::collections::BTreeMap;
 
@@ -41,6 +42,7 @@ pub use cost::Cost;
 pub use print::{Print, PrintUnit, Statistic, Taken};
 pub use published::{Published, published};
 pub use size::Size;
+pub use step::{Action, Amount, At, Step};
 
 use crate::model::{CacheState, Scale};
 
@@ -58,6 +60,9 @@ pub struct Profile {
     /// What quick runs divide by.
     #[serde(default)]
     pub quick: Divisors,
+    /// Into how many parts it is cut where it is run in rounds for weeks; they take turns.
+    #[serde(default = "one")]
+    pub slices: u64,
     /// The sets of files, by name.
     #[serde(default)]
     pub files: BTreeMap<String, FileSet>,
@@ -104,9 +109,25 @@ pub struct FileSet {
     /// Over how many folders they are spread.
     #[serde(default = "one")]
     pub folders: u64,
+    /// What they are called.
+    #[serde(default)]
+    pub names: Names,
     /// The share of them that is there when the phases begin, from 0 to 1.
     #[serde(default = "all")]
     pub present: f64,
+}
+
+/// What files are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Names {
+    /// Eight digits, in base 16.
+    #[default]
+    Digits,
+    /// Digits, then one to thirteen letters: `0000000a-w8e`. Made in the order in which names are sorted.
+    DigitsLetters,
+    /// Letters, then digits: `w8e-0000000a`. Made in no order.
+    LettersDigits,
 }
 
 /// A part of the task with figures of its own.
@@ -171,12 +192,12 @@ pub struct Work {
     /// Whether each repetition does all steps, or one of them.
     #[serde(default)]
     pub choose: Choose,
-    /// Done once by each thread before.
+    /// Done once by each thread before; not part of its rates.
     #[serde(default)]
     pub before: Vec<Step>,
     /// What is repeated.
     pub steps: Vec<Step>,
-    /// Done once by each thread afterwards.
+    /// Done once by each thread afterwards, and part of its rates; what is then still open is closed, which is not.
     #[serde(default)]
     pub after: Vec<Step>,
 }
@@ -203,6 +224,8 @@ pub enum Pick {
     Random,
     /// Each once in a drawn order, then again.
     Shuffled,
+    /// Each once in the order in which its folder lists it, which is asked for first; then again.
+    Listed,
     /// The same until its end was reached, then the next.
     AtEnd,
     /// The same as before.
@@ -222,110 +245,10 @@ pub enum Choose {
     One,
 }
 
-/// One thing that is done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Step {
-    /// What.
-    #[serde(rename = "do")]
-    pub action: Action,
-    /// Another file is chosen first.
-    pub pick: Option<Pick>,
-    /// Bytes of one call.
-    #[serde(default = "block")]
-    pub block: Bytes,
-    /// How much is read or written: one block, or all of the file.
-    #[serde(default)]
-    pub amount: Amount,
-    /// Where.
-    #[serde(default)]
-    pub at: At,
-    /// It is done in every so manieth repetition only.
-    #[serde(default = "one")]
-    pub every: u64,
-    /// How often it is drawn, beside the other steps.
-    #[serde(default = "even")]
-    pub weight: f64,
-}
-
-/// What is done with a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Action {
-    /// Made; the file is one that is not there.
-    Create,
-    /// Opened; closed before if it is open.
-    Open,
-    /// Read; opened before if it is not open.
-    Read,
-    /// Written; opened before if it is not open.
-    Write,
-    /// A block is added at its end.
-    Append,
-    /// Made durable.
-    Sync,
-    /// The names in all folders of its set are made durable.
-    SyncFolders,
-    /// Closed.
-    Close,
-    /// Its attributes are asked for.
-    Stat,
-    /// A name beside it that does not exist is looked for.
-    Lookup,
-    /// An extended attribute of it is asked for.
-    Xattr,
-    /// Its folder is listed.
-    List,
-    /// Renamed to another name and back.
-    Rename,
-    /// Locked, in part.
-    Lock,
-    /// Given back.
-    Unlock,
-    /// Read from now on without fetching more than is asked for, where the system can.
-    WithoutReadAhead,
-    /// The block that was last read or written, or all of it, is dropped from this machine's cache; the time for that is
-    /// left out of every rate.
-    Evict,
-    /// Removed.
-    Delete,
-    /// A folder is made beside it.
-    MakeFolder,
-    /// That folder is removed.
-    RemoveFolder,
-}
-
-/// How much is read or written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Amount {
-    /// One block.
-    #[default]
-    Block,
-    /// All of the file, block after block.
-    File,
-}
-
-/// Where in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum At {
-    /// After the block before; from the begin again at the end.
-    #[default]
-    Next,
-    /// Any block.
-    Random,
-    /// Where the block before was: to write what was just read.
-    Same,
-}
-
 const fn one() -> u64 {
     1
 }
 const fn all() -> f64 {
-    1.0
-}
-const fn even() -> f64 {
     1.0
 }
 const fn neither() -> CacheState {
@@ -365,13 +288,29 @@ impl Profile {
     /// The same at a scale: smaller if it is quick.
     pub fn at(&self, scale: Scale) -> Self {
         match scale {
-            Scale::Quick => self.divided(),
+            Scale::Quick => Self { slices: 1, ..self.divided(self.quick) },
             Scale::Standard | Scale::Large => self.clone(),
         }
     }
 
-    fn divided(&self) -> Self {
-        let (mut small, by) = (self.clone(), self.quick);
+    /// One of its slices: so many times fewer files in fewer folders, and fewer repetitions. A set that has fewer files than
+    /// there are slices keeps their number, and each is smaller. What goes on for a fixed time does so as before.
+    pub fn slice(&self) -> Self {
+        let by = self.slices;
+        let mut slice = self.divided(Divisors { count: by, times: by, ..Divisors::default() });
+        slice.slices = 1;
+        for (name, set) in &mut slice.files {
+            let whole = &self.files[name];
+            if whole.count < by {
+                (set.count, set.size) = (whole.count, whole.size.divided(by));
+            }
+            set.folders = (whole.folders / by).max(1);
+        }
+        slice
+    }
+
+    fn divided(&self, by: Divisors) -> Self {
+        let mut small = self.clone();
         for (name, set) in &mut small.files {
             set.count = (set.count / by.count).max(self.threads_of(name));
             set.folders = set.folders.min(set.count);

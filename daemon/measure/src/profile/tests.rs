@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::workloads::Workload;
+use crate::workloads::classic::classics;
 
 const LEAST: &str = "summary = \"reads\"\n[files.a]\ncount = 4\nsize = \"4 KiB\"\n[[phase]]\nname = \"read\"\n\
     [[phase.work]]\nfiles = \"a\"\nsteps = [{ do = \"read\", block = 4096 }]\n";
@@ -52,6 +54,31 @@ fn bytes_are_read_as_people_write_them() {
 }
 
 #[test]
+fn slices_of_a_heavy_profile_add_up_to_it() {
+    for classic in classics().iter().filter(|classic| classic.profile.slices > 1) {
+        let (whole, slices) = (&classic.profile, classic.profile.slices as f64);
+        let (all, one) = (whole.cost(), classic.in_rounds(Scale::Standard).cost());
+        for (all, one) in [(all.written, one.written), (all.read, one.read), (all.space, one.space)] {
+            let (sum, all) = (one as f64 * slices, all as f64);
+            assert!((sum - all).abs() <= 0.02 * all, "{}: {sum} of {all}", classic.name());
+        }
+        assert!(one.written + one.prepared < 6_000_000_000, "{} is still heavy", classic.name());
+        assert_eq!(classic.in_rounds(Scale::Quick), whole.at(Scale::Quick), "a quick run is small as it is");
+    }
+    let heavy =
+        classics().iter().filter(|classic| classic.in_rounds(Scale::Standard).cost().written > 10 << 30);
+    assert_eq!(heavy.map(Workload::name).collect::<Vec<_>>(), Vec::<&str>::new(), "these have no slices");
+}
+
+#[test]
+fn a_set_with_fewer_files_than_slices_keeps_their_number() {
+    let text = LEAST.replace("[files.a]", "slices = 8\n[files.a]");
+    let slice = Profile::parse(&text).unwrap().slice();
+    assert_eq!((slice.files["a"].count, slice.files["a"].size.of(1, 0), slice.slices), (4, 512, 1));
+    assert!(refused(&text.replace("= 8", "= 0")).contains("`slices`"));
+}
+
+#[test]
 fn a_quick_profile_is_smaller_and_never_empty() {
     let text = LEAST.replace("[files.a]", "[quick]\ncount = 1000\nsize = 64\n[files.a]");
     let quick = Profile::parse(&text).unwrap().at(Scale::Quick);
@@ -87,9 +114,30 @@ proptest! {
     }
 }
 
+/// A client that keeps what is written hands it over when the file is synced or closed: a rate without that is memory's.
+#[test]
+fn what_a_classic_writes_is_handed_over_within_its_rates() {
+    for (classic, phase) in
+        classics().iter().flat_map(|classic| classic.profile.phases.iter().map(move |phase| (classic, phase)))
+    {
+        for work in &phase.work {
+            let does = |actions: &[Action]| {
+                work.steps.iter().chain(&work.after).any(|step| actions.contains(&step.action))
+            };
+            let hands_over = does(&[Action::Sync, Action::Close]);
+            assert!(
+                !does(&[Action::Write, Action::Append]) || hands_over,
+                "{}: {}",
+                classic.name(),
+                phase.name
+            );
+        }
+    }
+}
+
 #[test]
 fn every_profile_that_comes_along_is_well_formed_and_travels_as_json() {
-    for classic in crate::workloads::classic::classics() {
+    for classic in classics() {
         let text = serde_json::to_string(&classic.profile).unwrap();
         assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), classic.profile);
         assert!(!classic.profile.figures.is_empty());

@@ -140,7 +140,7 @@ impl Pool {
         let folder = self.folder(context)?;
         let file = match kind {
             ProbeKind::Getattr | ProbeKind::Read => context.open(&folder, POOL.0, Access::Read)?,
-            ProbeKind::WriteSync => context.open(&folder, SMALL.0, Access::Write)?,
+            ProbeKind::WriteSync => context.open(&folder, SMALL.0, Access::Both)?,
         };
         let mut bytes = Box::new([0; ASKED_BYTES]);
         match kind {
@@ -178,7 +178,7 @@ impl Pool {
         if space.free_bytes < floor.saturating_add(PIECE_BYTES) {
             return Ok(Grown::Short(short(&self.target, space.free_bytes, floor)));
         }
-        let file = context.open(&folder, POOL.0, Access::Write)?;
+        let file = context.open(&folder, POOL.0, Access::Both)?;
         let end = (self.built + PIECE_BYTES).min(self.plan.pool_bytes);
         let written = self.write(&file, self.built..end, context).and_then(|()| context.sync(&file));
         context.close(file)?;

@@ -5,25 +5,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::caching::{Caching, Reread, caching};
+use super::samples::{Kept, LeftOut, Sample};
 use crate::model::{CacheState, Outcome, Phase, Run, Scale, TargetName, Unit};
 use crate::stats::{median, quantile};
 use crate::workloads::{everything, workload};
 
 /// Version of the serialised form.
 const SCHEMA: u32 = 1;
-/// A stored run, with the epoch of its target that it belongs to.
-#[derive(Debug, Clone, Copy)]
-pub struct Sample<'a> {
-    /// The epoch.
-    pub epoch: i64,
-    /// Whether its round is void, so that it says nothing.
-    pub is_void: bool,
-    /// The run.
-    pub run: &'a Run,
-}
 
 /// The summary.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -51,15 +41,6 @@ pub struct TargetSummary {
     pub protocol: Option<String>,
     /// Runs by outcome.
     pub outcomes: BTreeMap<&'static str, usize>,
-}
-
-/// Runs that are not in the figures.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct LeftOut {
-    /// How many.
-    pub runs: usize,
-    /// Why.
-    pub reason: String,
 }
 
 /// One workload.
@@ -142,20 +123,7 @@ struct Series {
 /// Summarises runs of one scale: the given one, or else the scale of the last run.
 pub fn summarise(samples: &[Sample<'_>], scale: Option<Scale>) -> Summary {
     let scale = scale.or_else(|| samples.last().map(|sample| sample.run.scale));
-    let newest = newest_epochs(samples);
-    let mut kept: Vec<&Sample<'_>> = samples.iter().collect();
-    let mut left_out = vec![];
-    let mut leave_out = |reason: &str, keep: &dyn Fn(&Sample<'_>) -> bool| {
-        let before = kept.len();
-        kept.retain(|sample| keep(sample));
-        let runs = before - kept.len();
-        left_out.extend((runs > 0).then(|| LeftOut { runs, reason: reason.to_owned() }));
-    };
-    leave_out("made at another scale", &|sample| Some(sample.run.scale) == scale);
-    leave_out("made before the target's protocol, options or path changed", &|sample| {
-        newest.get(&sample.run.target) == Some(&sample.epoch)
-    });
-    leave_out("of rounds that are void, as the machine slept", &|sample| !sample.is_void);
+    let Kept { samples: kept, newest, left_out } = Kept::of(samples, scale);
     let rereads: Vec<Reread> = kept.iter().flat_map(|sample| rereads(sample)).collect();
     let kept: Vec<&Run> = kept.into_iter().map(|sample| sample.run).collect();
     Summary {
@@ -172,15 +140,6 @@ fn rereads(sample: &Sample<'_>) -> impl Iterator<Item = Reread> {
     let Sample { run, epoch, .. } = *sample;
     let phases = run.phases.iter().filter(|_| run.outcome == Outcome::Ok);
     phases.filter_map(move |phase| Reread::of(run, epoch, phase))
-}
-
-fn newest_epochs(samples: &[Sample<'_>]) -> BTreeMap<TargetName, i64> {
-    let mut newest = BTreeMap::new();
-    for sample in samples {
-        let epoch = newest.entry(sample.run.target.clone()).or_insert(sample.epoch);
-        *epoch = sample.epoch.max(*epoch);
-    }
-    newest
 }
 
 fn target_summary(name: &TargetName, runs: &[&Run]) -> TargetSummary {
@@ -418,6 +377,21 @@ mod tests {
         assert_eq!(figure(&summary, "run.total").by_target[&"smb".parse().unwrap()].median, Some(1.0));
         assert_eq!(summary.left_out.iter().map(|left| left.runs).collect::<Vec<_>>(), [1, 1]);
         assert_eq!(summarise(&[], None).workloads, []);
+    }
+
+    #[test]
+    fn slices_are_never_pooled_with_the_whole_and_failures_stay() {
+        let (whole, mut slice, mut hung) = (run("smb", 1, 8.0), run("smb", 2, 1.0), run("smb", 3, 9.0));
+        slice.facts.insert(Run::SLICE.to_owned(), "1 of 8".to_owned());
+        hung.outcome = Outcome::Hung;
+        let mut other_scale = run("smb", 4, 0.1);
+        other_scale.scale = Scale::Large;
+        let samples =
+            [&whole, &slice, &hung, &other_scale].map(|run| Sample { epoch: 1, is_void: false, run });
+        let summary = summarise(&samples, Some(slice.scale));
+        let spread = &figure(&summary, "run.total").by_target[&"smb".parse().unwrap()];
+        assert_eq!((spread.median, spread.n, spread.failed), (Some(1.0), 1, 1));
+        assert_eq!(summary.left_out.iter().map(|left_out| left_out.runs).collect::<Vec<_>>(), [1, 1]);
     }
 
     #[test]

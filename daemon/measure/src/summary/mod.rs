@@ -17,6 +17,7 @@ mod pairing;
 mod public;
 mod reliability;
 mod sampled;
+mod samples;
 mod scope;
 mod scores;
 mod sequential;
@@ -34,9 +35,7 @@ pub use caching::{CACHED_SHARE, Caching, LEAST_READINGS, Reread, caching};
 pub use change::Change;
 pub use classic::{Beforehand, Beside, ClassicSummary, FigureOfRuns, OperationOfRuns, PhaseOfRuns, classic};
 pub use comparison::{Comparison, DayRatio, Rounds, Subject};
-pub use figures::{
-    FigureSummary, LeftOut, Ratio, Sample, Spread, Summary, TargetSummary, WorkloadSummary, summarise,
-};
+pub use figures::{FigureSummary, Ratio, Spread, Summary, TargetSummary, WorkloadSummary, summarise};
 pub use history::{History, KeptEpoch, KeptRound, KeptRun, KeptTarget, Premises, local_day};
 pub use journal::{JournalEntry, one_line};
 pub use minutes::MinutesAWeek;
@@ -44,6 +43,7 @@ pub use pairing::FEWEST_ROUNDS_A_DAY;
 pub use public::{is_private_key, public};
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
 pub use sampled::{FELT_MS, Felt, Sampled, WaitedFor, Window, felt, longer_than, sampled};
+pub use samples::{LeftOut, Sample};
 pub use scope::{CAP_FACTOR, CAP_SECONDS};
 pub use scores::{NOT_SMOOTH, Scores, Share};
 pub use sequential::{CONFOUNDED, SequentialWeeks, WeekRatio};

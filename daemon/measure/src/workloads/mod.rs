@@ -103,9 +103,23 @@ pub struct Settings {
     /// Operations on a target in a second, at most; `None`: as many as it takes.
     #[serde(default)]
     pub operations_per_second: Option<u32>,
+    /// How much of a classic that is cut into slices a run does.
+    #[serde(default)]
+    pub classics: Portion,
     /// A profile of one's own, which is run under its name.
     #[serde(default)]
     pub own: Option<Box<OwnProfile>>,
+}
+
+/// How much of something that is cut into slices a run does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Portion {
+    /// The slice whose turn it is: for rounds, which come again.
+    #[default]
+    Slice,
+    /// All of it: for somebody who asked for it once.
+    Whole,
 }
 
 impl Default for Settings {
@@ -116,6 +130,7 @@ impl Default for Settings {
             free_floor: 0.05,
             slices: SLICES,
             operations_per_second: None,
+            classics: Portion::default(),
             own: None,
         }
     }
@@ -179,7 +194,7 @@ impl Job<'_> {
     pub fn require_writing_in_place(&self) -> Result<(), RunError> {
         let context = self.preparation();
         let marker = CString::new(crate::arena::MARKER).expect("a file name without NUL");
-        let opened = context.open(&self.arena.folder()?, &marker, Access::Write);
+        let opened = context.open(&self.arena.folder()?, &marker, Access::Both);
         let marker = opened.map_err(|error| refused_in_place(self.arena.path(), error))?;
         context.close(marker)
     }

@@ -8,7 +8,7 @@ use std::ffi::CString;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use super::{Classic, Manner, sets};
+use super::{Classic, Manner, names, sets};
 use crate::context::{Context, Folder};
 use crate::corpus::draw::{draw, draws};
 use crate::corpus::sectors::Sectors;
@@ -89,7 +89,7 @@ pub fn owns(path: &str) -> bool {
 }
 
 fn home(job: &Job<'_>, classic: &Classic) -> Result<Folder, RunError> {
-    job.preparation().make_folder(&sets::home(job, &classic.place(job.scale))?, c"blogs")
+    job.preparation().make_folder(&sets::home(job, &classic.place(job))?, c"blogs")
 }
 
 /// Removes what a run left; nothing for a classic that writes no blogs.
@@ -260,7 +260,7 @@ impl<'a> Visitor<'a> {
 
     fn write_blog(&mut self) -> Result<(), RunError> {
         let blog = self.bench.counts.begun.fetch_add(1, Relaxed);
-        drop(self.context.make_folder(self.bench.home, &sets::text(format!("blog-{blog}")))?);
+        drop(self.context.make_folder(self.bench.home, &names::text(format!("blog-{blog}")))?);
         for kind in [&ARTICLE, &PICTURE] {
             for number in (1..=1 + self.below(MOST)).rev() {
                 if self.bench.over.load(Relaxed) {
@@ -318,7 +318,7 @@ impl<'a> Visitor<'a> {
     fn write(&mut self, blog: u64, kind: &Kind, number: u64) -> Result<(), RunError> {
         let (bytes, turn) = (kind.least + self.below(kind.range), self.draws.next().unwrap_or_default());
         let name = format!("blog-{blog}/{}{number}{}", kind.begin, kind.end);
-        let partial = sets::text(format!("{name}.tmp{}", self.thread));
+        let partial = names::text(format!("{name}.tmp{}", self.thread));
         let file = match self.context.create(self.bench.home, &partial) {
             Err(error) if is_missing(&error) => return Ok(()),
             other => other?,
@@ -335,14 +335,14 @@ impl<'a> Visitor<'a> {
             offset += length as u64;
         }
         self.context.close(file)?;
-        self.context.rename((self.bench.home, &partial), (self.bench.home, &sets::text(name)))?;
+        self.context.rename((self.bench.home, &partial), (self.bench.home, &names::text(name)))?;
         self.bench.counts.written[kind.place].fetch_add(1, Relaxed);
         Ok(())
     }
 
     /// Reads a file; `false` if there is none.
     fn read(&mut self, blog: u64, kind: &Kind, number: u64) -> Result<bool, RunError> {
-        let name = sets::text(format!("blog-{blog}/{}{number}{}", kind.begin, kind.end));
+        let name = names::text(format!("blog-{blog}/{}{number}{}", kind.begin, kind.end));
         let file = match self.context.open(self.bench.home, &name, Access::Read) {
             Err(error) if is_missing(&error) => return Ok(false),
             other => other?,

@@ -1,6 +1,6 @@
 //! Which file is next: those that a thread has, there or not there.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::corpus::draw::{draws, shuffled};
 use crate::profile::Pick;
@@ -24,6 +24,13 @@ impl Files {
     pub fn shuffle(&mut self, seed: u64) {
         let order = shuffled(seed, 0x7368_7566, self.present.len() as u64);
         self.present = order.iter().map(|place| self.present[*place as usize]).collect();
+    }
+
+    /// Brings those that are there into an order that was found; those that are not in it come last.
+    pub fn arrange(&mut self, order: impl Iterator<Item = u64>) {
+        let mut unplaced: BTreeSet<u64> = self.present.drain(..).collect();
+        self.present.extend(order.filter(|number| unplaced.remove(number)));
+        self.present.extend(unplaced);
     }
 
     /// How many there are, whether they are there or not.
@@ -69,7 +76,9 @@ impl Files {
                 let place = self.below(count as u64) as usize;
                 self.present.swap(place, count - 1);
             }
-            Pick::Next | Pick::Shuffled | Pick::Same | Pick::AtEnd | Pick::All => self.present.rotate_left(1),
+            Pick::Next | Pick::Shuffled | Pick::Listed | Pick::Same | Pick::AtEnd | Pick::All => {
+                self.present.rotate_left(1);
+            }
         }
         self.current = self.present.back().copied();
         self.current
@@ -117,6 +126,14 @@ mod tests {
         assert!(!seen.is_sorted());
         seen.sort_unstable();
         assert_eq!(seen, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_order_that_was_found_loses_no_file_and_adds_none() {
+        let mut files = Files::new((0..4).collect(), vec![4], 1);
+        files.arrange([2, 9, 4, 0, 2].into_iter());
+        let turns: Vec<_> = (0..4).filter_map(|_| files.choose(Pick::Listed)).collect();
+        assert_eq!(turns, [2, 0, 1, 3]);
     }
 
     proptest! {

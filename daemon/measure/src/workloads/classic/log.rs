@@ -30,6 +30,8 @@ pub struct Log {
     pub written: u64,
     /// Seconds outside calls, in which content is made and checked: they are not the target's.
     pub own: f64,
+    /// Seconds in which it did what is done before, and closed what was still open at the end: no rate is about that.
+    pub aside: f64,
     /// Seconds in which it waited for its next turn.
     pub waited: f64,
     /// Each repetition, where they are kept.
@@ -85,6 +87,7 @@ impl Log {
         self.read += other.read;
         self.written += other.written;
         self.own += other.own;
+        self.aside += other.aside;
         self.waited += other.waited;
         self.tenths.resize(self.tenths.len().max(other.tenths.len()), (0, 0));
         for (mine, others) in self.tenths.iter_mut().zip(other.tenths) {
@@ -97,11 +100,12 @@ impl Log {
         self
     }
 
-    /// The figures that every phase has. The target's time is that of the phase without what threads did for themselves
-    /// between calls, on average.
+    /// The figures that every phase has. Their time is that of the phase without what threads did for themselves between calls,
+    /// before and afterwards, on average.
     pub fn figures(&self, elapsed: f64, threads: u64) -> Vec<Figure> {
-        let own = self.own / threads.max(1) as f64;
-        let seconds = (elapsed - own).max(1e-9);
+        let of_a_thread = |sum: f64| sum / threads.max(1) as f64;
+        let own = of_a_thread(self.own);
+        let seconds = (elapsed - own - of_a_thread(self.aside)).max(1e-9);
         let moved = |name, bytes: u64| {
             (bytes > 0).then(|| Figure::new(name, Unit::BytesPerSecond, bytes as f64 / seconds))
         };
@@ -151,7 +155,7 @@ mod tests {
         log.begin(0.25);
         log.add_written(1000);
         log.note(1.0, || 0.75);
-        log.own = 0.5;
+        (log.own, log.aside) = (0.375, 0.125);
         assert_eq!(log.each, Some(vec![Repetition { seconds: 0.5, bytes: 1000 }]));
         let figures = log.figures(1.0, 1);
         assert_eq!((figure(&figures, "write"), figure(&figures, "read")), (Some(2000.0), None));

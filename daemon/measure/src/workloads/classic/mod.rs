@@ -8,6 +8,7 @@ mod analysis;
 mod blogbench;
 mod files;
 mod log;
+mod names;
 mod sets;
 mod thread;
 
@@ -17,11 +18,12 @@ use std::sync::{LazyLock, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Job, Workload};
+use super::{Job, Portion, Workload};
 use crate::context::{Context, PhaseSpec};
 use crate::corpus::draw::draw;
+use crate::corpus::slices::turn;
 use crate::error::RunError;
-use crate::model::{CacheState, ColdBy, Endpoint, Figure, Scale};
+use crate::model::{CacheState, ColdBy, Endpoint, Figure, Run, Scale};
 use crate::profile::{Phase, Profile, Program, Work, is_name};
 use log::Log;
 use sets::{Kept, Sets, State};
@@ -160,13 +162,40 @@ impl Classic {
         self.manner
     }
 
+    /// What a round does of it: all, or as much as one of its slices.
+    pub fn in_rounds(&self, scale: Scale) -> Profile {
+        self.profile.at(scale).slice()
+    }
+
+    /// What a run does.
+    fn part(&self, job: &Job<'_>) -> Profile {
+        match job.settings.classics {
+            Portion::Slice => self.in_rounds(job.scale),
+            Portion::Whole => self.profile.at(job.scale),
+        }
+    }
+
+    /// Which slice a run does, from 0; `None`: it does all.
+    fn slice(&self, job: &Job<'_>) -> Option<u64> {
+        let slices = self.profile.at(job.scale).slices;
+        (job.settings.classics == Portion::Slice && slices > 1).then(|| turn(job.rotation, slices))
+    }
+
     /// Where its files are, below the folder of classics.
-    fn place(&self, scale: Scale) -> String {
+    fn place(&self, job: &Job<'_>) -> String {
         let zeros = match self.manner {
             Manner::Honest => "",
             Manner::AsOriginal => "-zeros",
         };
-        format!("{}-{}{zeros}", self.base, scale.name())
+        let slice = self.slice(job).map(|slice| format!("-slice-{slice}-of-{}", self.profile.slices));
+        let slice = slice.unwrap_or_default();
+        format!("{}-{}{zeros}{slice}", self.base, job.scale.name())
+    }
+
+    /// What the content of a set is made from; a NAS that stores equal blocks once finds none in two slices.
+    fn seed(&self, job: &Job<'_>, set: &str) -> u64 {
+        let seed = set.bytes().fold(0x636c_6173, |seed, byte| draw(seed, 0, u64::from(byte)));
+        self.slice(job).map_or(seed, |slice| draw(seed, 1, slice))
     }
 
     fn phases(&self, job: &Job<'_>, (profile, sets): (&Profile, &Sets), turn: u64) -> Result<(), RunError> {
@@ -195,6 +224,9 @@ impl Classic {
         job.session.fact("content", content);
         let original = self.profile.original.as_deref().unwrap_or("a profile of one's own");
         job.session.fact("reproduces", original);
+        if let Some(slice) = self.slice(job) {
+            job.session.fact(Run::SLICE, format!("{} of {}", slice + 1, self.profile.slices));
+        }
     }
 }
 
@@ -227,7 +259,7 @@ impl Workload for Classic {
     }
 
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
-        let (profile, place) = (self.profile.at(job.scale), self.place(job.scale));
+        let (profile, place) = (self.part(job), self.place(job));
         if profile.phases.iter().flat_map(|phase| &phase.work).any(Work::writes) {
             job.require_writing_in_place()?;
         }
@@ -257,7 +289,7 @@ impl Workload for Classic {
     }
 
     fn run(&self, job: &Job<'_>) -> Result<(), RunError> {
-        let (profile, place) = (self.profile.at(job.scale), self.place(job.scale));
+        let (profile, place) = (self.part(job), self.place(job));
         self.tell(job);
         let mut kept = Kept::load(job)?;
         let mut state = kept.get(&place);

@@ -6,9 +6,9 @@ use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
+use super::names::{file_name, file_number, folder_name, is_file_name, is_folder_name, text};
 use super::{Classic, Manner};
 use crate::context::{Context, Folder};
-use crate::corpus::draw::draw;
 use crate::corpus::sectors::{SECTOR_BYTES, Sectors};
 use crate::error::RunError;
 use crate::model::{ColdBy, Progress};
@@ -83,6 +83,11 @@ impl Set {
         self.spec.size.of(self.seed, number)
     }
 
+    /// The name of a file.
+    pub fn name_of(&self, number: u64) -> CString {
+        file_name(self.spec.names, self.seed, number)
+    }
+
     /// The folder of a file.
     pub fn folder_of(&self, number: u64) -> &Folder {
         &self.folders[(number % self.folders.len() as u64) as usize]
@@ -91,6 +96,16 @@ impl Set {
     /// Makes the names in its folders durable.
     pub fn sync_folders(&self, context: &Context<'_>) -> Result<(), RunError> {
         self.folders.iter().try_for_each(|folder| context.sync_folder(folder).map(drop))
+    }
+
+    /// The numbers of its files, in the order in which their folders list them.
+    pub fn listed(&self, context: &Context<'_>) -> Result<Vec<u64>, RunError> {
+        let mut numbers = vec![];
+        for folder in &self.folders {
+            let number = |name: &CString| file_number(self.spec.names, self.seed, name);
+            numbers.extend(names_in(context, folder)?.iter().filter_map(number));
+        }
+        Ok(numbers)
     }
 
     /// What its writes put into a file.
@@ -110,7 +125,7 @@ impl Set {
         match wrong {
             None => Ok(()),
             Some(place) => {
-                let path = self.folder_of(number).join(&file_name(number));
+                let path = self.folder_of(number).join(&self.name_of(number));
                 Err(RunError::damaged(&path, format!("byte {place} is not what was written")))
             }
         }
@@ -150,19 +165,6 @@ fn first_not_zero(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|byte| *byte != 0)
 }
 
-/// The name of a file.
-pub fn file_name(number: u64) -> CString {
-    text(format!("{number:08x}"))
-}
-
-fn folder_name(number: u64) -> CString {
-    text(format!("d{number:05}"))
-}
-
-pub(super) fn text(name: String) -> CString {
-    CString::new(name).expect("names are made without NUL")
-}
-
 /// Whether a path below the folder of classics is that of a file of a set: `dd-standard/large/d00000/00000000`.
 pub fn owns(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
@@ -170,13 +172,8 @@ pub fn owns(path: &str) -> bool {
     let is_name = |name: &str| {
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     };
-    let folder = folder
-        .strip_prefix('d')
-        .filter(|digits| digits.len() == 5)
-        .and_then(|digits| digits.parse::<u64>().ok());
     let file = file.strip_suffix("-moved").unwrap_or(file);
-    let file = u64::from_str_radix(file, 16).ok().filter(|number| format!("{number:08x}") == file);
-    is_name(place) && is_name(set) && folder.is_some() && file.is_some()
+    is_name(place) && is_name(set) && is_folder_name(folder) && is_file_name(file)
 }
 
 /// The sets of one classic on one target.
@@ -193,7 +190,7 @@ impl Sets {
         (profile, turn): (&Profile, u64),
     ) -> Result<Self, RunError> {
         let context = job.preparation();
-        let place = home(job, &classic.place(job.scale))?;
+        let place = home(job, &classic.place(job))?;
         let sets = profile.files.iter().map(|(name, spec)| {
             let home = context.make_folder(&place, &text(name.clone()))?;
             let folders = (0..spec.folders).map(|number| context.make_folder(&home, &folder_name(number)));
@@ -203,7 +200,7 @@ impl Sets {
                 only_turn: profile.grows(name).then_some(turn),
                 is_whole: !profile.changes(name),
                 manner: classic.manner,
-                seed: name.bytes().fold(0x636c_6173, |seed, byte| draw(seed, 0, u64::from(byte))),
+                seed: classic.seed(job, name),
                 folders: folders.collect::<Result<_, _>>()?,
             };
             set.present.lock().expect("nobody panicked with it").extend(0..set.count_present());
@@ -249,7 +246,7 @@ pub fn build(job: &Job<'_>, set: &Set, (name, turn): (&str, u64)) -> Result<(), 
 
 fn make_file(context: &Context<'_>, set: &Set, (number, turn): (u64, u64)) -> Result<(), RunError> {
     let bytes = set.bytes_of(number);
-    let file = create_anew(context, set.folder_of(number), &file_name(number))?;
+    let file = create_anew(context, set.folder_of(number), &set.name_of(number))?;
     let block = set.spec.block.0.min(bytes) as usize;
     let mut buffer = vec![0; block];
     let mut offset = 0;
@@ -269,16 +266,22 @@ fn make_file(context: &Context<'_>, set: &Set, (number, turn): (u64, u64)) -> Re
 pub fn remove(job: &Job<'_>, set: &Set) -> Result<(), RunError> {
     let context = job.preparation();
     for folder in &set.folders {
-        let mut there: Vec<CString> = vec![];
-        // Through a handle of its own: one that was listed before stands at the end.
-        let listed = context.open_folder(folder, c".")?;
-        context.list(&listed, Wanted::Names, &mut Default::default(), |entry| {
-            there.extend(is_ours(entry.name).then(|| entry.name.to_owned()));
-            Ok::<_, RunError>(())
-        })?;
-        there.iter().try_for_each(|name| unlink_left_over(&context, folder, name))?;
+        let there = names_in(&context, folder)?;
+        let mut ours = there.iter().filter(|name| is_ours(name));
+        ours.try_for_each(|name| unlink_left_over(&context, folder, name))?;
     }
     Ok(())
+}
+
+/// What a folder lists, through a handle of its own: one that was listed before stands at the end.
+fn names_in(context: &Context<'_>, folder: &Folder) -> Result<Vec<CString>, RunError> {
+    let mut there = vec![];
+    let listed = context.open_folder(folder, c".")?;
+    context.list(&listed, Wanted::Names, &mut Default::default(), |entry| {
+        there.push(entry.name.to_owned());
+        Ok::<_, RunError>(())
+    })?;
+    Ok(there)
 }
 
 fn is_ours(name: &CStr) -> bool {
@@ -294,8 +297,8 @@ pub fn evict(job: &Job<'_>, set: &Set) -> Result<ColdBy, RunError> {
     }
     let mut all_gone = true;
     for number in present {
-        let (folder, name) = (set.folder_of(number), file_name(number));
-        let file = context.open(folder, &name, Access::Write)?;
+        let (folder, name) = (set.folder_of(number), set.name_of(number));
+        let file = context.open(folder, &name, Access::Both)?;
         context.sync(&file)?;
         context.close(file)?;
         all_gone &= context.evict_named(folder, &name, set.bytes_of(number))?;
@@ -313,7 +316,6 @@ mod tests {
         assert!(owns("dd-quick-zeros/large/d00012/0000ab01-moved"));
         for other in [
             "dd/large/d00000/0",
-            "dd/large/d00000/0000000g",
             "dd/large/diary/00000000",
             "dd/large/00000000",
             "",

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::files::Files;
 use super::log::Log;
-use super::sets::{Set, file_name, text};
+use super::names::{digits, text};
+use super::sets::Set;
 use crate::context::{Context, OpenFile};
 use crate::corpus::draw::draw;
 use crate::error::RunError;
@@ -119,12 +120,11 @@ impl<'a> Thread<'a> {
 
     /// Does its work to the end, and says what came of it.
     pub fn work(mut self) -> Result<Log, RunError> {
-        let result = self.repeat();
+        let result = self.all();
         if result.is_err() {
             self.crew.failed.store(true, Relaxed);
         }
         result?;
-        self.log.own = (self.began.outside_calls(self.context) - self.log.waited).max(0.0);
         if self.work.share == Share::Own {
             let mut there = self.set.present.lock().expect("nobody panicked with it");
             there.extend(self.files.present());
@@ -135,9 +135,24 @@ impl<'a> Thread<'a> {
         Ok(self.log)
     }
 
-    fn repeat(&mut self) -> Result<(), RunError> {
-        for step in &self.work.before {
-            self.step(step, 0)?;
+    /// What is done before, what is timed, and what is still open afterwards.
+    fn all(&mut self) -> Result<(), RunError> {
+        self.work.before.iter().try_for_each(|step| self.step(step, 0).map(drop))?;
+        let ready = Moment::now(self.context);
+        self.log.aside = ready.at - self.began.at;
+        self.began = ready;
+        self.timed()?;
+        self.log.own = (self.began.outside_calls(self.context) - self.log.waited).max(0.0);
+        let done = self.context.elapsed();
+        std::mem::take(&mut self.open).into_values().try_for_each(|open| self.context.close(open.file))?;
+        self.log.aside += self.context.elapsed() - done;
+        Ok(())
+    }
+
+    /// The repetitions, and what is done after them.
+    fn timed(&mut self) -> Result<(), RunError> {
+        if self.work.pick == Pick::Listed {
+            self.files.arrange(self.set.listed(self.context)?.into_iter());
         }
         let count = self.work.times.unwrap_or_else(|| match self.work.seconds {
             Some(_) => u64::MAX,
@@ -161,10 +176,7 @@ impl<'a> Thread<'a> {
             now = self.context.elapsed();
             self.log.note(now, || self.context.in_calls());
         }
-        for step in &self.work.after {
-            self.step(step, 0)?;
-        }
-        std::mem::take(&mut self.open).into_values().try_for_each(|open| self.context.close(open.file))
+        self.work.after.iter().try_for_each(|step| self.step(step, 0).map(drop))
     }
 
     /// Waits until a second of the phase; this is neither the target's time nor the thread's own.
@@ -268,8 +280,8 @@ impl<'a> Thread<'a> {
 
     fn act(&mut self, step: &Step, number: u64, turn: u64) -> Result<(), RunError> {
         let (context, folder) = (self.context, self.set.folder_of(number));
-        let name = || file_name(number);
-        let beside = |begin: &str, end: &str| text(format!("{begin}{number:08x}{end}"));
+        let name = || self.set.name_of(number);
+        let beside = |begin: &str, end: &str| text(format!("{begin}{}{end}", digits(number)));
         match step.action {
             Action::Create => self.create(number).map(drop),
             Action::Open => {
@@ -313,7 +325,9 @@ impl<'a> Thread<'a> {
     }
 
     fn create(&mut self, number: u64) -> Result<Went, RunError> {
-        let file = self.context.create(self.set.folder_of(number), &file_name(number))?;
+        let reads = self.work.all_steps().any(|step| step.action == Action::Read);
+        let access = if reads { Access::Both } else { Access::Write };
+        let file = self.context.create_for(self.set.folder_of(number), &self.set.name_of(number), access)?;
         let bytes = self.set.bytes_of(number);
         self.open.insert(number, Open { file, bytes, next: 0, last: 0 });
         Ok(Went::On)
@@ -322,8 +336,8 @@ impl<'a> Thread<'a> {
     /// The handle of a file, which is opened if it is not open.
     fn opened(&mut self, number: u64) -> Result<&mut Open, RunError> {
         if !self.open.contains_key(&number) {
-            let access = if self.work.writes() { Access::Write } else { Access::Read };
-            let file = self.context.open(self.set.folder_of(number), &file_name(number), access)?;
+            let access = if self.work.writes() { Access::Both } else { Access::Read };
+            let file = self.context.open(self.set.folder_of(number), &self.set.name_of(number), access)?;
             let bytes = self.set.bytes_of(number) + self.added.get(&number).copied().unwrap_or_default();
             self.open.insert(number, Open { file, bytes, next: 0, last: 0 });
         }
@@ -389,15 +403,14 @@ impl<'a> Thread<'a> {
         Ok(())
     }
 
-    /// Drops the block that was last read or written, or all of the file, from this machine's cache.
+    /// Drops one block, or all of the file, from this machine's cache.
     fn evict(&mut self, step: &Step, number: u64) -> Result<(), RunError> {
-        let context = self.context;
-        let open = self.opened(number)?;
+        let bytes = self.opened(number)?.bytes;
         let range = match step.amount {
-            Amount::Block => (open.last, step.block.0),
-            Amount::File => (0, open.bytes),
+            Amount::Block => (self.place(step, number, bytes), step.block.0),
+            Amount::File => (0, bytes),
         };
-        context.drop_cached(&open.file, range);
+        self.context.drop_cached(&self.open[&number].file, range);
         Ok(())
     }
 

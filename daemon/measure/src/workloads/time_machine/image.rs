@@ -87,6 +87,11 @@ impl Images {
         self.sets.get(&plan.name()).copied().unwrap_or_default()
     }
 
+    /// Whether a run was interrupted, so that what it wrote may still be there.
+    pub fn is_unfinished(&self) -> bool {
+        self.sets.values().any(|image| image.unfinished)
+    }
+
     /// Writes down how far the image of a plan is.
     pub fn keep(&mut self, job: &Job<'_>, plan: &Plan, image: Image) -> Result<(), RunError> {
         self.sets.insert(plan.name(), image);

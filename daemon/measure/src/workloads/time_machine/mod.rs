@@ -108,10 +108,14 @@ impl Workload for TimeMachine {
         let mut images = Images::load(job)?;
         let plan = image::plan(job);
         let mut state = images.get(&plan);
+        let interrupted = images.is_unfinished();
         state.unfinished = true;
         state.burst += 1;
         images.keep(job, &plan, state)?;
         let speed = speed::SpeedTest::open(job)?;
+        if interrupted {
+            speed.remove(&job.preparation())?;
+        }
         let result = speed.phases(job.session);
         speed.remove(&job.preparation())?;
         result?;
