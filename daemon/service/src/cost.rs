@@ -87,8 +87,10 @@ pub fn round_load(scale: Scale, workloads: &[String], runs: &[Run]) -> (Load, Ba
     let mut used = 0;
     let mut assumed = false;
     let loads = workloads.iter().map(|workload| {
+        let by_slices = classic(workload).is_some_and(|classic| classic.profile.at(scale).slices > 1);
         let fits = |run: &&Run| run.workload == *workload && run.scale == scale && run.outcome == Outcome::Ok;
-        let found: Vec<&Run> = runs.iter().filter(fits).collect();
+        let found: Vec<&Run> =
+            runs.iter().filter(fits).filter(|run| run.did_a_slice() == by_slices).collect();
         used += found.len();
         measured(&found).unwrap_or_else(|| {
             assumed = true;
@@ -118,7 +120,7 @@ pub fn of_profile(profile: &Profile) -> Load {
 /// Classics say it themselves. A workload that the tables do not know counts as the largest that they know.
 fn tabled(scale: Scale, workload: &str) -> Load {
     if let Some(classic) = classic(workload) {
-        return of_profile(&classic.profile.at(scale));
+        return of_profile(&classic.in_rounds(scale));
     }
     let table = match scale {
         Scale::Quick => &QUICK,
@@ -364,6 +366,17 @@ mod tests {
     fn wanted() -> Wanted {
         let load = Load { bytes: 600e6, seconds: 120.0 };
         Wanted { targets: 2, load, rounds_per_day: 24.0, bytes_per_day: None, duty: None }
+    }
+
+    #[test]
+    fn a_heavy_classic_costs_a_round_a_slice_whatever_somebody_ran_of_it_once() {
+        let stibium = ["stibium".to_owned()];
+        let mut whole = run("stibium", 106_000_000_000, Outcome::Ok);
+        whole.scale = Scale::Standard;
+        let (load, basis) = round_load(Scale::Standard, &stibium, &[whole.clone()]);
+        assert!(near(load.bytes / 1e9, 10.66) && basis == Basis::Assumed, "{load:?}");
+        whole.facts.insert(Run::SLICE.to_owned(), "1 of 10".to_owned());
+        assert_eq!(round_load(Scale::Standard, &stibium, &[whole]).1, Basis::Measured { runs: 1 });
     }
 
     #[test]

@@ -166,17 +166,28 @@ impl Desk {
     /// Notes that there is a problem. One that is there already keeps its time.
     pub fn complain(&self, word: &str, text: impl Into<String>, now_us: i64) {
         let text = text.into();
-        let mut problems = lock(&self.problems);
-        let since_us = problems.get(word).map_or(now_us, |problem| problem.since_us);
-        if problems.get(word).is_none_or(|problem| problem.text != text) {
+        let is_news =
+            self.keep_problem(Problem { word: word.to_owned(), text: text.clone(), since_us: now_us });
+        // Not under the lock: a log on a slow disk would keep the status waiting.
+        if is_news {
             tracing::warn!(problem = word, "{text}");
         }
-        problems.insert(word.to_owned(), Problem { word: word.to_owned(), text, since_us });
+    }
+
+    /// Returns whether it is told for the first time, or with other words.
+    fn keep_problem(&self, mut problem: Problem) -> bool {
+        let mut problems = lock(&self.problems);
+        let known = problems.get(&problem.word);
+        problem.since_us = known.map_or(problem.since_us, |known| known.since_us);
+        let is_news = known.is_none_or(|known| known.text != problem.text);
+        problems.insert(problem.word.clone(), problem);
+        is_news
     }
 
     /// Notes that a problem is over.
     pub fn relieve(&self, word: &str) {
-        if lock(&self.problems).remove(word).is_some() {
+        let removed = lock(&self.problems).remove(word);
+        if removed.is_some() {
             tracing::info!(problem = word, "over");
         }
     }

@@ -219,13 +219,12 @@ impl Config {
                     .map_or(default.settings.band_bytes, |mebibytes| mebibytes << 20),
                 free_floor: within(file.limits.free_floor_percent, "free-floor-percent", 0.0..=90.0)?
                     .map_or(default.settings.free_floor, |percent| percent / 100.0),
-                slices: default.settings.slices,
                 operations_per_second: within(
                     file.limits.operations_per_second,
                     "operations-per-second",
                     1..=1_000_000,
                 )?,
-                own: None,
+                ..default.settings
             },
             premises: Premises::from_file(file.verdict, file.mix)?,
             schedule: file.schedule.read()?,

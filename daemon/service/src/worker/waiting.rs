@@ -12,6 +12,9 @@ use super::{GRACE, Watch, recording};
 /// The longest pause before a worker that keeps ending by itself is started again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(64);
 
+/// How long a worker may take between two calls of a preparation at least, whatever the cap: it makes content there.
+const BETWEEN_CALLS: Duration = Duration::from_secs(60);
+
 /// How often in a row a worker ended by itself. The first time it is started again at once, then after 1, 2, 4... seconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Falls {
@@ -42,7 +45,7 @@ impl Falls {
 pub enum Limit {
     /// The task as a whole.
     InAll,
-    /// Each operation: a preparation may take as long as it makes headway.
+    /// Each operation, and what lies between two of them: a preparation may take as long as it makes headway.
     PerOperation,
 }
 
@@ -55,10 +58,27 @@ pub struct Told {
     pub capped: bool,
 }
 
+/// When a worker last came on.
+struct Headway {
+    finished: u64,
+    at: Instant,
+}
+
+impl Headway {
+    /// How long it has not come on, if so many of its calls have returned by now.
+    fn still_for(&mut self, finished: u64, now: Instant) -> Duration {
+        if finished != self.finished {
+            *self = Self { finished, at: now };
+        }
+        now.duration_since(self.at)
+    }
+}
+
 /// The waiting for one answer.
 pub struct Wait {
     limit: Limit,
     began: Instant,
+    headway: Headway,
     /// Whether the worker was told to stop.
     pub told: Option<Told>,
     /// The phases that ended so far.
@@ -70,13 +90,18 @@ pub struct Wait {
 impl Wait {
     /// The waiting that begins now.
     pub fn new(limit: Limit) -> Self {
-        Self { limit, began: Instant::now(), told: None, phases: vec![], current: None }
+        let began = Instant::now();
+        let headway = Headway { finished: 0, at: began };
+        Self { limit, began, headway, told: None, phases: vec![], current: None }
     }
 
     /// Takes in a message; gives it back if it is the answer.
     pub fn hear(&mut self, message: Message, target: &TargetName, watch: &mut Watch<'_>) -> Option<Message> {
         match message {
-            Message::Progress(progress) => watch.observer.progress(target, &progress),
+            Message::Progress(progress) => {
+                self.headway.at = Instant::now();
+                watch.observer.progress(target, &progress);
+            }
             Message::PhaseBegan { name, cache, cold_by } => {
                 watch.observer.phase_began(target, &name);
                 let (at, at_us) = (Instant::now(), platform::wall_clock_us());
@@ -109,12 +134,29 @@ impl Wait {
         }
     }
 
-    fn is_over(&self, link: &Link, cap: Duration) -> bool {
+    fn is_over(&mut self, link: &Link, cap: Duration) -> bool {
+        let recorder = link.recorder();
         match self.limit {
             Limit::InAll => self.began.elapsed() > cap,
             Limit::PerOperation => {
-                link.recorder().in_flight().is_some_and(|flight| recording::age(flight) > cap)
+                let still = self.headway.still_for(recorder.finished(), Instant::now());
+                let hangs = recorder.in_flight().is_some_and(|flight| recording::age(flight) > cap);
+                hangs || still > cap.max(BETWEEN_CALLS)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_stands_still_between_two_calls_is_seen_to() {
+        let begin = Instant::now();
+        let after = |seconds| begin + Duration::from_secs(seconds);
+        let mut headway = Headway { finished: 0, at: begin };
+        let mut still = |finished, seconds| headway.still_for(finished, after(seconds)).as_secs();
+        assert_eq!([still(3, 10), still(3, 50), still(4, 70), still(4, 135)], [0, 40, 0, 65]);
     }
 }
