@@ -3,79 +3,159 @@
 #
 #   LONGHAUL=target/release/longhaul tests/bench/classics.sh [folder on a local disk]
 #
+# Without a folder, and as root, on an ext4 of its own in memory, so that what others do with the disk does not decide.
 # In each pair the order alternates; a ratio is that of one pair, so what slows the machine for a while slows both. Our
 # profiles are those that longhaul has, with smaller sizes and shorter times, and zeros as content, as the originals write.
-# Caches are as the originals leave them, and fio's empty, as it has them. Originals that are not installed are skipped by name. PAIRS and FILES (bonnie's)
-# change how much is done, TOOLS names those that are compared, PLACES other folders than one on the disk and one in memory.
+# Caches are as the originals leave them. dd and sysbench get a second thread and the clock around their calls, as ours have
+# (as_ours.c); a C compiler is needed. Originals that are not installed are skipped by name. PAIRS, FILES and MEBIBYTES (bonnie's) and
+# BLOCKS (dd's small ones) change how much is done, TOOLS names those that are compared, PLACES other folders than one on the disk and one in memory.
+#
+#   LONGHAUL=target/release/longhaul tests/bench/classics.sh lab
+#
+# The same on SMB 3 and NFS 4.2 mounts in simulated time (tests/lab/simulated.sh), where nothing but round trips takes time, so that
+# what differs is what is done. COLD: caches are emptied before each part
+# on both sides (but bonnie++'s, which empties none), as what they hold would decide there.
 set -euo pipefail
 export LC_ALL=C
 
 longhaul=${LONGHAUL:-target/release/longhaul}
-local_disk=${1:-${TMPDIR:-/tmp}}
+local_disk=${1:-}
 pairs=${PAIRS:-5}
 files=${FILES:-65536}
+mebibytes=${MEBIBYTES:-2048}
+blocks=${BLOCKS:-400000}
 tools=${TOOLS:-dd ioping sysbench-fileio bonnie amorphous}
 [[ -x $longhaul ]] || { echo "$longhaul is not there: cargo build --release, or set LONGHAUL" >&2; exit 1; }
+scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+in_lab() {
+    local lab=$scripts/../lab programs
+    longhaul=$(realpath "$longhaul")
+    export LAB_DIR=${LAB_DIR:-$(realpath "$scripts/../..")/target/lab} LAB_SHARE=${longhaul%/*}
+    export SIMULATED_MOUNTS='smb3 nfs4' SIMULATED_MEM=${SIMULATED_MEM:-4096M} SIMULATED_TIMEOUT=${SIMULATED_TIMEOUT:-3000}
+    "$lab/lab.sh" programs rsync bonnie++ ioping sysbench
+    watch_with "$LAB_DIR/as_ours.so"
+    programs=/host$LAB_DIR/programs/usr
+    "$lab/simulated.sh" run env PATH="/usr/sbin:/usr/bin:$programs/sbin:$programs/bin" LD_LIBRARY_PATH="$programs/lib/x86_64-linux-gnu" \
+        COLD=1 AS_OURS="/host$LAB_DIR/as_ours.so" PLACES='/m/smb3/classics /m/nfs4/classics' LONGHAUL="$longhaul" PAIRS="$pairs" MEBIBYTES="${MEBIBYTES:-64}" \
+        FILES="${FILES:-1024}" BLOCKS="${BLOCKS:-20000}" TOOLS="${TOOLS:-dd ioping sysbench-fileio bonnie}" bash "/host$scripts/classics.sh"
+}
+watch_with() { cc -O2 -shared -fPIC -o "$1" "$scripts/as_ours.c"; }
+if [[ $local_disk == lab ]]; then
+    in_lab
+    exit
+fi
 for tool in dd ioping sysbench bonnie++ fio; do
     command -v "$tool" >/dev/null || echo "skipped: $tool is not installed"
 done
 
-work=$(mktemp -d "$local_disk/longhaul-classics.XXXXXX")
+work=$(mktemp -d "${local_disk:-${TMPDIR:-/tmp}}/longhaul-classics.XXXXXX")
 memory=$(mktemp -d /dev/shm/longhaul-classics.XXXXXX)
-trap 'rm -rf "$work" "$memory"' EXIT
-mkdir "$work/home"
+image=$memory.ext4
+trap 'umount "$work/disk" 2>/dev/null || true; rm -rf "$work" "$memory" "$image"' EXIT
+mkdir "$work/home" "$work/disk"
+as_ours=${AS_OURS:-$work/as_ours.so}
+[[ -n ${AS_OURS:-} ]] || watch_with "$as_ours"
+# An ext4 on $work/disk that has never been used before, in memory; fails where it may not be mounted.
+make_anew() {
+    ! mountpoint -q "$work/disk" || umount "$work/disk"
+    rm -f "$image"
+    truncate -s 6G "$image"
+    mke2fs -q -t ext4 -E lazy_itable_init=0,lazy_journal_init=0 "$image" && mount -o loop,noatime "$image" "$work/disk" 2>/dev/null
+}
+has_its_own=''
+if [[ -z $local_disk${PLACES:-} ]]; then
+    if make_anew; then has_its_own=1; else echo "an ext4 in memory cannot be mounted here: $work/disk is on the disk"; fi
+fi
 export HOME=$work/home XDG_DATA_HOME=$work/home/data XDG_CONFIG_HOME=$work/home/config
 
-# profile NAME SED: a classic under the name bench-NAME, smaller.
-profile() { "$longhaul" profile print "$1" | sed "$2" > "$work/bench-$1.toml"; }
-profile dd 's/"1 GiB"/"256 MiB"/; s/times = 1024/times = 256/; s/cache = "cold"/cache = "none"/'
+# profile NAME SED: a classic under the name bench-NAME, smaller; every part of it begins with the cache that COLD says.
+profile() {
+    local caches='/^cache = /d'
+    [[ $1 != ioping || -n ${COLD:-} ]] || caches=''   # it drops every page before it reads it
+    "$longhaul" profile print "$1" | sed "$caches" | sed "$2" |
+        awk -v cold="${COLD:-}" -v tool="$1" '{ print } /^name = / && begins { if (cold && tool != "bonnie") print "cache = \"cold\"" } { begins = /^\[\[phase\]\]$/ }' \
+            > "$work/bench-$1.toml"
+}
+# The files of the originals leave the cache as ours do.
+cold() {
+    local file
+    [[ -n ${COLD:-} ]] || return 0
+    sync
+    for file in "$place"/*; do dd if="$file" iflag=nocache count=0 status=none; done
+}
+# For a minute ext4 gives nobody an inode that was deleted, and looks at each of them for every file that is made (recently_deleted in
+# fs/ext4/ialloc.c): who comes second would pay, tenfold. A file system made anew knows of none; another forgets those of which it
+# holds no block.
+forget_deleted() {
+    [[ -z $has_its_own || $place != "$work/disk" ]] || { make_anew; return; }
+    sync
+    { echo 3 > /proc/sys/vm/drop_caches; } 2>/dev/null || sleep 61
+}
+# Its small blocks many times over: 10,000 of them are 12 ms in memory.
+profile dd 's/"1 GiB"/"256 MiB"/; s/times = 1024/times = 256/; s/10240000*$/'$((blocks * 1024))'/; s/times = 10000*$/times = '"$blocks"'/'
 profile ioping 's/times = 20/times = 1/'
-profile sysbench-fileio 's/seconds = 10.0/seconds = 1.0/; s/"16 MiB"/"2 MiB"/'
-profile bonnie 's/"1 GiB"/"64 MiB"/; s/1048576/65536/; s/count = 16384/count = '"$files"'/; s/cache = "cold"/cache = "none"/'
-profile amorphous 's/"16 MiB"/"2 MiB"/; s/seconds = 5.0/seconds = 1.0/'
+profile sysbench-fileio 's/seconds = 10.0/seconds = 1.0/; s/"16 MiB"/"2 MiB"/; /^after = /d'
+profile bonnie 's/"1 GiB"/"'$((mebibytes / 8))' MiB"/; s/1048576/'$((mebibytes * 128))/'; s/count = 16384/count = '"$files"'/'
+profile amorphous 's/"16 MiB"/"2 MiB"/; s/seconds = 5.0/seconds = 1.0/; /^after = /d'
 
 # ours NAME: one run, every figure of it as "figure<TAB>number".
 ours() {
+    [[ $1 != bonnie ]] || forget_deleted
     "$longhaul" classic "$work/bench-$1.toml" --as-original --runs 1 --json --target "bench=$place" 2>/dev/null |
         grep -o '"name":"[^"]*","published":\[\],"range":\[[^]]*\],"unit":"[^"]*","values":\[[^]]*\]' |
         sed 's/^"name":"\([^"]*\)".*"values":\[\([^]]*\)\]$/\1\t\2/'
 }
 
-dd_seconds() { dd "$@" 2>&1 | awk '/copied/ { sub(/.*copied, /, ""); print $1 }'; }
-# What dd spends on /dev/zero and /dev/null is taken off, as it tells itself; ours has neither. Of small blocks the reading
-# of /dev/zero alone is measured by writing many of them at once; of large ones it is nearly all, and /dev/null is nothing.
+# watched COMMAND...: an original, with a second thread and the clock around its calls, as ours (as_ours.c).
+watched() {
+    rm -f "$work/calls"
+    CALLS=$work/calls LD_PRELOAD=$as_ours "$@"
+}
+# The seconds in its calls of these kinds.
+in_calls() { awk -v kinds=" $* " 'index(kinds, " " $1 " ") { s += $2 } END { printf "%.9f", s }' "$work/calls"; }
+
+# Over the time in its calls on the file, as ours: what it spends on /dev/zero and /dev/null is left out. What is written is closed in
+# that time too, as a network client may only then send it.
 theirs_dd() {
-    local file=$place/theirs both zeros small=(bs=1024 count=100000) large=(bs=1048576 count=256)
-    rate() { awk -v name="$1" -v bytes="$2" -v s="$3" -v off="$4" 'BEGIN { printf "%s\t%f\n", name, bytes / (s - off) / 1e6 }'; }
-    both=$(dd_seconds "${large[@]}" if=/dev/zero of=/dev/null)
-    rate "large write" 268435456 "$(dd_seconds "${large[@]}" if=/dev/zero of="$file")" "$both"
-    rate "large read, repeated" 268435456 "$(dd_seconds "${large[@]}" if="$file" of=/dev/null)" 0
+    local file=$place/theirs small=(bs=1024 count="$blocks") large=(bs=1048576 count=256)
+    # rate NAME BYTES KINDS OPERANDS...
+    rate() {
+        watched dd status=none "${@:4}"
+        awk -v name="$1" -v bytes="$2" -v s="$(in_calls $3)" 'BEGIN { printf "%s\t%f\n", name, bytes / s / 1e6 }'
+    }
+    rate "large write" 268435456 "write close" "${large[@]}" if=/dev/zero of="$file"
+    cold
+    rate "large read" 268435456 read "${large[@]}" if="$file" of=/dev/null
+    cold
+    rate "large read, repeated" 268435456 read "${large[@]}" if="$file" of=/dev/null
     rm -f "$file"
-    both=$(dd_seconds "${small[@]}" if=/dev/zero of=/dev/null)
-    zeros=$(dd_seconds ibs=1024 obs=1048576 count=100000 if=/dev/zero of=/dev/null)
-    rate "small write" 10240000 "$(dd_seconds bs=1024 count=10000 if=/dev/zero of="$file")" "$(awk -v s="$zeros" 'BEGIN { print s / 10 }')"
-    dd "${small[@]}" if=/dev/zero of="$file" 2>/dev/null
-    rate "small read, repeated" 102400000 "$(dd_seconds "${small[@]}" if="$file" of=/dev/null)" "$(awk -v a="$both" -v b="$zeros" 'BEGIN { print a - b }')"
+    rate "small write" $((blocks * 1024)) "write close" "${small[@]}" if=/dev/zero of="$file"
+    cold
+    rate "small read" $((blocks * 1024)) read "${small[@]}" if="$file" of=/dev/null
+    cold
+    rate "small read, repeated" $((blocks * 1024)) read "${small[@]}" if="$file" of=/dev/null
     rm -f "$file"
 }
 # Raw statistics: requests, time in them, IOPS, bytes a second, then shortest, mean and longest in nanoseconds.
 theirs_ioping() {
     ioping -q -B -w 3 -i 0 -S 64m "$place" | awk '{ printf "-R avg\t%f\n", $6 / 1000 }'
 }
-# What it counts, over the sum of its latencies: its figure a second has its own time between requests in it.
+# What it counts, over the time in its calls: its figure a second has its own time between requests in it, and its latencies have some
+# of that too. Without the sync at the end, which it does not time by itself.
 theirs_sysbench-fileio() {
     local mode
     (
         cd "$place"
-        options=(--file-num=128 --file-total-size=256M --threads=1 --time=1 --events=0)
+        options=(--file-num=128 --file-total-size=256M --file-fsync-end=off --threads=1 --time=1 --events=0)
         sysbench fileio "${options[@]}" prepare >/dev/null
         # seqwr last: it begins files anew, and what its time cuts off is too short for the others.
         for mode in seqrewr seqrd rndrd rndwr rndrw seqwr; do
-            sysbench fileio "${options[@]}" --file-test-mode=$mode run |
-                awk -v mode=$mode '
-                    /(reads|writes|fsyncs)\/s:/ && $2 > 0 { sub(/\/s:/, "", $1); rate[$1] = $2 }
-                    /total time:/ { total = $3 + 0 }
-                    $1 == "sum:" { for (what in rate) printf "%s %s\t%f\n", mode, what, rate[what] * total / ($2 / 1000) }'
+            cold
+            watched sysbench fileio "${options[@]}" --file-test-mode=$mode run > "$work/said"
+            awk -v mode=$mode -v s="$(in_calls read write sync)" '
+                /(reads|writes|fsyncs)\/s:/ && $2 > 0 { sub(/\/s:/, "", $1); rate[$1] = $2 }
+                /total time:/ { total = $3 + 0 }
+                END { for (what in rate) printf "%s %s\t%f\n", mode, what, rate[what] * total / s }' "$work/said"
         done
         sysbench fileio "${options[@]}" cleanup >/dev/null
     )
@@ -83,26 +163,33 @@ theirs_sysbench-fileio() {
 # CSV (bonnie++(8), format 1.98): K/sec of block write, rewrite, block read; then files created and deleted in a second.
 # What it finds too short to say is +++++.
 theirs_bonnie() {
-    bonnie++ -d "$place" -s 512M:8k -r 256M -n $((files / 1024)) -f -q -u "$(id -un)" 2>/dev/null | tail -1 |
+    forget_deleted
+    bonnie++ -d "$place" -s "${mebibytes}M:8k" -r "$((mebibytes / 2))M" -n $((files / 1024)) -f -q -u "$(id -un)" 2>/dev/null | tail -1 |
         awk -F, '{
             printf "Sequential Output, Block\t%s\nRewrite\t%s\nSequential Input, Block\t%s\n", $12, $14, $18
             printf "Sequential Create, Create\t%s\nSequential Create, Delete\t%s\n", $27, $31
             printf "Random Create, Create\t%s\nRandom Create, Delete\t%s\n", $33, $37
         }' | sed '/+++/d'
 }
-# Terse fields (fio(1), version 3): KiB/s, IOPS, mean completion latency in microseconds; of reads 7, 8, 16, of writes 48, 49, 57.
+# Terse fields (fio(1), version 3): mean completion latency in microseconds, of reads 16, of writes 57. One call at a time, so it
+# says the rate over the time in calls; fio's own figures have its time between them. The files are as ours: there, written in 1 MiB; no sync.
 theirs_amorphous() {
-    fio_lines() {
-        fio --name=bench --directory="$place" --filename_format='theirs.$filenum' --nrfiles=64 --size=128M --ioengine=psync --invalidate=1 \
-            --file_service_type="$4" --time_based --runtime=1 --end_fsync=1 --rw="$2" --bs="$3" --output-format=terse 2>/dev/null |
-            awk -F';' -v name="$1" -v first="$5" -v clat="$6" '{
-                printf "%s\t%f\n%s, IOPS\t%f\n%s, latency\t%f\n", name, $first * 1.024 / 1000, name, $(first + 1), name, $clat
-            }'
+    fio_runs() {
+        fio --name=theirs --directory="$place" --filename_format='theirs.$filenum' --nrfiles=64 --size=128M --ioengine=psync --invalidate=0 \
+            --fallocate=none --fadvise_hint=0 --norandommap --output-format=terse "$@" 2>/dev/null
     }
-    fio_lines "SEQ1M QD1 read" read 1M sequential 7 16
-    fio_lines "RND4K QD1 read" randread 4k random 7 16
-    fio_lines "SEQ1M QD1 write" write 1M sequential 48 57
-    fio_lines "RND4K QD1 write" randwrite 4k random 48 57
+    fio_line() {
+        cold
+        fio_runs --overwrite=1 --time_based --runtime=1 --rw="$2" --bs="$3" --file_service_type="$5" | awk -F';' -v name="$1" -v clat="$4" -v block="$6" '{
+            printf "%s\t%f\n%s, IOPS\t%f\n%s, latency\t%f\n", name, block / $clat, name, 1e6 / $clat, name, $clat
+        }'
+    }
+    fio_runs --rw=write --bs=1M --file_service_type=sequential >/dev/null
+    fio_runs --rw=read --bs=1M --file_service_type=sequential >/dev/null   # some clients fetch anew what was just written
+    fio_line "SEQ1M QD1 read" read 1M 16 sequential 1048576
+    fio_line "RND4K QD1 read" randread 4k 16 random 4096
+    fio_line "SEQ1M QD1 write" write 1M 57 sequential 1048576
+    fio_line "RND4K QD1 write" randwrite 4k 57 random 4096
     rm -f "$place"/theirs.*
 }
 
