@@ -4,14 +4,18 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use longhaul_measure::model::Scale;
-use longhaul_measure::workloads::Workload;
-use longhaul_measure::workloads::classic::{AS_ORIGINAL, classic, classics};
+use longhaul_measure::profile::Profile;
+use longhaul_measure::worker::Assignment;
+use longhaul_measure::workloads::classic::{AS_ORIGINAL, Manner, classic, classics};
+use longhaul_measure::workloads::{OwnProfile, Portion, Settings, Workload};
 use serde_json::Value;
 use support::mounts::{self, Memory};
+use support::probing::{Sampling, plan_every};
 use support::{Place, arena, assert_all_ok, schema, tree};
 
 /// The names of all classics, each once.
@@ -370,6 +374,57 @@ fn a_profile_of_ones_own_is_checked_and_run_under_its_name() {
     assert_eq!((said["classic"].as_str(), said["runs"].as_u64()), (Some("my-notes"), Some(2)));
     assert_eq!(count(&said, "edit", "sync"), 40);
     assert!(place.stored_runs().iter().all(|run| run["workload"] == "my-notes"));
+}
+
+/// Read by every run, and made from nothing by every run.
+const HEAVY: &str = "summary = \"a film and its notes\"\nslices = 3\n[files.kept]\ncount = 6\nsize = \"64 KiB\"\n\
+    [files.made]\ncount = 1\nsize = \"48 KiB\"\npresent = 0\n\
+    [[phase]]\nname = \"read\"\n[[phase.work]]\nfiles = \"kept\"\nsteps = [{ do = \"read\", amount = \"file\" }]\n\
+    [[phase]]\nname = \"write\"\n[[phase.work]]\nfiles = \"made\"\n\
+    steps = [{ do = \"create\" }, { do = \"write\", amount = \"file\" }, { do = \"close\" }]\n";
+
+/// A run of it: the bytes that its phases moved, and which slice it was.
+fn heavy(worker: &mut Sampling, rotation: u64, classics: Portion) -> (Vec<u64>, Option<String>) {
+    let own = OwnProfile::new("heavy", Profile::parse(HEAVY).unwrap(), Manner::Honest).unwrap();
+    let settings = Settings { own: Some(Box::new(own)), classics, ..Settings::default() };
+    let assignment = Assignment {
+        workload: "heavy".to_owned(),
+        scale: Scale::Standard,
+        settings,
+        rotation,
+        seed: rotation,
+    };
+    let mut finished = worker.carry_out(&assignment);
+    assert!(finished.report.failed.is_none(), "{:?}", finished.report.failed);
+    let moved = finished.phases.iter().map(|phase| phase.bytes_read + phase.bytes_written);
+    (moved.collect(), finished.report.facts.remove("slice"))
+}
+
+#[test]
+fn in_rounds_a_heavy_profile_is_done_slice_by_slice_and_each_is_kept() {
+    let place = Place::new();
+    let target = place.folder("nas");
+    let mut worker = Sampling::on(&target, &place.folder("local"), plan_every(60_000));
+    let kept = || {
+        let files = tree::identities(&arena(&target).join("classics")).into_iter();
+        files.filter(|(path, _)| path.components().any(|part| part.as_os_str() == "kept")).collect::<Vec<_>>()
+    };
+    let mut after_a_turn = vec![];
+    for rotation in 0..6 {
+        let (moved, slice) = heavy(&mut worker, rotation, Portion::Slice);
+        assert_eq!(moved, [2 * 65_536, 16_384], "a third of each");
+        assert_eq!(slice, Some(format!("{} of 3", rotation % 3 + 1)));
+        if rotation == 2 {
+            after_a_turn = kept();
+        }
+    }
+    assert_eq!(kept(), after_a_turn, "the second turn finds what the first one made");
+    let contents = tree::contents(&arena(&target).join("classics"));
+    let distinct: BTreeSet<&Vec<u8>> = contents.values().map(|(bytes, _)| bytes).collect();
+    assert_eq!((contents.len(), distinct.len()), (6, 6), "no two files are alike");
+    assert_eq!(heavy(&mut worker, 0, Portion::Whole), (vec![6 * 65_536, 49_152], None));
+    worker.clean();
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod lab;
 use std::time::{Duration, Instant};
 
 use lab::fault::{FAULTS, Fault, SHORT};
-use lab::service::{AMPLE, Answers, Runs, Service};
+use lab::service::{AMPLE, Answer, Runs, Service};
 use lab::{Findings, Lab, note, program, skip, text};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ const COLUMNS: [&str; 8] = [
     "share",
     "fault in mid-run",
     "booked",
-    "status answered: median; slowest, over 100 ms (start of a trivial program)",
+    "status answered: median; slowest; over 100 ms while the machine went on (start of a trivial program)",
     "local disk",
     "next rounds",
     "runs lost",
@@ -65,7 +65,7 @@ struct Cell<'a> {
 
 /// What was seen while the fault lasted.
 struct Seen {
-    answers: Answers,
+    answers: Vec<Answer>,
     /// The client's clock as it began, in microseconds.
     since_us: i64,
     /// All runs after it.
@@ -122,7 +122,7 @@ impl Cell<'_> {
     }
 
     /// What lasts until the run is booked also lasts until a run on the local disk has begun after it and is booked.
-    fn endure(&self, since_us: i64) -> Answers {
+    fn endure(&self, since_us: i64) -> Vec<Answer> {
         let asking = self.service.begin_asking();
         if let Some(seconds) = self.fault.lasts {
             std::thread::sleep(Duration::from_secs(seconds));
@@ -138,7 +138,7 @@ impl Cell<'_> {
     /// Holds what was seen, and what comes after it, against what has to be.
     fn judge(&self, acknowledged: &Runs, seen: &Seen, findings: &mut Findings) {
         let run = self.booked_rightly(acknowledged, seen, findings);
-        let (answered, is_fast) = answers(&seen.answers);
+        let (answered, is_fast) = answered(&seen.answers);
         self.check(findings, is_fast, || format!("the status came late: {answered}"));
         let local = self.local_goes_on(acknowledged, seen, findings);
         let (recovered, is_well) = self.recover();
@@ -291,17 +291,26 @@ fn word<'a>(run: &'a Value, key: &str) -> &'a str {
 }
 
 /// In milliseconds, and whether no more of them were late than starts of a trivial program: on a machine where none of these
-/// is late, no answer may be.
-fn answers(answers: &Answers) -> (String, bool) {
-    let told = |seconds: &[f64]| {
-        let ms = |seconds: f64| format!("{:.0}", seconds * 1e3);
-        let (median, slowest) = (ms(seconds[seconds.len() / 2]), ms(seconds[seconds.len() - 1]));
-        format!("{median}; {slowest} ms, {} of {} late", late(seconds), seconds.len())
-    };
-    let said = format!("{} ({})", told(&answers.status), told(&answers.starts));
-    (said, late(&answers.status) <= late(&answers.starts))
+/// is late, no answer may be. While the whole machine stands still nobody answers: that time is nobody's.
+fn answered(answers: &[Answer]) -> (String, bool) {
+    for answer in answers.iter().filter(|answer| answer.own() > AT_ONCE) {
+        let ms = [answer.connected, answer.status, answer.stood_still].map(|seconds| seconds * 1e3);
+        note(&format!(
+            "connected after {:.0} ms, answered after {:.0}; stood still for {:.0}",
+            ms[0], ms[1], ms[2]
+        ));
+    }
+    let (status, late) = told(answers, |answer| answer.status, Answer::own);
+    let (starts, late_starts) = told(answers, |answer| answer.start, |answer| answer.start);
+    (format!("{status} ({starts})"), late <= late_starts)
 }
 
-fn late(seconds: &[f64]) -> usize {
-    seconds.iter().filter(|seconds| **seconds > AT_ONCE).count()
+/// What is shown of the seconds that something took, and how many of them were late by those that count.
+fn told(answers: &[Answer], took: fn(&Answer) -> f64, counts: fn(&Answer) -> f64) -> (String, usize) {
+    let mut seconds: Vec<f64> = answers.iter().map(took).collect();
+    seconds.sort_by(f64::total_cmp);
+    let late = answers.iter().filter(|answer| counts(answer) > AT_ONCE).count();
+    let ms = |seconds: f64| format!("{:.0}", seconds * 1e3);
+    let (median, slowest) = (ms(seconds[seconds.len() / 2]), ms(seconds[seconds.len() - 1]));
+    (format!("{median}; {slowest} ms, {late} of {} late", seconds.len()), late)
 }

@@ -22,8 +22,10 @@ const WORKLOADS: [&str; 5] =
 /// The desktop's AFP client can replace a file but not write in the middle of one.
 const NEED_WRITING_IN_PLACE: [&str; 2] = ["time-machine", "time-machine-throttled"];
 const DATABASE: &str = "/m/local/longhaul/l.sqlite";
+const CONFIGURATION: &str = "/m/local/shares.toml";
 /// AFP has its own, as two runs at a time cannot share one.
 const AFP_DATABASE: &str = "/m/local/longhaul-afp/l.sqlite";
+const AFP_CONFIGURATION: &str = "/m/local/afp.toml";
 
 /// Takes a run in: its protocol, its outcome, and of a backup what became of the attributes.
 fn booked(findings: &mut Findings, run: &Value, (protocol, outcome): (&str, &str)) {
@@ -72,7 +74,10 @@ fn every_task_runs_on_every_protocol() {
 /// Everything that the kernel mounts itself, in one round.
 fn kernel_clients(lab: &Lab, program: &str, findings: &mut Findings) {
     let targets = TARGETS.map(|(name, _)| format!("--target {name}=/m/{name}/media")).join(" ");
-    let runs = runs(&lab.run(&format!("{program} run --database {DATABASE} {targets} --scale quick --json")));
+    // Each client and server makes some forty files a second here: a larger tree would only make this take longer.
+    lab.ask(&format!("printf '[folder-index]\nfiles = 1500\n' >{CONFIGURATION}"));
+    let options = format!("--config {CONFIGURATION} --database {DATABASE} --scale quick --json");
+    let runs = runs(&lab.run(&format!("{program} run {options} {targets}")));
     findings.check(runs.len() == TARGETS.len() * WORKLOADS.len(), || format!("{} runs", runs.len()));
     let protocols = BTreeMap::from(TARGETS);
     for run in &runs {
@@ -150,7 +155,8 @@ fn clean(lab: &Lab, program: &str, held: &Held<'_>, findings: &mut Findings) {
 fn afp(lab: &Lab, program: &str) -> Findings {
     let mut findings = Findings::default();
     // A tree that suits its ten or so creations a second.
-    lab.ask("mkdir -p /m/local/longhaul-afp && printf '[folder-index]\nfiles = 200\n' >/m/local/afp.toml");
+    let tree = format!("printf '[folder-index]\nfiles = 200\n' >{AFP_CONFIGURATION}");
+    lab.ask(&format!("mkdir -p /m/local/longhaul-afp && {tree}"));
     let mut has_crashed = false;
     for workload in WORKLOADS {
         has_crashed |= !afp_task(lab, program, workload, &mut findings);
@@ -183,7 +189,7 @@ fn afp_task(lab: &Lab, program: &str, workload: &str, findings: &mut Findings) -
         return false;
     };
     let command = format!(
-        "{program} run --config /m/local/afp.toml --database {AFP_DATABASE} --target 'afp={path}' --scale quick \
+        "{program} run --config {AFP_CONFIGURATION} --database {AFP_DATABASE} --target 'afp={path}' --scale quick \
          --cap 400 --json --workload {workload}"
     );
     let output = lab.run(&command);

@@ -64,17 +64,6 @@ mend() {   # mend KIND
 
 # --- the service
 
-configure() {
-  printf 'scale = "quick"\nworkloads = ["folder-index", "incremental-backup"]\n[folder-index]\nfiles = 200\n[limits]\ncap-seconds = 120\n'
-  printf '[schedule]\nrounds-per-day = %s\nduty-percent = 100.0\nslices = 2\n' $((86400 / interval))
-  for rule in during-backup when-hot in-low-power-mode on-other-link; do printf 'skip-%s = false\n' $rule; done
-  printf '[sampling]\ntouch = "always"\nprobe-seconds = 60\ncounters-seconds = 300\n'
-  for target in $targets; do
-    printf '[targets.%s]\npath = "/m/%s/data-%s"\n' $target $target $target
-    [ $target != local ] || echo 'role = "baseline"'
-  done
-}
-
 start() {
   "$LONGHAULD" "${where[@]}" 2>>/root/error &
   service=$!
@@ -85,7 +74,9 @@ facts() { awk '/^VmRSS/ {print $2}' /proc/$service/status; ls /proc/$service/fd 
 inside() {   # inside HOURS SEED
   export HOME=/root
   where=(--config /root/config.toml --database /root/l.sqlite)
-  configure >/root/config.toml
+  . "${BASH_SOURCE[0]%/*}/lab/configuration.sh"
+  configuration TARGETS="$targets" WORKLOADS='"folder-index", "incremental-backup"' FILES=200 ROUNDS=$((86400 / interval)) \
+    PROBE=60 COUNTERS=300 >/root/config.toml
   for target in $targets; do mkdir -p /m/$target/data-$target; chmod 777 /m/$target/data-$target; done
   local began second kind lasts amount; began=$(date +%s)
   story "$@" >/root/story

@@ -1,15 +1,33 @@
 #!/usr/bin/env python3
 """ask_status.py CONTACT ENOUGH - inside the client: asks the background service for its status, twice a second, until the
-file ENOUGH is there. A line each time: the seconds from connecting to the last byte of the answer, and the seconds that
-starting and ending a trivial program took right after, which is what this machine can do."""
-import json, os, socket, sys, time
+file ENOUGH is there. A line each time, in seconds: until it was connected; until the last byte of the answer; for how long this
+machine stood still meanwhile, as a thread saw it that wakes up all the time; and what starting and ending a trivial program
+took right after, which is what this machine can do."""
+import json, os, socket, sys, threading, time
 
 contact, enough = json.load(open(sys.argv[1])), sys.argv[2]
 ASK = f"GET /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1:{contact['port']}\r\nAuthorization: Bearer {contact['token']}\r\nConnection: close\r\n\r\n"
+TICK, STANDSTILL = 0.005, 0.02
+standstills = []          # (began, ended)
+
+def watch_the_machine():
+    before = time.monotonic()
+    while True:
+        time.sleep(TICK)
+        now = time.monotonic()
+        if now - before > STANDSTILL: standstills.append((before + TICK, now))
+        before = now
+
+def stood_still(began, ended):
+    time.sleep(2 * TICK)  # what began in between has been seen by then
+    return sum(max(0, min(ended, until) - max(began, since)) for since, until in standstills)
 
 def ask():
+    global connected
     answer = b""
+    connected = float("inf")
     with socket.create_connection(("127.0.0.1", contact["port"]), timeout=60) as connection:
+        connected = time.monotonic()
         connection.sendall(ASK.encode())
         while part := connection.recv(1 << 16):
             answer += part
@@ -18,17 +36,21 @@ def ask():
 def start_a_program():
     os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
 
-def seconds(action):
+def timed(action):
     began = time.monotonic()
     try:
         action()
     except OSError as error:
         print(error, file=sys.stderr)
-        return float("inf")
-    return time.monotonic() - began
+        return began, float("inf")
+    return began, time.monotonic()
 
 start_a_program()
+threading.Thread(target=watch_the_machine, daemon=True).start()
 while not os.path.exists(enough):
-    print(f"{seconds(ask):.4f} {seconds(start_a_program):.4f}", flush=True)
+    began, ended = timed(ask)
+    still = stood_still(began, ended)
+    since, until = timed(start_a_program)
+    print(f"{connected - began:.4f} {ended - began:.4f} {still:.4f} {until - since:.4f}", flush=True)
     time.sleep(0.5)
 os.unlink(enough)

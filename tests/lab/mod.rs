@@ -178,7 +178,7 @@ pub fn program() -> String {
     // What a test is told of its own package would have libraries with build scripts of their own compiled anew.
     let told = std::env::vars_os().map(|(name, _)| name).filter(|name| {
         let name = name.to_string_lossy();
-        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+        name == "OUT_DIR" || name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
     });
     let built = told
         .fold(&mut command, |command, name| command.env_remove(name))

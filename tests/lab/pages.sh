@@ -4,12 +4,8 @@
 # and all, into EXPORT/page. The pictures in web/screenshots are these pages in a browser. $LONGHAULD is the program.
 set -eu
 export HOME=/root TZ=CET-1CEST,M3.5.0,M10.5.0/3
-{
-  printf 'scale = "quick"\nworkloads = ["folder-index", "photo-batch", "incremental-backup", "time-machine"]\n[folder-index]\nfiles = 400\n[limits]\ncap-seconds = 120\n[schedule]\nrounds-per-day = 3\nduty-percent = 100.0\nslices = 2\n'
-  for rule in during-backup when-hot in-low-power-mode on-other-link; do printf 'skip-%s = false\n' "$rule"; done
-  printf '[sampling]\ntouch = "always"\nprobe-seconds = 600\ncounters-seconds = 600\n'
-  for target in smb3 nfs4; do printf '[targets.%s]\npath = "/m/%s/data-%s"\n' $target $target $target; done
-} >/root/config.toml
+. "${BASH_SOURCE[0]%/*}/configuration.sh"
+configuration TARGETS='smb3 nfs4' ROUNDS=3 >/root/config.toml
 for target in smb3 nfs4; do mkdir -p "/m/$target/data-$target"; done
 "${LONGHAULD:?}" --config /root/config.toml --database /root/l.sqlite --log-directory "${EXPORT:?}/log" 2>"$EXPORT/error" &
 service=$!

@@ -35,12 +35,30 @@ pub struct Service<'a> {
     longhaul: String,
 }
 
-/// How fast the service answered, beside what the machine could do meanwhile. In seconds.
-pub struct Answers {
-    /// From connecting to the last byte of the status, in ascending order.
-    pub status: Vec<f64>,
-    /// What starting and ending a trivial program took after each, in ascending order.
-    pub starts: Vec<f64>,
+/// One answer of the service, beside what the machine could do meanwhile. In seconds.
+pub struct Answer {
+    /// Until it was connected.
+    pub connected: f64,
+    /// From connecting to the last byte of the status.
+    pub status: f64,
+    /// For how long of that the whole machine stood still.
+    pub stood_still: f64,
+    /// What starting and ending a trivial program took right after.
+    pub start: f64,
+}
+
+impl Answer {
+    /// One line of what the script prints.
+    fn parse(line: &str) -> Option<Self> {
+        let mut seconds = line.split(' ').map(str::parse);
+        let mut next = || seconds.next()?.ok();
+        Some(Self { connected: next()?, status: next()?, stood_still: next()?, start: next()? })
+    }
+
+    /// What it took while the machine went on: while that stands still nobody answers.
+    pub fn own(&self) -> f64 {
+        self.status - self.stood_still
+    }
 }
 
 /// What has been booked: runs by their number.
@@ -144,20 +162,14 @@ impl<'a> Service<'a> {
     }
 
     /// Ends what [`Service::begin_asking`] began.
-    pub fn end_asking(&self, asking: Child) -> Answers {
+    pub fn end_asking(&self, asking: Child) -> Vec<Answer> {
         self.lab.ask(&format!("touch {ENOUGH}"));
         let output = asking.wait_with_output().expect("the client answers");
         let lines = text(&output);
         assert!(output.status.success(), "the status is no status: {lines}{}", self.logs());
-        let pairs = lines.lines().filter_map(|line| {
-            let (status, start) = line.split_once(' ')?;
-            Some((status.parse::<f64>().ok()?, start.parse::<f64>().ok()?))
-        });
-        let (mut status, mut starts): (Vec<f64>, Vec<f64>) = pairs.unzip();
-        assert!(!status.is_empty(), "nobody asked for the status: {lines}");
-        status.sort_by(f64::total_cmp);
-        starts.sort_by(f64::total_cmp);
-        Answers { status, starts }
+        let answers: Vec<Answer> = lines.lines().filter_map(Answer::parse).collect();
+        assert!(!answers.is_empty(), "nobody asked for the status: {lines}");
+        answers
     }
 
     /// What `clean --yes` says of the share. The service must have ended.

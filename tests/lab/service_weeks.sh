@@ -12,13 +12,8 @@ set -eu
 days=$1 rounds=${2:-6} night=28800
 export HOME=/root TZ=${TZ:-CET-1CEST,M3.5.0,M10.5.0/3}
 where=(--config /root/config.toml --database /root/l.sqlite)
-{
-  printf 'scale = "quick"\nworkloads = ["folder-index", "photo-batch", "incremental-backup", "time-machine"]\n[folder-index]\nfiles = 400\n[limits]\ncap-seconds = 120\n[schedule]\nrounds-per-day = %s\nduty-percent = 100.0\nslices = 2\n' "$rounds"
-  for rule in during-backup when-hot in-low-power-mode on-other-link; do printf 'skip-%s = false\n' "$rule"; done
-  printf '[sampling]\ntouch = "always"\nprobe-seconds = 600\ncounters-seconds = 600\n'
-  for target in smb3 nfs3 nfs4; do printf '[targets.%s]\npath = "/m/%s/data-%s"\n' $target $target $target; done
-  printf '[targets.local]\npath = "/m/local/data-local"\nrole = "baseline"\n'
-} >/root/config.toml
+. "${BASH_SOURCE[0]%/*}/configuration.sh"
+configuration ROUNDS=$rounds >/root/config.toml
 for target in local smb3 nfs3 nfs4; do mkdir -p "/m/$target/data-$target"; done
 began=$(date +%s)
 "${LONGHAULD:?}" "${where[@]}" --log-directory "${EXPORT:-/root}/log" 2>/root/error &

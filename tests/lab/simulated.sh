@@ -109,9 +109,13 @@ eval "$(cat /lab/cmd)" </dev/null; echo $? >/lab/rc; cut -d' ' -f1 /proc/uptime 
 echo o >/proc/sysrq-trigger; sleep 9
 E
   local t0=$SECONDS
-  timeout "$TIMEOUT" "$K" mem=$MEM time-travel=inf-cpu root=/dev/root rootfstype=hostfs rootflags="$LAB_DIR/root/client" rw quiet loglevel=1 init=/init-simulated \
+  # A process group of its own, which ends with this script, however that ends.
+  setsid setpriv --pdeathsig TERM timeout -k 5 "$TIMEOUT" "$K" mem=$MEM time-travel=inf-cpu root=/dev/root rootfstype=hostfs \
+    rootflags="$LAB_DIR/root/client" rw quiet loglevel=1 init=/init-simulated \
     nasroot="$LAB_DIR/root/nas" labrun="$w" labshare="$LAB_SHARE" labafpfs= ttnet="${NET// /+}" ttmounts="${MOUNTS// /+}" ttstart="$START" \
-    con=null con0=null,fd:1 uml_dir="$w/uml" umid=simulated </dev/null || true
+    con=null con0=null,fd:1 uml_dir="$w/uml" umid=simulated </dev/null &
+  machine=$!; trap 'kill $machine 2>/dev/null || true; rm -rf "$w"' EXIT
+  wait $machine || true
   rc=$(cat "$w/rc" 2>/dev/null || echo 124)
   echo "simulated: $(cat "$w/uptime" 2>/dev/null || echo '?') s in $((SECONDS - t0)) real ones" >&2
   return "$rc"

@@ -87,17 +87,21 @@ impl Sampling {
 
     /// Has a workload made ready and run.
     pub fn run(&mut self, workload: &str) -> Finished {
-        let assignment = Assignment {
+        self.carry_out(&Assignment {
             workload: workload.to_owned(),
             scale: Scale::Quick,
             settings: Settings { tree_files: Some(4000), ..Settings::default() },
             rotation: 0,
             seed: 1,
-        };
+        })
+    }
+
+    /// Has what an assignment says made ready and run.
+    pub fn carry_out(&mut self, assignment: &Assignment) -> Finished {
         let mut nobody = Nobody;
         let mut watch = patient(&mut nobody);
-        self.worker.prepare(&assignment, &mut watch).map_err(|finished| finished.report.failed).unwrap();
-        self.worker.run(&assignment, &mut watch)
+        self.worker.prepare(assignment, &mut watch).map_err(|finished| finished.report.failed).unwrap();
+        self.worker.run(assignment, &mut watch)
     }
 
     /// Has the arena given back.
