@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use longhaul_measure::model::{Progress, Stall, TargetName};
 use longhaul_measure::platform;
-use longhaul_measure::recorder::{InFlight, Recorder};
+use longhaul_measure::recorder::Recorder;
 use longhaul_telemetry::gate::Gate;
 use longhaul_telemetry::status::ExportStatus;
 
@@ -51,13 +51,14 @@ pub enum Pause {
 }
 
 /// The round in progress, as far as nobody has to compute anything.
-#[derive(Default)]
+#[derive(Clone)]
 struct Scene {
     round: i64,
     runs: (u32, u32),
     task: Option<SceneTask>,
 }
 
+#[derive(Clone)]
 struct SceneTask {
     target: TargetName,
     workload: Option<String>,
@@ -118,9 +119,10 @@ impl Desk {
         Some(status)
     }
 
-    /// What was published before a round began, with what goes on in it.
+    /// What was published before a round began, with what goes on in it. Of a recorder only what is in flight is looked at:
+    /// what else it holds is spread over hundreds of pages, and each that nobody has touched yet takes time and memory.
     fn overlay(&self, status: &mut Status) {
-        let Some(live) = self.live() else { return };
+        let Some(scene) = self.scene() else { return };
         let is_free = !matches!(status.state, State::Stopping);
         status.state = if is_free { State::Measuring } else { status.state };
         for target in &mut status.targets {
@@ -128,12 +130,12 @@ impl Desk {
                 (*reason, *until_us) = ("the round in progress".to_owned(), None);
             }
         }
-        let Some(task) = live.task else { return };
+        let Some(task) = scene.task else { return };
         for target in status.targets.iter_mut().filter(|target| target.name == task.target) {
             let workload = task.workload.clone().unwrap_or_else(|| "preparation".to_owned());
-            target.state = match &task.in_flight {
-                Some((operation, seconds)) if *seconds > HUNG_SECONDS => TargetState::Hung {
-                    operation: Some(operation.clone()),
+            target.state = match task.in_flight() {
+                Some((operation, seconds)) if seconds > HUNG_SECONDS => TargetState::Hung {
+                    operation: Some(operation),
                     since_us: platform::wall_clock_us() - (seconds * 1e6) as i64,
                 },
                 _ => TargetState::Measuring { workload },
@@ -268,26 +270,35 @@ impl Desk {
 
     /// The round in progress; `None`: there is none.
     pub fn live(&self) -> Option<Live> {
-        let scene = lock(&self.scene);
-        let scene = scene.as_ref()?;
-        Some(Live { round: scene.round, runs: scene.runs, task: scene.task.as_ref().map(task) })
+        let scene = self.scene()?;
+        Some(Live { round: scene.round, runs: scene.runs, task: scene.task.map(task) })
+    }
+
+    /// A copy, so that nobody computes anything while others wait for the lock.
+    fn scene(&self) -> Option<Scene> {
+        lock(&self.scene).clone()
     }
 }
 
-fn task(scene: &SceneTask) -> Task {
+impl SceneTask {
+    /// The call that has been in flight for longest, and for how many seconds.
+    fn in_flight(&self) -> Option<(String, f64)> {
+        let flight = self.recorder.as_ref()?.in_flight()?;
+        let age_ns = platform::monotonic_ns().saturating_sub(flight.since_ns);
+        Some((flight.operation.to_string(), age_ns as f64 / 1e9))
+    }
+}
+
+fn task(scene: SceneTask) -> Task {
     let recorded = scene.recorder.as_ref().map(|recorder| recorder.recorded()).unwrap_or_default();
     let seconds = scene.phase_began.elapsed().as_secs_f64();
-    let in_flight = scene.recorder.as_ref().and_then(|recorder| recorder.in_flight());
     Task {
-        target: scene.target.clone(),
-        workload: scene.workload.clone(),
-        phase: scene.phase.clone(),
-        progress: scene.progress.clone(),
+        in_flight: scene.in_flight(),
+        target: scene.target,
+        workload: scene.workload,
+        phase: scene.phase,
+        progress: scene.progress,
         seconds: scene.began.elapsed().as_secs_f64(),
-        in_flight: in_flight.map(|flight: InFlight| {
-            let age_ns = platform::monotonic_ns().saturating_sub(flight.since_ns);
-            (flight.operation.to_string(), age_ns as f64 / 1e9)
-        }),
         bytes_read: recorded.bytes_read,
         bytes_written: recorded.bytes_written,
         operations: recorded
