@@ -284,11 +284,20 @@ impl std::fmt::Display for Said {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let out: String =
             self.out.lines().map(|line| line.chars().take(1500).chain(['\n']).collect::<String>()).collect();
-        write!(f, "--- out\n{out}--- err\n{}", self.err)
+        write!(f, "--- out\n{out}--- err\n{}{}", self.err, self.failures())
     }
 }
 
 impl Said {
+    /// The runs that failed, one a line and last, where the whole is too long to be read.
+    fn failures(&self) -> String {
+        let runs = self.out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let failed = runs.filter(|run| run["failure"].is_object());
+        failed
+            .map(|run| format!("--- {}: {}: {}\n", run["workload"], run["outcome"], run["failure"]))
+            .collect()
+    }
+
     /// Every whole line of the output, as JSON.
     pub fn lines(&self) -> Vec<Value> {
         let whole = self.out.split_inclusive('\n').filter(|line| line.ends_with('\n'));

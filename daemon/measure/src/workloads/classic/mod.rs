@@ -11,6 +11,7 @@ mod log;
 mod names;
 mod sets;
 mod thread;
+mod writes;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::names::{file_name, file_number, folder_name, is_file_name, is_folder_name, text};
+use super::writes::Writes;
 use super::{Classic, Manner};
 use crate::context::{Context, Folder};
 use crate::corpus::sectors::{SECTOR_BYTES, Sectors};
@@ -72,6 +73,8 @@ pub struct Set {
     pub only_turn: Option<u64>,
     /// Whether every file that is there is whole.
     pub is_whole: bool,
+    /// What is being written just now.
+    pub writes: Writes,
     manner: Manner,
     seed: u64,
     folders: Vec<Folder>,
@@ -199,6 +202,7 @@ impl Sets {
                 present: Mutex::default(),
                 only_turn: profile.grows(name).then_some(turn),
                 is_whole: !profile.changes(name),
+                writes: Writes::default(),
                 manner: classic.manner,
                 seed: classic.seed(job, name),
                 folders: folders.collect::<Result<_, _>>()?,

@@ -377,6 +377,7 @@ impl<'a> Thread<'a> {
 
     fn read(&mut self, number: u64, (place, length): (u64, usize)) -> Result<(), RunError> {
         let open = &self.open[&number];
+        let settled = self.set.writes.settled(number);
         let found = self.context.read_full(&open.file, &mut self.read[..length], place)?;
         self.log.add_read(found as u64);
         if found < length && self.set.is_whole && place < open.bytes {
@@ -385,11 +386,15 @@ impl<'a> Thread<'a> {
                 format!("it ends at byte {}", place + found as u64),
             ));
         }
+        if !settled.is_some_and(|then| self.set.writes.is_settled_since(number, then)) {
+            return Ok(());
+        }
         self.set.verify(number, (self.turn, place), &self.read[..found])
     }
 
     fn write(&mut self, number: u64, (place, length): (u64, usize)) -> Result<(), RunError> {
         self.set.fill(number, (self.turn, place), &mut self.written[..length]);
+        let _writing = self.set.writes.begin(number);
         self.context.write_all(&self.open[&number].file, &self.written[..length], place)?;
         self.log.add_written(length as u64);
         Ok(())
