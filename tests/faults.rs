@@ -49,7 +49,7 @@ const COLUMNS: [&str; 8] = [
     "share",
     "fault in mid-run",
     "booked",
-    "status answered: median; slowest; over 100 ms while the machine went on (start of a trivial program)",
+    "status answered: median; slowest; over 100 ms that are its own (start of a trivial program)",
     "local disk",
     "next rounds",
     "runs lost",
@@ -291,13 +291,13 @@ fn word<'a>(run: &'a Value, key: &str) -> &'a str {
 }
 
 /// In milliseconds, and whether no more of them were late than starts of a trivial program: on a machine where none of these
-/// is late, no answer may be. While the whole machine stands still nobody answers: that time is nobody's.
+/// is late, no answer may be. What the machine takes, by standing still or by doing something else, is nobody's.
 fn answered(answers: &[Answer]) -> (String, bool) {
-    for answer in answers.iter().filter(|answer| answer.own() > AT_ONCE) {
-        let ms = [answer.connected, answer.status, answer.stood_still].map(|seconds| seconds * 1e3);
+    for answer in answers.iter().filter(|answer| answer.status > AT_ONCE) {
+        let ms = [answer.connected, answer.status, answer.stood_still, answer.waited];
+        let [connected, answered, stood_still, waited] = ms.map(|seconds| format!("{:.0}", seconds * 1e3));
         note(&format!(
-            "connected after {:.0} ms, answered after {:.0}; stood still for {:.0}",
-            ms[0], ms[1], ms[2]
+            "connected after {connected} ms, answered after {answered}; stood still for {stood_still}, waited for the processor for {waited}"
         ));
     }
     let (status, late) = told(answers, |answer| answer.status, Answer::own);

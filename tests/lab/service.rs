@@ -43,6 +43,8 @@ pub struct Answer {
     pub status: f64,
     /// For how long of that the whole machine stood still.
     pub stood_still: f64,
+    /// For how long of that the service and whoever asked were ready, and the only processor did something else.
+    pub waited: f64,
     /// What starting and ending a trivial program took right after.
     pub start: f64,
 }
@@ -52,12 +54,13 @@ impl Answer {
     fn parse(line: &str) -> Option<Self> {
         let mut seconds = line.split(' ').map(str::parse);
         let mut next = || seconds.next()?.ok();
-        Some(Self { connected: next()?, status: next()?, stood_still: next()?, start: next()? })
+        let (connected, status, stood_still) = (next()?, next()?, next()?);
+        Some(Self { connected, status, stood_still, waited: next()?, start: next()? })
     }
 
-    /// What it took while the machine went on: while that stands still nobody answers.
+    /// What it took while the machine went on and let them: what is left is the service's, be it a lock, a disk or its work.
     pub fn own(&self) -> f64 {
-        self.status - self.stood_still
+        self.status - self.stood_still.max(self.waited)
     }
 }
 
