@@ -216,10 +216,17 @@ compare() {
             }
             return count % 2 ? list[(count + 1) / 2] : (list[count / 2] + list[count / 2 + 1]) / 2
         }
-        function put() {
+        # The place from below and from above between which the median of all pairs there could be lies with 95 %, whatever
+        # they are like: fewer than so many of n tosses of a coin come in 2.5 %. Of fewer than six pairs it is their range.
+        function place(n,   i, tosses, sum) {
+            tosses = 0.5 ^ n
+            for (i = 0; i < n / 2 && (sum += tosses) <= 0.025; i++) tosses *= (n - i) / (i + 1)
+            return i > 0 ? i : 1
+        }
+        function put(   middle, at) {
             if (!n) return
-            middle = median(ratio, n)
-            printf "| %s: %s | %s | %.4g | %.4g | %.2f (%.2f to %.2f) | %d |\n", tool, name, where, median(a, n), median(b, n), middle, ratio[1], ratio[n], n
+            middle = median(ratio, n); at = place(n)
+            printf "| %s: %s | %s | %.4g | %.4g | %.2f (%.2f to %.2f) | %d |\n", tool, name, where, median(a, n), median(b, n), middle, ratio[at], ratio[n + 1 - at], n
         }
         $1 != name { put(); n = 0; name = $1 }
         $3 > 0 { n++; a[n] = $2; b[n] = $3; ratio[n] = $2 / $3 }
@@ -228,7 +235,7 @@ compare() {
     "$longhaul" clean "bench=$place" --yes >/dev/null
 }
 
-echo '| figure | on | ours | original | ours/original by pair, median (range) | pairs |'
+echo '| figure | on | ours | original | ours/original by pair, median (95 % interval) | pairs |'
 echo '|---|---|---:|---:|---:|---:|'
 for place in ${PLACES:-"$work/disk" "$memory"}; do
     mkdir -p "$place"

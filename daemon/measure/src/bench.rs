@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::context::{Context, Folder, OpenFile, StopSwitch, clock_pair_ns, instrument_ns};
+use crate::context::{Buffer, Context, Folder, OpenFile, StopSwitch, clock_pair_ns, instrument_ns};
 use crate::corpus::Content;
 use crate::corpus::churn::Source;
 use crate::corpus::draw::draw_below;
@@ -108,7 +108,7 @@ impl Bench {
     pub fn random_read(&self, path: &Path, seconds: f64) -> Result<Measured, RunError> {
         let (file, size) = self.open(path)?;
         let pieces = (size / RANDOM_BYTES).max(1);
-        let mut buffer = vec![0u8; RANDOM_BYTES as usize];
+        let mut buffer = Buffer::new(RANDOM_BYTES as usize);
         let context = self.context();
         let mut count = 0;
         while context.elapsed() < seconds {
@@ -124,7 +124,7 @@ impl Bench {
     /// Writes a new file of this many whole blocks from its begin to its end, and syncs it.
     pub fn sequential_write(&self, path: &Path, block: usize, blocks: u64) -> Result<Measured, RunError> {
         let (folder, name) = locate(&self.context(), path)?;
-        let mut buffer = vec![0u8; block];
+        let mut buffer = Buffer::new(block);
         Content::new(SEED, 2).fill(0, &mut buffer);
         let context = self.context();
         let file = context.create(&folder, &name)?;
@@ -137,7 +137,7 @@ impl Bench {
     /// Reads a file from its begin to its end, after asking for it to be dropped from the cache as fio does.
     pub fn sequential_read(&self, path: &Path, block: usize) -> Result<Measured, RunError> {
         let (file, size) = self.open(path)?;
-        let mut buffer = vec![0u8; block];
+        let mut buffer = Buffer::new(block);
         self.context().evict(&file, size);
         let context = self.context();
         let mut offset = 0;

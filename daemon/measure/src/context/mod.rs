@@ -4,6 +4,7 @@
 //! them and the call. Everything else here is made so that nothing else comes between: paths are joined only when an
 //! error needs them, bytes are counted after the second clock read.
 
+mod buffer;
 mod files;
 mod pace;
 mod session;
@@ -15,6 +16,7 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+pub use buffer::Buffer;
 pub use files::{Folder, Listing, OpenFile};
 pub use session::{PhaseSpec, Reporter, Session};
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use super::{Job, Workload};
-use crate::context::{Context, Folder, PhaseSpec};
+use crate::context::{Buffer, Context, Folder, PhaseSpec};
 use crate::corpus::draw::shuffled;
 use crate::corpus::slices::{MOST_SLICES, Sets};
 use crate::corpus::{Photo, decode, photo_sizes, thumbnail};
@@ -287,7 +287,7 @@ impl Visit<'_> {
 
     fn show_thumbnail(&self, context: &Context<'_>, index: usize) -> Result<(), RunError> {
         let name = photo_name(index);
-        let mut head = vec![0u8; HEAD_BYTES];
+        let mut head = Buffer::new(HEAD_BYTES);
         let file = context.open(self.folder, &name, Access::Read)?;
         let length = context.read_full(&file, &mut head, 0)?;
         context.close(file)?;
@@ -296,10 +296,10 @@ impl Visit<'_> {
     }
 
     /// Reads a whole photo and decodes it.
-    fn show_photo(&self, context: &Context<'_>, index: usize) -> Result<Vec<u8>, RunError> {
+    fn show_photo(&self, context: &Context<'_>, index: usize) -> Result<Buffer, RunError> {
         let name = photo_name(index);
         let file = context.open(self.folder, &name, Access::Read)?;
-        let mut bytes = vec![0u8; self.album.sizes[index] as usize];
+        let mut bytes = Buffer::new(self.album.sizes[index] as usize);
         let mut length = 0;
         for piece in bytes.chunks_mut(READ_BYTES) {
             length += context.read_full(&file, piece, length as u64)?;

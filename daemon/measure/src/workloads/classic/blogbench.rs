@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use super::{Classic, Manner, names, sets};
-use crate::context::{Context, Folder};
+use crate::context::{Buffer, Context, Folder};
 use crate::corpus::draw::{draw, draws};
 use crate::corpus::sectors::Sectors;
 use crate::error::RunError;
@@ -198,14 +198,14 @@ struct Visitor<'a> {
     context: &'a Context<'a>,
     thread: u64,
     draws: Box<dyn Iterator<Item = u64>>,
-    buffer: Vec<u8>,
+    buffer: Buffer,
     reads: u64,
 }
 
 impl<'a> Visitor<'a> {
     fn new(bench: &'a Bench<'a>, context: &'a Context<'a>, thread: u64) -> Self {
         let draws = Box::new(draws(bench.seed, thread));
-        Self { bench, context, thread, draws, buffer: vec![0; READ_BYTES], reads: 0 }
+        Self { bench, context, thread, draws, buffer: Buffer::new(READ_BYTES), reads: 0 }
     }
 
     fn work(&mut self, role: Role) -> Result<(), RunError> {

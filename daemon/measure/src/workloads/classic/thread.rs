@@ -8,7 +8,7 @@ use super::files::Files;
 use super::log::Log;
 use super::names::{digits, text};
 use super::sets::Set;
-use crate::context::{Context, OpenFile};
+use crate::context::{Buffer, Context, OpenFile};
 use crate::corpus::draw::draw;
 use crate::error::RunError;
 use crate::platform::{Access, RangeLock, Wanted};
@@ -49,8 +49,8 @@ pub struct Thread<'a> {
     /// What was added to files, by number.
     added: BTreeMap<u64, u64>,
     turn: u64,
-    written: Vec<u8>,
-    read: Vec<u8>,
+    written: Buffer,
+    read: Buffer,
     log: Log,
     began: Moment,
 }
@@ -111,8 +111,8 @@ impl<'a> Thread<'a> {
             open: BTreeMap::new(),
             added: BTreeMap::new(),
             turn: set.only_turn.unwrap_or(crew.turn),
-            written: vec![0; longest],
-            read: vec![0; longest],
+            written: Buffer::new(longest),
+            read: Buffer::new(longest),
             log: if crew.keeps_each { Log::with_each() } else { Log::default() },
             began,
         }

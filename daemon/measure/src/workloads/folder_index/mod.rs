@@ -11,7 +11,7 @@ use std::ffi::{CStr, CString};
 use std::path::Path;
 
 use super::{Job, Workload};
-use crate::context::{Context, Folder, Listing, PhaseSpec};
+use crate::context::{Buffer, Context, Folder, Listing, PhaseSpec};
 use crate::corpus::draw::shuffled;
 use crate::corpus::slices::{MOST_SLICES, SLICES, Sets};
 use crate::corpus::tree::{INBOX, SEARCHED, Totals, Tree};
@@ -259,7 +259,7 @@ impl Visit {
     /// Reads the beginning of a sample that differs from round to round.
     fn preview(&self, context: &Context<'_>, job: &Job<'_>) -> Result<Vec<Figure>, RunError> {
         let sample = shuffled(job.seed, 0x7072_6576, self.tree.files);
-        let mut head = vec![0u8; PREVIEW_BYTES];
+        let mut head = Buffer::new(PREVIEW_BYTES);
         for number in sample.iter().take(PREVIEWED) {
             self.preview_file(context, *number, &mut head)?;
         }

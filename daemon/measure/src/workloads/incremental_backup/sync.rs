@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::NOTE;
-use crate::context::{Context, Folder, Listing, OpenFile};
+use crate::context::{Buffer, Context, Folder, Listing, OpenFile};
 use crate::corpus::draw::shuffled;
 use crate::error::RunError;
 use crate::model::SyncKind;
@@ -258,11 +258,8 @@ pub fn copy(context: &Context<'_>, root: &Folder, pieces: &[Piece<'_>]) -> Resul
     let sync = OnceLock::new();
     context.spread(WIDTH, pieces, |context, piece| {
         let folder = make_below(context, root, piece.folder)?;
-        let mut buffer = vec![
-            0u8;
-            piece.files.iter().map(|file| file.size).max().unwrap_or(0).clamp(1, BLOCK as u64)
-                as usize
-        ];
+        let largest = piece.files.iter().map(|file| file.size).max().unwrap_or(0);
+        let mut buffer = Buffer::new(largest.clamp(1, BLOCK as u64) as usize);
         for file in &piece.files {
             let kind = copy_file(context, &folder, file, &mut buffer)?;
             sync.get_or_init(|| kind);
@@ -366,14 +363,14 @@ pub fn compare(
 ) -> Result<u64, RunError> {
     let copy = context.open(folder, &file.name, Access::Read)?;
     let mut source = File::open(&file.path).map_err(RunError::local("open", &file.path))?;
-    let (mut ours, mut theirs) = (vec![0u8; BLOCK], vec![0u8; BLOCK]);
+    let (mut ours, mut theirs) = (Buffer::new(BLOCK), Buffer::new(BLOCK));
     let mut offset = 0;
     loop {
         let length = context.read_full(&copy, &mut theirs, offset)?;
         let expected = read_full(&mut source, &mut ours).map_err(RunError::local("read", &file.path))?;
         if ours[..expected] != theirs[..length] {
             let differing =
-                ours.iter().zip(&theirs).position(|(a, b)| a != b).unwrap_or(expected.min(length));
+                ours.iter().zip(&*theirs).position(|(a, b)| a != b).unwrap_or(expected.min(length));
             let place = offset + differing as u64;
             return Err(RunError::damaged(copy.path(), format!("byte {place} differs from the source")));
         }

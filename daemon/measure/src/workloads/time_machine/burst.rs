@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 use super::image::{
     Folders, Image, PARTIAL, PROPERTY_LISTS, Plan, SEED, band_file, fill_blocks, plan, write_band,
 };
-use crate::context::{Context, OpenFile};
+use crate::context::{Buffer, Context, OpenFile};
 use crate::corpus::Content;
 use crate::corpus::bands::{BLOCK_BYTES, Block};
 use crate::corpus::draw::draw_below;
@@ -153,7 +153,7 @@ impl Burst {
 
     /// Reads the sample back, a megabyte at a time, and verifies every block of it.
     pub fn restore(&self, context: &Context<'_>, sample: &[(u64, u64)]) -> Result<Vec<Figure>, RunError> {
-        let mut buffer = vec![0u8; STRETCH as usize * BLOCK_BYTES];
+        let mut buffer = Buffer::new(STRETCH as usize * BLOCK_BYTES);
         let mut bytes = 0;
         for (band, first) in sample {
             let file = context.open(&self.folders.bands, &band_file(*band), Access::Read)?;

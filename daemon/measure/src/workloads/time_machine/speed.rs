@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, CString};
 
-use crate::context::{Context, Folder, PhaseSpec, Session};
+use crate::context::{Buffer, Context, Folder, PhaseSpec, Session};
 use crate::corpus::Content;
 use crate::error::RunError;
 use crate::model::{Figure, Unit};
@@ -59,7 +59,7 @@ impl SpeedTest {
 
     fn write_large(&self, context: &Context<'_>) -> Result<Vec<Figure>, RunError> {
         let content = Content::new(self.seed, u64::MAX);
-        let mut block = vec![0u8; BLOCK_BYTES];
+        let mut block = Buffer::new(BLOCK_BYTES);
         let file = create_anew(context, &self.folder, LARGE_NAME)?;
         let mut offset = 0;
         while offset < LARGE_BYTES {
