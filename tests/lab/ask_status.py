@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """ask_status.py CONTACT ENOUGH - inside the client: asks the background service for its status, twice a second, until the
 file ENOUGH is there. A line each time, in seconds: until it was connected; until the last byte of the answer; for how long this
-machine stood still meanwhile, as a thread saw it that wakes up all the time; for how long the thread that answers and the one
-that asks were ready meanwhile and waited for the only processor, as the kernel counts it (`run_delay`, in ticks of 10 ms); and
-what starting and ending a trivial program took right after, which is what this machine can do."""
+machine stood still meanwhile, as a thread saw it that wakes up all the time; for how long the thread that answers or the one
+that asks, whichever longer, was ready meanwhile and waited for the only processor, as the kernel counts it (`run_delay`, in ticks
+of 10 ms); and what starting and ending a trivial program took right after, which is what this machine can do."""
 import json, os, socket, sys, threading, time
 
 contact, enough = json.load(open(sys.argv[1])), sys.argv[2]
@@ -25,7 +25,7 @@ def stood_still(began, ended):
     return sum(max(0, min(ended, until) - max(began, since)) for since, until in standstills)
 
 def waited():
-    return sum(int(open(schedstat).read().split()[1]) for schedstat in WHO_TALKS) / 1e9
+    return [int(open(schedstat).read().split()[1]) / 1e9 for schedstat in WHO_TALKS]
 
 def ask():
     global connected
@@ -55,7 +55,7 @@ threading.Thread(target=watch_the_machine, daemon=True).start()
 while not os.path.exists(enough):
     before = waited()
     began, ended = timed(ask)
-    waits = waited() - before
+    waits = max(now - then for now, then in zip(waited(), before))
     still = stood_still(began, ended)
     since, until = timed(start_a_program)
     print(f"{connected - began:.4f} {ended - began:.4f} {still:.4f} {waits:.4f} {until - since:.4f}", flush=True)

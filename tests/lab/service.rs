@@ -43,7 +43,7 @@ pub struct Answer {
     pub status: f64,
     /// For how long of that the whole machine stood still.
     pub stood_still: f64,
-    /// For how long of that the service and whoever asked were ready, and the only processor did something else.
+    /// For how long of that the service or whoever asked was ready, and the only processor did something else.
     pub waited: f64,
     /// What starting and ending a trivial program took right after.
     pub start: f64,
