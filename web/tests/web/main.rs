@@ -8,4 +8,5 @@ mod hostile;
 mod interface;
 mod live;
 mod pages;
+mod status;
 mod world;
