@@ -120,6 +120,20 @@ fn a_target_that_is_too_full_skips_and_is_asked_again_four_times_a_day() {
 }
 
 #[test]
+fn who_orders_a_round_has_a_target_that_was_too_full_asked_again() {
+    let made_with = |orders: &[i64]| {
+        let folder = folder();
+        let mut life = Life::new(folder.path()).lasting(5 * HOUR);
+        life.config.settings.free_floor = 0.6;
+        let database = life.database.clone();
+        let order = || Happening::Do(|desk, _| desk.order(|orders| orders.round = true));
+        orders.iter().fold(life, |life, at| life.then(*at, order())).live();
+        made(&rounds(&database))
+    };
+    assert_eq!((made_with(&[]), made_with(&[2 * HOUR + HOUR / 2, 3 * HOUR + HOUR / 2])), (1, 3));
+}
+
+#[test]
 fn another_link_skips_for_a_day_and_is_then_taken_for_the_usual_one() {
     let folder = folder();
     let on = |name: &str| {

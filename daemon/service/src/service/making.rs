@@ -61,12 +61,13 @@ impl Service {
         Duration::ZERO
     }
 
-    /// A round that the person asked for: only the budget can forbid it.
+    /// A round that the person asked for: only the budget can forbid it. Not how full a target was when it was last asked: whoever made
+    /// room there wants it asked again, and a worker writes nothing before it has.
     pub(super) fn round_now(&mut self) {
         let now = self.clock.now();
         self.count_usage(&now);
         let around = self.host.borrow_mut().look();
-        let chosen = self.chosen(&now).and_then(|chosen| match self.over_budget(&chosen) {
+        let chosen = self.chosen(&now).and_then(|chosen| match self.over_budget(&chosen, 0.0) {
             Some(reason) => Err(reason),
             None => Ok(chosen),
         });
@@ -104,7 +105,7 @@ impl Service {
         self.link_skips = 0;
         self.usual = around.link.clone().or(self.usual.take());
         let chosen = self.chosen(now)?;
-        self.over_budget(&chosen).map_or(Ok(chosen), Err)
+        self.over_budget(&chosen, self.config.settings.free_floor).map_or(Ok(chosen), Err)
     }
 
     /// Whoever moved to another interface for good is not skipped for ever.
@@ -165,12 +166,12 @@ impl Service {
         self.families.get(name).copied()
     }
 
-    fn over_budget(&self, chosen: &[usize]) -> Option<Reason> {
+    fn over_budget(&self, chosen: &[usize], free_floor: f64) -> Option<Reason> {
         let targets: Vec<Target> = chosen.iter().map(|place| self.config.targets[*place].clone()).collect();
         let limits = Budget {
             bytes_per_day: self.config.limits.bytes_per_day,
             duty: self.config.schedule.duty,
-            free_floor: self.config.settings.free_floor,
+            free_floor,
         };
         budget::reason(&limits, &self.usage, &targets)
     }
