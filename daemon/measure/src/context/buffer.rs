@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// No page is smaller on what this runs on; those of Apple silicon are four times as large, and hold no penalty.
+/// The page of x86_64 Linux, on which this was measured; larger ones are multiples of it.
 const PAGE_BYTES: usize = 4096;
 
 /// Bytes that begin at a page, as those of programs that move much data do (dd, fio, sysbench and bonnie++ see to it).
