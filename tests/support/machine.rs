@@ -17,8 +17,10 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 const NOBODY: u32 = 65534;
 
 /// Says that a test did not run, on a line of its own and past the test harness, which hides what passing tests print.
+///
+/// In one write: the harness writes to the same line meanwhile.
 pub fn skip(test: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "\nskipped: {test}: {why}");
+    let _ = std::io::stderr().write_all(format!("\nskipped: {test}: {why}\n").as_bytes());
 }
 
 /// Looks until something is so; panics when it is not for too long.
