@@ -273,7 +273,7 @@ pub fn utc_offset_seconds() -> i32 {
 /// The name of a system error, `ENOSPC`; `None` if the error did not come from the system.
 pub fn error_name(error: &io::Error) -> Option<String> {
     let code = error.raw_os_error()?;
-    let known = NAMED_ERRORS.iter().find(|(number, _)| *number == code);
+    let known = NAMED_ERRORS.iter().chain(ITS_OWN_ERRORS).find(|(number, _)| *number == code);
     Some(known.map_or_else(|| format!("errno {code}"), |(_, name)| (*name).to_owned()))
 }
 
@@ -283,7 +283,15 @@ macro_rules! named {
 
 /// The errors that file systems are known to answer with.
 const NAMED_ERRORS: &[(i32, &str)] = named![
-    EACCES EAGAIN EBADF EBUSY ECONNREFUSED ECONNRESET EDQUOT EEXIST EFAULT EFBIG EHOSTDOWN EHOSTUNREACH EILSEQ
-    EINTR EINVAL EIO EISDIR ELOOP EMFILE EMLINK ENAMETOOLONG ENETDOWN ENETUNREACH ENFILE ENODEV ENOENT ENOMEM
-    ENOSPC ENOSYS ENOTCONN ENOTDIR ENOTEMPTY ENOTSUP ENXIO EPERM EPIPE EROFS ESTALE ETIMEDOUT ETXTBSY EXDEV
+    EACCES EAGAIN EBADF EBUSY ECANCELED ECONNABORTED ECONNREFUSED ECONNRESET EDEADLK EDQUOT EEXIST EFAULT EFBIG
+    EHOSTDOWN EHOSTUNREACH EILSEQ EINTR EINVAL EIO EISDIR ELOOP EMFILE EMLINK ENAMETOOLONG ENETDOWN ENETUNREACH
+    ENFILE ENOBUFS ENODATA ENODEV ENOENT ENOLCK ENOMEM ENOSPC ENOSYS ENOTCONN ENOTDIR ENOTEMPTY ENOTSUP ENXIO
+    EOVERFLOW EPERM EPIPE EPROTO EPROTONOSUPPORT ERANGE EROFS ESTALE ETIMEDOUT ETXTBSY EXDEV
 ];
+/// Those that only this system has: of a server that failed, and of keys that have expired.
+#[cfg(target_os = "linux")]
+const ITS_OWN_ERRORS: &[(i32, &str)] = named![EKEYEXPIRED ENOKEY EREMOTEIO];
+/// Those that only this system has (`sys/errno.h`): of remote procedure calls, of signing in, of an attribute that is missing.
+#[cfg(target_os = "macos")]
+const ITS_OWN_ERRORS: &[(i32, &str)] =
+    named![EAUTH EBADRPC ENEEDAUTH ENOATTR EOPNOTSUPP EPROCUNAVAIL EPROGMISMATCH EPROGUNAVAIL ERPCMISMATCH];

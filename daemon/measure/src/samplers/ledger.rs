@@ -11,7 +11,7 @@ const GAP_US: i64 = 10_000_000;
 /// phase, and may belong to a line that is over.
 const AMENDABLE_US: i64 = 3_600_000_000;
 /// Errors that mean that the server or the way to it failed, not that something is forbidden or missing.
-const FAILURES: [&str; 16] = [
+const FAILURES: [&str; 17] = [
     "EIO",
     "ESTALE",
     "ETIMEDOUT",
@@ -27,6 +27,7 @@ const FAILURES: [&str; 16] = [
     "ENODEV",
     "ENXIO",
     "EREMOTEIO",
+    "EPROTONOSUPPORT",
     "EAGAIN",
 ];
 
@@ -280,6 +281,15 @@ mod tests {
             call_ns: Some(1_000_000),
             error: error.map(str::to_owned),
             beside: None,
+        }
+    }
+
+    #[test]
+    fn every_failure_has_the_name_that_the_system_gives_it() {
+        let error = std::io::Error::from_raw_os_error;
+        let given: Vec<String> = (1..200).filter_map(|number| crate::platform::error_name(&error(number))).collect();
+        for failure in FAILURES.iter().filter(|failure| cfg!(target_os = "linux") || **failure != "EREMOTEIO") {
+            assert!(given.iter().any(|name| name == failure), "{failure} is called otherwise");
         }
     }
 
