@@ -32,6 +32,7 @@ check() {
 
 build() {
   [ -x "$K" ] && return 0
+  check
   local w; mkdir -p "$LAB_DIR"; w=$(mktemp -d "$LAB_DIR/build.XXXX")
   (
     cd "$w"; apt-get -qq download linux-source-6.1
@@ -44,7 +45,7 @@ build() {
       -e INOTIFY_USER -e FANOTIFY -e AIO -e IO_URING -e POSIX_MQUEUE -e KEYS -e DNS_RESOLVER -e CGROUPS -e TASKSTATS -e TASK_XACCT -e TASK_IO_ACCOUNTING -e TASK_DELAY_ACCT
     make -s ARCH=um olddefconfig; make -s ARCH=um -j"$(nproc)" linux
     strip -s -o "$K" linux
-  ) >"$w/log" 2>&1 || { tail -20 "$w/log" >&2; exit 1; }
+  ) >"$w/log" 2>&1 || { tail -20 "$w/log" >&2; rm -rf "$w"; exit 1; }
   rm -rf "$w"
 }
 
