@@ -6,9 +6,10 @@
 # Without a folder, and as root, on an ext4 of its own in memory, so that what others do with the disk does not decide.
 # In each pair the order alternates; a ratio is that of one pair, so what slows the machine for a while slows both. Our
 # profiles are those that longhaul has, with smaller sizes and shorter times, and zeros as content, as the originals write.
-# Caches are as the originals leave them. dd and sysbench get a second thread and the clock around their calls, as ours have
-# (as_ours.c); a C compiler is needed. Originals that are not installed are skipped by name. PAIRS, FILES and MEBIBYTES (bonnie's) and
+# Caches are as the originals leave them. dd, sysbench and bonnie++ get a second thread and the clock around their calls, as ours
+# have (as_ours.c), and fio buffers that begin at a page; a C compiler is needed. Originals that are not installed are skipped by name. PAIRS, FILES and MEBIBYTES (bonnie's) and
 # BLOCKS (dd's small ones) change how much is done, TOOLS names those that are compared, PLACES other folders than one on the disk and one in memory.
+# CONTROL=theirs holds the originals against themselves: what the table says then is what the machine adds.
 #
 #   LONGHAUL=target/release/longhaul tests/bench/classics.sh lab
 #
@@ -164,7 +165,7 @@ theirs_sysbench-fileio() {
 # What it finds too short to say is +++++.
 theirs_bonnie() {
     forget_deleted
-    bonnie++ -d "$place" -s "${mebibytes}M:8k" -r "$((mebibytes / 2))M" -n $((files / 1024)) -f -q -u "$(id -un)" 2>/dev/null | tail -1 |
+    watched bonnie++ -d "$place" -s "${mebibytes}M:8k" -r "$((mebibytes / 2))M" -n $((files / 1024)) -f -q -u "$(id -un)" 2>/dev/null | tail -1 |
         awk -F, '{
             printf "Sequential Output, Block\t%s\nRewrite\t%s\nSequential Input, Block\t%s\n", $12, $14, $18
             printf "Sequential Create, Create\t%s\nSequential Create, Delete\t%s\n", $27, $31
@@ -172,10 +173,11 @@ theirs_bonnie() {
         }' | sed '/+++/d'
 }
 # Terse fields (fio(1), version 3): mean completion latency in microseconds, of reads 16, of writes 57. One call at a time, so it
-# says the rate over the time in calls; fio's own figures have its time between them. The files are as ours: there, written in 1 MiB; no sync.
+# says the rate over the time in calls; fio's own figures have its time between them. The files are as ours: there, written in 1 MiB; no sync. So are its buffers: without
+# iomem_align they begin 16 bytes into a page, and the kernel copies into them at half the speed.
 theirs_amorphous() {
     fio_runs() {
-        fio --name=theirs --directory="$place" --filename_format='theirs.$filenum' --nrfiles=64 --size=128M --ioengine=psync --invalidate=0 \
+        fio --name=theirs --directory="$place" --filename_format='theirs.$filenum' --nrfiles=64 --size=128M --ioengine=psync --invalidate=0 --iomem_align=4k \
             --fallocate=none --fadvise_hint=0 --norandommap --output-format=terse "$@" 2>/dev/null
     }
     fio_line() {
@@ -193,6 +195,8 @@ theirs_amorphous() {
     rm -f "$place"/theirs.*
 }
 
+theirs() { "theirs_$1"; }
+
 # compare NAME TOOL: pairs of ours and theirs; a line for each figure that both print.
 compare() {
     command -v "$2" >/dev/null || return 0
@@ -201,9 +205,9 @@ compare() {
     ours "$1" >/dev/null   # makes the files once
     for ((pair = 0; pair < pairs; pair++)); do
         if ((pair % 2 == 0)); then
-            ours "$1" > "$work/ours"; "theirs_$1" > "$work/theirs"
+            "${CONTROL:-ours}" "$1" > "$work/ours"; theirs "$1" > "$work/theirs"
         else
-            "theirs_$1" > "$work/theirs"; ours "$1" > "$work/ours"
+            theirs "$1" > "$work/theirs"; "${CONTROL:-ours}" "$1" > "$work/ours"
         fi
         join -t $'\t' <(sort "$work/ours") <(sort "$work/theirs") >> "$all"
     done
