@@ -7,8 +7,9 @@
 # In each pair the order alternates; a ratio is that of one pair, so what slows the machine for a while slows both. Our
 # profiles are those that longhaul has, with smaller sizes and shorter times, and zeros as content, as the originals write.
 # Caches are as the originals leave them. dd, sysbench and bonnie++ get a second thread and the clock around their calls, as ours
-# have (as_ours.c), and fio buffers that begin at a page; a C compiler is needed. Originals that are not installed are skipped by name. PAIRS, FILES and MEBIBYTES (bonnie's) and
-# BLOCKS (dd's small ones) change how much is done, TOOLS names those that are compared, PLACES other folders than one on the disk and one in memory.
+# have (as_ours.c), and fio buffers that begin at a page; a C compiler is needed. Originals that are not installed are skipped by
+# name. PAIRS, FILES and MEBIBYTES (bonnie's) and BLOCKS (dd's small ones) change how much is done, TOOLS names those that are
+# compared, PLACES other folders than one on the disk and one in memory.
 # CONTROL=theirs holds the originals against themselves: what the table says then is what the machine adds.
 #
 #   LONGHAUL=target/release/longhaul tests/bench/classics.sh lab
@@ -173,12 +174,12 @@ theirs_bonnie() {
         }' | sed '/+++/d'
 }
 # Terse fields (fio(1), version 3): mean completion latency in microseconds, of reads 16, of writes 57. One call at a time, so it
-# says the rate over the time in calls; fio's own figures have its time between them. The files are as ours: there, written in 1 MiB; no sync. So are its buffers: without
-# iomem_align they begin 16 bytes into a page, and the kernel copies into them at half the speed.
+# says the rate over the time in calls; fio's own figures have its time between them. The files are as ours: there, written in
+# 1 MiB; no sync. So are its buffers: without iomem_align they begin 16 bytes into a page, and the kernel copies into them at half the speed.
 theirs_amorphous() {
     fio_runs() {
-        fio --name=theirs --directory="$place" --filename_format='theirs.$filenum' --nrfiles=64 --size=128M --ioengine=psync --invalidate=0 --iomem_align=4k \
-            --fallocate=none --fadvise_hint=0 --norandommap --output-format=terse "$@" 2>/dev/null
+        fio --name=theirs --directory="$place" --filename_format='theirs.$filenum' --nrfiles=64 --size=128M --ioengine=psync --invalidate=0 \
+            --iomem_align=4k --fallocate=none --fadvise_hint=0 --norandommap --output-format=terse "$@" 2>/dev/null
     }
     fio_line() {
         cold
