@@ -175,7 +175,8 @@ theirs_bonnie() {
 }
 # Terse fields (fio(1), version 3): mean completion latency in microseconds, of reads 16, of writes 57. One call at a time, so it
 # says the rate over the time in calls; fio's own figures have its time between them. The files are as ours: there, written in
-# 1 MiB; no sync. So are its buffers: without iomem_align they begin 16 bytes into a page, and the kernel copies into them at half the speed.
+# 1 MiB; no sync. So are its buffers: iomem_align has them begin at a page, into which
+# the kernel copies up to twice as fast.
 theirs_amorphous() {
     fio_runs() {
         fio --name=theirs --directory="$place" --filename_format='theirs.$filenum' --nrfiles=64 --size=128M --ioengine=psync --invalidate=0 \
