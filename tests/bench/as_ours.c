@@ -10,27 +10,29 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { READ, WRITE, SYNC, CLOSE, KINDS };
 static const char *const names[KINDS] = {"read", "write", "sync", "close"};
-static double seconds[KINDS];
+static int64_t nanoseconds[KINDS];
 
-static double now(void) {
+static int64_t now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec + time.tv_nsec / 1e9;
+    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
 #define TIMED(kind, result, name, number, parameters, ...)         \
     result name parameters {                                      \
-        double began = now();                                     \
+        int64_t began = now();                                    \
         result answer = syscall(number, __VA_ARGS__);             \
-        seconds[kind] += now() - began;                           \
+        nanoseconds[kind] += now() - began;                       \
         return answer;                                            \
     }
 
@@ -40,20 +42,21 @@ TIMED(WRITE, ssize_t, pwrite, SYS_pwrite64, (int file, const void *buffer, size_
 TIMED(WRITE, ssize_t, pwrite64, SYS_pwrite64, (int file, const void *buffer, size_t size, off64_t at), file, buffer, size, at)
 TIMED(SYNC, int, fsync, SYS_fsync, (int file), file)
 
-// Where each file stands, if that is known here; the kernel's own place is not moved then.
+// Where each regular file stands, if that is known here; the kernel's own place is not moved then.
 enum { FILES = 256 };
 static off64_t places[FILES];
-static bool is_known[FILES];
+static enum { UNKNOWN, REGULAR, OTHER } known[FILES];
 
 static bool stands(int file) {
     if (file < 0 || file >= FILES) return false;
-    if (!is_known[file]) {
+    if (known[file] == UNKNOWN) {
         int before = errno;
+        struct stat about;
+        known[file] = fstat(file, &about) == 0 && S_ISREG(about.st_mode) ? REGULAR : OTHER;
         places[file] = syscall(SYS_lseek, file, 0, SEEK_CUR);
-        is_known[file] = places[file] >= 0;
         errno = before;
     }
-    return is_known[file];
+    return known[file] == REGULAR;
 }
 
 #define IN_ORDER(name, placed, number, contents)                  \
@@ -77,10 +80,10 @@ off64_t lseek64(int file, off64_t offset, int from) {
 off_t lseek(int file, off_t offset, int from) { return lseek64(file, offset, from); }
 
 int close(int file) {
-    if (file >= 0 && file < FILES) is_known[file] = false;
-    double began = now();
+    if (file >= 0 && file < FILES) known[file] = UNKNOWN;
+    int64_t began = now();
     int answer = syscall(SYS_close, file);
-    seconds[CLOSE] += now() - began;
+    nanoseconds[CLOSE] += now() - began;
     return answer;
 }
 
@@ -98,6 +101,6 @@ __attribute__((destructor)) static void end(void) {
     const char *path = getenv("CALLS");
     FILE *out = path ? fopen(path, "a") : NULL;
     if (!out) return;
-    for (int kind = 0; kind < KINDS; kind++) fprintf(out, "%s %.9f\n", names[kind], seconds[kind]);
+    for (int kind = 0; kind < KINDS; kind++) fprintf(out, "%s %.9f\n", names[kind], nanoseconds[kind] / 1e9);
     fclose(out);
 }

@@ -6,10 +6,11 @@
 # Without a folder, and as root, on an ext4 of its own in memory, so that what others do with the disk does not decide.
 # In each pair the order alternates; a ratio is that of one pair, so what slows the machine for a while slows both. Our
 # profiles are those that longhaul has, with smaller sizes and shorter times, and zeros as content, as the originals write.
-# Caches are as the originals leave them. dd, sysbench and bonnie++ get a second thread and the clock around their calls, as ours
-# have (as_ours.c), and fio buffers that begin at a page; a C compiler is needed. Originals that are not installed are skipped by
-# name. PAIRS, FILES and MEBIBYTES (bonnie's) and BLOCKS (dd's small ones) change how much is done, TOOLS names those that are
-# compared, PLACES other folders than one on the disk and one in memory.
+# Caches are as the originals leave them. Files that are there before (fio's, ioping's, most of sysbench's, the one whose small
+# blocks dd reads) are the very same for both: how a cache came to hold a file decides how fast it is read. The originals get a
+# second thread and the clock around their calls, as ours have (as_ours.c); a C compiler is needed. Those that are not installed
+# are skipped by name. PAIRS, FILES and MEBIBYTES (bonnie's), BLOCKS (dd's small ones) and REQUESTS (sysbench's) change how much is
+# done, TOOLS names those that are compared, PLACES other folders than one on the disk and one in memory.
 # CONTROL=theirs holds the originals against themselves: what the table says then is what the machine adds.
 #
 #   LONGHAUL=target/release/longhaul tests/bench/classics.sh lab
@@ -39,7 +40,8 @@ in_lab() {
     programs=/host$LAB_DIR/programs/usr
     "$lab/simulated.sh" run env PATH="/usr/sbin:/usr/bin:$programs/sbin:$programs/bin" LD_LIBRARY_PATH="$programs/lib/x86_64-linux-gnu" \
         COLD=1 AS_OURS="/host$LAB_DIR/as_ours.so" PLACES='/m/smb3/classics /m/nfs4/classics' LONGHAUL="$longhaul" PAIRS="$pairs" MEBIBYTES="${MEBIBYTES:-64}" \
-        FILES="${FILES:-1024}" BLOCKS="${BLOCKS:-20000}" TOOLS="${TOOLS:-dd ioping sysbench-fileio bonnie}" bash "/host$scripts/classics.sh"
+        FILES="${FILES:-1024}" BLOCKS="${BLOCKS:-20000}" REQUESTS="${REQUESTS:-4096}" \
+        TOOLS="${TOOLS:-dd ioping sysbench-fileio bonnie}" bash "/host$scripts/classics.sh"
 }
 watch_with() { cc -O2 -shared -fPIC -o "$1" "$scripts/as_ours.c"; }
 if [[ $local_disk == lab ]]; then
@@ -50,31 +52,54 @@ for tool in dd ioping sysbench bonnie++ fio; do
     command -v "$tool" >/dev/null || echo "skipped: $tool is not installed"
 done
 
+block_device=''
+# Gives back what make_anew took.
+tidy() {
+    ! mountpoint -q "$work/disk" || umount "$work/disk"
+    case $block_device in
+        /dev/zram*) echo "${block_device#/dev/zram}" > /sys/class/zram-control/hot_remove ;;
+        /dev/loop*) losetup --detach "$block_device"; rm "$image" ;;
+    esac
+    block_device=''
+}
+# An ext4 on $work/disk that has never been used before, in memory; fails where it may not be had. On zram, as on a loop device a sync
+# waits for another thread of the kernel; but on one for bonnie++, whose bytes are not all zeros: zram would compress them.
+make_anew() {
+    tidy
+    if [[ $1 == bonnie ]]; then
+        truncate -s 6G "$image" && block_device=$(losetup --find --show "$image") || return
+    else
+        block_device=/dev/zram$(cat /sys/class/zram-control/hot_add 2>/dev/null) || { block_device=''; return 1; }
+        echo 6G > "/sys/block/${block_device#/dev/}/disksize" || return
+    fi
+    mke2fs -q -t ext4 -E lazy_itable_init=0,lazy_journal_init=0 "$block_device" && mount -o noatime "$block_device" "$work/disk"
+}
 work=$(mktemp -d "${local_disk:-${TMPDIR:-/tmp}}/longhaul-classics.XXXXXX")
 memory=$(mktemp -d /dev/shm/longhaul-classics.XXXXXX)
-image=$memory.ext4
-trap 'umount "$work/disk" 2>/dev/null || true; rm -rf "$work" "$memory" "$image"' EXIT
-mkdir "$work/home" "$work/disk"
+image=$memory/image
+trap 'tidy; rm -rf "$work" "$memory"' EXIT
+mkdir "$work/home" "$work/disk" "$work/shared"
 as_ours=${AS_OURS:-$work/as_ours.so}
 [[ -n ${AS_OURS:-} ]] || watch_with "$as_ours"
-# An ext4 on $work/disk that has never been used before, in memory; fails where it may not be mounted.
-make_anew() {
-    ! mountpoint -q "$work/disk" || umount "$work/disk"
-    rm -f "$image"
-    truncate -s 6G "$image"
-    mke2fs -q -t ext4 -E lazy_itable_init=0,lazy_journal_init=0 "$image" && mount -o loop,noatime "$image" "$work/disk" 2>/dev/null
-}
 has_its_own=''
 if [[ -z $local_disk${PLACES:-} ]]; then
-    if make_anew; then has_its_own=1; else echo "an ext4 in memory cannot be mounted here: $work/disk is on the disk"; fi
+    if make_anew any 2>/dev/null; then has_its_own=1; else tidy; echo "an ext4 in memory cannot be had here: $work/disk is on the disk"; fi
 fi
 export HOME=$work/home XDG_DATA_HOME=$work/home/data XDG_CONFIG_HOME=$work/home/config
 
+# A profile without its phases and figures of more than one call at a time.
+without_queues() {
+    awk '
+        function put() { if (block !~ /-qd(8|64)-/) printf "%s", block }
+        /^\[\[(phase|figure)\]\]$/ { put(); block = "" }
+        { block = block $0 "\n" }
+        END { put() }'
+}
 # profile NAME SED: a classic under the name bench-NAME, smaller; every part of it begins with the cache that COLD says.
 profile() {
     local caches='/^cache = /d'
     [[ $1 != ioping || -n ${COLD:-} ]] || caches=''   # it drops every page before it reads it
-    "$longhaul" profile print "$1" | sed "$caches" | sed "$2" |
+    "$longhaul" profile print "$1" | without_queues | sed "$caches" | sed "$2" |
         awk -v cold="${COLD:-}" -v tool="$1" '{ print } /^name = / && begins { if (cold && tool != "bonnie") print "cache = \"cold\"" } { begins = /^\[\[phase\]\]$/ }' \
             > "$work/bench-$1.toml"
 }
@@ -83,22 +108,34 @@ cold() {
     local file
     [[ -n ${COLD:-} ]] || return 0
     sync
-    for file in "$place"/*; do dd if="$file" iflag=nocache count=0 status=none; done
+    for file in "$place"/* "$work"/shared/*; do
+        [[ ! -f $file ]] || dd if="$file" iflag=nocache count=0 status=none
+    done
 }
 # For a minute ext4 gives nobody an inode that was deleted, and looks at each of them for every file that is made (recently_deleted in
 # fs/ext4/ialloc.c): who comes second would pay, tenfold. A file system made anew knows of none; another forgets those of which it
 # holds no block.
 forget_deleted() {
-    [[ -z $has_its_own || $place != "$work/disk" ]] || { make_anew; return; }
+    [[ -z $has_its_own || $place != "$work/disk" ]] || { make_anew bonnie; return; }
     sync
     { echo 3 > /proc/sys/vm/drop_caches; } 2>/dev/null || sleep 61
 }
 # Its small blocks many times over: 10,000 of them are 12 ms in memory.
 profile dd 's/"1 GiB"/"256 MiB"/; s/times = 1024/times = 256/; s/10240000*$/'$((blocks * 1024))'/; s/times = 10000*$/times = '"$blocks"'/'
-profile ioping 's/times = 20/times = 1/'
-profile sysbench-fileio 's/seconds = 10.0/seconds = 1.0/; s/"16 MiB"/"2 MiB"/; /^after = /d'
+profile ioping 's/times = 20/times = 1/; s/seconds = 3.0/seconds = 1.0/'
 profile bonnie 's/"1 GiB"/"'$((mebibytes / 8))' MiB"/; s/1048576/'$((mebibytes * 128))/'; s/count = 16384/count = '"$files"'/'
-profile amorphous 's/"16 MiB"/"2 MiB"/; s/seconds = 5.0/seconds = 1.0/; /^after = /d'
+profile amorphous 's/"16 MiB"/"2 MiB"/; s/seconds = 5.0/seconds = 0.3/; /^after = /d'
+
+# As many requests in each mode that writes as take about a second, which a sync decides; its sequential writes end with the files.
+# Four times as many where they are only read. The mixed mode has five in each turn.
+profile_sysbench() {
+    requests=${REQUESTS:-$([[ $where == tmpfs ]] && echo 131072 || echo 16384)}
+    new_requests=$((requests < 16384 ? requests : 16384))
+    profile sysbench-fileio '/^name = "seqwr"/,/^steps/ s/seconds = 10.0/times = '$new_requests'/
+        /^name = "...rd"/,/^steps/ s/seconds = 10.0/times = '$((requests * 4))'/
+        /^name = "rndrw"/,/^steps/ s/seconds = 10.0/times = '$((requests / 5))'/
+        s/seconds = 10.0/times = '"$requests"'/; s/"16 MiB"/"2 MiB"/; /^after = /d'
+}
 
 # ours NAME: one run, every figure of it as "figure<TAB>number".
 ours() {
@@ -106,6 +143,17 @@ ours() {
     "$longhaul" classic "$work/bench-$1.toml" --as-original --runs 1 --json --target "bench=$place" 2>/dev/null |
         grep -o '"name":"[^"]*","published":\[\],"range":\[[^]]*\],"unit":"[^"]*","values":\[[^]]*\]' |
         sed 's/^"name":"\([^"]*\)".*"values":\[\([^]]*\)\]$/\1\t\2/'
+}
+
+# our_files TOOL SET PREFIX: the files of a set that ours made, as PREFIX0, PREFIX1 and so on in $work/shared.
+our_files() {
+    local file number=0
+    rm -rf "$work/shared"
+    mkdir "$work/shared"
+    for file in "$place"/.longhaul-*-bench/classics/"bench-$1-"*/"$2"/*/*; do
+        ln -s "$file" "$work/shared/$3$number"
+        number=$((number + 1))
+    done
 }
 
 # watched COMMAND...: an original, with a second thread and the clock around its calls, as ours (as_ours.c).
@@ -117,7 +165,8 @@ watched() {
 in_calls() { awk -v kinds=" $* " 'index(kinds, " " $1 " ") { s += $2 } END { printf "%.9f", s }' "$work/calls"; }
 
 # Over the time in its calls on the file, as ours: what it spends on /dev/zero and /dev/null is left out. What is written is closed in
-# that time too, as a network client may only then send it.
+# that time too, as a network client may only then send it. Its small blocks are read out of a file that was there, as
+# in our profile.
 theirs_dd() {
     local file=$place/theirs small=(bs=1024 count="$blocks") large=(bs=1048576 count=256)
     # rate NAME BYTES KINDS OPERANDS...
@@ -126,40 +175,54 @@ theirs_dd() {
         awk -v name="$1" -v bytes="$2" -v s="$(in_calls $3)" 'BEGIN { printf "%s\t%f\n", name, bytes / s / 1e6 }'
     }
     rate "large write" 268435456 "write close" "${large[@]}" if=/dev/zero of="$file"
+    rate "small write" $((blocks * 1024)) "write close" "${small[@]}" if=/dev/zero of="$file.small"
+    our_files dd hundred hundred.
+    cold
+    rate "small read" $((blocks * 1024)) read "${small[@]}" if="$work/shared/hundred.0" of=/dev/null
+    cold
+    rate "small read, repeated" $((blocks * 1024)) read "${small[@]}" if="$work/shared/hundred.0" of=/dev/null
     cold
     rate "large read" 268435456 read "${large[@]}" if="$file" of=/dev/null
     cold
     rate "large read, repeated" 268435456 read "${large[@]}" if="$file" of=/dev/null
-    rm -f "$file"
-    rate "small write" $((blocks * 1024)) "write close" "${small[@]}" if=/dev/zero of="$file"
-    cold
-    rate "small read" $((blocks * 1024)) read "${small[@]}" if="$file" of=/dev/null
-    cold
-    rate "small read, repeated" $((blocks * 1024)) read "${small[@]}" if="$file" of=/dev/null
-    rm -f "$file"
+    rm "$file" "$file.small"
 }
-# Raw statistics: requests, time in them, IOPS, bytes a second, then shortest, mean and longest in nanoseconds.
+# Raw statistics, of which requests are the first, over the time in its calls: what it says is longer by its own.
 theirs_ioping() {
-    ioping -q -B -w 3 -i 0 -S 64m "$place" | awk '{ printf "-R avg\t%f\n", $6 / 1000 }'
+    our_files ioping rapid rapid.
+    watched ioping -q -B -w 1 -i 0 -S 64m "$work/shared/rapid.0" > "$work/said"
+    awk -v s="$(in_calls read)" '{ printf "-R avg\t%f\n", s * 1e6 / $1 }' "$work/said"
 }
 # What it counts, over the time in its calls: its figure a second has its own time between requests in it, and its latencies have some
 # of that too. Without the sync at the end, which it does not time by itself.
 theirs_sysbench-fileio() {
-    local mode
+    local options=(--file-num=128 --file-total-size=256M --file-fsync-end=off --threads=1 --time=0)
+    # mode_runs MODE REQUESTS: after each hundred it syncs all files, and counts these as events too.
+    mode_runs() {
+        local events=$2
+        [[ $1 == ???rd ]] || events=$(($2 + $2 / 100 * 128))
+        cold
+        watched sysbench fileio "${options[@]}" --file-test-mode="$1" --events="$events" run > "$work/said"
+        awk -v mode="$1" -v s="$(in_calls read write sync)" '
+            /(reads|writes|fsyncs)\/s:/ && $2 > 0 { sub(/\/s:/, "", $1); rate[$1] = $2 }
+            /total time:/ { total = $3 + 0 }
+            END { for (what in rate) printf "%s %s\t%f\n", mode, what, rate[what] * total / s }' "$work/said"
+    }
+    # The files of its sequential writes it makes itself.
+    mkdir "$place/new"
     (
-        cd "$place"
-        options=(--file-num=128 --file-total-size=256M --file-fsync-end=off --threads=1 --time=1 --events=0)
-        sysbench fileio "${options[@]}" prepare >/dev/null
-        # seqwr last: it begins files anew, and what its time cuts off is too short for the others.
-        for mode in seqrewr seqrd rndrd rndwr rndrw seqwr; do
-            cold
-            watched sysbench fileio "${options[@]}" --file-test-mode=$mode run > "$work/said"
-            awk -v mode=$mode -v s="$(in_calls read write sync)" '
-                /(reads|writes|fsyncs)\/s:/ && $2 > 0 { sub(/\/s:/, "", $1); rate[$1] = $2 }
-                /total time:/ { total = $3 + 0 }
-                END { for (what in rate) printf "%s %s\t%f\n", mode, what, rate[what] * total / s }' "$work/said"
-        done
-        sysbench fileio "${options[@]}" cleanup >/dev/null
+        cd "$place/new"
+        mode_runs seqwr $new_requests
+    )
+    rm -r "$place/new"
+    our_files sysbench-fileio test test_file.
+    (
+        cd "$work/shared"
+        mode_runs seqrewr $requests
+        mode_runs seqrd $((requests * 4))
+        mode_runs rndrd $((requests * 4))
+        mode_runs rndwr $requests
+        mode_runs rndrw $((requests / 5 * 5))
     )
 }
 # CSV (bonnie++(8), format 1.98): K/sec of block write, rewrite, block read; then files created and deleted in a second.
@@ -173,28 +236,29 @@ theirs_bonnie() {
             printf "Random Create, Create\t%s\nRandom Create, Delete\t%s\n", $33, $37
         }' | sed '/+++/d'
 }
-# Terse fields (fio(1), version 3): mean completion latency in microseconds, of reads 16, of writes 57. One call at a time, so it
-# says the rate over the time in calls; fio's own figures have its time between them. The files are as ours: there, written in
-# 1 MiB; no sync. So are its buffers: iomem_align has them begin at a page, into which
-# the kernel copies up to twice as fast.
+# KiB read and written (terse output, version 3 in fio(1)), over the time in its calls, which are made on one thread: what fio says is
+# longer by its own way to the call and back. No sync. Its buffers are as ours: iomem_align has them begin at a page, into which the
+# kernel copies up to twice as fast.
 theirs_amorphous() {
-    fio_runs() {
-        fio --name=theirs --directory="$place" --filename_format='theirs.$filenum' --nrfiles=64 --size=128M --ioengine=psync --invalidate=0 \
-            --iomem_align=4k --fallocate=none --fadvise_hint=0 --norandommap --output-format=terse "$@" 2>/dev/null
-    }
-    fio_line() {
+    # part NAME KIND BYTES ORDER: so many bytes a call.
+    part() {
+        local order=''
+        [[ $4 == sequential ]] || order=rand
         cold
-        fio_runs --overwrite=1 --time_based --runtime=1 --rw="$2" --bs="$3" --file_service_type="$5" | awk -F';' -v name="$1" -v clat="$4" -v block="$6" '{
-            printf "%s\t%f\n%s, IOPS\t%f\n%s, latency\t%f\n", name, block / $clat, name, 1e6 / $clat, name, $clat
-        }'
+        watched fio --name=theirs --thread --directory="$work/shared" --filename_format='theirs.$filenum' --nrfiles=64 --size=128M \
+            --ioengine=psync --invalidate=0 --iomem_align=4k --zero_buffers --fadvise_hint=0 --norandommap --overwrite=1 \
+            --time_based --runtime=300ms --rw="$order$2" --bs="$3" --file_service_type="$4" --output-format=terse 2>/dev/null |
+            awk -F';' '{ print $6 + $47 }' > "$work/said"
+        awk -v name="$1" -v block="$3" -v s="$(in_calls "$2")" '{
+            bytes = $1 * 1024
+            printf "%s\t%f\n%s, latency\t%f\n", name, bytes / s / 1e6, name, s * 1e6 / (bytes / block)
+        }' "$work/said"
     }
-    fio_runs --rw=write --bs=1M --file_service_type=sequential >/dev/null
-    fio_runs --rw=read --bs=1M --file_service_type=sequential >/dev/null   # some clients fetch anew what was just written
-    fio_line "SEQ1M QD1 read" read 1M 16 sequential 1048576
-    fio_line "RND4K QD1 read" randread 4k 16 random 4096
-    fio_line "SEQ1M QD1 write" write 1M 57 sequential 1048576
-    fio_line "RND4K QD1 write" randwrite 4k 57 random 4096
-    rm -f "$place"/theirs.*
+    our_files amorphous file theirs.
+    part "SEQ1M QD1 read" read 1048576 sequential
+    part "RND4K QD1 read" read 4096 random
+    part "SEQ1M QD1 write" write 1048576 sequential
+    part "RND4K QD1 write" write 4096 random
 }
 
 theirs() { "theirs_$1"; }
@@ -239,6 +303,7 @@ compare() {
         END { put() }'
     # The arena goes, so that the next begins alike.
     "$longhaul" clean "bench=$place" --yes >/dev/null
+    if [[ $1 == bonnie && -n $has_its_own && $place == "$work/disk" ]]; then make_anew any; fi
 }
 
 echo '| figure | on | ours | original | ours/original by pair, median (95 % interval) | pairs |'
@@ -248,7 +313,7 @@ for place in ${PLACES:-"$work/disk" "$memory"}; do
     where=$(df --output=fstype "$place" | tail -1)
     for tool in $tools; do
         case $tool in
-            sysbench-fileio) compare $tool sysbench ;;
+            sysbench-fileio) profile_sysbench; compare $tool sysbench ;;
             bonnie) compare $tool bonnie++ ;;
             amorphous) compare $tool fio ;;
             *) compare "$tool" "$tool" ;;
