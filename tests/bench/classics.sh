@@ -187,7 +187,7 @@ theirs_dd() {
     rate "large read, repeated" 268435456 read "${large[@]}" if="$file" of=/dev/null
     rm "$file" "$file.small"
 }
-# Raw statistics, of which requests are the first, over the time in its calls: what it says is longer by its own.
+# Raw statistics, of which requests are the first, over the time in its calls.
 theirs_ioping() {
     our_files ioping rapid rapid.
     watched ioping -q -B -w 1 -i 0 -S 64m "$work/shared/rapid.0" > "$work/said"
@@ -236,9 +236,8 @@ theirs_bonnie() {
             printf "Random Create, Create\t%s\nRandom Create, Delete\t%s\n", $33, $37
         }' | sed '/+++/d'
 }
-# KiB read and written (terse output, version 3 in fio(1)), over the time in its calls, which are made on one thread: what fio says is
-# longer by its own way to the call and back. No sync. Its buffers are as ours: iomem_align has them begin at a page, into which the
-# kernel copies up to twice as fast.
+# KiB read and written (terse output, version 3 in fio(1)), over the time in its calls, which are made on one thread. No sync. Its
+# buffers are as ours: iomem_align has them begin at a page, into which the kernel copies up to twice as fast.
 theirs_amorphous() {
     # part NAME KIND BYTES ORDER: so many bytes a call.
     part() {
