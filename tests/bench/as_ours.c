@@ -5,7 +5,7 @@
 // (fdget_pos), as it does not in the original's. And a reading of the clock right before and right after each call on
 // a file, which goes to the kernel without the C library's precautions for threads that may be cancelled. At the end it adds a
 // line for each kind of call to the file that $CALLS names: its name and the seconds in it. For programs that make their
-// calls on one thread and duplicate no file that they have used.
+// calls on regular files on one thread and duplicate no file that they have used.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
