@@ -4,8 +4,8 @@
 // each call: for read(2) and write(2), which go on where the file stands, the kernel would also take a lock in such a process
 // (fdget_pos), as it does not in the original's. And a reading of the clock right before and right after each call on
 // a file, which goes to the kernel without the C library's precautions for threads that may be cancelled. At the end it adds a
-// line for each kind of call to the file that $CALLS names: its name and the seconds in it. For programs that make their
-// calls on regular files on one thread and duplicate no file that they have used.
+// line for each kind of call to the file that $CALLS names: its name and the seconds in it. Reads the clock $READINGS times more
+// after each call. For programs that make their calls on regular files on one thread and duplicate no file that they have used.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -21,6 +21,7 @@
 enum { READ, WRITE, SYNC, CLOSE, KINDS };
 static const char *const names[KINDS] = {"read", "write", "sync", "close"};
 static int64_t nanoseconds[KINDS];
+static int readings;
 
 static int64_t now(void) {
     struct timespec time;
@@ -33,6 +34,7 @@ static int64_t now(void) {
         int64_t began = now();                                    \
         result answer = syscall(number, __VA_ARGS__);             \
         nanoseconds[kind] += now() - began;                       \
+        for (int more = 0; more < readings; more++) now();        \
         return answer;                                            \
     }
 
@@ -93,6 +95,8 @@ static void *idle(void *nothing) {
 }
 
 __attribute__((constructor)) static void begin(void) {
+    const char *more = getenv("READINGS");
+    if (more) readings = atoi(more);
     pthread_t thread;
     pthread_create(&thread, NULL, idle, NULL);
 }

@@ -4,13 +4,15 @@
 #   LONGHAUL=target/release/longhaul tests/bench/classics.sh [folder on a local disk]
 #
 # Without a folder, and as root, on an ext4 of its own in memory, so that what others do with the disk does not decide.
-# In each pair the order alternates; a ratio is that of one pair, so what slows the machine for a while slows both. Our
-# profiles are those that longhaul has, with smaller sizes and shorter times, and zeros as content, as the originals write.
+# Each part of a tool is run by itself, for a second or less, in pairs whose order alternates; a ratio is that of one pair, so what
+# slows the machine for a while slows both. Our profiles are those that longhaul has, with smaller sizes and shorter times, and zeros
+# as content, as the originals write.
 # Caches are as the originals leave them. Files that are there before (fio's, ioping's, most of sysbench's, the one whose small
 # blocks dd reads) are the very same for both: how a cache came to hold a file decides how fast it is read. The originals get a
 # second thread and the clock around their calls, as ours have (as_ours.c); a C compiler is needed. Those that are not installed
-# are skipped by name. PAIRS, FILES and MEBIBYTES (bonnie's), BLOCKS (dd's small ones) and REQUESTS (sysbench's) change how much is
-# done, TOOLS names those that are compared, PLACES other folders than one on the disk and one in memory.
+# are skipped by name. PAIRS, FILES and MEBIBYTES (bonnie's), LARGE and BLOCKS (dd's large and small ones) and REQUESTS (sysbench's)
+# change how much is done; TOOLS names those that are compared, PARTS is a pattern of their parts, PLACES names other folders than one
+# on the disk and one in memory.
 # CONTROL=theirs holds the originals against themselves: what the table says then is what the machine adds.
 #
 #   LONGHAUL=target/release/longhaul tests/bench/classics.sh lab
@@ -27,6 +29,7 @@ pairs=${PAIRS:-5}
 files=${FILES:-65536}
 mebibytes=${MEBIBYTES:-2048}
 blocks=${BLOCKS:-400000}
+large=${LARGE:-1024}
 tools=${TOOLS:-dd ioping sysbench-fileio bonnie amorphous}
 [[ -x $longhaul ]] || { echo "$longhaul is not there: cargo build --release, or set LONGHAUL" >&2; exit 1; }
 scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -40,8 +43,8 @@ in_lab() {
     programs=/host$LAB_DIR/programs/usr
     "$lab/simulated.sh" run env PATH="/usr/sbin:/usr/bin:$programs/sbin:$programs/bin" LD_LIBRARY_PATH="$programs/lib/x86_64-linux-gnu" \
         COLD=1 AS_OURS="/host$LAB_DIR/as_ours.so" PLACES='/m/smb3/classics /m/nfs4/classics' LONGHAUL="$longhaul" PAIRS="$pairs" MEBIBYTES="${MEBIBYTES:-64}" \
-        FILES="${FILES:-1024}" BLOCKS="${BLOCKS:-20000}" REQUESTS="${REQUESTS:-4096}" \
-        TOOLS="${TOOLS:-dd ioping sysbench-fileio bonnie}" bash "/host$scripts/classics.sh"
+        FILES="${FILES:-1024}" BLOCKS="${BLOCKS:-20000}" LARGE="${LARGE:-256}" REQUESTS="${REQUESTS:-4096}" \
+        TOOLS="${TOOLS:-dd ioping sysbench-fileio bonnie}" PARTS="${PARTS:-}" bash "/host$scripts/classics.sh"
 }
 watch_with() { cc -O2 -shared -fPIC -o "$1" "$scripts/as_ours.c"; }
 if [[ $local_disk == lab ]]; then
@@ -87,22 +90,49 @@ if [[ -z $local_disk${PLACES:-} ]]; then
 fi
 export HOME=$work/home XDG_DATA_HOME=$work/home/data XDG_CONFIG_HOME=$work/home/config
 
-# A profile without its phases and figures of more than one call at a time.
-without_queues() {
-    awk '
-        function put() { if (block !~ /-qd(8|64)-/) printf "%s", block }
-        /^\[\[(phase|figure)\]\]$/ { put(); block = "" }
-        { block = block $0 "\n" }
-        END { put() }'
+# only PART: a profile with those phases whose whole names match, and their files and figures.
+only() {
+    awk -F'"' -v part="^($1)$" '
+        /^\[files\.|^\[\[(phase|figure)\]\]$/ { block++ }
+        /^\[files\./ { set[block] = substr($0, 8, length($0) - 8) }
+        /^\[\[phase\]\]$/ { is_phase[block] = 1 }
+        /^phase = / || (block in is_phase && /^name = /) { phase[block] = $2 }
+        /^files = / && phase[block] ~ part { used[$2] = 1 }
+        { text[block + 0] = text[block + 0] $0 "\n" }
+        END { for (i = 0; i <= block; i++) if (i == 0 || (i in set ? set[i] in used : phase[i] ~ part)) printf "%s", text[i] }'
 }
-# profile NAME SED: a classic under the name bench-NAME, smaller; every part of it begins with the cache that COLD says.
+# How sed makes a classic smaller.
+smaller() {
+    case $1 in
+        # Its small blocks many times over: 10,000 of them are 12 ms in memory.
+        dd) echo 's/"1 GiB"/"'"$large"' MiB"/; s/times = 1024/times = '"$large"'/; s/10240000*$/'$((blocks * 1024))'/; s/times = 10000*$/times = '"$blocks"'/' ;;
+        ioping) echo 's/seconds = 3.0/seconds = 1.0/' ;;
+        bonnie) echo 's/"1 GiB"/"'$((mebibytes / 8))' MiB"/; s/1048576/'$((mebibytes * 128))'/; s/count = 16384/count = '"$files"'/' ;;
+        amorphous) echo 's/"16 MiB"/"2 MiB"/; s/seconds = 5.0/seconds = 0.3/; /^after = /d' ;;
+        sysbench-fileio) echo 's/"16 MiB"/"2 MiB"/; /^after = /d; s/seconds = 10.0/times = '"$(repetitions "$2")"'/' ;;
+    esac
+}
+# profile NAME PART: that part of a classic under the name bench-NAME, smaller; it begins with the cache that COLD says.
 profile() {
     local caches='/^cache = /d'
     [[ $1 != ioping || -n ${COLD:-} ]] || caches=''   # it drops every page before it reads it
-    "$longhaul" profile print "$1" | without_queues | sed "$caches" | sed "$2" |
+    "$longhaul" profile print "$1" | only "$2" | sed "$caches" | sed "$(smaller "$1" "$2")" |
         awk -v cold="${COLD:-}" -v tool="$1" '{ print } /^name = / && begins { if (cold && tool != "bonnie") print "cache = \"cold\"" } { begins = /^\[\[phase\]\]$/ }' \
             > "$work/bench-$1.toml"
 }
+# sysbench's requests in a mode: as many as take about a second where it writes, which a sync decides, and four times as many
+# where it only reads. Its sequential writes end with the files.
+requests_in() {
+    local requests=${REQUESTS:-$([[ $where == tmpfs ]] && echo 131072 || echo 16384)}
+    case $1 in
+        seqwr) echo $((requests < 16384 ? requests : 16384)) ;;
+        ???rd) echo $((requests * 4)) ;;
+        rndrw) echo $((requests / 5 * 5)) ;;
+        *) echo "$requests" ;;
+    esac
+}
+# The mixed mode has five requests in each of ours.
+repetitions() { echo $(($(requests_in "$1") / ($([[ $1 == rndrw ]] && echo 5 || echo 1)))); }
 # The files of the originals leave the cache as ours do.
 cold() {
     local file
@@ -120,24 +150,7 @@ forget_deleted() {
     sync
     { echo 3 > /proc/sys/vm/drop_caches; } 2>/dev/null || sleep 61
 }
-# Its small blocks many times over: 10,000 of them are 12 ms in memory.
-profile dd 's/"1 GiB"/"256 MiB"/; s/times = 1024/times = 256/; s/10240000*$/'$((blocks * 1024))'/; s/times = 10000*$/times = '"$blocks"'/'
-profile ioping 's/times = 20/times = 1/; s/seconds = 3.0/seconds = 1.0/'
-profile bonnie 's/"1 GiB"/"'$((mebibytes / 8))' MiB"/; s/1048576/'$((mebibytes * 128))/'; s/count = 16384/count = '"$files"'/'
-profile amorphous 's/"16 MiB"/"2 MiB"/; s/seconds = 5.0/seconds = 0.3/; /^after = /d'
-
-# As many requests in each mode that writes as take about a second, which a sync decides; its sequential writes end with the files.
-# Four times as many where they are only read. The mixed mode has five in each turn.
-profile_sysbench() {
-    requests=${REQUESTS:-$([[ $where == tmpfs ]] && echo 131072 || echo 16384)}
-    new_requests=$((requests < 16384 ? requests : 16384))
-    profile sysbench-fileio '/^name = "seqwr"/,/^steps/ s/seconds = 10.0/times = '$new_requests'/
-        /^name = "...rd"/,/^steps/ s/seconds = 10.0/times = '$((requests * 4))'/
-        /^name = "rndrw"/,/^steps/ s/seconds = 10.0/times = '$((requests / 5))'/
-        s/seconds = 10.0/times = '"$requests"'/; s/"16 MiB"/"2 MiB"/; /^after = /d'
-}
-
-# ours NAME: one run, every figure of it as "figure<TAB>number".
+# ours NAME PART: one run, every figure of it as "figure<TAB>number".
 ours() {
     [[ $1 != bonnie ]] || forget_deleted
     "$longhaul" classic "$work/bench-$1.toml" --as-original --runs 1 --json --target "bench=$place" 2>/dev/null |
@@ -166,26 +179,37 @@ in_calls() { awk -v kinds=" $* " 'index(kinds, " " $1 " ") { s += $2 } END { pri
 
 # Over the time in its calls on the file, as ours: what it spends on /dev/zero and /dev/null is left out. What is written is closed in
 # that time too, as a network client may only then send it. Its small blocks are read out of a file that was there, as
-# in our profile.
+# in our profile. Ours reads the clock once between calls, too; in simulated time that takes a while, in which more is read ahead.
 theirs_dd() {
-    local file=$place/theirs small=(bs=1024 count="$blocks") large=(bs=1048576 count=256)
+    local file=$place/theirs small_blocks=(bs=1024 count="$blocks") large_blocks=(bs=1048576 count="$large")
     # rate NAME BYTES KINDS OPERANDS...
     rate() {
-        watched dd status=none "${@:4}"
+        READINGS=${COLD:-0} watched dd status=none "${@:4}"
         awk -v name="$1" -v bytes="$2" -v s="$(in_calls $3)" 'BEGIN { printf "%s\t%f\n", name, bytes / s / 1e6 }'
     }
-    rate "large write" 268435456 "write close" "${large[@]}" if=/dev/zero of="$file"
-    rate "small write" $((blocks * 1024)) "write close" "${small[@]}" if=/dev/zero of="$file.small"
-    our_files dd hundred hundred.
-    cold
-    rate "small read" $((blocks * 1024)) read "${small[@]}" if="$work/shared/hundred.0" of=/dev/null
-    cold
-    rate "small read, repeated" $((blocks * 1024)) read "${small[@]}" if="$work/shared/hundred.0" of=/dev/null
-    cold
-    rate "large read" 268435456 read "${large[@]}" if="$file" of=/dev/null
-    cold
-    rate "large read, repeated" 268435456 read "${large[@]}" if="$file" of=/dev/null
-    rm "$file" "$file.small"
+    # twice NAME BYTES OPERANDS...
+    twice() {
+        local bytes=$2 again
+        for again in '' ', repeated'; do
+            cold
+            rate "$1 read$again" "$bytes" read "${@:3}" of=/dev/null
+        done
+    }
+    case $1 in
+        large*)
+            rate "large write" $((large * 1048576)) "write close" "${large_blocks[@]}" if=/dev/zero of="$file"
+            twice large $((large * 1048576)) "${large_blocks[@]}" if="$file"
+            rm "$file"
+            ;;
+        small-write)
+            rate "small write" $((blocks * 1024)) "write close" "${small_blocks[@]}" if=/dev/zero of="$file"
+            rm "$file"
+            ;;
+        small-read*)
+            our_files dd hundred hundred.
+            twice small $((blocks * 1024)) "${small_blocks[@]}" if="$work/shared/hundred.0"
+            ;;
+    esac
 }
 # Raw statistics, of which requests are the first, over the time in its calls.
 theirs_ioping() {
@@ -196,40 +220,31 @@ theirs_ioping() {
 # What it counts, over the time in its calls: its figure a second has its own time between requests in it, and its latencies have some
 # of that too. Without the sync at the end, which it does not time by itself.
 theirs_sysbench-fileio() {
-    local options=(--file-num=128 --file-total-size=256M --file-fsync-end=off --threads=1 --time=0)
-    # mode_runs MODE REQUESTS: after each hundred it syncs all files, and counts these as events too.
-    mode_runs() {
-        local events=$2
-        [[ $1 == ???rd ]] || events=$(($2 + $2 / 100 * 128))
-        cold
-        watched sysbench fileio "${options[@]}" --file-test-mode="$1" --events="$events" run > "$work/said"
-        awk -v mode="$1" -v s="$(in_calls read write sync)" '
-            /(reads|writes|fsyncs)\/s:/ && $2 > 0 { sub(/\/s:/, "", $1); rate[$1] = $2 }
-            /total time:/ { total = $3 + 0 }
-            END { for (what in rate) printf "%s %s\t%f\n", mode, what, rate[what] * total / s }' "$work/said"
-    }
-    # The files of its sequential writes it makes itself.
-    mkdir "$place/new"
-    (
-        cd "$place/new"
-        mode_runs seqwr $new_requests
-    )
-    rm -r "$place/new"
-    our_files sysbench-fileio test test_file.
-    (
-        cd "$work/shared"
-        mode_runs seqrewr $requests
-        mode_runs seqrd $((requests * 4))
-        mode_runs rndrd $((requests * 4))
-        mode_runs rndwr $requests
-        mode_runs rndrw $((requests / 5 * 5))
-    )
+    local options=(--file-num=128 --file-total-size=256M --file-fsync-end=off --threads=1 --time=0) events folder=$work/shared
+    events=$(requests_in "$1")
+    # After each hundred it syncs all files, and counts these as events too.
+    [[ $1 == ???rd ]] || events=$((events + events / 100 * 128))
+    if [[ $1 == seqwr ]]; then   # it makes the files itself
+        folder=$place/new
+        mkdir "$folder"
+    else
+        our_files sysbench-fileio test test_file.
+    fi
+    cold
+    (cd "$folder" && watched sysbench fileio "${options[@]}" --file-test-mode="$1" --events="$events" run > "$work/said")
+    rm -rf "$place/new"
+    awk -v mode="$1" -v s="$(in_calls read write sync)" '
+        /(reads|writes|fsyncs)\/s:/ && $2 > 0 { sub(/\/s:/, "", $1); rate[$1] = $2 }
+        /total time:/ { total = $3 + 0 }
+        END { for (what in rate) printf "%s %s\t%f\n", mode, what, rate[what] * total / s }' "$work/said"
 }
 # CSV (bonnie++(8), format 1.98): K/sec of block write, rewrite, block read; then files created and deleted in a second.
 # What it finds too short to say is +++++.
 theirs_bonnie() {
+    local amount=(-s "${mebibytes}M:8k" -n 0)
+    [[ $1 == *block* ]] || amount=(-s 0 -n $((files / 1024)))
     forget_deleted
-    watched bonnie++ -d "$place" -s "${mebibytes}M:8k" -r "$((mebibytes / 2))M" -n $((files / 1024)) -f -q -u "$(id -un)" 2>/dev/null | tail -1 |
+    watched bonnie++ -d "$place" -r "$((mebibytes / 2))M" "${amount[@]}" -f -q -u "$(id -un)" 2>/dev/null | tail -1 |
         awk -F, '{
             printf "Sequential Output, Block\t%s\nRewrite\t%s\nSequential Input, Block\t%s\n", $12, $14, $18
             printf "Sequential Create, Create\t%s\nSequential Create, Delete\t%s\n", $27, $31
@@ -237,46 +252,57 @@ theirs_bonnie() {
         }' | sed '/+++/d'
 }
 # KiB read and written (terse output, version 3 in fio(1)), over the time in its calls, which are made on one thread. No sync. Its
-# buffers are as ours: iomem_align has them begin at a page, into which the kernel copies up to twice as fast.
+# buffers are as ours: iomem_align has them begin at a page, into which the kernel copies up to twice as fast. gtod_reduce: it
+# reads no clock of its own, of which nothing is used here; what is done between calls makes the next one slower.
 theirs_amorphous() {
-    # part NAME KIND BYTES ORDER: so many bytes a call.
-    part() {
-        local order=''
-        [[ $4 == sequential ]] || order=rand
-        cold
-        watched fio --name=theirs --thread --directory="$work/shared" --filename_format='theirs.$filenum' --nrfiles=64 --size=128M \
-            --ioengine=psync --invalidate=0 --iomem_align=4k --zero_buffers --fadvise_hint=0 --norandommap --overwrite=1 \
-            --time_based --runtime=300ms --rw="$order$2" --bs="$3" --file_service_type="$4" --output-format=terse 2>/dev/null |
-            awk -F';' '{ print $6 + $47 }' > "$work/said"
-        awk -v name="$1" -v block="$3" -v s="$(in_calls "$2")" '{
-            bytes = $1 * 1024
-            printf "%s\t%f\n%s, latency\t%f\n", name, bytes / s / 1e6, name, s * 1e6 / (bytes / block)
-        }' "$work/said"
-    }
+    local block=4096 order=rand pick=random kind=${1##*-}
+    [[ $1 == rnd4k-* ]] || { block=1048576; order=''; pick=sequential; }
     our_files amorphous file theirs.
-    part "SEQ1M QD1 read" read 1048576 sequential
-    part "RND4K QD1 read" read 4096 random
-    part "SEQ1M QD1 write" write 1048576 sequential
-    part "RND4K QD1 write" write 4096 random
+    cold
+    watched fio --name=theirs --thread --directory="$work/shared" --filename_format='theirs.$filenum' --nrfiles=64 --size=128M \
+        --ioengine=psync --invalidate=0 --iomem_align=4k --zero_buffers --fadvise_hint=0 --norandommap --overwrite=1 --gtod_reduce=1 \
+        --time_based --runtime=300ms --rw="$order$kind" --bs="$block" --file_service_type="$pick" --output-format=terse 2>/dev/null |
+        awk -F';' '{ print $6 + $47 }' > "$work/said"
+    awk -v part="$1" -v kind="$kind" -v block="$block" -v s="$(in_calls "$kind")" '{
+        bytes = $1 * 1024
+        sub(/-[a-z]*$/, "", part); sub(/-/, " ", part)
+        name = toupper(part) " " kind
+        if (block > 4096) printf "%s\t%f\n", name, bytes / s / 1e6
+        else printf "%s, latency\t%f\n", name, s * 1e6 / (bytes / block)
+    }' "$work/said"
 }
 
-theirs() { "theirs_$1"; }
+theirs() { "theirs_$1" "$2"; }
 
-# compare NAME TOOL: pairs of ours and theirs; a line for each figure that both print.
+# run SIDE NAME PART. A virtual machine gives memory that was free for a while back to its host, and waits when it is written again:
+# before files are made, as much is written and freed as they may take.
+run() {
+    case ${COLD:-}$2-$3 in
+        dd-large* | dd-small-write | sysbench-fileio-seqwr | bonnie-*)
+            head -c 2G /dev/zero > "$memory/freed"
+            rm "$memory/freed"
+            ;;
+    esac
+    "$1" "$2" "$3"
+}
+
+# compare NAME TOOL PART: pairs of ours and theirs; a line for each figure that both print each time.
 compare() {
     command -v "$2" >/dev/null || return 0
     local pair all=$work/all
+    profile "$1" "$3"
     : > "$all"
-    ours "$1" >/dev/null   # makes the files once
+    ours "$1" "$3" >/dev/null   # makes the files once
+    theirs "$1" "$3" >/dev/null
     for ((pair = 0; pair < pairs; pair++)); do
         if ((pair % 2 == 0)); then
-            "${CONTROL:-ours}" "$1" > "$work/ours"; theirs "$1" > "$work/theirs"
+            run "${CONTROL:-ours}" "$1" "$3" > "$work/ours"; run theirs "$1" "$3" > "$work/theirs"
         else
-            theirs "$1" > "$work/theirs"; "${CONTROL:-ours}" "$1" > "$work/ours"
+            run theirs "$1" "$3" > "$work/theirs"; run "${CONTROL:-ours}" "$1" "$3" > "$work/ours"
         fi
         join -t $'\t' <(sort "$work/ours") <(sort "$work/theirs") >> "$all"
     done
-    sort -t $'\t' -k1,1 -s "$all" | awk -F'\t' -v tool="$2" -v where="$where" '
+    sort -t $'\t' -k1,1 -s "$all" | awk -F'\t' -v tool="$2" -v where="$where" -v pairs="$pairs" '
         function median(list, count,   i, j, held) {
             for (i = 2; i <= count; i++) {
                 held = list[i]
@@ -293,7 +319,7 @@ compare() {
             return i > 0 ? i : 1
         }
         function put(   middle, at) {
-            if (!n) return
+            if (!n || n < pairs) return
             middle = median(ratio, n); at = place(n)
             printf "| %s: %s | %s | %.4g | %.4g | %.2f (%.2f to %.2f) | %d |\n", tool, name, where, median(a, n), median(b, n), middle, ratio[at], ratio[n + 1 - at], n
         }
@@ -312,10 +338,14 @@ for place in ${PLACES:-"$work/disk" "$memory"}; do
     where=$(df --output=fstype "$place" | tail -1)
     for tool in $tools; do
         case $tool in
-            sysbench-fileio) profile_sysbench; compare $tool sysbench ;;
-            bonnie) compare $tool bonnie++ ;;
-            amorphous) compare $tool fio ;;
-            *) compare "$tool" "$tool" ;;
+            dd) program=dd parts=('large-.*' small-write 'small-read.*') ;;
+            ioping) program=ioping parts=(rapid) ;;
+            sysbench-fileio) program=sysbench parts=(seqwr seqrewr seqrd rndrd rndwr rndrw) ;;
+            bonnie) program=bonnie++ parts=('block-.*|rewrite' '(sequential|random)-.*') ;;
+            amorphous) program=fio parts=({seq1m,rnd4k}-qd1-{read,write}) ;;
         esac
+        for part in "${parts[@]}"; do
+            [[ ! $part =~ ${PARTS:-.} ]] || compare "$tool" "$program" "$part"
+        done
     done
 done
