@@ -238,18 +238,25 @@ theirs_sysbench-fileio() {
         /total time:/ { total = $3 + 0 }
         END { for (what in rate) printf "%s %s\t%f\n", mode, what, rate[what] * total / s }' "$work/said"
 }
-# CSV (bonnie++(8), format 1.98): K/sec of block write, rewrite, block read; then files created and deleted in a second.
-# What it finds too short to say is +++++.
+# Blocks as CSV (bonnie++(8), format 1.98): K/sec of write, rewrite, read; what it finds too short to say is +++++. Files over the
+# time in its calls: it syncs after it has created them and again after it has deleted them, in order and then at random.
 theirs_bonnie() {
     local amount=(-s "${mebibytes}M:8k" -n 0)
     [[ $1 == *block* ]] || amount=(-s 0 -n $((files / 1024)))
     forget_deleted
-    watched bonnie++ -d "$place" -r "$((mebibytes / 2))M" "${amount[@]}" -f -q -u "$(id -un)" 2>/dev/null | tail -1 |
-        awk -F, '{
-            printf "Sequential Output, Block\t%s\nRewrite\t%s\nSequential Input, Block\t%s\n", $12, $14, $18
-            printf "Sequential Create, Create\t%s\nSequential Create, Delete\t%s\n", $27, $31
-            printf "Random Create, Create\t%s\nRandom Create, Delete\t%s\n", $33, $37
-        }' | sed '/+++/d'
+    watched bonnie++ -d "$place" -r "$((mebibytes / 2))M" "${amount[@]}" -f -q -u "$(id -un)" > "$work/said" 2>/dev/null
+    if [[ $1 == *block* ]]; then
+        tail -1 "$work/said" |
+            awk -F, '{ printf "Sequential Output, Block\t%s\nRewrite\t%s\nSequential Input, Block\t%s\n", $12, $14, $18 }' | sed '/+++/d'
+    else
+        awk -v files="$files" '
+            $1 == "read" { part++ }
+            $1 ~ /create|close|delete|sync/ { seconds[part] += $2 }
+            END {
+                split("Sequential Create, Create|Sequential Create, Delete|Random Create, Create|Random Create, Delete", names, "|")
+                for (part = 1; part <= 4; part++) printf "%s\t%f\n", names[part], files / seconds[part]
+            }' "$work/calls"
+    fi
 }
 # KiB read and written (terse output, version 3 in fio(1)), over the time in its calls, which are made on one thread. No sync. Its
 # buffers are as ours: iomem_align has them begin at a page, into which the kernel copies up to twice as fast. gtod_reduce: it
