@@ -8,6 +8,8 @@
 // after each call. Where all file systems of the machine would be synced, the working folder is, and the lines up to then are
 // added. For programs that make their calls on regular files on one thread and duplicate no file that they have used.
 #define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,8 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { READ, WRITE, SYNC, CLOSE, CREATE, DELETE, KINDS };
-static const char *const names[KINDS] = {"read", "write", "sync", "close", "create", "delete"};
+enum { READ, WRITE, SYNC, CLOSE, CREATE, DELETE, LIST, KINDS };
+static const char *const names[KINDS] = {"read", "write", "sync", "close", "create", "delete", "list"};
 static int64_t nanoseconds[KINDS];
 static int readings;
 
@@ -104,6 +106,14 @@ int open64(const char *path, int flags, ...) {
 }
 int open(const char *path, int flags, ...) __attribute__((alias("open64")));
 
+static struct dirent *(*next)(DIR *);
+struct dirent *readdir(DIR *folder) {
+    int64_t began = now();
+    struct dirent *answer = next(folder);
+    nanoseconds[LIST] += now() - began;
+    return answer;
+}
+
 static void put(void) {
     const char *path = getenv("CALLS");
     FILE *out = path ? fopen(path, "a") : NULL;
@@ -128,6 +138,7 @@ static void *idle(void *nothing) {
 __attribute__((constructor)) static void begin(void) {
     const char *more = getenv("READINGS");
     if (more) readings = atoi(more);
+    next = (struct dirent *(*)(DIR *))dlsym(RTLD_NEXT, "readdir");
     pthread_t thread;
     pthread_create(&thread, NULL, idle, NULL);
 }

@@ -239,7 +239,8 @@ theirs_sysbench-fileio() {
         END { for (what in rate) printf "%s %s\t%f\n", mode, what, rate[what] * total / s }' "$work/said"
 }
 # Blocks as CSV (bonnie++(8), format 1.98): K/sec of write, rewrite, read; what it finds too short to say is +++++. Files over the
-# time in its calls: it syncs after it has created them and again after it has deleted them, in order and then at random.
+# time in its calls: it syncs after it has created them and again after it has deleted them, in order and then at random. Those
+# deleted in order it finds by listing the folder, as we do, and both count that.
 theirs_bonnie() {
     local amount=(-s "${mebibytes}M:8k" -n 0)
     [[ $1 == *block* ]] || amount=(-s 0 -n $((files / 1024)))
@@ -251,7 +252,7 @@ theirs_bonnie() {
     else
         awk -v files="$files" '
             $1 == "read" { part++ }
-            $1 ~ /create|close|delete|sync/ { seconds[part] += $2 }
+            $1 ~ /create|close|delete|list|sync/ { seconds[part] += $2 }
             END {
                 split("Sequential Create, Create|Sequential Create, Delete|Random Create, Create|Random Create, Delete", names, "|")
                 for (part = 1; part <= 4; part++) printf "%s\t%f\n", names[part], files / seconds[part]
