@@ -2,11 +2,12 @@
 //
 // A second thread, idle: in a process with two the kernel counts references to a file in each call (fdget in fs/file.c). The place in
 // each call: for read(2) and write(2), which go on where the file stands, the kernel would also take a lock in such a process
-// (fdget_pos), as it does not in the original's. And a reading of the clock right before and right after each call on
-// a file, which goes to the kernel without the C library's precautions for threads that may be cancelled. At the end it adds a
-// line for each kind of call to the file that $CALLS names: its name and the seconds in it. Reads the clock $READINGS times more
-// after each call. Where all file systems of the machine would be synced, the working folder is, and the lines up to then are
-// added. For programs that make their calls on regular files on one thread and duplicate no file that they have used.
+// (fdget_pos), as it does not in the original's. An open folder from which names are looked up, which is counted too. And a reading of
+// the clock right before and right after each call on a file, which goes to the kernel without the C library's precautions for threads
+// that may be cancelled. At the end it adds a line for each kind of call to the file that $CALLS names: its name and the seconds in it.
+// Reads the clock $READINGS times more after each call. Where all file systems of the machine would be synced, the working folder is,
+// and the lines up to then are added. For programs that make their calls on regular files on one thread and duplicate no file that
+// they have used.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -49,8 +50,23 @@ TIMED(READ, ssize_t, pread64, SYS_pread64, (int file, void *buffer, size_t size,
 TIMED(WRITE, ssize_t, pwrite, SYS_pwrite64, (int file, const void *buffer, size_t size, off_t at), file, buffer, size, at)
 TIMED(WRITE, ssize_t, pwrite64, SYS_pwrite64, (int file, const void *buffer, size_t size, off64_t at), file, buffer, size, at)
 TIMED(SYNC, int, fsync, SYS_fsync, (int file), file)
-TIMED(DELETE, int, unlink, SYS_unlink, (const char *path), path)
-TIMED(CREATE, int, create_file, SYS_open, (const char *path, int flags, mode_t mode), path, flags, mode)
+
+// The working folder.
+static int folder;
+
+static void enter(void) { folder = syscall(SYS_openat, AT_FDCWD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
+
+int chdir(const char *path) {
+    int answer = syscall(SYS_chdir, path);
+    if (answer == 0) {
+        syscall(SYS_close, folder);
+        enter();
+    }
+    return answer;
+}
+
+TIMED(DELETE, int, unlink, SYS_unlinkat, (const char *path), folder, path, 0)
+TIMED(CREATE, int, create_file, SYS_openat, (const char *path, int flags, mode_t mode), folder, path, flags, mode)
 
 // Where each regular file stands, if that is known here; the kernel's own place is not moved then.
 enum { FILES = 256 };
@@ -102,15 +118,17 @@ int open64(const char *path, int flags, ...) {
     va_start(more, flags);
     mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
     va_end(more);
-    return flags & O_CREAT ? create_file(path, flags, mode) : syscall(SYS_open, path, flags, mode);
+    return flags & O_CREAT ? create_file(path, flags, mode) : syscall(SYS_openat, folder, path, flags, mode);
 }
 int open(const char *path, int flags, ...) __attribute__((alias("open64")));
 
 static struct dirent *(*next)(DIR *);
-struct dirent *readdir(DIR *folder) {
+struct dirent *readdir(DIR *listed) {
     int64_t began = now();
-    struct dirent *answer = next(folder);
+    struct dirent *answer = next(listed);
     nanoseconds[LIST] += now() - began;
+    // Of what was only looked at nothing counts.
+    if (!answer && nanoseconds[DELETE] == 0) nanoseconds[LIST] = 0;
     return answer;
 }
 
@@ -124,9 +142,7 @@ static void put(void) {
 }
 
 void sync(void) {
-    int folder = syscall(SYS_open, ".", O_RDONLY | O_DIRECTORY);
     fsync(folder);
-    syscall(SYS_close, folder);
     put();
 }
 
@@ -138,6 +154,7 @@ static void *idle(void *nothing) {
 __attribute__((constructor)) static void begin(void) {
     const char *more = getenv("READINGS");
     if (more) readings = atoi(more);
+    enter();
     next = (struct dirent *(*)(DIR *))dlsym(RTLD_NEXT, "readdir");
     pthread_t thread;
     pthread_create(&thread, NULL, idle, NULL);
