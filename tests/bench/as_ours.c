@@ -52,7 +52,7 @@ TIMED(WRITE, ssize_t, pwrite64, SYS_pwrite64, (int file, const void *buffer, siz
 TIMED(SYNC, int, fsync, SYS_fsync, (int file), file)
 
 // The working folder.
-static int folder;
+static int folder = AT_FDCWD;
 
 static void enter(void) { folder = syscall(SYS_openat, AT_FDCWD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
 
