@@ -21,7 +21,8 @@
 # what differs is what is done. COLD: caches are emptied before each part on both sides (but bonnie++'s, which empties none), as
 # what they hold would decide there. Whoever measures shares the one processor there with the client's and the server's own work,
 # and gives way to it (chrt --idle): otherwise the scheduler's time slices would decide how far is read ahead.
-set -euo pipefail
+set -Eeuo pipefail
+trap 'echo "stopped at line $LINENO: $BASH_COMMAND" >&2' ERR
 export LC_ALL=C
 
 longhaul=${LONGHAUL:-target/release/longhaul}
