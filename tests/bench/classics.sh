@@ -5,14 +5,15 @@
 #
 # Without a folder, and as root, on an ext4 of its own in memory, so that what others do with the disk does not decide.
 # Each part of a tool is run by itself, for a second or less, in pairs whose order alternates; a ratio is that of one pair, so what
-# slows the machine for a while slows both. Our profiles are those that longhaul has, with smaller sizes and shorter times, and zeros
-# as content, as the originals write.
+# slows the machine for a while slows both. All of that is done in several runs, each with files of its own. Our profiles are those
+# that longhaul has, with smaller sizes and shorter times, and zeros as content, as the originals write.
 # Caches are as the originals leave them. Files that are there before (fio's, ioping's, most of sysbench's, the one whose small
 # blocks dd reads) are the very same for both: how a cache came to hold a file decides how fast it is read. The originals get a
 # second thread and the clock around their calls, as ours have (as_ours.c); a C compiler is needed. Those that are not installed
-# are skipped by name. PAIRS, FILES and MEBIBYTES (bonnie's), LARGE and BLOCKS (dd's large and small ones) and REQUESTS (sysbench's)
-# change how much is done; TOOLS names those that are compared, PARTS is a pattern of their parts, PLACES names other folders than one
-# on the disk and one in memory.
+# are skipped by name. RUNS, PAIRS (of each part in a run), FILES and MEBIBYTES (bonnie's), LARGE and BLOCKS (dd's large and small
+# ones) and REQUESTS (sysbench's) change how much is done; TOOLS names those that are compared, PARTS is a pattern of their parts,
+# PLACES names other folders than one on the disk and one in memory. DATA is a file that keeps the figures of each pair; what is in
+# it already counts too.
 # CONTROL=theirs holds the originals against themselves: what the table says then is what the machine adds.
 #
 #   LONGHAUL=target/release/longhaul tests/bench/classics.sh lab
@@ -27,7 +28,8 @@ export LC_ALL=C
 
 longhaul=${LONGHAUL:-target/release/longhaul}
 local_disk=${1:-}
-pairs=${PAIRS:-5}
+runs=${RUNS:-6}
+pairs=${PAIRS:-6}
 files=${FILES:-65536}
 mebibytes=${MEBIBYTES:-2048}
 blocks=${BLOCKS:-400000}
@@ -45,7 +47,7 @@ in_lab() {
     programs=/host$LAB_DIR/programs/usr
     "$lab/simulated.sh" run chrt --idle 0 env PATH="/usr/sbin:/usr/bin:$programs/sbin:$programs/bin" \
         LD_LIBRARY_PATH="$programs/lib/x86_64-linux-gnu" AS_OURS="/host$LAB_DIR/as_ours.so" COLD=1 \
-        PLACES='/m/smb3/classics /m/nfs4/classics' LONGHAUL="$longhaul" PAIRS="$pairs" MEBIBYTES="${MEBIBYTES:-64}" \
+        PLACES='/m/smb3/classics /m/nfs4/classics' LONGHAUL="$longhaul" RUNS="${RUNS:-1}" PAIRS="${PAIRS:-2}" MEBIBYTES="${MEBIBYTES:-64}" \
         FILES="${FILES:-1024}" BLOCKS="${BLOCKS:-20000}" LARGE="${LARGE:-256}" REQUESTS="${REQUESTS:-4096}" \
         TOOLS="${TOOLS:-dd ioping sysbench-fileio bonnie}" PARTS="${PARTS:-}" bash "/host$scripts/classics.sh"
 }
@@ -87,6 +89,7 @@ trap 'tidy; rm -rf "$work" "$memory"' EXIT
 mkdir "$work/home" "$work/disk" "$work/shared"
 as_ours=${AS_OURS:-$work/as_ours.so}
 [[ -n ${AS_OURS:-} ]] || watch_with "$as_ours"
+data=${DATA:-$work/data}
 has_its_own=''
 if [[ -z $local_disk${PLACES:-} ]]; then
     if make_anew any 2>/dev/null; then has_its_own=1; else tidy; echo "an ext4 in memory cannot be had here: $work/disk is on the disk"; fi
@@ -297,12 +300,12 @@ run() {
     "$1" "$2" "$3"
 }
 
-# compare NAME TOOL PART: pairs of ours and theirs; a line for each figure that both print each time.
+# compare NAME TOOL PART: pairs of ours and theirs; a line in the data for each figure that both print:
+# "tool: figure<TAB>file system<TAB>when the run began<TAB>ours<TAB>theirs".
 compare() {
     command -v "$2" >/dev/null || return 0
-    local pair all=$work/all
+    local pair
     profile "$1" "$3"
-    : > "$all"
     ours "$1" "$3" >/dev/null   # makes the files once
     theirs "$1" "$3" >/dev/null
     for ((pair = 0; pair < pairs; pair++)); do
@@ -311,9 +314,21 @@ compare() {
         else
             run theirs "$1" "$3" > "$work/theirs"; run "${CONTROL:-ours}" "$1" "$3" > "$work/ours"
         fi
-        join -t $'\t' <(sort "$work/ours") <(sort "$work/theirs") >> "$all"
+        join -t $'\t' <(sort "$work/ours") <(sort "$work/theirs") |
+            awk -F'\t' -v OFS='\t' -v tool="$2" -v where="$where" -v began="$began" '$3 > 0 { print tool ": " $1, where, began, $2, $3 }' >> "$data"
     done
-    sort -t $'\t' -k1,1 -s "$all" | awk -F'\t' -v tool="$2" -v where="$where" -v pairs="$pairs" '
+    # The arena goes, so that the next begins alike.
+    "$longhaul" clean "bench=$place" --yes >/dev/null
+    if [[ $1 == bonnie && -n $has_its_own && $place == "$work/disk" ]]; then make_anew any; fi
+}
+
+# The data as a table: of each run the median of its pairs, and of these the median. One run differs from another by more than its
+# pairs do, so the interval is that of the runs. A figure that an original sometimes finds too short to say has fewer pairs than
+# others, and no row.
+table() {
+    echo '| figure | on | ours | original | ours/original, median of runs (95 % interval) | runs of pairs |'
+    echo '|---|---|---:|---:|---:|---:|'
+    sort -t $'\t' -k1,3 -s "$data" | awk -F'\t' -v pairs="$pairs" '
         function median(list, count,   i, j, held) {
             for (i = 2; i <= count; i++) {
                 held = list[i]
@@ -322,41 +337,56 @@ compare() {
             }
             return count % 2 ? list[(count + 1) / 2] : (list[count / 2] + list[count / 2 + 1]) / 2
         }
-        # The place from below and from above between which the median of all pairs there could be lies with 95 %, whatever
-        # they are like: fewer than so many of n tosses of a coin come in 2.5 %. Of fewer than six pairs it is their range.
+        # The place from below and from above between which the median of all runs there could be lies with 95 %, whatever
+        # they are like: fewer than so many of n tosses of a coin come in 2.5 %. Of fewer than six runs it is their range.
         function place(n,   i, tosses, sum) {
             tosses = 0.5 ^ n
             for (i = 0; i < n / 2 && (sum += tosses) <= 0.025; i++) tosses *= (n - i) / (i + 1)
             return i > 0 ? i : 1
         }
-        function put(   middle, at) {
-            if (!n || n < pairs) return
-            middle = median(ratio, n); at = place(n)
-            printf "| %s: %s | %s | %.4g | %.4g | %.2f (%.2f to %.2f) | %d |\n", tool, name, where, median(a, n), median(b, n), middle, ratio[at], ratio[n + 1 - at], n
+        function end_run() {
+            if (!n) return
+            if (n < pairs) is_short = 1
+            runs++; ours[runs] = median(a, n); theirs[runs] = median(b, n); ratios[runs] = median(ratio, n)
+            n = 0
         }
-        $1 != name { put(); n = 0; name = $1 }
-        $3 > 0 { n++; a[n] = $2; b[n] = $3; ratio[n] = $2 / $3 }
-        END { put() }'
-    # The arena goes, so that the next begins alike.
-    "$longhaul" clean "bench=$place" --yes >/dev/null
-    if [[ $1 == bonnie && -n $has_its_own && $place == "$work/disk" ]]; then make_anew any; fi
+        function end_figure(   middle, at) {
+            end_run()
+            if (runs && !is_short) {
+                middle = median(ratios, runs); at = place(runs)
+                printf "| %s | %s | %.4g | %.4g | %.2f (%.2f to %.2f) | %d of %d |\n", \
+                    figure, where, median(ours, runs), median(theirs, runs), middle, ratios[at], ratios[runs + 1 - at], runs, pairs
+            }
+            runs = is_short = 0
+        }
+        $1 != figure || $2 != where { end_figure(); figure = $1; where = $2 }
+        $3 != began { end_run(); began = $3 }
+        { n++; a[n] = $4; b[n] = $5; ratio[n] = $4 / $5 }
+        END { end_figure() }'
 }
 
-echo '| figure | on | ours | original | ours/original by pair, median (95 % interval) | pairs |'
-echo '|---|---|---:|---:|---:|---:|'
-for place in ${PLACES:-"$work/disk" "$memory"}; do
-    mkdir -p "$place"
-    where=$(df --output=fstype "$place" | tail -1)
-    for tool in $tools; do
-        case $tool in
-            dd) program=dd parts=('large-.*' small-write 'small-read.*') ;;
-            ioping) program=ioping parts=(rapid) ;;
-            sysbench-fileio) program=sysbench parts=(seqwr seqrewr seqrd rndrd rndwr rndrw) ;;
-            bonnie) program=bonnie++ parts=('block-.*|rewrite' '(sequential|random)-.*') ;;
-            amorphous) program=fio parts=({seq1m,rnd4k}-qd1-{read,write}) ;;
-        esac
-        for part in "${parts[@]}"; do
-            [[ ! $part =~ ${PARTS:-.} ]] || compare "$tool" "$program" "$part"
+# parts TOOL: what is compared of it, each by itself; its program first.
+parts() {
+    case $1 in
+        dd) echo dd 'large-.*' small-write 'small-read.*' ;;
+        ioping) echo ioping rapid ;;
+        sysbench-fileio) echo sysbench seqwr seqrewr seqrd rndrd rndwr rndrw ;;
+        bonnie) echo bonnie++ 'block-.*|rewrite' '(sequential|random)-.*' ;;
+        amorphous) echo fio {seq1m,rnd4k}-qd1-{read,write} ;;
+    esac
+}
+for ((remaining = runs; remaining > 0; remaining--)); do
+    began=$(date +%s)
+    for place in ${PLACES:-"$work/disk" "$memory"}; do
+        [[ -z $has_its_own || $place != "$work/disk" ]] || make_anew any
+        mkdir -p "$place"
+        where=$(df --output=fstype "$place" | tail -1)
+        for tool in $tools; do
+            read -ra program_and_parts <<< "$(parts "$tool")"
+            for part in "${program_and_parts[@]:1}"; do
+                [[ ! $part =~ ${PARTS:-.} ]] || compare "$tool" "${program_and_parts[0]}" "$part"
+            done
         done
     done
 done
+table
