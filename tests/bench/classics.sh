@@ -10,10 +10,10 @@
 # Caches are as the originals leave them. Files that are there before (fio's, ioping's, most of sysbench's, the one whose small
 # blocks dd reads) are the very same for both: how a cache came to hold a file decides how fast it is read. The originals get a
 # second thread and the clock around their calls, as ours have (as_ours.c); a C compiler is needed. Those that are not installed
-# are skipped by name. RUNS, PAIRS (of each part in a run), FILES and MEBIBYTES (bonnie's), LARGE and BLOCKS (dd's large and small
-# ones) and REQUESTS (sysbench's) change how much is done; TOOLS names those that are compared, PARTS is a pattern of their parts,
-# PLACES names other folders than one on the disk and one in memory. DATA is a file that keeps the figures of each pair; what is in
-# it already counts too.
+# are skipped by name. RUNS, TIME (seconds in which pairs of a part begin, in a run) and PAIRS (that there are at least), FILES and
+# MEBIBYTES (bonnie's), LARGE and BLOCKS (dd's large and small ones) and REQUESTS (sysbench's) change how much is done; TOOLS names
+# those that are compared, PARTS is a pattern of their parts, PLACES names other folders than one on the disk and one in memory.
+# DATA is a file that keeps the figures of each pair; what is in it already counts too.
 # CONTROL=theirs holds the originals against themselves: what the table says then is what the machine adds.
 #
 #   LONGHAUL=target/release/longhaul tests/bench/classics.sh lab
@@ -29,11 +29,12 @@ export LC_ALL=C
 longhaul=${LONGHAUL:-target/release/longhaul}
 local_disk=${1:-}
 runs=${RUNS:-6}
-pairs=${PAIRS:-6}
-files=${FILES:-65536}
+seconds=${TIME:-15}
+pairs=${PAIRS:-2}
+files=${FILES:-16384}
 mebibytes=${MEBIBYTES:-2048}
 blocks=${BLOCKS:-400000}
-large=${LARGE:-1024}
+large=${LARGE:-256}
 tools=${TOOLS:-dd ioping sysbench-fileio bonnie amorphous}
 [[ -x $longhaul ]] || { echo "$longhaul is not there: cargo build --release, or set LONGHAUL" >&2; exit 1; }
 scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -47,8 +48,8 @@ in_lab() {
     programs=/host$LAB_DIR/programs/usr
     "$lab/simulated.sh" run chrt --idle 0 env PATH="/usr/sbin:/usr/bin:$programs/sbin:$programs/bin" \
         LD_LIBRARY_PATH="$programs/lib/x86_64-linux-gnu" AS_OURS="/host$LAB_DIR/as_ours.so" COLD=1 \
-        PLACES='/m/smb3/classics /m/nfs4/classics' LONGHAUL="$longhaul" RUNS="${RUNS:-1}" PAIRS="${PAIRS:-2}" MEBIBYTES="${MEBIBYTES:-64}" \
-        FILES="${FILES:-1024}" BLOCKS="${BLOCKS:-20000}" LARGE="${LARGE:-256}" REQUESTS="${REQUESTS:-4096}" \
+        PLACES='/m/smb3/classics /m/nfs4/classics' LONGHAUL="$longhaul" RUNS="${RUNS:-1}" TIME="${TIME:-0}" PAIRS="$pairs" \
+        MEBIBYTES="${MEBIBYTES:-64}" FILES="${FILES:-1024}" BLOCKS="${BLOCKS:-20000}" LARGE="$large" REQUESTS="${REQUESTS:-4096}" \
         TOOLS="${TOOLS:-dd ioping sysbench-fileio bonnie}" PARTS="${PARTS:-}" bash "/host$scripts/classics.sh"
 }
 watch_with() { cc -O2 -shared -fPIC -o "$1" "$scripts/as_ours.c"; }
@@ -291,31 +292,33 @@ theirs() { "theirs_$1" "$2"; }
 # run SIDE NAME PART. A virtual machine gives memory that was free for a while back to its host, and waits when it is written again:
 # before files are made, as much is written and freed as they may take.
 run() {
+    local freed=0
     case ${COLD:-}$2-$3 in
-        dd-large* | dd-small-write | sysbench-fileio-seqwr | bonnie-*)
-            head -c 2G /dev/zero > "$memory/freed"
-            rm "$memory/freed"
-            ;;
+        dd-large* | dd-small-write | sysbench-fileio-seqwr) freed=512M ;;
+        bonnie-*) freed=2G ;;
     esac
+    head -c "$freed" /dev/zero > "$memory/freed"
+    rm "$memory/freed"
     "$1" "$2" "$3"
 }
 
-# compare NAME TOOL PART: pairs of ours and theirs; a line in the data for each figure that both print:
+# compare NAME TOOL PART: pairs of ours and theirs; a line in the data for each of our figures, "-" where the original has none:
 # "tool: figure<TAB>file system<TAB>when the run began<TAB>ours<TAB>theirs".
 compare() {
     command -v "$2" >/dev/null || return 0
-    local pair
+    local pair end
     profile "$1" "$3"
     ours "$1" "$3" >/dev/null   # makes the files once
     theirs "$1" "$3" >/dev/null
-    for ((pair = 0; pair < pairs; pair++)); do
+    for ((end = SECONDS + seconds, pair = 0; pair < pairs || pair % 2 || SECONDS < end; pair++)); do
         if ((pair % 2 == 0)); then
             run "${CONTROL:-ours}" "$1" "$3" > "$work/ours"; run theirs "$1" "$3" > "$work/theirs"
         else
             run theirs "$1" "$3" > "$work/theirs"; run "${CONTROL:-ours}" "$1" "$3" > "$work/ours"
         fi
-        join -t $'\t' <(sort "$work/ours") <(sort "$work/theirs") |
-            awk -F'\t' -v OFS='\t' -v tool="$2" -v where="$where" -v began="$began" '$3 > 0 { print tool ": " $1, where, began, $2, $3 }' >> "$data"
+        join -t $'\t' -a 1 -e - -o 0,1.2,2.2 <(sort "$work/ours") <(sort "$work/theirs") |
+            awk -F'\t' -v OFS='\t' -v tool="$2" -v where="$where" -v began="$began" '{ print tool ": " $1, where, began, $2, $3 }' \
+                >> "$data"
     done
     # The arena goes, so that the next begins alike.
     "$longhaul" clean "bench=$place" --yes >/dev/null
@@ -323,12 +326,12 @@ compare() {
 }
 
 # The data as a table: of each run the median of its pairs, and of these the median. One run differs from another by more than its
-# pairs do, so the interval is that of the runs. A figure that an original sometimes finds too short to say has fewer pairs than
-# others, and no row.
+# pairs do, so the interval is that of the runs. A figure that the original does not have, or sometimes finds too short to
+# say, has no row.
 table() {
-    echo '| figure | on | ours | original | ours/original, median of runs (95 % interval) | runs of pairs |'
-    echo '|---|---|---:|---:|---:|---:|'
-    sort -t $'\t' -k1,3 -s "$data" | awk -F'\t' -v pairs="$pairs" '
+    echo '| figure | on | ours | original | ours/original, median of runs (95 % interval) | runs | pairs |'
+    echo '|---|---|---:|---:|---:|---:|---:|'
+    sort -t $'\t' -k1,3 -s "$data" | awk -F'\t' '
         function median(list, count,   i, j, held) {
             for (i = 2; i <= count; i++) {
                 held = list[i]
@@ -346,21 +349,21 @@ table() {
         }
         function end_run() {
             if (!n) return
-            if (n < pairs) is_short = 1
-            runs++; ours[runs] = median(a, n); theirs[runs] = median(b, n); ratios[runs] = median(ratio, n)
+            all += n; runs++; ours[runs] = median(a, n); theirs[runs] = median(b, n); ratios[runs] = median(ratio, n)
             n = 0
         }
         function end_figure(   middle, at) {
             end_run()
-            if (runs && !is_short) {
+            if (runs && !is_missing) {
                 middle = median(ratios, runs); at = place(runs)
-                printf "| %s | %s | %.4g | %.4g | %.2f (%.2f to %.2f) | %d of %d |\n", \
-                    figure, where, median(ours, runs), median(theirs, runs), middle, ratios[at], ratios[runs + 1 - at], runs, pairs
+                printf "| %s | %s | %.4g | %.4g | %.2f (%.2f to %.2f) | %d | %d |\n", \
+                    figure, where, median(ours, runs), median(theirs, runs), middle, ratios[at], ratios[runs + 1 - at], runs, all
             }
-            runs = is_short = 0
+            runs = all = is_missing = 0
         }
         $1 != figure || $2 != where { end_figure(); figure = $1; where = $2 }
         $3 != began { end_run(); began = $3 }
+        $5 == "-" { is_missing = 1; next }
         { n++; a[n] = $4; b[n] = $5; ratio[n] = $4 / $5 }
         END { end_figure() }'
 }
