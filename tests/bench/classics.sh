@@ -33,7 +33,7 @@ seconds=${TIME:-15}
 pairs=${PAIRS:-2}
 files=${FILES:-16384}
 mebibytes=${MEBIBYTES:-2048}
-blocks=${BLOCKS:-400000}
+blocks=${BLOCKS:-200000}
 large=${LARGE:-256}
 tools=${TOOLS:-dd ioping sysbench-fileio bonnie amorphous}
 [[ -x $longhaul ]] || { echo "$longhaul is not there: cargo build --release, or set LONGHAUL" >&2; exit 1; }
@@ -153,9 +153,13 @@ cold() {
 # fs/ext4/ialloc.c): who comes second would pay, tenfold. A file system made anew knows of none; another forgets those of which it
 # holds no block.
 forget_deleted() {
-    [[ -z $has_its_own || $place != "$work/disk" ]] || { make_anew bonnie; return; }
-    sync
-    { echo 3 > /proc/sys/vm/drop_caches; } 2>/dev/null || sleep 61
+    if [[ -n $has_its_own && $place == "$work/disk" ]]; then
+        make_anew bonnie
+    else
+        sync
+        { echo 3 > /proc/sys/vm/drop_caches; } 2>/dev/null || sleep 61
+    fi
+    [[ -n ${COLD:-} ]] || have_memory 2048
 }
 # ours NAME PART: one run, every figure of it as "figure<TAB>number".
 ours() {
@@ -289,16 +293,19 @@ theirs_amorphous() {
 
 theirs() { "theirs_$1" "$2"; }
 
-# run SIDE NAME PART. A virtual machine gives memory that was free for a while back to its host, and waits when it is written again:
-# before files are made, as much is written and freed as they may take.
+# have_memory MEBIBYTES: a virtual machine gives memory that was free for a while back to its host, and waits when it is written again.
+# So before files are made, as much is written and freed as they may take: in the same place and in large pieces, as memory
+# that was freed in small ones is not what large ones are given.
+have_memory() {
+    dd if=/dev/zero of="$place/freed" bs=1M count="$1" conv=fsync status=none
+    rm "$place/freed"
+}
+
+# run SIDE NAME PART
 run() {
-    local freed=0
     case ${COLD:-}$2-$3 in
-        dd-large* | dd-small-write | sysbench-fileio-seqwr) freed=512M ;;
-        bonnie-*) freed=2G ;;
+        dd-large* | dd-small-write | sysbench-fileio-seqwr) have_memory 512 ;;
     esac
-    head -c "$freed" /dev/zero > "$memory/freed"
-    rm "$memory/freed"
     "$1" "$2" "$3"
 }
 
