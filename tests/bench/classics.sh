@@ -32,7 +32,7 @@ runs=${RUNS:-6}
 seconds=${TIME:-15}
 pairs=${PAIRS:-2}
 files=${FILES:-16384}
-mebibytes=${MEBIBYTES:-2048}
+mebibytes=${MEBIBYTES:-1024}
 blocks=${BLOCKS:-200000}
 large=${LARGE:-256}
 tools=${TOOLS:-dd ioping sysbench-fileio bonnie amorphous}
@@ -67,7 +67,7 @@ tidy() {
     ! mountpoint -q "$work/disk" || umount "$work/disk"
     case $block_device in
         /dev/zram*) echo "${block_device#/dev/zram}" > /sys/class/zram-control/hot_remove ;;
-        /dev/loop*) losetup --detach "$block_device"; rm "$image" ;;
+        /dev/loop*) losetup --detach "$block_device" ;;
     esac
     block_device=''
 }
@@ -76,12 +76,13 @@ tidy() {
 make_anew() {
     tidy
     if [[ $1 == bonnie ]]; then
-        truncate -s 6G "$image" && block_device=$(losetup --find --show "$image") || return
+        [[ -f $image ]] || fallocate --length $((mebibytes * 2 + 1024))M "$image" || return
+        block_device=$(losetup --find --show "$image") || return
     else
         block_device=/dev/zram$(cat /sys/class/zram-control/hot_add 2>/dev/null) || { block_device=''; return 1; }
         echo 6G > "/sys/block/${block_device#/dev/}/disksize" || return
     fi
-    mke2fs -q -t ext4 -E lazy_itable_init=0,lazy_journal_init=0 "$block_device" && mount -o noatime "$block_device" "$work/disk"
+    mke2fs -q -t ext4 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$block_device" && mount -o noatime "$block_device" "$work/disk"
 }
 work=$(mktemp -d "${local_disk:-${TMPDIR:-/tmp}}/longhaul-classics.XXXXXX")
 memory=$(mktemp -d /dev/shm/longhaul-classics.XXXXXX)
@@ -153,13 +154,9 @@ cold() {
 # fs/ext4/ialloc.c): who comes second would pay, tenfold. A file system made anew knows of none; another forgets those of which it
 # holds no block.
 forget_deleted() {
-    if [[ -n $has_its_own && $place == "$work/disk" ]]; then
-        make_anew bonnie
-    else
-        sync
-        { echo 3 > /proc/sys/vm/drop_caches; } 2>/dev/null || sleep 61
-    fi
-    [[ -n ${COLD:-} ]] || have_memory 2048
+    [[ -z $has_its_own || $place != "$work/disk" ]] || { make_anew bonnie; return; }
+    sync
+    { echo 3 > /proc/sys/vm/drop_caches; } 2>/dev/null || sleep 61
 }
 # ours NAME PART: one run, every figure of it as "figure<TAB>number".
 ours() {
@@ -293,18 +290,19 @@ theirs_amorphous() {
 
 theirs() { "theirs_$1" "$2"; }
 
-# have_memory MEBIBYTES: a virtual machine gives memory that was free for a while back to its host, and waits when it is written again.
-# So before files are made, as much is written and freed as they may take: in the same place and in large pieces, as memory
-# that was freed in small ones is not what large ones are given.
+# have_memory MEBIBYTES FOLDER: a virtual machine gives memory that was free for a while back to its host, and waits when it is written
+# again. So before files are made, as much is written and freed as they may take: in the same place and in large pieces, as
+# memory that was freed in small ones is not what large ones are given.
 have_memory() {
-    dd if=/dev/zero of="$place/freed" bs=1M count="$1" conv=fsync status=none
-    rm "$place/freed"
+    dd if=/dev/zero of="$2/freed" bs=1M count="$1" conv=fsync status=none
+    rm "$2/freed"
 }
 
 # run SIDE NAME PART
 run() {
     case ${COLD:-}$2-$3 in
-        dd-large* | dd-small-write | sysbench-fileio-seqwr) have_memory 512 ;;
+        dd-large* | dd-small-write | sysbench-fileio-seqwr) have_memory 512 "$place" ;;
+        bonnie-*) have_memory $((mebibytes + 256)) "$memory" ;;   # what its own ext4 lies in is kept
     esac
     "$1" "$2" "$3"
 }
