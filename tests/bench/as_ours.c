@@ -6,8 +6,9 @@
 // the clock right before and right after each call on a file, which goes to the kernel without the C library's precautions for threads
 // that may be cancelled. At the end it adds a line for each kind of call to the file that $CALLS names: its name and the seconds in it.
 // Reads the clock $READINGS times more after each call. What is written to /dev/null goes nowhere without a call, as that makes the next
-// one slower. Where all file systems of the machine would be synced, the working folder is, and the lines up to then are added. For
-// programs that make their calls on regular files on one thread and duplicate no file that they have used.
+// one slower. Where all file systems of the machine would be synced, the working folder is, and the lines up to then are added; with
+// $SPLIT after each sync of a file too. For programs that make their calls on regular files on one thread and duplicate no file that
+// they have used.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -37,20 +38,38 @@ static int64_t now(void) {
     return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-#define TIMED(kind, result, name, number, parameters, ...)         \
+// Looks at all that was read, as ours does, which verifies it: the next read into the same memory takes longer then.
+static volatile uint64_t seen;
+
+static void look_at(const void *read, ssize_t size) {
+    uint64_t all = 0, word;
+    for (ssize_t at = 0; at + (ssize_t)sizeof word <= size; at += sizeof word) {
+        memcpy(&word, (const char *)read + at, sizeof word);
+        all |= word;
+    }
+    seen = all;
+}
+
+#define TIMED(kind, result, name, number, then, parameters, ...)        \
     result name parameters {                                      \
         int64_t began = now();                                    \
         result answer = syscall(number, __VA_ARGS__);             \
         nanoseconds[kind] += now() - began;                       \
         for (int more = 0; more < readings; more++) now();        \
+        then;                                                     \
         return answer;                                            \
     }
 
-TIMED(READ, ssize_t, pread, SYS_pread64, (int file, void *buffer, size_t size, off_t at), file, buffer, size, at)
-TIMED(READ, ssize_t, pread64, SYS_pread64, (int file, void *buffer, size_t size, off64_t at), file, buffer, size, at)
-TIMED(WRITE, ssize_t, pwrite, SYS_pwrite64, (int file, const void *buffer, size_t size, off_t at), file, buffer, size, at)
-TIMED(WRITE, ssize_t, pwrite64, SYS_pwrite64, (int file, const void *buffer, size_t size, off64_t at), file, buffer, size, at)
-TIMED(SYNC, int, fsync, SYS_fsync, (int file), file)
+TIMED(READ, ssize_t, pread, SYS_pread64, look_at(buffer, answer), (int file, void *buffer, size_t size, off_t at), file, buffer, size, at)
+TIMED(READ, ssize_t, pread64, SYS_pread64, look_at(buffer, answer), (int file, void *buffer, size_t size, off64_t at), file, buffer,
+      size, at)
+TIMED(WRITE, ssize_t, pwrite, SYS_pwrite64, , (int file, const void *buffer, size_t size, off_t at), file, buffer, size, at)
+TIMED(WRITE, ssize_t, pwrite64, SYS_pwrite64, , (int file, const void *buffer, size_t size, off64_t at), file, buffer, size, at)
+// Adds the lines up to now.
+static void put(void);
+static bool splits;
+
+TIMED(SYNC, int, fsync, SYS_fsync, if (splits) put(), (int file), file)
 
 // The working folder.
 static int folder = AT_FDCWD;
@@ -66,8 +85,8 @@ int chdir(const char *path) {
     return answer;
 }
 
-TIMED(DELETE, int, unlink, SYS_unlinkat, (const char *path), folder, path, 0)
-TIMED(CREATE, int, create_file, SYS_openat, (const char *path, int flags, mode_t mode), folder, path, flags, mode)
+TIMED(DELETE, int, unlink, SYS_unlinkat, , (const char *path), folder, path, 0)
+TIMED(CREATE, int, create_file, SYS_openat, , (const char *path, int flags, mode_t mode), folder, path, flags, mode)
 
 // Where each regular file stands, if that is known here; the kernel's own place is not moved then. NOWHERE is /dev/null.
 enum { FILES = 256 };
@@ -161,6 +180,8 @@ static void *idle(void *nothing) {
 __attribute__((constructor)) static void begin(void) {
     const char *more = getenv("READINGS");
     if (more) readings = atoi(more);
+    const char *split = getenv("SPLIT");
+    splits = split && *split;
     enter();
     pthread_t thread;
     pthread_create(&thread, NULL, idle, NULL);

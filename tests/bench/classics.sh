@@ -246,17 +246,24 @@ theirs_sysbench-fileio() {
         /total time:/ { total = $3 + 0 }
         END { for (what in rate) printf "%s %s\t%f\n", mode, what, rate[what] * total / s }' "$work/said"
 }
-# Blocks as CSV (bonnie++(8), format 1.98): K/sec of write, rewrite, read; what it finds too short to say is +++++. Files over the
-# time in its calls: it syncs after it has created them and again after it has deleted them, in order and then at random. Those
-# deleted in order it finds by listing the folder, as we do, and both count that.
+# Over the time in its calls: by its own clock what it does between them counts too, and what memory answers is too short to say. It
+# syncs its file at the end of each block phase (SPLIT), then closes it. Files: it syncs after it has created them and again after it
+# has deleted them, in order and then at random. Those deleted in order it finds by listing the folder, as we do, and both count that.
 theirs_bonnie() {
     local amount=(-s "${mebibytes}M:8k" -n 0)
     [[ $1 == *block* ]] || amount=(-s 0 -n $((files / 1024)))
     forget_deleted
-    watched bonnie++ -d "$place" -r "$((mebibytes / 2))M" "${amount[@]}" -f -q -u "$(id -un)" > "$work/said" 2>/dev/null
+    SPLIT=${amount[1]#0} watched bonnie++ -d "$place" -r "$((mebibytes / 2))M" "${amount[@]}" -f -q -u "$(id -un)" > /dev/null 2>&1
     if [[ $1 == *block* ]]; then
-        tail -1 "$work/said" |
-            awk -F, '{ printf "Sequential Output, Block\t%s\nRewrite\t%s\nSequential Input, Block\t%s\n", $12, $14, $18 }' | sed '/+++/d'
+        # The first part is what it does before, the last ones are its seeks.
+        awk -v kibibytes=$((mebibytes * 1024)) '
+            $1 == "read" { part++ }
+            $1 == "close" { seconds[part - 1] += $2 }
+            $1 ~ /read|write|sync/ { seconds[part] += $2 }
+            END {
+                split("|Sequential Output, Block|Rewrite|Sequential Input, Block", names, "|")
+                for (part = 2; part <= 4; part++) printf "%s\t%f\n", names[part], kibibytes / seconds[part]
+            }' "$work/calls"
     else
         awk -v files="$files" '
             $1 == "read" { part++ }
