@@ -40,7 +40,6 @@ static int64_t now(void) {
 
 // Looks at all that was read, as ours does, which verifies it: the next read into the same memory takes longer then.
 static volatile uint64_t seen;
-
 static void look_at(const void *read, ssize_t size) {
     uint64_t all = 0, word;
     for (ssize_t at = 0; at + (ssize_t)sizeof word <= size; at += sizeof word) {
@@ -50,14 +49,14 @@ static void look_at(const void *read, ssize_t size) {
     seen = all;
 }
 
-#define TIMED(kind, result, name, number, then, parameters, ...)        \
-    result name parameters {                                      \
-        int64_t began = now();                                    \
-        result answer = syscall(number, __VA_ARGS__);             \
-        nanoseconds[kind] += now() - began;                       \
-        for (int more = 0; more < readings; more++) now();        \
-        then;                                                     \
-        return answer;                                            \
+#define TIMED(kind, result, name, number, then, parameters, ...)              \
+    result name parameters {                                                  \
+        int64_t began = now();                                                \
+        result answer = syscall(number, __VA_ARGS__);                         \
+        nanoseconds[kind] += now() - began;                                   \
+        for (int more = 0; more < readings; more++) now();                    \
+        then;                                                                 \
+        return answer;                                                        \
     }
 
 TIMED(READ, ssize_t, pread, SYS_pread64, look_at(buffer, answer), (int file, void *buffer, size_t size, off_t at), file, buffer, size, at)
@@ -90,47 +89,48 @@ TIMED(CREATE, int, create_file, SYS_openat, , (const char *path, int flags, mode
 
 // Where each regular file stands, if that is known here; the kernel's own place is not moved then. NOWHERE is /dev/null.
 enum { FILES = 256 };
+enum sort { UNKNOWN, REGULAR, NOWHERE, OTHER };
 static off64_t places[FILES];
-static enum { UNKNOWN, REGULAR, NOWHERE, OTHER } known[FILES];
+static enum sort sorts[FILES];
 
-static bool stands(int file) {
-    if (file < 0 || file >= FILES) return false;
-    if (known[file] == UNKNOWN) {
+static enum sort sort_of(int file) {
+    if (file < 0 || file >= FILES) return OTHER;
+    if (sorts[file] == UNKNOWN) {
         int before = errno;
         struct stat about;
-        known[file] = fstat(file, &about) != 0 ? OTHER
+        sorts[file] = fstat(file, &about) != 0 ? OTHER
             : S_ISREG(about.st_mode) ? REGULAR
             : S_ISCHR(about.st_mode) && about.st_rdev == makedev(1, 3) ? NOWHERE : OTHER;
         places[file] = syscall(SYS_lseek, file, 0, SEEK_CUR);
         errno = before;
     }
-    return known[file] == REGULAR;
+    return sorts[file];
 }
 
-#define IN_ORDER(name, placed, number, contents, nothing)         \
-    ssize_t name(int file, contents buffer, size_t size) {        \
-        if (!stands(file))                                        \
-            return file >= 0 && file < FILES && known[file] == NOWHERE \
-                ? (ssize_t)(nothing) : syscall(number, file, buffer, size); \
-        ssize_t moved = placed(file, buffer, size, places[file]); \
-        if (moved > 0) places[file] += moved;                     \
-        return moved;                                             \
+#define IN_ORDER(name, placed, number, contents, from_nowhere)                \
+    ssize_t name(int file, contents buffer, size_t size) {                    \
+        enum sort sort = sort_of(file);                                       \
+        if (sort == NOWHERE) return from_nowhere;                             \
+        if (sort != REGULAR) return syscall(number, file, buffer, size);      \
+        ssize_t moved = placed(file, buffer, size, places[file]);             \
+        if (moved > 0) places[file] += moved;                                 \
+        return moved;                                                         \
     }
 
 IN_ORDER(read, pread64, SYS_read, void *, 0)
 IN_ORDER(write, pwrite64, SYS_write, const void *, size)
 
 off64_t lseek64(int file, off64_t offset, int from) {
-    bool is_here = (from == SEEK_SET || from == SEEK_CUR) && stands(file);
+    bool is_here = (from == SEEK_SET || from == SEEK_CUR) && sort_of(file) == REGULAR;
     if (is_here && from == SEEK_CUR) offset += places[file];
     off64_t place = is_here && offset >= 0 ? offset : syscall(SYS_lseek, file, offset, from);
-    if (place >= 0 && stands(file)) places[file] = place;
+    if (place >= 0 && sort_of(file) == REGULAR) places[file] = place;
     return place;
 }
 off_t lseek(int file, off_t offset, int from) { return lseek64(file, offset, from); }
 
 int close(int file) {
-    if (file >= 0 && file < FILES) known[file] = UNKNOWN;
+    if (file >= 0 && file < FILES) sorts[file] = UNKNOWN;
     int64_t began = now();
     int answer = syscall(SYS_close, file);
     nanoseconds[CLOSE] += now() - began;
@@ -181,10 +181,10 @@ __attribute__((constructor)) static void begin(void) {
     const char *more = getenv("READINGS");
     if (more) readings = atoi(more);
     const char *split = getenv("SPLIT");
-    splits = split && *split;
+    splits = split && atoi(split);
     enter();
-    pthread_t thread;
-    pthread_create(&thread, NULL, idle, NULL);
+    pthread_t second_thread;
+    pthread_create(&second_thread, NULL, idle, NULL);
 }
 
 __attribute__((destructor)) static void end(void) { put(); }

@@ -9,11 +9,12 @@
 # that longhaul has, with smaller sizes and shorter times, and zeros as content, as the originals write.
 # Caches are as the originals leave them. Files that are there before (fio's, ioping's, most of sysbench's, the one whose small
 # blocks dd reads) are the very same for both: how a cache came to hold a file decides how fast it is read. The originals get a
-# second thread and the clock around their calls, as ours have (as_ours.c); a C compiler is needed. Those that are not installed
-# are skipped by name. RUNS, TIME (seconds in which pairs of a part begin, in a run) and PAIRS (that there are at least), FILES and
-# MEBIBYTES (bonnie's), LARGE and BLOCKS (dd's large and small ones) and REQUESTS (sysbench's) change how much is done; TOOLS names
-# those that are compared, PARTS is a pattern of their parts, PLACES names other folders than one on the disk and one in memory.
-# DATA is a file that keeps the figures of each pair; what is in it already counts too.
+# second thread, the clock around their calls and a look at all that they read, as ours have, and no call for what goes to
+# /dev/null (as_ours.c); a C compiler is needed. Those that are not installed are skipped by name. RUNS, TIME (seconds in which pairs of a
+# part begin, in a run; four times as many for files of megabytes) and PAIRS (that there are at least), FILES and MEBIBYTES
+# (bonnie's), LARGE and BLOCKS (dd's large and small ones) and REQUESTS (sysbench's) change how much is done; TOOLS names those that
+# are compared, PARTS is a pattern of their parts, PLACES names other folders than one on the disk and one in memory. DATA is a
+# file that keeps the figures of each pair; what is in it already counts too.
 # CONTROL=theirs holds the originals against themselves: what the table says then is what the machine adds.
 #
 #   LONGHAUL=target/release/longhaul tests/bench/classics.sh lab
@@ -32,7 +33,7 @@ runs=${RUNS:-6}
 seconds=${TIME:-15}
 pairs=${PAIRS:-2}
 files=${FILES:-16384}
-mebibytes=${MEBIBYTES:-1024}
+mebibytes=${MEBIBYTES:-256}
 blocks=${BLOCKS:-200000}
 large=${LARGE:-256}
 tools=${TOOLS:-dd ioping sysbench-fileio bonnie amorphous}
@@ -94,7 +95,12 @@ as_ours=${AS_OURS:-$work/as_ours.so}
 data=${DATA:-$work/data}
 has_its_own=''
 if [[ -z $local_disk${PLACES:-} ]]; then
-    if make_anew any 2>/dev/null; then has_its_own=1; else tidy; echo "an ext4 in memory cannot be had here: $work/disk is on the disk"; fi
+    if make_anew bonnie 2>/dev/null && make_anew any 2>/dev/null; then
+        has_its_own=1
+    else
+        tidy
+        echo "an ext4 in memory cannot be had here: $work/disk is on the disk"
+    fi
 fi
 export HOME=$work/home XDG_DATA_HOME=$work/home/data XDG_CONFIG_HOME=$work/home/config
 
@@ -115,7 +121,8 @@ smaller() {
         # Its small blocks many times over: 10,000 of them are 12 ms in memory.
         dd) echo 's/"1 GiB"/"'"$large"' MiB"/; s/times = 1024/times = '"$large"'/; s/10240000*$/'$((blocks * 1024))'/; s/times = 10000*$/times = '"$blocks"'/' ;;
         ioping) echo 's/seconds = 3.0/seconds = 1.0/' ;;
-        bonnie) echo 's/"1 GiB"/"'$((mebibytes / 8))' MiB"/; s/1048576/'$((mebibytes * 128))'/; s/count = 16384/count = '"$files"'/' ;;
+        # It has one file as long as it is no larger than 1 GiB.
+        bonnie) echo 's/"1 GiB"/"'"$mebibytes"' MiB"/; s/^count = 8$/count = 1/; s/1048576/'$((mebibytes * 128))'/; s/count = 16384/count = '"$files"'/' ;;
         amorphous) echo 's/"16 MiB"/"2 MiB"/; s/seconds = 5.0/seconds = 0.3/; /^after = /d' ;;
         sysbench-fileio) echo 's/"16 MiB"/"2 MiB"/; /^after = /d; s/seconds = 10.0/times = '"$(repetitions "$2")"'/' ;;
     esac
@@ -160,7 +167,6 @@ forget_deleted() {
 }
 # ours NAME PART: one run, every figure of it as "figure<TAB>number".
 ours() {
-    [[ $1 != bonnie ]] || forget_deleted
     "$longhaul" classic "$work/bench-$1.toml" --as-original --runs 1 --json --target "bench=$place" 2>/dev/null |
         grep -o '"name":"[^"]*","published":\[\],"range":\[[^]]*\],"unit":"[^"]*","values":\[[^]]*\]' |
         sed 's/^"name":"\([^"]*\)".*"values":\[\([^]]*\)\]$/\1\t\2/'
@@ -250,10 +256,9 @@ theirs_sysbench-fileio() {
 # syncs its file at the end of each block phase (SPLIT), then closes it. Files: it syncs after it has created them and again after it
 # has deleted them, in order and then at random. Those deleted in order it finds by listing the folder, as we do, and both count that.
 theirs_bonnie() {
-    local amount=(-s "${mebibytes}M:8k" -n 0)
-    [[ $1 == *block* ]] || amount=(-s 0 -n $((files / 1024)))
-    forget_deleted
-    SPLIT=${amount[1]#0} watched bonnie++ -d "$place" -r "$((mebibytes / 2))M" "${amount[@]}" -f -q -u "$(id -un)" > /dev/null 2>&1
+    local amount=(-s "${mebibytes}M:8k" -n 0) split=1
+    [[ $1 == *block* ]] || { amount=(-s 0 -n $((files / 1024))); split=0; }
+    SPLIT=$split watched bonnie++ -d "$place" -r "$((mebibytes / 2))M" "${amount[@]}" -f -q -u "$(id -un)" > /dev/null 2>&1
     if [[ $1 == *block* ]]; then
         # The first part is what it does before, the last ones are its seeks.
         awk -v kibibytes=$((mebibytes * 1024)) '
@@ -297,20 +302,23 @@ theirs_amorphous() {
 
 theirs() { "theirs_$1" "$2"; }
 
-# have_memory MEBIBYTES FOLDER: a virtual machine gives memory that was free for a while back to its host, and waits when it is written
-# again. So before files are made, as much is written and freed as they may take: in the same place and in large pieces, as
-# memory that was freed in small ones is not what large ones are given.
+# A virtual machine gives memory that was free for a while back to its host, and waits when it is written again; but only in pieces of
+# 2 MiB (page_reporting_order in mm/page_reporting.c). So 2 GiB, or half of what there is, are taken and freed again, but for a page in
+# each piece: they stay, and come first when memory is asked for, as they are the smaller ones.
 have_memory() {
-    dd if=/dev/zero of="$2/freed" bs=1M count="$1" conv=fsync status=none
-    rm "$2/freed"
+    local kept=$memory/kept piece=$((2 << 20)) page=4096 pieces at
+    pieces=$(($(df --output=avail --block-size="$piece" "$memory" | tail -1) / 2))
+    pieces=$((pieces < 1024 ? pieces : 1024))
+    dd if=/dev/zero of="$kept" bs="$piece" count="$pieces" status=none
+    for ((at = 0; at < pieces * piece; at += piece)); do
+        fallocate --punch-hole --offset $((at + page)) --length $((piece - page)) "$kept"
+    done
 }
+[[ -n ${COLD:-} ]] || have_memory
 
 # run SIDE NAME PART
 run() {
-    case ${COLD:-}$2-$3 in
-        dd-large* | dd-small-write | sysbench-fileio-seqwr) have_memory 512 "$place" ;;
-        bonnie-*) have_memory $((mebibytes + 256)) "$memory" ;;   # what its own ext4 lies in is kept
-    esac
+    [[ $2 != bonnie ]] || forget_deleted
     "$1" "$2" "$3"
 }
 
@@ -318,11 +326,13 @@ run() {
 # "tool: figure<TAB>file system<TAB>when the run began<TAB>ours<TAB>theirs".
 compare() {
     command -v "$2" >/dev/null || return 0
-    local pair end
+    local pair end weight=1
+    # Megabytes at the speed of memory differ most from one pair to the next.
+    [[ $3 != @(large|block)-* ]] || weight=4
     profile "$1" "$3"
-    ours "$1" "$3" >/dev/null   # makes the files once
-    theirs "$1" "$3" >/dev/null
-    for ((end = SECONDS + seconds, pair = 0; pair < pairs || pair % 2 || SECONDS < end; pair++)); do
+    run ours "$1" "$3" >/dev/null   # makes the files once
+    run theirs "$1" "$3" >/dev/null
+    for ((end = SECONDS + seconds * weight, pair = 0; pair < pairs || pair % 2 || SECONDS < end; pair++)); do
         if ((pair % 2 == 0)); then
             run "${CONTROL:-ours}" "$1" "$3" > "$work/ours"; run theirs "$1" "$3" > "$work/theirs"
         else
