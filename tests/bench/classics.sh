@@ -9,7 +9,7 @@
 # that longhaul has, with smaller sizes and shorter times, and zeros as content, as the originals write.
 # Caches are as the originals leave them. Files that are there before (fio's, ioping's, most of sysbench's, the one whose small
 # blocks dd reads) are the very same for both: how a cache came to hold a file decides how fast it is read. The originals get a
-# second thread, the clock around their calls and a look at all that they read, as ours have, and no call for what goes to
+# second thread, the clock around their calls and a look at all that they read and write, as ours have, and no call for what goes to
 # /dev/null (as_ours.c); a C compiler is needed. Those that are not installed are skipped by name. RUNS, TIME (seconds in which pairs of a
 # part begin, in a run; four times as many for files of megabytes) and PAIRS (that there are at least), FILES and MEBIBYTES
 # (bonnie's), LARGE and BLOCKS (dd's large and small ones) and REQUESTS (sysbench's) change how much is done; TOOLS names those that
