@@ -78,6 +78,8 @@ pub struct Set {
     manner: Manner,
     seed: u64,
     folders: Vec<Folder>,
+    /// Made beforehand: what is done between two calls makes the next one slower.
+    names: Vec<CString>,
 }
 
 impl Set {
@@ -87,8 +89,8 @@ impl Set {
     }
 
     /// The name of a file.
-    pub fn name_of(&self, number: u64) -> CString {
-        file_name(self.spec.names, self.seed, number)
+    pub fn name_of(&self, number: u64) -> &CStr {
+        &self.names[number as usize]
     }
 
     /// The folder of a file.
@@ -128,7 +130,7 @@ impl Set {
         match wrong {
             None => Ok(()),
             Some(place) => {
-                let path = self.folder_of(number).join(&self.name_of(number));
+                let path = self.folder_of(number).join(self.name_of(number));
                 Err(RunError::damaged(&path, format!("byte {place} is not what was written")))
             }
         }
@@ -197,6 +199,7 @@ impl Sets {
         let sets = profile.files.iter().map(|(name, spec)| {
             let home = context.make_folder(&place, &text(name.clone()))?;
             let folders = (0..spec.folders).map(|number| context.make_folder(&home, &folder_name(number)));
+            let seed = classic.seed(job, name);
             let set = Set {
                 spec: spec.clone(),
                 present: Mutex::default(),
@@ -204,8 +207,9 @@ impl Sets {
                 is_whole: !profile.changes(name),
                 writes: Writes::default(),
                 manner: classic.manner,
-                seed: classic.seed(job, name),
+                seed,
                 folders: folders.collect::<Result<_, _>>()?,
+                names: (0..spec.count).map(|number| file_name(spec.names, seed, number)).collect(),
             };
             set.present.lock().expect("nobody panicked with it").extend(0..set.count_present());
             Ok((name.clone(), set))
@@ -250,7 +254,7 @@ pub fn build(job: &Job<'_>, set: &Set, (name, turn): (&str, u64)) -> Result<(), 
 
 fn make_file(context: &Context<'_>, set: &Set, (number, turn): (u64, u64)) -> Result<(), RunError> {
     let bytes = set.bytes_of(number);
-    let file = create_anew(context, set.folder_of(number), &set.name_of(number))?;
+    let file = create_anew(context, set.folder_of(number), set.name_of(number))?;
     let block = set.spec.block.0.min(bytes) as usize;
     let mut buffer = vec![0; block];
     let mut offset = 0;
@@ -302,10 +306,10 @@ pub fn evict(job: &Job<'_>, set: &Set) -> Result<ColdBy, RunError> {
     let mut all_gone = true;
     for number in present {
         let (folder, name) = (set.folder_of(number), set.name_of(number));
-        let file = context.open(folder, &name, Access::Both)?;
+        let file = context.open(folder, name, Access::Both)?;
         context.sync(&file)?;
         context.close(file)?;
-        all_gone &= context.evict_named(folder, &name, set.bytes_of(number))?;
+        all_gone &= context.evict_named(folder, name, set.bytes_of(number))?;
     }
     Ok(if all_gone { ColdBy::Evicted } else { ColdBy::Unverified })
 }

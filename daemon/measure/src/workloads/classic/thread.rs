@@ -280,7 +280,7 @@ impl<'a> Thread<'a> {
 
     fn act(&mut self, step: &Step, number: u64, turn: u64) -> Result<(), RunError> {
         let (context, folder) = (self.context, self.set.folder_of(number));
-        let name = || self.set.name_of(number);
+        let name = self.set.name_of(number);
         let beside = |begin: &str, end: &str| text(format!("{begin}{}{end}", digits(number)));
         match step.action {
             Action::Create => self.create(number).map(drop),
@@ -294,14 +294,14 @@ impl<'a> Thread<'a> {
             Action::Sync => context.sync(&self.opened(number)?.file).map(drop),
             Action::SyncFolders => self.set.sync_folders(context),
             Action::Close => self.open.remove(&number).map_or(Ok(()), |open| context.close(open.file)),
-            Action::Stat => context.getattr(folder, &name()).map(drop),
+            Action::Stat => context.getattr(folder, name).map(drop),
             Action::Lookup => context.lookup(folder, &beside("._", "")).map(drop),
-            Action::Xattr => context.getxattr_at(folder, &name(), c"user.longhaul", &mut [0; 64]).map(drop),
+            Action::Xattr => context.getxattr_at(folder, name, c"user.longhaul", &mut [0; 64]).map(drop),
             Action::List => self.list(number),
             Action::Rename => {
                 let moved = beside("", "-moved");
-                context.rename((folder, &name()), (folder, &moved))?;
-                context.rename((folder, &moved), (folder, &name()))
+                context.rename((folder, name), (folder, &moved))?;
+                context.rename((folder, &moved), (folder, name))
             }
             Action::Lock | Action::Unlock => {
                 let what = if step.action == Action::Lock { RangeLock::Take } else { RangeLock::Release };
@@ -317,7 +317,7 @@ impl<'a> Thread<'a> {
                 self.open.remove(&number).map_or(Ok(()), |open| context.close(open.file))?;
                 self.added.remove(&number);
                 self.files.delete();
-                context.unlink(folder, &name())
+                context.unlink(folder, name)
             }
             Action::MakeFolder => context.add_folder(folder, &beside("f", "")),
             Action::RemoveFolder => context.remove_folder(folder, &beside("f", "")),
@@ -327,7 +327,7 @@ impl<'a> Thread<'a> {
     fn create(&mut self, number: u64) -> Result<Went, RunError> {
         let reads = self.work.all_steps().any(|step| step.action == Action::Read);
         let access = if reads { Access::Both } else { Access::Write };
-        let file = self.context.create_for(self.set.folder_of(number), &self.set.name_of(number), access)?;
+        let file = self.context.create_for(self.set.folder_of(number), self.set.name_of(number), access)?;
         let bytes = self.set.bytes_of(number);
         self.open.insert(number, Open { file, bytes, next: 0, last: 0 });
         Ok(Went::On)
@@ -337,7 +337,7 @@ impl<'a> Thread<'a> {
     fn opened(&mut self, number: u64) -> Result<&mut Open, RunError> {
         if !self.open.contains_key(&number) {
             let access = if self.work.writes() { Access::Both } else { Access::Read };
-            let file = self.context.open(self.set.folder_of(number), &self.set.name_of(number), access)?;
+            let file = self.context.open(self.set.folder_of(number), self.set.name_of(number), access)?;
             let bytes = self.set.bytes_of(number) + self.added.get(&number).copied().unwrap_or_default();
             self.open.insert(number, Open { file, bytes, next: 0, last: 0 });
         }
