@@ -9,9 +9,9 @@
 # that longhaul has, with smaller sizes and shorter times, and zeros as content, as the originals write.
 # Caches are as the originals leave them. Files that are there before (fio's, ioping's, most of sysbench's, the one whose small
 # blocks dd reads) are the very same for both: how a cache came to hold a file decides how fast it is read. The originals get a
-# second thread, the clock around their calls and a look at all that they read and write, as ours have, and no call for what goes to
-# /dev/null (as_ours.c); a C compiler is needed. Those that are not installed are skipped by name. RUNS, TIME (seconds in which pairs of a
-# part begin, in a run; four times as many for files of megabytes) and PAIRS (that there are at least), FILES and MEBIBYTES
+# second thread, the clock around their calls, zeros made before each write and all that they read compared, as ours have, and no call
+# for what goes to /dev/null (as_ours.c); a C compiler is needed. Those that are not installed are skipped by name. RUNS, TIME (seconds in which pairs of a
+# part begin, in a run; four times as many for bonnie++ and dd's large files) and PAIRS (that there are at least), FILES and MEBIBYTES
 # (bonnie's), LARGE and BLOCKS (dd's large and small ones) and REQUESTS (sysbench's) change how much is done; TOOLS names those that
 # are compared, PARTS is a pattern of their parts, PLACES names other folders than one on the disk and one in memory. DATA is a
 # file that keeps the figures of each pair; what is in it already counts too.
@@ -66,28 +66,18 @@ block_device=''
 # Gives back what make_anew took.
 tidy() {
     ! mountpoint -q "$work/disk" || umount "$work/disk"
-    case $block_device in
-        /dev/zram*) echo "${block_device#/dev/zram}" > /sys/class/zram-control/hot_remove ;;
-        /dev/loop*) losetup --detach "$block_device" ;;
-    esac
+    [[ -z $block_device ]] || echo "${block_device#/dev/zram}" > /sys/class/zram-control/hot_remove
     block_device=''
 }
-# An ext4 on $work/disk that has never been used before, in memory; fails where it may not be had. On zram, as on a loop device a sync
-# waits for another thread of the kernel; but on one for bonnie++, whose bytes are not all zeros: zram would compress them.
+# An ext4 on $work/disk that has never been used before, in memory; fails where it may not be had.
 make_anew() {
     tidy
-    if [[ $1 == bonnie ]]; then
-        [[ -f $image ]] || fallocate --length $((mebibytes * 2 + 1024))M "$image" || return
-        block_device=$(losetup --find --show "$image") || return
-    else
-        block_device=/dev/zram$(cat /sys/class/zram-control/hot_add 2>/dev/null) || { block_device=''; return 1; }
-        echo 6G > "/sys/block/${block_device#/dev/}/disksize" || return
-    fi
+    block_device=/dev/zram$(cat /sys/class/zram-control/hot_add 2>/dev/null) || { block_device=''; return 1; }
+    echo 6G > "/sys/block/${block_device#/dev/}/disksize" || return
     mke2fs -q -t ext4 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$block_device" && mount -o noatime "$block_device" "$work/disk"
 }
 work=$(mktemp -d "${local_disk:-${TMPDIR:-/tmp}}/longhaul-classics.XXXXXX")
 memory=$(mktemp -d /dev/shm/longhaul-classics.XXXXXX)
-image=$memory/image
 trap 'tidy; rm -rf "$work" "$memory"' EXIT
 mkdir "$work/home" "$work/disk" "$work/shared"
 as_ours=${AS_OURS:-$work/as_ours.so}
@@ -95,7 +85,7 @@ as_ours=${AS_OURS:-$work/as_ours.so}
 data=${DATA:-$work/data}
 has_its_own=''
 if [[ -z $local_disk${PLACES:-} ]]; then
-    if make_anew bonnie 2>/dev/null && make_anew any 2>/dev/null; then
+    if make_anew 2>/dev/null; then
         has_its_own=1
     else
         tidy
@@ -161,7 +151,7 @@ cold() {
 # fs/ext4/ialloc.c): who comes second would pay, tenfold. A file system made anew knows of none; another forgets those of which it
 # holds no block.
 forget_deleted() {
-    [[ -z $has_its_own || $place != "$work/disk" ]] || { make_anew bonnie; return; }
+    [[ -z $has_its_own || $place != "$work/disk" ]] || { make_anew; return; }
     sync
     { echo 3 > /proc/sys/vm/drop_caches; } 2>/dev/null || sleep 61
 }
@@ -322,13 +312,19 @@ run() {
     "$1" "$2" "$3"
 }
 
+processors=$(nproc --all)
+# run_on PROCESSORS: on these everything runs from now on. bonnie++ and ours take turns on one, as those of a virtual machine are not
+# alike and the scheduler can prefer one for each of them. The others have threads of their own beside, which would get in the way.
+run_on() { taskset --cpu-list --pid "$1" $$ >/dev/null; }
+
 # compare NAME TOOL PART: pairs of ours and theirs; a line in the data for each of our figures, "-" where the original has none:
 # "tool: figure<TAB>file system<TAB>when the run began<TAB>ours<TAB>theirs".
 compare() {
     command -v "$2" >/dev/null || return 0
     local pair end weight=1
-    # Megabytes at the speed of memory differ most from one pair to the next.
-    [[ $3 != @(large|block)-* ]] || weight=4
+    # These differ most from one pair to the next.
+    [[ $1 != bonnie && $3 != large-* ]] || weight=4
+    [[ $1 != bonnie ]] || run_on "$((processors - 1))"
     profile "$1" "$3"
     run ours "$1" "$3" >/dev/null   # makes the files once
     run theirs "$1" "$3" >/dev/null
@@ -344,7 +340,7 @@ compare() {
     done
     # The arena goes, so that the next begins alike.
     "$longhaul" clean "bench=$place" --yes >/dev/null
-    if [[ $1 == bonnie && -n $has_its_own && $place == "$work/disk" ]]; then make_anew any; fi
+    run_on "0-$((processors - 1))"
 }
 
 # The data as a table: of each run the median of its pairs, and of these the median. One run differs from another by more than its
@@ -403,7 +399,7 @@ parts() {
 for ((remaining = runs; remaining > 0; remaining--)); do
     began=$(date +%s)
     for place in ${PLACES:-"$work/disk" "$memory"}; do
-        [[ -z $has_its_own || $place != "$work/disk" ]] || make_anew any
+        [[ -z $has_its_own || $place != "$work/disk" ]] || make_anew
         mkdir -p "$place"
         where=$(df --output=fstype "$place" | tail -1)
         for tool in $tools; do
