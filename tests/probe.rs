@@ -122,10 +122,13 @@ fn a_worker_that_samples_still_says_what_it_is_when_it_is_asked() {
     assert!(sampling.run("folder-index").report.failed.is_none());
     assert!(sampling.worker.protocol.is_some());
     machine::wait_until("the probe to ask", || recorder.total_bytes().0 > 4096);
-    assert!(sampling.run("folder-index").report.failed.is_none());
+    // A run is over within a slot or two.
+    machine::wait_until("an answer beside a run", || {
+        assert!(sampling.run("folder-index").report.failed.is_none());
+        sampling.heard().slots().iter().any(|slot| slot.beside.is_some())
+    });
     sampling.worker.set_probing(Probing::DuringRuns);
-    let heard = sampling.end();
-    assert!(heard.slots().iter().any(|slot| slot.beside.is_some()));
+    sampling.end();
 }
 
 #[test]
@@ -319,9 +322,10 @@ fn a_long_wait_of_a_workload_is_told_with_its_name() {
     );
     let finished = sampling.run("folder-index");
     assert_eq!(finished.report.failed.map(|ending| ending.outcome), None::<Outcome>);
-    let waits = sampling.end().waits();
-    assert!((1..=8).contains(&waits.len()), "each thread of the run has waited once at most: {waits:?}");
-    for wait in waits {
+    // The probe makes its pool meanwhile, and may have waited behind the same request: such a wait has no name.
+    let named: Vec<_> = sampling.end().waits().into_iter().filter(|wait| wait.workload.is_some()).collect();
+    assert!((1..=8).contains(&named.len()), "each thread of the run has waited once at most: {named:?}");
+    for wait in named {
         assert_eq!((wait.workload.as_deref(), wait.error.as_deref()), (Some("folder-index"), None));
         assert!((SECOND..10 * SECOND).contains(&wait.nanoseconds), "{wait:?}");
     }
