@@ -76,9 +76,20 @@ make_anew() {
     echo 6G > "/sys/block/${block_device#/dev/}/disksize" || return
     mke2fs -q -t ext4 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$block_device" && mount -o noatime "$block_device" "$work/disk"
 }
+# What is freed is kept aside by each processor, as much as an eighth of all memory (percpu_pagelist_high_fraction in
+# Documentation/admin-guide/sysctl/vm.rst of the kernel), and given again last first: a file then lies backwards in memory, and is read
+# at 0.8 of the speed, until somebody else has freed something. Kept aside in small numbers it lies forwards.
+kept_aside=/proc/sys/vm/percpu_pagelist_high_fraction
+fraction_before=''
+free_in_order() {
+    fraction_before=$(cat "$kept_aside" 2>/dev/null) && { echo 100000 > "$kept_aside"; } 2>/dev/null && return
+    fraction_before=''
+    echo "files may lie backwards in memory here: $kept_aside cannot be set"
+}
+free_as_before() { [[ -z $fraction_before ]] || echo "$fraction_before" > "$kept_aside"; }
 work=$(mktemp -d "${local_disk:-${TMPDIR:-/tmp}}/longhaul-classics.XXXXXX")
 memory=$(mktemp -d /dev/shm/longhaul-classics.XXXXXX)
-trap 'tidy; rm -rf "$work" "$memory"' EXIT
+trap 'tidy; free_as_before; rm -rf "$work" "$memory"' EXIT
 mkdir "$work/home" "$work/disk" "$work/shared"
 as_ours=${AS_OURS:-$work/as_ours.so}
 [[ -n ${AS_OURS:-} ]] || watch_with "$as_ours"
@@ -304,18 +315,17 @@ have_memory() {
         fallocate --punch-hole --offset $((at + page)) --length $((piece - page)) "$kept"
     done
 }
-[[ -n ${COLD:-} ]] || have_memory
+if [[ -z ${COLD:-} ]]; then
+    free_in_order
+    have_memory
+fi
 
-# run SIDE NAME PART
+# run SIDE NAME PART: it begins with nothing left to be written back, which would be in the way of one side only.
 run() {
+    sync --file-system "$place"
     [[ $2 != bonnie ]] || forget_deleted
     "$1" "$2" "$3"
 }
-
-processors=$(nproc --all)
-# run_on PROCESSORS: on these everything runs from now on. bonnie++ and ours take turns on one, as those of a virtual machine are not
-# alike and the scheduler can prefer one for each of them. The others have threads of their own beside, which would get in the way.
-run_on() { taskset --cpu-list --pid "$1" $$ >/dev/null; }
 
 # compare NAME TOOL PART: pairs of ours and theirs; a line in the data for each of our figures, "-" where the original has none:
 # "tool: figure<TAB>file system<TAB>when the run began<TAB>ours<TAB>theirs".
@@ -324,7 +334,6 @@ compare() {
     local pair end weight=1
     # These differ most from one pair to the next.
     [[ $1 != bonnie && $3 != large-* ]] || weight=4
-    [[ $1 != bonnie ]] || run_on "$((processors - 1))"
     profile "$1" "$3"
     run ours "$1" "$3" >/dev/null   # makes the files once
     run theirs "$1" "$3" >/dev/null
@@ -340,7 +349,6 @@ compare() {
     done
     # The arena goes, so that the next begins alike.
     "$longhaul" clean "bench=$place" --yes >/dev/null
-    run_on "0-$((processors - 1))"
 }
 
 # The data as a table: of each run the median of its pairs, and of these the median. One run differs from another by more than its
