@@ -7,14 +7,15 @@
 # Each part of a tool is run by itself, for a second or less, in pairs whose order alternates; a ratio is that of one pair, so what
 # slows the machine for a while slows both. All of that is done in several runs, each with files of its own. Our profiles are those
 # that longhaul has, with smaller sizes and shorter times, and zeros as content, as the originals write.
-# Caches are as the originals leave them. Files that are there before (fio's, ioping's, most of sysbench's, the one whose small
-# blocks dd reads) are the very same for both: how a cache came to hold a file decides how fast it is read. The originals get a
-# second thread, the clock around their calls, zeros made before each write and all that they read compared, as ours have, and no call
-# for what goes to /dev/null (as_ours.c); a C compiler is needed. Those that are not installed are skipped by name. RUNS, TIME (seconds in which pairs of a
-# part begin, in a run; four times as many for bonnie++ and dd's large files) and PAIRS (that there are at least), FILES and MEBIBYTES
-# (bonnie's), LARGE and BLOCKS (dd's large and small ones) and REQUESTS (sysbench's) change how much is done; TOOLS names those that
-# are compared, PARTS is a pattern of their parts, PLACES names other folders than one on the disk and one in memory. DATA is a
-# file that keeps the figures of each pair; what is in it already counts too.
+# Caches are as the originals leave them. Files that are there before (fio's, ioping's, most of sysbench's, the one whose small blocks dd
+# reads) are the very same for both: how a cache came to hold a file decides how fast it is read. The originals get a second thread, the
+# clock around their calls, zeros made before each write and all that they read compared, as ours have, and no call for what goes to
+# /dev/null (as_ours.c); a C compiler is needed. As root it changes a setting of the kernel while it runs (free_in_order). Those that are
+# not installed are skipped by name. RUNS, TIME (seconds in which pairs of a part begin, in a run; four times as many for bonnie++ and
+# dd's large files) and PAIRS (that there are at least), FILES and MEBIBYTES (bonnie's), LARGE and BLOCKS (dd's large and small ones) and
+# REQUESTS (sysbench's) change how much is done; TOOLS names those that are compared, PARTS is a pattern of their parts, PLACES names
+# other folders than one on the disk and one in memory. DATA is a file that keeps the figures of each pair; what is in it already counts
+# too.
 # CONTROL=theirs holds the originals against themselves: what the table says then is what the machine adds.
 #
 #   LONGHAUL=target/release/longhaul tests/bench/classics.sh lab
