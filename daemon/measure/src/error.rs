@@ -62,6 +62,14 @@ pub enum RunError {
         /// What is different.
         detail: String,
     },
+    /// A file of the sandbox is not longhaul's alone, so it is not written in place.
+    #[error("{} is not written to: {reason}", path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        reason: String,
+    },
     /// The run was told to stop; nothing is wrong with the target.
     #[error("{}", .0.words())]
     Stopped(StopReason),
@@ -105,7 +113,7 @@ impl RunError {
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Operation { .. } | Self::Damaged { .. } => Outcome::Error,
-            Self::Refused(_) => Outcome::Unavailable,
+            Self::Refused(_) | Self::NotOurs { .. } => Outcome::Unavailable,
             Self::Local { .. } => Outcome::Void,
             Self::Stopped(StopReason::Cap) => Outcome::Hung,
             Self::Stopped(StopReason::Person | StopReason::Orphaned) => Outcome::Void,
@@ -120,7 +128,7 @@ impl RunError {
     /// Whether the corpus may be at fault, so that it has to be made anew.
     pub fn spoils_the_corpus(&self) -> bool {
         match self {
-            Self::Damaged { .. } => true,
+            Self::Damaged { .. } | Self::NotOurs { .. } => true,
             Self::Operation { source, .. } => source.kind() == io::ErrorKind::NotFound,
             Self::Local { .. } | Self::Refused(_) | Self::Stopped(_) => false,
         }
@@ -137,6 +145,10 @@ impl RunError {
             Self::Damaged { .. } => {
                 "Something else changed longhaul's own file, or the storage did; the next run makes it anew"
             }
+            Self::NotOurs { .. } => {
+                "Keep tools that link equal files or make snapshots by hard links away from `.longhaul-*`; the next run \
+                 makes the file anew"
+            }
             Self::Stopped(StopReason::Cap) => {
                 "It was still at work: raise the cap if the target is only slow. What was measured so far is kept"
             }
@@ -152,6 +164,7 @@ impl RunError {
             }
             Self::Local { path, source, .. } => (None, Some(path), platform::error_name(source)),
             Self::Damaged { path, .. } => (Some(Operation::Read), Some(path), None),
+            Self::NotOurs { path, .. } => (Some(Operation::Write), Some(path), None),
             Self::Refused(refusal) => (None, Some(&refusal.path), None),
             Self::Stopped(_) => (None, None, None),
         };

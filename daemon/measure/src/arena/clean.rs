@@ -8,7 +8,7 @@ use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, DirEntry, FileType};
 use serde::{Deserialize, Serialize};
 
-use super::{Arena, MARKER, PROBE, manifest};
+use super::{Arena, own_file};
 use crate::context::Context;
 use crate::error::RunError;
 use crate::model::Operation;
@@ -65,7 +65,7 @@ impl Arena {
                 let Sweep { files, bytes, foreign, .. } = self.sweep(&name, mode, context, &ours)?;
                 report.foreign.extend(foreign);
                 report.holdings.push((name, files, bytes));
-            } else if !is_own_file(&entry) {
+            } else if !own_file::is_own(&entry) {
                 report.foreign.push(self.path.join(&entry));
             }
         }
@@ -107,11 +107,9 @@ impl Arena {
             return self.manifest.borrow().save(&self.directory, &self.path, context);
         }
         let failed = |error| RunError::operation(Operation::Rmdir, &self.path, error);
-        for file in [PROBE, manifest::FILE, MARKER] {
-            for name in [manifest::partial_name(file), format!("._{file}"), file.to_owned()] {
-                absent_is_fine(context.timed(Operation::Unlink, || self.directory.remove_file(&name)))
-                    .map_err(failed)?;
-            }
+        for name in own_file::names() {
+            absent_is_fine(context.timed(Operation::Unlink, || self.directory.remove_file(&name)))
+                .map_err(failed)?;
         }
         let name = self.path.file_name().expect("an arena has a name");
         context.timed(Operation::Rmdir, || self.target.remove_dir(name)).map_err(failed)
@@ -183,15 +181,6 @@ fn kind_of(directory: &Dir, entry: &DirEntry) -> io::Result<FileType> {
         return Ok(listed);
     }
     directory.symlink_metadata(entry.file_name()).map(|facts| facts.file_type())
-}
-
-/// The arena's own files.
-fn is_own_file(name: &OsStr) -> bool {
-    [MARKER, PROBE, manifest::FILE].into_iter().any(|file| {
-        [file.to_owned(), manifest::partial_name(file), format!("._{file}")]
-            .iter()
-            .any(|own| name == own.as_str())
-    })
 }
 
 /// Someone else, or the removal of its `._` twin, was faster.

@@ -1,14 +1,14 @@
 //! What each workload keeps in the arena: enough to recognise every file that it made.
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use cap_std::fs::Dir;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::POOL;
+use super::{POOL, own_file};
 use crate::context::Context;
 use crate::error::RunError;
 use crate::model::Operation;
@@ -28,8 +28,9 @@ impl Manifest {
     /// Reads the manifest; an arena without one keeps nothing but what the probe may have made.
     pub fn load(directory: &Dir, path: &Path, context: &Context<'_>) -> Result<Self, RunError> {
         let path = path.join(FILE);
-        let mut manifest = match context.timed(Operation::Read, || directory.read(FILE)) {
+        let mut manifest = match context.timed(Operation::Read, || own_file::read(directory, FILE)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Self::default(),
+            Err(error) if error.kind() == ErrorKind::InvalidData => return Err(damaged(&path, &error)),
             Err(error) => return Err(RunError::operation(Operation::Read, &path, error)),
             Ok(text) => serde_json::from_slice::<Self>(&text).map_err(|error| damaged(&path, &error))?,
         };
@@ -41,31 +42,15 @@ impl Manifest {
     pub fn save(&self, directory: &Dir, path: &Path, context: &Context<'_>) -> Result<(), RunError> {
         let text = serde_json::to_vec_pretty(self).expect("a manifest is plain data");
         context
-            .timed(Operation::Write, || replace(directory, FILE, &text))
+            .timed(Operation::Write, || own_file::replace(directory, FILE, &text))
             .map_err(|error| RunError::operation(Operation::Write, &path.join(FILE), error))
     }
 }
 
-fn damaged(path: &Path, error: &serde_json::Error) -> RunError {
+fn damaged(path: &Path, error: &dyn std::fmt::Display) -> RunError {
     RunError::refused(
         path,
         format!("the manifest is damaged ({error}), so nothing here is known to be longhaul's"),
         "Nothing is deleted. If the folder holds nothing of yours, remove it by hand",
     )
-}
-
-/// The name under which a file is written before it is whole.
-pub fn partial_name(name: &str) -> String {
-    format!("{name}.partial")
-}
-
-/// Writes a file beside the old one, syncs it, and renames it over the old one.
-pub fn replace(directory: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
-    use std::os::fd::AsFd;
-    let partial = partial_name(name);
-    let mut file = directory.create(&partial)?;
-    file.write_all(bytes)?;
-    crate::platform::sync(file.as_fd())?;
-    drop(file);
-    directory.rename(&partial, directory, name)
 }

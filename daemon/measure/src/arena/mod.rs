@@ -6,6 +6,7 @@
 
 mod clean;
 mod manifest;
+mod own_file;
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -230,11 +231,15 @@ fn check_marker(claim: &Claim<'_>, directory: &Dir, context: &Context<'_>) -> Re
 /// Whether there is a marker; refuses one that is not ours.
 fn read_marker(claim: &Claim<'_>, directory: &Dir, context: &Context<'_>) -> Result<bool, RunError> {
     let path = claim.arena_path().join(MARKER);
-    let text = match context.timed(Operation::Read, || directory.read(MARKER)) {
+    const ADVICE: &str = "It is left alone. Move it away, or choose another folder for this machine";
+    let text = match context.timed(Operation::Read, || own_file::read(directory, MARKER)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
+            let reason = format!("it is not a marker of longhaul ({error})");
+            return Err(RunError::refused(&path, reason, ADVICE));
+        }
         other => other.map_err(|error| RunError::operation(Operation::Read, &path, error))?,
     };
-    const ADVICE: &str = "It is left alone. Move it away, or choose another folder for this machine";
     match serde_json::from_slice::<Marker>(&text) {
         Ok(marker) if marker.longhaul_arena > SCHEMA => {
             Err(RunError::refused(&path, "the arena was made by a newer longhaul", "Update longhaul"))
@@ -260,7 +265,7 @@ fn write_marker(claim: &Claim<'_>, directory: &Dir, context: &Context<'_>) -> Re
     let path = claim.arena_path();
     let failed = |error| RunError::operation(Operation::Write, &path.join(MARKER), error);
     let mut entries = context.timed(Operation::Readdir, || directory.entries()).map_err(failed)?;
-    let unfinished = |name: &std::ffi::OsStr| name == manifest::partial_name(MARKER).as_str();
+    let unfinished = |name: &std::ffi::OsStr| name == own_file::partial_name(MARKER).as_str();
     if entries.any(|entry| entry.is_ok_and(|entry| !unfinished(&entry.file_name()))) {
         return Err(RunError::refused(
             &path,
@@ -271,7 +276,7 @@ fn write_marker(claim: &Claim<'_>, directory: &Dir, context: &Context<'_>) -> Re
     let marker =
         Marker { longhaul_arena: SCHEMA, machine: claim.machine.to_owned(), target: claim.target.clone() };
     let text = serde_json::to_vec_pretty(&marker).expect("a marker is plain data");
-    context.timed(Operation::Write, || manifest::replace(directory, MARKER, &text)).map_err(failed)
+    context.timed(Operation::Write, || own_file::replace(directory, MARKER, &text)).map_err(failed)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use super::Context;
 use crate::error::RunError;
@@ -14,17 +15,32 @@ use crate::platform::{self, Access, Attributes, Entry, LISTS_ATTRIBUTES, RangeLo
 pub struct Folder {
     handle: OwnedFd,
     path: PathBuf,
+    device: OnceLock<u64>,
 }
 
 impl Folder {
     /// A folder that was opened elsewhere; the path is for messages only.
     pub fn from_handle(handle: OwnedFd, path: &Path) -> Self {
-        Self { handle, path: path.to_owned() }
+        Self { handle, path: path.to_owned(), device: OnceLock::new() }
     }
 
     /// Where it is, for messages.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The number of the file system that it lies on; asked once, and no server.
+    ///
+    /// # Errors
+    ///
+    /// If the system does not say.
+    pub fn device(&self) -> Result<u64, RunError> {
+        if let Some(device) = self.device.get() {
+            return Ok(*device);
+        }
+        let device = platform::device_of(self.fd())
+            .map_err(|error| RunError::operation(Operation::Getattr, &self.path, error))?;
+        Ok(*self.device.get_or_init(|| device))
     }
 
     /// The path of a name in it, for messages; that of `.` is its own.
@@ -35,7 +51,7 @@ impl Folder {
         self.path.join(OsStr::from_bytes(name.to_bytes()))
     }
 
-    fn fd(&self) -> BorrowedFd<'_> {
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
 }
@@ -43,7 +59,7 @@ impl Folder {
 /// An open file.
 pub struct OpenFile {
     handle: OwnedFd,
-    path: PathBuf,
+    pub(super) path: PathBuf,
 }
 
 impl OpenFile {
@@ -52,7 +68,7 @@ impl OpenFile {
         &self.path
     }
 
-    fn fd(&self) -> BorrowedFd<'_> {
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
 }
@@ -72,13 +88,13 @@ impl Context<'_> {
     pub fn open_folder(&self, folder: &Folder, name: &CStr) -> Result<Folder, RunError> {
         let at = || folder.join(name);
         let handle = self.call(Operation::Open, at, || platform::open_directory_at(folder.fd(), name))?;
-        Ok(Folder { handle, path: folder.join(name) })
+        Ok(Folder::from_handle(handle, &folder.join(name)))
     }
 
     /// Opens a folder by path; for folders outside an arena that a benchmark was pointed at.
     pub fn open_folder_path(&self, path: &Path) -> Result<Folder, RunError> {
         let handle = self.call(Operation::Open, || path.to_owned(), || platform::open_directory(path))?;
-        Ok(Folder { handle, path: path.to_owned() })
+        Ok(Folder::from_handle(handle, path))
     }
 
     /// Lists a folder from where its handle stands to its end, one batch a call, and gives each entry to `each`.
@@ -275,11 +291,6 @@ impl Context<'_> {
     /// The space on the file system of a folder.
     pub fn space(&self, folder: &Folder) -> Result<Space, RunError> {
         self.call(Operation::Getattr, || folder.path.clone(), || platform::space(folder.fd()))
-    }
-
-    /// The number of the file system that a folder lies on. No server is asked.
-    pub fn device(&self, folder: &Folder) -> Result<u64, RunError> {
-        self.call(Operation::Getattr, || folder.path.clone(), || platform::device_of(folder.fd()))
     }
 
     /// Drops a file's pages from this machine's cache and returns the share that stayed; not part of any phase.

@@ -6,6 +6,7 @@
 
 mod buffer;
 mod files;
+mod in_place;
 mod pace;
 mod session;
 mod spread;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 pub use buffer::Buffer;
 pub use files::{Folder, Listing, OpenFile};
+pub use in_place::LINK_CHECK;
 pub use session::{PhaseSpec, Reporter, Session};
 
 use crate::error::{RunError, StopReason};

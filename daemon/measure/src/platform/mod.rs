@@ -12,6 +12,7 @@ use crate::model::{Counters, Family, Link, Mount, TargetName};
 
 #[cfg(any(target_os = "macos", test))]
 mod child;
+mod identity;
 mod mapping;
 pub mod parse;
 mod readings;
@@ -44,6 +45,7 @@ pub use host::{
     MountWatch, backup_running, battery_percent, default_link, is_hot, low_power_mode, machine_facts,
     memory_pressure, signal_dbm, spins,
 };
+pub use identity::{FileIdentity, Source, identity_at, identity_of, link_at};
 pub use mapping::SharedMapping;
 pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_below, protocol_with};
 pub use probe::{FolderWatch, device_of, thread_cpu_ns, without_read_ahead};

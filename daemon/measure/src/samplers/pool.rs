@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::arena::{Arena, Claim, POOL as FOLDER};
-use crate::context::{Context, Folder, OpenFile};
+use crate::context::{Context, Folder, LINK_CHECK, OpenFile};
 use crate::corpus::Content;
 use crate::corpus::draw::{draw, shuffled_place};
 use crate::error::RunError;
@@ -32,7 +32,8 @@ const PASSES: u64 = 0x7061_7373;
 /// Whether a file of an arena, given by its folder and its path in it, is one of the probe's.
 pub fn owns(folder: &str, path: &Path) -> bool {
     let is = |name: &CStr| path.as_os_str().as_encoded_bytes() == name.to_bytes();
-    folder == FOLDER && (is(POOL.0) || is(SMALL.0))
+    let names = [POOL.0, SMALL.0].into_iter().chain(LINK_CHECK);
+    folder == FOLDER && names.into_iter().any(is)
 }
 
 /// The places of the pool, each to be read once, in a drawn order.
@@ -88,13 +89,17 @@ pub struct Pool {
     pass: Option<Pass>,
     salt: u64,
     writes: u64,
+    /// Whether link counts can be trusted here: where not, what is written in place is made anew before.
+    reports_links: bool,
+    /// What is to be told: that another tool has linked a file of the probe.
+    note: Option<String>,
 }
 
 impl Pool {
     /// Finds the probe's folder in the arena, and makes it where it is missing; `None` if there is no arena.
     pub fn open(site: &Site<'_>, context: &Context<'_>) -> Result<Option<Self>, RunError> {
         let Some(arena) = Arena::look(&site.claim, context)? else { return Ok(None) };
-        let device = context.device(&arena)?;
+        let device = arena.device()?;
         if site.device.is_some_and(|known| known != device) {
             return Err(elsewhere(site.claim.target_path));
         }
@@ -106,7 +111,7 @@ impl Pool {
         }
         let size = context.getattr(&folder, POOL.0)?.size;
         let name = site.claim.folder_name();
-        Ok(Some(Self {
+        let mut pool = Self {
             target: site.claim.target_path.to_owned(),
             device,
             // The content follows from whose arena it is, so that it is known whatever the plan says.
@@ -119,7 +124,47 @@ impl Pool {
             pass: None,
             salt: site.salt,
             writes: site.salt,
-        }))
+            reports_links: context.reports_links(&folder)?,
+            note: None,
+        };
+        if !pool.reports_links && !pool.is_complete() {
+            pool.begin_anew(&folder, context)?;
+        }
+        Ok(Some(pool))
+    }
+
+    /// What a person should know, once.
+    pub fn take_note(&mut self) -> Option<String> {
+        self.note.take()
+    }
+
+    /// Makes the pool a new, empty file: it is not written to where it may be somebody's backup too.
+    fn begin_anew(&mut self, folder: &Folder, context: &Context<'_>) -> Result<(), RunError> {
+        context.close(anew(folder, POOL.0, context)?)?;
+        (self.built, self.pass) = (0, None);
+        Ok(())
+    }
+
+    /// Whether a file of the probe may be written in place; if not because a tool has linked it, that is noted.
+    fn may_write(&mut self, folder: &Folder, name: &CStr, context: &Context<'_>) -> Result<bool, RunError> {
+        let reason = context.why_not_in_place(folder, name)?;
+        if let Some(reason) = &reason {
+            let path = folder.join(name);
+            self.note = Some(RunError::NotOurs { path, reason: reason.clone() }.failure().message);
+        }
+        Ok(reason.is_none())
+    }
+
+    /// The small file, open: a new one where the old one may not be written in place.
+    fn small(&mut self, folder: &Folder, context: &Context<'_>) -> Result<OpenFile, RunError> {
+        if self.reports_links && self.may_write(folder, SMALL.0, context)? {
+            return context.open_in_place(folder, SMALL.0, None);
+        }
+        let file = anew(folder, SMALL.0, context)?;
+        // So that what is measured is a write over bytes that are there, as in the other slots.
+        context.write_all(&file, &[0; ASKED_BYTES], 0)?;
+        context.sync(&file)?;
+        Ok(file)
     }
 
     /// The file system that it lies on.
@@ -140,7 +185,7 @@ impl Pool {
         let folder = self.folder(context)?;
         let file = match kind {
             ProbeKind::Getattr | ProbeKind::Read => context.open(&folder, POOL.0, Access::Read)?,
-            ProbeKind::WriteSync => context.open(&folder, SMALL.0, Access::Both)?,
+            ProbeKind::WriteSync => self.small(&folder, context)?,
         };
         let mut bytes = Box::new([0; ASKED_BYTES]);
         match kind {
@@ -178,7 +223,10 @@ impl Pool {
         if space.free_bytes < floor.saturating_add(PIECE_BYTES) {
             return Ok(Grown::Short(short(&self.target, space.free_bytes, floor)));
         }
-        let file = context.open(&folder, POOL.0, Access::Both)?;
+        if self.reports_links && !self.may_write(&folder, POOL.0, context)? {
+            self.begin_anew(&folder, context)?;
+        }
+        let file = context.open_in_place(&folder, POOL.0, None)?;
         let end = (self.built + PIECE_BYTES).min(self.plan.pool_bytes);
         let written = self.write(&file, self.built..end, context).and_then(|()| context.sync(&file));
         context.close(file)?;
@@ -237,11 +285,17 @@ impl Pool {
     fn folder(&self, context: &Context<'_>) -> Result<Folder, RunError> {
         let target = context.open_folder_path(&self.target)?;
         let arena = context.open_folder(&target, &self.arena)?;
-        if context.device(&arena)? != self.device {
+        if arena.device()? != self.device {
             return Err(elsewhere(&self.target));
         }
         context.open_folder(&arena, FOLDER_NAME)
     }
+}
+
+/// Makes a file in the place of another, which keeps its content under whatever other name leads to it.
+fn anew(folder: &Folder, name: &CStr, context: &Context<'_>) -> Result<OpenFile, RunError> {
+    context.unlink(folder, name)?;
+    context.create_for(folder, name, Access::Both)
 }
 
 /// What it means that another file system is where the target was.
@@ -378,6 +432,32 @@ mod tests {
                 "attributes can be asked for"
             );
         });
+    }
+
+    #[test]
+    fn a_linked_file_of_the_probe_is_made_anew() {
+        with_arena(|open, context| {
+            let mut pool = open(&plan(), None).unwrap().unwrap();
+            pool.grow(context).unwrap();
+            let place = pool.target.join(pool.arena.to_str().unwrap()).join(FOLDER);
+            let backup = |name: &str| pool_backup(&place, name);
+            let victims = [backup("pool"), backup("small")];
+            let before = victims.each_ref().map(|path| std::fs::read(path).unwrap());
+            pool.grow(context).unwrap();
+            assert_eq!(pool.built, PIECE_BYTES, "it began anew");
+            let mut visit = pool.visit(ProbeKind::WriteSync, context).unwrap().unwrap();
+            visit.ask(context).unwrap();
+            let note = pool.take_note().unwrap();
+            assert!(note.contains("2 hard links") && note.contains("small"), "{note}");
+            assert_eq!(victims.map(|path| std::fs::read(path).unwrap()), before);
+        });
+    }
+
+    /// A second name of a file, as a tool that makes snapshots gives it.
+    fn pool_backup(place: &Path, name: &str) -> PathBuf {
+        let backup = place.with_file_name(format!("backup-{name}"));
+        std::fs::hard_link(place.join(name), &backup).unwrap();
+        backup
     }
 
     #[test]

@@ -204,6 +204,9 @@ impl Stretch<'_> {
         let began = platform::monotonic_ns();
         let visit = self.pool.visit(slot.kind, &self.context);
         let took = platform::monotonic_ns().saturating_sub(began);
+        if let Some(note) = self.pool.take_note() {
+            self.probe.telling.lame(note);
+        }
         let most = self.slots.interval_ns() / 2;
         self.lead_ns = took.saturating_mul(2).clamp(LEAD_NS.min(most), most);
         visit
@@ -310,7 +313,7 @@ fn word(error: &RunError) -> String {
             platform::error_name(source).unwrap_or_else(|| source.kind().to_string())
         }
         RunError::Damaged { .. } => MISMATCH.to_owned(),
-        RunError::Refused(_) => "ENODEV".to_owned(),
+        RunError::Refused(_) | RunError::NotOurs { .. } => "ENODEV".to_owned(),
         RunError::Stopped(_) => "EINTR".to_owned(),
     }
 }
@@ -324,6 +327,9 @@ fn is_final(error: &RunError) -> bool {
             matches!(source.kind(), NotFound | NotADirectory | PermissionDenied)
         }
         RunError::Refused(_) => true,
-        RunError::Local { .. } | RunError::Damaged { .. } | RunError::Stopped(_) => false,
+        RunError::Local { .. }
+        | RunError::Damaged { .. }
+        | RunError::NotOurs { .. }
+        | RunError::Stopped(_) => false,
     }
 }

@@ -11,6 +11,7 @@ mod output;
 mod probing;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -103,6 +104,7 @@ pub fn serve(
         recorder,
         output,
         mount: RefCell::default(),
+        prepared: RefCell::default(),
     };
     let (sender, tasks) = mpsc::channel();
     worker.listen(input, sender.clone());
@@ -132,6 +134,8 @@ struct Worker {
     telling: Arc<Telling>,
     output: Arc<Output>,
     mount: RefCell<Option<(Mount, Protocol, Negotiated)>>,
+    /// What preparations found out, by workload, for the run that follows.
+    prepared: RefCell<BTreeMap<String, BTreeMap<String, String>>>,
 }
 
 impl Reporter for Worker {
@@ -316,7 +320,11 @@ impl Worker {
             space = job.arena.space(&job.preparation()).ok();
             workload.prepare(job)
         });
-        let failed = Some(prepared.err()?);
+        let Err(failed) = prepared else {
+            self.prepared.borrow_mut().insert(assignment.workload.clone(), session.into_facts());
+            return None;
+        };
+        let failed = Some(failed);
         let mut conditions = self.conditions();
         note_space(&mut conditions, space);
         Some(Report { failed, facts: session.into_facts(), conditions })
@@ -344,7 +352,9 @@ impl Worker {
         if slept > SLEPT_NS {
             result = Err(slept_through(slept));
         }
-        Report { failed: result.err(), facts: session.into_facts(), conditions }
+        let mut facts = self.prepared.borrow_mut().remove(&assignment.workload).unwrap_or_default();
+        facts.extend(session.into_facts());
+        Report { failed: result.err(), facts, conditions }
     }
 
     fn conditions(&self) -> Conditions {

@@ -48,5 +48,5 @@ impl Worker {
 
 fn device_of(path: &Path, context: &Context<'_>) -> Result<u64, RunError> {
     let folder = context.open_folder_path(path)?;
-    context.device(&folder)
+    folder.device()
 }

@@ -336,8 +336,12 @@ impl<'a> Thread<'a> {
     /// The handle of a file, which is opened if it is not open.
     fn opened(&mut self, number: u64) -> Result<&mut Open, RunError> {
         if !self.open.contains_key(&number) {
-            let access = if self.work.writes() { Access::Both } else { Access::Read };
-            let file = self.context.open(self.set.folder_of(number), self.set.name_of(number), access)?;
+            let (folder, name) = (self.set.folder_of(number), self.set.name_of(number));
+            // No size is asked for: other threads may be adding to the file.
+            let file = match self.work.writes() {
+                true => self.context.open_in_place(folder, name, None)?,
+                false => self.context.open(folder, name, Access::Read)?,
+            };
             let bytes = self.set.bytes_of(number) + self.added.get(&number).copied().unwrap_or_default();
             self.open.insert(number, Open { file, bytes, next: 0, last: 0 });
         }

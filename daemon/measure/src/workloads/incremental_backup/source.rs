@@ -68,7 +68,8 @@ fn make(source: &Source, file: &SourceFile, path: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     let content = Content::new(source.content_seed(file.version), file.number);
-    let mut out = File::create(path)?;
+    // New, never cut to nothing: a backup of this disk that works with hard links may hold the old file.
+    let mut out = File::create_new(path)?;
     let mut buffer = vec![0u8; 256 << 10];
     let mut offset = 0;
     while offset < file.size {

@@ -86,7 +86,8 @@ impl Burst {
         let count = 1 + draw(2, LONGEST);
         let index = draw(3, self.plan.blocks() - count + 1);
         if let std::collections::btree_map::Entry::Vacant(vacant) = open.entry(band) {
-            vacant.insert(context.open(&self.folders.bands, &band_file(band), Access::Both)?);
+            let size = Some(self.plan.band_bytes);
+            vacant.insert(context.open_in_place(&self.folders.bands, &band_file(band), size)?);
         }
         let mut buffer = vec![];
         fill_blocks(&mut buffer, Block { band, index, burst: self.image.burst }, count);

@@ -148,7 +148,8 @@ pub fn prepare(job: &Job<'_>) -> Result<(), RunError> {
     let mut images = Images::load(job)?;
     let image = images.get(&plan);
     if image.next > image.first && !image.unfinished {
-        return job.require_space(plan.new_bands * plan.band_bytes);
+        job.require_space(plan.new_bands * plan.band_bytes)?;
+        return make_linked_anew(job, &mut images, image);
     }
     images.keep(job, &plan, Image { unfinished: true, ..image })?;
     let context = job.preparation();
@@ -169,6 +170,42 @@ pub fn prepare(job: &Job<'_>) -> Result<(), RunError> {
         job.session.progress(&progress);
     }
     images.keep(job, &plan, Image { first: 0, next: plan.bands, burst: image.burst, unfinished: false })
+}
+
+/// Makes those bands anew that may not be written in place, and tells how many: all of them where link counts cannot be
+/// trusted, else those that a tool has linked elsewhere.
+fn make_linked_anew(job: &Job<'_>, images: &mut Images, image: Image) -> Result<(), RunError> {
+    let (plan, context) = (plan(job), job.preparation());
+    let folders = Folders::open(job, &plan)?;
+    let (bands, reason) = match context.reports_links(&job.arena.folder()?)? {
+        false => ((image.first..image.next).collect(), "no link counts here".to_owned()),
+        true => linked_bands(&context, &folders, image)?,
+    };
+    if bands.is_empty() {
+        return Ok(());
+    }
+    images.keep(job, &plan, Image { unfinished: true, ..image })?;
+    for band in &bands {
+        write_band(&context, &folders, &plan, (*band, image.burst))?;
+    }
+    job.session.fact("made-anew", format!("{} bands ({reason})", bands.len()));
+    images.keep(job, &plan, image)
+}
+
+/// The bands that are not longhaul's alone, and why the first of them is not.
+fn linked_bands(
+    context: &Context<'_>,
+    folders: &Folders,
+    image: Image,
+) -> Result<(Vec<u64>, String), RunError> {
+    let (mut bands, mut first) = (vec![], None);
+    for band in image.first..image.next {
+        if let Some(reason) = context.why_not_in_place(&folders.bands, &band_file(band))? {
+            bands.push(band);
+            first.get_or_insert(reason);
+        }
+    }
+    Ok((bands, first.unwrap_or_default()))
 }
 
 fn remove_bands(context: &Context<'_>, folders: &Folders) -> Result<(), RunError> {
