@@ -312,3 +312,37 @@ fn what_a_killed_backup_left_half_copied_is_overwritten_or_removed() {
     let left = tree::files(&copies).into_iter().filter(|path| path.to_string_lossy().contains(".partial-"));
     assert_eq!(left.count(), 0);
 }
+
+#[test]
+fn a_planted_marker_or_manifest_is_refused_at_once() {
+    let place = Place::with_tiny_trees();
+    let target = place.folder("share");
+    assert_all_ok(&place.run(INDEX, &[("share", &target)]).expect(0).runs());
+    for (name, reason) in [("arena.json", "not a marker"), ("manifest.json", "manifest is damaged")] {
+        let file = arena(&target).join(name);
+        let kept = fs::read(&file).unwrap();
+        fs::remove_file(&file).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &file,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o644),
+            0,
+        )
+        .unwrap();
+        place.longhaul("clean share --yes").expect(1).complains_of(&[reason, "no regular file"]);
+        fs::remove_file(&file).unwrap();
+        fs::File::create(&file).unwrap().set_len(6 << 30).unwrap();
+        let said = place.run(INDEX, &[("share", &target)]).expect(3);
+        assert_failure(&said.run_on("share"), "unavailable", &[reason, "larger than 1 MiB"]);
+        fs::write(&file, kept).unwrap();
+    }
+    place.longhaul("clean share --yes").expect(0);
+}
+
+#[test]
+fn a_file_without_end_is_not_read_to_its_end() {
+    let place = Place::new();
+    place.longhaul("profile check /dev/zero").expect(2).complains_of(&["/dev/zero", "larger than 1 MiB"]);
+    place.longhaul("--config /dev/zero run").expect(2).complains_of(&["/dev/zero", "larger than 1 MiB"]);
+}

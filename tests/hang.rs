@@ -146,6 +146,20 @@ fn a_target_that_hangs_from_the_start_holds_nothing_up() {
 }
 
 #[test]
+fn clean_of_a_hung_share_ends_soon_after_sigterm() {
+    let Some(scene) = Scene::set("clean_of_a_hung_share_ends_soon_after_sigterm") else { return };
+    assert_all_ok(&scene.run().expect(0).runs());
+    scene.fuse.freeze();
+    let mut cleaning = scene.place.longhaul("clean stuck --yes").start();
+    machine::wait_until("a worker", || !machine::workers_of(scene.place.root()).is_empty());
+    cleaning.signal(Signal::TERM);
+    assert_eq!(cleaning.ended().code(), Some(1), "{}", cleaning.so_far());
+    scene.fuse.thaw();
+    machine::wait_for_no_worker(scene.place.root());
+    scene.place.longhaul("clean stuck --yes").expect(0);
+}
+
+#[test]
 fn a_worker_that_cannot_be_killed_is_left_behind_and_holds_nothing_up() {
     let test = "a_worker_that_cannot_be_killed_is_left_behind_and_holds_nothing_up";
     let Some(scene) = Scene::set_on(test, Fuse::writing_for_ever) else { return };

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -9,7 +10,6 @@ use longhaul_measure::arena::{CleanReport, Mode};
 use longhaul_measure::model::Target;
 use longhaul_measure::platform;
 use longhaul_service::config::Config;
-use longhaul_service::runner::PATIENCE;
 use longhaul_service::worker::{Watch, Worker};
 use longhaul_store::Reader;
 
@@ -21,6 +21,8 @@ use crate::{Usage, exit, places};
 
 /// How long one operation of cleaning may take.
 const CAP: Duration = Duration::from_secs(60);
+/// How long the operation in flight may take after Ctrl-C or SIGTERM before its worker is left behind.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Lists what would be removed, asks, and removes it.
 pub fn run(shared: &Shared, arguments: &Clean) -> anyhow::Result<ExitCode> {
@@ -30,7 +32,8 @@ pub fn run(shared: &Shared, arguments: &Clean) -> anyhow::Result<ExitCode> {
     let mounts = platform::mounts().context("read the mount table")?;
     let measuring = Measuring::open(database, &mounts)?;
     let mut worker = Worker::new(target.clone(), measuring.launcher.clone());
-    let Some(report) = clean(&mut worker, Mode::List)? else {
+    let interrupted = || measuring.interrupted.load(Ordering::Relaxed);
+    let Some(report) = clean(&mut worker, Mode::List, &interrupted)? else {
         anstream::println!(
             "There is nothing of longhaul for `{}` in {}.",
             target.name,
@@ -43,15 +46,20 @@ pub fn run(shared: &Shared, arguments: &Clean) -> anyhow::Result<ExitCode> {
         anstream::println!("Nothing was removed.");
         return Ok(exit::OK);
     }
-    let removed = clean(&mut worker, Mode::Remove)?;
+    let removed = clean(&mut worker, Mode::Remove, &interrupted)?;
     removed.iter().for_each(|report| print_report(report, &target, "removed"));
     Ok(exit::OK)
 }
 
-/// Lists or removes what longhaul holds on a target; `None` if there is nothing.
-pub fn clean(worker: &mut Worker, mode: Mode) -> anyhow::Result<Option<CleanReport>> {
+/// Lists or removes what longhaul holds on a target; `None` if there is nothing. Ends soon after a call of it that does not
+/// return is interrupted.
+pub fn clean(
+    worker: &mut Worker,
+    mode: Mode,
+    interrupted: &dyn Fn() -> bool,
+) -> anyhow::Result<Option<CleanReport>> {
     let mut stage = Stage::new(Style::Lines, Box::new(|| Ok(())));
-    let mut watch = Watch { cap: CAP, patience: PATIENCE, interrupted: &|| false, observer: &mut stage };
+    let mut watch = Watch { cap: CAP, patience: PATIENCE, interrupted, observer: &mut stage };
     worker.clean(mode, &mut watch).map_err(|ending| anyhow::anyhow!(ending.failure.message))
 }
 

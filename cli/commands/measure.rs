@@ -34,7 +34,8 @@ pub struct Measuring {
     /// The database's file.
     pub database: PathBuf,
     machine_seed: u64,
-    interrupted: Arc<AtomicBool>,
+    /// Whether Ctrl-C or SIGTERM has come.
+    pub interrupted: Arc<AtomicBool>,
     _exclusive: Exclusive,
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use longhaul_measure::bounded;
 use longhaul_measure::profile::Profile;
 use longhaul_measure::workloads::OwnProfile;
 use longhaul_measure::workloads::classic::{Manner, text_of};
@@ -35,7 +36,7 @@ fn check(file: &Path) -> anyhow::Result<ExitCode> {
 /// Reads a profile.
 pub fn read(file: &Path) -> anyhow::Result<Profile> {
     let text =
-        std::fs::read_to_string(file).map_err(|error| Usage(format!("read {}: {error}", file.display())))?;
+        bounded::read_text(file).map_err(|error| Usage(format!("read {}: {error}", file.display())))?;
     let wrong = |error: longhaul_measure::profile::ProfileError| match error.line {
         Some(line) => Usage(format!("{}:{line}: {}", file.display(), error.message)),
         None => Usage(format!("{}: {}", file.display(), error.message)),

@@ -182,7 +182,7 @@ impl Purge {
         };
         let mut worker = Worker::new(target.clone(), launcher);
         let by_hand = "Once the share is there again, remove that folder by hand";
-        match clean::clean(&mut worker, Mode::Remove) {
+        match clean::clean(&mut worker, Mode::Remove, &|| false) {
             Ok(Some(report)) => {
                 clean::print_report(&report, target, "removed");
                 foreign(&report, &arena)

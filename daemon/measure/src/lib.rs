@@ -8,6 +8,7 @@
 
 pub mod arena;
 pub mod bench;
+pub mod bounded;
 pub mod context;
 pub mod corpus;
 pub mod error;

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use longhaul_measure::bounded;
 use longhaul_store::Signal;
 
 use crate::Added;
@@ -237,7 +238,7 @@ impl Draft<'_> {
         let named = self.environment.certificate(signal).map(PathBuf::from);
         let path = named.or_else(|| self.configured.certificate.clone());
         path.map(|path| {
-            std::fs::read(&path).map_err(|source| SettingsError::Read { path, key: "certificate", source })
+            bounded::read(&path).map_err(|source| SettingsError::Read { path, key: "certificate", source })
         })
         .transpose()
     }
@@ -249,7 +250,7 @@ fn headers_of_file(path: &Path) -> Result<Headers, SettingsError> {
     if mode & 0o077 != 0 {
         return Err(SettingsError::Open(path.to_owned()));
     }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let text = bounded::read_text(path).map_err(unreadable)?;
     Headers::from_file(&text).map_err(|source| SettingsError::Headers { path: path.to_owned(), source })
 }
 

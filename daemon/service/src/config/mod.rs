@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use longhaul_measure::bounded;
 use longhaul_measure::model::{Role, Scale, Target, TargetName};
 use longhaul_measure::workloads::{Settings, WORKLOADS, Workload, everything, workload};
 use serde::Deserialize;
@@ -178,8 +179,8 @@ struct Wrong {
 impl Config {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        let text =
+            bounded::read_text(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         Self::parse(&text, path)
     }
 
