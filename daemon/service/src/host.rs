@@ -1,9 +1,10 @@
 //! What the machine says about itself: never its disks, which can hang on a dead share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::net::IpAddr;
 
-use longhaul_measure::model::{Conditions, Mount, Surroundings};
+use longhaul_measure::model::{Conditions, Link, Mount, Surroundings};
 use longhaul_measure::platform;
 
 /// What this process knows of memory and processors and a worker does not ask.
@@ -31,8 +32,8 @@ impl Memory {
 
 /// Where facts about the machine come from.
 pub trait Host: Send {
-    /// The machine as it is now; rates are over the time since the last look.
-    fn look(&mut self) -> Surroundings;
+    /// The machine as it is now, with the way to these servers; rates are over the time since the last look.
+    fn look(&mut self, servers: &BTreeSet<IpAddr>) -> Surroundings;
 
     /// The mount table, read without touching a mount.
     ///
@@ -53,15 +54,16 @@ pub struct SystemHost {
 }
 
 impl Host for SystemHost {
-    fn look(&mut self) -> Surroundings {
+    fn look(&mut self, servers: &BTreeSet<IpAddr>) -> Surroundings {
+        let links = links_to(servers);
         let now_ns = platform::monotonic_ns();
         let interfaces = self.metrics.interfaces();
         let traffic = self.last.as_ref().and_then(|(then_ns, then)| {
-            rate(then, &interfaces, now_ns.saturating_sub(*then_ns) as f64 / 1e9)
+            let seconds = now_ns.saturating_sub(*then_ns) as f64 / 1e9;
+            rate((then, &interfaces), &names(&links), seconds)
         });
         self.last = Some((now_ns, interfaces.clone()));
         let memory = metrics::memory();
-        let link = platform::default_link();
         Surroundings {
             load_average: platform::load_average(),
             processor_share: self.metrics.processor_share(),
@@ -74,7 +76,7 @@ impl Host for SystemHost {
             is_hot: platform::is_hot(),
             backup_running: platform::backup_running(),
             signal_dbm: platform::signal_dbm(),
-            link,
+            link: Link::joined(links),
             traffic,
             interfaces,
         }
@@ -85,10 +87,26 @@ impl Host for SystemHost {
     }
 }
 
-/// Bytes a second that crossed the interfaces, loopback aside. `None` after a moment that is too short to say.
-fn rate(then: &Counters, now: &Counters, seconds: f64) -> Option<f64> {
-    let is_network = |name: &str| name != "lo" && name != "lo0";
-    let bytes = now.iter().filter(|(name, _)| is_network(name)).map(|(name, (received, sent))| {
+/// The interfaces that lead to these servers, or to the network by default.
+fn links_to(servers: &BTreeSet<IpAddr>) -> Vec<Link> {
+    let elsewhere = servers.iter().filter(|server| !server.is_loopback());
+    let links: Vec<Link> = elsewhere.filter_map(|server| platform::link_to(Some(*server))).collect();
+    if links.is_empty() { platform::link_to(None).into_iter().collect() } else { links }
+}
+
+fn names(links: &[Link]) -> BTreeSet<&str> {
+    links.iter().map(|link| link.name.as_str()).collect()
+}
+
+/// Bytes a second that crossed the interfaces of these names; all but the loopback where there are none. Others are left out
+/// because a bridge counts what its members do, and a tunnel what the interface below does. `None` after a moment that is
+/// too short to say.
+fn rate((then, now): (&Counters, &Counters), ways: &BTreeSet<&str>, seconds: f64) -> Option<f64> {
+    let is_way = |name: &str| match ways.is_empty() {
+        true => name != "lo" && name != "lo0",
+        false => ways.contains(name),
+    };
+    let bytes = now.iter().filter(|(name, _)| is_way(name)).map(|(name, (received, sent))| {
         let (received_then, sent_then) = then.get(name).copied().unwrap_or((*received, *sent));
         received.saturating_sub(received_then) + sent.saturating_sub(sent_then)
     });
@@ -197,16 +215,25 @@ mod tests {
     fn traffic_is_what_crossed_the_network_and_not_the_loopback() {
         let counts =
             |eth: u64, lo: u64| BTreeMap::from([("eth0".to_owned(), (eth, 0)), ("lo".to_owned(), (lo, lo))]);
-        assert_eq!(rate(&counts(1000, 0), &counts(7000, 9_999_999), 2.0), Some(3000.0));
-        assert_eq!(rate(&counts(1000, 0), &counts(0, 0), 2.0), Some(0.0), "a counter that began anew");
-        assert_eq!(rate(&counts(0, 0), &counts(7000, 0), 0.5), None);
-        assert_eq!(rate(&BTreeMap::new(), &counts(7000, 0), 2.0), Some(0.0), "an interface that came up");
+        let all = BTreeSet::new();
+        let crossed = |then: &Counters, now: &Counters, seconds| rate((then, now), &all, seconds);
+        assert_eq!(crossed(&counts(1000, 0), &counts(7000, 9_999_999), 2.0), Some(3000.0));
+        assert_eq!(crossed(&counts(1000, 0), &counts(0, 0), 2.0), Some(0.0), "a counter that began anew");
+        assert_eq!(crossed(&counts(0, 0), &counts(7000, 0), 0.5), None);
+        assert_eq!(crossed(&BTreeMap::new(), &counts(7000, 0), 2.0), Some(0.0), "an interface that came up");
+    }
+
+    #[test]
+    fn a_tunnel_and_the_cable_below_it_count_once() {
+        let counts = |bytes| BTreeMap::from(["en0", "utun3"].map(|name| (name.to_owned(), (bytes, 0))));
+        let ways = BTreeSet::from(["utun3"]);
+        assert_eq!(rate((&counts(0), &counts(6000)), &ways, 2.0), Some(3000.0));
     }
 
     #[test]
     fn this_machine_can_be_looked_at() {
         let mut host = SystemHost::default();
-        assert!(host.look().traffic.is_none(), "one look gives no rate");
+        assert!(host.look(&BTreeSet::new()).traffic.is_none(), "one look gives no rate");
         assert!(host.mounts().is_ok());
     }
 }

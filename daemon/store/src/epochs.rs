@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use longhaul_measure::model::{Negotiated, Protocol, Run, Target};
+use longhaul_measure::model::{Negotiated, OWN_PREFIX, Protocol, Run, Target};
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use serde_json::{Value, json};
 
@@ -40,16 +40,33 @@ impl Fingerprint {
         })
     }
 
-    /// Takes from the epoch before what this run does not know: a share that is away for an hour, or a question that
-    /// was not answered, is no other circumstance, and would otherwise split the figures for good.
-    fn completed_from(mut self, before: &Self) -> Self {
-        if self.path == before.path {
-            self.protocol = self.protocol.or_else(|| before.protocol.clone());
+    /// Takes from another time what this one does not know: a share that is away for an hour, or a question that was not
+    /// answered, is no other circumstance, and would otherwise split the figures for good.
+    fn completed_from(&self, other: &Self) -> Self {
+        let mut known = self.clone();
+        if self.path != other.path {
+            return known;
         }
-        if self.path == before.path && self.protocol == before.protocol && self.negotiated.is_empty() {
-            self.negotiated = before.negotiated.clone();
+        known.protocol = match (known.protocol, &other.protocol) {
+            (Some(known), Some(other)) => Some(known.completed_from(other)),
+            (known, other) => known.or_else(|| other.clone()),
+        };
+        if known.protocol == other.protocol && self.told().next().is_none() {
+            known.negotiated.extend(other.told().map(|(name, value)| (name.clone(), value.clone())));
         }
-        self
+        known
+    }
+
+    /// What the system told, without what longhaul adds.
+    fn told(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.negotiated.iter().filter(|(name, _)| !name.starts_with(OWN_PREFIX))
+    }
+
+    /// Protocol and negotiated values as they are stored.
+    fn columns(&self) -> Result<(Option<String>, String), Fault> {
+        let protocol = self.protocol.as_ref().map(serde_json::to_string).transpose();
+        let negotiated = serde_json::to_string(&self.negotiated);
+        Ok((protocol.map_err(Fault::json)?, negotiated.map_err(Fault::json)?))
     }
 
     fn to_json(&self) -> Value {
@@ -69,6 +86,10 @@ pub(crate) fn of_run(cx: &Connection, target: (i64, &Target), run: &Run) -> Resu
     if fingerprint == before {
         return Ok(number);
     }
+    if before.completed_from(&fingerprint) == fingerprint {
+        // Nothing changed: what could not be told when the epoch began is told now.
+        return complete(cx, number, &fingerprint).map(|()| number);
+    }
     let opened = open(cx, target_number, (&fingerprint, run.started_us))?;
     let detail = json!({ "epoch": opened, "before": before.to_json(), "after": fingerprint.to_json() });
     let (target, at_us) = (Some(target.name.clone()), run.started_us);
@@ -87,11 +108,18 @@ fn latest(cx: &Connection, target: i64) -> Result<Option<(i64, Fingerprint)>, Fa
     found.optional()?.transpose()
 }
 
+fn complete(cx: &Connection, number: i64, fingerprint: &Fingerprint) -> Result<(), Fault> {
+    let update = "UPDATE epoch SET protocol = :protocol, negotiated = :negotiated WHERE number = :number";
+    let (protocol, negotiated) = fingerprint.columns()?;
+    cx.prepare_cached(update)?.execute(named_params! {
+        ":number": number, ":protocol": protocol, ":negotiated": negotiated,
+    })?;
+    Ok(())
+}
+
 fn open(cx: &Connection, target: i64, what: (&Fingerprint, i64)) -> Result<i64, Fault> {
     let (fingerprint, opened_us) = what;
-    let protocol =
-        fingerprint.protocol.as_ref().map(serde_json::to_string).transpose().map_err(Fault::json)?;
-    let negotiated = serde_json::to_string(&fingerprint.negotiated).map_err(Fault::json)?;
+    let (protocol, negotiated) = fingerprint.columns()?;
     let insert = "INSERT INTO epoch (target, opened_us, path, protocol, negotiated)
         VALUES (:target, :opened_us, :path, :protocol, :negotiated)";
     cx.prepare_cached(insert)?.execute(named_params! {

@@ -22,7 +22,7 @@ pub use conditions::{Conditions, Power};
 pub use endpoint::{Endpoint, MOST_ENDPOINTS, Presence, Times};
 pub use event::Event;
 pub use operation::Operation;
-pub use protocol::{Family, Mount, Negotiated, Protocol};
+pub use protocol::{Family, Mount, Negotiated, OWN_PREFIX, Protocol};
 pub use round::RoundStatus;
 pub use run::{
     CacheState, ColdBy, Failure, Figure, OperationStats, Outcome, Phase, Progress, Run, Scale, SyncKind, Unit,

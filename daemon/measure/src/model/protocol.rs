@@ -54,6 +54,23 @@ impl Protocol {
     }
 }
 
+impl Protocol {
+    /// The same protocol with its version from another time, where this time it was not told.
+    pub fn completed_from(self, other: &Self) -> Self {
+        match (&self, other) {
+            (Self::Nfs(None), Self::Nfs(_))
+            | (Self::Smb(None), Self::Smb(_))
+            | (Self::Fuse(None), Self::Fuse(_)) => other.clone(),
+            _ => self,
+        }
+    }
+
+    /// Whether it has a version that was not told.
+    pub fn lacks_version(&self) -> bool {
+        matches!(self, Self::Nfs(None) | Self::Smb(None))
+    }
+}
+
 impl std::fmt::Display for Protocol {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let versioned = |name: &str, version: &Option<String>| match version {
@@ -76,6 +93,10 @@ impl std::fmt::Display for Protocol {
 
 /// What two ends agreed on, as the system reports it (`rsize`, `wsize`, `signing`, `sec`), values as text.
 pub type Negotiated = BTreeMap<String, String>;
+
+/// Begins the names of what longhaul itself does otherwise than before (`longhaul-operations-per-second`): it stands among
+/// what was negotiated, because runs that differ in it are not compared either, but no system tells it.
+pub const OWN_PREFIX: &str = "longhaul-";
 
 /// One line of the mount table, read without touching the mount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -29,7 +29,8 @@ pub struct Surroundings {
     pub is_hot: Option<bool>,
     /// Whether Time Machine makes a backup just now; `None` where there is no such thing to ask.
     pub backup_running: Option<bool>,
-    /// The interface that leads to the network by default; `None` without one.
+    /// The interface that leads to the servers of the targets, or to the network by default where no address is known;
+    /// `None` without one. See [`Link::joined`].
     pub link: Option<Link>,
     /// The strength of its radio signal in dBm; `None` for a cable, and on macOS, where only a framework tells it.
     #[serde(default)]
@@ -52,6 +53,30 @@ pub struct Link {
     pub mtu: Option<u64>,
     /// Its speed in megabits a second, where the driver says.
     pub megabits: Option<u64>,
+}
+
+impl Link {
+    /// Several interfaces as one, for targets that are reached over different ones: the names in order, the smallest packet
+    /// and speed, the kind if it is the same, and a tunnel if one of them is.
+    pub fn joined(links: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut links: Vec<Self> = links.into_iter().collect();
+        links.sort_by(|one, other| one.name.cmp(&other.name));
+        links.dedup_by(|one, other| one.name == other.name);
+        links.into_iter().reduce(|one, other| Self {
+            name: format!("{}, {}", one.name, other.name),
+            kind: match (one.kind, other.kind) {
+                (LinkKind::Tunnel, _) | (_, LinkKind::Tunnel) => LinkKind::Tunnel,
+                (one, other) if one == other => one,
+                _ => LinkKind::Unknown,
+            },
+            mtu: least(one.mtu, other.mtu),
+            megabits: least(one.megabits, other.megabits),
+        })
+    }
+}
+
+fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.zip(other).map(|(one, other)| one.min(other))
 }
 
 /// What an interface is, as far as routes and names tell.
@@ -78,5 +103,25 @@ impl LinkKind {
             Self::Tunnel => "tunnel",
             Self::Unknown => "kind not known",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(name: &str, kind: LinkKind) -> Link {
+        Link { name: name.to_owned(), kind, mtu: Some(1500), megabits: None }
+    }
+
+    #[test]
+    fn links_to_several_servers_are_told_as_one() {
+        let (cable, radio) = (link("en5", LinkKind::Wired), link("en0", LinkKind::Wireless));
+        assert_eq!(Link::joined([]), None);
+        assert_eq!(Link::joined([cable.clone(), cable.clone()]), Some(cable.clone()));
+        let both = Link::joined([cable.clone(), radio]).unwrap();
+        assert_eq!((both.name.as_str(), both.kind, both.mtu), ("en0, en5", LinkKind::Unknown, Some(1500)));
+        let tunnel = Link::joined([cable, link("utun3", LinkKind::Tunnel)]).unwrap();
+        assert_eq!(tunnel.kind, LinkKind::Tunnel);
     }
 }

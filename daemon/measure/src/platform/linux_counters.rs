@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::net::IpAddr;
 use std::os::fd::FromRawFd;
 
 use super::parse::{self, Connection};
@@ -25,6 +26,16 @@ pub fn readings(targets: &[(TargetName, Mount)]) -> Vec<Reading> {
         ..Said::default()
     };
     said.readings(targets)
+}
+
+/// The counters of one target around a phase: none asks the target, so they are those of any time.
+pub fn phase_readings(target: &TargetName, mount: &Mount) -> Vec<Reading> {
+    readings(&[(target.clone(), mount.clone())])
+}
+
+/// Nothing to ask: the mount table has the address where there is one.
+pub fn server_address(mount: &Mount) -> Option<IpAddr> {
+    mount.server
 }
 
 /// What a process read from and wrote to local disks, from `/proc/PID/io`: reads past the page cache, and writes as they

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -64,9 +65,14 @@ pub fn memory_pressure() -> Option<f64> {
     parse::memory_pressure(&text("/proc/pressure/memory")?)
 }
 
-/// The interface of the default route, from `/proc/net/route` and `/sys/class/net`.
-pub fn default_link() -> Option<Link> {
-    let name = parse::default_route(&text("/proc/net/route")?)?;
+/// The interface that leads to a server, or to the network by default, from `/proc/net/route`, `/proc/net/ipv6_route` and
+/// `/sys/class/net`. No packet is sent.
+pub fn link_to(server: Option<IpAddr>) -> Option<Link> {
+    let name = match server.map(|server| server.to_canonical()) {
+        None => parse::default_route(&text("/proc/net/route")?)?,
+        Some(IpAddr::V4(server)) => parse::route_to(&text("/proc/net/route")?, server)?,
+        Some(IpAddr::V6(server)) => parse::ipv6_route_to(&text("/proc/net/ipv6_route")?, server)?,
+    };
     let folder = Path::new("/sys/class/net").join(&name);
     let is_wireless = folder.join("wireless").exists() || folder.join("phy80211").exists();
     Some(Link {
@@ -102,7 +108,7 @@ const FILES: [&str; 2] = ["/etc/nfs.conf", "/etc/nfsmount.conf"];
 
 /// What the machine is like, for the journal: facts that change seldom and may change numbers.
 pub fn machine_facts() -> BTreeMap<String, String> {
-    let mut facts = super::common_facts(default_link(), &FILES.map(Into::into));
+    let mut facts = super::common_facts(link_to(None), &FILES.map(Into::into));
     for name in SETTINGS {
         facts.extend(text(Path::new("/proc/sys").join(name)).map(|value| {
             let value = value.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -20,21 +20,46 @@ const TOOL_LIMIT: Duration = Duration::from_secs(4);
 /// More than the connections or interfaces of any machine take.
 const LARGEST_ANSWER: usize = 16 << 20;
 
-/// One look at all counters: what they say of each target, and of the machine. Each source is asked once however many
-/// targets there are; this process touches no target, and waits for a tool for four seconds at most.
+/// One look at the counters that the kernel keeps: what they say of each target, and of the machine. No process is started
+/// and no share is asked (`pcblist_n` and `ifmib` are memory of the kernel), so that it costs next to nothing every few
+/// seconds and leaves a sleeping NAS asleep. Where the address of a server is not known, all connections to the port count.
 pub fn readings(targets: &[(TargetName, Mount)]) -> Vec<Reading> {
     let any = |wanted: fn(&Protocol) -> bool| targets.iter().any(|(_, mount)| wanted(&mount.protocol));
-    let sessions: Answer<_> = any(|protocol| matches!(protocol, Protocol::Smb(_))).then(smb_sessions);
-    let nfs = any(|protocol| matches!(protocol, Protocol::Nfs(_)));
     let said = Said {
-        servers: servers(targets, sessions.as_ref()),
-        sessions,
-        nfs_client: nfs.then(nfs_client),
         connections: any(|protocol| !ports(protocol).is_empty()).then(connections),
         interfaces: Some(interfaces()),
         ..Said::default()
     };
     said.readings(targets)
+}
+
+/// The counters of one target around a phase: the same, and for SMB those of its session. `smbutil` asks the share itself
+/// first with `statfs` (SMBClient smbutil/multichannel.c), so this is for the process alone that may touch the target.
+pub fn phase_readings(target: &TargetName, mount: &Mount) -> Vec<Reading> {
+    let is_smb = matches!(mount.protocol, Protocol::Smb(_));
+    let said = Said {
+        connections: (!ports(&mount.protocol).is_empty()).then(connections),
+        sessions: is_smb.then(|| smb_sessions(mount)),
+        ..Said::default()
+    };
+    said.readings(&[(target.clone(), mount.clone())])
+}
+
+/// The address of a mount's server, from `smbutil multichannel` or `nfsstat -m`; `None` where they do not say. For the
+/// process alone that may touch the target, as above; `nfsstat -m` asks no mount (NFS nfsstat/nfsstat.c, `do_mountinfo`).
+pub fn server_address(mount: &Mount) -> Option<IpAddr> {
+    match mount.protocol {
+        Protocol::Smb(_) => smb_sessions(mount).ok()?.get(&mount.point)?.server,
+        Protocol::Nfs(_) => {
+            parse::nfsstat_server(&said(&["/usr/bin/nfsstat", "-m", "-f", "JSON"]).ok()?, &mount.point)
+        }
+        Protocol::Afp
+        | Protocol::Webdav
+        | Protocol::Sftp
+        | Protocol::Fuse(_)
+        | Protocol::Local(_)
+        | Protocol::Other(_) => None,
+    }
 }
 
 /// What a process read from and wrote to local disks, past the cache: `ri_diskio_bytesread` and its like
@@ -68,38 +93,11 @@ fn said(command: &[&str]) -> Result<Vec<u8>, String> {
     })
 }
 
-/// The sessions with their servers: `-i` and `-x` of `smbutil multichannel` (handbook 2.2).
-fn smb_sessions() -> Result<BTreeMap<PathBuf, SmbSession>, String> {
-    let output = said(&["/usr/bin/smbutil", "multichannel", "-a", "-i", "-x", "-f", "JSON"])?;
+/// The session of a mount with its server: `-i` and `-x` of `smbutil multichannel` (handbook 2.2).
+fn smb_sessions(mount: &Mount) -> Result<BTreeMap<PathBuf, SmbSession>, String> {
+    let point = mount.point.to_str().ok_or("the name of the mount point is not UTF-8")?;
+    let output = said(&["/usr/bin/smbutil", "multichannel", "-m", point, "-i", "-x", "-f", "JSON"])?;
     parse::multichannel(&output).ok_or_else(|| "smbutil wrote something that is not known".to_owned())
-}
-
-fn nfs_client() -> Result<parse::NfsClient, String> {
-    let output = said(&["/usr/bin/nfsstat", "-c", "-f", "JSON"])?;
-    parse::nfsstat_client(&output).ok_or_else(|| "nfsstat wrote something that is not known".to_owned())
-}
-
-/// The servers' addresses by mount point: those of SMB from its sessions, those of NFS from `nfsstat -m`, which asks no
-/// mount (handbook 2.4).
-fn servers(
-    targets: &[(TargetName, Mount)],
-    sessions: Option<&Result<BTreeMap<PathBuf, SmbSession>, String>>,
-) -> BTreeMap<PathBuf, IpAddr> {
-    let of_smb = sessions.and_then(|sessions| sessions.as_ref().ok()).into_iter().flatten();
-    let mut servers: BTreeMap<PathBuf, IpAddr> =
-        of_smb.filter_map(|(point, session)| Some((point.clone(), session.server?))).collect();
-    let nfs = targets.iter().filter(|(_, mount)| matches!(mount.protocol, Protocol::Nfs(_)));
-    let points: Vec<&PathBuf> = nfs.map(|(_, mount)| &mount.point).collect();
-    if points.is_empty() {
-        return servers;
-    }
-    if let Ok(output) = said(&["/usr/bin/nfsstat", "-m", "-f", "JSON"]) {
-        let known = points
-            .into_iter()
-            .filter_map(|point| Some((point.clone(), parse::nfsstat_server(&output, point)?)));
-        servers.extend(known);
-    }
-    servers
 }
 
 /// `net.inet.tcp.pcblist_n`, which needs no privilege (handbook 3.1).

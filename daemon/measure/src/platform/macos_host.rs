@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,9 +44,14 @@ pub fn memory_pressure() -> Option<f64> {
     None
 }
 
-/// The interface of the default route, from `route -n get default` and `ifconfig`.
-pub fn default_link() -> Option<Link> {
-    let name = parse::route_interface(&said(&["/sbin/route", "-n", "get", "default"])?)?;
+/// The interface that leads to a server, or to the network by default, from `route -n get` and `ifconfig`. No packet is sent.
+pub fn link_to(server: Option<IpAddr>) -> Option<Link> {
+    let server = server.map(|server| server.to_canonical());
+    let to = server.map_or_else(|| "default".to_owned(), |server| server.to_string());
+    // route(8): an IPv6 address has to be announced.
+    let family: &[&str] = if server.is_some_and(|server| server.is_ipv6()) { &["-inet6"] } else { &[] };
+    let command = [&["/sbin/route", "-n", "get"], family, &[to.as_str()]].concat();
+    let name = parse::route_interface(&said(&command)?)?;
     let (mtu, is_wireless) =
         said(&["/sbin/ifconfig", &name]).map_or((None, None), |text| parse::ifconfig(&text));
     Some(Link { kind: parse::link_kind(&name, None, is_wireless), mtu, megabits: None, name })
@@ -74,7 +80,7 @@ const OWN_FILE: &str = "Library/Preferences/nsmb.conf";
 pub fn machine_facts() -> BTreeMap<String, String> {
     let own = std::env::home_dir().map(|home| home.join(OWN_FILE));
     let files: Vec<_> = FILES.iter().map(PathBuf::from).chain(own).collect();
-    let mut facts = super::common_facts(default_link(), &files);
+    let mut facts = super::common_facts(link_to(None), &files);
     let mut command = vec!["/usr/sbin/sysctl", "-i"];
     command.extend(SETTINGS);
     facts.extend(said(&command).map(|text| parse::named_lines(&text)).unwrap_or_default());

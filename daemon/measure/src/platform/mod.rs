@@ -40,9 +40,9 @@ mod macos_probe;
 #[cfg(target_os = "macos")]
 use {macos as system, macos_counters as counters, macos_host as host, macos_probe as probe};
 
-pub use counters::{disk_counters, readings};
+pub use counters::{disk_counters, readings, server_address};
 pub use host::{
-    MountWatch, backup_running, battery_percent, default_link, is_hot, low_power_mode, machine_facts,
+    MountWatch, backup_running, battery_percent, is_hot, link_to, low_power_mode, machine_facts,
     memory_pressure, signal_dbm, spins,
 };
 pub use identity::{FileIdentity, Source, identity_at, identity_of, link_at};
@@ -73,7 +73,7 @@ pub fn counters(target: &TargetName, mount: &Mount) -> Option<Counters> {
     if mount.protocol.family() == Family::Local {
         return disk_counters(std::process::id()).ok();
     }
-    let reading = readings(&[(target.clone(), mount.clone())]).into_iter().next()?;
+    let reading = counters::phase_readings(target, mount).into_iter().next()?;
     let with_bytes = |known: &Counters| known.read_bytes.is_some();
     reading.counters.into_iter().flatten().filter(with_bytes).min_by_key(|known| known.covers)
 }

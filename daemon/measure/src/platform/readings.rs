@@ -27,8 +27,6 @@ pub(super) struct Said {
     pub nfs_client: Answer<NfsClient>,
     /// The interfaces.
     pub interfaces: Answer<Vec<InterfaceCounters>>,
-    /// Servers that the mount table does not tell, by mount point.
-    pub servers: BTreeMap<PathBuf, IpAddr>,
 }
 
 impl Said {
@@ -65,8 +63,7 @@ impl Said {
     }
 
     fn of_connections(&self, mount: &Mount) -> Option<Result<Counters, Unread>> {
-        let server = mount.server.or_else(|| self.servers.get(&mount.point).copied());
-        told(&self.connections, Source::Connections, |all| connections(all, mount, server))
+        told(&self.connections, Source::Connections, |all| connections(all, mount, mount.server))
     }
 
     fn of_machine(&self) -> Vec<Result<Counters, Unread>> {

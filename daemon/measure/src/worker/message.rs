@@ -1,6 +1,7 @@
 //! What supervisor and worker say to each other: one JSON value a line.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -83,6 +84,9 @@ pub enum Message {
         protocol: Option<Protocol>,
         /// What was negotiated.
         negotiated: Negotiated,
+        /// The server's address, where it is known: the way to it is looked up. It stays on this machine.
+        #[serde(default)]
+        server: Option<IpAddr>,
     },
     /// A preparation has come this far.
     Progress(Progress),

@@ -7,6 +7,7 @@
 mod endings;
 mod examine;
 mod message;
+mod mount;
 mod output;
 mod probing;
 
@@ -25,13 +26,14 @@ use crate::context::{Context, PhaseSpec, Reporter, Session, StopSwitch, instrume
 use crate::corpus::draw::draw;
 use crate::error::{RunError, StopReason};
 use crate::lock::{Held, LockError};
-use crate::model::{Conditions, Counters, Mount, Negotiated, Operation, Phase, Probing, Progress, Protocol};
+use crate::model::{Conditions, Counters, Phase, Probing, Progress};
 use crate::platform::{self, IoPolicy, Space};
 use crate::recorder::Recorder;
 use crate::samplers::{self, Gate, Hears, Telling};
 use crate::workloads::{Job, Workload, owns, workload};
 
 use endings::{ending, panicked, slept_through};
+use mount::Reached;
 use output::Output;
 
 /// Stands among what tells epochs apart: runs that were held to so many operations a second are never pooled with others.
@@ -133,7 +135,7 @@ struct Worker {
     gate: Arc<Gate>,
     telling: Arc<Telling>,
     output: Arc<Output>,
-    mount: RefCell<Option<(Mount, Protocol, Negotiated)>>,
+    mount: RefCell<Option<Reached>>,
     /// What preparations found out, by workload, for the run that follows.
     prepared: RefCell<BTreeMap<String, BTreeMap<String, String>>>,
 }
@@ -156,8 +158,7 @@ impl Reporter for Worker {
     /// The counter that is closest to the target.
     fn counters(&self) -> Option<Counters> {
         let mount = self.mount.borrow();
-        let (mount, _, _) = mount.as_ref()?;
-        platform::counters(&self.setup.target.name, mount)
+        platform::counters(&self.setup.target.name, &mount.as_ref()?.mount)
     }
 }
 
@@ -223,31 +224,10 @@ impl Worker {
         Claim { target_path: &target.path, target: &target.name, machine: &self.setup.machine }
     }
 
-    /// Finds out how the target is reached. The real path is asked for here, where a hang is booked and hurts nobody.
-    fn find_mount(&self) {
-        let path = &self.setup.target.path;
-        let real = self.bare_context().timed(Operation::Lookup, || std::fs::canonicalize(path));
-        let mounts = platform::mounts().unwrap_or_default();
-        let found = real.ok().and_then(|real| Some((Mount::of_path(&mounts, &real)?.clone(), real)));
-        *self.mount.borrow_mut() = found.map(|(mount, real)| {
-            let negotiated = platform::negotiated(&mount);
-            let protocol = platform::protocol_with(platform::protocol_below(&mount, &real), &negotiated);
-            (mount, protocol, negotiated)
-        });
-    }
-
-    fn ready(&self) -> Message {
-        let mount = self.mount.borrow();
-        let (protocol, negotiated) = match mount.as_ref() {
-            Some((_, protocol, negotiated)) => (Some(protocol.clone()), negotiated.clone()),
-            None => (None, Negotiated::new()),
-        };
-        Message::Ready { protocol, negotiated }
-    }
-
     fn obey(&self, command: Command) -> io::Result<()> {
         match command {
             Command::Prepare(assignment) => {
+                self.ask_again()?;
                 self.gate.preparing(&assignment.workload);
                 let failed = self.prepare(&assignment);
                 self.done_with(&assignment);
@@ -358,13 +338,12 @@ impl Worker {
     }
 
     fn conditions(&self) -> Conditions {
-        let negotiated = self.mount.borrow().as_ref().map(|(_, _, negotiated)| negotiated.clone());
         Conditions {
             system: Some(platform::system_version()),
             load_average: platform::load_average(),
             power: platform::power(),
             instrument_ns: instrument_ns().ok(),
-            negotiated: negotiated.unwrap_or_default(),
+            negotiated: self.negotiated(),
             ..Conditions::default()
         }
     }

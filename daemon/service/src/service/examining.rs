@@ -25,7 +25,7 @@ impl Service {
     /// Looks at everything that has to be right for rounds to be made. Targets are examined one after the other; each
     /// has ten seconds.
     pub(super) fn examine(&mut self) -> Vec<Check> {
-        let around = self.host.borrow_mut().look();
+        let around = self.host.borrow_mut().look(&self.servers());
         let mut checks =
             vec![self.check_database(), self.check_clock(), self.check_log(), self.check_now(&around)];
         checks.extend(check_power(&around));

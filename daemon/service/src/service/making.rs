@@ -44,7 +44,7 @@ impl Service {
         let before = self.history.last;
         self.history.last = slot;
         let scheduled_us = Some(now.wall_us_at(slot.at_ns));
-        let around = self.host.borrow_mut().look();
+        let around = self.host.borrow_mut().look(&self.servers());
         self.count_usage(&now);
         let decided = self.decide(&now, &around);
         let made = match decided {
@@ -66,7 +66,7 @@ impl Service {
     pub(super) fn round_now(&mut self) {
         let now = self.clock.now();
         self.count_usage(&now);
-        let around = self.host.borrow_mut().look();
+        let around = self.host.borrow_mut().look(&self.servers());
         let chosen = self.chosen(&now).and_then(|chosen| match self.over_budget(&chosen, 0.0) {
             Some(reason) => Err(reason),
             None => Ok(chosen),
@@ -272,7 +272,7 @@ impl Service {
             clock: self.clock.as_ref(),
             sampler: &self.sampler,
         };
-        let mut after = || Some(self.host.borrow_mut().look());
+        let mut after = || Some(self.host.borrow_mut().look(&self.servers()));
         let made = maker.make((number, block), workers, &mut scene, &mut after);
         self.desk.set_round(None);
         made

@@ -260,7 +260,7 @@ impl Service {
         }
         if self.looked_for != Some(slot) {
             self.looked_for = Some(slot);
-            self.host.borrow_mut().look();
+            self.host.borrow_mut().look(&self.servers());
         }
         Duration::from_nanos(left_ns.max(0).cast_unsigned())
     }

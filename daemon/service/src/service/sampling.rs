@@ -1,6 +1,7 @@
 //! What the service does for samples while it waits and while a round goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use longhaul_measure::model::{Family, Mount, ProbePlan, Probing, Target, TargetName, Touch};
@@ -35,6 +36,8 @@ pub(super) struct Diary {
     /// The targets that have been looked at since the start, and those among them since mounts changed last.
     met: BTreeSet<TargetName>,
     known: BTreeSet<TargetName>,
+    /// The servers' addresses as the last processes of the workers found them, for where the mount table does not tell them.
+    servers: BTreeMap<TargetName, IpAddr>,
 }
 
 /// How the probe of a target goes; `None`: there is none.
@@ -72,6 +75,8 @@ impl Service {
                 }
             }
             self.sampler.borrow_mut().follow(&target.name, worker.recorder());
+            let server = worker.server.map(|server| (target.name.clone(), server));
+            self.diary.borrow_mut().servers.extend(server);
         }
         self.workers = workers;
         self.take_samples(&now, None);
@@ -177,9 +182,18 @@ impl Service {
     }
 
     fn mounted(&self) -> Vec<(TargetName, Mount)> {
-        let book = self.book.borrow();
-        let mount = |target: &Target| Some((target.name.clone(), book.mount(&target.name)?.clone()));
+        let (book, diary) = (self.book.borrow(), self.diary.borrow());
+        let mount = |target: &Target| {
+            let mut mount = book.mount(&target.name)?.clone();
+            mount.server = mount.server.or_else(|| diary.servers.get(&target.name).copied());
+            Some((target.name.clone(), mount))
+        };
         self.config.targets.iter().filter_map(mount).collect()
+    }
+
+    /// The addresses of the targets' servers, as far as they are known.
+    pub(super) fn servers(&self) -> BTreeSet<IpAddr> {
+        self.mounted().into_iter().filter_map(|(_, mount)| mount.server).collect()
     }
 
     /// Writes down what targets and machine are like: at the start, after a change of mounts, and daily. A difference from

@@ -10,6 +10,7 @@ mod recording;
 mod sampling;
 mod waiting;
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -136,6 +137,8 @@ pub struct Worker {
     pub protocol: Option<Protocol>,
     /// What was negotiated, as the last process said.
     pub negotiated: Negotiated,
+    /// The address of its server, where a process found one.
+    pub server: Option<IpAddr>,
 }
 
 impl Worker {
@@ -150,6 +153,7 @@ impl Worker {
             closed: None,
             protocol: None,
             negotiated: Negotiated::new(),
+            server: None,
         }
     }
 
@@ -261,6 +265,7 @@ impl Worker {
         let mut wait = Wait::new(limit);
         loop {
             match link.receive(TICK) {
+                Answer::Message(message) if self.is_ready(&message) => {}
                 Answer::Message(message) => {
                     if let Some(answer) = wait.hear(*message, &self.target.name, watch) {
                         self.falls = Falls::default();
@@ -363,13 +368,8 @@ impl Worker {
         let mut wait = Wait::new(Limit::PerOperation);
         loop {
             match link.receive(TICK) {
-                Answer::Message(message) => match *message {
-                    Message::Ready { protocol, negotiated } => {
-                        (self.protocol, self.negotiated) = (protocol, negotiated);
-                        return Ok(link);
-                    }
-                    other => return Err(confused(&other).into()),
-                },
+                Answer::Message(message) if self.is_ready(&message) => return Ok(link),
+                Answer::Message(other) => return Err(confused(&other).into()),
                 Answer::Ended => return Err(self.ended(link, vec![])),
                 Answer::Silence => {}
             }
@@ -377,6 +377,15 @@ impl Worker {
                 return Err(self.abandon(link, wait, watch.cap));
             }
         }
+    }
+
+    /// Whether a message says how the target is reached; then that is known from now on. It comes first, and again when a
+    /// question that was not answered at first is.
+    fn is_ready(&mut self, message: &Message) -> bool {
+        let Message::Ready { protocol, negotiated, server } = message else { return false };
+        (self.protocol, self.negotiated) = (protocol.clone(), negotiated.clone());
+        self.server = server.or(self.server);
+        true
     }
 
     /// Books a worker that ended by itself.

@@ -4,8 +4,9 @@
 // Every test file compiles this module and uses its own part of it.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -119,7 +120,7 @@ impl Clock for WorldClock {
 struct WorldHost(Arc<Mutex<World>>);
 
 impl Host for WorldHost {
-    fn look(&mut self) -> Surroundings {
+    fn look(&mut self, _: &BTreeSet<IpAddr>) -> Surroundings {
         self.0.lock().unwrap().around.clone()
     }
 
@@ -262,8 +263,11 @@ fn script() -> Vec<String> {
     let shell = "read -r setup; printf '%s\\n' \"$1\"; while read -r line; do case $line in \
         *'\"prepare\"'*) printf '%s\\n' \"$2\";; *'\"run\"'*) printf '%s\\n' \"$3\" \"$4\" \"$5\" \"$6\";; esac; done";
     let line = |message: &Message| serde_json::to_string(message).unwrap();
-    let ready =
-        Message::Ready { protocol: Some(Protocol::Smb(Some("3.1.1".into()))), negotiated: Negotiated::new() };
+    let ready = Message::Ready {
+        protocol: Some(Protocol::Smb(Some("3.1.1".into()))),
+        negotiated: Negotiated::new(),
+        server: None,
+    };
     let report = Report {
         failed: None,
         facts: Default::default(),

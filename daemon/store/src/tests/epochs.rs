@@ -67,6 +67,44 @@ fn what_a_run_does_not_know_is_no_change() {
 }
 
 #[test]
+fn an_unanswered_question_about_the_dialect_opens_no_epoch() {
+    let life = Life::new();
+    // As on a Mac: the mount table tells the protocol, a tool that may hang tells the version.
+    let unanswered = |run: &mut Run| {
+        run.protocol = Some(Protocol::Smb(None));
+        run.conditions.negotiated.clear();
+    };
+    let paced = |run: &mut Run| {
+        unanswered(run);
+        run.conditions.negotiated = [("longhaul-sync".into(), "fsync".into())].into();
+    };
+    let epochs = [
+        life.epoch(&target(), |_| ()),
+        life.epoch(&target(), unanswered),
+        life.epoch(&target(), |_| ()),
+        life.epoch(&target(), |run| run.protocol = Some(Protocol::Nfs(None))),
+    ];
+    assert_eq!(epochs, [1, 1, 1, 2], "another protocol is another epoch, whatever its version");
+    assert_eq!(life.epoch(&target(), paced), 3, "what longhaul itself does otherwise is told apart");
+}
+
+#[test]
+fn an_answer_that_came_late_completes_its_epoch() {
+    let life = Life::new();
+    let unanswered = |run: &mut Run| {
+        run.protocol = Some(Protocol::Smb(None));
+        run.conditions.negotiated.clear();
+    };
+    let older = |run: &mut Run| run.protocol = Some(Protocol::Smb(Some("2.1".into())));
+    assert_eq!(life.epoch(&target(), unanswered), 1);
+    assert_eq!(life.epoch(&target(), |_| ()), 1, "the first answer says what the epoch always was");
+    let found = life.place.reader().epochs().unwrap();
+    assert_eq!(found[0].protocol, Some(Protocol::Smb(Some("3.1.1".into()))));
+    assert!(life.place.reader().events(None).unwrap().is_empty());
+    assert_eq!(life.epoch(&target(), older), 2, "from then on another version is a change");
+}
+
+#[test]
 fn epochs_of_two_targets_do_not_mix() {
     let life = Life::new();
     let nfs = Target { name: "nfs".parse().unwrap(), ..target() };

@@ -9,18 +9,6 @@ pub fn memory_pressure(text: &str) -> Option<f64> {
     (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
 }
 
-/// The interface of the default route with the lowest metric, from `/proc/net/route` (route(8)).
-pub fn default_route(table: &str) -> Option<String> {
-    let routes = table.lines().skip(1).filter_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let [name, to, _, flags, _, _, metric, mask, ..] = fields[..] else { return None };
-        let is_up = u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & 1 == 1);
-        let metric: u32 = metric.parse().ok()?;
-        (is_up && to == "00000000" && mask == "00000000").then(|| (metric, name.to_owned()))
-    });
-    routes.min_by_key(|(metric, _)| *metric).map(|(_, name)| name)
-}
-
 /// What an interface is, by its name and, on Linux, its ARPHRD type (include/uapi/linux/if_arp.h): 512 PPP, 65534 none.
 pub fn link_kind(name: &str, hardware: Option<u32>, is_wireless: Option<bool>) -> LinkKind {
     let tunnels = ["tun", "utun", "tap", "wg", "ppp", "ipsec", "gif", "stf", "tailscale", "nordlynx"];
@@ -93,11 +81,6 @@ mod tests {
     fn linux_facts_are_read_from_what_the_kernel_writes() {
         let pressure = "some avg10=2.50 avg60=0.10 avg300=0.00 total=7\nfull avg10=9.00 avg60=0.00 avg300=0.00 total=0\n";
         assert_eq!(memory_pressure(pressure), Some(0.025));
-        let table = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n\
-            eth0\t00000000\t0102A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n\
-            wlan0\t00000000\t0102A8C0\t0003\t0\t0\t600\t00000000\t0\t0\t0\n\
-            eth0\t0002A8C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n";
-        assert_eq!(default_route(table).as_deref(), Some("eth0"));
         assert_eq!(link_kind("eth0", Some(1), Some(false)), LinkKind::Wired);
         assert_eq!(link_kind("office", Some(65534), Some(false)), LinkKind::Tunnel);
         let trips = [("active".to_owned(), 40_000), ("passive\n".to_owned(), 90_000), ("hot".to_owned(), 0)];
@@ -131,7 +114,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_ends_without_panic(text in "[ -~\n\t]{0,200}") {
-            let _ = (memory_pressure(&text), default_route(&text), pmset_percent(&text), pmset_low_power(&text));
+            let _ = (memory_pressure(&text), pmset_percent(&text), pmset_low_power(&text));
             let _ = (pmset_is_hot(&text), tmutil_running(&text), route_interface(&text), ifconfig(&text));
         }
     }

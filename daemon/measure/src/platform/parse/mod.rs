@@ -16,6 +16,7 @@ mod options;
 mod pcblist;
 mod pmset;
 mod proc;
+mod routes;
 mod smbutil;
 mod sockets;
 mod source;
@@ -27,8 +28,8 @@ pub use dirents::dirents;
 pub use facts::{named_lines, settings, tmutil_destinations};
 pub use gvfs::protocol_below;
 pub use host::{
-    default_route, ifconfig, is_hot, link_kind, memory_pressure, pmset_is_hot, pmset_low_power,
-    pmset_percent, route_interface, tmutil_running,
+    ifconfig, is_hot, link_kind, memory_pressure, pmset_is_hot, pmset_low_power, pmset_percent,
+    route_interface, tmutil_running,
 };
 pub use interfaces::{InterfaceCounters, ifmib, net_dev, wireless_dbm};
 pub use mountinfo::{askable, asking_is_local, mountinfo};
@@ -39,6 +40,7 @@ pub use options::protocol_with;
 pub use pcblist::pcblist;
 pub use pmset::pmset;
 pub use proc::{power_supplies, process_disk_bytes, status_peak_bytes};
+pub use routes::{default_route, ipv6_route_to, route_to};
 pub use smbutil::smbutil;
 pub use sockets::{Connection, Dumped, socket_request, sockets};
 pub use source::{percent_decoded, server};
