@@ -32,6 +32,9 @@ const SCHEMA: u32 = 1;
 pub(crate) const MARKER: &str = "arena.json";
 /// The small file of the doctor, there for a moment.
 pub(crate) const PROBE: &str = "doctor";
+/// A folder that holds a file of this name is not indexed by Spotlight (mds; as it is used on memory cards and by Apple's own
+/// Time Machine images).
+pub(crate) const NEVER_INDEX: &str = ".metadata_never_index";
 /// The folder of the light probe. Every manifest has it: the probe and a run are two threads, and two that write a
 /// manifest would lose what one of them wrote.
 pub(crate) const POOL: &str = "probe";
@@ -89,8 +92,23 @@ impl Arena {
                 other => other,
             })
             .map_err(|error| refused_to_write(claim.target_path, error))?;
-        Self::enter(claim, target, context)?
-            .ok_or_else(|| RunError::operation(Operation::Open, &path, io::Error::from(ErrorKind::NotFound)))
+        let arena = Self::enter(claim, target, context)?.ok_or_else(|| {
+            RunError::operation(Operation::Open, &path, io::Error::from(ErrorKind::NotFound))
+        })?;
+        arena.keep_others_out(context)?;
+        Ok(arena)
+    }
+
+    /// Asks Spotlight not to index the sandbox, and Time Machine not to back it up where it lies on a disk of this Mac: both
+    /// would be at work on the share because of longhaul. Where that cannot be said, nothing is lost.
+    fn keep_others_out(&self, context: &Context<'_>) -> Result<(), RunError> {
+        use std::os::fd::AsFd;
+        let create = || own_file::create_empty(&self.directory, NEVER_INDEX);
+        context
+            .timed(Operation::Create, create)
+            .map_err(|error| RunError::operation(Operation::Create, &self.path.join(NEVER_INDEX), error))?;
+        let _ = platform::exclude_from_backup(self.directory.as_fd());
+        Ok(())
     }
 
     /// Opens this machine's arena if there is one.
@@ -185,7 +203,10 @@ fn open_target(path: &Path, context: &Context<'_>) -> Result<Dir, RunError> {
         Err(error) => Err(RunError::operation(Operation::Getattr, path, error)),
         Ok(facts) if facts.is_symlink() => Err(RunError::refused(
             path,
-            "it is a symbolic link",
+            match std::fs::canonicalize(path) {
+                Ok(real) => format!("it is a symbolic link to {}", real.display()),
+                Err(_) => "it is a symbolic link".to_owned(),
+            },
             "Give the path that it leads to, so that it is certain what is measured",
         )),
         Ok(facts) if !facts.is_dir() => {

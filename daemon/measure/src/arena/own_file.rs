@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, MetadataExt, OpenOptions, OpenOptionsExt};
 
-use super::{MARKER, PROBE, manifest};
+use super::{MARKER, NEVER_INDEX, PROBE, manifest};
 use crate::context::LINK_CHECK;
 
 /// The most that is read of one, in bytes: a thousand times what a manifest takes.
@@ -22,7 +22,7 @@ pub fn partial_name(name: &str) -> String {
 /// Every name that longhaul gives a file at the top of a sandbox, the one that goes last at the end.
 pub fn names() -> impl Iterator<Item = String> {
     let checks = LINK_CHECK.into_iter().filter_map(|name| name.to_str().ok());
-    let files = checks.chain([PROBE, manifest::FILE, MARKER]);
+    let files = checks.chain([PROBE, NEVER_INDEX, manifest::FILE, MARKER]);
     files.flat_map(|file| [partial_name(file), format!("._{file}"), file.to_owned()])
 }
 
@@ -65,6 +65,14 @@ fn invalid(reason: &'static str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, reason)
 }
 
+/// Makes an empty file; one that is there already is as good.
+pub fn create_empty(directory: &Dir, name: &str) -> io::Result<()> {
+    match directory.open_with(name, OpenOptions::new().write(true).create_new(true)) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Writes a new file beside the old one, syncs it, and renames it over the old one: there is always a whole one, and
 /// nothing that was there is written to.
 pub fn replace(directory: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
@@ -75,7 +83,7 @@ pub fn replace(directory: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
     }
     let mut file = directory.open_with(&partial, OpenOptions::new().write(true).create_new(true))?;
     file.write_all(bytes)?;
-    crate::platform::sync(file.as_fd())?;
+    crate::platform::full_sync(file.as_fd())?;
     drop(file);
     directory.rename(&partial, directory, name)
 }

@@ -200,14 +200,20 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Asks for a file to be on stable storage, and says how that was asked.
+    /// Asks for a file to be on stable storage as most programs do, with `fsync`: `rsync --fsync`, and the originals of all
+    /// presets.
     pub fn sync(&self, file: &OpenFile) -> Result<SyncKind, RunError> {
-        self.call(Operation::Sync, || file.path.clone(), || platform::sync(file.fd()))
+        self.call(Operation::Sync, || file.path.clone(), || platform::fsync(file.fd()))
+    }
+
+    /// Asks so that a power cut loses nothing, as Time Machine does, and says how that was asked.
+    pub fn full_sync(&self, file: &OpenFile) -> Result<SyncKind, RunError> {
+        self.call(Operation::Sync, || file.path.clone(), || platform::full_sync(file.fd()))
     }
 
     /// Asks for the names in a folder to be on stable storage.
     pub fn sync_folder(&self, folder: &Folder) -> Result<SyncKind, RunError> {
-        self.call(Operation::Sync, || folder.path.clone(), || platform::sync(folder.fd()))
+        self.call(Operation::Sync, || folder.path.clone(), || platform::fsync(folder.fd()))
     }
 
     /// Takes or gives back a lock on a range of bytes: where it begins, and how long it is.

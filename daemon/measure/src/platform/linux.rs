@@ -115,10 +115,12 @@ pub fn evict(file: BorrowedFd<'_>, range: (u64, u64)) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, begin, NonZeroU64::new(length), Advice::DontNeed)?)
 }
 
-/// Asks for a file's data and metadata to be on stable storage.
-pub fn sync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
-    rustix::fs::fsync(file)?;
-    Ok(SyncKind::Fsync)
+/// What this longhaul does otherwise on this system than an earlier one did, for what tells epochs apart: nothing.
+pub const OWN_CIRCUMSTANCES: &[(&str, &str)] = &[];
+
+/// Asks for a file's data and metadata to be on stable storage whatever happens: `fsync(2)` asks the disk, too.
+pub fn full_sync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
+    unix::fsync(file)
 }
 
 /// Puts this thread, and threads it starts from now on, at the idle I/O priority (`ioprio_set(2)`, class 3) or back.
@@ -135,6 +137,22 @@ pub fn set_io_policy(policy: IoPolicy) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// The policy that this thread's I/O is under, as the kernel says (`ioprio_get(2)`).
+pub fn io_policy() -> io::Result<IoPolicy> {
+    const WHO_PROCESS: libc::c_int = 1;
+    // SAFETY: two integers; 0 means the calling thread.
+    match unsafe { libc::syscall(libc::SYS_ioprio_get, WHO_PROCESS, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        priority if priority >> 13 == 3 => Ok(IoPolicy::Throttled),
+        _ => Ok(IoPolicy::Default),
+    }
+}
+
+/// Marks a folder for backups to leave out: there is no such mark that is common here.
+pub fn exclude_from_backup(_folder: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(())
 }
 
 /// Peak resident memory of this process in bytes; `None` if the system does not say.

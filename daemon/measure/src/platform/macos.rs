@@ -70,7 +70,7 @@ pub fn continuous_ns() -> u64 {
 /// the system last heard. With `MNT_WAIT` it would block on a dead server and then leave that mount out (xnu
 /// bsd/vfs/vfs_syscalls.c, `getfsstat_callback`).
 pub fn mounts() -> io::Result<Vec<Mount>> {
-    Ok(mount_table()?.iter().map(mount).collect())
+    Ok(parse::with_data_volume(mount_table()?.iter().map(mount).collect()))
 }
 
 /// Reads the table with room to spare, and again with more for as long as it comes back full.
@@ -289,19 +289,17 @@ pub fn evict(file: BorrowedFd<'_>, range: (u64, u64)) -> io::Result<()> {
 
 /// Asks for a file's data and metadata to be on stable storage, and says which way it went.
 ///
-/// `F_FULLFSYNC` first; many SMB servers do not offer it, and then the client refuses (SMBClient
+/// For Time Machine's tasks and longhaul's own files only: `rsync` and the originals of presets call `fsync`, and over SMB
+/// `F_FULLFSYNC` costs twice its round trips (SMBClient kernel/smbfs/smbfs_vnops.c). `F_FULLFSYNC` first; many SMB servers do not offer it, and then the client refuses (SMBClient
 /// kernel/smbfs/smbfs_vnops.c): then `fsync`. The two take differently long and must not be compared.
-pub fn sync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
+pub fn full_sync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
     // SAFETY: the descriptor is open, and this command takes no argument.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_FULLFSYNC) } != -1 {
         return Ok(SyncKind::FullFsync);
     }
     let refusal = io::Error::last_os_error();
     match refusal.raw_os_error() {
-        Some(libc::ENOTSUP | libc::EOPNOTSUPP | libc::EINVAL | libc::ENOTTY) => {
-            rustix::fs::fsync(file)?;
-            Ok(SyncKind::Fsync)
-        }
+        Some(libc::ENOTSUP | libc::EOPNOTSUPP | libc::EINVAL | libc::ENOTTY) => unix::fsync(file),
         _ => Err(refusal),
     }
 }
@@ -309,22 +307,55 @@ pub fn sync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
 unsafe extern "C" {
     /// xnu bsd/sys/resource.h; libc lacks it.
     fn setiopolicy_np(kind: c_int, scope: c_int, policy: c_int) -> c_int;
+    /// As above.
+    fn getiopolicy_np(kind: c_int, scope: c_int) -> c_int;
 }
 
-/// Puts this thread's disk I/O behind that of others, or back.
+// xnu bsd/sys/resource.h
+const TYPE_DISK: c_int = 0;
+const SCOPE_PROCESS: c_int = 0;
+const POLICY_DEFAULT: c_int = 0;
+const POLICY_THROTTLE: c_int = 3;
+
+/// What this longhaul does otherwise on this system than an earlier one did, for what tells epochs apart: until version 0.1
+/// every task synced with `F_FULLFSYNC`.
+pub const OWN_CIRCUMSTANCES: &[(&str, &str)] = &[("longhaul-sync", "full for time machine")];
+
+/// Puts this process's disk I/O behind that of others, or back. The process's, because a thread does not inherit the policy
+/// of the one that starts it (xnu osfmk/kern/thread_policy.c), and several write in one run.
 ///
 /// Throttling reaches local disks, SMB and AFP, but not NFS (xnu bsd/man/man3/getiopolicy_np.3): so figures that are
 /// compared are made at the default.
 pub fn set_io_policy(policy: IoPolicy) -> io::Result<()> {
-    // xnu bsd/sys/resource.h
-    const TYPE_DISK: c_int = 0;
-    const SCOPE_THREAD: c_int = 1;
-    let policy: c_int = match policy {
-        IoPolicy::Default => 0,
-        IoPolicy::Throttled => 3,
+    let policy = match policy {
+        IoPolicy::Default => POLICY_DEFAULT,
+        IoPolicy::Throttled => POLICY_THROTTLE,
     };
     // SAFETY: three integers.
-    checked(unsafe { setiopolicy_np(TYPE_DISK, SCOPE_THREAD, policy) }).map(drop)
+    checked(unsafe { setiopolicy_np(TYPE_DISK, SCOPE_PROCESS, policy) }).map(drop)
+}
+
+/// The policy that this process's disk I/O is under, as the kernel says (getiopolicy_np(3)).
+pub fn io_policy() -> io::Result<IoPolicy> {
+    // SAFETY: two integers.
+    match checked(unsafe { getiopolicy_np(TYPE_DISK, SCOPE_PROCESS) })? as c_int {
+        POLICY_THROTTLE => Ok(IoPolicy::Throttled),
+        _ => Ok(IoPolicy::Default),
+    }
+}
+
+/// Marks a folder for Time Machine to leave out, as `tmutil addexclusion` does (tmutil(8)): an attribute with a binary property
+/// list of one text. Only on disks of this Mac that keep attributes: elsewhere it would be a file `._NAME` beside the folder.
+pub fn exclude_from_backup(folder: BorrowedFd<'_>) -> io::Result<()> {
+    const EXCLUDED: &CStr = c"com.apple.metadata:com_apple_backup_excludeItem";
+    let facts = rustix::fs::fstatfs(folder)?;
+    let is_own_disk = facts.f_flags & libc::MNT_LOCAL as u32 != 0;
+    match (is_own_disk, bytes(&facts.f_fstypename).as_slice()) {
+        (true, b"apfs" | b"hfs") => {
+            unix::setxattr(folder, EXCLUDED, &parse::binary_plist_text("com.apple.backupd"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Peak resident memory of this process in bytes, which is what macOS counts it in (getrusage(2)); `None` if the

@@ -6,6 +6,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::child::output_within;
@@ -57,9 +58,9 @@ pub fn link_to(server: Option<IpAddr>) -> Option<Link> {
     Some(Link { kind: parse::link_kind(&name, None, is_wireless), mtu, megabits: None, name })
 }
 
-/// What of the kernel's settings may change numbers (handbook sections 2.3 and 2.8; the first four read in xnu
-/// bsd/netinet/tcp_*.c, those of the SMB client in SMBClient kernel/).
-const SETTINGS: [&str; 9] = [
+/// What of the kernel's settings may change numbers (handbook section 2.8; the first four read in xnu bsd/netinet/tcp_*.c).
+/// Not `net.smb.fs`: its names come and go with the first share that is mounted.
+const SETTINGS: [&str; 8] = [
     "kern.ipc.maxsockbuf",
     "net.inet.tcp.autorcvbufmax",
     "net.inet.tcp.autosndbufmax",
@@ -68,7 +69,6 @@ const SETTINGS: [&str; 9] = [
     "net.inet.tcp.recvspace",
     "net.inet.tcp.sendspace",
     "net.inet.tcp.win_scale_factor",
-    "net.smb.fs",
 ];
 /// Files that say how shares are mounted (handbook sections 2.5 and 2.6: nfs.conf(5), nsmb.conf(5)).
 const FILES: [&str; 2] = ["/etc/nfs.conf", "/etc/nsmb.conf"];
@@ -93,9 +93,17 @@ pub fn machine_facts() -> BTreeMap<String, String> {
     facts
 }
 
-/// Whether the disk below a local file system spins: nothing without a framework tells.
-pub fn spins(_mount: &Mount) -> Option<bool> {
-    None
+/// Whether the disk below a local file system spins, from `diskutil info -plist`, asked once for each device: what it says does
+/// not change, and it takes a moment.
+pub fn spins(mount: &Mount) -> Option<bool> {
+    static KNOWN: Mutex<BTreeMap<String, Option<bool>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let ask = || {
+        let point = mount.point.to_str()?;
+        let output = said(&["/usr/sbin/diskutil", "info", "-plist", point])?;
+        parse::diskutil_solid_state(&output).map(|is_solid| !is_solid)
+    };
+    *known.entry(mount.source.clone()).or_insert_with(ask)
 }
 
 /// Not known: a Mac tells it through the CoreWLAN framework, and no framework is linked.

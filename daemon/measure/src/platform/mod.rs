@@ -50,13 +50,13 @@ pub use mapping::SharedMapping;
 pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_below, protocol_with};
 pub use probe::{FolderWatch, device_of, thread_cpu_ns, without_read_ahead};
 pub use system::{
-    FINDER_INFO, LISTS_ATTRIBUTES, NOTE_ATTRIBUTE, attributes_at, config_directory, continuous_ns,
-    data_directory, entries, evict, getxattr_at, list, log_directory, monotonic_ns, mounts, negotiated,
-    peak_memory_bytes, power, prepare_worker, service_directory, set_io_policy, shared_file, sync,
-    system_version,
+    FINDER_INFO, LISTS_ATTRIBUTES, NOTE_ATTRIBUTE, OWN_CIRCUMSTANCES, attributes_at, config_directory,
+    continuous_ns, data_directory, entries, evict, exclude_from_backup, full_sync, getxattr_at, io_policy,
+    list, log_directory, monotonic_ns, mounts, negotiated, peak_memory_bytes, power, prepare_worker,
+    service_directory, set_io_policy, shared_file, system_version,
 };
 pub use unix::{
-    Access, RangeLock, Space, close, create_at, error_name, getxattr, load_average, lock_range,
+    Access, RangeLock, Space, close, create_at, error_name, fsync, getxattr, load_average, lock_range,
     make_directory_at, open_at, open_directory, open_directory_at, page_bytes, read_at, remove_directory_at,
     rename_at, resident_share, set_mode, set_times_at, setxattr, space, truncate, unlink_at, user_id,
     utc_offset_seconds, wall_clock_us, write_at,

@@ -8,6 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, XattrFlags};
 
+use crate::model::SyncKind;
+
 /// What a file is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -140,6 +142,13 @@ pub fn set_mode(file: BorrowedFd<'_>, mode: u16) -> io::Result<()> {
 /// Cuts or grows a file.
 pub fn truncate(file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
     Ok(rustix::fs::ftruncate(file, length)?)
+}
+
+/// Asks for a file's data and metadata to be on stable storage, as most programs do (`fsync(2)`). On macOS a drive's own cache
+/// may still hold them (fsync(2) there).
+pub fn fsync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
+    rustix::fs::fsync(file)?;
+    Ok(SyncKind::Fsync)
 }
 
 /// Sets an extended attribute of an open file.

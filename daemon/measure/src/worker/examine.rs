@@ -37,7 +37,7 @@ pub fn examine(arena: &Arena, context: &Context<'_>) -> Result<Examined, RunErro
     let content: Vec<u8> = (0..BYTES).map(|place| (place * 31 % 251) as u8).collect();
     let file = context.create(&folder, name)?;
     context.write_all(&file, &content, 0)?;
-    let sync = context.sync(&file)?;
+    let sync = context.full_sync(&file)?;
     context.close(file)?;
     let file = context.open(&folder, name, Access::Read)?;
     let mut read = vec![0; BYTES];

@@ -14,6 +14,7 @@ mod probing;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
+use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
@@ -269,7 +270,7 @@ impl Worker {
             };
             let arena = Arena::open(&self.claim(), &self.context())?;
             let job = self.job(assignment, session, &arena);
-            std::fs::create_dir_all(job.local).map_err(RunError::local("mkdir", job.local))?;
+            make_local(job.local).map_err(RunError::local("mkdir", job.local))?;
             work(workload, &job)
         };
         match catch_unwind(AssertUnwindSafe(attempt)) {
@@ -320,7 +321,7 @@ impl Worker {
         let asleep = platform::asleep_ns();
         let mut result = self.with_job(assignment, &session, |workload, job| {
             let policy = set_policy(workload.io_policy(), job);
-            conditions.io_policy = Some(policy.name().to_owned());
+            conditions.io_policy = policy.map(|policy| policy.name().to_owned());
             note_space(&mut conditions, job.arena.space(&job.preparation()).ok());
             let result = workload.run(job);
             let _ = platform::set_io_policy(IoPolicy::Default);
@@ -343,7 +344,7 @@ impl Worker {
             load_average: platform::load_average(),
             power: platform::power(),
             instrument_ns: instrument_ns().ok(),
-            negotiated: self.negotiated(),
+            negotiated: self.circumstances(),
             ..Conditions::default()
         }
     }
@@ -386,6 +387,14 @@ impl Worker {
     }
 }
 
+/// Makes this target's own folder on the local disk. What is in it can be made again, so no backup needs it; where that cannot
+/// be said, backups are only larger.
+fn make_local(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)?;
+    let _ = platform::exclude_from_backup(std::fs::File::open(path)?.as_fd());
+    Ok(())
+}
+
 /// Removes this target's own folder on the local disk.
 fn remove_local(path: &PathBuf) -> Result<(), RunError> {
     match std::fs::remove_dir_all(path) {
@@ -394,15 +403,12 @@ fn remove_local(path: &PathBuf) -> Result<(), RunError> {
     }
 }
 
-/// Sets the policy that a workload asks for, and says which is in force.
-fn set_policy(wanted: IoPolicy, job: &Job<'_>) -> IoPolicy {
-    match platform::set_io_policy(wanted) {
-        Ok(()) => wanted,
-        Err(error) => {
-            job.session.fact("io-policy", format!("could not be set: {error}"));
-            IoPolicy::Default
-        }
+/// Sets the policy that a workload asks for, and reads back which is in force; `None` where the system does not say.
+fn set_policy(wanted: IoPolicy, job: &Job<'_>) -> Option<IoPolicy> {
+    if let Err(error) = platform::set_io_policy(wanted) {
+        job.session.fact("io-policy", format!("could not be set: {error}"));
     }
+    platform::io_policy().ok()
 }
 
 /// Notes what fits on the target; what is not known stays so.

@@ -55,7 +55,11 @@ impl Worker {
         }
     }
 
-    pub(super) fn negotiated(&self) -> Negotiated {
-        self.mount.borrow().as_ref().map(|reached| reached.negotiated.clone()).unwrap_or_default()
+    /// What tells this run's epoch apart: what was negotiated, and what this longhaul does otherwise than an earlier one.
+    pub(super) fn circumstances(&self) -> Negotiated {
+        let told = self.mount.borrow().as_ref().map(|reached| reached.negotiated.clone());
+        let own = platform::OWN_CIRCUMSTANCES.iter();
+        let own = own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        told.unwrap_or_default().into_iter().chain(own).collect()
     }
 }

@@ -21,6 +21,7 @@ mod smbutil;
 mod sockets;
 mod source;
 mod statfs;
+mod volumes;
 
 pub use bulk::{ERROR as BULK_ERROR, bulk, bulk_length, finder_info};
 pub use cifs::{CifsShare, CifsStatistics, cifs_dialects, cifs_stats};
@@ -45,6 +46,7 @@ pub use smbutil::smbutil;
 pub use sockets::{Connection, Dumped, socket_request, sockets};
 pub use source::{percent_decoded, server};
 pub use statfs::statfs;
+pub use volumes::{binary_plist_text, diskutil_solid_state, with_data_volume};
 
 use std::ffi::CStr;
 

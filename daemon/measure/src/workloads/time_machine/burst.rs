@@ -104,7 +104,7 @@ impl Burst {
         dirty: &mut BTreeSet<u64>,
     ) -> Result<(), RunError> {
         for band in std::mem::take(dirty) {
-            self.sync = Some(context.sync(&open[&band])?);
+            self.sync = Some(context.full_sync(&open[&band])?);
         }
         Ok(())
     }
@@ -115,7 +115,7 @@ impl Burst {
         Content::new(SEED, self.image.burst).fill(0, &mut bytes);
         let file = create_anew(context, &self.folders.bundle, &partial)?;
         context.write_all(&file, &bytes, 0)?;
-        context.sync(&file)?;
+        context.full_sync(&file)?;
         context.close(file)?;
         context.rename((&self.folders.bundle, &partial), (&self.folders.bundle, name))
     }

@@ -231,7 +231,7 @@ pub fn write_band(
         fill_blocks(&mut buffer, Block { band, index: first, burst }, end - first);
         context.write_all(&file, &buffer, first * BLOCK_BYTES as u64)?;
     }
-    let kind = context.sync(&file)?;
+    let kind = context.full_sync(&file)?;
     context.close(file)?;
     Ok(kind)
 }

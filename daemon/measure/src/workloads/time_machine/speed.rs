@@ -68,7 +68,7 @@ impl SpeedTest {
             context.write_all(&file, &block[..length], offset)?;
             offset += length as u64;
         }
-        context.sync(&file)?;
+        context.full_sync(&file)?;
         context.close(file)?;
         Ok(throughput("large", LARGE_BYTES, context.elapsed()))
     }
