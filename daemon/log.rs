@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
-use longhaul_service::LOG_FILE;
 use longhaul_service::config::LEVELS;
+use longhaul_service::{LOG_FILE, OLDER_LOG_FILES};
 use longhaul_telemetry::diagnostics::Diagnostics;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
@@ -18,9 +18,6 @@ use tracing_subscriber::{Layer, Registry, fmt, reload};
 
 use crate::arguments::Arguments;
 use crate::diagnosing::Diagnosing;
-
-/// The log and this many older parts of it share the room that is given.
-const OLDER: u64 = 3;
 
 /// The log of this process.
 pub struct Log {
@@ -98,13 +95,13 @@ struct Inner {
 }
 
 impl Rotating {
-    /// Opens the log in a folder, with room for so many bytes in all.
+    /// Opens the log in a folder. It and its older parts share the room that is given, in bytes.
     fn open(folder: &Path, bytes: u64) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join(LOG_FILE);
         let file = File::options().create(true).append(true).open(&path)?;
         let written = file.metadata()?.len();
-        let inner = Inner { path, file, written, part_bytes: (bytes / (OLDER + 1)).max(1) };
+        let inner = Inner { path, file, written, part_bytes: (bytes / (OLDER_LOG_FILES + 1)).max(1) };
         Ok(Self { inner: Arc::new(Mutex::new(inner)) })
     }
 }
@@ -115,7 +112,7 @@ impl Inner {
     }
 
     fn rotate(&mut self) -> io::Result<()> {
-        for number in (1..OLDER).rev() {
+        for number in (1..OLDER_LOG_FILES).rev() {
             let _ = std::fs::rename(self.older(number), self.older(number + 1));
         }
         std::fs::rename(&self.path, self.older(1))?;

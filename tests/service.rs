@@ -260,7 +260,7 @@ fn a_purge_names_what_it_cannot_reach_and_touches_nothing_foreign() {
         "by hand",
         "1 files in it that longhaul did not make",
     ]);
-    said.complains_of(&[&format!("{}, as it holds diary", place.data().display())]);
+    said.complains_of(&[&format!("{}: it is not longhaul's", diary.display())]);
     assert!(find_arena(&hidden).is_some() && diary.is_dir() && !place.database().exists());
     assert_eq!(fs::read_to_string(find_arena(&b).unwrap().join("letter.txt")).unwrap(), "mine");
 }

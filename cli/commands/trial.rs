@@ -107,7 +107,6 @@ fn clean_up(measuring: &Measuring, workers: Vec<Worker>, folder: &Path) -> Vec<S
 }
 
 fn clean_target(mut worker: Worker) -> Option<String> {
-    let path = worker.target().path.clone();
     let mut stage = Stage::new(Style::Lines, Box::new(|| Ok(())));
     let mut watch = Watch { cap: CAP, patience: PATIENCE, interrupted: &|| false, observer: &mut stage };
     let cleaned = worker.clean(Mode::Remove, &mut watch);
@@ -116,7 +115,8 @@ fn clean_target(mut worker: Worker) -> Option<String> {
     worker.await_end(ENDS_WITHIN);
     match cleaned {
         Ok(Some(report)) if !report.foreign.is_empty() => {
-            Some(format!("{} files in {} that longhaul did not make", report.foreign.len(), path.display()))
+            let paths: Vec<String> = report.foreign.iter().map(|path| path.display().to_string()).collect();
+            Some(format!("what longhaul did not make: {}", paths.join(", ")))
         }
         Ok(_) => None,
         Err(ending) => Some(ending.failure.message),

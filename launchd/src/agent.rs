@@ -9,6 +9,8 @@ use crate::plan::{PlanError, ServicePlan};
 
 /// What launchd calls the agent.
 pub const LABEL: &str = "org.longhaul.agent";
+/// The files in the folder of the logs that launchd writes the agent's standard output and standard error to.
+pub const OUTPUT_FILES: [&str; 2] = ["stdout.log", "stderr.log"];
 
 /// At least this many seconds lie between two starts: slow enough that a daemon that cannot start costs nothing, and
 /// quick enough that it notices its own crash loop (five crashes in ten minutes).
@@ -76,8 +78,8 @@ pub fn plist_of(plan: &ServicePlan) -> Result<Vec<u8>, PlanError> {
         legacy_timers: true,
         exit_time_out: STOP_SECONDS,
         limit_load_to_session_type: "Aqua",
-        standard_out_path: log("stdout.log")?,
-        standard_error_path: log("stderr.log")?,
+        standard_out_path: log(OUTPUT_FILES[0])?,
+        standard_error_path: log(OUTPUT_FILES[1])?,
         soft_resource_limits: ResourceLimits { number_of_files: 4096 },
         environment_variables: variables.collect::<Result<_, PlanError>>()?,
     };

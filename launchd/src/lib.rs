@@ -14,7 +14,7 @@ mod step;
 mod systemctl;
 mod unit;
 
-pub use agent::{LABEL, plist_of};
+pub use agent::{LABEL, OUTPUT_FILES, plist_of};
 pub use manager::{Activity, Manager, Standing};
 pub use plan::{PlanError, Service, ServicePlan};
 pub use program::{StableProgram, stable_program};

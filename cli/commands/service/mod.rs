@@ -1,6 +1,7 @@
 //! The background service: `longhaul install`, `uninstall`, `start`, `stop`, `restart` and `logs`.
 
 pub mod logs;
+mod own_folders;
 mod purge;
 pub mod uninstall;
 

@@ -1,40 +1,35 @@
-//! What `uninstall --purge` removes beside the service: the arenas of all targets, the results, the configuration, the
-//! logs. What cannot be removed is named.
+//! What `uninstall --purge` removes beside the service: the sandboxes of all targets, the results, the configuration, the
+//! logs. Files go by their names, and no link is followed. What stays is named.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use longhaul_measure::arena::{Claim, CleanReport, Mode};
+use longhaul_measure::inventory::{Inventory, Left, Reason};
 use longhaul_measure::model::{Family, Target};
-use longhaul_measure::platform;
 use longhaul_service::config::Config;
 use longhaul_service::exclusive::Exclusive;
 use longhaul_service::worker::Worker;
 use longhaul_store::{Reader, StoredEpoch, StoredTarget};
 
 use super::super::clean;
+use super::own_folders::{KnownTargets, Origin, OwnFolder, own_folders};
 use super::uninstall::Uninstall;
 use crate::arguments::Shared;
 use crate::{exit, places};
 
-/// What follows the name of a database in the names of the files that SQLite keeps beside it.
-const OF_SQLITE: [&str; 3] = ["-wal", "-shm", "-journal"];
-/// What follows its name without ending in those of the service: whole endings, and begins of dated ones.
-const OF_SERVICE: [&str; 4] = ["lock", "starts", "daemon.json", "daemon.draft"];
-const DATED: [&str; 3] = ["damaged-", "kept-", "restored"];
-/// The folders of workers and of a trial, beside the database.
-const FOLDERS: [&str; 2] = ["local", "try"];
+/// How long a worker that has nothing to do any more may take to end.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
 /// What is to go.
 pub struct Purge {
     database: PathBuf,
     known: Known,
     targets: Vec<Target>,
-    files: Vec<PathBuf>,
-    folders: Vec<PathBuf>,
+    folders: Vec<OwnFolder>,
 }
 
 /// Finds out what there is. Touches no target.
@@ -52,13 +47,8 @@ pub fn plan(shared: &Shared) -> anyhow::Result<Purge> {
         );
         Known::default()
     });
-    Ok(Purge {
-        targets: targets(&config, &known),
-        files: files(shared, &database)?,
-        folders: FOLDERS.map(|name| database.with_file_name(name)).to_vec(),
-        database,
-        known,
-    })
+    let folders = own_folders(&database, &places::config_file(shared)?);
+    Ok(Purge { targets: targets(&config, &known), folders, database, known })
 }
 
 /// What the database knows.
@@ -90,39 +80,16 @@ fn targets(config: &Config, known: &Known) -> Vec<Target> {
     targets
 }
 
-/// The files of longhaul that are there: all in its own folders, and those of a database and a configuration elsewhere.
-fn files(shared: &Shared, database: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let beside = database.parent().map(files_in).unwrap_or_default();
-    let mut files: Vec<PathBuf> = beside.into_iter().filter(|path| belongs_to(path, database)).collect();
-    files.extend(own_folders().iter().flat_map(|folder| files_in(folder)));
-    files.extend([places::config_file(shared)?].into_iter().filter(|path| path.is_file()));
-    files.sort();
-    files.dedup();
-    Ok(files)
+/// A path that stays, and the reason.
+struct Kept {
+    path: PathBuf,
+    reason: String,
 }
 
-fn files_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries.filter(|path| path.is_file()).collect()
-}
-
-/// Whether a file is a database or one that SQLite or the service has put beside it, by its name.
-fn belongs_to(path: &Path, database: &Path) -> bool {
-    let rest_after =
-        |begin: Option<&OsStr>| path.file_name()?.as_encoded_bytes().strip_prefix(begin?.as_encoded_bytes());
-    let is = |rest: &[u8], known: &[&str]| known.iter().any(|known| rest == known.as_bytes());
-    let begins = |rest: &[u8]| DATED.iter().any(|known| rest.starts_with(known.as_bytes()));
-    let of_sqlite =
-        rest_after(database.file_name()).is_some_and(|rest| rest.is_empty() || is(rest, &OF_SQLITE));
-    let of_service = rest_after(database.file_stem()).and_then(|rest| rest.strip_prefix(b"."));
-    of_sqlite || of_service.is_some_and(|rest| is(rest, &OF_SERVICE) || begins(rest))
-}
-
-fn own_folders() -> Vec<PathBuf> {
-    let folders = [platform::data_directory(), platform::config_directory(), platform::log_directory()];
-    let mut folders: Vec<PathBuf> = folders.into_iter().flatten().collect();
-    folders.dedup();
-    folders
+impl std::fmt::Display for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.reason)
+    }
 }
 
 impl Purge {
@@ -135,18 +102,36 @@ impl Purge {
         clean::confirmed("Remove all of this, for ever?")
     }
 
-    /// Prints what would go.
+    /// Prints what would go, and what would stay.
     pub fn show(&self) {
+        self.show_targets();
+        for folder in &self.folders {
+            let inventory = folder.inventory(&self.known_targets());
+            for going in inventory.going() {
+                let files = going.files.map_or(String::new(), |files| format!(" ({files} files)"));
+                anstream::println!("would remove {}{files}", going.path.display());
+            }
+            if folder.origin == Origin::Longhaul && folder.path.is_dir() && inventory.left.is_empty() {
+                anstream::println!("would remove {}", folder.path.display());
+            }
+            kept(folder, inventory.left).iter().for_each(|kept| anstream::println!("would leave {kept}"));
+        }
+    }
+
+    fn show_targets(&self) {
+        let verb = if self.database_link().is_some() { "leave" } else { "remove" };
         for target in &self.targets {
             match self.arena(target) {
                 Some(arena) => {
-                    anstream::println!("would remove the test data of `{}`: {}", target.name, arena.display())
+                    anstream::println!(
+                        "would {verb} the test data of `{}`: {}",
+                        target.name,
+                        arena.display()
+                    );
                 }
                 None => anstream::println!("nothing was measured on `{}`", target.name),
             }
         }
-        let there = self.folders.iter().filter(|folder| folder.is_dir());
-        self.files.iter().chain(there).for_each(|path| anstream::println!("would remove {}", path.display()));
     }
 
     fn arena(&self, target: &Target) -> Option<PathBuf> {
@@ -155,43 +140,87 @@ impl Purge {
         Some(target.path.join(claim.folder_name()))
     }
 
-    /// Removes it, and names what is left.
-    pub fn carry_out(mut self) -> anyhow::Result<ExitCode> {
-        // whoever measures still would make anew what is removed
-        let exclusive = Exclusive::take(&self.database)?;
-        let targets = std::mem::take(&mut self.targets);
-        let mut left: Vec<String> = targets.iter().filter_map(|target| self.clean(target)).collect();
-        left.extend(self.files.iter().filter_map(|path| refusal(path, fs::remove_file(path))));
-        left.extend(self.folders.iter().filter_map(|path| refusal(path, fs::remove_dir_all(path))));
-        drop(exclusive);
-        left.extend(own_folders().into_iter().filter_map(|folder| remove_own(&folder)));
-        if left.is_empty() {
-            anstream::println!("Nothing of longhaul is left but its programs.");
-            return Ok(exit::OK);
+    fn known_targets(&self) -> KnownTargets {
+        KnownTargets {
+            names: self.targets.iter().map(|target| target.name.clone()).collect(),
+            sandboxes: self.targets.iter().filter_map(|target| self.arena(target)).collect(),
         }
-        left.iter().for_each(|what| anstream::eprintln!("longhaul: left behind: {what}"));
-        Ok(ExitCode::from(exit::ERROR))
+    }
+
+    /// The folder of the database, if it is a symbolic link.
+    fn database_link(&self) -> Option<&OwnFolder> {
+        let folder =
+            self.folders.iter().find(|folder| Some(folder.path.as_path()) == self.database.parent())?;
+        folder.link().map(|_| folder)
+    }
+
+    /// Removes it, and names what is left.
+    pub fn carry_out(self) -> anyhow::Result<ExitCode> {
+        let mut left = vec![];
+        if self.database_link().is_some() {
+            left.extend(
+                self.known_targets()
+                    .sandboxes
+                    .into_iter()
+                    .map(|path| Kept { path, reason: "the database that knows of it stays".to_owned() }),
+            );
+            left.extend(self.remove_files(self.inventories()));
+        } else {
+            // whoever measures still would make anew what is removed
+            let exclusive = Exclusive::take(&self.database)?;
+            // taken before workers remove the files that tell a folder of ours from one that only has its name
+            let inventories = self.inventories();
+            left.extend(self.targets.iter().filter_map(|target| self.clean(target)));
+            left.extend(self.remove_files(inventories));
+            drop(exclusive);
+        }
+        let own = self.folders.iter().filter(|folder| folder.origin == Origin::Longhaul);
+        let emptied: Vec<Kept> = own.filter_map(|folder| remove_own(&folder.path, &left)).collect();
+        left.extend(emptied);
+        Ok(conclude(&left))
+    }
+
+    fn inventories(&self) -> Vec<Inventory> {
+        self.folders.iter().map(|folder| folder.inventory(&self.known_targets())).collect()
+    }
+
+    fn remove_files(&self, inventories: Vec<Inventory>) -> Vec<Kept> {
+        let mut left = vec![];
+        for (folder, mut inventory) in self.folders.iter().zip(inventories) {
+            left.extend(kept(folder, std::mem::take(&mut inventory.left)));
+            left.extend(kept(folder, inventory.remove()));
+        }
+        left
     }
 
     /// Gives back what is held on a target; says what is left there.
-    fn clean(&self, target: &Target) -> Option<String> {
-        let (arena, machine) = (self.arena(target)?, self.known.machine.as_ref()?);
-        let launcher = match places::launcher(&self.database, machine) {
+    fn clean(&self, target: &Target) -> Option<Kept> {
+        let arena = self.arena(target)?;
+        let reason = self.clean_sandbox(target, &arena)?;
+        Some(Kept { path: arena, reason })
+    }
+
+    fn clean_sandbox(&self, target: &Target, arena: &Path) -> Option<String> {
+        let launcher = match places::launcher(&self.database, self.known.machine.as_ref()?) {
             Ok(launcher) => launcher,
-            Err(error) => return Some(format!("{}: {error}", arena.display())),
+            Err(error) => return Some(error.to_string()),
         };
         let mut worker = Worker::new(target.clone(), launcher);
         let by_hand = "Once the share is there again, remove that folder by hand";
-        match clean::clean(&mut worker, Mode::Remove, &|| false) {
+        let cleaned = clean::clean(&mut worker, Mode::Remove, &|| false);
+        // its lock lies in a folder that is to be removed
+        worker.dismiss();
+        worker.await_end(ENDS_WITHIN);
+        match cleaned {
             Ok(Some(report)) => {
                 clean::print_report(&report, target, "removed");
-                foreign(&report, &arena)
+                foreign(&report, arena)
             }
             Ok(None) if self.is_elsewhere(&worker) => {
-                Some(format!("{}: the share is not mounted there now. {by_hand}", arena.display()))
+                Some(format!("the share is not mounted there now. {by_hand}"))
             }
             Ok(None) => None,
-            Err(error) => Some(format!("{}: {error}. {by_hand}", arena.display())),
+            Err(error) => Some(format!("{error}. {by_hand}")),
         }
     }
 
@@ -207,56 +236,43 @@ impl Purge {
 }
 
 fn foreign(report: &CleanReport, arena: &Path) -> Option<String> {
-    (!report.arena_removed).then(|| {
-        format!("{}: {} files in it that longhaul did not make", arena.display(), report.foreign.len())
-    })
+    let foreign = report.foreign.iter().filter(|path| path.starts_with(arena)).count();
+    (!report.arena_removed).then(|| format!("{foreign} files in it that longhaul did not make"))
 }
 
-fn refusal(path: &Path, result: std::io::Result<()>) -> Option<String> {
-    match result {
-        Err(error) if error.kind() != ErrorKind::NotFound => Some(format!("{}: {error}", path.display())),
-        _ => None,
+/// Says of what stays in a folder why, and what can be done.
+fn kept(folder: &OwnFolder, left: Vec<Left>) -> Vec<Kept> {
+    let one = |left: Left| {
+        let reason = match (folder.link(), &left.reason) {
+            (Some(real), Reason::Link) if left.path == folder.path => {
+                format!("{} (to {}). {}", left.reason, real.display(), folder.advice(&real))
+            }
+            _ => left.reason.to_string(),
+        };
+        Kept { path: left.path, reason }
+    };
+    left.into_iter().map(one).collect()
+}
+
+/// Removes a folder of longhaul that is empty now; says what is in it where nothing in it was named so far.
+fn remove_own(folder: &Path, left: &[Kept]) -> Option<Kept> {
+    let error = fs::remove_dir(folder).err().filter(|error| error.kind() != ErrorKind::NotFound)?;
+    if left.iter().any(|kept| kept.path.starts_with(folder)) {
+        return None;
     }
-}
-
-/// Removes a folder of longhaul that is empty now; says what is in it otherwise.
-fn remove_own(folder: &Path) -> Option<String> {
-    let refused = refusal(folder, fs::remove_dir(folder))?;
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    if names.is_empty() {
-        Some(refused)
-    } else {
-        Some(format!("{}, as it holds {}", folder.display(), names.join(", ")))
-    }
+    let reason =
+        if names.is_empty() { error.to_string() } else { format!("it still holds {}", names.join(", ")) };
+    Some(Kept { path: folder.to_owned(), reason })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_was_put_beside_a_database_belongs_to_it() {
-        let belongs = |name: &str| belongs_to(&Path::new("/x").join(name), Path::new("/x/results.sqlite"));
-        for name in [
-            "results.sqlite",
-            "results.sqlite-wal",
-            "results.lock",
-            "results.daemon.json",
-            "results.damaged-17.sqlite",
-            "results.damaged-17.sqlite-wal",
-        ] {
-            assert!(belongs(name), "{name}");
-        }
-        for name in [
-            "results.xlsx",
-            "results",
-            "results.sqlite.bak",
-            "other.lock",
-            "my results.sqlite",
-            "results.lock2",
-        ] {
-            assert!(!belongs(name), "{name}");
-        }
+fn conclude(left: &[Kept]) -> ExitCode {
+    if left.is_empty() {
+        anstream::println!("Nothing of longhaul is left but its programs.");
+        return exit::OK;
     }
+    left.iter().for_each(|kept| anstream::eprintln!("longhaul: left behind: {kept}"));
+    anstream::eprintln!("longhaul: look at what was left behind, and remove by hand what you do not need");
+    ExitCode::from(exit::ERROR)
 }

@@ -2,8 +2,10 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 /// How often it is tried again because another holder went, with the file or the folder, at this very moment.
 const ATTEMPTS: u32 = 1000;
@@ -55,7 +57,7 @@ impl Held {
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder).map_err(io)?;
             }
-            let file = match File::options().write(true).create(true).truncate(false).open(path) {
+            let file = match open(path) {
                 // Whoever was the last in the folder has just removed it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 opened => opened.map_err(io)?,
@@ -82,6 +84,12 @@ impl Held {
         let file = File::options().write(true).open(path);
         file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
+}
+
+/// Opens or makes a lock file. A link would have the file that it leads to overwritten with the holder's name.
+fn open(path: &Path) -> io::Result<File> {
+    let no_follow = OFlags::NOFOLLOW.bits().cast_signed();
+    File::options().write(true).create(true).truncate(false).custom_flags(no_follow).open(path)
 }
 
 /// Writes into the lock file who holds it. It helps people only, so that a full disk is no reason not to begin.
@@ -113,5 +121,15 @@ mod tests {
         drop(first);
         assert!(!path.exists() && !Held::is_taken(&path));
         assert!(Held::take(&path).is_ok());
+    }
+    #[test]
+    fn a_link_in_place_of_a_lock_is_refused_and_its_file_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (letter, path) = (folder.path().join("letter.txt"), folder.path().join("a.lock"));
+        std::fs::write(&letter, "mine").unwrap();
+        std::os::unix::fs::symlink(&letter, &path).unwrap();
+        assert!(matches!(Held::take(&path), Err(LockError::Io { .. })));
+        assert_eq!(std::fs::read_to_string(&letter).unwrap(), "mine");
+        assert!(path.is_symlink());
     }
 }

@@ -34,3 +34,5 @@ pub use host::memory_total;
 /// The file in the platform's folder for logs ([`longhaul_measure::platform::log_directory`]) that the background service
 /// writes and `longhaul logs` reads: JSON lines; when it is full it is moved aside and begun anew.
 pub const LOG_FILE: &str = "longhaul.log";
+/// So many older parts of it are kept beside it, as `longhaul.log.1` and so on.
+pub const OLDER_LOG_FILES: u64 = 3;

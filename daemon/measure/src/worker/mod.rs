@@ -14,7 +14,6 @@ mod probing;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
-use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
@@ -26,6 +25,8 @@ use crate::arena::{Arena, Claim, CleanReport, Mode};
 use crate::context::{Context, PhaseSpec, Reporter, Session, StopSwitch, instrument_ns};
 use crate::corpus::draw::draw;
 use crate::error::{RunError, StopReason};
+use crate::inventory::Reason;
+use crate::local;
 use crate::lock::{Held, LockError};
 use crate::model::{Conditions, Counters, Phase, Probing, Progress};
 use crate::platform::{self, IoPolicy, Space};
@@ -39,6 +40,8 @@ use output::Output;
 
 /// Stands among what tells epochs apart: runs that were held to so many operations a second are never pooled with others.
 const PACED: &str = "longhaul-operations-per-second";
+/// Files of others on the local disk that a report of cleaning names.
+const FOREIGN_NAMED: usize = 20;
 /// Sleep beyond which a run, and its whole round, says nothing, in nanoseconds.
 pub const SLEPT_NS: u64 = 1_000_000_000;
 
@@ -270,7 +273,7 @@ impl Worker {
             };
             let arena = Arena::open(&self.claim(), &self.context())?;
             let job = self.job(assignment, session, &arena);
-            make_local(job.local).map_err(RunError::local("mkdir", job.local))?;
+            local::make(job.local).map_err(RunError::local("mkdir", job.local))?;
             work(workload, &job)
         };
         match catch_unwind(AssertUnwindSafe(attempt)) {
@@ -379,28 +382,25 @@ impl Worker {
         let context = self.context();
         let Some(arena) = Arena::open_existing(&self.claim(), &context)? else { return Ok(None) };
         let ours = |folder: &str, path: &Path| owns(folder, path) || samplers::owns(folder, path);
-        let report = arena.clean(mode, &context, &ours)?;
+        let mut report = arena.clean(mode, &context, &ours)?;
         if mode == Mode::Remove {
-            remove_local(&self.setup.local)?;
+            report.foreign.extend(remove_local(&self.setup.local)?);
         }
         Ok(Some(report))
     }
 }
 
-/// Makes this target's own folder on the local disk. What is in it can be made again, so no backup needs it; where that cannot
-/// be said, backups are only larger.
-fn make_local(path: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(path)?;
-    let _ = platform::exclude_from_backup(std::fs::File::open(path)?.as_fd());
-    Ok(())
-}
-
-/// Removes this target's own folder on the local disk.
-fn remove_local(path: &PathBuf) -> Result<(), RunError> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(RunError::local("remove", path)(error)),
-        _ => Ok(()),
+/// Removes what is longhaul's in this target's own folder on the local disk. Gives back the first paths of what is not.
+fn remove_local(path: &Path) -> Result<Vec<PathBuf>, RunError> {
+    let mut foreign = vec![];
+    for left in local::remove(path) {
+        match left.reason {
+            Reason::Refused(error) => return Err(RunError::local("remove", &left.path)(error)),
+            Reason::Link | Reason::Unrecognized => foreign.push(left.path),
+        }
     }
+    foreign.truncate(FOREIGN_NAMED);
+    Ok(foreign)
 }
 
 /// Sets the policy that a workload asks for, and reads back which is in force; `None` where the system does not say.
