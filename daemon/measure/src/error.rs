@@ -112,6 +112,7 @@ impl RunError {
     /// The outcome of a run that ended so.
     pub fn outcome(&self) -> Outcome {
         match self {
+            Self::Operation { .. } if self.is_unsupported() => Outcome::Unavailable,
             Self::Operation { .. } | Self::Damaged { .. } => Outcome::Error,
             Self::Refused(_) | Self::NotOurs { .. } => Outcome::Unavailable,
             Self::Local { .. } => Outcome::Void,
@@ -122,7 +123,7 @@ impl RunError {
 
     /// Whether the file system has no such operation at all.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self, Self::Operation { source, .. } if source.kind() == io::ErrorKind::Unsupported)
+        matches!(self, Self::Operation { source, .. } if source.raw_os_error().is_some_and(platform::is_unsupported))
     }
 
     /// Whether the corpus may be at fault, so that it has to be made anew.
@@ -182,6 +183,12 @@ fn advice(error: Option<i32>) -> &'static str {
         Some(libc::ENOSPC | libc::EDQUOT) => {
             "The target is full: free space on it, or `longhaul clean` gives back what longhaul holds"
         }
+        Some(error) if platform::is_unsupported(error) => {
+            "This file system cannot do that, so this task cannot be measured here: measure the others"
+        }
+        Some(libc::EBUSY | libc::ETXTBSY) => {
+            "It is in use: close what has it open, here or on another machine; the next round tries again"
+        }
         Some(libc::EROFS) => "The target has become read-only: mount it for writing",
         Some(libc::EACCES | libc::EPERM) => {
             "Permission is missing: check the folder's owner and, on a Mac, Privacy & Security > Files & Folders"
@@ -191,5 +198,23 @@ fn advice(error: Option<i32>) -> &'static str {
             "The connection to the server broke: check the NAS and the network; the next round tries again"
         }
         _ => "Check the target; the next round tries again",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(code: i32) -> RunError {
+        RunError::operation(Operation::Lock, Path::new("/nas/file"), io::Error::from_raw_os_error(code))
+    }
+
+    #[test]
+    fn an_operation_that_a_file_system_lacks_is_no_failure() {
+        for code in [libc::ENOTSUP, libc::EOPNOTSUPP, libc::ENOSYS] {
+            assert_eq!(failed(code).outcome(), Outcome::Unavailable);
+            assert!(failed(code).failure().message.contains("cannot be measured here"));
+        }
+        assert_eq!(failed(libc::EIO).outcome(), Outcome::Error);
     }
 }

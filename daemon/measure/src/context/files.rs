@@ -330,7 +330,7 @@ impl Context<'_> {
 /// Makes "this cannot be set here" an answer instead of an error.
 fn unless_unsupported(result: std::io::Result<()>) -> std::io::Result<bool> {
     match result {
-        Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(false),
+        Err(error) if error.raw_os_error().is_some_and(platform::is_unsupported) => Ok(false),
         answer => answer.map(|()| true),
     }
 }
@@ -344,6 +344,7 @@ mod tests {
         let said = |code| unless_unsupported(Err(std::io::Error::from_raw_os_error(code)));
         assert!(matches!(said(libc::EOPNOTSUPP), Ok(false)));
         assert!(matches!(said(libc::ENOTSUP), Ok(false)));
+        assert!(matches!(said(libc::ENOSYS), Ok(false)));
         assert!(said(libc::EIO).is_err() && said(libc::EPERM).is_err());
         assert!(matches!(unless_unsupported(Ok(())), Ok(true)));
     }

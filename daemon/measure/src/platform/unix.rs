@@ -170,10 +170,22 @@ pub(super) fn absent_xattr_is_none(result: rustix::io::Result<usize>) -> io::Res
     const ABSENT: Errno = Errno::NOATTR;
     match result {
         Ok(length) => Ok(Some(length)),
-        Err(ABSENT | Errno::NOTSUP) => Ok(None),
+        Err(ABSENT) => Ok(None),
+        Err(error) if is_unsupported(error.raw_os_error()) => Ok(None),
         Err(other) => Err(other.into()),
     }
 }
+
+/// Whether a system error says that the file system has no such operation.
+///
+/// Asked of the number, not of `ErrorKind::Unsupported`: on macOS ENOTSUP is 45 and EOPNOTSUPP is 102 (xnu
+/// bsd/sys/errno.h), and std 1.95 knows only the second (library/std/src/sys/io/error/unix.rs). On Linux both are 95.
+pub const fn is_unsupported(error: i32) -> bool {
+    error == libc::ENOTSUP || error == libc::EOPNOTSUPP || error == libc::ENOSYS
+}
+
+// On every system that this is built for, whatever its numbers are.
+const _: () = assert!(is_unsupported(libc::ENOTSUP) && is_unsupported(libc::EOPNOTSUPP));
 
 /// How much fits on a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

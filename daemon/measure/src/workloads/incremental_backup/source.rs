@@ -80,7 +80,7 @@ fn make(source: &Source, file: &SourceFile, path: &Path) -> io::Result<()> {
     }
     if file.has_note() {
         match platform::setxattr(out.as_fd(), NOTE, b"backed up with its file") {
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+            Err(error) if error.raw_os_error().is_some_and(platform::is_unsupported) => {}
             other => other?,
         }
     }
