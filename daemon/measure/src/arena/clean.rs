@@ -1,7 +1,9 @@
 //! Giving back what an arena holds: exactly what the manifest says was made, and nothing else.
 
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use cap_fs_ext::DirExt;
@@ -10,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Arena, own_file};
 use crate::context::Context;
+use crate::corpus::apple_double::twin_of;
 use crate::error::RunError;
 use crate::model::Operation;
 
@@ -37,6 +40,22 @@ pub struct CleanReport {
 /// How many foreign files a report names; the others are only kept.
 const FOREIGN_NAMED: usize = 20;
 
+/// What a folder holds, in the order in which it is removed.
+#[derive(Default)]
+struct Sorted {
+    files: Vec<DirEntry>,
+    folders: BTreeSet<OsString>,
+    /// AppleDouble files of the folders, which go with them.
+    twins: Vec<Twin>,
+}
+
+/// The AppleDouble file of a folder.
+struct Twin {
+    entry: DirEntry,
+    owner: OsString,
+    bytes: u64,
+}
+
 /// A walk through one workload's folder.
 struct Sweep<'a> {
     mode: Mode,
@@ -57,27 +76,30 @@ impl Arena {
         owns: &dyn Fn(&str, &Path) -> bool,
     ) -> Result<CleanReport, RunError> {
         let mut report = CleanReport::default();
+        let is_holding = |name: &str| self.manifest.borrow().holdings.contains_key(name);
+        let mut twins = vec![];
         for entry in self.entries(context)? {
             let name = entry.to_string_lossy().into_owned();
-            let listed = self.manifest.borrow().holdings.contains_key(&name);
-            if listed {
+            if is_holding(&name) {
                 let ours = |path: &Path| owns(&name, path);
                 let Sweep { files, bytes, foreign, .. } = self.sweep(&name, mode, context, &ours)?;
                 report.foreign.extend(foreign);
                 report.holdings.push((name, files, bytes));
+            } else if owner(&entry).and_then(OsStr::to_str).is_some_and(is_holding) {
+                twins.push(entry);
             } else if !own_file::is_own(&entry) {
                 report.foreign.push(self.path.join(&entry));
             }
         }
         report.arena_removed = report.foreign.is_empty();
         if mode == Mode::Remove {
-            self.forget(&report, context)?;
+            self.forget(&report, &twins, context)?;
         }
         report.foreign.truncate(FOREIGN_NAMED);
         Ok(report)
     }
 
-    fn entries(&self, context: &Context<'_>) -> Result<Vec<std::ffi::OsString>, RunError> {
+    fn entries(&self, context: &Context<'_>) -> Result<Vec<OsString>, RunError> {
         let list =
             || self.directory.entries()?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
         let mut names = context
@@ -100,14 +122,20 @@ impl Arena {
         Ok(sweep)
     }
 
-    /// Takes the emptied holdings out of the manifest, and removes the arena when nothing foreign is in it.
-    fn forget(&self, report: &CleanReport, context: &Context<'_>) -> Result<(), RunError> {
+    /// Takes the emptied holdings out of the manifest, and removes the arena when nothing foreign is in it. The AppleDouble
+    /// files of holdings are gone with them, where a Mac made them.
+    fn forget(
+        &self,
+        report: &CleanReport,
+        twins: &[OsString],
+        context: &Context<'_>,
+    ) -> Result<(), RunError> {
         if !report.arena_removed {
             self.manifest.borrow_mut().holdings.clear();
             return self.manifest.borrow().save(&self.directory, &self.path, context);
         }
         let failed = |error| RunError::operation(Operation::Rmdir, &self.path, error);
-        for name in own_file::names() {
+        for name in twins.iter().cloned().chain(own_file::names().map(OsString::from)) {
             absent_is_fine(context.timed(Operation::Unlink, || self.directory.remove_file(&name)))
                 .map_err(failed)?;
         }
@@ -125,20 +153,19 @@ impl Sweep<'_> {
             other => other.map_err(|error| self.at(Operation::Open, path, error))?,
         };
         let before = self.foreign.len();
-        // Collected first: removing while listing makes some servers skip names.
-        let list = || directory.entries()?.collect::<io::Result<Vec<_>>>();
-        let entries = self
-            .context
-            .timed(Operation::Readdir, list)
-            .map_err(|error| self.at(Operation::Readdir, path, error))?;
-        for entry in entries {
-            let path = path.join(entry.file_name());
-            let kind =
-                kind_of(&directory, &entry).map_err(|error| self.at(Operation::Getattr, &path, error))?;
-            if kind.is_dir() {
-                self.remove(&directory, &entry.file_name(), &path)?;
-            } else {
-                self.remove_file(&directory, &entry, &path)?;
+        let Sorted { files, folders, twins } = self.sorted(&directory, path)?;
+        for file in &files {
+            self.remove_file(&directory, file, &path.join(file.file_name()))?;
+        }
+        let mut left = BTreeSet::new();
+        for folder in folders {
+            let before = self.foreign.len();
+            self.remove(&directory, &folder, &path.join(&folder))?;
+            left.extend((self.foreign.len() > before).then_some(folder));
+        }
+        for Twin { entry, owner, bytes } in twins {
+            if !left.contains(&owner) {
+                self.give_back(&directory, &entry, (&path.join(entry.file_name()), bytes))?;
             }
         }
         if self.mode == Mode::Remove && self.foreign.len() == before {
@@ -153,8 +180,22 @@ impl Sweep<'_> {
             self.foreign.push(self.place.join(path));
             return Ok(());
         }
+        let bytes = self.bytes_of(entry);
+        self.give_back(directory, entry, (path, bytes))
+    }
+
+    fn bytes_of(&self, entry: &DirEntry) -> u64 {
         let facts = self.context.timed(Operation::Getattr, || entry.metadata());
-        self.bytes += facts.map(|facts| facts.len()).unwrap_or_default();
+        facts.map(|facts| facts.len()).unwrap_or_default()
+    }
+
+    fn give_back(
+        &mut self,
+        directory: &Dir,
+        entry: &DirEntry,
+        (path, bytes): (&Path, u64),
+    ) -> Result<(), RunError> {
+        self.bytes += bytes;
         self.files += 1;
         if self.mode == Mode::Remove {
             let removed = self.context.timed(Operation::Unlink, || directory.remove_file(entry.file_name()));
@@ -163,15 +204,50 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// `._name` beside a file of ours: a Mac puts a file's extended attributes there where the share keeps none.
+    /// `._name` beside a file of ours.
     fn is_sibling_of_ours(&self, path: &Path) -> bool {
-        let name = path.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_prefix("._"));
-        name.is_some_and(|name| (self.owns)(&path.with_file_name(name)))
+        let owner = path.file_name().and_then(owner);
+        owner.is_some_and(|name| (self.owns)(&path.with_file_name(name)))
+    }
+
+    /// Lists a folder. Collected first: removing while listing makes some servers skip names.
+    fn sorted(&self, directory: &Dir, path: &Path) -> Result<Sorted, RunError> {
+        let list = || directory.entries()?.collect::<io::Result<Vec<_>>>();
+        let entries = self
+            .context
+            .timed(Operation::Readdir, list)
+            .map_err(|error| self.at(Operation::Readdir, path, error))?;
+        let mut sorted = Sorted::default();
+        for entry in entries {
+            let kind = kind_of(directory, &entry)
+                .map_err(|error| self.at(Operation::Getattr, &path.join(entry.file_name()), error))?;
+            match kind.is_dir() {
+                true => drop(sorted.folders.insert(entry.file_name())),
+                false => sorted.files.push(entry),
+            }
+        }
+        let folders = &sorted.folders;
+        let of_folder =
+            |entry: &mut DirEntry| owner(&entry.file_name()).is_some_and(|name| folders.contains(name));
+        let twins: Vec<DirEntry> = sorted.files.extract_if(.., of_folder).collect();
+        let twin = |entry: DirEntry| {
+            let owner = owner(&entry.file_name()).unwrap_or_default().to_owned();
+            Twin { bytes: self.bytes_of(&entry), entry, owner }
+        };
+        sorted.twins = twins.into_iter().map(twin).collect();
+        // Twins first: the removal of a file takes its twin along, which then cannot be counted any more.
+        sorted.files.sort_by_key(|entry| owner(&entry.file_name()).is_none());
+        Ok(sorted)
     }
 
     fn at(&self, operation: Operation, path: &Path, error: io::Error) -> RunError {
         RunError::operation(operation, &self.place.join(path), error)
     }
+}
+
+/// The name of what an AppleDouble file belongs to: a Mac keeps extended attributes there where the share keeps none.
+fn owner(name: &OsStr) -> Option<&OsStr> {
+    twin_of(name.as_bytes()).map(OsStr::from_bytes)
 }
 
 /// What an entry is, asked for where the listing does not say: not all file systems fill in `d_type`, gvfs does not.
@@ -272,7 +348,11 @@ mod tests {
     #[test]
     fn a_macs_twin_of_our_file_goes_with_it() {
         with_arena(|target, arena, context| {
-            std::fs::write(target.join(".longhaul-m-nas/tree/._ours-2"), "xattrs").unwrap();
+            for twin in ["tree/._ours-2", "tree/._a", "._tree", "._arena.json.partial"] {
+                std::fs::write(target.join(".longhaul-m-nas").join(twin), "xattrs").unwrap();
+            }
+            let listed = arena.clean(Mode::List, context, &ours).unwrap();
+            assert_eq!(listed.holdings, [("tree".to_owned(), 4, 20)]);
             assert!(arena.clean(Mode::Remove, context, &ours).unwrap().arena_removed);
             assert!(!target.join(".longhaul-m-nas").exists());
         });

@@ -9,8 +9,10 @@ mod manifest;
 mod own_file;
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use cap_fs_ext::DirExt;
@@ -22,6 +24,7 @@ pub use clean::{CleanReport, Mode};
 use manifest::Manifest;
 
 use crate::context::{Context, Folder};
+use crate::corpus::apple_double::twin_of;
 use crate::error::RunError;
 use crate::model::{Operation, TargetName};
 use crate::platform::{self, Space};
@@ -286,7 +289,10 @@ fn write_marker(claim: &Claim<'_>, directory: &Dir, context: &Context<'_>) -> Re
     let path = claim.arena_path();
     let failed = |error| RunError::operation(Operation::Write, &path.join(MARKER), error);
     let mut entries = context.timed(Operation::Readdir, || directory.entries()).map_err(failed)?;
-    let unfinished = |name: &std::ffi::OsStr| name == own_file::partial_name(MARKER).as_str();
+    let unfinished = |name: &OsStr| {
+        let name = twin_of(name.as_bytes()).map_or(name, OsStr::from_bytes);
+        name == own_file::partial_name(MARKER).as_str()
+    };
     if entries.any(|entry| entry.is_ok_and(|entry| !unfinished(&entry.file_name()))) {
         return Err(RunError::refused(
             &path,
@@ -348,6 +354,7 @@ mod tests {
         std::fs::write(place.join("letter.txt"), "mine").unwrap();
         assert!(refusal(folder.path(), "m").contains("no marker"));
         std::fs::remove_file(place.join("letter.txt")).unwrap();
+        std::fs::write(place.join("._arena.json.partial"), "attributes of an unfinished marker").unwrap();
         open(folder.path(), "m", |arena| assert!(arena.is_ok(), "an empty one is"));
     }
 

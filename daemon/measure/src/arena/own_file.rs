@@ -23,7 +23,8 @@ pub fn partial_name(name: &str) -> String {
 pub fn names() -> impl Iterator<Item = String> {
     let checks = LINK_CHECK.into_iter().filter_map(|name| name.to_str().ok());
     let files = checks.chain([PROBE, NEVER_INDEX, manifest::FILE, MARKER]);
-    files.flat_map(|file| [partial_name(file), format!("._{file}"), file.to_owned()])
+    let whole = files.flat_map(|file| [partial_name(file), file.to_owned()]);
+    whole.flat_map(|name| [format!("._{name}"), name])
 }
 
 /// Whether a name is one of those.

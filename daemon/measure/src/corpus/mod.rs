@@ -2,6 +2,7 @@
 //!
 //! Pure: no clock and no file. The same seed gives the same names, sizes and bytes on every machine.
 
+pub mod apple_double;
 pub mod bands;
 pub mod churn;
 mod content;

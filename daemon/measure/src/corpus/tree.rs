@@ -8,6 +8,7 @@ use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 
+use super::apple_double::twin_of;
 use super::draw::{draw_below, draw_home_size};
 
 /// Files in the one folder that is shown.
@@ -143,8 +144,12 @@ impl Tree {
         })
     }
 
-    /// The number in a file's name, if it could be one of ours.
+    /// The number in a file's name, if it could be one of ours. An AppleDouble file has none: its name ends as that of the
+    /// file that it belongs to.
     pub fn number_in(name: &[u8]) -> Option<u64> {
+        if twin_of(name).is_some() {
+            return None;
+        }
         let dot = name.iter().rposition(|byte| *byte == b'.')?;
         let space = name[..dot].iter().rposition(|byte| *byte == b' ')?;
         let digits = &name[space + 1..dot];

@@ -13,6 +13,7 @@ use super::slots::{Call, Moment, Slot, Slots};
 use super::{Gate, Telling};
 use crate::arena::Claim;
 use crate::context::{Context, StopSwitch};
+use crate::corpus::apple_double::twin_of;
 use crate::error::RunError;
 use crate::model::{Operation, ProbePlan, Probed, TargetName};
 use crate::platform::{self, FolderWatch};
@@ -134,9 +135,9 @@ impl Probe {
     }
 }
 
-/// Arenas of whoever: they are no user's doing.
+/// Arenas of whoever, and their AppleDouble files: they are no user's doing.
 fn is_ours(name: &[u8]) -> bool {
-    name.starts_with(b".longhaul-")
+    twin_of(name).unwrap_or(name).starts_with(b".longhaul-")
 }
 
 fn now() -> Moment {
@@ -331,5 +332,16 @@ fn is_final(error: &RunError) -> bool {
         | RunError::Damaged { .. }
         | RunError::NotOurs { .. }
         | RunError::Stopped(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arenas_and_their_twins_are_no_users_doing() {
+        assert!(is_ours(b".longhaul-m-nas") && is_ours(b"._.longhaul-m-nas"));
+        assert!(!is_ours(b"photo.jpg") && !is_ours(b"._photo.jpg"));
     }
 }

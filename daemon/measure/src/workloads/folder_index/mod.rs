@@ -7,11 +7,13 @@
 pub(crate) mod build;
 pub(crate) mod walk;
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::path::Path;
 
 use super::{Job, Workload};
 use crate::context::{Buffer, Context, Folder, Listing, PhaseSpec};
+use crate::corpus::apple_double::{FACT, twin, twin_of};
 use crate::corpus::draw::shuffled;
 use crate::corpus::slices::{MOST_SLICES, SLICES, Sets};
 use crate::corpus::tree::{INBOX, SEARCHED, Totals, Tree};
@@ -141,6 +143,8 @@ struct Visit {
     totals: Totals,
     cold: ColdBy,
     root: Folder,
+    /// AppleDouble files that the inbox showed.
+    twins: Cell<u64>,
 }
 
 impl Visit {
@@ -153,6 +157,7 @@ impl Visit {
             totals: tree.totals(),
             cold: kept(job)?.slice(files, slice).cold_by(job.now_us),
             root: context.open_folder(&home, &slice_name(files, slice))?,
+            twins: Cell::default(),
         })
     }
 
@@ -195,10 +200,14 @@ impl Visit {
         for name in SIDE_FILES {
             context.lookup(&inbox, name)?;
         }
-        for (name, _) in entries.iter().take(VISIBLE) {
+        // A window shows no name that begins with a dot.
+        let shown = entries.iter().filter(|(name, _)| twin_of(name.to_bytes()).is_none());
+        for (name, _) in shown.take(VISIBLE) {
             context.lookup(&inbox, &twin(name))?;
         }
         let seconds = context.elapsed();
+        let twins = entries.iter().filter(|(name, _)| twin_of(name.to_bytes()).is_some());
+        self.twins.set(twins.count() as u64);
         let ours = || entries.iter().filter(|(name, _)| Tree::number_in(name.to_bytes()).is_some());
         let bytes: u64 = ours().map(|(_, size)| size).sum();
         if (ours().count() as u64, bytes) != (self.tree.inbox_files(), self.totals.inbox_bytes) {
@@ -210,7 +219,7 @@ impl Visit {
     /// Walks everything but the inbox, which was just shown and is warm, and compares what it found with what was made.
     fn walk(&self, context: &Context<'_>, job: &Job<'_>) -> Result<Vec<Figure>, RunError> {
         let mut found = Totals::default();
-        let (mut entries, mut foreign) = (0u64, 0u64);
+        let (mut entries, mut foreign, mut twins) = (0u64, 0u64, self.twins.get());
         let scope = Scope { depth: Depth::FinderInfo, without: Some(INBOX) };
         walk::walk(context, &self.root, scope, |_, name, attributes| {
             entries += 1;
@@ -219,12 +228,16 @@ impl Visit {
                     found.files += 1;
                     found.bytes += attributes.size;
                 }
+                None if twin_of(name.to_bytes()).is_some() => twins += 1,
                 None => foreign += u64::from(attributes.kind == EntryKind::File),
             }
         })?;
         let seconds = context.elapsed();
         if foreign > 0 {
             job.session.fact("foreign-files-in-the-tree", foreign.to_string());
+        }
+        if twins > 0 {
+            job.session.fact(FACT, twins.to_string());
         }
         if (found.files, found.bytes) != (self.totals.files, self.totals.bytes) {
             return Err(build::first_difference(context, &self.root, &self.tree)?);
@@ -281,20 +294,18 @@ impl Visit {
     }
 }
 
-/// The attributes of a name, and its Finder info.
+/// The attributes of a name, and its Finder info. An AppleDouble file has none: asked for it, a Mac refuses (EPERM, xnu
+/// bsd/vfs/vfs_xattr.c `open_xattrfile`).
 fn attributes_and_finder_info(
     context: &Context<'_>,
     folder: &Folder,
     name: &CStr,
 ) -> Result<Attributes, RunError> {
     let attributes = context.getattr(folder, name)?;
-    context.getxattr_at(folder, name, FINDER_INFO, &mut [0u8; FINDER_INFO_BYTES])?;
+    if twin_of(name.to_bytes()).is_none() {
+        context.getxattr_at(folder, name, FINDER_INFO, &mut [0u8; FINDER_INFO_BYTES])?;
+    }
     Ok(attributes)
-}
-
-/// `._name`, where a Mac looks for attributes that a share cannot keep.
-fn twin(name: &CString) -> CString {
-    CString::new([b"._", name.to_bytes()].concat()).expect("a name holds no NUL")
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Job, Workload};
 use crate::context::{Context, Folder, PhaseSpec};
+use crate::corpus::apple_double::FACT;
 use crate::corpus::churn::Source;
 use crate::error::RunError;
 use crate::model::{CacheState, ColdBy, Endpoint, Figure, Presence, Progress, Scale, Unit};
@@ -166,6 +167,9 @@ fn back_up(job: &Job<'_>, source: &Source) -> Result<(), RunError> {
     session.fact("changed-files", differences.files().to_string());
     session.fact("changed-bytes", differences.bytes().to_string());
     session.fact("deleted-files", differences.gone().to_string());
+    if differences.twins() > 0 {
+        session.fact(FACT, differences.twins().to_string());
+    }
     session.phase(PhaseSpec::uncached("copy"), |context| copy_phase(context, job, &root, &differences))?;
     session.phase(PhaseSpec::uncached("delete"), |context| {
         sync::delete(context, &root, &differences)?;
@@ -289,6 +293,23 @@ mod tests {
             std::fs::File::open(&copy).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
             assert_eq!(require_equal(context, tree, root).unwrap(), "lost");
             assert_eq!(scan(context, tree, root).unwrap().files(), 1);
+        });
+    }
+
+    #[test]
+    fn a_twin_belongs_to_its_file_and_an_orphan_goes_without_damage() {
+        copied(|context, tree, root| {
+            std::fs::write(root.path().join("folder/._letter"), "attributes").unwrap();
+            std::fs::write(root.path().join("._folder"), "attributes").unwrap();
+            let left = scan(context, tree, root).unwrap();
+            assert_eq!((left.files(), left.gone(), left.twins(), left.unlike()), (0, 0, 2, None));
+            std::fs::write(root.path().join("folder/._note"), "attributes").unwrap();
+            let left = scan(context, tree, root).unwrap();
+            assert_eq!((left.gone(), left.unlike()), (1, None));
+            sync::delete(context, root, &left).unwrap();
+            sync::delete(context, root, &left).unwrap();
+            assert_eq!(require_equal(context, tree, root).unwrap(), "kept");
+            assert!(root.path().join("folder/._letter").exists());
         });
     }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use super::NOTE;
 use crate::corpus::Content;
+use crate::corpus::apple_double::twin_of;
 use crate::corpus::churn::{Source, SourceFile};
 use crate::error::RunError;
 use crate::platform;
@@ -40,11 +41,20 @@ fn path_of(source: &Source, file: &SourceFile) -> PathBuf {
     Path::new(&part(&source.folder(file.number))).join(part(&source.name(file.number, file.renames)))
 }
 
+/// The files in the folders of a source. Beside its folders there may be what others put there, as Finder does with
+/// `.DS_Store`; beside its files AppleDouble files, which come and go with them.
 fn files_below(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = vec![];
     for folder in fs::read_dir(root)? {
-        for file in fs::read_dir(folder?.path())? {
-            files.push(file?.path());
+        let folder = folder?;
+        if !folder.file_type()?.is_dir() {
+            continue;
+        }
+        for file in fs::read_dir(folder.path())? {
+            let file = file?;
+            if twin_of(file.file_name().as_bytes()).is_none() {
+                files.push(file.path());
+            }
         }
     }
     Ok(files)
@@ -111,6 +121,15 @@ mod tests {
         bring_to(&SOURCE, 5, leap.path()).unwrap();
         let (step, leap) = (snapshot(step.path()), snapshot(leap.path()));
         assert!(!step.is_empty() && step == leap);
+    }
+
+    #[test]
+    fn a_file_beside_the_folders_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        bring_to(&SOURCE, 0, folder.path()).unwrap();
+        fs::write(folder.path().join(".DS_Store"), "Finder was here").unwrap();
+        bring_to(&SOURCE, 1, folder.path()).unwrap();
+        assert!(folder.path().join(".DS_Store").exists());
     }
 
     #[test]

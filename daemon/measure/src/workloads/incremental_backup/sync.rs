@@ -14,11 +14,12 @@ use std::sync::OnceLock;
 
 use super::NOTE;
 use crate::context::{Buffer, Context, Folder, Listing, OpenFile};
+use crate::corpus::apple_double::twin_of;
 use crate::corpus::draw::shuffled;
 use crate::error::RunError;
 use crate::model::SyncKind;
 use crate::platform::{self, Access, EntryKind, Wanted};
-use crate::workloads::create_anew;
+use crate::workloads::{create_anew, unlink_left_over};
 
 /// How many files are copied at the same time.
 const WIDTH: usize = 4;
@@ -53,7 +54,8 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Lists a local tree. Links and special files are left out, as they cannot be compared across protocols.
+    /// Lists a local tree. Links and special files are left out, as they cannot be compared across protocols; so are
+    /// AppleDouble files, which hold attributes of other files.
     pub fn of(root: &Path) -> Result<Self, RunError> {
         let mut tree = Self { folders: vec![] };
         let mut pending = vec![(root.to_owned(), vec![])];
@@ -105,6 +107,9 @@ fn list_local(path: &Path) -> io::Result<Listed> {
         let entry = entry?;
         let name = CString::new(entry.file_name().into_vec()).map_err(io::Error::other)?;
         let facts = entry.metadata()?;
+        if twin_of(name.to_bytes()).is_some() {
+            continue;
+        }
         if facts.is_dir() {
             listed.folders.push(name);
         } else if facts.is_file() {
@@ -133,6 +138,7 @@ pub struct Differences<'tree> {
     gone: Vec<(&'tree [CString], CString)>,
     /// The first path that differs in more than its time.
     unlike: Option<PathBuf>,
+    twins: u64,
 }
 
 impl<'tree> Differences<'tree> {
@@ -149,6 +155,11 @@ impl<'tree> Differences<'tree> {
     /// How many files have to be deleted.
     pub fn gone(&self) -> u64 {
         self.gone.len() as u64
+    }
+
+    /// How many AppleDouble files the folders on the target showed.
+    pub fn twins(&self) -> u64 {
+        self.twins
     }
 
     /// Everything that has to be copied.
@@ -182,13 +193,8 @@ pub fn scan<'tree>(
     let mut listing = Listing::default();
     for local in &tree.folders {
         let folder = make_below(context, root, &local.names)?;
-        let mut there: BTreeSet<CString> = BTreeSet::new();
-        context.list(&folder, Wanted::Names, &mut listing, |entry| {
-            if entry.kind != EntryKind::Folder {
-                there.insert(entry.name.to_owned());
-            }
-            Ok::<_, RunError>(())
-        })?;
+        let Found { mut there, twins, orphans } = list_there(context, &folder, &mut listing)?;
+        differences.twins += twins;
         let mut changed = vec![];
         for file in &local.files {
             let found = match there.remove(&file.name) {
@@ -214,8 +220,40 @@ pub fn scan<'tree>(
             differences.note_unlike(&local.names, &name);
             differences.gone.push((&local.names, name));
         }
+        differences.gone.extend(orphans.into_iter().map(|name| (&local.names[..], name)));
     }
     Ok(differences)
+}
+
+/// What a folder on the target holds.
+struct Found {
+    /// Names of files.
+    there: BTreeSet<CString>,
+    /// How many AppleDouble files there are.
+    twins: u64,
+    /// Those that belong to nothing.
+    orphans: Vec<CString>,
+}
+
+/// An AppleDouble file of something that is there belongs to it: it is never compared, and goes with it.
+fn list_there(context: &Context<'_>, folder: &Folder, listing: &mut Listing) -> Result<Found, RunError> {
+    let (mut there, mut folders, mut twins) = (BTreeSet::new(), BTreeSet::new(), vec![]);
+    context.list(folder, Wanted::Names, listing, |entry| {
+        let name = entry.name.to_owned();
+        match entry.kind {
+            _ if twin_of(name.to_bytes()).is_some() => twins.push(name),
+            EntryKind::Folder => drop(folders.insert(name)),
+            _ => drop(there.insert(name)),
+        }
+        Ok::<_, RunError>(())
+    })?;
+    let count = twins.len() as u64;
+    let owned = |name: &CString| {
+        let owner = twin_of(name.to_bytes()).and_then(|owner| CString::new(owner).ok());
+        owner.is_some_and(|owner| there.contains(&owner) || folders.contains(&owner))
+    };
+    twins.retain(|name| !owned(name));
+    Ok(Found { there, twins: count, orphans: twins })
 }
 
 /// Where a listing does not tell files from folders, the source does.
@@ -318,7 +356,11 @@ fn copy_note(context: &Context<'_>, from: &File, to: &OpenFile, path: &Path) -> 
 pub fn delete(context: &Context<'_>, root: &Folder, differences: &Differences<'_>) -> Result<(), RunError> {
     for (folder, name) in &differences.gone {
         let folder = open_below(context, root, folder)?;
-        context.unlink(&folder, name)?;
+        match twin_of(name.to_bytes()) {
+            None => context.unlink(&folder, name)?,
+            // Meanwhile its file may have been made, and moved together with it.
+            Some(_) => unlink_left_over(context, &folder, name)?,
+        }
     }
     Ok(())
 }
