@@ -42,6 +42,11 @@ pub enum Activity {
         /// How it failed, if it did.
         how: Option<String>,
     },
+    /// It is loaded, and what the system says of it is not known to this longhaul.
+    Unknown {
+        /// The first line of what the system says.
+        first_line: String,
+    },
 }
 
 impl Manager {
@@ -154,6 +159,7 @@ impl fmt::Display for Activity {
             Self::Running { pid: None } => f.write_str("running"),
             Self::Stopped { how: Some(how) } => write!(f, "stopped: {how}"),
             Self::Stopped { how: None } => f.write_str("stopped"),
+            Self::Unknown { first_line } => write!(f, "not known: launchctl printed `{first_line}`"),
         }
     }
 }

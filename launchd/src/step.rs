@@ -206,7 +206,7 @@ impl Command {
             how: output.code.map_or("ended by a signal".to_owned(), |code| format!("exit code {code}")),
             said: said.trim().to_owned(),
             meaning: match self.program {
-                launchctl::PROGRAM => launchctl::meaning(output.code),
+                launchctl::PROGRAM => launchctl::meaning(output),
                 _ => systemctl::meaning(said).to_owned(),
             },
         }

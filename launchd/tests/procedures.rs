@@ -231,7 +231,8 @@ mod launchd {
         let how = Some("last exit code 78: EX_CONFIG".to_owned());
         assert_eq!(activity(ok(FAILED)), Activity::Stopped { how });
         assert_eq!(activity(fails(113, NOT_FOUND)), Activity::Absent);
-        assert_eq!(activity(ok("nothing that is known")), Activity::Stopped { how: None });
+        let first_line = "nothing that is known".to_owned();
+        assert_eq!(activity(ok("nothing that is known\nor more\n")), Activity::Unknown { first_line });
     }
 
     #[test]
@@ -255,6 +256,21 @@ mod launchd {
         assert_eq!(restart, "run /bin/launchctl kickstart -k gui/501/org.longhaul.agent");
         let stop = commands(Manager::Launchd.stop(&service)).unwrap();
         assert_eq!(stop, "run /bin/launchctl bootout gui/501/org.longhaul.agent");
+    }
+
+    #[test]
+    fn a_restart_waits_as_long_as_launchd_may_hold_it_back() {
+        const AGAIN: &str = "gui/501/org.longhaul.agent = {\n\tstate = spawn scheduled\n}\n";
+        let service = Disk::new().service(Manager::Launchd);
+        let standing = Standing { defined: true, activity: Activity::Running { pid: None } };
+        // five looks a second, for the 30 s of ThrottleInterval
+        let prints: Vec<Output> = vec![ok(AGAIN); 150].into_iter().chain([ok(RUNNING)]).collect();
+        let kickstart = "launchctl kickstart -k gui/501/org.longhaul.agent";
+        let tools = Recorded::new(&[(kickstart, &[ok("")]), (PRINT, &prints)]);
+        perform(&Manager::Launchd.restart(&service, &standing), &tools, &mut |_| ()).unwrap();
+        let never = Recorded::new(&[(kickstart, &[ok("")]), (PRINT, &[ok(AGAIN)])]);
+        let said = perform(&Manager::Launchd.restart(&service, &standing), &never, &mut |_| ()).unwrap_err();
+        assert!(said.to_string().contains("not running (starting) after 35 s"), "{said}");
     }
 
     #[test]
