@@ -8,7 +8,7 @@ use longhaul_measure::platform::parse;
 
 libfuzzer_sys::fuzz_target!(|output: &[u8]| {
     let point = Path::new("/Volumes/media-nfs");
-    let _ = parse::protocol_with(Protocol::Nfs(None), &parse::nfsstat(output, point));
-    let _ = parse::nfsstat_status(output, point);
-    let _ = (parse::nfsstat_server(output, point), parse::nfsstat_client(output));
+    let told = parse::nfsstat_at(output, point).map(|found| found.negotiated()).unwrap_or_default();
+    let _ = parse::protocol_with(Protocol::Nfs(None), &told);
+    let _ = parse::nfsstat_client(output);
 });

@@ -1,8 +1,10 @@
-//! What pmset says about the power.
+//! What Apple's tools say about power, heat and the way to the network.
 #![no_main]
 
 use longhaul_measure::platform::parse;
 
 libfuzzer_sys::fuzz_target!(|output: &str| {
-    let _ = parse::pmset(output);
+    let _ = (parse::pmset(output), parse::pmset_percent(output), parse::pmset_low_power(output));
+    let _ = (parse::pmset_heat(output), parse::tmutil_running(output), parse::diskutil_spins(output));
+    let _ = (parse::route_interface(output), parse::ifconfig(output), parse::hardware_ports(output));
 });

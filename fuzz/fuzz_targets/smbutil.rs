@@ -5,5 +5,5 @@ use longhaul_measure::model::Protocol;
 use longhaul_measure::platform::parse;
 
 libfuzzer_sys::fuzz_target!(|output: &[u8]| {
-    let _ = parse::protocol_with(Protocol::Smb(None), &parse::smbutil(output));
+    let _ = parse::protocol_with(Protocol::Smb(None), &parse::smbutil(output).unwrap_or_default());
 });

@@ -123,7 +123,8 @@ pub fn negotiated(mount: &Mount) -> Negotiated {
     let told = match mount.protocol {
         Protocol::Smb(_) => smb_session(mount),
         Protocol::Nfs(_) => output_within(&["/usr/bin/nfsstat", "-m", "-f", "JSON"], TOOL_LIMIT)
-            .map(|output| parse::nfsstat(&output, &mount.point)),
+            .and_then(|output| parse::nfsstat_at(&output, &mount.point))
+            .map(|found| found.negotiated()),
         Protocol::Afp
         | Protocol::Webdav
         | Protocol::Sftp
@@ -137,7 +138,7 @@ pub fn negotiated(mount: &Mount) -> Negotiated {
 fn smb_session(mount: &Mount) -> Option<Negotiated> {
     let point = mount.point.to_str()?;
     let command = ["/usr/bin/smbutil", "statshares", "-m", point, "-f", "JSON"];
-    output_within(&command, TOOL_LIMIT).map(|output| parse::smbutil(&output))
+    output_within(&command, TOOL_LIMIT).and_then(|output| parse::smbutil(&output))
 }
 
 /// The attributes of a name, following nothing.

@@ -51,7 +51,7 @@ pub fn server_address(mount: &Mount) -> Option<IpAddr> {
     match mount.protocol {
         Protocol::Smb(_) => smb_sessions(mount).ok()?.get(&mount.point)?.server,
         Protocol::Nfs(_) => {
-            parse::nfsstat_server(&said(&["/usr/bin/nfsstat", "-m", "-f", "JSON"]).ok()?, &mount.point)
+            parse::nfsstat_at(&said(&["/usr/bin/nfsstat", "-m", "-f", "JSON"]).ok()?, &mount.point)?.server
         }
         Protocol::Afp
         | Protocol::Webdav

@@ -2,6 +2,7 @@
 //! on a Mac by who wrote it.
 
 use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -30,9 +31,34 @@ pub fn low_power_mode() -> Option<bool> {
     parse::pmset_low_power(&said(&["/usr/bin/pmset", "-g"])?)
 }
 
-/// Whether the processors are slowed down, from `pmset -g therm`.
+/// Whether the machine slows itself down, from what the system publishes of thermal pressure, and from `pmset -g therm`,
+/// which tells it on Intel only.
 pub fn is_hot() -> Option<bool> {
-    parse::pmset_is_hot(&said(&["/usr/bin/pmset", "-g", "therm"])?)
+    let pressure = thermal_pressure().and_then(parse::is_heavy_pressure);
+    let recorded = said(&["/usr/bin/pmset", "-g", "therm"]).and_then(|text| parse::pmset_heat(&text));
+    parse::is_too_hot(pressure, recorded)
+}
+
+unsafe extern "C" {
+    /// Libnotify notify.h, part of libSystem; libc lacks these three. All return 0 (`NOTIFY_STATUS_OK`) on success.
+    fn notify_register_check(name: *const c_char, token: *mut c_int) -> u32;
+    fn notify_get_state(token: c_int, state: *mut u64) -> u32;
+    fn notify_cancel(token: c_int) -> u32;
+}
+
+/// The level of thermal pressure, which `NSProcessInfo.thermalState` is made of too (libkern/OSThermalNotification.h,
+/// `kOSThermalNotificationPressureLevelName`). No privilege is needed, and nothing is asked of the hardware.
+fn thermal_pressure() -> Option<u64> {
+    let (mut token, mut state) = (0, 0);
+    // SAFETY: the name ends in NUL, and the token is written to an integer.
+    if unsafe { notify_register_check(c"com.apple.system.thermalpressurelevel".as_ptr(), &mut token) } != 0 {
+        return None;
+    }
+    // SAFETY: a token that was registered a moment ago; the state is written to an integer of 64 bits.
+    let status = unsafe { notify_get_state(token, &mut state) };
+    // SAFETY: the same token, which is not used again.
+    unsafe { notify_cancel(token) };
+    (status == 0).then_some(state)
 }
 
 /// Whether Time Machine makes a backup just now, from `tmutil status`.
@@ -52,10 +78,20 @@ pub fn link_to(server: Option<IpAddr>) -> Option<Link> {
     // route(8): an IPv6 address has to be announced.
     let family: &[&str] = if server.is_some_and(|server| server.is_ipv6()) { &["-inet6"] } else { &[] };
     let command = [&["/sbin/route", "-n", "get"], family, &[to.as_str()]].concat();
-    let name = parse::route_interface(&said(&command)?)?;
-    let (mtu, is_wireless) =
-        said(&["/sbin/ifconfig", &name]).map_or((None, None), |text| parse::ifconfig(&text));
-    Some(Link { kind: parse::link_kind(&name, None, is_wireless), mtu, megabits: None, name })
+    parse::route_interface(&said(&command)?).map(link)
+}
+
+/// An interface, from `ifconfig`; where its medium does not tell whether it is radio, from the name of its port.
+fn link(name: String) -> Link {
+    let found = said(&["/sbin/ifconfig", &name]).and_then(|text| parse::ifconfig(&text));
+    let is_wireless = found.and_then(|found| found.is_wireless).or_else(|| port_is_wireless(&name));
+    let mtu = found.and_then(|found| found.mtu);
+    Link { kind: parse::link_kind(&name, None, is_wireless), mtu, megabits: None, name }
+}
+
+fn port_is_wireless(device: &str) -> Option<bool> {
+    let ports = parse::hardware_ports(&said(&["/usr/sbin/networksetup", "-listallhardwareports"])?)?;
+    ports.iter().find(|port| port.device == device)?.is_wireless()
 }
 
 /// What of the kernel's settings may change numbers (handbook section 2.8; the first four read in xnu bsd/netinet/tcp_*.c).
@@ -86,7 +122,7 @@ pub fn machine_facts() -> BTreeMap<String, String> {
     facts.extend(said(&command).map(|text| parse::named_lines(&text)).unwrap_or_default());
     let destinations = said(&["/usr/bin/tmutil", "destinationinfo"]);
     for (place, destination) in
-        destinations.iter().flat_map(|text| parse::tmutil_destinations(text)).enumerate()
+        destinations.iter().filter_map(|text| parse::tmutil_destinations(text)).flatten().enumerate()
     {
         facts.insert(format!("time-machine-destination {}", place + 1), destination);
     }
@@ -101,7 +137,7 @@ pub fn spins(mount: &Mount) -> Option<bool> {
     let ask = || {
         let point = mount.point.to_str()?;
         let output = said(&["/usr/sbin/diskutil", "info", "-plist", point])?;
-        parse::diskutil_solid_state(&output).map(|is_solid| !is_solid)
+        parse::diskutil_spins(&output)
     };
     *known.entry(mount.source.clone()).or_insert_with(ask)
 }

@@ -43,8 +43,9 @@ pub fn named_lines(text: &str) -> BTreeMap<String, String> {
 }
 
 /// Where Time Machine backs up to, as `tmutil destinationinfo` prints it (tmutil(8)): the kind and the URL of each
-/// destination, without its user.
-pub fn tmutil_destinations(text: &str) -> Vec<String> {
+/// destination, without its user. `None`: this is not that output, as where the tool says that it requires Full Disk
+/// Access (on standard error, with exit code 77 or 80).
+pub fn tmutil_destinations(text: &str) -> Option<Vec<String>> {
     let value = |line: &str, name: &str| {
         let (key, value) = line.split_once(':')?;
         (key.trim() == name).then(|| value.trim().to_owned())
@@ -59,7 +60,8 @@ pub fn tmutil_destinations(text: &str) -> Vec<String> {
             *last = format!("{kind} {}", without_user(&url));
         }
     }
-    destinations
+    let is_none = text.contains("No destinations configured");
+    (is_none || !destinations.is_empty()).then_some(destinations)
 }
 
 #[cfg(test)]
@@ -86,8 +88,9 @@ mod tests {
         let text = "====================================================\nName          : TimeMachine\nKind          : Network\n\
             URL           : smb://ada:x@nas._smb._tcp.local/TimeMachine\nID            : 1B2C\n> ==========\nName : Disk\n\
             Kind : Local\nMount Point : /Volumes/Disk\n";
-        let found = tmutil_destinations(text);
+        let found = tmutil_destinations(text).unwrap();
         assert_eq!(found, ["Network smb://nas._smb._tcp.local/TimeMachine", "Local"]);
+        assert_eq!(tmutil_destinations(""), None, "a refusal is not the answer that there is none");
     }
 
     #[test]

@@ -44,32 +44,10 @@ pub fn pmset_low_power(output: &str) -> Option<bool> {
     })
 }
 
-/// Whether `pmset -g therm` says that the processors are slowed down: `CPU_Speed_Limit` below 100.
-pub fn pmset_is_hot(output: &str) -> Option<bool> {
-    let line = output.lines().find_map(|line| line.trim().strip_prefix("CPU_Speed_Limit"))?;
-    let percent: u32 = line.trim_start_matches([' ', '\t', '=']).trim().parse().ok()?;
-    Some(percent < 100)
-}
-
 /// `Running` in `tmutil status`, an old-style property list.
 pub fn tmutil_running(output: &str) -> Option<bool> {
     let line = output.lines().find_map(|line| line.trim().strip_prefix("Running"))?;
     Some(line.trim_start_matches([' ', '=']).starts_with('1'))
-}
-
-/// The interface in `route -n get default` (Apple network_cmds route.tproj).
-pub fn route_interface(output: &str) -> Option<String> {
-    let line = output.lines().find_map(|line| line.trim().strip_prefix("interface:"))?;
-    Some(line.trim().to_owned()).filter(|name| !name.is_empty())
-}
-
-/// The largest packet, and whether it is radio, in `ifconfig NAME` (Apple network_cmds ifconfig.tproj): a cable's media
-/// name its speed (`1000baseT`), radio's do not.
-pub fn ifconfig(output: &str) -> (Option<u64>, Option<bool>) {
-    let words: Vec<&str> = output.split_whitespace().collect();
-    let mtu = words.windows(2).find(|pair| pair[0] == "mtu").and_then(|pair| pair[1].parse().ok());
-    let media = output.lines().find_map(|line| line.trim().strip_prefix("media:"));
-    (mtu, media.map(|media| !media.contains("base")))
 }
 
 #[cfg(test)]
@@ -93,7 +71,6 @@ mod tests {
         assert_eq!(pmset_percent(battery), Some(95.0));
         assert_eq!(pmset_low_power(" sleep                1\n lowpowermode         1\n"), Some(true));
         assert_eq!(pmset_low_power(" powermode            2\n"), Some(false));
-        assert_eq!(pmset_is_hot("\tCPU_Scheduler_Limit \t= 100\n\tCPU_Speed_Limit \t= 60\n"), Some(true));
         assert_eq!(
             tmutil_running(
                 "Backup session status:\n{\n    ClientID = \"com.apple.backupd\";\n    Running = 1;\n}\n"
@@ -101,21 +78,12 @@ mod tests {
             Some(true)
         );
         assert_eq!(tmutil_running("{\n    Running = 0;\n}\n"), Some(false));
-        assert_eq!(
-            route_interface("   route to: default\n  interface: en0\n      flags: <UP>\n").as_deref(),
-            Some("en0")
-        );
-        let cable =
-            "en5: flags=8863<UP> mtu 9000\n\tmedia: autoselect (1000baseT <full-duplex>)\n\tstatus: active\n";
-        assert_eq!(ifconfig(cable), (Some(9000), Some(false)));
-        assert_eq!(ifconfig("en0: flags=8863<UP> mtu 1500\n\tmedia: autoselect\n"), (Some(1500), Some(true)));
     }
 
     proptest! {
         #[test]
         fn any_text_ends_without_panic(text in "[ -~\n\t]{0,200}") {
-            let _ = (memory_pressure(&text), pmset_percent(&text), pmset_low_power(&text));
-            let _ = (pmset_is_hot(&text), tmutil_running(&text), route_interface(&text), ifconfig(&text));
+            let _ = (memory_pressure(&text), pmset_percent(&text), pmset_low_power(&text), tmutil_running(&text));
         }
     }
 }

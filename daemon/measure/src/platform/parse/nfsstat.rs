@@ -1,35 +1,77 @@
-//! `nfsstat -m -f JSON` and `nfsstat -c -f JSON` (NFS nfsstat/nfsstat.c, printer.c).
+//! `nfsstat -m` and `nfsstat -c`, with `-f JSON` and, of the first, without (NFS nfsstat/nfsstat.c, printer.c).
 
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::options::telling;
 use crate::model::Negotiated;
 
-/// What was negotiated on the mount at `point`, with the key `vers` if it is known; empty if it is not in the output.
-///
-/// The output is keyed by source, so of two mounts of one export it names only one.
-pub fn nfsstat(output: &[u8], point: &Path) -> Negotiated {
-    let parameters = |mount: &Value| mount.get("Current mount parameters")?.get("NFS parameters").cloned();
-    let found = mount_at(output, point).as_ref().and_then(parameters).unwrap_or_default();
-    telling(words(&found))
+/// One mount of the output.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NfsMount {
+    /// Where it is mounted.
+    pub point: PathBuf,
+    /// The parameters in force, not those that were asked for: `vers=3`, `tcp`.
+    pub parameters: Vec<String>,
+    /// How it is doing: any of `dead`, `not responding`, `recovery`, nothing if all is well; `None` if that is not told.
+    pub status: Option<Vec<String>>,
+    /// The server's address, the first that is listed.
+    pub server: Option<IpAddr>,
 }
 
-/// How the mount at `point` is doing: any of `dead`, `not responding`, `recovery`, nothing if all is well; `None` if
-/// the mount is not in the output.
-pub fn nfsstat_status(output: &[u8], point: &Path) -> Option<Vec<String>> {
-    let mount = mount_at(output, point)?;
-    let flags = mount.get("Status flags")?.get("Flags")?;
-    Some(words(flags).map(str::to_owned).collect())
+impl NfsMount {
+    /// What was negotiated, with the key `vers` if it is known.
+    pub fn negotiated(&self) -> Negotiated {
+        telling(self.parameters.iter().map(String::as_str))
+    }
 }
 
-/// The server's address of the mount at `point`, the first that is listed.
-pub fn nfsstat_server(output: &[u8], point: &Path) -> Option<IpAddr> {
-    let mount = mount_at(output, point)?;
-    let location = mount.get("Current mount parameters")?.get("File system locations")?.get(0)?;
-    words(location.get("Locations")?).find_map(|address| address.parse().ok())
+/// The mounts. `None`: this is not that output. As JSON it is keyed by source, so that of two mounts of one export it
+/// names only one.
+pub fn nfsstat(output: &[u8]) -> Option<Vec<NfsMount>> {
+    match serde_json::from_slice::<Value>(output) {
+        Ok(mounts) => mounts.as_object()?.values().map(from_json).collect(),
+        Err(_) => from_text(&String::from_utf8_lossy(output)),
+    }
+}
+
+/// The mount at a point among those of the output.
+pub fn nfsstat_at(output: &[u8], point: &Path) -> Option<NfsMount> {
+    nfsstat(output)?.into_iter().find(|mount| mount.point == point)
+}
+
+fn from_json(mount: &Value) -> Option<NfsMount> {
+    // in macOS 11 the key of the mount point was that of a server (NFS-150 nfsstat/printer.c, `json_mount_header`)
+    let point = mount.get("Mount Point").or_else(|| mount.get("Server"))?.as_str()?;
+    let current = mount.get("Current mount parameters").unwrap_or(&Value::Null);
+    let owned = |list: &Value| words(list).map(str::to_owned).collect::<Vec<_>>();
+    let addresses = current.get("File system locations").and_then(|found| found.get(0)?.get("Locations"));
+    Some(NfsMount {
+        point: point.into(),
+        parameters: current.get("NFS parameters").map(owned).unwrap_or_default(),
+        status: mount.get("Status flags").and_then(|flags| flags.get("Flags")).map(owned),
+        server: addresses.and_then(|found| words(found).find_map(|address| address.parse().ok())),
+    })
+}
+
+/// `POINT from SOURCE`, and below it, indented, the options asked for, the parameters in force and the status.
+fn from_text(text: &str) -> Option<Vec<NfsMount>> {
+    let mut mounts: Vec<NfsMount> = vec![];
+    let mut is_current = false;
+    for line in text.lines() {
+        if line.starts_with('/')
+            && let Some((point, _)) = line.rsplit_once(" from ")
+        {
+            mounts.push(NfsMount { point: point.into(), ..NfsMount::default() });
+            is_current = false;
+        } else if let Some(mount) = mounts.last_mut() {
+            is_current |= line.contains("-- Current mount parameters:");
+            mount.add(line.trim(), is_current);
+        }
+    }
+    Some(mounts).filter(|mounts| !mounts.is_empty())
 }
 
 /// What all NFS mounts of a Mac have counted together, since it was started or anybody set it to zero.
@@ -60,11 +102,23 @@ pub fn nfsstat_client(output: &[u8]) -> Option<NfsClient> {
     })
 }
 
-fn mount_at(output: &[u8], point: &Path) -> Option<Value> {
-    let mounts: serde_json::Map<String, Value> = serde_json::from_slice(output).ok()?;
-    let is_here =
-        |mount: &Value| mount.get("Mount Point").and_then(Value::as_str).map(Path::new) == Some(point);
-    mounts.into_iter().map(|(_, mount)| mount).find(is_here)
+impl NfsMount {
+    /// One line below that of the mount.
+    fn add(&mut self, line: &str, is_current: bool) {
+        let list = |text: &str| text.trim().split(',').map(|word| word.trim().to_owned()).collect::<Vec<_>>();
+        if let Some(flags) = line.strip_prefix("Status flags: ") {
+            self.status = Some(flags.split_once(' ').map(|(_, flags)| list(flags)).unwrap_or_default());
+        } else if !is_current {
+            // what was asked for
+        } else if let Some(parameters) = line.strip_prefix("NFS parameters: ") {
+            self.parameters = list(parameters);
+        } else if self.server.is_none()
+            && let Some((_, addresses)) =
+                line.split_once(" @ ").and_then(|(_, server)| server.split_once('('))
+        {
+            self.server = list(addresses.trim_end_matches(')')).iter().find_map(|one| one.parse().ok());
+        }
+    }
 }
 
 fn words(list: &Value) -> impl Iterator<Item = &str> {
@@ -78,40 +132,38 @@ mod tests {
 
     const TWO_MOUNTS: &[u8] = include_bytes!("../../../tests/fixtures/nfsstat-mounts.json");
 
-    fn at(point: &str) -> Negotiated {
-        nfsstat(TWO_MOUNTS, Path::new(point))
+    fn at(point: &str) -> Option<NfsMount> {
+        nfsstat_at(TWO_MOUNTS, Path::new(point))
     }
 
     #[test]
     fn parameters_are_those_in_use_and_not_those_asked_for() {
-        let found = at("/Volumes/media-nfs");
+        let found = at("/Volumes/media-nfs").unwrap().negotiated();
         let value = |name: &str| found.get(name).map(String::as_str);
         assert_eq!((value("vers"), value("rsize")), (Some("3"), Some("32768")));
         assert_eq!((value("tcp"), value("hard"), value("port")), (Some("yes"), Some("yes"), None));
-        assert_eq!(at("/Volumes/four").get("vers").map(String::as_str), Some("4.0"));
+        assert_eq!(at("/Volumes/four").unwrap().negotiated().get("vers").map(String::as_str), Some("4.0"));
     }
 
     #[test]
-    fn a_mount_that_is_not_listed_says_nothing() {
-        assert_eq!(at("/Volumes/other"), Negotiated::new());
-        assert_eq!(nfsstat_status(TWO_MOUNTS, Path::new("/Volumes/other")), None);
-        for output in ["", "{\n}", "[]", "{\"a\": 1}", "nfsstat: no"] {
-            assert_eq!(nfsstat(output.as_bytes(), Path::new("/a")), Negotiated::new());
+    fn a_mount_that_is_not_listed_is_not_found() {
+        assert_eq!(at("/Volumes/other"), None);
+        assert_eq!(nfsstat(b"{\n}\n"), Some(vec![]), "no mount at all is an answer");
+        for output in ["", "[]", "{\"a\": 1}", "nfsstat: no", "  -- Current mount parameters:\n"] {
+            assert_eq!(nfsstat(output.as_bytes()), None, "{output}");
         }
     }
 
     #[test]
     fn a_mount_that_does_not_respond_says_so() {
-        let status = |point: &str| nfsstat_status(TWO_MOUNTS, Path::new(point));
+        let status = |point: &str| at(point).unwrap().status;
         assert_eq!(status("/Volumes/four"), Some(vec!["not responding".to_owned()]));
         assert_eq!(status("/Volumes/media-nfs"), Some(vec![]));
     }
 
     #[test]
     fn a_mount_says_where_its_server_is() {
-        let server = |point: &str| nfsstat_server(TWO_MOUNTS, Path::new(point));
-        assert_eq!(server("/Volumes/media-nfs"), "192.168.1.5".parse().ok());
-        assert_eq!(server("/Volumes/other"), None);
+        assert_eq!(at("/Volumes/media-nfs").unwrap().server, "192.168.1.5".parse().ok());
     }
 
     #[test]
@@ -124,10 +176,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_ends_without_panic(text in "[\\[\\]{}\":,A-Za-z0-9/= ]{0,200}") {
-            prop_assert!(nfsstat(text.as_bytes(), Path::new("/a")).len() <= text.len());
-            let _ = nfsstat_status(text.as_bytes(), Path::new("/a"));
-            let _ = (nfsstat_server(text.as_bytes(), Path::new("/a")), nfsstat_client(text.as_bytes()));
+        fn any_text_ends_without_panic(text in "(/a from b\n)?[\\[\\]{}\":,A-Za-z0-9/= @()\n-]{0,200}") {
+            let mounts = nfsstat(text.as_bytes()).unwrap_or_default();
+            prop_assert!(mounts.iter().all(|mount| mount.negotiated().len() <= text.len()));
+            let _ = nfsstat_client(text.as_bytes());
         }
     }
 }

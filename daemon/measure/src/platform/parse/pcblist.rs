@@ -22,6 +22,11 @@ pub fn pcblist(list: &[u8]) -> Vec<Connection> {
     let mut connections = vec![];
     let mut parts = Parts::default();
     for record in records(list) {
+        // Each connection begins with its addresses (xnu bsd/netinet/in_pcblist.c, `get_pcblist_n`). One without a socket
+        // lacks other records, which would otherwise be taken from the connection after it, and so on to the end.
+        if u32_at(record, 4) == Some(ADDRESSES) {
+            parts = Parts::default();
+        }
         parts.add(record);
         if parts.kinds == ALL_SIX {
             connections.extend(std::mem::take(&mut parts).connection(generation));
@@ -41,7 +46,7 @@ fn records(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The records of one connection as they come; their order is not promised.
+/// The records of one connection as they come; behind the addresses their order is not promised.
 #[derive(Default)]
 struct Parts<'a> {
     kinds: u32,
@@ -169,6 +174,22 @@ mod tests {
         let newer = record(0x40, 64, &[]);
         assert_eq!(pcblist(&list(&[newer.clone(), connection(0, 4, 7), newer])).len(), 1);
         assert_eq!(pcblist(&[]), []);
+    }
+
+    #[test]
+    fn a_connection_without_a_socket_shifts_no_statistics() {
+        let mut without_socket = connection(0, 4, 7);
+        // as the kernel writes it: records of kind 0 in the place of the socket's buffers
+        let buffers = 104 + 104;
+        for at in [buffers, buffers + 32] {
+            without_socket[at + 4..at + 8].copy_from_slice(&0u32.to_ne_bytes());
+        }
+        let mut second = connection(0, 4, 8);
+        let statistics = buffers + 2 * 32;
+        second[statistics + 16..statistics + 24].copy_from_slice(&7u64.to_ne_bytes());
+        let received: Vec<_> =
+            pcblist(&list(&[without_socket, second])).iter().map(|found| found.received).collect();
+        assert_eq!(received, [Some(7)], "what the second received, and nothing of the first");
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! `smbutil statshares -m POINT -f JSON` (SMBClient smbutil/statshares.c).
+//! `smbutil statshares -m POINT -f JSON` (SMBClient smbutil/statshares.c), and the table that it prints without `-f`.
 
 use serde_json::Value;
 
@@ -29,14 +29,46 @@ const KEPT: &[(&str, &str)] = &[
 ];
 
 /// What was negotiated on the first share in the output, with the key `dialect` if it is known. Every key is optional:
-/// macOS 14 and 15 added some. Output that is not JSON says nothing.
-pub fn smbutil(output: &[u8]) -> Negotiated {
-    let shares: Value = serde_json::from_slice(output).unwrap_or_default();
-    let share = shares.get(0).unwrap_or(&Value::Null);
-    let kept = KEPT.iter().filter_map(|(theirs, ours)| Some((*ours, text(share.get(theirs)?)?)));
-    let version = share.get("SMB_VERSION").and_then(Value::as_str).and_then(dialect);
-    let dialect = version.map(|version| ("dialect", version.to_owned()));
+/// macOS 14 and 15 added some. `None`: this is not that output.
+pub fn smbutil(output: &[u8]) -> Option<Negotiated> {
+    let told = match serde_json::from_slice::<Value>(output) {
+        Ok(shares) => negotiated(|key| text(shares.get(0)?.get(key)?)),
+        Err(_) => table(&String::from_utf8_lossy(output)),
+    };
+    Some(told).filter(|told| !told.is_empty())
+}
+
+/// What is kept of a share's values, which are got by their keys.
+fn negotiated(value: impl Fn(&str) -> Option<String>) -> Negotiated {
+    let kept = KEPT.iter().filter_map(|(theirs, ours)| Some((*ours, value(theirs)?)));
+    let version = value("SMB_VERSION");
+    let dialect = version.as_deref().and_then(dialect).map(|version| ("dialect", version.to_owned()));
     kept.chain(dialect).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The first share of the table: its name in a line of its own, then an indented line for each attribute. A flag that is
+/// not set has no line, and algorithms are written with `_`.
+fn table(text: &str) -> Negotiated {
+    let is_header = |line: &&str| line.starts_with("SHARE ") && line.contains("ATTRIBUTE TYPE");
+    let mut lines = text.lines().skip_while(|line| !is_header(line)).skip(1);
+    let is_attribute = |line: &str| line.starts_with(' ') && !line.trim().is_empty();
+    let first = lines.find(|line| is_attribute(line));
+    let attributes: Vec<&str> =
+        first.into_iter().chain(lines.take_while(|line| is_attribute(line))).collect();
+    negotiated(|key| {
+        let pairs = attributes.iter().filter_map(|line| line.trim().split_once(' '));
+        pairs.filter(|(name, _)| *name == key).map(|(_, value)| word(value.trim())).next()
+    })
+}
+
+fn word(value: &str) -> String {
+    match value {
+        "TRUE" => "yes".to_owned(),
+        "FALSE" => "no".to_owned(),
+        "OFF" => "off".to_owned(),
+        algorithm if algorithm.starts_with("AES_") => algorithm.replace('_', "-"),
+        other => other.to_owned(),
+    }
 }
 
 /// `null` is how smbutil writes "off".
@@ -61,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_session_is_told_in_our_words() {
-        let found = smbutil(MACOS_15);
+        let found = smbutil(MACOS_15).unwrap();
         let value = |name: &str| found.get(name).map(String::as_str);
         assert_eq!(value("dialect"), Some("3.1.1"));
         assert_eq!(value("signing"), Some("yes"));
@@ -72,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_key_that_an_older_system_lacks_is_missing_and_not_no() {
-        let found = smbutil(MACOS_11);
+        let found = smbutil(MACOS_11).unwrap();
         assert_eq!(found.get("dialect").map(String::as_str), Some("3.0.2"));
         assert_eq!((found.get("signing_algorithm"), found.get("compression_threshold")), (None, None));
     }
@@ -84,18 +116,18 @@ mod tests {
     }
 
     #[test]
-    fn output_that_is_no_list_of_shares_says_nothing() {
+    fn output_that_is_no_list_of_shares_is_not_known() {
         for output in
             ["", "[\n\n]", "{}", "[{\"SMB_VERSION\": [1]}]", "[1]", "smbutil: not found", "[{\"SIGN"]
         {
-            assert_eq!(smbutil(output.as_bytes()), Negotiated::new(), "{output}");
+            assert_eq!(smbutil(output.as_bytes()), None, "{output}");
         }
     }
 
     proptest! {
         #[test]
-        fn any_text_ends_without_panic(text in "[\\[\\]{}\":,A-Z_a-z0-9 ]{0,200}") {
-            prop_assert!(smbutil(text.as_bytes()).len() <= KEPT.len() + 1);
+        fn any_text_ends_without_panic(text in "(SHARE ATTRIBUTE TYPE\n)?[\\[\\]{}\":,A-Z_a-z0-9 \n]{0,200}") {
+            prop_assert!(smbutil(text.as_bytes()).is_none_or(|told| told.len() <= KEPT.len() + 1));
         }
     }
 }

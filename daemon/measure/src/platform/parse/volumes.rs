@@ -1,4 +1,4 @@
-//! The volumes of a Mac: which one a path really lies on, whether its disk spins, and how a volume's folder is marked.
+//! The volumes of a Mac: which one a path really lies on, and how a folder there is marked.
 
 use std::path::Path;
 
@@ -19,17 +19,6 @@ pub fn with_data_volume(mut mounts: Vec<Mount>) -> Vec<Mount> {
     }
     mounts.retain(|mount| mount.point.parent() != Path::new(DATA).parent());
     mounts
-}
-
-/// `SolidState` in `diskutil info -plist` (diskutil(8)); `None` where it is not said.
-pub fn diskutil_solid_state(output: &str) -> Option<bool> {
-    let (_, value) = output.split_once("<key>SolidState</key>")?;
-    let value = value.trim_start();
-    match (value.starts_with("<true/>"), value.starts_with("<false/>")) {
-        (true, _) => Some(true),
-        (_, true) => Some(false),
-        _ => None,
-    }
 }
 
 /// A binary property list of one short ASCII text (CoreFoundation CFBinaryPList.c: magic, the object, its offset, and a trailer
@@ -99,16 +88,6 @@ mod tests {
     fn a_mac_without_a_data_volume_is_left_as_it_is() {
         let old = vec![mount("/", "/dev/disk1s1", false), mount("/Volumes/media", "//nas/media", false)];
         assert_eq!(with_data_volume(old.clone()), old);
-    }
-
-    #[test]
-    fn solid_state_is_told_or_not_known() {
-        let told =
-            |value: &str| diskutil_solid_state(&format!("<dict>\n\t<key>SolidState</key>\n\t{value}\n"));
-        assert_eq!(told("<true/>"), Some(true));
-        assert_eq!(told("<false/>"), Some(false));
-        assert_eq!(told("<string>?</string>"), None);
-        assert_eq!(diskutil_solid_state("Could not find disk: /Volumes/x"), None);
     }
 
     /// The value that `xattr -px` shows of a folder after `tmutil addexclusion`, as it is in many public posts.
