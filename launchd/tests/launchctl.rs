@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use longhaul_launchd::{
-    Activity, Manager, Output, Runner, RunnerError, Service, ServicePlan, Standing, Step, StepError, perform,
+    Activity, Manager, Output, Runner, RunnerError, Service, ServicePlan, Standing, Step, StepError, System,
+    perform,
 };
 
 /// One row of the index.
@@ -129,4 +130,67 @@ fn the_index_names_every_file_once() {
     named.sort();
     files.sort();
     assert_eq!(named, files);
+}
+
+/// The real runner, with programs that are found below a folder of scripts.
+struct Below(tempfile::TempDir);
+
+impl Below {
+    /// Puts a script in the place of launchctl. It is written by another process: as long as this one had it open for
+    /// writing, a child that another test starts would have too, and then it cannot be run (execve(2), ETXTBSY).
+    fn launchctl(lines: &str) -> Self {
+        use std::io::Write;
+        use std::process::{Command, Stdio};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bin/launchctl");
+        let mut writer = Command::new("/bin/sh")
+            .args(["-c", "mkdir -p \"$(dirname \"$1\")\" && cat >\"$1\" && chmod 755 \"$1\"", "sh"])
+            .arg(path)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        write!(writer.stdin.take().unwrap(), "#!/bin/sh\n{lines}\n").unwrap();
+        assert!(writer.wait().unwrap().success());
+        Self(folder)
+    }
+
+    fn standing(&self) -> Result<Standing, StepError> {
+        let service = Service { definition: self.0.path().join("org.longhaul.agent.plist"), user: 501 };
+        Manager::Launchd.standing(&service, self)
+    }
+}
+
+impl Runner for Below {
+    fn run(&self, program: &str, arguments: &[OsString], limit: Duration) -> Result<Output, RunnerError> {
+        let program = self.0.path().join(program.trim_start_matches('/'));
+        System.run(program.to_str().unwrap(), arguments, limit.min(Duration::from_secs(20)))
+    }
+
+    fn pause(&self, _: Duration) {}
+}
+
+#[test]
+fn a_launchctl_that_exits_112_says_that_nobody_is_logged_in() {
+    let tool = Below::launchctl(
+        "echo 'Bad request.' >&2\necho 'Could not find domain for user gui: 501' >&2\nexit 112",
+    );
+    let said = tool.standing().unwrap_err().to_string();
+    assert!(said.contains("(exit code 112)") && said.contains("nobody is logged in at the screen"), "{said}");
+}
+
+#[test]
+fn a_launchctl_that_writes_garbage_is_a_state_with_its_first_line() {
+    let tool = Below::launchctl(r"printf '\377\376 what is this\nmore\n'");
+    let activity = tool.standing().unwrap().activity.to_string();
+    assert!(
+        activity.starts_with("not known: launchctl printed") && activity.contains("what is this"),
+        "{activity}"
+    );
+}
+
+#[test]
+fn a_launchctl_that_writes_without_end_is_cut_off() {
+    let said = Below::launchctl("exec yes 'state = running'").standing().unwrap_err();
+    let StepError::Failed { how, .. } = said else { panic!("{said}") };
+    assert_eq!(how, "ended by a signal", "for nobody reads on");
 }
