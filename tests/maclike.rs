@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use filesystem::{MacLike, Quirk};
 use longhaul_measure::corpus::tree::Tree;
@@ -30,7 +31,7 @@ const TREE_FILES: u64 = 400;
 
 /// A home, and in it a mounted file system. The file system goes first: nothing of it is open any more then.
 struct Share {
-    _mac: MacLike,
+    mac: MacLike,
     place: Place,
 }
 
@@ -44,7 +45,7 @@ impl Share {
         mounts::are_our_own(test).then(|| {
             let place = Place::with_programs_in("bin");
             place.configure(&format!("[folder-index]\nfiles = {TREE_FILES}\n"));
-            Self { _mac: MacLike::mount(&place.folder("nas"), quirks), place }
+            Self { mac: MacLike::mount(&place.folder("nas"), quirks), place }
         })
     }
 
@@ -55,6 +56,11 @@ impl Share {
     /// Runs some tasks, or all, once.
     fn run(&self, names: &[&str], code: i32) -> Vec<Value> {
         self.place.run(names, &[("nas", &self.at())]).expect(code).runs()
+    }
+
+    /// From now on the privacy settings refuse, or do not.
+    fn set_private(&self, is_private: bool) {
+        self.mac.is_private.store(is_private, Ordering::Relaxed);
     }
 
     fn clean(&self) {
@@ -204,6 +210,33 @@ fn every_preset_is_ok_where_every_file_has_a_twin() {
     assert_all_ok(&runs);
     assert_eq!(runs.len(), presets().len());
     share.clean();
+}
+
+/// Parts of what is said of a privacy refusal.
+const WAY_OUT: [&str; 4] = ["blocked by privacy", "EPERM", "Full Disk Access", "remove it with -"];
+
+#[test]
+fn a_privacy_refusal_is_unavailable_until_it_is_gone() {
+    let Some(share) = Share::mounted("a_privacy_refusal_is_unavailable_until_it_is_gone", &[]) else {
+        return;
+    };
+    assert_all_ok(&share.run(&["folder-index"], 0));
+    share.set_private(true);
+    let runs = share.run(&["folder-index", "dd"], 3);
+    assert_eq!(runs.len(), 2);
+    for run in &runs {
+        assert_failure(run, "unavailable", &WAY_OUT);
+        assert_eq!(run["failure"]["error"], "EPERM");
+    }
+    share.set_private(false);
+    assert_all_ok(&share.run(&["folder-index"], 0));
+}
+
+#[test]
+fn a_privacy_refusal_is_known_on_a_new_target() {
+    let Some(share) = Share::mounted("a_privacy_refusal_is_known_on_a_new_target", &[]) else { return };
+    share.set_private(true);
+    assert_failure(&share.run(&["folder-index"], 3)[0], "unavailable", &WAY_OUT);
 }
 
 #[test]

@@ -52,8 +52,6 @@ pub enum Quirk {
 /// A mounted one; unmounted when it is dropped.
 pub struct MacLike {
     _session: BackgroundSession,
-    // Read by the tests of the privacy refusal.
-    #[allow(dead_code)]
     /// Whether the privacy settings refuse: no file can be opened or made, while listings and attributes work.
     pub is_private: Arc<AtomicBool>,
 }

@@ -54,6 +54,14 @@ pub enum RunError {
     /// The target, or the arena on it, may not be used.
     #[error("{0}")]
     Refused(Refusal),
+    /// The system's privacy settings refuse: what can be listed and looked at cannot be opened.
+    #[error("blocked by privacy: {operation} {}: the system refuses (EPERM), though it can be listed", path.display())]
+    Blocked {
+        /// The call.
+        operation: Operation,
+        /// What it was about.
+        path: PathBuf,
+    },
     /// What was read is not what had been written.
     #[error("{} is damaged: {detail}", path.display())]
     Damaged {
@@ -114,7 +122,7 @@ impl RunError {
         match self {
             Self::Operation { .. } if self.is_unsupported() => Outcome::Unavailable,
             Self::Operation { .. } | Self::Damaged { .. } => Outcome::Error,
-            Self::Refused(_) | Self::NotOurs { .. } => Outcome::Unavailable,
+            Self::Refused(_) | Self::NotOurs { .. } | Self::Blocked { .. } => Outcome::Unavailable,
             Self::Local { .. } => Outcome::Void,
             Self::Stopped(StopReason::Cap) => Outcome::Hung,
             Self::Stopped(StopReason::Person | StopReason::Orphaned) => Outcome::Void,
@@ -131,7 +139,7 @@ impl RunError {
         match self {
             Self::Damaged { .. } | Self::NotOurs { .. } => true,
             Self::Operation { source, .. } => source.kind() == io::ErrorKind::NotFound,
-            Self::Local { .. } | Self::Refused(_) | Self::Stopped(_) => false,
+            Self::Local { .. } | Self::Refused(_) | Self::Blocked { .. } | Self::Stopped(_) => false,
         }
     }
 
@@ -143,6 +151,7 @@ impl RunError {
                 "This is on the local disk, not on the target: check its space and permissions"
             }
             Self::Refused(refusal) => refusal.advice,
+            Self::Blocked { .. } => CONSENT,
             Self::Damaged { .. } => {
                 "Something else changed longhaul's own file, or the storage did; the next run makes it anew"
             }
@@ -167,6 +176,9 @@ impl RunError {
             Self::Damaged { path, .. } => (Some(Operation::Read), Some(path), None),
             Self::NotOurs { path, .. } => (Some(Operation::Write), Some(path), None),
             Self::Refused(refusal) => (None, Some(&refusal.path), None),
+            Self::Blocked { operation, path } => {
+                (Some(*operation), Some(path), Some(Failure::BLOCKED.to_owned()))
+            }
             Self::Stopped(_) => (None, None, None),
         };
         let message = match self {
@@ -176,6 +188,13 @@ impl RunError {
         Failure { operation, path: path.map(|path| path.display().to_string()), error, message }
     }
 }
+
+/// The way out of a privacy refusal. Consent belongs to a program and its signature: after an update of a program that is not
+/// signed with one identity it is void, though the list still shows it as on (public threads: nix-darwin#1334,
+/// azure-pipelines-agent#3273).
+const CONSENT: &str = "In System Settings, Privacy & Security, let longhauld (for commands in a terminal: the terminal) have Full \
+                       Disk Access, or Network Volumes under Files & Folders. If it is already on in the list, remove it \
+                       with -, then add it again";
 
 /// What a person can do about a system error on a target.
 fn advice(error: Option<i32>) -> &'static str {

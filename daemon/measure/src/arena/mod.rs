@@ -9,9 +9,10 @@ mod manifest;
 mod own_file;
 
 use std::cell::RefCell;
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -187,7 +188,6 @@ impl Arena {
 
     /// The space on the target.
     pub fn space(&self, context: &Context<'_>) -> Result<Space, RunError> {
-        use std::os::fd::AsFd;
         context
             .timed(Operation::Getattr, || platform::space(self.directory.as_fd()))
             .map_err(|error| RunError::operation(Operation::Getattr, &self.path, error))
@@ -262,7 +262,11 @@ fn read_marker(claim: &Claim<'_>, directory: &Dir, context: &Context<'_>) -> Res
             let reason = format!("it is not a marker of longhaul ({error})");
             return Err(RunError::refused(&path, reason, ADVICE));
         }
-        other => other.map_err(|error| RunError::operation(Operation::Read, &path, error))?,
+        other => other.map_err(|error| {
+            let error = RunError::operation(Operation::Read, &path, error);
+            let name = CString::new(MARKER).expect("the name holds no NUL");
+            context.blocked_or(error, directory.as_fd(), &name)
+        })?,
     };
     match serde_json::from_slice::<Marker>(&text) {
         Ok(marker) if marker.longhaul_arena > SCHEMA => {
@@ -303,7 +307,12 @@ fn write_marker(claim: &Claim<'_>, directory: &Dir, context: &Context<'_>) -> Re
     let marker =
         Marker { longhaul_arena: SCHEMA, machine: claim.machine.to_owned(), target: claim.target.clone() };
     let text = serde_json::to_vec_pretty(&marker).expect("a marker is plain data");
-    context.timed(Operation::Write, || own_file::replace(directory, MARKER, &text)).map_err(failed)
+    let written = context.timed(Operation::Write, || own_file::replace(directory, MARKER, &text));
+    written.map_err(|error| match error.raw_os_error() {
+        // Nobody else made this folder: it carries the name of this installation, and it is empty.
+        Some(libc::EPERM) => RunError::Blocked { operation: Operation::Create, path: path.join(MARKER) },
+        _ => failed(error),
+    })
 }
 
 #[cfg(test)]

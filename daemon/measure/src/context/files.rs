@@ -147,7 +147,8 @@ impl Context<'_> {
     /// Opens a file that exists.
     pub fn open(&self, folder: &Folder, name: &CStr, access: Access) -> Result<OpenFile, RunError> {
         let open = || platform::open_at(folder.fd(), name, access);
-        let handle = self.call(Operation::Open, || folder.join(name), open)?;
+        let opened = self.call(Operation::Open, || folder.join(name), open);
+        let handle = opened.map_err(|error| self.blocked_or(error, folder.fd(), name))?;
         Ok(OpenFile { handle, path: folder.join(name) })
     }
 

@@ -8,6 +8,7 @@ mod buffer;
 mod files;
 mod in_place;
 mod pace;
+mod privacy;
 mod session;
 mod spread;
 

@@ -57,6 +57,11 @@ pub fn create_at(directory: BorrowedFd<'_>, name: &CStr, access: Access) -> io::
     Ok(rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o644))?)
 }
 
+/// The user that a name belongs to, following nothing.
+pub fn owner_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<u32> {
+    Ok(rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid)
+}
+
 /// Reads at an offset; fewer bytes than asked for is not an error, none is the end of the file.
 pub fn read_at(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     Ok(rustix::io::pread(file, buffer, offset)?)

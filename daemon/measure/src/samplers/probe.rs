@@ -15,7 +15,7 @@ use crate::arena::Claim;
 use crate::context::{Context, StopSwitch};
 use crate::corpus::apple_double::twin_of;
 use crate::error::RunError;
-use crate::model::{Operation, ProbePlan, Probed, TargetName};
+use crate::model::{Failure, Operation, ProbePlan, Probed, TargetName};
 use crate::platform::{self, FolderWatch};
 use crate::recorder::{PROBE_LANE, Recorder};
 
@@ -315,6 +315,7 @@ fn word(error: &RunError) -> String {
         }
         RunError::Damaged { .. } => MISMATCH.to_owned(),
         RunError::Refused(_) | RunError::NotOurs { .. } => "ENODEV".to_owned(),
+        RunError::Blocked { .. } => Failure::BLOCKED.to_owned(),
         RunError::Stopped(_) => "EINTR".to_owned(),
     }
 }
@@ -327,7 +328,7 @@ fn is_final(error: &RunError) -> bool {
         RunError::Operation { source, .. } => {
             matches!(source.kind(), NotFound | NotADirectory | PermissionDenied)
         }
-        RunError::Refused(_) => true,
+        RunError::Refused(_) | RunError::Blocked { .. } => true,
         RunError::Local { .. }
         | RunError::Damaged { .. }
         | RunError::NotOurs { .. }
