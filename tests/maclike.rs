@@ -23,6 +23,7 @@ use longhaul_measure::workloads::classic::{AS_ORIGINAL, classics};
 use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
 use rustix::io::Errno;
 use serde_json::Value;
+use support::daemon::{BUSY, Daemon, target};
 use support::probing::{Sampling, plan_every};
 use support::{Place, arena, assert_all_ok, assert_failure, machine, mounts, tree};
 
@@ -237,6 +238,34 @@ fn a_privacy_refusal_is_known_on_a_new_target() {
     let Some(share) = Share::mounted("a_privacy_refusal_is_known_on_a_new_target", &[]) else { return };
     share.set_private(true);
     assert_failure(&share.run(&["folder-index"], 3)[0], "unavailable", &WAY_OUT);
+}
+
+#[test]
+fn a_refused_target_rests_until_the_service_may_open_it() {
+    let Some(share) = Share::mounted("a_refused_target_rests_until_the_service_may_open_it", &[]) else {
+        return;
+    };
+    let config = BUSY.replace("[\"folder-index\"]", "[\"folder-index\", \"dd\"]").replace("8640", "24");
+    share.place.configure(&(config + "[sampling]\ntouch = \"never\"\n" + &target("nas", &share.at())));
+    let daemon = Daemon::start(&share.place);
+    let state = || daemon.status()["targets"][0]["state"]["name"].clone();
+    daemon.round();
+    assert_eq!(state(), "waiting");
+    share.set_private(true);
+    daemon.round();
+    assert_eq!(state(), "blocked");
+    let first = share.mac.refused.swap(0, Ordering::Relaxed);
+    daemon.round();
+    let second = share.mac.refused.swap(0, Ordering::Relaxed);
+    assert!(0 < second && second < first, "{second} opens instead of {first}: it is only asked again");
+    for command in ["status", "doctor"] {
+        let said = share.place.longhaul(command).expect(3);
+        assert!(WAY_OUT.iter().all(|part| said.out.contains(part)), "{said}");
+    }
+    share.set_private(false);
+    daemon.round();
+    assert_eq!(state(), "waiting");
+    daemon.stop();
 }
 
 #[test]

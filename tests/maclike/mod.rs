@@ -10,7 +10,7 @@ mod volume;
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
@@ -54,6 +54,8 @@ pub struct MacLike {
     _session: BackgroundSession,
     /// Whether the privacy settings refuse: no file can be opened or made, while listings and attributes work.
     pub is_private: Arc<AtomicBool>,
+    /// How many opens the privacy settings have refused.
+    pub refused: Arc<AtomicU64>,
 }
 
 impl MacLike {
@@ -64,13 +66,14 @@ impl MacLike {
 
     /// Mounts an empty one here.
     pub fn mount(at: &Path, quirks: &[Quirk]) -> Self {
-        let is_private = Arc::new(AtomicBool::new(false));
+        let (is_private, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let quirks = quirks.iter().copied().collect();
         let files = Files {
             has_locks: !volume::Quirks::contains(&quirks, &Quirk::NoLocks),
             volume: Mutex::new(Volume::new(quirks)),
             locks: Mutex::default(),
             is_private: Arc::clone(&is_private),
+            refused: Arc::clone(&refused),
         };
         let mut config = Config::default();
         config.mount_options =
@@ -78,7 +81,7 @@ impl MacLike {
         config.acl = SessionACL::Owner;
         config.n_threads = Some(THREADS);
         let session = fuser::spawn_mount(files, at, &config).expect("a FUSE file system can be mounted");
-        Self { _session: session, is_private }
+        Self { _session: session, is_private, refused }
     }
 }
 
@@ -87,6 +90,7 @@ struct Files {
     locks: Mutex<Locks>,
     has_locks: bool,
     is_private: Arc<AtomicBool>,
+    refused: Arc<AtomicU64>,
 }
 
 impl Files {
@@ -100,7 +104,10 @@ impl Files {
 
     fn require_consent(&self) -> Result<(), Errno> {
         match self.is_private.load(Ordering::Relaxed) {
-            true => Err(Errno::EPERM),
+            true => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                Err(Errno::EPERM)
+            }
             false => Ok(()),
         }
     }

@@ -33,6 +33,7 @@ pub fn target_state(target: &TargetStatus, now_us: i64) -> String {
             format!("hung: `{operation}` has not returned since {}", time(*since_us))
         }
         TargetState::Unavailable { reason } => format!("unavailable: {reason}"),
+        TargetState::Blocked { reason } if reason.starts_with("blocked") => reason.clone(),
         TargetState::Blocked { reason } => format!("blocked: {reason}"),
     }
 }

@@ -13,7 +13,7 @@ use crate::status::{Check, Verdict};
 use crate::worker::{Observer, Watch, Worker};
 
 /// How long a target may take.
-const WITHIN: Duration = Duration::from_secs(10);
+pub(super) const WITHIN: Duration = Duration::from_secs(10);
 /// How long its worker may take to stop after that.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The wall clock of a machine whose clock was never set is before this: 1 January 2026.
@@ -32,7 +32,13 @@ impl Service {
         let mut workers = std::mem::take(&mut self.workers);
         for worker in &mut workers {
             worker.close(self.why_not(worker.target()));
-            checks.push(self.check_target(worker));
+            let check = self.check_target(worker);
+            if check.verdict == Verdict::Ok
+                && let Some(latest) = self.latest.get_mut(&worker.target().name)
+            {
+                latest.forget_refusal();
+            }
+            checks.push(check);
             worker.dismiss();
         }
         self.workers = workers;
@@ -154,6 +160,7 @@ impl Service {
 fn failed(what: String, ending: &Ending) -> Check {
     let failure = &ending.failure;
     let fix = match failure.error.as_deref() {
+        _ if failure.is_blocked(ending.outcome) => "then ask again: `longhaul doctor`",
         Some("EPERM") if platform::system_version().starts_with("macOS") => {
             "System Settings, Privacy & Security, Files & Folders (or Full Disk Access): allow longhauld network volumes"
         }
@@ -190,8 +197,8 @@ fn check_tuning() -> Option<Check> {
     })
 }
 
-/// Nobody hears of the doctor's workers.
-struct Nobody;
+/// Nobody hears of what is only asked.
+pub(super) struct Nobody;
 
 impl Observer for Nobody {
     fn progress(&mut self, _: &TargetName, _: &Progress) {}

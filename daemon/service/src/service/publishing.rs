@@ -1,6 +1,7 @@
 //! The status, as of now.
 
 use longhaul_measure::model::{Family, Outcome, TargetName};
+use longhaul_measure::worker::Ending;
 use longhaul_store::{RunFilter, StoredRun};
 use longhaul_telemetry::status::ExportStatus;
 
@@ -127,12 +128,14 @@ impl Service {
 }
 
 /// How the latest round of a target went.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Latest {
     runs: u32,
     ok: u32,
     /// What is the matter with the target; `None` if a run was ok, or failed for reasons of its own.
     trouble: Option<TargetState>,
+    /// How the system's privacy settings refused the target.
+    refusal: Option<Ending>,
 }
 
 impl Latest {
@@ -140,14 +143,40 @@ impl Latest {
         let round = runs.last()?.run.round;
         let runs: Vec<&StoredRun> = runs.iter().filter(|stored| stored.run.round == round).collect();
         let ok = runs.iter().filter(|stored| stored.run.outcome == Outcome::Ok).count();
-        let trouble = if ok == 0 { runs.last().and_then(|stored| trouble(stored)) } else { None };
-        Some(Self { runs: runs.len() as u32, ok: ok as u32, trouble })
+        let last = runs.last().filter(|_| ok == 0);
+        Some(Self {
+            runs: runs.len() as u32,
+            ok: ok as u32,
+            trouble: last.and_then(|stored| trouble(stored)),
+            refusal: last.and_then(|stored| refusal(stored)),
+        })
     }
+
+    /// How the privacy settings refused the target; `None`: they did not.
+    pub(super) fn refusal(&self) -> Option<&Ending> {
+        self.refusal.as_ref()
+    }
+
+    /// The privacy settings were seen not to refuse any more.
+    pub(super) fn forget_refusal(&mut self) {
+        if self.refusal.take().is_some() {
+            self.trouble = None;
+        }
+    }
+}
+
+fn refusal(stored: &StoredRun) -> Option<Ending> {
+    let (outcome, failure) = (stored.run.outcome, stored.run.failure.clone()?);
+    failure.is_blocked(outcome).then_some(Ending { outcome, failure })
 }
 
 fn trouble(stored: &StoredRun) -> Option<TargetState> {
     let failure = stored.run.failure.as_ref()?;
     match failure.error.as_deref() {
+        // Its message names the way out.
+        _ if failure.is_blocked(stored.run.outcome) => {
+            Some(TargetState::Blocked { reason: failure.message.clone() })
+        }
         Some("EPERM" | "EACCES") => Some(TargetState::Blocked { reason: blocked(stored, &failure.message) }),
         _ if stored.run.outcome == Outcome::Unavailable => {
             Some(TargetState::Unavailable { reason: failure.message.clone() })

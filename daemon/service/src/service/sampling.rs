@@ -61,7 +61,7 @@ impl Service {
         let mut workers = std::mem::take(&mut self.workers);
         for worker in &mut workers {
             let target = worker.target().clone();
-            worker.close(self.why_not(&target));
+            worker.close(self.why_not_sampled(&target));
             match self.probing(&target, &now) {
                 Probing::On => {
                     worker.set_probing(Probing::On);
