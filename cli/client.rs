@@ -86,14 +86,22 @@ impl Client {
     }
 
     fn get(&self, what: &str) -> Result<Value, ClientError> {
-        let asked = agent(AT_ONCE).get(self.address(what)).call();
+        // Without the token it could find all places taken.
+        let asked =
+            agent(AT_ONCE).get(self.address(what)).header("Authorization", &self.authorization()).call();
         self.answer(asked)
     }
 
     fn post(&self, what: &str, order: &Value, within: Duration) -> Result<Value, ClientError> {
-        let token = format!("Bearer {}", self.contact.token);
-        let asked = agent(within).post(self.address(what)).header("Authorization", &token).send_json(order);
+        let asked = agent(within)
+            .post(self.address(what))
+            .header("Authorization", &self.authorization())
+            .send_json(order);
         self.answer(asked)
+    }
+
+    fn authorization(&self) -> String {
+        format!("Bearer {}", self.contact.token)
     }
 
     fn address(&self, what: &str) -> String {

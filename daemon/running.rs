@@ -73,6 +73,7 @@ async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
         set_level: facing.log.setter(),
         metrics: metrics(&facing),
         sources: longhaul_web::Sources { database: facing.database.clone(), config: facing.config.clone() },
+        limits: longhaul_web::Limits::default(),
     };
     tracing::info!(port = contact.port, "ready");
     let _ = sd_notify::notify(&[NotifyState::Ready]);

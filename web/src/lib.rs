@@ -6,6 +6,8 @@
 mod api;
 mod assets;
 mod badges;
+mod body;
+mod connections;
 mod environment;
 mod face;
 mod guard;
@@ -30,9 +32,10 @@ use std::time::Duration;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use longhaul_service::desk::Desk;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
+use connections::{Connections, Place};
 use face::Face;
 use guard::{Guard, Reach};
 use keys::Keys;
@@ -45,8 +48,10 @@ const HEADERS_WITHIN: Duration = Duration::from_secs(5);
 const MOST_HEADER_BYTES: usize = 16 << 10;
 /// The largest body of a request, in bytes.
 const MOST_BODY_BYTES: usize = 16 << 10;
-/// Clients at a time.
-const MOST_CLIENTS: usize = 256;
+/// Requests in flight at a time of callers without token and key, and streams.
+const MOST_REQUESTS: usize = 256;
+/// Connections at a time: beside those requests there is room for the command line and for pages with a key.
+const MOST_CONNECTIONS: usize = MOST_REQUESTS + 32;
 /// How long a connection may last in all: longer than the longest answer, which is the doctor's. A page that is open comes
 /// back by itself.
 const CONNECTION_WITHIN: Duration = Duration::from_secs(120);
@@ -56,6 +61,19 @@ pub type SetLevel = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 /// What Prometheus reads, as text; the error is for the person.
 pub type Metrics = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
+
+/// How patient the interface is.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// How long a client may take to send the body of a request.
+    pub body: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { body: Duration::from_secs(5) }
+    }
+}
 
 /// What the interface needs.
 #[derive(Clone)]
@@ -70,6 +88,8 @@ pub struct Control {
     pub metrics: Metrics,
     /// Where figures come from.
     pub sources: Sources,
+    /// How patient it is.
+    pub limits: Limits,
 }
 
 /// Where people and programs come in.
@@ -118,13 +138,16 @@ pub async fn serve(doors: Doors, control: Control, stop: impl Future<Output = ()
             port,
             token: control.token.clone(),
             keys: Keys::new(port, new_token()?),
+            requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
         },
         frames: frames.clone(),
         stop: ends,
         control,
     };
     let behind = |reach| {
-        let guard = Guard { reach, ..face.guard.clone() };
+        // Neither side takes the places of the other.
+        let requests = Arc::new(Semaphore::new(MOST_REQUESTS));
+        let guard = Guard { reach, requests, ..face.guard.clone() };
         TowerToHyperService::new(routes::routes(Face { guard, ..face.clone() }))
     };
     let (here, elsewhere) = (behind(Reach::Loopback), behind(Reach::Network));
@@ -146,24 +169,30 @@ pub async fn serve(doors: Doors, control: Control, stop: impl Future<Output = ()
 
 /// Takes whoever comes, as far as there are places.
 async fn accept(listener: TcpListener, service: TowerToHyperService<axum::Router>) {
-    let clients = Arc::new(Semaphore::new(MOST_CLIENTS));
+    let connections = Connections::new(MOST_CONNECTIONS);
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // Out of descriptors: whoever comes next may have more luck.
+            connections.close_idle();
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
         // Whoever finds no place is let go at once, so that nobody waits behind a crowd.
-        let Ok(place) = Arc::clone(&clients).try_acquire_owned() else { continue };
-        let service = service.clone();
-        tokio::spawn(async move {
-            let connection = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADERS_WITHIN)
-                .max_buf_size(MOST_HEADER_BYTES)
-                .serve_connection(TokioIo::new(stream), service);
-            let _ = tokio::time::timeout(CONNECTION_WITHIN, connection).await;
-            drop(place);
-        });
+        let Some(place) = connections.admit() else { continue };
+        tokio::spawn(serve_connection(stream, place, service.clone()));
+        // A request that came with its connection is read before further connections may push that one out.
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn serve_connection(stream: TcpStream, place: Place, service: TowerToHyperService<axum::Router>) {
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_WITHIN)
+        .max_buf_size(MOST_HEADER_BYTES)
+        .serve_connection(TokioIo::new(stream), place.watch(service));
+    tokio::select! {
+        _ = tokio::time::timeout(CONNECTION_WITHIN, connection) => {}
+        () = place.closing() => {}
     }
 }

@@ -236,7 +236,8 @@ fn operation(endpoint: &Endpoint) -> Value {
     }
     operation["security"] = json!([{ "token": [] }]);
     operation["responses"]["401"] = error("An order needs the token.");
-    operation["responses"]["413"] = text_error("The body is too large.");
+    operation["responses"]["408"] = error("The body takes too long.");
+    operation["responses"]["413"] = error("The body is too large.");
     operation["responses"]["415"] = text_error("An order is JSON.");
     operation["responses"]["422"] = text_error("The order has another form.");
     operation
@@ -257,7 +258,7 @@ fn responses() -> Value {
         "403": error("A page of another site may not ask this."),
         "404": error("There is no such thing."),
         "421": error("The host name is not longhaul's."),
-        "503": error("The database cannot be read, or the service is starting."),
+        "503": error("The database cannot be read, the service is starting, or too many ask at a time."),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::face::Face;
 use crate::json::{Object, whole};
-use crate::{MOST_BODY_BYTES, api, assets, guard, gzip, headers, new_token, openapi, pages};
+use crate::{api, assets, body, guard, gzip, headers, new_token, openapi, pages};
 
 /// How long the doctor may take: a target that hangs is given ten seconds, and a round in progress ends first.
 const DOCTOR_WITHIN: Duration = Duration::from_secs(100);
@@ -29,8 +29,8 @@ pub fn routes(face: Face) -> Router {
         .merge(page())
         .merge(programs())
         .fallback(pages::nowhere)
-        .layer(DefaultBodyLimit::max(MOST_BODY_BYTES))
         .layer(middleware::from_fn(gzip::compress))
+        .layer(middleware::from_fn_with_state(face.control.limits.body, body::read))
         .layer(middleware::from_fn_with_state(face.guard.clone(), guard::check))
         .layer(middleware::from_fn(headers::add))
         .with_state(face)
@@ -57,7 +57,7 @@ fn page() -> Router<Face> {
         .route("/method", get(pages::method))
         .route("/badges/{a}/{b}", get(pages::badge))
         .route("/enter", get(enter))
-        .route("/events", get(pages::stream))
+        .route(guard::STREAM, get(pages::stream))
         .route("/assets/{hash}/{name}", get(assets::serve))
 }
 

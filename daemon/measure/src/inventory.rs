@@ -183,12 +183,13 @@ impl Listing {
 
     fn add_folder(&mut self, name: &OsStr, owner: Owner, below: Self) -> Result<(), Reason> {
         let is_used = !below.items.is_empty() || below.sandboxes > 0;
-        let has_link = below.left.iter().any(|(_, reason)| !matches!(reason, Reason::Unrecognized));
         let is_empty = below.left.is_empty();
-        if !is_used && !has_link && !(is_empty && owner == Owner::Folder) {
+        let is_ours = is_used || (owner == Owner::Folder && is_empty);
+        let has_link = below.left.iter().any(|(_, reason)| !matches!(reason, Reason::Unrecognized));
+        if !is_ours && !has_link {
             return Err(Reason::Unrecognized);
         }
-        let fate = if is_empty && (is_used || owner == Owner::Folder) { Fate::Goes } else { Fate::Stays };
+        let fate = if is_ours && is_empty { Fate::Goes } else { Fate::Stays };
         self.left.extend(below.left);
         self.items.push(Item::Folder { name: name.to_owned(), items: below.items, fate });
         Ok(())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
+use axum::http::header::CONNECTION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -14,6 +15,7 @@ use longhaul_service::desk::Desk;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::Now;
+use crate::MOST_REQUESTS;
 use crate::face::Face;
 
 /// How often it is looked whether something is new: a stall is on every page within two of these.
@@ -22,8 +24,8 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 /// After how long a page comes back when the connection is lost.
 const BACK_AFTER: Duration = Duration::from_secs(2);
-/// Pages that are open at a time.
-const MOST_PAGES: usize = 128;
+/// Pages that are open at a time: their share of the requests in flight.
+const MOST_PAGES: usize = MOST_REQUESTS / 2;
 
 /// What all pages show at one moment: name and content of each live place.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -84,7 +86,7 @@ struct Watching {
 /// The stream of one page. One that comes back with the number of the newest frame gets only what is new.
 pub async fn stream(State(face): State<Face>, headers: HeaderMap) -> Response {
     let Ok(place) = Arc::clone(&face.frames.pages).try_acquire_owned() else {
-        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        return (StatusCode::SERVICE_UNAVAILABLE, [(CONNECTION, "close")]).into_response();
     };
     let mut frames = face.frames.sender.subscribe();
     let current = frames.borrow_and_update().clone();

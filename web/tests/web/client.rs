@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use longhaul_service::desk::Desk;
-use longhaul_web::Doors;
+use longhaul_web::{Control, Doors, Limits};
 use tokio::sync::oneshot;
 
 use crate::world;
@@ -16,7 +16,7 @@ use crate::world;
 /// What stands for the address that other machines know.
 pub const NETWORK: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// Generous: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Two weeks, made once.
 pub fn database() -> PathBuf {
@@ -43,7 +43,15 @@ impl Face {
 
     /// A face in front of a database.
     pub fn of(database: PathBuf) -> Self {
-        let control = world::control(database);
+        Self::under(world::control(database))
+    }
+
+    /// A face with these limits.
+    pub fn with(limits: Limits) -> Self {
+        Self::under(Control { limits, ..world::control(database()) })
+    }
+
+    fn under(control: Control) -> Self {
         let desk = Arc::clone(&control.desk);
         let (tell, ready) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -9,11 +9,20 @@ use crate::world::TOKEN;
 
 /// A request of which only some lines matter.
 fn request(face: &Face, first: &str, lines: &[&str]) -> Vec<u8> {
-    let host = format!("Host: 127.0.0.1:{}", face.port);
+    let port = face.port.to_string();
+    let host = format!("Host: 127.0.0.1:{port}");
+    let written = |line: &str| match line {
+        "OURS" => host.clone(),
+        "SIGNED" => format!("Host: 127.0.0.1:+{port}"),
+        "PADDED" => format!("Host: 127.0.0.1:0{port}"),
+        "PAGE" => format!("Origin: http://127.0.0.1:{port}"),
+        other => other.to_owned(),
+    };
+    let lines: Vec<String> = lines.iter().map(|line| written(line)).collect();
     let own_host = !lines.iter().any(|line| line.to_lowercase().starts_with("host:"));
-    let mut all = vec![first.to_owned()];
-    all.extend(own_host.then_some(host));
-    all.extend(lines.iter().map(|line| (*line).to_owned()));
+    let mut all = vec![first.replace("PORT", &port)];
+    all.extend(own_host.then(|| host.clone()));
+    all.extend(lines);
     all.push("Connection: close\r\n\r\n".to_owned());
     all.join("\r\n").into_bytes()
 }
@@ -40,6 +49,14 @@ fn strangers<'a>() -> Vec<Case<'a>> {
         ("a rebound name with our port", get("/"), vec!["Host: evil.example:4000"], &[421]),
         ("our address with another port", get("/"), vec!["Host: 127.0.0.1:1"], &[421]),
         ("two hosts", get("/"), vec!["Host: 127.0.0.1:1", "Host: evil.example"], &[400, 421]),
+        ("a second host after our own", get("/"), vec!["OURS", "Host: evil.example"], &[400]),
+        ("our host twice", get("/"), vec!["OURS", "OURS"], &[400]),
+        ("our port with a sign", get("/"), vec!["SIGNED"], &[421]),
+        ("our port with a zero before it", get("/"), vec!["PADDED"], &[421]),
+        ("two origins", get("/"), vec!["PAGE", "Origin: https://evil.example"], &[400]),
+        ("an address of ours for another host", get("http://evil.example/"), vec!["OURS"], &[421]),
+        ("an address of ours over https", get("https://127.0.0.1:PORT/"), vec!["OURS"], &[421]),
+        ("our whole address", get("http://127.0.0.1:PORT/method"), vec!["OURS"], &[200]),
         ("a foreign origin reads", get("/api/v1/status"), vec!["Origin: https://evil.example"], &[403]),
         ("a foreign origin listens", get("/events"), vec!["Origin: https://evil.example"], &[403]),
         ("a sandboxed page reads", get("/api/v1/status"), vec!["Origin: null"], &[403]),
@@ -99,6 +116,18 @@ fn shapes<'a>(bearer: &'a str, long: &'a str, many: Vec<&'a str>) -> Vec<Case<'a
             &[413],
         ),
         (
+            "a body of a gigabyte, in pieces",
+            post("/api/v1/pause"),
+            vec![bearer, JSON, "Transfer-Encoding: chunked"],
+            &[413],
+        ),
+        (
+            "a body in pieces that are none",
+            post("/api/v1/pause"),
+            vec![bearer, JSON, "Transfer-Encoding: chunked"],
+            &[400],
+        ),
+        (
             "two lengths",
             post("/api/v1/pause"),
             vec![bearer, JSON, "Content-Length: 1", "Content-Length: 2"],
@@ -120,8 +149,13 @@ fn whoever_should_not_get_in_does_not() {
     let mut wrong = vec![];
     for (what, first, lines, expected) in &table {
         let mut bytes = request(&face, first, lines);
-        if what.contains("gigabyte") {
-            bytes.extend(vec![b'{'; 64 << 10]);
+        match *what {
+            "a body of a gigabyte, in pieces" => {
+                bytes.extend([b"3b9aca00\r\n", &[b'{'; 64 << 10][..]].concat())
+            }
+            "a body in pieces that are none" => bytes.extend(b"no number\r\n"),
+            what if what.contains("gigabyte") => bytes.extend(vec![b'{'; 64 << 10]),
+            _ => {}
         }
         let answer = face.say(&bytes);
         println!("| {what:<40} | {:>3} | {} |", answer.status, reason(&answer));

@@ -4,6 +4,7 @@
 
 mod browser;
 mod client;
+mod crowd;
 mod hostile;
 mod interface;
 mod live;

@@ -22,7 +22,7 @@ use longhaul_service::status::{
 use longhaul_store::{
     NewRound, Reader, RoundCounts, RoundEnd, RoundStatus, RunFilter, Samples, Store, StoredRun, Writer,
 };
-use longhaul_web::{Control, Doors, Sources};
+use longhaul_web::{Control, Doors, Limits, Sources};
 
 pub const TOKEN: &str = "the-token-of-the-file";
 const HOUR_US: i64 = 3_600_000_000;
@@ -213,6 +213,7 @@ pub fn control(database: PathBuf) -> Control {
         set_level: Arc::new(|_| Ok(())),
         metrics: Arc::new(|| Ok("# EOF\n".to_owned())),
         sources: Sources { database, config: None },
+        limits: Limits::default(),
     }
 }
 

@@ -1,0 +1,62 @@
+//! Bodies of requests: small, and not for ever under way.
+
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+use serde_json::json;
+
+use crate::MOST_BODY_BYTES;
+
+/// Why a body is not taken.
+#[derive(Debug, thiserror::Error)]
+enum BodyError {
+    #[error("the body is larger than {MOST_BODY_BYTES} bytes")]
+    TooLarge,
+    #[error("the body did not come within {0:?}: send it at once")]
+    TooSlow(Duration),
+    #[error("the body cannot be read: {0}")]
+    Unreadable(#[from] axum::Error),
+}
+
+/// Reads the body of a request before anything is done with it. A body that cannot be taken ends the connection.
+pub async fn read(State(within): State<Duration>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let collected = tokio::time::timeout(within, collect(body)).await;
+    match collected.unwrap_or(Err(BodyError::TooSlow(within))) {
+        Ok(bytes) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Err(error) => error.into_response(),
+    }
+}
+
+async fn collect(body: Body) -> Result<Vec<u8>, BodyError> {
+    // What is announced need not come first.
+    if body.size_hint().lower() > MOST_BODY_BYTES as u64 {
+        return Err(BodyError::TooLarge);
+    }
+    let (mut parts, mut bytes) = (body.into_data_stream(), vec![]);
+    while let Some(part) = parts.next().await {
+        let part = part?;
+        if bytes.len() + part.len() > MOST_BODY_BYTES {
+            return Err(BodyError::TooLarge);
+        }
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes)
+}
+
+impl IntoResponse for BodyError {
+    fn into_response(self) -> Response {
+        let status = match self {
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::Unreadable(_) => StatusCode::BAD_REQUEST,
+        };
+        let close = [(header::CONNECTION, HeaderValue::from_static("close"))];
+        (status, close, axum::Json(json!({ "error": self.to_string() }))).into_response()
+    }
+}
