@@ -104,6 +104,35 @@ fn an_answer_that_came_late_completes_its_epoch() {
     assert_eq!(life.epoch(&target(), older), 2, "from then on another version is a change");
 }
 
+/// 45 runs in the lab, booked by the longhaul before this rule: SMB 3.1.1 and 2.1, NFS 3 and 4.2 and a disk, with a change of
+/// dialect and back, a share that was away, and changes of options.
+const RECORDED: &str = include_str!("fixtures/recorded-epochs.jsonl");
+
+#[derive(serde::Deserialize)]
+struct Recorded {
+    target: longhaul_measure::model::TargetName,
+    path: std::path::PathBuf,
+    protocol: Option<Protocol>,
+    negotiated: Negotiated,
+    epoch: i64,
+}
+
+#[test]
+fn recorded_runs_on_linux_keep_their_epochs() {
+    let life = Life::new();
+    let runs: Vec<Recorded> = RECORDED.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((runs.len(), runs.iter().map(|run| run.epoch).max()), (45, Some(10)));
+    for (place, recorded) in runs.into_iter().enumerate() {
+        let target = Target { name: recorded.target.clone(), path: recorded.path, ..target() };
+        let booked = life.epoch(&target, |run| {
+            run.target = recorded.target;
+            run.protocol = recorded.protocol;
+            run.conditions.negotiated = recorded.negotiated;
+        });
+        assert_eq!(booked, recorded.epoch, "run {}", place + 1);
+    }
+}
+
 #[test]
 fn epochs_of_two_targets_do_not_mix() {
     let life = Life::new();
