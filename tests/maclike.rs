@@ -161,9 +161,9 @@ fn every_task_is_ok_on_a_mac_like_smb_share() {
     let quirks = [Quirk::NoLocks, Quirk::DecomposedNames, Quirk::CaseInsensitive, Quirk::NoRenameOverOpen];
     let Some(share) = Share::mounted("every_task_is_ok_on_a_mac_like_smb_share", &quirks) else { return };
     assert_all_ok(&share.run(&[], 0));
-    let runs = share.run(&["lantest", "dbench-mix"], 3);
-    assert_eq!(runs.len(), 2);
-    runs.iter().for_each(|run| assert_failure(run, "unavailable", &["lock", "cannot be measured here"]));
+    // Of dbench-mix, which draws its calls, a quick run may have no lock.
+    let run = &share.run(&["lantest"], 3)[0];
+    assert_failure(run, "unavailable", &["lock", "cannot be measured here"]);
     share.clean();
 }
 

@@ -139,6 +139,24 @@ fn a_service_is_installed_runs_and_is_gone_again() {
 }
 
 #[test]
+fn an_installation_says_what_the_service_may_do() {
+    const TEST: &str = "an_installation_says_what_the_service_may_do";
+    if !systemd::is_our_own(TEST) {
+        return;
+    }
+    let place = ready();
+    let target = |name: &str, path: &Path| format!("[targets.{name}]\npath = \"{}\"\n", path.display());
+    let (there, gone) = (target("there", &place.folder("a")), target("gone", &place.path("b")));
+    place.configure(&format!("scale = \"quick\"\n{TINY_TREES}{there}{gone}"));
+    let Some(_systemd) = Systemd::start(TEST, &place) else { return };
+    let said = place.longhaul("install").expect(0);
+    let line = |name: &str| said.out.lines().find(|line| line.contains(&format!("target {name} ")));
+    assert!(line("there").is_some_and(|line| line.starts_with("ok")), "{said}");
+    assert!(line("gone").is_some_and(|line| line.starts_with("failed")), "{said}");
+    place.longhaul("uninstall").expect(0);
+}
+
+#[test]
 fn a_daemon_that_fails_is_started_again_and_its_failure_is_told() {
     const TEST: &str = "a_daemon_that_fails_is_started_again_and_its_failure_is_told";
     if !systemd::is_our_own(TEST) {

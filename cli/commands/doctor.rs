@@ -86,7 +86,8 @@ fn without(shared: &Shared, error: &anyhow::Error) -> Vec<Check> {
     checks
 }
 
-fn print(check: &Check) {
+/// Prints one check as one line.
+pub fn print(check: &Check) {
     let (colour, word) = match check.verdict {
         Verdict::Ok => (AnsiColor::Green, "ok"),
         Verdict::Warning => (AnsiColor::Yellow, "warning"),

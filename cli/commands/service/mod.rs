@@ -7,6 +7,7 @@ pub mod uninstall;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
@@ -17,8 +18,14 @@ use longhaul_measure::platform;
 use longhaul_service::config::Config;
 use longhaul_service::status::{Check, Verdict};
 
+use super::control::client;
 use crate::arguments::Shared;
+use crate::client::Client;
 use crate::{Usage, exit, places};
+
+/// How long a service that was just started may take to answer.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// The daemon's program, which lies beside this one.
 const DAEMON: &str = "longhauld";
@@ -60,7 +67,36 @@ pub fn install(shared: &Shared, doing: &Doing) -> anyhow::Result<ExitCode> {
     let standing = manager.standing(&plan.service, &System)?;
     anstream::println!("\nlonghaul is installed with {} and {}.", manager.name(), standing.activity);
     advise(manager, &plan.service);
+    examine_targets(shared, &standing);
     Ok(exit::OK)
+}
+
+/// Prints what the service itself may do on each target: a terminal has other rights, on a Mac above all.
+fn examine_targets(shared: &Shared, standing: &Standing) {
+    let is_alive = matches!(standing.activity, Activity::Running { .. } | Activity::Starting);
+    if !is_alive || places::config(shared).is_ok_and(|config| config.targets.is_empty()) {
+        return;
+    }
+    anstream::println!("The service now looks at each target:");
+    let later = || anstream::println!("Ask `longhaul doctor` what it may do on each target.");
+    let Some(client) = wait_for_service(shared) else { return later() };
+    let Ok(checks) = client.doctor() else { return later() };
+    let targets = checks.iter().filter(|check| check.what.starts_with("target "));
+    targets.for_each(super::doctor::print);
+}
+
+/// The service that was started, once it answers; `None` if it does not in time.
+fn wait_for_service(shared: &Shared) -> Option<Client> {
+    let began = Instant::now();
+    while began.elapsed() < ANSWERS_WITHIN {
+        if let Ok(client) = client(shared)
+            && client.status().is_ok()
+        {
+            return Some(client);
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+    None
 }
 
 /// What is to run, with everything that it names absolute.
