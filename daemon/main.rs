@@ -23,6 +23,7 @@ use longhaul_service::config::{Config, ConfigError};
 use longhaul_service::crashes::Starts;
 use longhaul_service::desk::Desk;
 use longhaul_service::exclusive::{Exclusive, ExclusiveError};
+use longhaul_service::file_version::FileVersion;
 use longhaul_service::host::SystemHost;
 use longhaul_service::places;
 use longhaul_service::sampling::SystemSensors;
@@ -70,6 +71,8 @@ fn worker() -> anyhow::Result<()> {
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let config_path = config_path(arguments.config.as_deref());
+    // Before it is read: what is written meanwhile is noticed.
+    let config_version = config_path.as_deref().and_then(FileVersion::of);
     let config = match &config_path {
         Some(path) if arguments.config.is_some() || path.exists() => Config::read(path)?,
         _ => Config::default(),
@@ -106,8 +109,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let exporter =
         Arc::new(exporting::start(&desk, (database.clone(), service.shared_writer()), log.diagnostics())?);
     exporter.configure(exporting::settings(&config));
-    let _watcher =
-        config_path.clone().and_then(|path| watching::config(path, Arc::clone(&desk), Arc::clone(&exporter)));
+    if let Some(path) = config_path.clone() {
+        watching::config(path, config_version, Arc::clone(&desk), Arc::clone(&exporter));
+    }
     let web = config.web;
     running::until_stopped(
         service,

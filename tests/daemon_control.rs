@@ -114,6 +114,38 @@ fn a_bad_edit_of_the_configuration_is_reported_and_a_good_one_taken() {
 }
 
 #[test]
+fn a_configuration_that_is_written_after_the_start_is_taken() {
+    let place = Place::new();
+    let daemon = Daemon::start(&place);
+    assert_eq!(daemon.status()["state"]["name"], "idle");
+    place.configure(&(BUSY.to_owned() + &target("a", &place.folder("a"))));
+    daemon.wait_for("the target", |status| status["targets"][0]["name"] == "a");
+    daemon.stop();
+}
+
+#[test]
+fn files_beside_the_configuration_cost_no_descriptors() {
+    let test = "files_beside_the_configuration_cost_no_descriptors";
+    if let Some(why) = machine::without_proc() {
+        return machine::skip(test, why);
+    }
+    let place = Place::new();
+    let local = place.folder("home/config/longhaul/local");
+    (0..5000).for_each(|number| std::fs::write(local.join(number.to_string()), "x").unwrap());
+    place.configure("scale = \"quick\"\n");
+    let daemon = Daemon::start(&place);
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", daemon.pid())).unwrap().count();
+    let before = open();
+    // Each changes the folder, and what comes of the last one shows that it was looked at.
+    std::fs::write(local.join("new"), "x").unwrap();
+    place.configure(&("scale = \"quick\"\n".to_owned() + &target("a", &place.folder("a"))));
+    daemon.wait_for("the target", |status| status["targets"][0]["name"] == "a");
+    // The rest is for the database and for connections that come and go.
+    assert!(open() < before + 50, "{before} descriptors before, {} after", open());
+    daemon.stop();
+}
+
+#[test]
 fn a_pause_cuts_the_round_short_and_resume_goes_on() {
     let place = Place::new();
     let long = BUSY.replace("files = 40", "files = 40000").replace("8640", "24");

@@ -15,6 +15,7 @@ pub mod design;
 pub mod desk;
 pub mod draft;
 pub mod exclusive;
+pub mod file_version;
 pub mod host;
 pub mod mounts;
 pub mod pairs;
