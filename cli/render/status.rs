@@ -18,7 +18,7 @@ pub fn status(status: &Status) -> String {
         out += &format!("{red}{}{red:#} since {}: {}\n", problem.word, time(problem.since_us), problem.text);
     }
     for stall in &status.stalls {
-        let since = moment(stall.started_us, status.now_us);
+        let since = time(stall.started_us);
         out += &format!(
             "{red}stall{red:#} `{}` keeps a {} waiting since {since}\n",
             stall.target, stall.operation
@@ -128,4 +128,54 @@ pub fn target_state(target: &TargetStatus, now_us: i64) -> (Style, String) {
         TargetState::Hung { .. } | TargetState::Blocked { .. } => AnsiColor::Red.on_default(),
     };
     (style, words::target_state(target, now_us))
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_measure::model::Stall;
+
+    use super::super::top::tests::status as example;
+    use super::*;
+
+    #[test]
+    fn no_time_that_has_passed_is_said_to_come() {
+        let mut status = example();
+        let past_us = status.now_us - 7_000_000;
+        let signal = SignalStatus {
+            name: "traces".to_owned(),
+            endpoint: "http://collector".to_owned(),
+            waiting: 1,
+            sent: 0,
+            rejected: 0,
+            expired: 0,
+            last_sent_us: None,
+            last_rejection: None,
+            failing: Some("no answer".to_owned()),
+            next_try_us: Some(past_us),
+        };
+        let stall = Stall {
+            target: "smb".parse().unwrap(),
+            opened_us: past_us,
+            started_us: past_us,
+            ended_us: None,
+            is_cut: false,
+            operation: "read".to_owned(),
+            calls: 1,
+            longest_ns: 0,
+            errors: Default::default(),
+            who: vec![],
+            beside: None,
+        };
+        (status.telemetry.signals, status.stalls, status.next_us) =
+            (vec![signal], vec![stall], Some(past_us));
+        let text = super::status(&status);
+        assert!(!text.contains(", in "), "{text}");
+        for part in [
+            format!("keeps a read waiting since {}\n", time(past_us)),
+            format!("next try {}, due now", time(past_us)),
+            format!("next round  {}, due now", time(past_us)),
+        ] {
+            assert!(text.contains(&part), "`{part}` is not in: {text}");
+        }
+    }
 }

@@ -164,7 +164,7 @@ fn operation_table(operations: &[OperationNow]) -> Table<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use longhaul_service::status::{DatabaseStatus, State, TargetState, TargetStatus};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
@@ -172,7 +172,8 @@ mod tests {
     use super::*;
     use longhaul_measure::model::Role;
 
-    fn status() -> Status {
+    /// A status in which one target hangs.
+    pub fn status() -> Status {
         Status {
             schema: 1,
             version: "1.2.3".into(),

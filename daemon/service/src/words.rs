@@ -75,13 +75,36 @@ pub fn time(us: i64) -> String {
     }
 }
 
-/// A moment to come, and how far away it is.
+/// A moment to come, and how far away it is; one that has come is due.
 pub fn moment(us: i64, now_us: i64) -> String {
-    let seconds = (us - now_us).max(0) / 1_000_000;
-    let away = match seconds {
-        0..=119 => format!("{seconds} s"),
-        120..=7199 => format!("{} min", seconds / 60),
-        _ => format!("{} h", seconds / 3600),
+    let away = match us.saturating_sub(now_us) / 1_000_000 {
+        ..=0 => "due now".to_owned(),
+        seconds @ 1..=119 => format!("in {seconds} s"),
+        seconds @ 120..=7199 => format!("in {} min", seconds / 60),
+        seconds => format!("in {} h", seconds / 3600),
     };
-    format!("{}, in {away}", time(us))
+    format!("{}, {away}", time(us))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_US: i64 = 1_800_000_000_000_000;
+
+    #[test]
+    fn a_moment_that_has_come_is_due_and_not_in_0_s() {
+        for us in [NOW_US - 3_600_000_000, NOW_US - 1, NOW_US, NOW_US + 999_999] {
+            assert_eq!(moment(us, NOW_US), format!("{}, due now", time(us)));
+        }
+    }
+
+    #[test]
+    fn a_moment_to_come_says_how_far_away_it_is() {
+        for (seconds, away) in [(1, "1 s"), (119, "119 s"), (120, "2 min"), (7199, "119 min"), (7200, "2 h")]
+        {
+            let us = NOW_US + seconds * 1_000_000;
+            assert_eq!(moment(us, NOW_US), format!("{}, in {away}", time(us)));
+        }
+    }
 }
