@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use longhaul_measure::model::{Family, Mount, Role, Target};
 use longhaul_service::config::Config;
 use longhaul_service::places;
+use longhaul_service::target_path::SpecialFolders;
 use longhaul_service::worker::Launcher;
 use longhaul_store::Reader;
 
@@ -68,6 +69,21 @@ pub fn targets(arguments: &[TargetArgument], mounts: &[Mount]) -> anyhow::Result
         targets.push(Target { name: argument.name.clone(), path, role });
     }
     Ok(targets)
+}
+
+/// Refuses targets that would be measured where the results are written, and warns of those that are no good place. Their
+/// paths are compared; none is touched.
+pub fn check_paths(targets: &[Target], folders: &SpecialFolders) -> anyhow::Result<()> {
+    for target in targets {
+        let Some(concern) = folders.concern(&target.path) else { continue };
+        let text =
+            format!("target `{}`: {} {concern}; {}", target.name, target.path.display(), concern.advice());
+        if concern.is_refused() {
+            return Err(Usage(text).into());
+        }
+        anstream::eprintln!("longhaul: {text}");
+    }
+    Ok(())
 }
 
 fn role(path: &Path, mounts: &[Mount]) -> Role {

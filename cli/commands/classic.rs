@@ -16,6 +16,7 @@ use longhaul_service::config::Config;
 use longhaul_service::cost;
 use longhaul_service::round::Tasks;
 use longhaul_service::runner::{Plan, Tally};
+use longhaul_service::target_path::SpecialFolders;
 use longhaul_store::{Reader, RunFilter};
 
 use super::clean;
@@ -51,6 +52,7 @@ pub fn run(shared: &Shared, arguments: &Classic) -> anyhow::Result<ExitCode> {
     let mounts = platform::mounts().context("read the mount table")?;
     let database = places::database(shared, &config)?;
     let plan = plan(&meant, arguments, (&config, &database, &mounts))?;
+    places::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
     if !arguments.json {
         anstream::println!("{}", render::classic::beforehand(&plan, &meant.profile, meant.manner));
     }

@@ -3,8 +3,12 @@
 use std::process::ExitCode;
 
 use anstyle::AnsiColor;
+use longhaul_measure::model::Target;
+use longhaul_measure::platform;
 use longhaul_measure::summary::FEWEST_ROUNDS_A_DAY;
+use longhaul_service::config::Config;
 use longhaul_service::status::{Check, Verdict};
+use longhaul_service::target_path::SpecialFolders;
 
 use super::control::client;
 use super::service;
@@ -77,6 +81,7 @@ fn without(shared: &Shared, error: &anyhow::Error) -> Vec<Check> {
             ),
         },
     );
+    checks.extend(paths(shared, &config));
     checks.push(Check::bad(
         "targets",
         Verdict::Unknown,
@@ -84,6 +89,19 @@ fn without(shared: &Shared, error: &anyhow::Error) -> Vec<Check> {
         "start the service, then ask again",
     ));
     checks
+}
+
+/// Targets that are no good place, by their paths alone.
+fn paths(shared: &Shared, config: &Config) -> Vec<Check> {
+    let mounts = platform::mounts().unwrap_or_default();
+    let folders = SpecialFolders::of(places::database(shared, config).ok().as_deref(), &mounts);
+    let check = |target: &Target| {
+        let concern = folders.concern(&target.path)?;
+        let verdict = if concern.is_refused() { Verdict::Failed } else { Verdict::Warning };
+        let found = format!("{} {concern}", target.path.display());
+        Some(Check::bad(format!("target {}", target.name), verdict, found, concern.advice()))
+    };
+    config.targets.iter().filter_map(check).collect()
 }
 
 /// Prints one check as one line.

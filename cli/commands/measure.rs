@@ -15,6 +15,7 @@ use longhaul_service::exclusive::Exclusive;
 use longhaul_service::round::Tasks;
 use longhaul_service::runner::{Plan, Runner, Tally};
 use longhaul_service::service::seed_of;
+use longhaul_service::target_path::SpecialFolders;
 use longhaul_service::worker::{Launcher, Worker};
 use longhaul_store::{Reader, RoundEnd, RoundStatus, RunFilter, Store, Writer};
 use serde_json::json;
@@ -103,6 +104,7 @@ pub fn run(shared: &Shared, arguments: &Run) -> anyhow::Result<ExitCode> {
     let mounts = platform::mounts().context("read the mount table")?;
     let plan = plan(arguments, &config, &mounts)?;
     let database = places::database(shared, &config)?;
+    places::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
     let measuring = Measuring::open(database, &mounts)?;
     measuring.writer.settle_threshold(config.premises.threshold)?;
     let style = if arguments.json { Style::Json } else { Style::Lines };

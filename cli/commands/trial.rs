@@ -11,6 +11,7 @@ use longhaul_measure::platform;
 use longhaul_measure::workloads::{Settings, WORKLOADS};
 use longhaul_service::round::Tasks;
 use longhaul_service::runner::{PATIENCE, Plan, Tally};
+use longhaul_service::target_path::SpecialFolders;
 use longhaul_service::worker::{Watch, Worker};
 use longhaul_store::{Reader, RunFilter};
 
@@ -36,6 +37,7 @@ pub fn run(shared: &Shared, arguments: &Try) -> anyhow::Result<ExitCode> {
     let database = places::database(shared, &config)?;
     let folder = database.parent().unwrap_or(Path::new("/")).join("try");
     let mut targets = places::targets(&arguments.targets, &mounts)?;
+    places::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
     if !targets.iter().any(|target| target.name.as_str() == LOCAL) {
         std::fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
         let name = LOCAL.parse().context("name the local target")?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_measure::model::{Family, Mount, Protocol, Role, Target, TargetName};
 use longhaul_service::pairs::{Likeness, Pair, pairs};
+use longhaul_service::target_path::SpecialFolders;
 
 use super::ask::{Ask, until};
 
@@ -84,7 +85,11 @@ fn numbers(answer: &str, mounts: &[Mount]) -> Result<Vec<usize>, String> {
 }
 
 /// Asks for the name of each and for its folder.
-pub fn targets(ask: &mut dyn Ask, mounts: &[Mount], chosen: &[usize]) -> io::Result<Vec<Target>> {
+pub fn targets(
+    ask: &mut dyn Ask,
+    (mounts, folders): (&[Mount], &SpecialFolders),
+    chosen: &[usize],
+) -> io::Result<Vec<Target>> {
     let mut targets: Vec<Target> = vec![];
     for at in chosen {
         let mount = &mounts[*at];
@@ -93,7 +98,13 @@ pub fn targets(ask: &mut dyn Ask, mounts: &[Mount], chosen: &[usize]) -> io::Res
         let name = until(ask, (&question, &proposal), |answer| name_of(answer, &targets))?;
         let question = format!("A folder on it in which longhaul may make one of its own, for `{name}`:");
         let proposal = mount.point.display().to_string();
-        let path = until(ask, (&question, &proposal), |answer| folder_of(answer, mount, mounts))?;
+        let path = until(ask, (&question, &proposal), |answer| {
+            let path = folder_of(answer, mount, mounts)?;
+            match folders.concern(&path).filter(|concern| concern.is_refused()) {
+                Some(concern) => Err(format!("{} {concern}; {}", path.display(), concern.advice())),
+                None => Ok(path),
+            }
+        })?;
         targets.push(Target { name, path, role: Role::Share });
     }
     Ok(targets)
@@ -195,12 +206,21 @@ mod tests {
     #[test]
     fn names_come_from_the_protocols_and_never_twice() {
         let mut script = Script::new(&["", "", "SMB", "", "../x", "/mnt/nfs", "photos/./2026/"]);
-        let targets = targets(&mut script, &mounts(), &[1, 2]).unwrap();
+        let folders = SpecialFolders { home: None, database: vec![] };
+        let targets = targets(&mut script, (&mounts(), &folders), &[1, 2]).unwrap();
         let found: Vec<_> =
             targets.iter().map(|target| (target.name.as_str(), target.path.to_str().unwrap())).collect();
         assert_eq!(found, [("smb", "/mnt/smb"), ("smb-2", "/mnt/smb2/photos/2026")]);
         for part in ["`SMB` is taken", "without `..`", "/mnt/nfs is not on /mnt/smb2"] {
             assert!(script.said.contains(part), "{part}: {}", script.said);
         }
+    }
+    #[test]
+    fn the_folder_of_the_database_is_asked_for_again() {
+        let folders = SpecialFolders { home: None, database: vec!["/mnt/nfs/longhaul".into()] };
+        let mut script = Script::new(&["", "longhaul", "photos"]);
+        let targets = targets(&mut script, (&mounts(), &folders), &[3]).unwrap();
+        assert_eq!(targets[0].path, Path::new("/mnt/nfs/photos"));
+        assert!(script.said.contains("is the folder of the database"), "{}", script.said);
     }
 }

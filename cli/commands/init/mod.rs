@@ -18,6 +18,7 @@ use longhaul_service::cost::{Load, round_load};
 use longhaul_service::draft::{Draft, knows};
 use longhaul_service::exclusive::Exclusive;
 use longhaul_service::same::{Sameness, sameness};
+use longhaul_service::target_path::SpecialFolders;
 use longhaul_store::{Reader, RunFilter};
 
 use crate::arguments::{ScaleArgument, Shared, TargetArgument};
@@ -69,7 +70,11 @@ pub fn run(shared: &Shared, arguments: &Init) -> anyhow::Result<ExitCode> {
         anstream::println!("The configuration stays as it is.");
         return Ok(exit::OK);
     };
-    let targets = targets(shared, arguments, &mounts, &mut person)?;
+    // of the configuration that will be, not of one that is there
+    let database = places::database(shared, &Config::default()).ok();
+    let folders = SpecialFolders::of(database.as_deref(), &mounts);
+    let targets = targets(shared, arguments, (&mounts, &folders), &mut person)?;
+    places::check_paths(&targets, &folders)?;
     let plan = plan(shared, arguments, targets, &mut person)?;
     let draft = Draft {
         values: plan.0.values(&plan.0.cost(plan.1)),
@@ -120,7 +125,7 @@ fn may_write(path: &Path, arguments: &Init, ask: &mut dyn Ask) -> anyhow::Result
 fn targets(
     shared: &Shared,
     arguments: &Init,
-    mounts: &[Mount],
+    (mounts, folders): (&[Mount], &SpecialFolders),
     ask: &mut dyn Ask,
 ) -> anyhow::Result<Vec<Target>> {
     if !arguments.targets.is_empty() {
@@ -136,7 +141,7 @@ fn targets(
     }
     choose::list(ask, &found);
     let chosen = choose::which(ask, &found)?;
-    let targets = choose::targets(ask, &found, &chosen)?;
+    let targets = choose::targets(ask, (&found, folders), &chosen)?;
     check_sameness(shared, &targets, ask)?;
     Ok(targets)
 }

@@ -27,6 +27,7 @@ pub mod sampling;
 pub mod schedule;
 pub mod service;
 pub mod status;
+pub mod target_path;
 pub mod words;
 pub mod worker;
 

@@ -115,8 +115,19 @@ impl Service {
         let mut watch =
             Watch { cap: WITHIN, patience: PATIENCE, interrupted: &interrupted, observer: &mut nobody };
         match worker.examine(&mut watch) {
-            Ok(found) => self.check_found(what, worker.target(), &found),
+            Ok(found) => self.warn_of_path(self.check_found(what, worker.target(), &found), worker.target()),
             Err(ending) => failed(what, &ending),
+        }
+    }
+
+    /// Adds that the target's path is no good place, if nothing else is the matter with it.
+    fn warn_of_path(&self, check: Check, target: &Target) -> Check {
+        match self.folders.concern(&target.path) {
+            Some(concern) if check.verdict == Verdict::Ok => {
+                let found = format!("{}; {} {concern}", check.found, target.path.display());
+                Check::bad(check.what, Verdict::Warning, found, concern.advice())
+            }
+            _ => check,
         }
     }
 

@@ -326,22 +326,21 @@ impl Service {
         self.why_not(target).or_else(refusal)
     }
 
-    /// Why a target must not be touched: its mount is gone, and what is below would be measured in its place.
+    /// Why a target must not be touched: it is the folder of the database, or its mount is gone and what is below would be
+    /// measured in its place.
     pub(super) fn why_not(&self, target: &Target) -> Option<Ending> {
-        let was = self.family_before(&target.name);
-        self.book.borrow().is_bare(&target.name, was).then(|| Ending {
-            outcome: Outcome::Unavailable,
-            failure: Failure {
-                operation: None,
-                path: Some(target.path.display().to_string()),
-                error: None,
-                message: format!(
-                    "nothing is mounted at {}: the empty folder below is not measured in its place. Mount it; longhaul \
-                     goes on with it by itself",
-                    target.path.display()
-                ),
-            },
-        })
+        let (was, path) = (self.family_before(&target.name), target.path.display());
+        let message = match self.folders.concern(&target.path).filter(|concern| concern.is_refused()) {
+            Some(concern) => format!("{path} {concern}; {}", concern.advice()),
+            None if self.book.borrow().is_bare(&target.name, was) => format!(
+                "nothing is mounted at {path}: the empty folder below is not measured in its place. Mount it; longhaul \
+                 goes on with it by itself"
+            ),
+            None => return None,
+        };
+        let path = Some(path.to_string());
+        let failure = Failure { operation: None, path, error: None, message };
+        Some(Ending { outcome: Outcome::Unavailable, failure })
     }
 
     /// Takes in how a round went.

@@ -34,6 +34,7 @@ use crate::sampling::{Sampler, Sensors};
 use crate::schedule::budget::Usage;
 use crate::schedule::{History, Next, Rhythm, next};
 use crate::status::LastRound;
+use crate::target_path::SpecialFolders;
 use crate::worker::{Launcher, Worker};
 
 /// The longest wait: whoever waits longer learns too late that the machine slept.
@@ -76,6 +77,7 @@ pub struct Service {
     config: Config,
     config_path: Option<PathBuf>,
     database: Database,
+    folders: SpecialFolders,
     started: Moment,
     /// One per target, in the order of the configuration.
     workers: Vec<Worker>,
@@ -136,6 +138,7 @@ impl Service {
             program: parts.program,
             config: Config { targets: vec![], ..parts.config.clone() },
             config_path: parts.config_path,
+            folders: SpecialFolders::of(Some(database.path()), &mounts),
             database,
             started: now,
             workers: vec![],
