@@ -43,11 +43,14 @@ impl Share {
             machine::skip(test, why);
             return None;
         }
-        mounts::are_our_own(test).then(|| {
-            let place = Place::with_programs_in("bin");
-            place.configure(&format!("[folder-index]\nfiles = {TREE_FILES}\n"));
-            Self { mac: MacLike::mount(&place.folder("nas"), quirks), place }
-        })
+        if !mounts::are_our_own(test) {
+            return None;
+        }
+        let place = Place::with_programs_in("bin");
+        place.configure(&format!("[folder-index]\nfiles = {TREE_FILES}\n"));
+        let mounted = MacLike::mount(&place.folder("nas"), quirks);
+        let mac = mounted.map_err(|why| machine::skip(test, &why)).ok()?;
+        Some(Self { mac, place })
     }
 
     fn at(&self) -> PathBuf {
@@ -281,7 +284,7 @@ fn the_probe_asks_everything_where_every_file_has_a_twin() {
     machine::wait_until("answers of every kind", || {
         ProbeKind::ALL.into_iter().all(|kind| answered(&mut sampling, kind) > 10)
     });
-    assert_eq!(sampling.heard().changes(), [0; 0], "its own folder is nobody's change");
+    assert_eq!(sampling.heard().changes(), [0; 0], "its own folder is no user's change");
     let cleaned = sampling.clean();
     assert!(cleaned.arena_removed && cleaned.foreign.is_empty(), "{cleaned:?}");
     assert_eq!(names(&share.at()), BTreeSet::new());

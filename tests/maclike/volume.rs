@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fuser::Errno;
+use fuser::{Errno, FileAttr, FileType, INodeNo};
 
 use super::Quirk;
 use super::apple_double::{self, Attributes, FINDER_INFO};
@@ -12,6 +12,8 @@ use super::names::{decomposed, key};
 
 /// The number of the root.
 pub const ROOT: u64 = 1;
+/// Bytes of a block.
+pub const BLOCK: u64 = 4096;
 /// Bytes that fit.
 pub const CAPACITY: u64 = 8 << 30;
 /// The attribute that macOS 13 and later give to what a program makes.
@@ -46,9 +48,9 @@ pub struct Node {
     pub accessed: SystemTime,
     pub modified: SystemTime,
     pub changed: SystemTime,
-    /// Where it is named: its folder, and its place there.
+    /// Its names: the folder of each, and the place there.
     names: Vec<(u64, u64)>,
-    /// How often the kernel holds it.
+    /// The number of times that the kernel holds it.
     held: u64,
     /// Open handles.
     pub open: u64,
@@ -113,7 +115,7 @@ impl Volume {
         self.kept(SystemTime::now())
     }
 
-    /// What is kept of a time.
+    /// The part of a time that is kept.
     pub fn kept(&self, time: SystemTime) -> SystemTime {
         let step = self.quirks.iter().find_map(|quirk| match quirk {
             Quirk::TimeStep(seconds) => Some(*seconds),
@@ -166,7 +168,7 @@ impl Volume {
         self.drop_unused(number);
     }
 
-    /// Without a name it stays for as long as somebody holds it.
+    /// Drops a node that has no name and that the kernel does not hold.
     fn drop_unused(&mut self, number: u64) {
         if self.nodes.get(&number).is_some_and(|node| node.names.is_empty() && node.held == 0) {
             let node = self.nodes.remove(&number);
@@ -414,4 +416,27 @@ impl Volume {
 /// The name of a name's twin; `None` for a twin, which has none.
 fn twin_of(name: &str) -> Option<String> {
     (!name.starts_with(TWIN)).then(|| format!("{TWIN}{name}"))
+}
+
+/// The attributes of a node, as the kernel takes them.
+pub fn facts(volume: &Volume, number: u64) -> Result<FileAttr, Errno> {
+    let node = volume.node(number)?;
+    let kind = if node.is_folder() { FileType::Directory } else { FileType::RegularFile };
+    Ok(FileAttr {
+        ino: INodeNo(number),
+        size: node.size(),
+        blocks: node.size().div_ceil(512),
+        atime: node.accessed,
+        mtime: node.modified,
+        ctime: node.changed,
+        crtime: node.modified,
+        kind,
+        perm: node.mode,
+        nlink: node.links(),
+        uid: rustix::process::geteuid().as_raw(),
+        gid: rustix::process::getegid().as_raw(),
+        rdev: 0,
+        blksize: BLOCK as u32,
+        flags: 0,
+    })
 }

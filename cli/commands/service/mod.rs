@@ -23,7 +23,7 @@ use crate::arguments::Shared;
 use crate::client::Client;
 use crate::{Usage, exit, places};
 
-/// How long a service that was just started may take to answer.
+/// The longest wait for the answer of a service that was just started.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 

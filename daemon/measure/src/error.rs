@@ -59,7 +59,7 @@ pub enum RunError {
     Blocked {
         /// The call.
         operation: Operation,
-        /// What it was about.
+        /// The file that it was to open.
         path: PathBuf,
     },
     /// What was read is not what had been written.

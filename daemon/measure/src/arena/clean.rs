@@ -40,7 +40,7 @@ pub struct CleanReport {
 /// How many foreign files a report names; the others are only kept.
 const FOREIGN_NAMED: usize = 20;
 
-/// What a folder holds, in the order in which it is removed.
+/// The entries of a folder, in the order in which they are removed.
 #[derive(Default)]
 struct Sorted {
     files: Vec<DirEntry>,

@@ -309,7 +309,7 @@ fn write_marker(claim: &Claim<'_>, directory: &Dir, context: &Context<'_>) -> Re
     let text = serde_json::to_vec_pretty(&marker).expect("a marker is plain data");
     let written = context.timed(Operation::Write, || own_file::replace(directory, MARKER, &text));
     written.map_err(|error| match error.raw_os_error() {
-        // Nobody else made this folder: it carries the name of this installation, and it is empty.
+        // This user made the folder: it carries the name of this installation, and it is empty.
         Some(libc::EPERM) => RunError::Blocked { operation: Operation::Create, path: path.join(MARKER) },
         _ => failed(error),
     })

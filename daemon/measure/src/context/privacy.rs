@@ -25,7 +25,7 @@ struct Refused {
 }
 
 impl Refused {
-    /// Whether privacy settings are the only ordinary explanation.
+    /// Says that privacy settings are the only ordinary explanation.
     ///
     /// Missing permissions answer EACCES. EPERM of an open for writing has another cause on Linux: a file that was made
     /// immutable (chattr(1)), which can be read; so reading decides. Files of a sandbox belong to the user; where a

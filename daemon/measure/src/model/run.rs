@@ -284,8 +284,8 @@ impl Failure {
     /// The name of the system error by which privacy settings refuse.
     pub const BLOCKED: &str = "EPERM";
 
-    /// Whether a run that ended so was refused by the system's privacy settings. Other failures with that error are errors
-    /// of the run.
+    /// Tells a refusal by the system's privacy settings, given the outcome of the run. Other failures with that error are
+    /// errors of the run.
     pub fn is_blocked(&self, outcome: Outcome) -> bool {
         outcome == Outcome::Unavailable && self.error.as_deref() == Some(Self::BLOCKED)
     }

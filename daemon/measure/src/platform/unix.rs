@@ -181,7 +181,7 @@ pub(super) fn absent_xattr_is_none(result: rustix::io::Result<usize>) -> io::Res
     }
 }
 
-/// Whether a system error says that the file system has no such operation.
+/// Tells the system errors by which a file system says that it has no such operation.
 ///
 /// Asked of the number, not of `ErrorKind::Unsupported`: on macOS ENOTSUP is 45 and EOPNOTSUPP is 102 (xnu
 /// bsd/sys/errno.h), and std 1.95 knows only the second (library/std/src/sys/io/error/unix.rs). On Linux both are 95.

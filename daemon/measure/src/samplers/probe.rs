@@ -135,7 +135,7 @@ impl Probe {
     }
 }
 
-/// Arenas of whoever, and their AppleDouble files: they are no user's doing.
+/// Tells arenas of any installation, and their AppleDouble files: they are no user's doing.
 fn is_ours(name: &[u8]) -> bool {
     twin_of(name).unwrap_or(name).starts_with(b".longhaul-")
 }

@@ -8,12 +8,13 @@ use longhaul_measure::platform;
 use longhaul_measure::worker::{Ending, Examined};
 
 use super::Service;
+use super::publishing::Latest;
 use crate::schedule::skip;
 use crate::status::{Check, Verdict};
 use crate::worker::{Observer, Watch, Worker};
 
 /// How long a target may take.
-pub(super) const WITHIN: Duration = Duration::from_secs(10);
+const WITHIN: Duration = Duration::from_secs(10);
 /// How long its worker may take to stop after that.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The wall clock of a machine whose clock was never set is before this: 1 January 2026.
@@ -45,6 +46,24 @@ impl Service {
         checks.extend(self.check_afp());
         checks.extend(check_tuning());
         checks
+    }
+
+    /// Asks a target that the privacy settings refused the last time, with one open in place of one for each task. It is left
+    /// alone for this round if they still do.
+    pub(super) fn ask_again(&self, worker: &mut Worker) {
+        let latest = self.latest.get(&worker.target().name);
+        if latest.and_then(Latest::refusal).is_none() {
+            return;
+        }
+        let interrupted = || self.desk.is_stopping();
+        let mut nobody = Nobody;
+        let mut watch =
+            Watch { cap: WITHIN, patience: PATIENCE, interrupted: &interrupted, observer: &mut nobody };
+        if let Err(ending) = worker.claim(&mut watch)
+            && ending.failure.is_blocked(ending.outcome)
+        {
+            worker.close(Some(ending));
+        }
     }
 
     fn check_database(&self) -> Check {
@@ -208,8 +227,8 @@ fn check_tuning() -> Option<Check> {
     })
 }
 
-/// Nobody hears of what is only asked.
-pub(super) struct Nobody;
+/// An observer that ignores everything.
+struct Nobody;
 
 impl Observer for Nobody {
     fn progress(&mut self, _: &TargetName, _: &Progress) {}

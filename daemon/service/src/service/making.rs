@@ -14,7 +14,6 @@ use longhaul_store::{Event, PREPARED, RoundEnd, RoundStatus, StoredRun, Writer};
 use serde_json::json;
 
 use super::Service;
-use super::examining::{Nobody, WITHIN};
 use super::publishing::Latest;
 use crate::clock::Moment;
 use crate::config::Design;
@@ -25,7 +24,7 @@ use crate::schedule::budget::{self, Budget, DAY_US, Usage};
 use crate::schedule::skip::{self, Reason};
 use crate::schedule::{BASELINE_EVERY, Slot, takes_part, weeks};
 use crate::status::LastRound;
-use crate::worker::{Observer, Watch, Worker};
+use crate::worker::{Observer, Worker};
 
 /// How long a worker may take to stop: the service has to end within five seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -256,24 +255,6 @@ impl Service {
         self.conclude(result, &block)
     }
 
-    /// Asks a target that the privacy settings refused the last time, with one open in place of one for each task. It is left
-    /// alone for this round if they still do.
-    fn ask_again(&self, worker: &mut Worker) {
-        let latest = self.latest.get(&worker.target().name);
-        if latest.and_then(Latest::refusal).is_none() {
-            return;
-        }
-        let interrupted = || self.desk.is_stopping();
-        let mut nobody = Nobody;
-        let mut watch =
-            Watch { cap: WITHIN, patience: PATIENCE, interrupted: &interrupted, observer: &mut nobody };
-        if let Err(ending) = worker.claim(&mut watch)
-            && ending.failure.is_blocked(ending.outcome)
-        {
-            worker.close(Some(ending));
-        }
-    }
-
     fn make(
         &self,
         maker: &Maker<'_>,
@@ -319,8 +300,8 @@ impl Service {
         self.void.borrow().clone()
     }
 
-    /// Why a target is not sampled: it must not be touched, or the privacy settings refuse it, until a round finds that they
-    /// do not.
+    /// The reason not to sample a target: it must not be touched, or the privacy settings refuse it, until a round finds that
+    /// they do not.
     pub(super) fn why_not_sampled(&self, target: &Target) -> Option<Ending> {
         let refusal = || self.latest.get(&target.name).and_then(Latest::refusal).cloned();
         self.why_not(target).or_else(refusal)

@@ -134,7 +134,7 @@ pub(super) struct Latest {
     ok: u32,
     /// What is the matter with the target; `None` if a run was ok, or failed for reasons of its own.
     trouble: Option<TargetState>,
-    /// How the system's privacy settings refused the target.
+    /// The refusal of the target by the system's privacy settings.
     refusal: Option<Ending>,
 }
 
@@ -152,7 +152,7 @@ impl Latest {
         })
     }
 
-    /// How the privacy settings refused the target; `None`: they did not.
+    /// The refusal of the target by the privacy settings, if there was one.
     pub(super) fn refusal(&self) -> Option<&Ending> {
         self.refusal.as_ref()
     }

@@ -4,6 +4,7 @@
 //! set the time, rename over the old file, delete what is gone, then read a sample back and compare it. Afterwards the
 //! destination equals the source, which is checked.
 
+mod listing;
 pub(crate) mod source;
 mod sync;
 
@@ -167,8 +168,8 @@ fn back_up(job: &Job<'_>, source: &Source) -> Result<(), RunError> {
     session.fact("changed-files", differences.files().to_string());
     session.fact("changed-bytes", differences.bytes().to_string());
     session.fact("deleted-files", differences.gone().to_string());
-    if differences.twins() > 0 {
-        session.fact(FACT, differences.twins().to_string());
+    if differences.twins > 0 {
+        session.fact(FACT, differences.twins.to_string());
     }
     session.phase(PhaseSpec::uncached("copy"), |context| copy_phase(context, job, &root, &differences))?;
     session.phase(PhaseSpec::uncached("delete"), |context| {
@@ -302,7 +303,7 @@ mod tests {
             std::fs::write(root.path().join("folder/._letter"), "attributes").unwrap();
             std::fs::write(root.path().join("._folder"), "attributes").unwrap();
             let left = scan(context, tree, root).unwrap();
-            assert_eq!((left.files(), left.gone(), left.twins(), left.unlike()), (0, 0, 2, None));
+            assert_eq!((left.files(), left.gone(), left.twins, left.unlike()), (0, 0, 2, None));
             std::fs::write(root.path().join("folder/._note"), "attributes").unwrap();
             let left = scan(context, tree, root).unwrap();
             assert_eq!((left.gone(), left.unlike()), (1, None));

@@ -2,7 +2,6 @@
 //!
 //! The local side is read with plain calls and is not recorded: what is measured is the target.
 
-use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,12 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::NOTE;
+use super::listing::{Found, list_there};
 use crate::context::{Buffer, Context, Folder, Listing, OpenFile};
 use crate::corpus::apple_double::twin_of;
 use crate::corpus::draw::shuffled;
 use crate::error::RunError;
 use crate::model::SyncKind;
-use crate::platform::{self, Access, EntryKind, Wanted};
+use crate::platform::{self, Access};
 use crate::workloads::{create_anew, unlink_left_over};
 
 /// How many files are copied at the same time.
@@ -138,7 +138,8 @@ pub struct Differences<'tree> {
     gone: Vec<(&'tree [CString], CString)>,
     /// The first path that differs in more than its time.
     unlike: Option<PathBuf>,
-    twins: u64,
+    /// The number of AppleDouble files that the folders on the target showed.
+    pub twins: u64,
 }
 
 impl<'tree> Differences<'tree> {
@@ -155,11 +156,6 @@ impl<'tree> Differences<'tree> {
     /// How many files have to be deleted.
     pub fn gone(&self) -> u64 {
         self.gone.len() as u64
-    }
-
-    /// How many AppleDouble files the folders on the target showed.
-    pub fn twins(&self) -> u64 {
-        self.twins
     }
 
     /// Everything that has to be copied.
@@ -223,37 +219,6 @@ pub fn scan<'tree>(
         differences.gone.extend(orphans.into_iter().map(|name| (&local.names[..], name)));
     }
     Ok(differences)
-}
-
-/// What a folder on the target holds.
-struct Found {
-    /// Names of files.
-    there: BTreeSet<CString>,
-    /// How many AppleDouble files there are.
-    twins: u64,
-    /// Those that belong to nothing.
-    orphans: Vec<CString>,
-}
-
-/// An AppleDouble file of something that is there belongs to it: it is never compared, and goes with it.
-fn list_there(context: &Context<'_>, folder: &Folder, listing: &mut Listing) -> Result<Found, RunError> {
-    let (mut there, mut folders, mut twins) = (BTreeSet::new(), BTreeSet::new(), vec![]);
-    context.list(folder, Wanted::Names, listing, |entry| {
-        let name = entry.name.to_owned();
-        match entry.kind {
-            _ if twin_of(name.to_bytes()).is_some() => twins.push(name),
-            EntryKind::Folder => drop(folders.insert(name)),
-            _ => drop(there.insert(name)),
-        }
-        Ok::<_, RunError>(())
-    })?;
-    let count = twins.len() as u64;
-    let owned = |name: &CString| {
-        let owner = twin_of(name.to_bytes()).and_then(|owner| CString::new(owner).ok());
-        owner.is_some_and(|owner| there.contains(&owner) || folders.contains(&owner))
-    };
-    twins.retain(|name| !owned(name));
-    Ok(Found { there, twins: count, orphans: twins })
 }
 
 /// Where a listing does not tell files from folders, the source does.
