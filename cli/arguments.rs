@@ -3,6 +3,7 @@
 mod classic;
 mod otel;
 mod sampling;
+mod selfcheck;
 mod weekly;
 
 use std::ffi::OsString;
@@ -19,6 +20,7 @@ use crate::commands::{Doing, Init, Logs, Uninstall};
 pub use classic::{Classic, ClassicCommand, ProfileCommand};
 pub use otel::OtelCommand;
 pub use sampling::{Samples, Window};
+pub use selfcheck::SelfCheckArguments;
 pub use weekly::{Compare, Evidence, Export, ExportedArgument, Report, Verdict, WeekArguments};
 
 /// longhaul measures network drives by doing real tasks on them, and says what the numbers carry.
@@ -119,6 +121,8 @@ pub enum Command {
     },
     /// Checks everything that measuring needs, as the background service sees it; one line each, with its fix.
     Doctor(Listing),
+    /// Makes every system call that longhaul uses once, on this machine and in each target, and prints a table for an issue.
+    Selfcheck(SelfCheckArguments),
     /// A live view of the background service; `q` leaves it.
     Top,
     /// The address of the page; opened within a minute, it lets this browser pause, resume and make rounds.

@@ -87,7 +87,7 @@ fn close_open_rounds(database: &Path, writer: &Writer) -> anyhow::Result<()> {
 }
 
 /// The first Ctrl-C or SIGTERM asks to stop, the second ends at once; what is on disk is safe either way.
-fn listen_for_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+pub fn listen_for_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

@@ -13,6 +13,7 @@ mod otel;
 mod profile;
 mod report;
 mod sampling;
+mod selfcheck;
 mod service;
 mod targets;
 pub mod top;
@@ -65,6 +66,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Round(RoundCommand::Now) => control::round_now(shared),
         Command::LogLevel { level } => control::log_level(shared, &level),
         Command::Doctor(arguments) => doctor::run(shared, &arguments),
+        Command::Selfcheck(arguments) => selfcheck::run(shared, &arguments),
         Command::Top => top::run(shared),
         Command::Page => control::page(shared),
         Command::Worker => worker(),

@@ -5,6 +5,7 @@ pub mod journal;
 pub mod line;
 pub mod log;
 pub mod sampling;
+pub mod selfcheck;
 pub mod show;
 pub mod status;
 pub mod summary;

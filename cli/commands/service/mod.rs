@@ -117,8 +117,7 @@ fn plan(shared: &Shared) -> anyhow::Result<ServicePlan> {
 /// Why no background service answers, as the system's own manager knows it.
 pub fn check() -> Check {
     let install = "`longhaul install` has the system start it, now and after each login";
-    let standing = service().and_then(|service| Ok(Manager::here().standing(&service, &System)?));
-    match standing {
+    match standing() {
         Ok(Standing { defined: false, .. }) => {
             Check::bad("service", Verdict::Failed, "it does not run: it is not installed", install)
         }
@@ -141,6 +140,11 @@ pub fn check() -> Check {
             Check::bad("service", Verdict::Failed, found, install)
         }
     }
+}
+
+/// The state of the background service, as the system's own manager knows it.
+pub fn standing() -> anyhow::Result<Standing> {
+    Ok(Manager::here().standing(&service()?, &System)?)
 }
 
 fn service() -> anyhow::Result<Service> {

@@ -21,6 +21,7 @@ pub mod platform;
 pub mod profile;
 pub mod recorder;
 pub mod samplers;
+pub mod selfcheck;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod stats;

@@ -25,6 +25,7 @@ pub mod runner;
 pub mod same;
 pub mod sampling;
 pub mod schedule;
+pub mod selfcheck;
 pub mod service;
 pub mod status;
 pub mod target_path;

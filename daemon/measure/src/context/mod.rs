@@ -5,6 +5,7 @@
 //! error needs them, bytes are counted after the second clock read.
 
 mod buffer;
+mod checks;
 mod files;
 mod in_place;
 mod pace;

@@ -34,4 +34,4 @@ pub use sample::{
 pub use step::{Beside, LOST_NS, MachineStep, ProbeStep, Stall, Step, TrafficStep};
 pub use surroundings::{Link, LinkKind, Surroundings};
 pub use target::{Role, Target, TargetName, TargetNameError};
-pub use wire::{ServedFrom, Wire};
+pub use wire::{COLD_SHARE, ServedFrom, Wire};

@@ -175,6 +175,11 @@ pub fn power() -> Option<Power> {
 /// Nothing to do: Linux has no switch against hanging in a dead mount.
 pub fn prepare_worker() {}
 
+/// Refuses: there is no such switch.
+pub fn forbid_remote_hang() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// `Linux` with the kernel's release.
 pub fn system_version() -> String {
     format!("Linux {}", rustix::system::uname().release().to_string_lossy())

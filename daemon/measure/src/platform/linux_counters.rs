@@ -88,17 +88,24 @@ fn file(path: &str) -> Result<Vec<u8>, String> {
 
 /// The connections to the ports of the targets' servers: one question to the kernel for each port and family.
 fn connections(targets: &[(TargetName, Mount)]) -> Answer<Vec<Connection>> {
-    const FAMILIES: [u8; 2] = [libc::AF_INET as u8, libc::AF_INET6 as u8];
     let ports: BTreeSet<u16> =
         targets.iter().flat_map(|(_, mount)| ports(&mount.protocol)).copied().collect();
-    if ports.is_empty() {
-        return None;
-    }
+    (!ports.is_empty()).then(|| connections_to(&ports))
+}
+
+/// The connections to the ports of all kinds of file servers.
+pub(super) fn file_server_connections() -> Result<Vec<Connection>, String> {
+    let protocols = [Protocol::Nfs(None), Protocol::Smb(None), Protocol::Afp];
+    connections_to(&protocols.iter().flat_map(ports).copied().collect())
+}
+
+fn connections_to(ports: &BTreeSet<u16>) -> Result<Vec<Connection>, String> {
+    const FAMILIES: [u8; 2] = [libc::AF_INET as u8, libc::AF_INET6 as u8];
     let questions = ports.iter().flat_map(|port| FAMILIES.map(|family| (family, *port)));
     let answers: Result<Vec<Vec<Connection>>, io::Error> =
         questions.map(|(family, port)| ask(&parse::socket_request(family, port))).collect();
     let said = answers.map(|found| found.concat());
-    Some(said.map_err(|error| format!("the kernel does not list connections: {error}")))
+    said.map_err(|error| format!("the kernel does not list connections: {error}"))
 }
 
 /// The kernel answers a dump while it is asked and while the answer is read, so nothing is waited for.

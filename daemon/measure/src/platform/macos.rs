@@ -381,9 +381,14 @@ pub fn power() -> Option<Power> {
 /// process for itself, and not inherited by children. It is documented nowhere, so its absence is not an error. SMB
 /// does not look at it.
 pub fn prepare_worker() {
+    let _ = forbid_remote_hang();
+}
+
+/// Sets that switch, and says whether the system took it.
+pub fn forbid_remote_hang() -> io::Result<()> {
     let mut own: libc::pid_t = rustix::process::getpid().as_raw_nonzero().get();
     // SAFETY: the name ends in NUL, and the new value is a pid of the length that is given; no old value is asked for.
-    let _ = unsafe {
+    checked(unsafe {
         libc::sysctlbyname(
             c"vfs.generic.noremotehang".as_ptr(),
             std::ptr::null_mut(),
@@ -391,7 +396,8 @@ pub fn prepare_worker() {
             (&raw mut own).cast(),
             size_of::<libc::pid_t>(),
         )
-    };
+    })
+    .map(drop)
 }
 
 /// `macOS` with its version and build (xnu bsd/kern/kern_sysctl.c); without what the system does not say.

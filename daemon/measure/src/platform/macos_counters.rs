@@ -101,7 +101,7 @@ fn smb_sessions(mount: &Mount) -> Result<BTreeMap<PathBuf, SmbSession>, String> 
 }
 
 /// `net.inet.tcp.pcblist_n`, which needs no privilege (handbook 3.1).
-fn connections() -> Result<Vec<Connection>, String> {
+pub(super) fn connections() -> Result<Vec<Connection>, String> {
     let list = by_name(c"net.inet.tcp.pcblist_n");
     list.map(|list| parse::pcblist(&list))
         .map_err(|error| format!("the kernel does not list connections: {error}"))

@@ -21,16 +21,23 @@ mod unix;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
+mod linux_check;
+#[cfg(target_os = "linux")]
 mod linux_counters;
 #[cfg(target_os = "linux")]
 mod linux_host;
 #[cfg(target_os = "linux")]
 mod linux_probe;
 #[cfg(target_os = "linux")]
-use {linux as system, linux_counters as counters, linux_host as host, linux_probe as probe};
+use {
+    linux as system, linux_check as check, linux_counters as counters, linux_host as host,
+    linux_probe as probe,
+};
 
 #[cfg(target_os = "macos")]
 mod macos;
+#[cfg(target_os = "macos")]
+mod macos_check;
 #[cfg(target_os = "macos")]
 mod macos_counters;
 #[cfg(target_os = "macos")]
@@ -38,8 +45,12 @@ mod macos_host;
 #[cfg(target_os = "macos")]
 mod macos_probe;
 #[cfg(target_os = "macos")]
-use {macos as system, macos_counters as counters, macos_host as host, macos_probe as probe};
+use {
+    macos as system, macos_check as check, macos_counters as counters, macos_host as host,
+    macos_probe as probe,
+};
 
+pub use check::{SYSTEM, TOOLS, ask_tool, connection_count};
 pub use counters::{disk_counters, readings, server_address};
 pub use host::{
     MountWatch, backup_running, battery_percent, is_hot, link_to, low_power_mode, machine_facts,
@@ -51,15 +62,15 @@ pub use parse::{Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_below,
 pub use probe::{FolderWatch, device_of, thread_cpu_ns, without_read_ahead};
 pub use system::{
     FINDER_INFO, LISTS_ATTRIBUTES, NOTE_ATTRIBUTE, OWN_CIRCUMSTANCES, attributes_at, config_directory,
-    continuous_ns, data_directory, entries, evict, exclude_from_backup, full_sync, getxattr_at, io_policy,
-    list, log_directory, monotonic_ns, mounts, negotiated, peak_memory_bytes, power, prepare_worker,
-    service_directory, set_io_policy, shared_file, system_version,
+    continuous_ns, data_directory, entries, evict, exclude_from_backup, forbid_remote_hang, full_sync,
+    getxattr_at, io_policy, list, log_directory, monotonic_ns, mounts, negotiated, peak_memory_bytes, power,
+    prepare_worker, service_directory, set_io_policy, shared_file, system_version,
 };
 pub use unix::{
-    Access, RangeLock, Space, close, create_at, error_name, fsync, getxattr, is_unsupported, load_average,
-    lock_range, make_directory_at, open_at, open_directory, open_directory_at, owner_at, page_bytes, read_at,
-    remove_directory_at, rename_at, resident_share, set_mode, set_times_at, setxattr, space, truncate,
-    unlink_at, user_id, utc_offset_seconds, wall_clock_us, write_at,
+    Access, RangeLock, Space, close, create_at, error_name, fsync, getxattr, host_name, is_unsupported,
+    load_average, lock_range, make_directory_at, open_at, open_directory, open_directory_at, owner_at,
+    page_bytes, read_at, remove_directory_at, remove_xattr, rename_at, resident_share, set_mode,
+    set_times_at, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us, write_at,
 };
 
 /// How long the machine has slept since it was started, in nanoseconds: a clock that goes on beside one that stops.
@@ -98,6 +109,28 @@ fn common_facts(link: Option<Link>, files: &[PathBuf]) -> BTreeMap<String, Strin
         facts.extend(parse::settings(&text).into_iter().map(named));
     }
     facts
+}
+
+/// An operating system that longhaul runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum System {
+    /// Linux.
+    Linux,
+    /// macOS.
+    MacOs,
+}
+
+/// A tool of the operating system, with what the self-check expects of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Tool {
+    /// Its name with its arguments, as it is shown.
+    pub call: &'static str,
+    /// The program and its arguments.
+    pub command: &'static [&'static str],
+    /// What it is expected to print.
+    pub expected: &'static str,
+    /// Where that is written.
+    pub source: &'static str,
 }
 
 /// What a folder listing asks for.

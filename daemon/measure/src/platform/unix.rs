@@ -166,6 +166,11 @@ pub fn getxattr(file: BorrowedFd<'_>, name: &CStr, buffer: &mut [u8]) -> io::Res
     absent_xattr_is_none(rustix::fs::fgetxattr(file, name, &mut *buffer))
 }
 
+/// Removes an extended attribute of an open file.
+pub fn remove_xattr(file: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+    Ok(rustix::fs::fremovexattr(file, name)?)
+}
+
 /// Makes "there is no such attribute" and "there are no attributes here" an answer instead of an error.
 pub(super) fn absent_xattr_is_none(result: rustix::io::Result<usize>) -> io::Result<Option<usize>> {
     use rustix::io::Errno;
@@ -269,6 +274,11 @@ fn held_pages(base: *mut libc::c_void, length: usize) -> io::Result<usize> {
 /// The effective user.
 pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// The name that this machine has in the network.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// The load average over one minute; `None` if the system does not say.

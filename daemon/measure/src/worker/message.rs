@@ -11,6 +11,7 @@ use crate::model::{
     CacheState, ColdBy, Conditions, Failure, Negotiated, Outcome, Phase, ProbePlan, Probing, Progress,
     Protocol, Sampled, Scale, Target,
 };
+use crate::selfcheck::Check;
 use crate::worker::Examined;
 use crate::workloads::Settings;
 
@@ -62,6 +63,11 @@ pub enum Command {
     },
     /// Do everything that a run needs once, with one small file; answered by [`Message::Examined`].
     Examine,
+    /// Make one call of a self-check; answered by [`Message::SelfChecked`].
+    SelfCheck {
+        /// Its name.
+        call: String,
+    },
     /// Whether the light probe asks from now on. Heard at any time.
     Probe {
         /// Whether it does.
@@ -121,6 +127,11 @@ pub enum Message {
         found: Option<Examined>,
         /// Why it failed.
         failed: Option<Ending>,
+    },
+    /// A call of a self-check was made.
+    SelfChecked {
+        /// Its answer; `None` if there is no such call.
+        check: Option<Check>,
     },
     /// An arena was cleaned.
     Cleaned {

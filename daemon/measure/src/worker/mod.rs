@@ -10,8 +10,9 @@ mod message;
 mod mount;
 mod output;
 mod probing;
+mod self_check;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,8 +32,8 @@ use crate::lock::{Held, LockError};
 use crate::model::{Conditions, Counters, Phase, Probing, Progress};
 use crate::platform::{self, IoPolicy, Space};
 use crate::recorder::Recorder;
-use crate::samplers::{self, Gate, Hears, Telling};
-use crate::workloads::{Job, Workload, owns, workload};
+use crate::samplers::{Gate, Hears, Telling};
+use crate::workloads::{Job, Workload, workload};
 
 use endings::{ending, panicked, slept_through};
 use mount::Reached;
@@ -111,6 +112,7 @@ pub fn serve(
         output,
         mount: RefCell::default(),
         prepared: RefCell::default(),
+        made_sandbox: Cell::default(),
     };
     let (sender, tasks) = mpsc::channel();
     worker.listen(input, sender.clone());
@@ -142,6 +144,8 @@ struct Worker {
     mount: RefCell<Option<Reached>>,
     /// What preparations found out, by workload, for the run that follows.
     prepared: RefCell<BTreeMap<String, BTreeMap<String, String>>>,
+    /// Whether a self-check of this process made the sandbox.
+    made_sandbox: Cell<bool>,
 }
 
 impl Reporter for Worker {
@@ -249,6 +253,10 @@ impl Worker {
             }
             Command::Clean { mode } => self.say(&self.clean(mode)),
             Command::Examine => self.say(&self.examine()),
+            Command::SelfCheck { call } => {
+                let check = self.self_check(&call);
+                self.say(&Message::SelfChecked { check })
+            }
             Command::Probe { .. } | Command::Stop { .. } => Ok(()),
         }
     }
@@ -381,8 +389,7 @@ impl Worker {
     fn try_clean(&self, mode: Mode) -> Result<Option<CleanReport>, RunError> {
         let context = self.context();
         let Some(arena) = Arena::open_existing(&self.claim(), &context)? else { return Ok(None) };
-        let ours = |folder: &str, path: &Path| owns(folder, path) || samplers::owns(folder, path);
-        let mut report = arena.clean(mode, &context, &ours)?;
+        let mut report = arena.clean(mode, &context, &self_check::is_own)?;
         if mode == Mode::Remove {
             report.foreign.extend(remove_local(&self.setup.local)?);
         }

@@ -22,6 +22,7 @@ use longhaul_measure::model::{
     Negotiated, Operation, Phase, ProbePlan, Progress, Protocol, Sampled, Target, TargetName,
 };
 use longhaul_measure::recorder::Recorder;
+use longhaul_measure::selfcheck::Check;
 use longhaul_measure::worker::{self, Assignment, Command, Ending, Examined, Message, Report, Setup};
 
 use endings::{confused, failed, hung, still_stuck, void};
@@ -247,6 +248,14 @@ impl Worker {
         match self.ask(&Command::Examine, watch, Limit::InAll)?.answer {
             Message::Examined { found: Some(found), .. } => Ok(found),
             Message::Examined { failed: Some(ending), .. } => Err(ending),
+            other => Err(confused(&other)),
+        }
+    }
+
+    /// Has a call of a self-check made; `None` if the worker does not know it.
+    pub fn self_check(&mut self, call: &str, watch: &mut Watch<'_>) -> Result<Option<Check>, Ending> {
+        match self.ask(&Command::SelfCheck { call: call.to_owned() }, watch, Limit::InAll)?.answer {
+            Message::SelfChecked { check } => Ok(check),
             other => Err(confused(&other)),
         }
     }

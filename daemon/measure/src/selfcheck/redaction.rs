@@ -1,0 +1,136 @@
+//! Keeps names, paths and addresses out of a table that is made to be published.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// What stands in the place of a name.
+const NAME: &str = "(name)";
+/// What stands in the place of a path.
+const PATH: &str = "(path)";
+/// What stands in the place of an address.
+const ADDRESS: &str = "(address)";
+
+/// Folders of the system: a path below one of them says nothing about a user.
+const SYSTEM_FOLDERS: [&str; 6] = ["/proc/", "/sys/", "/usr/bin/", "/usr/sbin/", "/sbin/", "/bin/"];
+/// Signs that may enclose a word and belong to the sentence.
+const PUNCTUATION: [char; 12] = [',', ';', '.', ':', '(', ')', '[', ']', '"', '\'', '`', '='];
+
+/// Replaces private words in a text: those that are known, and those that look like a path or an address.
+///
+/// Answers are made of fixed words, so this is the second line of defence.
+#[derive(Debug, Clone, Default)]
+pub struct Redaction {
+    /// The longest first, so that a path is replaced before a name in it.
+    secrets: Vec<String>,
+}
+
+impl Redaction {
+    /// One that knows these words. Words of one letter would only damage the text and are left out.
+    pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        let mut secrets: Vec<String> =
+            secrets.into_iter().filter(|secret| secret.chars().count() > 1).collect();
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Self { secrets }
+    }
+
+    /// The text without private words.
+    pub fn apply(&self, text: &str) -> String {
+        let known = self.secrets.iter().fold(text.to_owned(), |text, secret| without(&text, secret));
+        known.split(' ').map(published).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Replaces a secret where it stands alone, in upper or lower case.
+fn without(text: &str, secret: &str) -> String {
+    let (lower, secret) = (text.to_ascii_lowercase(), secret.to_ascii_lowercase());
+    let is_word = |c: char| c.is_alphanumeric();
+    let mut result = String::new();
+    let mut begin = 0;
+    while let Some(found) = lower[begin..].find(&secret) {
+        let (at, end) = (begin + found, begin + found + secret.len());
+        let stands_alone = !lower[..at].chars().next_back().is_some_and(is_word)
+            && !lower[end..].chars().next().is_some_and(is_word);
+        result += &text[begin..at];
+        result += if stands_alone { NAME } else { &text[at..end] };
+        begin = end;
+    }
+    result + &text[begin..]
+}
+
+/// A word as it may be published.
+fn published(word: &str) -> String {
+    if holds_address(word) {
+        let end = word.trim_end_matches([',', ';', '.']).len();
+        return format!("{ADDRESS}{}", &word[end..]);
+    }
+    let core = word.trim_matches(PUNCTUATION);
+    let is_of_system = SYSTEM_FOLDERS.iter().any(|folder| core.starts_with(folder));
+    match core {
+        core if core.contains('/') && !is_of_system => word.replacen(core, PATH, 1),
+        core if core.contains('@') => word.replacen(core, NAME, 1),
+        _ => word.to_owned(),
+    }
+}
+
+/// Whether a word is an address, or a setting whose value is one.
+fn holds_address(word: &str) -> bool {
+    let core = word.trim_matches([',', ';', '.', '(', ')', '"', '\'', '`']);
+    let mut parts = core.split(['=', '@']);
+    parts.any(|part| is_address(part) || part.strip_suffix(':').is_some_and(is_address))
+}
+
+fn is_address(word: &str) -> bool {
+    let bare = word.trim_matches(['[', ']']);
+    let without_zone = bare.split('%').next().unwrap_or(bare);
+    without_zone.parse::<IpAddr>().is_ok() || word.parse::<SocketAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn redacted(text: &str) -> String {
+        let secrets = ["anna", "annas-mac", "nas.local", "/Volumes/media", "a"].map(str::to_owned);
+        Redaction::new(secrets).apply(text)
+    }
+
+    #[test]
+    fn a_known_word_is_replaced_where_it_stands_alone() {
+        assert_eq!(redacted("the user Anna, again"), "the user (name), again");
+        assert_eq!(redacted("annas-mac and nas.local:445"), "(name) and (name):445");
+        assert_eq!(redacted("savanna has no a"), "savanna has no a");
+        assert_eq!(redacted("/Volumes/media is full"), "(name) is full");
+    }
+
+    #[test]
+    fn what_looks_like_a_path_or_an_address_is_replaced() {
+        assert_eq!(redacted("open /Users/bob/x: EPERM"), "open (path): EPERM");
+        assert_eq!(redacted("(smb://bob@host/share)"), "((path))");
+        assert_eq!(redacted("from 192.168.1.5, port 445"), "from (address), port 445");
+        assert_eq!(redacted("addr=10.0.0.7 x"), "(address) x");
+        assert_eq!(redacted("[fe80::1%en0] 10.0.0.7:445; ::1"), "(address) (address); (address)");
+        assert_eq!(redacted("(10.0.0.7), 10.0.0.7: bob@10.0.0.7"), "(address), (address) (address)");
+        assert_eq!(redacted("bob@host"), "(name)");
+    }
+
+    #[test]
+    fn words_of_the_system_stay() {
+        for text in [
+            "SMB 3.1.1; 12 keys in 3 ms: vers rsize",
+            "/proc/fs/cifs/Stats cannot be read: ENOENT",
+            "/usr/bin/smbutil is not there",
+            "100 % in memory after reading, 0 % after eviction",
+            "`lookup` failed: EACCES",
+        ] {
+            assert_eq!(redacted(text), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_known_word_stays_alone_in_any_text(before in "\\PC{0,20}", after in "\\PC{0,20}") {
+            let text = redacted(&format!("{before} nas.local {after}"));
+            prop_assert!(!text.split(' ').any(|word| word == "nas.local"), "{text}");
+        }
+    }
+}
