@@ -39,6 +39,10 @@ pub mod exit {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     start_log();
+    // Without more descriptors everything works but the largest presets.
+    if let Err(error) = longhaul_measure::platform::raise_descriptor_limit() {
+        tracing::warn!(%error, "setrlimit: the limit of open files stays as it is");
+    }
     match commands::run(arguments) {
         Ok(code) => code,
         Err(error) => {

@@ -30,7 +30,7 @@ pub struct Log {
 impl Log {
     /// Starts it. Where no log can be written, it says so and goes on without.
     pub fn start(config: &longhaul_service::config::Log, arguments: &Arguments) -> anyhow::Result<Self> {
-        let level = arguments.log_level.clone().unwrap_or_else(|| config.level.clone());
+        let level = level_of(config, arguments);
         let (filter, handle) = reload::Layer::new(parse(&level).context("the log level")?);
         let folder = arguments.log_directory.clone().or_else(platform::log_directory);
         let file = folder.and_then(|folder| match Rotating::open(&folder, config.bytes) {
@@ -48,6 +48,16 @@ impl Log {
         let registry = tracing_subscriber::registry().with(filter).with(json);
         registry.with(terminal.map(Layer::boxed)).with(diagnosing).init();
         Ok(Self { level, path, filter: handle, diagnostics })
+    }
+
+    /// Takes up the level of a configuration that was read after the start. The size of its file stays.
+    pub fn adopt(
+        &mut self,
+        config: &longhaul_service::config::Log,
+        arguments: &Arguments,
+    ) -> anyhow::Result<()> {
+        self.level = level_of(config, arguments);
+        self.filter.reload(parse(&self.level).context("the log level")?).context("change the log level")
     }
 
     /// The level it was started with.
@@ -73,6 +83,10 @@ impl Log {
             filter.reload(level).map_err(|error| error.to_string())
         })
     }
+}
+
+fn level_of(config: &longhaul_service::config::Log, arguments: &Arguments) -> String {
+    arguments.log_level.clone().unwrap_or_else(|| config.level.clone())
 }
 
 fn parse(level: &str) -> anyhow::Result<LevelFilter> {

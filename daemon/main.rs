@@ -4,13 +4,14 @@
 //! somebody says stop.
 
 mod arguments;
+mod configuration;
 mod diagnosing;
 mod exporting;
 mod log;
 mod running;
 mod watching;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,19 +24,23 @@ use longhaul_service::config::{Config, ConfigError};
 use longhaul_service::crashes::Starts;
 use longhaul_service::desk::Desk;
 use longhaul_service::exclusive::{Exclusive, ExclusiveError};
-use longhaul_service::file_version::FileVersion;
 use longhaul_service::host::SystemHost;
 use longhaul_service::places;
+use longhaul_service::program::{ProgramFile, ServiceManager};
 use longhaul_service::sampling::SystemSensors;
-use longhaul_service::service::{Parts, Service};
+use longhaul_service::service::{End, Parts, Service};
 
 use arguments::{Arguments, Command};
+use configuration::Configuration;
 use log::Log;
 
 /// The command line, or the configuration, is wrong.
 const USAGE: u8 = 2;
 /// Another longhaul measures with this database.
 const TAKEN: u8 = 4;
+/// Another version was installed. A service manager starts a service again that ends with a failure (`EX_TEMPFAIL` of
+/// sysexits(3): try again).
+const REPLACED: u8 = 75;
 /// How often the lock of the database is asked for.
 const LOCK_ATTEMPTS: u32 = 10;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
@@ -43,11 +48,12 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
-        Some(Command::Worker) => worker(),
+        Some(Command::Worker) => worker().map(|()| End::Stopped),
         None => run(&arguments),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(End::Stopped) => ExitCode::SUCCESS,
+        Ok(End::Replaced) => ExitCode::from(REPLACED),
         Err(error) => {
             eprintln!("longhauld: {error:#}");
             tracing::error!("{error:#}");
@@ -69,16 +75,13 @@ fn worker() -> anyhow::Result<()> {
     Ok(longhaul_measure::worker::serve(input, std::io::stdout())?)
 }
 
-fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let config_path = config_path(arguments.config.as_deref());
-    // Before it is read: what is written meanwhile is noticed.
-    let config_version = config_path.as_deref().and_then(FileVersion::of);
-    let config = match &config_path {
-        Some(path) if arguments.config.is_some() || path.exists() => Config::read(path)?,
-        _ => Config::default(),
-    };
+fn run(arguments: &Arguments) -> anyhow::Result<End> {
+    // First, so that what is in its place later is known to be another one.
+    let program_file = ProgramFile::of_process();
+    let limit = platform::raise_descriptor_limit();
+    let (configuration, log) = begin(arguments)?;
+    let Configuration { values: config, path: config_path, version } = configuration;
     let database = places::database(arguments.database.as_deref(), &config)?;
-    let log = Log::start(&config.log, arguments)?;
     let _exclusive = take(&database)?;
     let starts = Starts::beside(&database);
     let safe_mode = starts.note(platform::wall_clock_us()).unwrap_or(false);
@@ -92,6 +95,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
             std::env::current_exe().context("find longhauld's own program file")?,
             vec!["worker".to_owned()],
         ),
+        program_file,
         desk: Arc::clone(&desk),
         config: config.clone(),
         config_path: config_path.clone(),
@@ -105,20 +109,42 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         safe_mode,
         "longhauld begins"
     );
+    if let Err(error) = limit {
+        tracing::warn!(%error, "setrlimit: the limit of open files stays as it is");
+    }
     watching::mounts(Arc::clone(&desk));
     let exporter =
         Arc::new(exporting::start(&desk, (database.clone(), service.shared_writer()), log.diagnostics())?);
     exporter.configure(exporting::settings(&config));
     if let Some(path) = config_path.clone() {
-        watching::config(path, config_version, Arc::clone(&desk), Arc::clone(&exporter));
+        watching::config(path, version, Arc::clone(&desk), Arc::clone(&exporter));
     }
     let web = config.web;
-    running::until_stopped(
+    let end = running::until_stopped(
         service,
         running::Facing { desk, log, database, config: config_path, web, exporter },
     )?;
+    // Also when another version takes over: that is no crash.
     starts.forget();
-    Ok(())
+    Ok(end)
+}
+
+/// Reads the configuration and starts the log. Under launchd it waits for a configuration that is good.
+fn begin(arguments: &Arguments) -> anyhow::Result<(Configuration, Log)> {
+    let given = arguments.config.as_deref();
+    match Configuration::read(given) {
+        Ok(read) => {
+            let log = Log::start(&read.values.log, arguments)?;
+            Ok((read, log))
+        }
+        Err(_) if ServiceManager::of_process() == Some(ServiceManager::Launchd) => {
+            let mut log = Log::start(&Config::default().log, arguments)?;
+            let read = Configuration::await_good(given);
+            log.adopt(&read.values.log, arguments)?;
+            Ok((read, log))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Takes the lock of the database. One that was just killed may have a child that is not quite a worker yet and holds it
@@ -131,10 +157,4 @@ fn take(database: &Path) -> Result<Exclusive, ExclusiveError> {
         }
     }
     Exclusive::take(database)
-}
-
-/// The configuration file: it need not be there yet.
-fn config_path(given: Option<&Path>) -> Option<PathBuf> {
-    let default = || platform::config_directory().map(|folder| folder.join("config.toml"));
-    given.and_then(|path| std::path::absolute(path).ok()).or_else(default)
 }

@@ -10,7 +10,7 @@ use longhaul_measure::platform;
 use longhaul_service::config::Web;
 use longhaul_service::contact::Contact;
 use longhaul_service::desk::Desk;
-use longhaul_service::service::Service;
+use longhaul_service::service::{End, Service};
 use longhaul_telemetry::exporter::Exporter;
 use longhaul_telemetry::scrape::Scrape;
 use longhaul_web::{Control, Doors};
@@ -44,15 +44,15 @@ pub struct Facing {
     pub exporter: Arc<Exporter>,
 }
 
-/// Runs the service and answers for it, until a signal says stop.
-pub fn until_stopped(service: Service, facing: Facing) -> anyhow::Result<()> {
+/// Runs the service and answers for it, until a signal says stop or the service ends for another version.
+pub fn until_stopped(service: Service, facing: Facing) -> anyhow::Result<End> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime =
         runtime.enable_all().max_blocking_threads(MOST_READERS).build().context("start the runtime")?;
     runtime.block_on(face(service, facing))
 }
 
-async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
+async fn face(service: Service, facing: Facing) -> anyhow::Result<End> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let doors = doors(&facing).await?;
     let contact = Contact {
@@ -65,7 +65,12 @@ async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
     contact
         .write(&facing.database)
         .with_context(|| format!("write {}", Contact::path(&facing.database).display()))?;
-    let thread = std::thread::Builder::new().name("service".to_owned()).spawn(|| service.run());
+    // The thread drops its half when it ends, also by a panic.
+    let (alive, ended) = tokio::sync::oneshot::channel::<()>();
+    let thread = std::thread::Builder::new().name("service".to_owned()).spawn(|| {
+        let _alive = alive;
+        service.run()
+    });
     let thread = thread.context("start the service's thread")?;
     let control = Control {
         desk: Arc::clone(&facing.desk),
@@ -79,19 +84,19 @@ async fn face(service: Service, facing: Facing) -> anyhow::Result<()> {
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     tokio::select! {
         served = longhaul_web::serve(doors, control, std::future::pending()) => served.context("answer on 127.0.0.1")?,
-        () = watchdog(&facing.desk, &thread) => tracing::error!("the service's thread has ended by itself"),
+        () = watchdog(&facing.desk) => {}
+        _ = ended => tracing::info!("the service's thread has ended"),
         _ = terminate.recv() => tracing::info!("SIGTERM"),
         _ = interrupt.recv() => tracing::info!("SIGINT"),
     }
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     facing.desk.order(|orders| orders.stop = true);
-    let (ended, ()) = tokio::join!(wait_for(&thread), end(facing.exporter));
+    let (in_order, ()) = tokio::join!(wait_for(&thread), end(facing.exporter));
     contact.remove(&facing.database);
-    if thread.is_finished() && thread.join().is_err() {
-        anyhow::bail!("the service ended with a panic; its log says more");
-    }
-    tracing::info!(in_order = ended, "longhauld ends");
-    Ok(())
+    let end = if thread.is_finished() { thread.join() } else { Ok(End::Stopped) };
+    let end = end.map_err(|_| anyhow::anyhow!("the service ended with a panic; its log says more"))?;
+    tracing::info!(in_order, ?end, "longhauld ends");
+    Ok(end)
 }
 
 /// Listens, on another port or on this machine only where what is configured cannot be had, and says so.
@@ -135,21 +140,18 @@ async fn end(exporter: Arc<Exporter>) {
     let _ = tokio::task::spawn_blocking(move || exporter.stop()).await;
 }
 
-/// Tells systemd that we live, for as long as the service's thread does. Ends if that thread ends.
-async fn watchdog(desk: &Desk, thread: &std::thread::JoinHandle<()>) {
+/// Tells systemd that we live, for as long as the service's thread does. Never ends.
+async fn watchdog(desk: &Desk) {
     let interval = sd_notify::watchdog_enabled().map_or(Duration::from_secs(30), |limit| limit / 2);
     loop {
         tokio::time::sleep(interval).await;
-        if thread.is_finished() {
-            return;
-        }
         if desk.silent_seconds() < SILENT_SECONDS {
             let _ = sd_notify::notify(&[NotifyState::Watchdog]);
         }
     }
 }
 
-async fn wait_for(thread: &std::thread::JoinHandle<()>) -> bool {
+async fn wait_for(thread: &std::thread::JoinHandle<End>) -> bool {
     let began = Instant::now();
     while !thread.is_finished() && began.elapsed() < END_WITHIN {
         tokio::time::sleep(Duration::from_millis(10)).await;

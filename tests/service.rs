@@ -10,6 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use support::daemon::{BUSY, target};
 use support::systemd::{self, Systemd};
 use support::{Place, TINY_TREES, arena, assert_all_ok, find_arena, machine, mounts, tree};
 
@@ -177,6 +178,35 @@ fn a_daemon_that_fails_is_started_again_and_its_failure_is_told() {
     });
     place.longhaul("uninstall").expect(0);
     assert_eq!(systemd.ask(&["show", "longhaul.service", "--property=LoadState", "--value"]), "not-found");
+}
+
+#[test]
+fn systemd_starts_a_replaced_program_and_no_bad_configuration() {
+    const TEST: &str = "systemd_starts_a_replaced_program_and_no_bad_configuration";
+    if !systemd::is_our_own(TEST) {
+        return;
+    }
+    let place = Place::with_programs_in("bin");
+    let good = BUSY.to_owned() + &target("a", &place.folder("a"));
+    place.configure(&good);
+    let Some(systemd) = Systemd::start(TEST, &place) else { return };
+    let activity = || systemd.ask(&["show", "longhaul.service", "--property=ActiveState", "--value"]);
+    place.longhaul("install").expect(0);
+    fs::copy(place.path("bin/longhauld"), place.path("bin/new")).unwrap();
+    fs::rename(place.path("bin/new"), place.path("bin/longhauld")).unwrap();
+    machine::wait_until("systemd to be about to start the other one", || activity() == "activating");
+    let code = ["show", "longhaul.service", "--property=ExecMainStatus", "--value"];
+    assert_eq!(systemd.ask(&code), "75");
+    place.configure("scale = \"enormous\"");
+    place.longhaul("restart").expect(1).complains_of(&["longhaul.service failed"]);
+    assert_eq!(
+        (activity().as_str(), systemd.ask(&code).as_str()),
+        ("failed", "2"),
+        "it is not started again"
+    );
+    place.configure(&good);
+    place.longhaul("restart").expect(0);
+    place.longhaul("uninstall").expect(0);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use longhaul_store::{Reader, RunFilter};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use support::collector::{Collector, Got, Mood};
-use support::daemon::{BUSY, Daemon, http, target};
+use support::daemon::{BUSY, Daemon, http, log, target};
 use support::exporting::text;
 use support::{Place, machine};
 
@@ -127,6 +127,8 @@ fn the_log_and_the_spans_of_the_service_are_sent_only_if_that_is_asked_for() {
     assert_eq!(collector.got(|got| got.logs.len()), 0);
     assert!(own_spans(&collector).is_empty());
     configure(&place, &(endpoint(&collector) + "diagnostics = true\n"));
+    let is_taken = || std::fs::read_to_string(log(&place)).unwrap().contains("a new configuration");
+    machine::wait_until("the configuration to be taken", is_taken);
     daemon.round();
     let has = |said: &str| {
         collector.got(|got| got.logs.iter().any(|line| format!("{:?}", line.body).contains(said)))
@@ -221,6 +223,7 @@ fn check_says_what_came_back_and_shows_no_secret() {
     configure(&place, &format!("{}headers-file = \"{}\"\n", endpoint(&collector), secrets.display()));
     let said = place.longhaul("otel check").expect(0);
     assert!(said.out.contains("ok       traces") && said.out.contains("ok       metrics"), "{said}");
+    assert!(said.out.contains("Sent by this program") && said.out.contains("`longhaul status`"), "{said}");
     assert_eq!(collector.got(|got| got.headers["authorization"].clone()), "Bearer topsecret");
     collector.will([Mood::Say(401, "Content-Type: text/plain\r\n", b"who are you?")]);
     let said = place.longhaul("otel check").expect(3);

@@ -5,7 +5,7 @@ use clap::Subcommand;
 /// What to do with the collector.
 #[derive(Subcommand)]
 pub enum OtelCommand {
-    /// Sends one span and one metric, and says what came back.
+    /// Sends one span and one metric from this program, and says what came back.
     Check {
         /// Print JSON.
         #[arg(long)]

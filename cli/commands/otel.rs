@@ -26,6 +26,9 @@ const ATTEMPTS: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait that a collector is granted.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// What a check does not say: on macOS a program in Terminal may use the local network, and the service may not.
+const SCOPE: &str =
+    "Sent by this program, not by the background service: `longhaul status` says how its own export goes.";
 /// Items that are looked at for a message.
 const MOST_ITEMS: usize = 32;
 
@@ -81,6 +84,9 @@ fn check(shared: &Shared, form: Form) -> anyhow::Result<ExitCode> {
             let (name, address) = (signal.name(), sender.address());
             anstream::println!("{word:<8} {name:<8} {address}: {said} ({milliseconds:.0} ms)");
         }
+    }
+    if form != Form::Json {
+        anstream::println!("{SCOPE}");
     }
     Ok(if all_well { exit::OK } else { ExitCode::from(exit::RUN_FAILED) })
 }

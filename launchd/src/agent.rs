@@ -26,7 +26,8 @@ struct Agent {
     label: &'static str,
     program_arguments: Vec<String>,
     run_at_load: bool,
-    /// Started again after a failure only: a daemon that was told to stop ends with 0.
+    /// Started again after a failure only: a daemon that was told to stop ends with 0, and one in whose place another version
+    /// was installed with 75. While its configuration is wrong it waits, and does not end.
     keep_alive: KeepAlive,
     throttle_interval: u32,
     /// Anything else has its processor and its I/O throttled, and that reaches SMB and AFP, but not NFS: the agent

@@ -28,6 +28,8 @@ Type=notify
 NotifyAccess=main
 WatchdogSec=60
 Restart=on-failure
+# What is wrong with the configuration is not right after another start.
+RestartPreventExitStatus=2
 # A worker that waits for a dead server must not hold up the end for long, and may be left behind.
 KillMode=mixed
 # A worker that takes too much memory is a failed run, not the end of the service.

@@ -44,9 +44,21 @@ impl<'a> Daemon<'a> {
 
     /// The same with further arguments.
     pub fn spawn_with(place: &'a Place, arguments: &[&str]) -> Self {
+        let mut command = command(place);
+        command.args(arguments);
+        Self::spawn_as(place, command)
+    }
+
+    /// Starts a command that becomes one.
+    pub fn spawn_as(place: &'a Place, mut command: Command) -> Self {
         let errors = std::fs::File::create(place.path("said/daemon.err")).unwrap();
-        let child = command(place).args(arguments).stdout(Stdio::null()).stderr(errors).spawn().unwrap();
+        let child = command.stdout(Stdio::null()).stderr(errors).spawn().unwrap();
         Self { place, child }
+    }
+
+    /// What it has said to standard error so far.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(self.place.path("said/daemon.err")).unwrap()
     }
 
     /// Starts one and waits until it answers.
@@ -60,8 +72,7 @@ impl<'a> Daemon<'a> {
     pub fn wait_until_ready(&mut self) {
         machine::wait_until("the service to answer", || {
             let ended = self.child.try_wait().unwrap();
-            let said = || std::fs::read_to_string(self.place.path("said/daemon.err")).unwrap();
-            assert!(ended.is_none(), "it ended ({ended:?}) instead: {}", said());
+            assert!(ended.is_none(), "it ended ({ended:?}) instead: {}", self.said());
             self.contact().is_some_and(|contact| {
                 contact.pid == self.child.id() && self.ask("GET", "status", "").is_some()
             })
@@ -176,13 +187,20 @@ impl Drop for Daemon<'_> {
 
 /// The command that starts longhauld in a place.
 pub fn command(place: &Place) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_longhauld"));
+    at_home(Command::new(env!("CARGO_BIN_EXE_longhauld")), place)
+}
+
+/// A command with the surroundings of a place, and without the traces of a service manager that runs these tests.
+pub fn at_home(mut command: Command, place: &Place) -> Command {
     command
         .env("HOME", place.path("home"))
         .env("XDG_DATA_HOME", place.path("home/data"))
         .env("XDG_CONFIG_HOME", place.path("home/config"))
         .env("XDG_STATE_HOME", place.path("home/state"))
         .env_remove("NOTIFY_SOCKET")
+        .env_remove("INVOCATION_ID")
+        .env_remove("SYSTEMD_EXEC_PID")
+        .env_remove("XPC_SERVICE_NAME")
         .current_dir(place.path("home"))
         .stdin(Stdio::null());
     command

@@ -20,6 +20,7 @@ pub mod host;
 pub mod mounts;
 pub mod pairs;
 pub mod places;
+pub mod program;
 pub mod round;
 pub mod runner;
 pub mod same;

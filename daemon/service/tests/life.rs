@@ -4,11 +4,13 @@
 
 mod world;
 
+use std::fs;
 use std::path::Path;
 
 use longhaul_measure::model::{Link, LinkKind, Surroundings};
 use longhaul_service::config::{Config, Design};
 use longhaul_service::desk::{Desk, Pause};
+use longhaul_service::program::{ProgramFile, ServiceManager};
 use longhaul_store::{Reader, RoundStatus, StoredRound};
 use world::{DAY, HOUR, Happening, Life, SECOND, WEEK, calm, folder, rounds, shares};
 
@@ -69,6 +71,57 @@ fn a_round_that_the_machine_slept_in_is_void() {
     let all = rounds(&database);
     assert_eq!(all[0].end.as_ref().unwrap().status, RoundStatus::Void);
     assert!(words(&all)[0].starts_with("slept"));
+}
+
+#[test]
+fn a_round_with_a_worker_of_another_version_is_void() {
+    let folder = folder();
+    let life = Life { worker_version: "0.0.1", ..Life::new(folder.path()) }.lasting(HOUR / 2);
+    let database = life.database.clone();
+    life.live();
+    let all = rounds(&database);
+    let end = all[0].end.as_ref().unwrap();
+    let reason = end.reason.as_deref().unwrap();
+    assert_eq!(end.status, RoundStatus::Void, "{reason}");
+    assert!(reason.starts_with("replaced: ") && reason.contains("0.0.1"), "{reason}");
+}
+
+/// A life in which the program file is replaced half an hour after the start.
+fn upgraded(folder: &Path, manager: Option<ServiceManager>) -> Life {
+    let program = folder.join("longhauld");
+    fs::write(&program, "old").unwrap();
+    let replace = |_: &Desk, database: &Path| {
+        fs::write(database.with_file_name("new"), "new").unwrap();
+        fs::rename(database.with_file_name("new"), database.with_file_name("longhauld")).unwrap();
+    };
+    let program_file = Some(ProgramFile::new(program, manager));
+    Life { program_file, ..Life::new(folder) }.lasting(6 * HOUR).then(HOUR / 2, Happening::Do(replace))
+}
+
+#[test]
+fn a_replaced_program_ends_the_service_before_a_round() {
+    let folder = folder();
+    let life = upgraded(folder.path(), Some(ServiceManager::Launchd));
+    let (database, begin_ns) = (life.database.clone(), life.start.continuous_ns);
+    let lived_ns = life.live().continuous_ns - begin_ns;
+    assert!((HOUR / 2..HOUR / 2 + 240 * SECOND).contains(&lived_ns), "{} s", lived_ns / SECOND);
+    let all = rounds(&database);
+    assert_eq!((made(&all), all.len()), (1, 1), "{:?}", words(&all));
+}
+
+#[test]
+fn a_replaced_program_without_a_manager_goes_on() {
+    let folder = folder();
+    let life = upgraded(folder.path(), None);
+    let problem = |desk: &Desk, _: &Path| {
+        let problems = desk.status().unwrap().problems;
+        let words: Vec<&str> = problems.iter().map(|problem| problem.word.as_str()).collect();
+        assert_eq!(words, ["replaced"], "{problems:?}");
+    };
+    let life = life.then(5 * HOUR, Happening::Do(problem));
+    let database = life.database.clone();
+    life.live();
+    assert!(made(&rounds(&database)) >= 5);
 }
 
 #[test]

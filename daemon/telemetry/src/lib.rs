@@ -17,6 +17,7 @@ pub mod headers;
 pub mod identity;
 pub mod instruments;
 pub mod item;
+mod local_network;
 pub mod metrics;
 pub mod now;
 mod observe;

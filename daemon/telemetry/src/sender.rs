@@ -12,6 +12,7 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use crate::answer::{self, Answer, Expected, PROTOBUF, Raw};
 use crate::endpoint;
 use crate::environment::Compression;
+use crate::local_network;
 use crate::settings::Route;
 
 /// So much of an answer is read.
@@ -68,7 +69,10 @@ impl Sender {
     pub fn send(&self, message: &[u8]) -> Answer {
         match self.ask(message) {
             Ok(raw) => answer::read(&raw, self.expected, platform::wall_clock_us()),
-            Err(error) => Answer::Later { why: why(&error), after: None },
+            Err(error) => {
+                let why = why(&error, &self.route.address, &platform::system_version());
+                Answer::Later { why, after: None }
+            }
         }
     }
 
@@ -108,8 +112,8 @@ fn roots(pem: &[u8]) -> Result<RootCerts, SenderError> {
     Ok(RootCerts::Specific(Arc::new(certificates)))
 }
 
-/// What went wrong on the way, in words that fit behind an address.
-fn why(error: &ureq::Error) -> String {
+/// What went wrong on the way to an address, in words that fit behind it.
+fn why(error: &ureq::Error, address: &str, system: &str) -> String {
     match error {
         ureq::Error::Timeout(_) => "no answer in time".to_owned(),
         ureq::Error::HostNotFound => "its name is not known".to_owned(),
@@ -117,6 +121,28 @@ fn why(error: &ureq::Error) -> String {
         ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
             "nobody listens there".to_owned()
         }
+        ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::HostUnreachable => {
+            let advice = local_network::advice(&local_network::addresses(address), system);
+            let advice = advice.map_or(String::new(), |advice| format!(". {advice}"));
+            format!("no route leads to it (EHOSTUNREACH){advice}")
+        }
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unreachable_collector_in_the_lan_leads_to_the_settings() {
+        let error = ureq::Error::Io(std::io::ErrorKind::HostUnreachable.into());
+        let said = |system: &str| why(&error, "http://192.168.0.103:4318/v1/traces", system);
+        assert!(
+            said("macOS 15.4 (24E248)").ends_with("may have to be allowed again"),
+            "{}",
+            said("macOS 15.4")
+        );
+        assert_eq!(said("Linux 6.1.0"), "no route leads to it (EHOSTUNREACH)");
     }
 }

@@ -69,8 +69,9 @@ pub use system::{
 pub use unix::{
     Access, RangeLock, Space, close, create_at, error_name, fsync, getxattr, host_name, is_unsupported,
     load_average, lock_range, make_directory_at, open_at, open_directory, open_directory_at, owner_at,
-    page_bytes, read_at, remove_directory_at, remove_xattr, rename_at, resident_share, set_mode,
-    set_times_at, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock_us, write_at,
+    page_bytes, raise_descriptor_limit, read_at, remove_directory_at, remove_xattr, rename_at,
+    resident_share, set_mode, set_times_at, setxattr, space, truncate, unlink_at, user_id,
+    utc_offset_seconds, wall_clock_us, write_at,
 };
 
 /// How long the machine has slept since it was started, in nanoseconds: a clock that goes on beside one that stops.

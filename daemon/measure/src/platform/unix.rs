@@ -281,6 +281,31 @@ pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
+/// The most descriptors that macOS wants a process to ask for (`OPEN_MAX`, xnu bsd/sys/syslimits.h; setrlimit(2), "COMPATIBILITY").
+const MOST_DESCRIPTORS: u64 = 10_240;
+
+/// Raises the soft limit of open files to the hard one, 10,240 at most; never lowers it. Children inherit it.
+///
+/// Terminals on macOS begin with 256, and a preset opens files from a hundred threads.
+///
+/// # Errors
+///
+/// If the system does not take the limit: the one from before stays in force.
+pub fn raise_descriptor_limit() -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    match raised(current, maximum) {
+        None => Ok(()),
+        current => Ok(setrlimit(Resource::Nofile, Rlimit { current, maximum })?),
+    }
+}
+
+/// Returns the soft limit to set for a soft and a hard one, of which `None` means that there is none; `None`: it is high enough.
+fn raised(soft: Option<u64>, hard: Option<u64>) -> Option<u64> {
+    let wanted = hard.map_or(MOST_DESCRIPTORS, |hard| hard.min(MOST_DESCRIPTORS));
+    (soft? < wanted).then_some(wanted)
+}
+
 /// The load average over one minute; `None` if the system does not say.
 pub fn load_average() -> Option<f64> {
     let mut averages = [0.0f64; 1];
@@ -331,3 +356,18 @@ const ITS_OWN_ERRORS: &[(i32, &str)] = named![EKEYEXPIRED ENOKEY EREMOTEIO];
 #[cfg(target_os = "macos")]
 const ITS_OWN_ERRORS: &[(i32, &str)] =
     named![EAUTH EBADRPC ENEEDAUTH ENOATTR EOPNOTSUPP EPROCUNAVAIL EPROGMISMATCH EPROGUNAVAIL ERPCMISMATCH];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_descriptors_is_raised_and_never_lowered() {
+        assert_eq!(raised(Some(256), None), Some(10_240));
+        assert_eq!(raised(Some(1024), Some(524_288)), Some(10_240));
+        assert_eq!(raised(Some(256), Some(4096)), Some(4096));
+        for high_enough in [(Some(4096), Some(4096)), (Some(20_000), None), (None, None)] {
+            assert_eq!(raised(high_enough.0, high_enough.1), None);
+        }
+    }
+}

@@ -93,6 +93,9 @@ pub enum Message {
         /// The server's address, where it is known: the way to it is looked up. It stays on this machine.
         #[serde(default)]
         server: Option<IpAddr>,
+        /// Its version of longhaul: [`VERSION`](super::VERSION). One from before this was told has an empty one.
+        #[serde(default)]
+        version: String,
     },
     /// A preparation has come this far.
     Progress(Progress),

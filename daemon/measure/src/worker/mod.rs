@@ -39,6 +39,8 @@ use endings::{ending, panicked, slept_through};
 use mount::Reached;
 use output::Output;
 
+/// The version of longhaul that this process is. A supervisor works only with workers of its own.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Stands among what tells epochs apart: runs that were held to so many operations a second are never pooled with others.
 const PACED: &str = "longhaul-operations-per-second";
 /// Files of others on the local disk that a report of cleaning names.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Message, Worker};
+use super::{Message, VERSION, Worker};
 use crate::model::{Mount, Negotiated, Operation, Protocol};
 use crate::platform;
 
@@ -52,6 +52,7 @@ impl Worker {
             protocol: reached.as_ref().map(|reached| reached.protocol.clone()),
             negotiated: reached.as_ref().map(|reached| reached.negotiated.clone()).unwrap_or_default(),
             server: reached.as_ref().and_then(|reached| reached.mount.server),
+            version: VERSION.to_owned(),
         }
     }
 

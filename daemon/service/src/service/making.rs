@@ -47,7 +47,7 @@ impl Service {
         let scheduled_us = Some(now.wall_us_at(slot.at_ns));
         let around = self.host.borrow_mut().look(&self.servers());
         self.count_usage(&now);
-        let decided = self.decide(&now, &around);
+        let decided = self.give_way().map_or_else(|| self.decide(&now, &around), Err);
         let made = match decided {
             Err(reason) => {
                 self.skip(&now, scheduled_us, &reason);
@@ -68,7 +68,8 @@ impl Service {
         let now = self.clock.now();
         self.count_usage(&now);
         let around = self.host.borrow_mut().look(&self.servers());
-        let chosen = self.chosen(&now).and_then(|chosen| match self.over_budget(&chosen, 0.0) {
+        let chosen = self.give_way().map_or_else(|| self.chosen(&now), Err);
+        let chosen = chosen.and_then(|chosen| match self.over_budget(&chosen, 0.0) {
             Some(reason) => Err(reason),
             None => Ok(chosen),
         });
@@ -232,6 +233,7 @@ impl Service {
             worker.close(self.why_not(worker.target()));
         }
         chosen.iter().for_each(|place| self.ask_again(&mut workers[*place]));
+        self.worker_version.take();
         let result = {
             let tasks = self.tasks();
             let maker = Maker {
@@ -273,6 +275,7 @@ impl Service {
             writer: maker.writer,
             clock: self.clock.as_ref(),
             sampler: &self.sampler,
+            worker_version: &self.worker_version,
         };
         let mut after = || Some(self.host.borrow_mut().look(&self.servers()));
         let made = maker.make((number, block), workers, &mut scene, &mut after);
@@ -290,6 +293,9 @@ impl Service {
         }
         if let Some(Pause::On | Pause::Until(_)) = pause {
             return Some(Stop::CutShort("paused: by the person".to_owned()));
+        }
+        if let Some(stop) = self.version_stop() {
+            return Some(stop);
         }
         if mounts && let Some(stop) = self.mount_stop(targets) {
             *self.void.borrow_mut() = Some(stop);
@@ -383,6 +389,7 @@ struct Scene<'a> {
     writer: &'a Writer,
     clock: &'a dyn crate::clock::Clock,
     sampler: &'a RefCell<Sampler>,
+    worker_version: &'a RefCell<Option<String>>,
 }
 
 impl Observer for Scene<'_> {
@@ -397,6 +404,10 @@ impl Observer for Scene<'_> {
     fn touches(&mut self, target: &TargetName, recorder: &Arc<Recorder>) {
         self.desk.set_recorder(target, recorder);
         self.sampler.borrow_mut().follow(target, Some(Arc::clone(recorder)));
+    }
+
+    fn other_version(&mut self, _: &TargetName, version: &str) {
+        self.worker_version.replace(Some(version.to_owned()));
     }
 }
 

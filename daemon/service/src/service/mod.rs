@@ -9,6 +9,7 @@ mod making;
 mod observing;
 mod publishing;
 mod sampling;
+mod upgrade;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,12 +24,14 @@ use serde_json::{Value, json};
 
 use self::publishing::Latest;
 use self::sampling::{Diary, plan};
+pub use self::upgrade::End;
 use crate::clock::{Clock, Moment};
 use crate::config::Config;
 use crate::database::Database;
 use crate::desk::{Desk, Pause};
 use crate::host::Host;
 use crate::mounts::MountBook;
+use crate::program::ProgramFile;
 use crate::round::Stop;
 use crate::sampling::{Sampler, Sensors};
 use crate::schedule::budget::Usage;
@@ -52,6 +55,8 @@ pub struct Parts {
     pub sensors: Box<dyn Sensors>,
     /// The program of the workers, with its arguments.
     pub program: (PathBuf, Vec<String>),
+    /// The service's own program file, which an upgrade replaces; `None`: nobody looks.
+    pub program_file: Option<ProgramFile>,
     /// Where orders come from and status goes to.
     pub desk: Arc<Desk>,
     /// The configuration.
@@ -74,6 +79,13 @@ pub struct Service {
     diary: RefCell<Diary>,
     desk: Arc<Desk>,
     program: (PathBuf, Vec<String>),
+    program_file: Option<ProgramFile>,
+    /// When the program file was last looked at, on the continuous clock.
+    program_seen_ns: Option<i64>,
+    /// The version of a worker in the latest round that is not ours.
+    worker_version: RefCell<Option<String>>,
+    /// How it ends.
+    end: End,
     config: Config,
     config_path: Option<PathBuf>,
     database: Database,
@@ -136,6 +148,10 @@ impl Service {
             diary: RefCell::default(),
             desk: parts.desk,
             program: parts.program,
+            program_file: parts.program_file,
+            program_seen_ns: None,
+            worker_version: RefCell::default(),
+            end: End::Stopped,
             config: Config { targets: vec![], ..parts.config.clone() },
             config_path: parts.config_path,
             folders: SpecialFolders::of(Some(database.path()), &mounts),
@@ -209,13 +225,14 @@ impl Service {
         self.database.shared_writer()
     }
 
-    /// Runs until it is told to stop.
-    pub fn run(mut self) {
+    /// Runs until it is told to stop, or another version takes over.
+    pub fn run(mut self) -> End {
         while !self.desk.is_stopping() {
             self.desk.beat();
             self.observe();
             self.obey();
             self.sample();
+            self.look_at_program();
             let wait = self.step();
             self.publish();
             if !self.desk.is_stopping() {
@@ -225,6 +242,7 @@ impl Service {
         self.book_unbooked();
         self.keep_last_samples();
         tracing::info!("the service ends");
+        self.end
     }
 
     fn longest_wait(&self) -> Duration {
@@ -264,6 +282,8 @@ impl Service {
         if self.looked_for != Some(slot) {
             self.looked_for = Some(slot);
             self.host.borrow_mut().look(&self.servers());
+            // Early enough for another version to be there when the round is due.
+            self.give_way();
         }
         Duration::from_nanos(left_ns.max(0).cast_unsigned())
     }

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use longhaul_measure::model::{Conditions, Failure, Operation, Outcome};
+use longhaul_measure::model::{Conditions, Failure, Operation, Outcome, TargetName};
 use longhaul_measure::recorder::InFlight;
-use longhaul_measure::worker::{Ending, Message, Report};
+use longhaul_measure::worker::{Ending, Message, Report, VERSION};
 
 use super::recording::age;
 
@@ -44,6 +44,14 @@ pub fn failed(ending: Ending) -> Report {
 /// It says nothing of the target.
 pub fn void(message: String) -> Ending {
     Ending { outcome: Outcome::Void, failure: Failure { operation: None, path: None, error: None, message } }
+}
+
+/// A worker of another version, which may measure in another way.
+pub fn other_version(target: &TargetName, version: &str) -> Ending {
+    void(format!(
+        "the worker of `{target}` is longhaul {version}, and this program is {VERSION}: another version was installed \
+         meanwhile. Start this program again"
+    ))
 }
 
 /// A message that answers another question.

@@ -8,6 +8,7 @@ mod endings;
 mod link;
 mod recording;
 mod sampling;
+mod version;
 mod waiting;
 
 use std::net::IpAddr;
@@ -23,7 +24,9 @@ use longhaul_measure::model::{
 };
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::selfcheck::Check;
-use longhaul_measure::worker::{self, Assignment, Command, Ending, Examined, Message, Report, Setup};
+use longhaul_measure::worker::{
+    self, Assignment, Command, Ending, Examined, Message, Report, Setup, VERSION,
+};
 
 use endings::{confused, failed, hung, still_stuck, void};
 use link::{Answer, Link};
@@ -64,6 +67,8 @@ pub trait Observer {
     fn phase_began(&mut self, target: &TargetName, name: &str);
     /// A worker begins to do something; its flight recorder tells how it goes.
     fn touches(&mut self, _target: &TargetName, _recorder: &Arc<Recorder>) {}
+    /// A worker that was started is another version of longhaul, and does nothing.
+    fn other_version(&mut self, _target: &TargetName, _version: &str) {}
 }
 
 /// What a caller wants of an assignment beside its result.
@@ -377,8 +382,13 @@ impl Worker {
         let mut wait = Wait::new(Limit::PerOperation);
         loop {
             match link.receive(TICK) {
-                Answer::Message(message) if self.is_ready(&message) => return Ok(link),
-                Answer::Message(other) => return Err(confused(&other).into()),
+                Answer::Message(message) => match *message {
+                    Message::Ready { version, .. } if version != VERSION => {
+                        return Err(self.refuse(link, &version, watch).into());
+                    }
+                    message if self.is_ready(&message) => return Ok(link),
+                    other => return Err(confused(&other).into()),
+                },
                 Answer::Ended => return Err(self.ended(link, vec![])),
                 Answer::Silence => {}
             }
@@ -391,7 +401,7 @@ impl Worker {
     /// Whether a message says how the target is reached; then that is known from now on. It comes first, and again when a
     /// question that was not answered at first is.
     fn is_ready(&mut self, message: &Message) -> bool {
-        let Message::Ready { protocol, negotiated, server } = message else { return false };
+        let Message::Ready { protocol, negotiated, server, .. } = message else { return false };
         (self.protocol, self.negotiated) = (protocol.clone(), negotiated.clone());
         self.server = server.or(self.server);
         true

@@ -16,11 +16,12 @@ use longhaul_measure::model::{
     Power, Protocol, Reading, Role, Surroundings, Target, TargetName, Unit,
 };
 use longhaul_measure::stats::Histogram;
-use longhaul_measure::worker::{Message, Report};
+use longhaul_measure::worker::{Message, Report, VERSION};
 use longhaul_service::clock::{Bell, Clock, Moment};
 use longhaul_service::config::{Config, Sampling};
 use longhaul_service::desk::Desk;
 use longhaul_service::host::Host;
+use longhaul_service::program::ProgramFile;
 use longhaul_service::sampling::Sensors;
 use longhaul_service::service::{Parts, Service};
 use longhaul_store::{Reader, StoredRound};
@@ -161,6 +162,8 @@ pub struct Life {
     pub to_come: Vec<(i64, Happening)>,
     pub start: Moment,
     pub sensors: Box<dyn Sensors>,
+    pub worker_version: &'static str,
+    pub program_file: Option<ProgramFile>,
 }
 
 impl Life {
@@ -184,7 +187,17 @@ impl Life {
         let sampling = Sampling { counters_every: Some(Duration::from_secs(300)), ..Sampling::default() };
         let config = Config { targets, sampling, ..Config::default() };
         let database = folder.join("longhaul.sqlite");
-        Self { config, database, for_ns: DAY, to_come: vec![], start, sensors: Box::new(NoSensors) }
+        let (to_come, sensors) = (vec![], Box::new(NoSensors));
+        Self {
+            config,
+            database,
+            for_ns: DAY,
+            to_come,
+            start,
+            sensors,
+            worker_version: VERSION,
+            program_file: None,
+        }
     }
 
     /// Something happens so many nanoseconds after the start.
@@ -214,7 +227,8 @@ impl Life {
             clock: Box::new(WorldClock(Arc::clone(&world))),
             host: Box::new(WorldHost(Arc::clone(&world))),
             sensors: self.sensors,
-            program: ("/bin/sh".into(), script()),
+            program: ("/bin/sh".into(), script(self.worker_version)),
+            program_file: self.program_file,
             desk,
             config: self.config,
             config_path: None,
@@ -258,8 +272,8 @@ pub fn rounds(database: &Path) -> Vec<StoredRound> {
     Reader::open(database).unwrap().rounds().unwrap()
 }
 
-/// A shell that answers as a worker does.
-fn script() -> Vec<String> {
+/// A shell that answers as a worker of a version does.
+fn script(version: &str) -> Vec<String> {
     let shell = "read -r setup; printf '%s\\n' \"$1\"; while read -r line; do case $line in \
         *'\"prepare\"'*) printf '%s\\n' \"$2\";; *'\"run\"'*) printf '%s\\n' \"$3\" \"$4\" \"$5\" \"$6\";; esac; done";
     let line = |message: &Message| serde_json::to_string(message).unwrap();
@@ -267,6 +281,7 @@ fn script() -> Vec<String> {
         protocol: Some(Protocol::Smb(Some("3.1.1".into()))),
         negotiated: Negotiated::new(),
         server: None,
+        version: version.to_owned(),
     };
     let report = Report {
         failed: None,
