@@ -10,15 +10,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
 
-use super::child::output_within;
+use super::apple_tools::{self, Tools};
 use super::parse::{self, Attributes, Entry, EntryKind, FINDER_INFO_BYTES};
 use super::{IoPolicy, Wanted, unix};
-use crate::model::{Mount, Negotiated, Power, Protocol, SyncKind};
+use crate::model::{Mount, Negotiated, Power, SyncKind};
 
 /// The extended attribute that holds Finder info (xnu bsd/sys/xattr.h, `XATTR_FINDERINFO_NAME`).
 pub const FINDER_INFO: &CStr = c"com.apple.FinderInfo";
@@ -28,9 +27,6 @@ pub const NOTE_ATTRIBUTE: &CStr = c"org.longhaul.note";
 
 /// Whether [`list`] brings attributes along: one `getattrlistbulk` does, as Finder asks.
 pub const LISTS_ATTRIBUTES: bool = true;
-
-/// How long Apple's tools may take: they answer in milliseconds unless the share they ask about is dead.
-const TOOL_LIMIT: Duration = Duration::from_secs(4);
 
 // xnu bsd/sys/mount.h, 64-bit inode variant
 const _: () = assert!(size_of::<libc::statfs>() == 2168);
@@ -114,31 +110,10 @@ fn bytes(name: &[c_char]) -> Vec<u8> {
     name.iter().map(|unit| *unit as u8).take_while(|byte| *byte != 0).collect()
 }
 
-/// What was negotiated on a mount, from `smbutil` or `nfsstat` as a child process with a limit of four seconds; what
-/// the mount table said where they have no answer. Has the key `dialect` for SMB and `vers` for NFS where known.
-///
-/// `smbutil` asks the mount with `statfs` first and so may hang (SMBClient smbutil/statshares.c); `nfsstat` does not if
-/// it is given no path (NFS nfsstat/nfsstat.c, `do_mountinfo`).
+/// What was negotiated on a mount, from `smbutil` or `nfsstat`; what the mount table said where they have no answer.
 pub fn negotiated(mount: &Mount) -> Negotiated {
-    let told = match mount.protocol {
-        Protocol::Smb(_) => smb_session(mount),
-        Protocol::Nfs(_) => output_within(&["/usr/bin/nfsstat", "-m", "-f", "JSON"], TOOL_LIMIT)
-            .and_then(|output| parse::nfsstat_at(&output, &mount.point))
-            .map(|found| found.negotiated()),
-        Protocol::Afp
-        | Protocol::Webdav
-        | Protocol::Sftp
-        | Protocol::Fuse(_)
-        | Protocol::Local(_)
-        | Protocol::Other(_) => None,
-    };
-    told.unwrap_or_else(|| mount.negotiated.clone())
-}
-
-fn smb_session(mount: &Mount) -> Option<Negotiated> {
-    let point = mount.point.to_str()?;
-    let command = ["/usr/bin/smbutil", "statshares", "-m", point, "-f", "JSON"];
-    output_within(&command, TOOL_LIMIT).and_then(|output| parse::smbutil(&output))
+    let told = apple_tools::negotiated_with(&Tools::system(), mount);
+    told.unwrap_or_else(|_| mount.negotiated.clone())
 }
 
 /// The attributes of a name, following nothing.
@@ -369,10 +344,9 @@ pub fn peak_memory_bytes() -> Option<u64> {
     if answer == 0 { u64::try_from(usage.ru_maxrss).ok() } else { None }
 }
 
-/// What the machine runs on, from `pmset -g batt` as a child process with a time limit; `None` if it does not say.
+/// What the machine runs on; `None` if it does not say.
 pub fn power() -> Option<Power> {
-    let output = output_within(&["/usr/bin/pmset", "-g", "batt"], TOOL_LIMIT)?;
-    parse::pmset(&String::from_utf8_lossy(&output))
+    apple_tools::power_with(&Tools::system()).ok()
 }
 
 /// Lets this process's requests to an NFS mount that is known not to respond fail with `EIO` instead of hanging.

@@ -1,21 +1,14 @@
 //! Counters, on macOS: `sysctl`, and Apple's own tools as child processes with a limit. Nothing here was run on a Mac by
 //! who wrote it.
 
-use std::collections::BTreeMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::io;
 use std::net::IpAddr;
-use std::path::PathBuf;
-use std::time::Duration;
 
-use super::child::output_within;
-use super::parse::{self, Connection, InterfaceCounters, SmbSession};
-use super::readings::{Answer, Said, ports};
+use super::apple_tools::{self, Tools};
+use super::parse::{self, Connection, InterfaceCounters};
+use super::readings::{Said, ports};
 use crate::model::{Counters, Covers, Mount, Protocol, Reading, Source, TargetName, Unread};
-
-/// How long a tool may take. `smbutil` asks each mount with `statfs` first and so may hang on a dead server (handbook 2.2);
-/// it is then left behind, and not asked again before it ends.
-const TOOL_LIMIT: Duration = Duration::from_secs(4);
 
 /// More than the connections or interfaces of any machine take.
 const LARGEST_ANSWER: usize = 16 << 20;
@@ -39,7 +32,10 @@ pub fn phase_readings(target: &TargetName, mount: &Mount) -> Vec<Reading> {
     let is_smb = matches!(mount.protocol, Protocol::Smb(_));
     let said = Said {
         connections: (!ports(&mount.protocol).is_empty()).then(connections),
-        sessions: is_smb.then(|| smb_sessions(mount)),
+        sessions: is_smb.then(|| {
+            let session = apple_tools::smb_session_with(&Tools::system(), &mount.point);
+            session.map(|session| [(mount.point.clone(), session)].into()).map_err(|error| error.to_string())
+        }),
         ..Said::default()
     };
     said.readings(&[(target.clone(), mount.clone())])
@@ -48,11 +44,10 @@ pub fn phase_readings(target: &TargetName, mount: &Mount) -> Vec<Reading> {
 /// The address of a mount's server, from `smbutil multichannel` or `nfsstat -m`; `None` where they do not say. For the
 /// process alone that may touch the target, as above; `nfsstat -m` asks no mount (NFS nfsstat/nfsstat.c, `do_mountinfo`).
 pub fn server_address(mount: &Mount) -> Option<IpAddr> {
+    let tools = Tools::system();
     match mount.protocol {
-        Protocol::Smb(_) => smb_sessions(mount).ok()?.get(&mount.point)?.server,
-        Protocol::Nfs(_) => {
-            parse::nfsstat_at(&said(&["/usr/bin/nfsstat", "-m", "-f", "JSON"]).ok()?, &mount.point)?.server
-        }
+        Protocol::Smb(_) => apple_tools::smb_session_with(&tools, &mount.point).ok()?.server,
+        Protocol::Nfs(_) => apple_tools::nfs_mount_with(&tools, &mount.point).ok()?.server,
         Protocol::Afp
         | Protocol::Webdav
         | Protocol::Sftp
@@ -85,19 +80,6 @@ pub fn disk_counters(process: u32) -> Result<Counters, Unread> {
         written_bytes: Some(facts.ri_diskio_byteswritten),
         ..Counters::of(Source::Disk, Covers::Process, process.to_string())
     })
-}
-
-fn said(command: &[&str]) -> Result<Vec<u8>, String> {
-    output_within(command, TOOL_LIMIT).ok_or_else(|| {
-        format!("{} is not there, or gave no answer within {} s", command[0], TOOL_LIMIT.as_secs())
-    })
-}
-
-/// The session of a mount with its server: `-i` and `-x` of `smbutil multichannel` (handbook 2.2).
-fn smb_sessions(mount: &Mount) -> Result<BTreeMap<PathBuf, SmbSession>, String> {
-    let point = mount.point.to_str().ok_or("the name of the mount point is not UTF-8")?;
-    let output = said(&["/usr/bin/smbutil", "multichannel", "-m", point, "-i", "-x", "-f", "JSON"])?;
-    parse::multichannel(&output).ok_or_else(|| "smbutil wrote something that is not known".to_owned())
 }
 
 /// `net.inet.tcp.pcblist_n`, which needs no privilege (handbook 3.1).

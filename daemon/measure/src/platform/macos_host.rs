@@ -10,33 +10,29 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::apple_tools::{self, Tools};
 use super::child::output_within;
 use super::parse;
 use crate::model::{Link, Mount};
 
-/// How long a tool may take: none of these asks a share.
+/// How long `sysctl` may take: it asks no share.
 const TOOL_LIMIT: Duration = Duration::from_secs(4);
-
-fn said(command: &[&str]) -> Option<String> {
-    output_within(command, TOOL_LIMIT).map(|output| String::from_utf8_lossy(&output).into_owned())
-}
 
 /// Charge of the battery in percent, from `pmset -g batt`.
 pub fn battery_percent() -> Option<f64> {
-    parse::pmset_percent(&said(&["/usr/bin/pmset", "-g", "batt"])?)
+    apple_tools::battery_percent_with(&Tools::system()).ok().flatten()
 }
 
 /// Whether Low Power Mode is on, from `pmset -g`.
 pub fn low_power_mode() -> Option<bool> {
-    parse::pmset_low_power(&said(&["/usr/bin/pmset", "-g"])?)
+    apple_tools::low_power_with(&Tools::system()).ok().flatten()
 }
 
 /// Whether the machine slows itself down, from what the system publishes of thermal pressure, and from `pmset -g therm`,
 /// which tells it on Intel only.
 pub fn is_hot() -> Option<bool> {
     let pressure = thermal_pressure().and_then(parse::is_heavy_pressure);
-    let recorded = said(&["/usr/bin/pmset", "-g", "therm"]).and_then(|text| parse::pmset_heat(&text));
-    parse::is_too_hot(pressure, recorded)
+    parse::is_too_hot(pressure, apple_tools::heat_with(&Tools::system()).ok())
 }
 
 unsafe extern "C" {
@@ -63,7 +59,7 @@ fn thermal_pressure() -> Option<u64> {
 
 /// Whether Time Machine makes a backup just now, from `tmutil status`.
 pub fn backup_running() -> Option<bool> {
-    parse::tmutil_running(&said(&["/usr/bin/tmutil", "status"])?)
+    apple_tools::backup_running_with(&Tools::system()).ok()
 }
 
 /// macOS tells levels of memory pressure, not a share.
@@ -71,27 +67,9 @@ pub fn memory_pressure() -> Option<f64> {
     None
 }
 
-/// The interface that leads to a server, or to the network by default, from `route -n get` and `ifconfig`. No packet is sent.
+/// The interface that leads to a server, or to the network by default. No packet is sent.
 pub fn link_to(server: Option<IpAddr>) -> Option<Link> {
-    let server = server.map(|server| server.to_canonical());
-    let to = server.map_or_else(|| "default".to_owned(), |server| server.to_string());
-    // route(8): an IPv6 address has to be announced.
-    let family: &[&str] = if server.is_some_and(|server| server.is_ipv6()) { &["-inet6"] } else { &[] };
-    let command = [&["/sbin/route", "-n", "get"], family, &[to.as_str()]].concat();
-    parse::route_interface(&said(&command)?).map(link)
-}
-
-/// An interface, from `ifconfig`; where its medium does not tell whether it is radio, from the name of its port.
-fn link(name: String) -> Link {
-    let found = said(&["/sbin/ifconfig", &name]).and_then(|text| parse::ifconfig(&text));
-    let is_wireless = found.and_then(|found| found.is_wireless).or_else(|| port_is_wireless(&name));
-    let mtu = found.and_then(|found| found.mtu);
-    Link { kind: parse::link_kind(&name, None, is_wireless), mtu, megabits: None, name }
-}
-
-fn port_is_wireless(device: &str) -> Option<bool> {
-    let ports = parse::hardware_ports(&said(&["/usr/sbin/networksetup", "-listallhardwareports"])?)?;
-    ports.iter().find(|port| port.device == device)?.is_wireless()
+    apple_tools::link_with(&Tools::system(), server).ok().flatten()
 }
 
 /// What of the kernel's settings may change numbers (handbook section 2.8; the first four read in xnu bsd/netinet/tcp_*.c).
@@ -119,13 +97,10 @@ pub fn machine_facts() -> BTreeMap<String, String> {
     let mut facts = super::common_facts(link_to(None), &files);
     let mut command = vec!["/usr/sbin/sysctl", "-i"];
     command.extend(SETTINGS);
-    facts.extend(said(&command).map(|text| parse::named_lines(&text)).unwrap_or_default());
-    let destinations = said(&["/usr/bin/tmutil", "destinationinfo"]);
-    for (place, destination) in
-        destinations.iter().filter_map(|text| parse::tmutil_destinations(text)).flatten().enumerate()
-    {
-        facts.insert(format!("time-machine-destination {}", place + 1), destination);
-    }
+    let settings = output_within(&command, TOOL_LIMIT);
+    facts
+        .extend(settings.map(|text| parse::named_lines(&String::from_utf8_lossy(&text))).unwrap_or_default());
+    facts.extend(apple_tools::destination_facts_with(&Tools::system()));
     facts
 }
 
@@ -134,11 +109,7 @@ pub fn machine_facts() -> BTreeMap<String, String> {
 pub fn spins(mount: &Mount) -> Option<bool> {
     static KNOWN: Mutex<BTreeMap<String, Option<bool>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let ask = || {
-        let point = mount.point.to_str()?;
-        let output = said(&["/usr/sbin/diskutil", "info", "-plist", point])?;
-        parse::diskutil_spins(&output)
-    };
+    let ask = || apple_tools::spins_with(&Tools::system(), &mount.point).ok().flatten();
     *known.entry(mount.source.clone()).or_insert_with(ask)
 }
 

@@ -11,12 +11,16 @@ use std::path::PathBuf;
 use crate::model::{Counters, Family, Link, Mount, TargetName};
 
 #[cfg(any(target_os = "macos", test))]
+#[allow(dead_code, reason = "its callers on macOS turn to it one after the other")]
+mod apple_tools;
+#[cfg(any(target_os = "macos", test))]
 mod child;
 mod identity;
 mod mapping;
 pub mod parse;
 mod readings;
 mod unix;
+mod unknown;
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -73,6 +77,8 @@ pub use unix::{
     resident_share, set_mode, set_times_at, setxattr, space, truncate, unlink_at, user_id,
     utc_offset_seconds, wall_clock_us, write_at,
 };
+
+pub use unknown::{UnknownAnswer, unknown_answers};
 
 /// How long the machine has slept since it was started, in nanoseconds: a clock that goes on beside one that stops.
 pub fn asleep_ns() -> u64 {

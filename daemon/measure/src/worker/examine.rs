@@ -8,7 +8,7 @@ use crate::arena::{Arena, PROBE};
 use crate::context::Context;
 use crate::error::RunError;
 use crate::model::SyncKind;
-use crate::platform::Access;
+use crate::platform::{Access, UnknownAnswer, unknown_answers};
 
 /// Bytes of the small file.
 const BYTES: usize = 64 << 10;
@@ -22,6 +22,9 @@ pub struct Examined {
     pub sync: SyncKind,
     /// Seconds that all of it took.
     pub seconds: f64,
+    /// What the system's tools answered the worker, where that is not known.
+    #[serde(default)]
+    pub unknown_answers: Vec<UnknownAnswer>,
 }
 
 /// Opens the arena, and in it makes, writes, syncs, reads, compares and removes a file.
@@ -56,5 +59,6 @@ pub fn examine(arena: &Arena, context: &Context<'_>) -> Result<Examined, RunErro
         free_bytes: arena.space(context)?.free_bytes,
         sync,
         seconds: began.elapsed().as_secs_f64(),
+        unknown_answers: unknown_answers(),
     })
 }

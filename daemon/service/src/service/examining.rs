@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use longhaul_measure::model::{Mount, Power, Progress, Protocol, Surroundings, SyncKind, Target, TargetName};
-use longhaul_measure::platform;
+use longhaul_measure::platform::{self, UnknownAnswer};
 use longhaul_measure::worker::{Ending, Examined};
 
 use super::Service;
@@ -31,9 +31,10 @@ impl Service {
             vec![self.check_database(), self.check_clock(), self.check_log(), self.check_now(&around)];
         checks.extend(check_power(&around));
         let mut workers = std::mem::take(&mut self.workers);
+        let mut unknown = platform::unknown_answers();
         for worker in &mut workers {
             worker.close(self.why_not(worker.target()));
-            let check = self.check_target(worker);
+            let check = self.check_target(worker, &mut unknown);
             if check.verdict == Verdict::Ok
                 && let Some(latest) = self.latest.get_mut(&worker.target().name)
             {
@@ -43,6 +44,7 @@ impl Service {
             worker.dismiss();
         }
         self.workers = workers;
+        checks.extend(check_answers(unknown));
         checks.extend(self.check_afp());
         checks.extend(check_tuning());
         checks
@@ -127,14 +129,18 @@ impl Service {
         }
     }
 
-    fn check_target(&self, worker: &mut Worker) -> Check {
+    /// Examines a target, and collects what the system's tools answered its worker that is not known.
+    fn check_target(&self, worker: &mut Worker, unknown: &mut Vec<UnknownAnswer>) -> Check {
         let what = format!("target {}", worker.target().name);
         let mut nobody = Nobody;
         let interrupted = || self.desk.is_stopping();
         let mut watch =
             Watch { cap: WITHIN, patience: PATIENCE, interrupted: &interrupted, observer: &mut nobody };
         match worker.examine(&mut watch) {
-            Ok(found) => self.warn_of_path(self.check_found(what, worker.target(), &found), worker.target()),
+            Ok(found) => {
+                unknown.extend(found.unknown_answers.iter().cloned());
+                self.warn_of_path(self.check_found(what, worker.target(), &found), worker.target())
+            }
             Err(ending) => failed(what, &ending),
         }
     }
@@ -216,6 +222,19 @@ fn check_power(around: &Surroundings) -> Option<Check> {
     })
 }
 
+/// What the system's tools answer and no parser knows: nothing is made of it, and nothing is counted as zero.
+fn check_answers(mut unknown: Vec<UnknownAnswer>) -> Vec<Check> {
+    unknown.sort_by(|one, other| one.tool.cmp(&other.tool));
+    unknown.dedup_by(|one, other| one.tool == other.tool);
+    let check = |answer: UnknownAnswer| {
+        let found =
+            format!("`{}` answered what this longhaul does not know: {}", answer.tool, answer.first_line);
+        let fix = "nothing: what it tells is left open. Put that line into an issue, with the version of the system";
+        Check::bad("tool answer", Verdict::Warning, found, fix)
+    };
+    unknown.into_iter().map(check).collect()
+}
+
 /// Files that change how a Mac's network file systems behave: figures made with and without them are not comparable.
 fn check_tuning() -> Option<Check> {
     let files = ["/etc/nsmb.conf", "/etc/nfs.conf", "/etc/sysctl.conf"];
@@ -233,4 +252,27 @@ struct Nobody;
 impl Observer for Nobody {
     fn progress(&mut self, _: &TargetName, _: &Progress) {}
     fn phase_began(&mut self, _: &TargetName, _: &str) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_answer_is_a_warning_with_its_first_line() {
+        let answer =
+            |tool: &str, line: &str| UnknownAnswer { tool: tool.to_owned(), first_line: line.to_owned() };
+        let checks = check_answers(vec![
+            answer("smbutil statshares", "Usage: smbutil"),
+            answer("nfsstat -m", "nothing, and exit code 1"),
+            answer("smbutil statshares", "Usage: smbutil"),
+        ]);
+        let found: Vec<&str> = checks.iter().map(|check| check.found.as_str()).collect();
+        let line = "`smbutil statshares` answered what this longhaul does not know: Usage: smbutil";
+        assert_eq!(
+            found,
+            ["`nfsstat -m` answered what this longhaul does not know: nothing, and exit code 1", line]
+        );
+        assert!(checks.iter().all(|check| check.verdict == Verdict::Warning));
+    }
 }
