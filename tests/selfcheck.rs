@@ -161,7 +161,7 @@ fn a_sandbox_that_was_there_stays_and_clean_knows_what_is_in_it() {
     assert!(!scratch.exists());
     // As a self-check leaves it that is killed.
     fs::create_dir(&scratch).unwrap();
-    ["file", "._file", "entry-3"].iter().for_each(|name| fs::write(scratch.join(name), "x").unwrap());
+    ["time", "._time", "entry-3"].iter().for_each(|name| fs::write(scratch.join(name), "x").unwrap());
     place.longhaul("clean nas --yes").expect(0);
     assert!(is_empty(&share));
 }

@@ -1,6 +1,8 @@
 //! A tool that links equal files or makes snapshots by hard links ties the sandbox's files to somebody's backup. Whatever
 //! longhaul does afterwards, the backup's names keep their bytes, modes, times and extended attributes.
 
+#![allow(clippy::unwrap_used)]
+
 use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -62,33 +62,33 @@ pub const CHECKS: &[TargetCheck] = &[
     },
 ];
 
-const FILE: &CStr = c"file";
+/// An attribute and the file that gets it.
+struct Attribute<'a> {
+    file: &'static CStr,
+    name: &'a CStr,
+    value: &'a [u8],
+}
 
 fn note(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
-    attribute(on, scratch, NOTE_ATTRIBUTE, b"a note")
+    attribute(on, scratch, &Attribute { file: c"note", name: NOTE_ATTRIBUTE, value: b"a note" })
 }
 
 fn finder(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
-    attribute(on, scratch, FINDER_INFO, &finder_info())
+    attribute(on, scratch, &Attribute { file: c"finder", name: FINDER_INFO, value: &finder_info() })
 }
 
 /// Sets an attribute of a new file, reads it by name, and removes it.
-fn attribute(
-    on: &CheckedTarget<'_>,
-    scratch: &Scratch,
-    name: &CStr,
-    value: &[u8],
-) -> Result<Answer, RunError> {
-    let (context, folder) = (on.context, scratch.folder());
-    let file = context.create(folder, FILE)?;
-    if !context.setxattr(&file, name, value)? {
+fn attribute(on: &CheckedTarget<'_>, scratch: &Scratch, given: &Attribute<'_>) -> Result<Answer, RunError> {
+    let context = on.context;
+    let file = context.create(scratch.folder(), given.file)?;
+    if !context.setxattr(&file, given.name, given.value)? {
         context.close(file)?;
         return Ok(Answer::ok("refused as not supported"));
     }
-    let kept = read_attribute(on, scratch, name)?.as_deref() == Some(value);
-    let removed = context.remove_xattr(&file, name);
+    let kept = read_attribute(on, scratch, given)?.as_deref() == Some(given.value);
+    let removed = context.remove_xattr(&file, given.name);
     context.close(file)?;
-    let stays = read_attribute(on, scratch, name)?.is_some();
+    let stays = read_attribute(on, scratch, given)?.is_some();
     Ok(match (kept, removed, stays) {
         (true, Ok(()), false) => Answer::ok("kept and removed"),
         (false, _, _) => Answer::differs("accepted, but not read back"),
@@ -100,10 +100,10 @@ fn attribute(
 fn read_attribute(
     on: &CheckedTarget<'_>,
     scratch: &Scratch,
-    name: &CStr,
+    given: &Attribute<'_>,
 ) -> Result<Option<Vec<u8>>, RunError> {
     let mut value = [0; FINDER_INFO_BYTES];
-    let length = on.context.getxattr_at(scratch.folder(), FILE, name, &mut value)?;
+    let length = on.context.getxattr_at(scratch.folder(), given.file, given.name, &mut value)?;
     Ok(length.map(|length| value[..length.min(value.len())].to_vec()))
 }
 
@@ -111,6 +111,7 @@ fn read_attribute(
 const GIVEN_NS: i64 = 1_700_000_001_123_456_789;
 
 fn times(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
+    const FILE: &CStr = c"time";
     let (context, folder) = (on.context, scratch.folder());
     scratch.write(FILE, b"x", context)?;
     if !context.set_times(folder, FILE, GIVEN_NS)? {
@@ -148,6 +149,7 @@ fn judge_time(found_ns: i64) -> Answer {
 }
 
 fn permissions(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
+    const FILE: &CStr = c"mode";
     const MODE: u16 = 0o640;
     let (context, folder) = (on.context, scratch.folder());
     let file = context.create(folder, FILE)?;

@@ -54,7 +54,6 @@ pub const CHECKS: &[TargetCheck] = &[
     },
 ];
 
-const FILE: &CStr = c"file";
 /// Bytes of the file that is read twice: far more than answers to other calls take on the wire.
 const BYTES: usize = 1 << 20;
 
@@ -71,6 +70,7 @@ fn content() -> Vec<u8> {
 }
 
 fn sync(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
+    const FILE: &CStr = c"synced";
     const LENGTH: usize = 64 << 10;
     let context = on.context;
     let file = context.create(scratch.folder(), FILE)?;
@@ -101,15 +101,15 @@ fn is_expected(system: System, protocol: Option<&Protocol>, kind: SyncKind) -> b
 
 /// A file of [`BYTES`] on stable storage, open for reading and writing: Linux says what it caches of a file only to a process
 /// that may write it.
-fn stored(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<OpenFile, RunError> {
-    let file = on.context.create_for(scratch.folder(), FILE, Access::Both)?;
+fn stored(on: &CheckedTarget<'_>, scratch: &Scratch, name: &CStr) -> Result<OpenFile, RunError> {
+    let file = on.context.create_for(scratch.folder(), name, Access::Both)?;
     on.context.write_all(&file, &content(), 0)?;
     on.context.sync(&file)?;
     Ok(file)
 }
 
 fn eviction(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
-    let file = stored(on, scratch)?;
+    let file = stored(on, scratch, c"evicted")?;
     on.context.read_full(&file, &mut vec![0; BYTES], 0)?;
     let before = on.context.cached_share(&file, BYTES as u64);
     let after = on.context.evict(&file, BYTES as u64);
@@ -140,7 +140,7 @@ fn second_read(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunE
         return Ok(Answer::unknown("the file system is memory"));
     }
     let counters = || platform::counters(&on.target.name, mount);
-    let file = stored(on, scratch)?;
+    let file = stored(on, scratch, c"read-twice")?;
     let mut content = vec![0; BYTES];
     on.context.read_full(&file, &mut content, 0)?;
     on.context.evict(&file, BYTES as u64);

@@ -5,6 +5,7 @@ use std::ffi::{CStr, CString};
 use crate::error::RunError;
 use crate::platform::{self, Wanted};
 
+use super::scratch::Listed;
 use super::{Answer, Ask, CheckedTarget, Expectation, Expectations, Scratch, TargetCheck};
 
 /// The calls of this group.
@@ -91,21 +92,22 @@ const LONGEST: usize = 255;
 pub fn is_own(name: &[u8]) -> bool {
     let fixed = [UPPER, LOWER, COMPOSED, DECOMPOSED];
     let is_long = !name.is_empty() && name.iter().all(|byte| *byte == b'n');
-    let is_wide =
-        !name.is_empty() && name.len() % 2 == 0 && name.chunks(2).all(|pair| pair == WIDE.as_bytes());
+    let is_wide = !name.is_empty()
+        && name.len().is_multiple_of(2)
+        && name.chunks(2).all(|pair| pair == WIDE.as_bytes());
     fixed.into_iter().chain(ODD.map(|(name, _)| name)).any(|own| own.to_bytes() == name) || is_long || is_wide
 }
 
-/// The names of the scratch folder.
-fn listed(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Vec<CString>, RunError> {
-    let listed = scratch.list(on.context, Wanted::Names)?;
-    Ok(listed.into_iter().filter(|entry| !entry.is_twin()).map(|entry| entry.name).collect())
+/// Whether a listing shows a name.
+fn shows(listed: &[Listed], name: &CStr) -> bool {
+    listed.iter().any(|entry| entry.name.as_c_str() == name)
 }
 
 fn case(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
     scratch.write(UPPER, b"x", on.context)?;
     let is_sensitive = on.context.lookup(scratch.folder(), LOWER)?.is_none();
-    let is_kept = listed(on, scratch)? == [UPPER.to_owned()];
+    let listed = scratch.list_until(on.context, Wanted::Names, |listed| shows(listed, UPPER))?;
+    let is_kept = shows(&listed, UPPER);
     let sensitive = if is_sensitive { "case-sensitive" } else { "case-insensitive" };
     let kept = if is_kept { "case is kept" } else { "case is not kept" };
     Ok(Answer::expect(is_kept, format!("{sensitive}; {kept}")))
@@ -113,15 +115,17 @@ fn case(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
 
 fn normalization(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
     scratch.write(COMPOSED, b"x", on.context)?;
-    let finds = |name| Ok::<bool, RunError>(on.context.lookup(scratch.folder(), name)?.is_some());
-    let form = match listed(on, scratch)?.as_slice() {
-        [name] if name.as_c_str() == COMPOSED => "listed as it was written",
-        [name] if name.as_c_str() == DECOMPOSED => "listed decomposed",
-        _ => "not listed in any form",
+    let shows_one = |listed: &[Listed]| shows(listed, COMPOSED) || shows(listed, DECOMPOSED);
+    let listed = scratch.list_until(on.context, Wanted::Names, shows_one)?;
+    let form = match (shows(&listed, COMPOSED), shows(&listed, DECOMPOSED)) {
+        (true, _) => "listed as it was written",
+        (false, true) => "listed decomposed",
+        (false, false) => "not listed in any form",
     };
+    let finds = |name| Ok::<bool, RunError>(on.context.lookup(scratch.folder(), name)?.is_some());
     let (itself, other) = (finds(COMPOSED)?, finds(DECOMPOSED)?);
     let other = if other { "the other form finds it too" } else { "the other form is another name" };
-    let is_found = itself && form != "not listed in any form";
+    let is_found = itself && shows_one(&listed);
     let itself = if itself { "found again" } else { "not found again" };
     Ok(Answer::expect(is_found, format!("{itself}; {form}; {other}")))
 }
@@ -147,17 +151,17 @@ fn outcomes(
     names: &[&CStr],
 ) -> Result<Vec<NameOutcome>, RunError> {
     let refusals = names.iter().map(|name| refusal(on, scratch, name)).collect::<Result<Vec<_>, _>>()?;
-    let listed = listed(on, scratch)?;
+    let made = || names.iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none()).map(|(name, _)| *name);
+    let is_whole = |listed: &[Listed]| made().all(|name| shows(listed, name));
+    let listed = scratch.list_until(on.context, Wanted::Names, is_whole)?;
+    // By the name that was given: one that is listed otherwise would not be found by anything else.
+    made().try_for_each(|name| scratch.unlink(name, on.context))?;
     let outcome = |(name, refusal): (&&CStr, Option<String>)| match refusal {
         Some(error) => NameOutcome::Refused(error),
-        None if listed.iter().any(|listed| listed.as_c_str() == *name) => NameOutcome::Kept,
+        None if shows(&listed, name) => NameOutcome::Kept,
         None => NameOutcome::Changed,
     };
-    let outcomes: Vec<NameOutcome> = names.iter().zip(refusals).map(outcome).collect();
-    // By the name that was given: one that is listed otherwise would not be found by anything else.
-    let made = names.iter().zip(&outcomes).filter(|(_, outcome)| !matches!(outcome, NameOutcome::Refused(_)));
-    made.map(|(name, _)| scratch.unlink(name, on.context)).collect::<Result<(), _>>()?;
-    Ok(outcomes)
+    Ok(names.iter().zip(refusals).map(outcome).collect())
 }
 
 /// Makes a file; the name of the error where that is refused.

@@ -1,13 +1,14 @@
 //! The folder in a sandbox in which a self-check makes its files, and the names of those.
 
 use std::ffi::{CStr, CString};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::arena::Arena;
 use crate::context::{Context, Folder, Listing};
 use crate::error::RunError;
-use crate::model::Operation;
 use crate::platform::{Access, EntryKind, Wanted};
 
 use super::names;
@@ -16,8 +17,26 @@ use super::names;
 pub const FOLDER: &str = "selfcheck";
 const FOLDER_NAME: &CStr = c"selfcheck";
 
-/// The names of files that no table of names holds.
-const FILES: [&[u8]; 5] = [b"file", b"new", b"second", b"moved", b"changed"];
+/// The names of files that no table of names holds. Each check has its own: over SMB a file that was just removed may be there
+/// for a moment longer.
+const FILES: [&[u8]; 16] = [
+    b"changed",
+    b"moved",
+    b"note",
+    b"finder",
+    b"time",
+    b"mode",
+    b"lock",
+    b"over-old",
+    b"over-new",
+    b"open-old",
+    b"open-new",
+    b"linked",
+    b"linked-2",
+    b"synced",
+    b"evicted",
+    b"read-twice",
+];
 /// What the names of numbered files begin with.
 const NUMBERED: [&str; 2] = ["entry-", "marked-"];
 /// More files of one kind than any check makes.
@@ -62,14 +81,18 @@ impl Listed {
     }
 }
 
-/// The scratch folder, there for one check.
+/// The scratch folder.
 pub struct Scratch {
     sandbox: Folder,
     folder: Folder,
 }
 
+/// How long a share may take to show what was just made or removed: SMB clients keep listings, and close files late.
+const LAG: Duration = Duration::from_secs(1);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
 impl Scratch {
-    /// Makes the folder, and removes what an earlier check left in it.
+    /// Makes the folder, which may be there already, and empties it.
     pub fn make(arena: &Arena, context: &Context<'_>) -> Result<Self, RunError> {
         // Only what the manifest names is ever removed by `longhaul clean`, so it comes first.
         if arena.holding::<()>(FOLDER)?.is_none() {
@@ -82,13 +105,8 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Removes the folder and every file of a check in it. Another file stays, and is an error.
-    pub fn remove(self, context: &Context<'_>) -> Result<(), RunError> {
-        self.empty(context)?;
-        context.remove_folder(&self.sandbox, FOLDER_NAME)
-    }
-
-    fn empty(&self, context: &Context<'_>) -> Result<(), RunError> {
+    /// Removes every file of a check. Another file stays.
+    pub fn empty(&self, context: &Context<'_>) -> Result<(), RunError> {
         for Listed { name, .. } in self.list(context, Wanted::Names)? {
             let bytes = name.to_bytes();
             if is_own(bytes.strip_prefix(b"._").unwrap_or(bytes)) {
@@ -98,10 +116,24 @@ impl Scratch {
         Ok(())
     }
 
+    /// Removes the folder with every file of a check in it. Another file stays, and is an error.
+    pub fn remove(self, context: &Context<'_>) -> Result<(), RunError> {
+        let began = Instant::now();
+        loop {
+            self.empty(context)?;
+            match context.remove_folder(&self.sandbox, FOLDER_NAME) {
+                Err(error) if is_kind(&error, ErrorKind::DirectoryNotEmpty) && began.elapsed() < LAG => {
+                    std::thread::sleep(BETWEEN_LOOKS);
+                }
+                other => return other,
+            }
+        }
+    }
+
     /// Removes a file; its absence is fine, as the twin of a file goes with it.
     pub fn unlink(&self, name: &CStr, context: &Context<'_>) -> Result<(), RunError> {
         match context.unlink(&self.folder, name) {
-            Err(error) if is_absence(&error) => Ok(()),
+            Err(error) if is_kind(&error, ErrorKind::NotFound) => Ok(()),
             other => other,
         }
     }
@@ -123,6 +155,23 @@ impl Scratch {
         Ok(listed)
     }
 
+    /// Lists the folder until it shows what it must, for a second at most; then what it shows.
+    pub fn list_until(
+        &self,
+        context: &Context<'_>,
+        wanted: Wanted,
+        is_whole: impl Fn(&[Listed]) -> bool,
+    ) -> Result<Vec<Listed>, RunError> {
+        let began = Instant::now();
+        loop {
+            let listed = self.list(context, wanted)?;
+            if is_whole(&listed) || began.elapsed() >= LAG {
+                return Ok(listed);
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+    }
+
     /// Makes a file with this content.
     pub fn write(&self, name: &CStr, content: &[u8], context: &Context<'_>) -> Result<(), RunError> {
         let file = context.create(&self.folder, name)?;
@@ -141,8 +190,7 @@ impl Scratch {
     }
 }
 
-/// Whether an error says that there is no such file.
-fn is_absence(error: &RunError) -> bool {
-    let RunError::Operation { operation: Operation::Unlink, source, .. } = error else { return false };
-    source.kind() == std::io::ErrorKind::NotFound
+/// Whether a call failed with an error of this kind.
+fn is_kind(error: &RunError, kind: ErrorKind) -> bool {
+    matches!(error, RunError::Operation { source, .. } if source.kind() == kind)
 }

@@ -88,7 +88,7 @@ fn what_a_killed_check_left_is_removed_and_nothing_else() {
     check_all(|place, _, arena, context| {
         let folder = place.join(".longhaul-selfcheck-nas/selfcheck");
         std::fs::create_dir(&folder).unwrap();
-        for name in ["file", "._file", "entry-7", "a:b", "Case"] {
+        for name in ["time", "._time", "entry-7", "a:b", "Case"] {
             std::fs::write(folder.join(name), "x").unwrap();
         }
         Scratch::make(arena, context).unwrap();
@@ -108,7 +108,7 @@ fn clean_recognizes_the_files_of_a_killed_check() {
     check_all(|place, _, arena, context| {
         let folder = place.join(".longhaul-selfcheck-nas/selfcheck");
         std::fs::create_dir(&folder).unwrap();
-        for name in ["file", "._moved", "marked-3", &"n".repeat(255), "caf\u{e9}"] {
+        for name in ["time", "._moved", "marked-3", &"n".repeat(255), "caf\u{e9}"] {
             std::fs::write(folder.join(name), "x").unwrap();
         }
         let report = arena.clean(Mode::Remove, context, &owns).unwrap();

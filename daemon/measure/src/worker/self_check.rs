@@ -61,7 +61,7 @@ impl Worker {
             }
         };
         let answer = ask(on, &scratch).unwrap_or_else(|error| Answer::failed(&error));
-        match scratch.remove(on.context) {
+        match scratch.empty(on.context) {
             Ok(()) => answer,
             Err(error) => Answer::differs(format!("{}; its files stay: {}", answer.text, error_text(&error))),
         }
@@ -73,9 +73,11 @@ impl Worker {
         let Some(arena) = Arena::open_existing(&self.claim(), &context)? else {
             return Ok(Answer::ok("there is nothing to remove"));
         };
+        // Before the sandbox: a share may show a removed file for a moment, which is waited for here.
+        let removed = Scratch::make(&arena, &context)?.remove(&context);
         if !self.made_sandbox.get() && self.setup.machine != MACHINE {
-            Scratch::make(&arena, &context)?.remove(&context)?;
-            return Ok(Answer::ok("the scratch folder is gone, the sandbox stays as it was before"));
+            return removed
+                .map(|()| Answer::ok("the scratch folder is gone, the sandbox stays as it was before"));
         }
         let report = arena.clean(Mode::Remove, &context, &is_own)?;
         let foreign = report.foreign.len();
