@@ -177,8 +177,10 @@ fn a_foreign_file_in_the_arena_survives_cleaning_and_is_named() {
     [&inside, &beside].iter().for_each(|path| fs::write(path, "mine").unwrap());
     let said = place.longhaul("clean nas --yes").expect(0);
     assert!([&inside, &beside].iter().all(|path| said.out.contains(&path.display().to_string())), "{said}");
-    let left: Vec<PathBuf> =
-        tree::files(&target).into_iter().filter(|path| path.extension().unwrap() == "txt").collect();
+    let left: Vec<PathBuf> = tree::files(&target)
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|end| end == "txt"))
+        .collect();
     assert_eq!(left.len(), 2);
     assert_eq!(fs::read_to_string(inside).unwrap(), "mine");
 }

@@ -154,8 +154,11 @@ fn every_task_is_ok_where_attributes_become_files() {
     let twins = (0..tree.files).filter(|number| tree.has_finder_info(*number)).count();
     assert_eq!(fact(&runs, "folder-index", "apple-double-files"), twins.to_string());
     assert_ne!(fact(&runs, "incremental-backup", "apple-double-files"), "0");
-    assert_eq!(fact(&runs, "incremental-backup", "extended-attributes"), "kept");
-    assert_all_ok(&share.run(&["folder-index", "incremental-backup"], 0));
+    let again = share.run(&["folder-index", "incremental-backup"], 0);
+    assert_all_ok(&again);
+    // Of 40 files that are read back none may have an attribute (about once in 13 runs): then there is no such fact.
+    let told = runs.iter().chain(&again).filter_map(|run| run["facts"]["extended-attributes"].as_str());
+    assert!(told.into_iter().all(|told| told == "kept"), "an attribute was lost");
     share.clean();
 }
 

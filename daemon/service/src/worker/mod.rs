@@ -6,9 +6,9 @@
 
 mod endings;
 mod link;
+mod ready;
 mod recording;
 mod sampling;
-mod version;
 mod waiting;
 
 use std::net::IpAddr;
@@ -24,9 +24,7 @@ use longhaul_measure::model::{
 };
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::selfcheck::Check;
-use longhaul_measure::worker::{
-    self, Assignment, Command, Ending, Examined, Message, Report, Setup, VERSION,
-};
+use longhaul_measure::worker::{self, Assignment, Command, Ending, Examined, Message, Report, Setup};
 
 use endings::{confused, failed, hung, still_stuck, void};
 use link::{Answer, Link};
@@ -375,36 +373,6 @@ impl Worker {
         Link::start(&self.launcher, setup).map_err(|error| {
             void(format!("no worker process could be started for `{}`: {error}", self.target.name))
         })
-    }
-
-    /// Waits until a process that was started has said how its target is reached.
-    fn await_ready(&mut self, mut link: Link, watch: &mut Watch<'_>) -> Result<Link, Unanswered> {
-        let mut wait = Wait::new(Limit::PerOperation);
-        loop {
-            match link.receive(TICK) {
-                Answer::Message(message) => match *message {
-                    Message::Ready { version, .. } if version != VERSION => {
-                        return Err(self.refuse(link, &version, watch).into());
-                    }
-                    message if self.is_ready(&message) => return Ok(link),
-                    other => return Err(confused(&other).into()),
-                },
-                Answer::Ended => return Err(self.ended(link, vec![])),
-                Answer::Silence => {}
-            }
-            if wait.is_hopeless(&mut link, watch) {
-                return Err(self.abandon(link, wait, watch.cap));
-            }
-        }
-    }
-
-    /// Whether a message says how the target is reached; then that is known from now on. It comes first, and again when a
-    /// question that was not answered at first is.
-    fn is_ready(&mut self, message: &Message) -> bool {
-        let Message::Ready { protocol, negotiated, server, .. } = message else { return false };
-        (self.protocol, self.negotiated) = (protocol.clone(), negotiated.clone());
-        self.server = server.or(self.server);
-        true
     }
 
     /// Books a worker that ended by itself.
