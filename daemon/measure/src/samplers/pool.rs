@@ -295,7 +295,7 @@ impl Pool {
 /// Makes a file in the place of another, which keeps its content under whatever other name leads to it.
 fn anew(folder: &Folder, name: &CStr, context: &Context<'_>) -> Result<OpenFile, RunError> {
     context.unlink(folder, name)?;
-    context.create_for(folder, name, Access::Both)
+    context.create(folder, name)
 }
 
 /// What it means that another file system is where the target was.
