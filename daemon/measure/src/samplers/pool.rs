@@ -14,7 +14,7 @@ use crate::corpus::Content;
 use crate::corpus::draw::{draw, shuffled_place};
 use crate::error::RunError;
 use crate::model::{ProbeKind, ProbePlan};
-use crate::platform::{Access, page_bytes};
+use crate::platform::{Access, monotonic_ns, page_bytes};
 
 /// Bytes that are read or written at once.
 pub const ASKED_BYTES: usize = 4096;
@@ -22,6 +22,8 @@ pub const ASKED_BYTES: usize = 4096;
 const PIECE_BYTES: u64 = 256 << 10;
 /// Bytes of it that are written at once.
 const WRITTEN_BYTES: usize = 8 << 10;
+/// How often the server is asked whether the small file has a second name, in nanoseconds.
+const ASKED_EVERY_NS: u64 = 60 * 1_000_000_000;
 /// The pool, and what is in it.
 const POOL: (&CStr, u64) = (c"pool", 1);
 /// The small file, and what is in it.
@@ -91,6 +93,8 @@ pub struct Pool {
     writes: u64,
     /// Whether link counts can be trusted here: where not, what is written in place is made anew before.
     reports_links: bool,
+    /// When the server was last asked about the small file, on the monotonic clock.
+    asked_ns: Option<u64>,
     /// What is to be told: that another tool has linked a file of the probe.
     note: Option<String>,
 }
@@ -125,6 +129,7 @@ impl Pool {
             salt: site.salt,
             writes: site.salt,
             reports_links: context.reports_links(&folder)?,
+            asked_ns: None,
             note: None,
         };
         if !pool.reports_links && !pool.is_complete() {
@@ -155,10 +160,19 @@ impl Pool {
         Ok(reason.is_none())
     }
 
-    /// The small file, open: a new one where the old one may not be written in place.
+    /// The small file, open: a new one where the old one may not be written in place. The server is asked about it once a
+    /// minute, as a question for each write would keep a busy share busier; what opening tells is looked at each time.
     fn small(&mut self, folder: &Folder, context: &Context<'_>) -> Result<OpenFile, RunError> {
-        if self.reports_links && self.may_write(folder, SMALL.0, context)? {
-            return context.open_in_place(folder, SMALL.0, None);
+        let now_ns = monotonic_ns();
+        let is_due = self.asked_ns.is_none_or(|asked_ns| now_ns - asked_ns >= ASKED_EVERY_NS);
+        if self.reports_links && is_due {
+            self.asked_ns = Some(now_ns);
+        }
+        if self.reports_links && (!is_due || self.may_write(folder, SMALL.0, context)?) {
+            match context.open_in_place(folder, SMALL.0, None) {
+                Err(error @ RunError::NotOurs { .. }) => self.note = Some(error.failure().message),
+                opened => return opened,
+            }
         }
         let file = anew(folder, SMALL.0, context)?;
         // So that what is measured is a write over bytes that are there, as in the other slots.
