@@ -1,150 +1,182 @@
-//! The command line.
+//! The command line: its options and its help, with the commands in groups.
 
-mod classic;
-mod otel;
-mod sampling;
+mod init;
+mod latency;
+mod preset;
+mod report;
 mod selfcheck;
-mod weekly;
+mod service;
+mod telemetry;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser, ValueParserFactory};
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use longhaul_measure::model::{Scale, TargetName};
-use longhaul_measure::workloads::WORKLOADS;
-use longhaul_service::config::LEVELS;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use longhaul_model::TASKS;
+use longhaul_model::{Scale, TargetName};
 
-use crate::bench::BenchCommand;
-use crate::commands::{Doing, Init, Logs, Uninstall};
-pub use classic::{Classic, ClassicCommand, ProfileCommand};
-pub use otel::OtelCommand;
-pub use sampling::{Samples, Window};
-pub use selfcheck::SelfCheckArguments;
-pub use weekly::{Compare, Evidence, Export, ExportedArgument, Report, Verdict, WeekArguments};
+pub use init::{InitArgs, parse_gigabytes};
+pub use latency::{HistoryArgs, LatencyArgs};
+pub use preset::{PresetArgs, PresetCommand};
+pub use report::{ExportArgs, ExportKind, PairArg, ReportArgs, ReportFormat};
+pub use selfcheck::SelfCheckArgs;
+pub use service::{DryRunArgs, LogsArgs, ServiceCommand, UninstallArgs};
+pub use telemetry::TelemetryCommand;
 
-/// longhaul measures network drives by doing real tasks on them, and says what the numbers carry.
+/// Find out which protocol is faster for your work on your NAS, and whether the difference is real.
 #[derive(Parser)]
-#[command(name = "longhaul", version, about, max_term_width = 100)]
-pub struct Arguments {
-    /// What is asked for everywhere.
+#[command(name = "longhaul", version, max_term_width = 100)]
+pub struct Cli {
+    /// Options that every command accepts.
     #[command(flatten)]
-    pub shared: Shared,
-    /// What to do.
+    pub global: GlobalArgs,
+    /// The command to run; without one, an overview is printed.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
-/// What is asked for everywhere.
+/// Options that every command accepts.
 #[derive(Args, Clone)]
-pub struct Shared {
-    /// The database [default: in the platform's data folder].
+pub struct GlobalArgs {
+    /// Path of the database [default: in the platform's data folder].
     #[arg(long, global = true, value_name = "PATH")]
     pub database: Option<PathBuf>,
-    /// The configuration file [default: config.toml in the platform's configuration folder, if it is there].
+    /// Path of the configuration file [default: config.toml in the platform's configuration folder, if it exists].
     #[arg(long, global = true, value_name = "PATH")]
     pub config: Option<PathBuf>,
 }
 
-/// What to do.
+/// The command to run.
 #[derive(Subcommand)]
 pub enum Command {
-    /// A guided first run: finds the network drives, asks what to compare, and writes the configuration.
-    Init(Init),
-    /// Two short rounds of all tasks on the local disk and on each target given; leaves only the database behind.
-    Try(Try),
-    /// What is mounted here, by which protocol, negotiated how; no mount is touched.
-    Targets(Listing),
-    /// Randomised rounds of all tasks on all targets, in the foreground.
-    #[command(after_help = workload_list())]
-    Run(Run),
-    /// A tool that people quote (dd, blogbench, bonnie++, AJA, ...), reproduced, with all that it does not tell.
-    Classic(Classic),
-    /// A task of your own, as data.
-    #[command(subcommand)]
-    Profile(ProfileCommand),
-    /// What all runs say: per task and target, cold and warm apart, paired by round.
-    Summary(Summary),
-    /// The weekly summary: what may be said about each pair and task, and what the week was like.
-    Week(WeekArguments),
-    /// Two shares in depth: every task, day by day, before and after an event.
-    Compare(Compare),
-    /// The headline of each pair, for scripts.
-    Verdict(Verdict),
-    /// A week to be passed on: Markdown for a forum, a page, or a file for somebody else's longhaul. It names nobody.
-    Report(Report),
-    /// The runs in the database.
-    Runs(Runs),
-    /// One run in full: phases, operations, errors, conditions.
-    Show(Show),
-    /// How the shares felt, and what moved on them, all day long.
-    Samples(Samples),
-    /// The ledger of waits: when a share kept somebody waiting, and for how long.
-    Stalls(Window),
-    /// The journal: what changed, and when.
-    Events(Window),
-    /// What is kept, as a file for other programs, and from which every verdict can be recomputed.
-    Export(Export),
-    /// The OpenTelemetry collector that rounds are exported to.
-    #[command(subcommand)]
-    Otel(OtelCommand),
-    /// Removes what longhaul keeps on a target; lists it first and asks.
-    Clean(Clean),
-    /// The configuration: prints a commented sample, or checks a file.
-    Config(Config),
-    /// Has longhaul measure in the background, from now on and after each login.
-    Install(Doing),
-    /// Takes the background service away; with --purge, everything of longhaul.
-    Uninstall(Uninstall),
-    /// Starts the background service.
-    Start(Doing),
-    /// Stops the background service until it is started, or until the next login.
-    Stop(Doing),
-    /// Stops the background service and starts it.
-    Restart(Doing),
-    /// What the background service says.
-    Logs(Logs),
-    /// How the background service goes: problems, targets, rounds.
-    Status(StatusArguments),
-    /// Makes no rounds for a while; one in progress is cut short.
-    Pause(Pause),
-    /// Makes rounds again.
+    /// Choose what to compare, see what it costs, and write the configuration.
+    #[command(after_help = "Example: longhaul init --target smb=/Volumes/media --target nfs=/Users/me/nfs")]
+    Init(InitArgs),
+    /// Check everything that measuring needs, as the service sees it. Prints one line per check, with a fix for
+    /// each problem.
+    #[command(after_help = "Example: longhaul doctor --json > doctor.json")]
+    Doctor(JsonArgs),
+    /// Show the service: problems first, then targets and rounds.
+    #[command(after_help = "Example: longhaul status --watch")]
+    Status(StatusArgs),
+    /// Print the address of the dashboard. Opened within a minute, the page can also pause and start rounds.
+    #[command(after_help = "Example: open \"$(longhaul dashboard)\"")]
+    Dashboard,
+    /// Measure now: randomized rounds of all tasks on all targets.
+    #[command(after_help = workload_help())]
+    Run(RunArgs),
+    /// Same as `run --try`.
+    #[command(hide = true)]
+    Try(TryArgs),
+    /// Run a benchmark tool that people quote (dd, blogbench, AJA, ...) or a profile of your own.
+    #[command(after_help = "Example: longhaul preset blackmagic --target smb --published")]
+    Preset(PresetArgs),
+    /// List the mounts that can be measured, or remove longhaul's data from a target.
+    #[command(after_help = "Example: longhaul targets clean smb")]
+    Targets(TargetsArgs),
+    /// Print the weekly report: the answer first, then each task.
+    #[command(after_help = "Example: longhaul report --format md --anonymous --output week.md")]
+    Report(ReportArgs),
+    /// List runs, or show one run in full.
+    #[command(after_help = "Example: longhaul runs 17")]
+    Runs(RunsArgs),
+    /// Show how fast the shares responded to small requests, and the traffic on them.
+    #[command(after_help = "Example: longhaul latency --since 12h --by hour")]
+    Latency(LatencyArgs),
+    /// List the times when a share did not respond for more than a second.
+    #[command(after_help = "Example: longhaul stalls --since 30d --target nfs")]
+    Stalls(HistoryArgs),
+    /// List events that may change results, such as system updates and reconnects.
+    #[command(after_help = "Example: longhaul events --since 30d")]
+    Events(HistoryArgs),
+    /// Export the stored data for other programs; reports can be made from it again.
+    #[command(after_help = "Example: longhaul export runs --format json --output runs.jsonl")]
+    Export(ExportArgs),
+    /// Install, remove or control the background service.
+    #[command(subcommand, after_help = "Example: longhaul service install")]
+    Service(ServiceCommand),
+    /// Pause rounds. A round in progress is cut short.
+    #[command(after_help = "Example: longhaul pause --for 2h")]
+    Pause(PauseArgs),
+    /// Resume rounds.
+    #[command(after_help = "Example: longhaul resume")]
     Resume,
-    /// Rounds of the background service.
-    #[command(subcommand)]
-    Round(RoundCommand),
-    /// Changes what the background service's log says, until it is restarted.
-    LogLevel {
-        /// The level.
-        #[arg(value_parser = LEVELS)]
-        level: String,
+    /// Start a round as soon as none is in progress.
+    #[command(after_help = "Example: longhaul round && longhaul status --watch")]
+    Round,
+    /// Check the configuration, or print a commented sample.
+    #[command(after_help = "Example: longhaul config --print")]
+    Config(ConfigArgs),
+    /// Check the OpenTelemetry collector, or send stored rounds again.
+    #[command(subcommand, after_help = "Example: longhaul telemetry check")]
+    Telemetry(TelemetryCommand),
+    /// Make every system call that longhaul uses once, and print a table to paste into an issue.
+    #[command(after_help = "Example: longhaul selfcheck --target smb=/Volumes/media")]
+    Selfcheck(SelfCheckArgs),
+    /// Print shell completions.
+    #[command(after_help = "Example: longhaul completions zsh > ~/.zfunc/_longhaul")]
+    Completions {
+        /// The shell to generate completions for.
+        shell: Shell,
     },
-    /// Checks everything that measuring needs, as the background service sees it; one line each, with its fix.
-    Doctor(Listing),
-    /// Makes every system call that longhaul uses once, on this machine and in each target, and prints a table for an issue.
-    Selfcheck(SelfCheckArguments),
-    /// A live view of the background service; `q` leaves it.
-    Top,
-    /// The address of the page; opened within a minute, it lets this browser pause, resume and make rounds.
-    Page,
-    /// The process that touches one target. Started by longhaul itself.
+    /// Write the manual pages into a folder; for packages.
+    #[command(hide = true)]
+    Man {
+        /// The folder to write to.
+        folder: PathBuf,
+    },
+    /// Serve one target to a supervisor. Started by longhaul itself.
     #[command(hide = true)]
     Worker,
-    /// Our side of the comparisons with other tools; used by the scripts in tests/bench/.
-    #[command(hide = true, subcommand)]
-    Bench(BenchCommand),
 }
 
-/// `name=path`, parsed.
+/// Visible commands by group, in the order of the help.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Start", &["init", "doctor", "status", "dashboard"]),
+    ("Measure", &["run", "preset", "targets"]),
+    ("Results", &["report", "runs", "latency", "stalls", "events", "export"]),
+    ("Service", &["service", "pause", "resume", "round"]),
+    ("More", &["config", "telemetry", "selfcheck", "completions"]),
+];
+
+/// Returns the definition of the command line, with its help in groups.
+pub fn command() -> clap::Command {
+    let command = Cli::command();
+    let groups: String = GROUPS.iter().map(|(title, names)| group(&command, title, names)).collect();
+    let template =
+        format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}");
+    let example =
+        "\nWithout a command, longhaul prints an overview. `longhaul COMMAND --help` explains a command.";
+    command.help_template(template).after_help(example)
+}
+
+fn group(command: &clap::Command, title: &str, names: &[&str]) -> String {
+    let line = |name: &&str| {
+        let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+        let about = about.map_or_else(String::new, ToString::to_string);
+        format!("  {name:<13}{}\n", about.trim_end_matches('.'))
+    };
+    format!("{title}:\n{}\n", names.iter().map(line).collect::<String>())
+}
+
+/// Parses the arguments of this process. Prints help or an error and exits if needed.
+pub fn parse() -> Cli {
+    let matches = command().get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// A target on the command line, parsed from `NAME=PATH`.
 #[derive(Debug, Clone)]
-pub struct TargetArgument {
-    /// The name.
+pub struct NamedPath {
+    /// Name of the target.
     pub name: TargetName,
-    /// The path as it was written.
+    /// Path as it was written on the command line.
     pub path: PathBuf,
 }
 
-impl std::str::FromStr for TargetArgument {
+impl std::str::FromStr for NamedPath {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -152,23 +184,22 @@ impl std::str::FromStr for TargetArgument {
         if path.is_empty() {
             return Err("the path is missing: write it as NAME=PATH".to_owned());
         }
-        let name =
-            name.parse().map_err(|error: longhaul_measure::model::TargetNameError| error.to_string())?;
+        let name = name.parse().map_err(|error: longhaul_model::TargetNameError| error.to_string())?;
         Ok(Self { name, path: path.into() })
     }
 }
 
-impl ValueParserFactory for TargetArgument {
+impl ValueParserFactory for NamedPath {
     type Parser = ValueParser;
 
     fn value_parser() -> ValueParser {
         let parse = |text: OsString| match text.to_str() {
             Some(text) => text.parse::<Self>(),
-            None => Err(
-                "the path is not UTF-8, which a configuration and exports have to be. Rename the folder, or \
-                 measure another one"
-                    .to_owned(),
-            ),
+            None => {
+                Err("the path is not UTF-8, which configurations and exports need. Rename the folder, or \
+                         measure another one"
+                    .to_owned())
+            }
         };
         ValueParser::new(OsStringValueParser::new().try_map(parse))
     }
@@ -176,39 +207,42 @@ impl ValueParserFactory for TargetArgument {
 
 /// A scale on the command line.
 #[derive(ValueEnum, Clone, Copy)]
-pub enum ScaleArgument {
-    /// Minutes in all.
+pub enum ScaleArg {
+    /// Small test data; a round takes minutes.
     Quick,
-    /// The parameters of the reference workloads.
+    /// Test data with the parameters of the reference workloads.
     Standard,
-    /// 100,000 files.
+    /// Large test data: 100,000 files.
     Large,
 }
 
-impl From<ScaleArgument> for Scale {
-    fn from(argument: ScaleArgument) -> Self {
+impl From<ScaleArg> for Scale {
+    fn from(argument: ScaleArg) -> Self {
         match argument {
-            ScaleArgument::Quick => Self::Quick,
-            ScaleArgument::Standard => Self::Standard,
-            ScaleArgument::Large => Self::Large,
+            ScaleArg::Quick => Self::Quick,
+            ScaleArg::Standard => Self::Standard,
+            ScaleArg::Large => Self::Large,
         }
     }
 }
 
 /// Arguments of `try`.
 #[derive(Args)]
-pub struct Try {
-    /// A folder to measure beside the local disk, as NAME=PATH; may be given several times.
+pub struct TryArgs {
+    /// A folder to measure next to the local disk, as NAME=PATH; may be given several times.
     #[arg(long = "target", value_name = "NAME=PATH")]
-    pub targets: Vec<TargetArgument>,
+    pub targets: Vec<NamedPath>,
     /// Keep the test data on the targets.
     #[arg(long)]
     pub keep: bool,
+    /// Print all figures instead of a short table.
+    #[arg(long)]
+    pub verbose: bool,
 }
 
-/// Arguments of lists.
+/// Arguments of commands that only print.
 #[derive(Args)]
-pub struct Listing {
+pub struct JsonArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -216,20 +250,29 @@ pub struct Listing {
 
 /// Arguments of `run`.
 #[derive(Args)]
-pub struct Run {
+pub struct RunArgs {
+    /// Try longhaul: two short rounds on the local disk and on each target given; leaves only the database behind.
+    #[arg(long = "try", conflicts_with_all = ["workloads", "rounds", "scale", "cap", "json"])]
+    pub is_try: bool,
+    /// With --try: keep the test data on the targets.
+    #[arg(long, requires = "is_try")]
+    pub keep: bool,
+    /// With --try: print all figures instead of a short table.
+    #[arg(long, requires = "is_try")]
+    pub verbose: bool,
     /// A folder to measure, as NAME=PATH; may be given several times [default: the targets of the configuration].
     #[arg(long = "target", value_name = "NAME=PATH")]
-    pub targets: Vec<TargetArgument>,
+    pub targets: Vec<NamedPath>,
     /// A task to run; may be given several times [default: those of the configuration, else all].
     #[arg(long = "workload", value_name = "NAME")]
     pub workloads: Vec<String>,
-    /// How many rounds.
+    /// Number of rounds.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: u32,
-    /// How large the test data is.
+    /// Size of the test data.
     #[arg(long, value_enum)]
-    pub scale: Option<ScaleArgument>,
-    /// After how many seconds a run is booked as hung [default: 900].
+    pub scale: Option<ScaleArg>,
+    /// Time after which a run is stored as hung, in seconds [default: 900].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub cap: Option<u64>,
     /// Print one JSON object per line.
@@ -237,85 +280,87 @@ pub struct Run {
     pub json: bool,
 }
 
-/// Arguments of `summary`.
+/// Arguments of `targets`.
 #[derive(Args)]
-pub struct Summary {
-    /// Runs of this scale [default: that of the last run].
-    #[arg(long, value_enum)]
-    pub scale: Option<ScaleArgument>,
+#[command(args_conflicts_with_subcommands = true)]
+pub struct TargetsArgs {
+    /// Subcommand to run instead of printing the list.
+    #[command(subcommand)]
+    pub command: Option<TargetsCommand>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }
 
-/// Arguments of `runs`.
-#[derive(Args)]
-pub struct Runs {
-    /// Only runs on this target.
-    #[arg(long, value_name = "NAME")]
-    pub target: Option<TargetName>,
-    /// Only runs of this task.
-    #[arg(long, value_name = "NAME")]
-    pub workload: Option<String>,
-    /// At most this many, the latest; 0 for all.
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    pub last: u32,
-    /// Print one JSON object per line.
-    #[arg(long)]
-    pub json: bool,
+/// The subcommands of `targets`.
+#[derive(Subcommand)]
+pub enum TargetsCommand {
+    /// List the mounts that can be measured, with the negotiated options. No mount is touched.
+    List(JsonArgs),
+    /// Remove longhaul's data from a target; lists it first and asks.
+    Clean(CleanArgs),
 }
 
-/// Arguments of `show`.
+/// Arguments of `targets clean`.
 #[derive(Args)]
-pub struct Show {
-    /// The run's number, as `longhaul runs` lists it.
-    pub run: i64,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Arguments of `clean`.
-#[derive(Args)]
-pub struct Clean {
+pub struct CleanArgs {
     /// The target's name, as in the configuration or the database, or NAME=PATH.
     pub target: String,
-    /// Do not ask.
+    /// Delete without asking.
     #[arg(long)]
     pub yes: bool,
 }
 
+/// Arguments of `runs`.
+#[derive(Args)]
+pub struct RunsArgs {
+    /// Show this run in full: phases, operations, errors, conditions.
+    #[arg(value_name = "ID", conflicts_with_all = ["target", "workload", "last", "summary", "scale"])]
+    pub run: Option<i64>,
+    /// Summarize all runs instead: per task and target, cold and warm apart.
+    #[arg(long, conflicts_with_all = ["target", "workload", "last"])]
+    pub summary: bool,
+    /// With --summary: runs of this scale [default: that of the last run].
+    #[arg(long, value_enum, requires = "summary")]
+    pub scale: Option<ScaleArg>,
+    /// List only runs on this target.
+    #[arg(long, value_name = "NAME")]
+    pub target: Option<TargetName>,
+    /// List only runs of this task.
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
+    /// Number of runs, counted from the latest; 0 for all.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub last: u32,
+    /// Print JSON; a list is one object per line.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Arguments of `status`.
 #[derive(Args)]
-pub struct StatusArguments {
+pub struct StatusArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    /// Again and again, every two seconds.
+    /// Keep the view open until `q` is pressed; with --json, print a line every two seconds.
     #[arg(long)]
     pub watch: bool,
 }
 
 /// Arguments of `pause`.
 #[derive(Args)]
-pub struct Pause {
-    /// For how long, as 30m, 2h or 1d [default: until `longhaul resume`].
+pub struct PauseArgs {
+    /// Length of the pause, as 30m, 2h or 1d [default: until `longhaul resume`].
     #[arg(long = "for", value_name = "DURATION")]
-    pub duration: Option<Seconds>,
-}
-
-/// What to do with rounds.
-#[derive(Subcommand)]
-pub enum RoundCommand {
-    /// Makes one as soon as none is in progress; only the budget can forbid it.
-    Now,
+    pub duration: Option<DurationArg>,
 }
 
 /// A duration on the command line, in whole seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seconds(pub u32);
+pub struct DurationArg(pub u32);
 
-impl std::str::FromStr for Seconds {
+impl std::str::FromStr for DurationArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -334,49 +379,57 @@ impl std::str::FromStr for Seconds {
 
 /// Arguments of `config`.
 #[derive(Args)]
-pub struct Config {
+pub struct ConfigArgs {
     /// Print a commented sample with every key.
     #[arg(long)]
     pub print: bool,
 }
 
-fn workload_list() -> String {
-    let lines = WORKLOADS.iter().map(|workload| format!("  {:<24}{}", workload.name(), workload.summary()));
-    format!("Tasks:\n{}", lines.collect::<Vec<_>>().join("\n"))
+fn workload_help() -> String {
+    let lines = TASKS.iter().map(|workload| format!("  {:<24}{}", workload.name(), workload.summary()));
+    let tasks = lines.collect::<Vec<_>>().join("\n");
+    format!("Tasks:\n{tasks}\n\nExample: longhaul run --rounds 3 --target smb=/Volumes/media")
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
-    fn the_command_line_is_well_formed() {
-        Arguments::command().debug_assert();
+    fn command_line_definition_is_valid() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn help_lists_every_visible_command_once() {
+        let command = command();
+        let visible = command.get_subcommands().filter(|found| !found.is_hide_set());
+        let mut names: Vec<&str> = visible.map(clap::Command::get_name).collect();
+        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        names.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, names);
     }
 
     #[test]
     fn help_names_every_workload() {
-        assert!(WORKLOADS.iter().all(|workload| workload_list().contains(workload.name())));
+        assert!(TASKS.iter().all(|workload| workload_help().contains(workload.name())));
     }
 
     #[test]
-    fn a_duration_has_a_unit() {
-        assert_eq!("2h".parse(), Ok(Seconds(7200)));
-        assert_eq!("30m".parse(), Ok(Seconds(1800)));
+    fn duration_needs_a_unit() {
+        assert_eq!("2h".parse(), Ok(DurationArg(7200)));
+        assert_eq!("30m".parse(), Ok(DurationArg(1800)));
         for bad in ["2", "h", "0m", "-1h", "2 h", "99999999d", "2w", ""] {
-            assert!(bad.parse::<Seconds>().is_err(), "{bad}");
+            assert!(bad.parse::<DurationArg>().is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn a_target_is_a_name_and_a_path() {
-        assert!(
-            "smb=/Volumes/a=b".parse::<TargetArgument>().is_ok_and(|target| target.path.ends_with("a=b"))
-        );
+    fn target_needs_a_name_and_a_path() {
+        assert!("smb=/Volumes/a=b".parse::<NamedPath>().is_ok_and(|target| target.path.ends_with("a=b")));
         for bad in ["smb", "smb=", "=x", "a/b=/x"] {
-            assert!(bad.parse::<TargetArgument>().is_err(), "{bad}");
+            assert!(bad.parse::<NamedPath>().is_err(), "{bad}");
         }
     }
 }

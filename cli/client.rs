@@ -1,138 +1,153 @@
-//! The command line's side of the control interface.
+//! Client for the HTTP API of the background service.
 
 use std::path::Path;
 use std::time::Duration;
 
-use longhaul_service::contact::Contact;
-use longhaul_service::status::{Check, Live, Status};
+use longhaul_service::daemon_address::DaemonAddress;
+use longhaul_service::status::{Check, LiveStatus, Status};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use ureq::Agent;
 
-/// How long an answer from memory may take.
-const AT_ONCE: Duration = Duration::from_secs(5);
-/// How long the doctor may take.
-const PATIENT: Duration = Duration::from_secs(110);
+use crate::arguments::GlobalArgs;
+use crate::paths;
 
-/// Why the service does not answer.
+/// Timeout of requests that the service answers from memory.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout of the doctor; slightly longer than the service's own timeout of 100 seconds.
+const DOCTOR_TIMEOUT: Duration = Duration::from_secs(110);
+
+/// The reason why a request to the service failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No service runs on this database.
+    /// No service runs for this database.
     #[error(
-        "no longhaul service runs on {0}: `longhaul install` has the system start it, `longhaul start` starts it, \
-         `longhauld` runs it in this terminal"
+        "no longhaul service runs on {0}: install it with `longhaul service install`, start it with `longhaul service start`, \
+         or run `longhauld` in a terminal"
     )]
-    Absent(String),
-    /// It runs and refuses.
-    #[error("the longhaul service refuses: {0}")]
-    Refused(String),
-    /// It answers something that this program does not understand.
+    NotRunning(String),
+    /// The service refused the request.
+    #[error("the longhaul service refused: {0}")]
+    Rejected(String),
+    /// The response could not be decoded.
     #[error(
-        "the longhaul service (version {version}) gave an answer that this longhaul does not understand: {detail}. Restart it with `longhaul restart`"
+        "this longhaul cannot decode the response of the longhaul service (version {version}): {detail}. Restart the service with `longhaul service restart`"
     )]
-    Confused {
-        /// Its version.
+    UnexpectedResponse {
+        /// Version of the service.
         version: String,
-        /// What is wrong with it.
+        /// The decoding error.
         detail: String,
     },
 }
 
-/// A service that answered.
+/// A connection to the service of one database.
 pub struct Client {
-    contact: Contact,
+    daemon: DaemonAddress,
     database: String,
 }
 
+/// Connects to the service of the selected database.
+pub fn connect(shared: &GlobalArgs) -> anyhow::Result<Client> {
+    // If the configuration is broken, the service keeps running with the previous one, so it has to stay
+    // reachable.
+    let config = paths::load_config(shared).unwrap_or_default();
+    Ok(Client::connect(&paths::database(shared, &config)?)?)
+}
+
 impl Client {
-    /// Finds the service of a database.
-    pub fn find(database: &Path) -> Result<Self, ClientError> {
+    /// Finds the running service of a database.
+    pub fn connect(database: &Path) -> Result<Self, ClientError> {
         let name = database.display().to_string();
-        match Contact::read(database) {
-            Some(contact) => Ok(Self { contact, database: name }),
-            None => Err(ClientError::Absent(name)),
+        match DaemonAddress::read(database) {
+            Some(daemon) => Ok(Self { daemon, database: name }),
+            None => Err(ClientError::NotRunning(name)),
         }
     }
 
-    /// What it says of itself.
+    /// Returns the status of the service.
     pub fn status(&self) -> Result<Status, ClientError> {
-        self.read(self.get("status")?)
+        self.decode(self.get("status")?)
     }
 
-    /// The round in progress.
-    pub fn live(&self) -> Result<Option<Live>, ClientError> {
-        self.read(self.get("live")?)
+    /// Returns the round in progress; `None` if there is none.
+    pub fn live(&self) -> Result<Option<LiveStatus>, ClientError> {
+        self.decode(self.get("live")?)
     }
 
-    /// Its doctor's checks.
+    /// Runs the checks of `doctor` in the service.
     pub fn doctor(&self) -> Result<Vec<Check>, ClientError> {
-        self.read(self.post("doctor", &json!({}), PATIENT)?)
+        self.decode(self.post("doctor", &json!({}), DOCTOR_TIMEOUT)?)
     }
 
-    /// Gives an order.
-    pub fn order(&self, what: &str, order: &Value) -> Result<(), ClientError> {
-        self.post(what, order, AT_ONCE).map(drop)
+    /// Sends a command. `what` is the endpoint, `order` the body.
+    pub fn send_command(&self, what: &str, order: &Value) -> Result<(), ClientError> {
+        self.post(what, order, STATUS_TIMEOUT).map(drop)
     }
 
-    /// The address of its page, with a key that is good once and for a minute.
-    pub fn page(&self) -> Result<String, ClientError> {
-        let answer = self.post("key", &json!({}), AT_ONCE)?;
-        let key = answer["key"].as_str().ok_or_else(|| self.confused(&"there is no key in it"))?;
-        Ok(format!("http://127.0.0.1:{}/enter?key={key}", self.contact.port))
+    /// Returns the URL of the dashboard, with a one-time key that is valid for a minute.
+    pub fn dashboard_url(&self) -> Result<String, ClientError> {
+        let answer = self.post("key", &json!({}), STATUS_TIMEOUT)?;
+        let key = answer["key"].as_str().ok_or_else(|| self.unexpected_response(&"the key is missing"))?;
+        Ok(format!("http://127.0.0.1:{}/login?key={key}", self.daemon.port))
     }
 
-    fn read<T: DeserializeOwned>(&self, value: Value) -> Result<T, ClientError> {
-        serde_json::from_value(value).map_err(|error| self.confused(&error))
+    fn decode<T: DeserializeOwned>(&self, value: Value) -> Result<T, ClientError> {
+        serde_json::from_value(value).map_err(|error| self.unexpected_response(&error))
     }
 
     fn get(&self, what: &str) -> Result<Value, ClientError> {
-        // Without the token it could find all places taken.
-        let asked =
-            agent(AT_ONCE).get(self.address(what)).header("Authorization", &self.authorization()).call();
-        self.answer(asked)
+        // The server limits concurrent requests without the token; with it, the status is available even when it
+        // is busy.
+        let result = http_agent(STATUS_TIMEOUT)
+            .get(self.url(what))
+            .header("Authorization", &self.authorization())
+            .call();
+        self.parse_response(result)
     }
 
     fn post(&self, what: &str, order: &Value, within: Duration) -> Result<Value, ClientError> {
-        let asked = agent(within)
-            .post(self.address(what))
+        let result = http_agent(within)
+            .post(self.url(what))
             .header("Authorization", &self.authorization())
             .send_json(order);
-        self.answer(asked)
+        self.parse_response(result)
     }
 
     fn authorization(&self) -> String {
-        format!("Bearer {}", self.contact.token)
+        format!("Bearer {}", self.daemon.token)
     }
 
-    fn address(&self, what: &str) -> String {
-        format!("http://127.0.0.1:{}/api/v1/{what}", self.contact.port)
+    fn url(&self, what: &str) -> String {
+        format!("http://127.0.0.1:{}/api/v1/{what}", self.daemon.port)
     }
 
-    fn answer(
+    fn parse_response(
         &self,
-        asked: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+        result: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
     ) -> Result<Value, ClientError> {
-        let mut response = asked.map_err(|error| match error {
-            ureq::Error::Timeout(_) => ClientError::Refused("it does not answer in time".to_owned()),
-            // A file that a crash left behind: whoever has its port now, nobody listens there as longhaul.
-            _ => ClientError::Absent(self.database.clone()),
+        let mut response = result.map_err(|error| match error {
+            ureq::Error::Timeout(_) => ClientError::Rejected("no response in time".to_owned()),
+            // The address file was left behind by a crash: no service listens on its port any more.
+            _ => ClientError::NotRunning(self.database.clone()),
         })?;
         let is_ok = response.status().is_success();
-        let value: Value = response.body_mut().read_json().map_err(|error| self.confused(&error))?;
+        let value: Value =
+            response.body_mut().read_json().map_err(|error| self.unexpected_response(&error))?;
         match is_ok {
             true => Ok(value),
             false => {
-                Err(ClientError::Refused(value["error"].as_str().unwrap_or("it does not say why").to_owned()))
+                Err(ClientError::Rejected(value["error"].as_str().unwrap_or("it gave no reason").to_owned()))
             }
         }
     }
 
-    fn confused(&self, detail: &impl ToString) -> ClientError {
-        ClientError::Confused { version: self.contact.version.clone(), detail: detail.to_string() }
+    fn unexpected_response(&self, detail: &impl ToString) -> ClientError {
+        ClientError::UnexpectedResponse { version: self.daemon.version.clone(), detail: detail.to_string() }
     }
 }
 
-fn agent(within: Duration) -> Agent {
+fn http_agent(within: Duration) -> Agent {
     Agent::config_builder()
         .http_status_as_error(false)
         .timeout_global(Some(within))

@@ -1,66 +1,75 @@
-//! What is seen while rounds are made: bars on standard error, a line per run on standard output.
+//! Progress output during rounds: bars on standard error, a line per run on standard output.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use longhaul_measure::model::{Progress, Target, TargetName};
-use longhaul_service::round::Audience;
-use longhaul_service::runner::Foreground;
-use longhaul_service::worker::Observer;
+use longhaul_model::{Progress, Target, TargetName};
+use longhaul_service::foreground::ForegroundObserver;
+use longhaul_service::round::RoundObserver;
+use longhaul_service::worker::WorkerObserver;
 use longhaul_store::StoredRun;
+use longhaul_view::render::terminal::line;
+use longhaul_view::screens::runs::{ProgressDetail, progress_line};
+use longhaul_view::{json, units};
 
-use longhaul_web::json;
-
-use crate::render::{line, units};
-
-/// How runs are printed.
+/// The output format of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
-    /// For people.
+pub enum OutputStyle {
+    /// Readable text, a line per run without its figures.
+    ShortLines,
+    /// Readable text, a line per run.
     Lines,
     /// One JSON object per line.
     Json,
-    /// Not: whoever asked prints what came of all of them.
+    /// No output for each run; the caller prints a summary of all runs.
     Silent,
 }
 
-/// Whether another round may begin; an answer `Err` says why not.
-pub type Gate<'a> = Box<dyn FnMut() -> Result<(), String> + 'a>;
+/// A check before each round. `Err` contains the reason why no further round may run.
+pub type BudgetCheck<'a> = Box<dyn FnMut() -> Result<(), String> + 'a>;
 
-/// Shows rounds as they are made.
-pub struct Stage<'a> {
-    style: Style,
-    gate: Gate<'a>,
+/// Shows the progress of rounds in the terminal.
+pub struct ProgressUi<'a> {
+    progress_style: OutputStyle,
+    budget_check: BudgetCheck<'a>,
     bar: ProgressBar,
-    /// What the bar shows the making of; `None` while it only says what is done.
-    making: Option<String>,
-    /// How many phases a run has, where that is known, and how many have begun.
+    /// Label of the corpus whose preparation the bar shows; `None` if the bar shows phases or only a spinner.
+    preparing: Option<String>,
+    /// Number of phases of a run, and number of phases that have started; `None` if the number of phases is
+    /// unknown.
     phases: Option<(u64, u64)>,
 }
 
-impl<'a> Stage<'a> {
-    /// An empty stage.
-    pub fn new(style: Style, gate: Gate<'a>) -> Self {
-        Self { style, gate, bar: ProgressBar::hidden(), making: None, phases: None }
+impl<'a> ProgressUi<'a> {
+    /// Creates the display. The bar stays hidden until the first progress is reported.
+    pub fn new(style: OutputStyle, check: BudgetCheck<'a>) -> Self {
+        Self {
+            progress_style: style,
+            budget_check: check,
+            bar: ProgressBar::hidden(),
+            preparing: None,
+            phases: None,
+        }
     }
 
-    /// An empty stage for runs that have so many phases each: the bar shows how many are done.
-    pub fn with_phases(style: Style, gate: Gate<'a>, phases: u64) -> Self {
-        Self { phases: Some((phases, 0)), ..Self::new(style, gate) }
+    /// Creates the display for runs with this many phases each. The bar shows the number of finished phases.
+    pub fn with_phases(style: OutputStyle, check: BudgetCheck<'a>, phases: u64) -> Self {
+        Self { phases: Some((phases, 0)), ..Self::new(style, check) }
     }
 
-    /// Clears the bar away.
+    /// Removes the bar from the terminal.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
 
-    fn spin(&mut self, text: String) {
-        if self.making.take().is_some() || self.bar.is_finished() || self.bar.is_hidden() {
+    fn show_spinner(&mut self, text: String) {
+        if self.preparing.take().is_some() || self.bar.is_finished() || self.bar.is_hidden() {
             self.bar.finish_and_clear();
             self.bar = ProgressBar::new(self.phases.map_or(0, |(phases, _)| phases));
             let bar = if self.phases.is_some() { "[{bar:24}] {pos}/{len} " } else { "" };
-            self.bar
-                .set_style(style(&format!("{{spinner}} {bar}{{msg}}  {{elapsed}}")).progress_chars("=> "));
+            self.bar.set_style(
+                progress_style(&format!("{{spinner}} {bar}{{msg}}  {{elapsed}}")).progress_chars("=> "),
+            );
             self.bar.enable_steady_tick(Duration::from_millis(120));
         }
         self.bar.set_message(text);
@@ -70,71 +79,72 @@ impl<'a> Stage<'a> {
     }
 }
 
-fn style(template: &str) -> ProgressStyle {
+fn progress_style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-impl Observer for Stage<'_> {
+impl WorkerObserver for ProgressUi<'_> {
     fn progress(&mut self, target: &TargetName, progress: &Progress) {
-        let what = format!("{target}: {}", progress.what);
-        if self.making.as_deref() != Some(what.as_str()) {
+        let what = format!("{target}: {}", progress.item);
+        if self.preparing.as_deref() != Some(what.as_str()) {
             self.bar.finish_and_clear();
             self.bar = ProgressBar::new(progress.bytes_total);
             let bar = "{msg} [{bar:24}] {bytes}/{total_bytes} {bytes_per_sec} {eta} left";
-            self.bar.set_style(style(bar).progress_chars("=> "));
+            self.bar.set_style(progress_style(bar).progress_chars("=> "));
             self.bar.set_position(progress.bytes);
             self.bar.reset_eta();
-            self.making = Some(what.clone());
+            self.preparing = Some(what.clone());
         }
         let files = format!("{what} {}/{} files", progress.files, progress.files_total);
         self.bar.set_message(files);
         self.bar.set_position(progress.bytes);
     }
 
-    fn phase_began(&mut self, target: &TargetName, name: &str) {
-        self.spin(format!("{target}: {name}"));
+    fn phase_started(&mut self, target: &TargetName, name: &str) {
+        self.show_spinner(format!("{target}: {name}"));
         self.phases = self.phases.map(|(phases, begun)| (phases, begun + 1));
     }
 }
 
-impl Audience for Stage<'_> {
-    fn run_began(&mut self, target: &Target, workload: &str) {
+impl RoundObserver for ProgressUi<'_> {
+    fn run_started(&mut self, target: &Target, workload: &str) {
         self.phases = self.phases.map(|(phases, _)| (phases, 0));
-        self.spin(format!("{}: {workload}", target.name));
+        self.show_spinner(format!("{}: {workload}", target.name));
     }
 
     fn run_ended(&mut self, stored: &StoredRun) {
-        let text = match self.style {
-            Style::Lines => line::run(stored),
-            Style::Json => json::run(stored).to_string(),
-            Style::Silent => return,
+        let text = match self.progress_style {
+            OutputStyle::ShortLines => line(&progress_line(stored, ProgressDetail::Short)),
+            OutputStyle::Lines => line(&progress_line(stored, ProgressDetail::Figures)),
+            OutputStyle::Json => json::run(stored).to_string(),
+            OutputStyle::Silent => return,
         };
         self.bar.suspend(|| anstream::println!("{text}"));
     }
 }
 
-impl Foreground for Stage<'_> {
-    fn round_began(&mut self, number: i64, place: u32, rounds: u32) {
-        if self.style == Style::Lines {
-            self.bar.suspend(|| anstream::println!("round {} of {rounds} (number {number})", place + 1));
+impl ForegroundObserver for ProgressUi<'_> {
+    fn round_started(&mut self, number: i64, index: u32, rounds: u32) {
+        if matches!(self.progress_style, OutputStyle::ShortLines | OutputStyle::Lines) {
+            self.bar.suspend(|| anstream::println!("round {} of {rounds} (number {number})", index + 1));
         }
     }
 
-    fn may_go_on(&mut self, _place: u32) -> bool {
-        match (self.gate)() {
+    fn may_continue(&mut self, _place: u32) -> bool {
+        match (self.budget_check)() {
             Ok(()) => true,
             Err(reason) => {
-                self.bar.suspend(|| anstream::eprintln!("longhaul: no further round: {reason}"));
+                self.bar.suspend(|| anstream::eprintln!("longhaul: stopped before the next round: {reason}"));
                 false
             }
         }
     }
 }
 
-/// What a budget has left, in words.
-pub fn over_budget(target: &TargetName, used: u64, budget: u64) -> String {
+/// Returns the reason why no further round may run: the byte budget of a target is used up.
+pub fn budget_exceeded_text(target: &TargetName, used: u64, budget: u64) -> String {
     format!(
-        "`{target}` had {} read and written within 24 hours; the configuration allows {}",
+        "`{target}`: {} read and written in the last 24 hours; the configuration allows {}",
         units::bytes(used as f64),
         units::bytes(budget as f64)
     )

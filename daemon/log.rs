@@ -1,4 +1,4 @@
-//! The log: JSON lines in a file of bounded size, and text for whoever started longhauld in a terminal.
+//! The log: JSON lines in a file of limited size, and text if longhauld was started in a terminal.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
-use longhaul_service::config::LEVELS;
-use longhaul_service::{LOG_FILE, OLDER_LOG_FILES};
+use longhaul_service::config::LOG_LEVELS;
+use longhaul_service::{LOG_FILE, ROTATED_LOG_FILES};
 use longhaul_telemetry::diagnostics::Diagnostics;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
@@ -17,7 +17,6 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, reload};
 
 use crate::arguments::Arguments;
-use crate::diagnosing::Diagnosing;
 
 /// The log of this process.
 pub struct Log {
@@ -28,12 +27,12 @@ pub struct Log {
 }
 
 impl Log {
-    /// Starts it. Where no log can be written, it says so and goes on without.
+    /// Starts the log. If the log file cannot be written, reports that on standard error and continues without it.
     pub fn start(config: &longhaul_service::config::Log, arguments: &Arguments) -> anyhow::Result<Self> {
-        let level = level_of(config, arguments);
-        let (filter, handle) = reload::Layer::new(parse(&level).context("the log level")?);
+        let level = effective_level(config, arguments);
+        let (filter, handle) = reload::Layer::new(parse_level(&level).context("the log level")?);
         let folder = arguments.log_directory.clone().or_else(platform::log_directory);
-        let file = folder.and_then(|folder| match Rotating::open(&folder, config.bytes) {
+        let file = folder.and_then(|folder| match RotatingFile::open(&folder, config.max_bytes) {
             Ok(file) => Some((folder.join(LOG_FILE), file)),
             Err(error) => {
                 eprintln!("longhauld: no log is written to {}: {error}", folder.display());
@@ -44,107 +43,113 @@ impl Log {
         let json = file.map(|file| fmt::layer().json().with_span_list(false).with_writer(file));
         let terminal = io::stderr().is_terminal().then(|| fmt::layer().with_writer(io::stderr));
         let diagnostics = Diagnostics::default();
-        let diagnosing = Diagnosing::new(diagnostics.clone());
         let registry = tracing_subscriber::registry().with(filter).with(json);
-        registry.with(terminal.map(Layer::boxed)).with(diagnosing).init();
+        // Last: a filtered layer below an unfiltered one would hide the level of the log from `tracing`, which then
+        // would build every disabled event.
+        registry.with(terminal.map(Layer::boxed)).with(diagnostics.layer()).init();
         Ok(Self { level, path, filter: handle, diagnostics })
     }
 
-    /// Takes up the level of a configuration that was read after the start. The size of its file stays.
-    pub fn adopt(
+    /// Applies the log level of a configuration that was read later. The size limit of the file does not change.
+    pub fn apply_config(
         &mut self,
         config: &longhaul_service::config::Log,
         arguments: &Arguments,
     ) -> anyhow::Result<()> {
-        self.level = level_of(config, arguments);
-        self.filter.reload(parse(&self.level).context("the log level")?).context("change the log level")
+        self.level = effective_level(config, arguments);
+        self.filter.reload(parse_level(&self.level).context("the log level")?).context("change the log level")
     }
 
-    /// The level it was started with.
+    /// Returns the configured log level.
     pub fn level(&self) -> &str {
         &self.level
     }
 
-    /// The file that it is written to; `None`: to none.
+    /// Returns the path of the log file; `None` if no file is written.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The lines of this log for the exporter.
+    /// Returns the diagnostics of this log, for the exporter.
     pub fn diagnostics(&self) -> Diagnostics {
         self.diagnostics.clone()
     }
 
-    /// Changes the level from any thread.
-    pub fn setter(&self) -> longhaul_web::SetLevel {
+    /// Returns a function that changes the log level from any thread.
+    pub fn level_setter(&self) -> longhaul_web::SetLogLevel {
         let filter = self.filter.clone();
         Arc::new(move |level| {
-            let level = parse(level).map_err(|error| error.to_string())?;
+            let level = parse_level(level).map_err(|error| error.to_string())?;
             filter.reload(level).map_err(|error| error.to_string())
         })
     }
 }
 
-fn level_of(config: &longhaul_service::config::Log, arguments: &Arguments) -> String {
+fn effective_level(config: &longhaul_service::config::Log, arguments: &Arguments) -> String {
     arguments.log_level.clone().unwrap_or_else(|| config.level.clone())
 }
 
-fn parse(level: &str) -> anyhow::Result<LevelFilter> {
-    let known = LEVELS.contains(&level).then(|| level.parse().ok()).flatten();
-    known.with_context(|| format!("`{level}` is none of {}", LEVELS.join(", ")))
+fn parse_level(level: &str) -> anyhow::Result<LevelFilter> {
+    let known = LOG_LEVELS.contains(&level).then(|| level.parse().ok()).flatten();
+    known.with_context(|| format!("`{level}` is not one of {}", LOG_LEVELS.join(", ")))
 }
 
-/// A file that is moved aside when it is full; the oldest part goes. launchd rotates nothing, and tracing's own appender
-/// rotates by time only.
+/// A log file that is rotated when it is full; the oldest rotated file is deleted. launchd does not rotate files,
+/// and tracing's own appender rotates by time only.
 #[derive(Clone)]
-pub struct Rotating {
-    inner: Arc<Mutex<Inner>>,
+pub struct RotatingFile {
+    state: Arc<Mutex<RotationState>>,
 }
 
-struct Inner {
+struct RotationState {
     path: PathBuf,
     file: File,
-    written: u64,
-    part_bytes: u64,
+    written_bytes: u64,
+    max_file_bytes: u64,
 }
 
-impl Rotating {
-    /// Opens the log in a folder. It and its older parts share the room that is given, in bytes.
+impl RotatingFile {
+    /// Opens the log file in a folder. `bytes` limits the size of this file and all rotated ones together.
     fn open(folder: &Path, bytes: u64) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join(LOG_FILE);
         let file = File::options().create(true).append(true).open(&path)?;
         let written = file.metadata()?.len();
-        let inner = Inner { path, file, written, part_bytes: (bytes / (OLDER_LOG_FILES + 1)).max(1) };
-        Ok(Self { inner: Arc::new(Mutex::new(inner)) })
+        let inner = RotationState {
+            path,
+            file,
+            written_bytes: written,
+            max_file_bytes: (bytes / (ROTATED_LOG_FILES + 1)).max(1),
+        };
+        Ok(Self { state: Arc::new(Mutex::new(inner)) })
     }
 }
 
-impl Inner {
-    fn older(&self, number: u64) -> PathBuf {
+impl RotationState {
+    fn rotated_path(&self, number: u64) -> PathBuf {
         self.path.with_extension(format!("log.{number}"))
     }
 
     fn rotate(&mut self) -> io::Result<()> {
-        for number in (1..OLDER_LOG_FILES).rev() {
-            let _ = std::fs::rename(self.older(number), self.older(number + 1));
+        for number in (1..ROTATED_LOG_FILES).rev() {
+            let _ = std::fs::rename(self.rotated_path(number), self.rotated_path(number + 1));
         }
-        std::fs::rename(&self.path, self.older(1))?;
+        std::fs::rename(&self.path, self.rotated_path(1))?;
         self.file = File::options().create(true).append(true).open(&self.path)?;
-        self.written = 0;
+        self.written_bytes = 0;
         Ok(())
     }
 }
 
-impl Write for Rotating {
-    /// One call is one line: `fmt` formats a line before it writes it.
+impl Write for RotatingFile {
+    /// Writes one line. Each call has a whole line, because `fmt` formats a line before it writes it.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if inner.written > 0 && inner.written + line.len() as u64 > inner.part_bytes {
+        let mut inner = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if inner.written_bytes > 0 && inner.written_bytes + line.len() as u64 > inner.max_file_bytes {
             inner.rotate()?;
         }
         inner.file.write_all(line)?;
-        inner.written += line.len() as u64;
+        inner.written_bytes += line.len() as u64;
         Ok(line.len())
     }
 
@@ -153,7 +158,7 @@ impl Write for Rotating {
     }
 }
 
-impl<'a> MakeWriter<'a> for Rotating {
+impl<'a> MakeWriter<'a> for RotatingFile {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -166,9 +171,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_never_takes_more_than_its_room_and_loses_its_oldest_part() {
+    fn log_size_is_limited_and_the_oldest_file_is_deleted() {
         let folder = tempfile::tempdir().unwrap();
-        let mut log = Rotating::open(folder.path(), 400).unwrap();
+        let mut log = RotatingFile::open(folder.path(), 400).unwrap();
         for number in 0..100 {
             log.write_all(format!("line {number:04}\n").as_bytes()).unwrap();
         }
@@ -181,10 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_gone_on_with_after_a_restart() {
+    fn log_is_continued_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        Rotating::open(folder.path(), 4000).unwrap().write_all(b"one\n").unwrap();
-        Rotating::open(folder.path(), 4000).unwrap().write_all(b"two\n").unwrap();
+        RotatingFile::open(folder.path(), 4000).unwrap().write_all(b"one\n").unwrap();
+        RotatingFile::open(folder.path(), 4000).unwrap().write_all(b"two\n").unwrap();
         assert_eq!(std::fs::read_to_string(folder.path().join(LOG_FILE)).unwrap(), "one\ntwo\n");
     }
 }

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# soak.sh [HOURS] [SEED] - the background service lives through HOURS (48) of simulated time on local, smb3, nfs3 and nfs4, with
-# a round every four hours, while things go wrong that are drawn from SEED (1): one seed, one story. It tells the story, then
-# the accounting, and ends with 1 and the reasons where that does not add up. $LONGHAUL and $LONGHAULD are release programs
-# (default: those of target/release); LAB_DIR and SIMULATED_* as in tests/lab/simulated.sh, which this needs.
+# soak.sh [HOURS] [SEED] - runs the background service for HOURS (default 48) of simulated time on local, smb3, nfs3 and nfs4,
+# with a round every four hours and random faults drawn from SEED (default 1); a seed always gives the same faults. The script
+# prints each fault as it starts, then a summary of rounds and runs. It exits with 1 and prints the reasons if a check of the
+# results fails. $LONGHAUL and $LONGHAULD are release programs (default: those in target/release). LAB_DIR and SIMULATED_* are
+# settings of tests/lab/simulated.sh, which this script needs.
 set -eu
 targets='local smb3 nfs3 nfs4' interval=14400
 nas() { nsenter --net=/run/netns/nas chroot /nas "$@"; }
-told() { date +"soak: %F %R, $*" >&2; }
+log() { date +"soak: %F %R, $*" >&2; }
 
-# --- the story: "second kind lasts amount" a line, one fault after the other
+# --- the faults: one line "start-second kind duration amount" each, one after the other
 
-story() {   # story HOURS SEED
+faults() {   # faults HOURS SEED: prints the list of faults
   awk -v seconds=$(($1 * 3600)) -v seed="$2" '
-    function below(n) { state = (state * 16807) % 2147483647; return state % n }   # Park and Miller: the same in every awk
+    function below(n) { state = (state * 16807) % 2147483647; return state % n }   # Park-Miller generator: gives the same numbers in every awk
     BEGIN {
       state = seed * 7919 % 2147483646 + 1; for (i = 0; i < 8; i++) below(2)
       kinds = split("delay loss cut samba-stops nfs-stops forbidden remount service-killed worker-killed", kind)
@@ -29,12 +30,12 @@ story() {   # story HOURS SEED
     }'
 }
 
-wire() {   # wire NETEM...: on both ends
+wire() {   # wire NETEM...: sets these netem options on both ends
   tc qdisc change dev vec0 root netem limit 20000 "$@"
   nsenter --net=/run/netns/nas tc qdisc change dev s0 root netem limit 20000 "$@"
 }
 
-begin() {   # begin KIND AMOUNT
+begin() {   # begin KIND AMOUNT: starts a fault
   case $1 in
     delay) wire delay "$2ms" ;;
     loss) wire delay 250us loss "$2%" ;;
@@ -51,7 +52,7 @@ begin() {   # begin KIND AMOUNT
   esac
 }
 
-mend() {   # mend KIND
+mend() {   # mend KIND: ends a fault
   case $1 in
     delay | loss) wire delay 250us loss 0% ;;
     cut) ip link set vec0 up ;;
@@ -79,41 +80,42 @@ inside() {   # inside HOURS SEED
     PROBE=60 COUNTERS=300 >/root/config.toml
   for target in $targets; do mkdir -p /m/$target/data-$target; chmod 777 /m/$target/data-$target; done
   local began second kind lasts amount; began=$(date +%s)
-  story "$@" >/root/story
+  faults "$@" >/root/faults
   start
   while read -r second kind lasts amount <&3; do
-    wait_until $((began + second)); told "$kind $amount for $((lasts / 60)) min"
+    wait_until $((began + second)); log "$kind $amount for $((lasts / 60)) min"
     begin $kind $amount; wait_until $((began + second + lasts)); mend $kind
-  done 3</root/story
-  wait_until $((began + $1 * 3600)); told 'the story ends'
-  "$LONGHAUL" "${where[@]}" round now || true
+  done 3</root/faults
+  wait_until $((began + $1 * 3600)); log 'end of the faults'
+  "$LONGHAUL" "${where[@]}" round || true
   sleep 3600
   "$LONGHAUL" "${where[@]}" status --json >/root/status.json || true
   facts >/root/facts
   "$LONGHAUL" "${where[@]}" doctor >&2 || true
   kill $service; wait $service || true
-  cp /root/l.sqlite* /root/status.json /root/facts /root/error /root/story "$EXPORT"
+  cp /root/l.sqlite* /root/status.json /root/facts /root/error /root/faults "$EXPORT"
   give_back >"$EXPORT/foreign"
 }
 
 wait_until() { local left=$(($1 - $(date +%s))); [ $left -le 0 ] || sleep $left; }
 
-# Of every file, without its name: this kernel's cifs has no UTF-8.
+# Checksums of all files below a folder, without names, because this kernel's cifs client has no UTF-8.
 sums() { find "$1" -type f -exec sha256sum {} + | cut -c1-64 | sort; }
 
-# Where the NAS holds something else than a mount shows; what lies outside of the arenas; what is left when they are cleaned.
+# Prints differences between the NAS and its mounts, files outside of the sandboxes, and files left after cleaning. No output means
+# that all is well.
 give_back() {
   for target in smb3 nfs3 nfs4; do diff <(sums /nas/srv/share/data-$target) <(sums /m/$target/data-$target) || true; done
   find /nas/srv/share /m/local -mindepth 2 ! -path '*/.longhaul-*' ! -path '*/lost+found*'
   for target in $targets; do
-    "$LONGHAUL" --database /root/l.sqlite clean --yes $target=/m/$target/data-$target >/root/cleaned 2>&1 || cat /root/cleaned
+    "$LONGHAUL" --database /root/l.sqlite targets clean --yes $target=/m/$target/data-$target >/root/cleaned 2>&1 || cat /root/cleaned
   done
   find /nas/srv/share /m/local -mindepth 2 ! -path '*/lost+found*'
 }
 
-# --- the accounting, on the host
+# --- the checks of the results, on the host
 
-account() {   # account FOLDER HOURS
+account() {   # account FOLDER HOURS: prints the summary and the failed checks
   python3 - "$1" "$2" $interval <<'E'
 import collections, json, sqlite3, sys
 folder, hours, interval = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
@@ -121,7 +123,7 @@ database, wrong = sqlite3.connect(f"{folder}/l.sqlite"), []
 def check(holds, what): holds or wrong.append(what)
 sound = database.execute("PRAGMA integrity_check").fetchall()
 check(sound == [("ok",)], f"the database is damaged: {sound}")
-check(not database.execute("PRAGMA foreign_key_check").fetchall(), "rows lead nowhere")
+check(not database.execute("PRAGMA foreign_key_check").fetchall(), "a foreign key refers to a missing row")
 
 rounds = database.execute("SELECT number, status, reason, planned, scheduled_us FROM round ORDER BY number").fetchall()
 runs = collections.defaultdict(list)
@@ -134,32 +136,32 @@ for number, status, reason, planned, _ in rounds:
     meant = sorted((cell["target"], cell["workload"]) for cell in json.loads(planned))
     had = sorted((target, workload) for target, workload, *_ in runs[number])
     check(status in ("ok", "void", "cut-short", "skipped"), f"round {number} is {status}")
-    check(len(set(had)) == len(had) and set(had) <= set(meant), f"round {number} has runs that nobody planned: {had}")
-    check(status == "ok" or reason, f"round {number} is {status} for no reason")
+    check(len(set(had)) == len(had) and set(had) <= set(meant), f"round {number} has unplanned runs: {had}")
+    check(status == "ok" or reason, f"round {number} is {status} without a reason")
     check(status != "skipped" or not had, f"round {number} was skipped and has runs")
     check(status not in ("ok", "void") or had == meant, f"round {number} is {status} with {len(had)} of {len(meant)} runs")
 slots = sorted(at // 1000000 for *_, at in rounds if at is not None)
 for before, after in zip(slots, slots[1:]):
-    check(abs(after - before - interval) <= 60, f"from one slot to the next {after - before} s pass, not {interval}")
+    check(abs(after - before - interval) <= 60, f"two slots are {after - before} s apart, not {interval} s")
 
-told = json.load(open(f"{folder}/status.json"))["rounds"]
-for name, count in told.items():
-    there = sum(1 for _, status, _, _, at in rounds if at is not None and status == name.replace("_", "-"))
-    check(count == there, f"the service tells {count} rounds {name}, the database {there}")
+reported = json.load(open(f"{folder}/status.json"))["rounds"]
+for name, count in reported.items():
+    stored = sum(1 for _, status, _, _, at in rounds if at is not None and status == name.replace("_", "-"))
+    check(count == stored, f"the service reports {count} rounds {name}, the database has {stored}")
 check(abs(len(slots) - hours * 3600 / interval) <= 1.5, f"{len(slots)} slots in {hours} hours")
 memory, descriptors, threads = map(int, open(f"{folder}/facts").read().split())
-check(memory < 100_000, f"the service has {memory} kB")
+check(memory < 100_000, f"the service uses {memory} kB of memory")
 check(descriptors < 100, f"{descriptors} descriptors are open")
-check(threads < 50, f"{threads} threads are there")
+check(threads < 50, f"{threads} threads exist")
 last = runs[max(runs)] if runs else []
-check(last and all(run[2] == "ok" for run in last), f"the last round, without any fault, is {last}")
+check(last and all(run[2] == "ok" for run in last), f"the last round, without any fault, is not ok: {last}")
 foreign = open(f"{folder}/foreign").read().split("\n")[:-1]
-check(not foreign, f"outside of the arenas, left behind, or not what the NAS holds: {foreign[:9]}")
+check(not foreign, f"files outside of the sandboxes, left behind, or different on the NAS: {foreign[:9]}")
 
-tell = lambda counts: ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-print(f"faults: {sum(1 for _ in open(f'{folder}/story'))}")
-print(f"rounds: {len(rounds)} = {tell(kinds)}; {len(slots)} of them are slots of the schedule")
-print(f"runs: {sum(outcomes.values())} = {tell(outcomes)}")
+text = lambda counts: ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+print(f"faults: {sum(1 for _ in open(f'{folder}/faults'))}")
+print(f"rounds: {len(rounds)} = {text(kinds)}; {len(slots)} of them are slots of the schedule")
+print(f"runs: {sum(outcomes.values())} = {text(outcomes)}")
 print(f"at the end: {memory / 1000:.1f} MB, {descriptors} descriptors, {threads} threads")
 for what in wrong: print(f"wrong: {what}")
 sys.exit(bool(wrong))
@@ -168,14 +170,14 @@ E
 
 case ${1:-} in
   inside | account) "$@"; exit ;;
-  story) story "${2:-48}" "${3:-1}"; exit ;;
+  faults) faults "${2:-48}" "${3:-1}"; exit ;;
 esac
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 LONGHAUL=${LONGHAUL:-$root/target/release/longhaul} LONGHAULD=${LONGHAULD:-$root/target/release/longhauld}
-for program in "$LONGHAUL" "$LONGHAULD"; do [ -x "$program" ] || { echo "$program is not there: cargo build --release" >&2; exit 1; }; done
+for program in "$LONGHAUL" "$LONGHAULD"; do [ -x "$program" ] || { echo "$program is missing: run cargo build --release" >&2; exit 1; }; done
 EXPORT=$(mktemp -d "${TMPDIR:-/tmp}/longhaul-soak.XXXXXX")
 export LAB_SHARE=$(dirname "$LONGHAUL"):$EXPORT SIMULATED_MOUNTS=$targets SIMULATED_TIMEOUT=${SIMULATED_TIMEOUT:-14400} SIMULATED_MEM=${SIMULATED_MEM:-2560M}
 "$root/tests/lab/simulated.sh" run env "EXPORT=$EXPORT" "LONGHAUL=$LONGHAUL" "LONGHAULD=$LONGHAULD" bash "/host$root/tests/soak.sh" inside "${1:-48}" "${2:-1}" ||
-  { echo "wrong: the machine ended with $?; what there is of it: $EXPORT" >&2; exit 1; }
+  { echo "wrong: the machine exited with $?; its files are in $EXPORT" >&2; exit 1; }
 account "$EXPORT" "${1:-48}" || { echo "kept: $EXPORT" >&2; exit 1; }
 rm -rf "$EXPORT"

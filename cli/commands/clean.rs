@@ -1,102 +1,106 @@
-//! `longhaul clean TARGET`: gives back what longhaul holds on a target.
+//! `longhaul targets clean TARGET`: deletes longhaul's data on a target.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use longhaul_measure::arena::{CleanReport, Mode};
-use longhaul_measure::model::Target;
 use longhaul_measure::platform;
+use longhaul_measure::sandbox::{CleanMode, CleanReport};
+use longhaul_model::Target;
 use longhaul_service::config::Config;
-use longhaul_service::worker::{Watch, Worker};
+use longhaul_service::worker::{Interruption, RequestOptions, Worker};
 use longhaul_store::Reader;
+use longhaul_view::units;
 
-use super::measure::Measuring;
-use crate::arguments::{Clean, Shared};
-use crate::progress::{Stage, Style};
-use crate::render::units;
-use crate::{Usage, exit, places};
+use super::run::Session;
+use crate::arguments::{CleanArgs, GlobalArgs};
+use crate::progress::{OutputStyle, ProgressUi};
+use crate::{UsageError, exit, paths};
 
-/// How long one operation of cleaning may take.
-const CAP: Duration = Duration::from_secs(60);
-/// How long the operation in flight may take after Ctrl-C or SIGTERM before its worker is left behind.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Maximum duration of one delete operation.
+const OPERATION_CAP: Duration = Duration::from_secs(60);
+/// Time that the operation in flight may take after Ctrl-C or SIGTERM, before its worker is abandoned.
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Lists what would be removed, asks, and removes it.
-pub fn run(shared: &Shared, arguments: &Clean) -> anyhow::Result<ExitCode> {
-    let config = places::config(shared)?;
-    let database = places::database(shared, &config)?;
-    let target = find(&arguments.target, &config, &Reader::open(&database)?)?;
+pub fn run(shared: &GlobalArgs, arguments: &CleanArgs) -> anyhow::Result<ExitCode> {
+    let config = paths::load_config(shared)?;
+    let database = paths::database(shared, &config)?;
+    let target = find_target(&arguments.target, &config, &Reader::open(&database)?)?;
     let mounts = platform::mounts().context("read the mount table")?;
-    let measuring = Measuring::open(database, &mounts)?;
-    let mut worker = Worker::new(target.clone(), measuring.launcher.clone());
-    let interrupted = || measuring.interrupted.load(Ordering::Relaxed);
-    let Some(report) = clean(&mut worker, Mode::List, &interrupted)? else {
-        anstream::println!(
-            "There is nothing of longhaul for `{}` in {}.",
-            target.name,
-            target.path.display()
-        );
+    let session = Session::open(database, &mounts)?;
+    let mut worker = Worker::new(target.clone(), session.launcher.clone());
+    let Some(report) = clean(&mut worker, CleanMode::List, &session.interruption)? else {
+        anstream::println!("longhaul has no data for `{}` in {}.", target.name, target.path.display());
         return Ok(exit::OK);
     };
     print_report(&report, &target, "would remove");
-    if !arguments.yes && !confirmed("Remove it?")? {
+    if !arguments.yes && !confirm("Remove it?")? {
         anstream::println!("Nothing was removed.");
         return Ok(exit::OK);
     }
-    let removed = clean(&mut worker, Mode::Remove, &interrupted)?;
+    let removed = clean(&mut worker, CleanMode::Remove, &session.interruption)?;
     removed.iter().for_each(|report| print_report(report, &target, "removed"));
     Ok(exit::OK)
 }
 
-/// Lists or removes what longhaul holds on a target; `None` if there is nothing. Ends soon after a call of it that does not
-/// return is interrupted.
+/// Lists or removes longhaul's data on a target; `None` if there is none. A hung operation ends it soon after an
+/// interrupt.
 pub fn clean(
     worker: &mut Worker,
-    mode: Mode,
-    interrupted: &dyn Fn() -> bool,
+    mode: CleanMode,
+    interruption: &Interruption,
 ) -> anyhow::Result<Option<CleanReport>> {
-    let mut stage = Stage::new(Style::Lines, Box::new(|| Ok(())));
-    let mut watch = Watch { cap: CAP, patience: PATIENCE, interrupted, observer: &mut stage };
-    worker.clean(mode, &mut watch).map_err(|ending| anyhow::anyhow!(ending.failure.message))
+    let mut ui = ProgressUi::new(OutputStyle::Lines, Box::new(|| Ok(())));
+    let mut options = RequestOptions {
+        cap: OPERATION_CAP,
+        stop_timeout: INTERRUPT_TIMEOUT,
+        interruption,
+        observer: &mut ui,
+    };
+    worker.clean_sandbox(mode, &mut options).map_err(|ending| anyhow::anyhow!(ending.failure.message))
 }
 
-/// The target that is meant: NAME=PATH, a name of the configuration, or a name of the database.
-pub fn find(text: &str, config: &Config, reader: &Reader) -> anyhow::Result<Target> {
+/// Returns a target by NAME=PATH, by its name in the configuration, or by its name in the database.
+pub fn find_target(text: &str, config: &Config, reader: &Reader) -> anyhow::Result<Target> {
     if let Ok(argument) = text.parse() {
-        return places::targets(&[argument], &[])?.pop().context("one argument names one target");
+        return paths::parse_targets(&[argument], &[])?.pop().context("one argument names one target");
     }
     let stored: Vec<Target> = reader.targets()?.into_iter().map(|stored| stored.target).collect();
     let known = || config.targets.iter().chain(&stored);
     let found = known().find(|target| target.name.as_str() == text).cloned();
     found.ok_or_else(|| {
         let names: Vec<&str> = known().map(|target| target.name.as_str()).collect();
-        Usage(format!("there is no target `{text}`; known are: {}", names.join(", "))).into()
+        UsageError(format!("there is no target `{text}`; known targets: {}", names.join(", "))).into()
     })
 }
 
-/// Says what was removed, or would be, and what stays.
+/// Prints what was or would be removed, and what stays.
 pub fn print_report(report: &CleanReport, target: &Target, verb: &str) {
-    for (name, files, bytes) in &report.holdings {
+    for (name, files, bytes) in &report.folders {
         anstream::println!("{verb} {name}: {files} files, {}", units::bytes(*bytes as f64));
     }
     for path in &report.foreign {
-        anstream::println!("stays: {} (longhaul did not make it)", path.display());
+        anstream::println!("stays: {} (not created by longhaul)", path.display());
     }
-    match report.arena_removed {
-        true => anstream::println!("{verb} the arena in {}", target.path.display()),
+    match report.sandbox_removed {
+        true => anstream::println!("{verb} the sandbox in {}", target.path.display()),
         false => {
-            anstream::println!("the arena in {} stays, for what is not longhaul's", target.path.display())
+            anstream::println!(
+                "the sandbox in {} stays, because it contains other files",
+                target.path.display()
+            )
         }
     }
 }
 
-/// Asks the person, who has to be there.
-pub fn confirmed(question: &str) -> anyhow::Result<bool> {
+/// Asks the user for confirmation. Fails without a terminal.
+pub fn confirm(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
-        return Err(Usage("nobody is there to ask: give --yes".to_owned()).into());
+        return Err(
+            UsageError("cannot ask for confirmation without a terminal: give --yes".to_owned()).into()
+        );
     }
     anstream::print!("{question} [y/N] ");
     std::io::stdout().flush()?;

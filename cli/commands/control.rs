@@ -1,52 +1,44 @@
-//! `longhaul status`, `pause`, `resume` and `round now`: talk to the service.
+//! `longhaul status`, `pause`, `resume`, `round`, `dashboard` and `service log-level`: send requests to the
+//! service.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use longhaul_service::status::{State, Status, TargetState};
+use longhaul_view::screens;
 use serde_json::{Value, json};
 
-use crate::arguments::{Pause, Shared, StatusArguments};
-use crate::client::Client;
-use crate::render::status;
-use crate::{exit, places};
+use crate::arguments::{GlobalArgs, PauseArgs, StatusArgs};
+use crate::client::connect;
+use crate::{exit, render};
 
-/// How often a status that is watched is asked for.
-const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
+/// Interval at which `status --watch --json` prints a status.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The service of the database that is meant.
-pub fn client(shared: &Shared) -> anyhow::Result<Client> {
-    // A configuration that is broken must not keep anybody from the service that goes on with the one before.
-    let config = places::config(shared).unwrap_or_default();
-    Ok(Client::find(&places::database(shared, &config)?)?)
-}
-
-/// Prints the status, once or again and again.
-pub fn show(shared: &Shared, arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
-    loop {
-        let status = client(shared)?.status()?;
-        if arguments.json {
-            anstream::println!(
-                "{}",
-                if arguments.watch {
-                    json!(status).to_string()
-                } else {
-                    serde_json::to_string_pretty(&status)?
-                }
-            );
-        } else {
-            let clear = if arguments.watch { "\x1b[H\x1b[2J" } else { "" };
-            anstream::print!("{clear}{}", status::status(&status));
+/// Prints the status, once or repeatedly.
+pub fn status(shared: &GlobalArgs, arguments: &StatusArgs) -> anyhow::Result<ExitCode> {
+    match (arguments.watch, arguments.json) {
+        (true, false) => super::watch::run(shared),
+        (true, true) => loop {
+            anstream::println!("{}", json!(connect(shared)?.status()?));
+            std::thread::sleep(POLL_INTERVAL);
+        },
+        (false, true) => {
+            let status = connect(shared)?.status()?;
+            anstream::println!("{}", serde_json::to_string_pretty(&status)?);
+            Ok(exit_code(&status))
         }
-        if !arguments.watch {
-            return Ok(code(&status));
+        (false, false) => {
+            let status = connect(shared)?.status()?;
+            render::print(&screens::status::status(&status, &TimeZone::system()));
+            Ok(exit_code(&status))
         }
-        std::thread::sleep(BETWEEN_LOOKS);
     }
 }
 
-/// A script learns from the exit code whether everything measures as it should.
-fn code(status: &Status) -> ExitCode {
+/// Returns the exit code, which tells a script whether all targets can be measured.
+fn exit_code(status: &Status) -> ExitCode {
     let is_well =
         |state: &TargetState| matches!(state, TargetState::Measuring { .. } | TargetState::Waiting { .. });
     let is_safe = status.state == State::SafeMode;
@@ -54,45 +46,48 @@ fn code(status: &Status) -> ExitCode {
     if all_well && !is_safe { exit::OK } else { ExitCode::from(exit::RUN_FAILED) }
 }
 
-/// Pauses: no rounds until the time is over, or until `resume`.
-pub fn pause(shared: &Shared, arguments: &Pause) -> anyhow::Result<ExitCode> {
+/// Pauses rounds for a time, or until `resume`.
+pub fn pause(shared: &GlobalArgs, arguments: &PauseArgs) -> anyhow::Result<ExitCode> {
     let seconds = arguments.duration.map(|duration| duration.0);
-    order(shared, "pause", &json!({ "seconds": seconds }))?;
+    send_command(shared, "pause", &json!({ "seconds": seconds }))?;
     match arguments.duration {
         Some(_) => anstream::println!(
-            "Paused. A round in progress is cut short; `longhaul resume` goes on before the time is over."
+            "Paused. A round in progress is cut short. `longhaul resume` ends the pause early."
         ),
-        None => anstream::println!("Paused. A round in progress is cut short; `longhaul resume` goes on."),
+        None => {
+            anstream::println!("Paused. A round in progress is cut short. `longhaul resume` ends the pause.")
+        }
     }
     Ok(exit::OK)
 }
 
-/// Goes on.
-pub fn resume(shared: &Shared) -> anyhow::Result<ExitCode> {
-    order(shared, "resume", &json!({}))?;
-    anstream::println!("Rounds are made again; `longhaul status` says when the next one is.");
+/// Resumes rounds.
+pub fn resume(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
+    send_command(shared, "resume", &json!({}))?;
+    anstream::println!("Resumed. `longhaul status` shows when the next round starts.");
     Ok(exit::OK)
 }
 
-/// Makes a round now.
-pub fn round_now(shared: &Shared) -> anyhow::Result<ExitCode> {
-    order(shared, "round", &json!({}))?;
-    anstream::println!("A round begins as soon as none is in progress; `longhaul top` shows it.");
+/// Starts a round.
+pub fn start_round(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
+    send_command(shared, "round", &json!({}))?;
+    anstream::println!("A round starts as soon as none is in progress. `longhaul status --watch` shows it.");
     Ok(exit::OK)
 }
 
-/// Prints where the page is, with a key for one browser, and nothing else: `open "$(longhaul page)"`.
-pub fn page(shared: &Shared) -> anyhow::Result<ExitCode> {
-    anstream::println!("{}", client(shared)?.page()?);
+/// Prints the URL of the dashboard with a key for one browser, and nothing else, for `open "$(longhaul
+/// dashboard)"`.
+pub fn dashboard(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
+    anstream::println!("{}", connect(shared)?.dashboard_url()?);
     Ok(exit::OK)
 }
 
-/// Changes what the service's log says.
-pub fn log_level(shared: &Shared, level: &str) -> anyhow::Result<ExitCode> {
-    order(shared, "log-level", &json!({ "level": level }))?;
+/// Changes the log level of the service.
+pub fn log_level(shared: &GlobalArgs, level: &str) -> anyhow::Result<ExitCode> {
+    send_command(shared, "log-level", &json!({ "level": level }))?;
     Ok(exit::OK)
 }
 
-fn order(shared: &Shared, what: &str, order: &Value) -> anyhow::Result<()> {
-    Ok(client(shared)?.order(what, order)?)
+fn send_command(shared: &GlobalArgs, what: &str, order: &Value) -> anyhow::Result<()> {
+    Ok(connect(shared)?.send_command(what, order)?)
 }

@@ -1,118 +1,104 @@
-//! `longhaul doctor`: one line for each thing that has to be right, with its fix.
+//! `longhaul doctor`: prints one line for each check, with a fix for each problem.
 
 use std::process::ExitCode;
 
-use anstyle::AnsiColor;
-use longhaul_measure::model::Target;
+use longhaul_analysis::summary::MIN_ROUNDS_PER_DAY;
 use longhaul_measure::platform;
-use longhaul_measure::summary::FEWEST_ROUNDS_A_DAY;
+use longhaul_model::Target;
 use longhaul_service::config::Config;
-use longhaul_service::status::{Check, Verdict};
+use longhaul_service::status::{Check, CheckStatus};
 use longhaul_service::target_path::SpecialFolders;
+use longhaul_view::{screens, units};
 
-use super::control::client;
 use super::service;
-use crate::arguments::{Listing, Shared};
-use crate::client::ClientError;
-use crate::{exit, places};
+use crate::arguments::{GlobalArgs, JsonArgs};
+use crate::client::{ClientError, connect};
+use crate::{exit, one_line, paths, render};
 
-/// Asks the service; without one, looks at what can be seen from here, and says so.
-pub fn run(shared: &Shared, arguments: &Listing) -> anyhow::Result<ExitCode> {
-    let mut checks = vec![config(shared)];
-    match client(shared).and_then(|client| Ok(client.doctor()?)) {
-        Ok(answered) => {
-            checks.push(Check::ok("service", "it runs and answers; what follows is what it sees"));
-            checks.extend(answered);
+/// Runs the checks in the service. Without a service, runs the checks that are possible from here and says so.
+pub fn run(shared: &GlobalArgs, arguments: &JsonArgs) -> anyhow::Result<ExitCode> {
+    let mut checks = vec![check_config(shared)];
+    match connect(shared).and_then(|client| Ok(client.doctor()?)) {
+        Ok(service_checks) => {
+            checks.push(Check::ok("service", "it is running; it made the checks below"));
+            checks.extend(service_checks);
         }
-        Err(error) => checks.extend(without(shared, &error)),
+        Err(error) => checks.extend(local_checks(shared, &error)),
     }
     if arguments.json {
         anstream::println!("{}", serde_json::to_string_pretty(&checks)?);
     } else {
-        checks.iter().for_each(print);
+        render::print(&screens::doctor::checks(&checks));
     }
-    let failed = checks.iter().any(|check| check.verdict == Verdict::Failed);
+    let failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
     Ok(if failed { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
 }
 
-fn config(shared: &Shared) -> Check {
-    match places::config(shared) {
-        Ok(config) if config.targets.is_empty() => Check::bad(
+fn check_config(shared: &GlobalArgs) -> Check {
+    match paths::load_config(shared) {
+        Ok(config) if config.targets.is_empty() => Check::problem(
             "configuration",
-            Verdict::Failed,
-            "no target is named in it",
+            CheckStatus::Failed,
+            "it contains no target",
             "`longhaul init` asks what to compare and writes it",
         ),
-        Ok(config) if config.schedule.rounds_per_day < FEWEST_ROUNDS_A_DAY as u64 => Check::bad(
+        Ok(config) if config.schedule.rounds_per_day < MIN_ROUNDS_PER_DAY as u64 => Check::problem(
             "configuration",
-            Verdict::Warning,
-            format!("a day counts from {FEWEST_ROUNDS_A_DAY} rounds on, so there will never be a verdict"),
+            CheckStatus::Warning,
+            format!(
+                "a day counts only with {MIN_ROUNDS_PER_DAY} rounds or more, so there will never be a verdict"
+            ),
             "set a larger `rounds-per-day`",
         ),
         Ok(config) => Check::ok("configuration", format!("{} targets", config.targets.len())),
-        Err(error) => Check::bad(
-            "configuration",
-            Verdict::Failed,
-            format!("{error:#}"),
-            "correct the line that is named",
-        ),
+        Err(error) => {
+            Check::problem("configuration", CheckStatus::Failed, one_line(&error), "correct that line")
+        }
     }
 }
 
-/// What can be seen without the service. Targets are not touched from here: a terminal has other rights than the service.
-fn without(shared: &Shared, error: &anyhow::Error) -> Vec<Check> {
+/// Returns the checks that are possible without the service. Targets are not accessed from here, because a
+/// terminal may have other permissions than the service.
+fn local_checks(shared: &GlobalArgs, error: &anyhow::Error) -> Vec<Check> {
     let mut checks = vec![match error.downcast_ref::<ClientError>() {
-        Some(ClientError::Absent(_)) => service::check(),
+        Some(ClientError::NotRunning(_)) => service::manager_check(),
         _ => {
-            Check::bad("service", Verdict::Failed, format!("{error:#}"), "`longhaul restart` starts it anew")
+            Check::problem("service", CheckStatus::Failed, one_line(error), "run `longhaul service restart`")
         }
     }];
-    let config = places::config(shared).unwrap_or_default();
+    let config = paths::load_config(shared).unwrap_or_default();
     checks.push(
-        match places::database(shared, &config)
+        match paths::database(shared, &config)
             .and_then(|path| Ok(longhaul_store::Reader::open(&path)?.size_bytes()?))
         {
-            Ok(bytes) => Check::ok("database", crate::render::units::bytes(bytes as f64)),
-            Err(error) => Check::bad(
+            Ok(bytes) => Check::ok("database", units::bytes(bytes as f64)),
+            Err(error) => Check::problem(
                 "database",
-                Verdict::Unknown,
-                format!("{error:#}"),
-                "nothing, if nothing was measured yet",
+                CheckStatus::Unknown,
+                one_line(&error),
+                "this is normal if nothing was measured yet",
             ),
         },
     );
-    checks.extend(paths(shared, &config));
-    checks.push(Check::bad(
+    checks.extend(check_target_paths(shared, &config));
+    checks.push(Check::problem(
         "targets",
-        Verdict::Unknown,
-        "not looked at: only the service can say what the service may do",
-        "start the service, then ask again",
+        CheckStatus::Unknown,
+        "not checked: only the service can check its own access",
+        "start the service, then run `longhaul doctor` again",
     ));
     checks
 }
 
-/// Targets that are no good place, by their paths alone.
-fn paths(shared: &Shared, config: &Config) -> Vec<Check> {
+/// Returns warnings about targets in unsuitable folders, judged by their paths alone.
+fn check_target_paths(shared: &GlobalArgs, config: &Config) -> Vec<Check> {
     let mounts = platform::mounts().unwrap_or_default();
-    let folders = SpecialFolders::of(places::database(shared, config).ok().as_deref(), &mounts);
+    let folders = SpecialFolders::of(paths::database(shared, config).ok().as_deref(), &mounts);
     let check = |target: &Target| {
         let concern = folders.concern(&target.path)?;
-        let verdict = if concern.is_refused() { Verdict::Failed } else { Verdict::Warning };
+        let verdict = if concern.is_refused() { CheckStatus::Failed } else { CheckStatus::Warning };
         let found = format!("{} {concern}", target.path.display());
-        Some(Check::bad(format!("target {}", target.name), verdict, found, concern.advice()))
+        Some(Check::problem(format!("target {}", target.name), verdict, found, concern.advice()))
     };
     config.targets.iter().filter_map(check).collect()
-}
-
-/// Prints one check as one line.
-pub fn print(check: &Check) {
-    let (colour, word) = match check.verdict {
-        Verdict::Ok => (AnsiColor::Green, "ok"),
-        Verdict::Warning => (AnsiColor::Yellow, "warning"),
-        Verdict::Failed => (AnsiColor::Red, "failed"),
-        Verdict::Unknown => (AnsiColor::Yellow, "unknown"),
-    };
-    let style = colour.on_default();
-    let fix = check.fix.as_ref().map_or(String::new(), |fix| format!(". {fix}"));
-    anstream::println!("{style}{word:<8}{style:#} {:<20} {}{fix}", check.what, check.found);
 }

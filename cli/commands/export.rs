@@ -1,4 +1,4 @@
-//! `longhaul export`: what is kept, as a file.
+//! `longhaul export`: writes the stored data to a file or to standard output.
 
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Read as _};
@@ -9,38 +9,41 @@ use anyhow::Context as _;
 use jiff::tz::TimeZone;
 use longhaul_export::{Error, Format, Output, Window, WindowError};
 
-use crate::arguments::{Export, ExportedArgument, Shared};
-use crate::{Usage, exit, places};
+use crate::arguments::{ExportArgs, ExportKind, GlobalArgs};
+use crate::{UsageError, exit, paths};
 
-/// Writes the export; how many rows it has goes to standard error, for standard output may be the export.
-pub fn run(shared: &Shared, arguments: &Export) -> anyhow::Result<ExitCode> {
+/// Writes the export. The number of rows is printed to standard error, because the export itself may go to
+/// standard output.
+pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCode> {
     let window = Window::between(arguments.from.as_deref(), arguments.to.as_deref(), &TimeZone::system());
-    let window = window.map_err(|error: WindowError| Usage(error.to_string()))?;
+    let window = window.map_err(|error: WindowError| UsageError(error.to_string()))?;
     let format = Format::from(arguments.format);
     if format == Format::Parquet && arguments.output.is_none() {
-        return Err(Usage("Parquet needs a file to go to: give `--output FILE`".to_owned()).into());
+        return Err(UsageError("Parquet needs an output file: give `--output FILE`".to_owned()).into());
     }
-    let reader = places::reader(shared)?;
-    let history = || anyhow::Ok(longhaul_service::places::history(&reader, &places::config(shared)?)?);
+    let reader = paths::open_reader(shared)?;
+    let history =
+        || anyhow::Ok(longhaul_service::paths::read_history(&reader, &paths::load_config(shared)?)?);
     let output = |path| output(format, path);
     let path = arguments.output.as_deref();
     let rows = match arguments.what {
-        ExportedArgument::Runs => longhaul_export::runs(history()?, &window, output(path)?),
-        ExportedArgument::Ops => longhaul_export::operations(&reader, &window, output(path)?),
-        ExportedArgument::Events => longhaul_export::events(history()?, &window, output(path)?),
+        ExportKind::Runs => longhaul_export::runs(history()?, &window, output(path)?),
+        ExportKind::Ops => longhaul_export::operations(&reader, &window, output(path)?),
+        ExportKind::Events => longhaul_export::events(history()?, &window, output(path)?),
     };
     match rows {
-        // Whoever reads the output has seen enough.
+        // The reader of a pipe, such as `head`, has closed it: this is not an error.
         Err(Error::Write { source, .. }) if source.kind() == ErrorKind::BrokenPipe => Ok(exit::OK),
         Err(error) => Err(error.into()),
         Ok(rows) => {
-            report(rows, path);
+            print_row_count(rows, path);
             Ok(exit::OK)
         }
     }
 }
 
-/// The slip of a hand that would cost the most.
+/// Refuses to overwrite an SQLite database: the most costly typing mistake would be to name the database as
+/// output.
 fn refuse_database(path: &Path) -> anyhow::Result<()> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     let mut begin = [0; MAGIC.len()];
@@ -48,22 +51,26 @@ fn refuse_database(path: &Path) -> anyhow::Result<()> {
         File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == MAGIC;
     anyhow::ensure!(
         !is_database,
-        Usage(format!("{} is a database: give another `--output FILE`", path.display()))
+        UsageError(format!("{} is a database: give another `--output FILE`", path.display()))
     );
     Ok(())
 }
 
 fn output(format: Format, path: Option<&Path>) -> anyhow::Result<Output> {
     let Some(path) = path else {
-        return Ok(Output { format, to: Box::new(std::io::stdout()), name: "standard output".to_owned() });
+        return Ok(Output {
+            format,
+            writer: Box::new(std::io::stdout()),
+            name: "standard output".to_owned(),
+        });
     };
     refuse_database(path)?;
     let file =
         File::create(path).with_context(|| format!("cannot write the export to {}", path.display()))?;
-    Ok(Output { format, to: Box::new(file), name: path.display().to_string() })
+    Ok(Output { format, writer: Box::new(file), name: path.display().to_string() })
 }
 
-fn report(rows: u64, path: Option<&Path>) {
+fn print_row_count(rows: u64, path: Option<&Path>) {
     match path {
         Some(path) => anstream::eprintln!("{rows} rows written to {}", path.display()),
         None if std::io::stdout().is_terminal() => {}

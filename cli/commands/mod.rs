@@ -1,81 +1,91 @@
-//! One file per command.
+//! The commands, one module each.
 
-mod classic;
 mod clean;
 mod config;
 mod control;
 mod doctor;
 mod export;
+mod generate;
 mod init;
-mod list;
-mod measure;
-mod otel;
-mod profile;
+mod latency;
+mod overview;
+mod preset;
 mod report;
-mod sampling;
+mod run;
+mod runs;
 mod selfcheck;
 mod service;
 mod targets;
-pub mod top;
+mod telemetry;
 mod trial;
-mod week;
+pub mod watch;
 
 use std::process::ExitCode;
 
-pub use init::Init;
-pub use service::Doing;
-pub use service::logs::Logs;
-pub use service::uninstall::Uninstall;
-
-use crate::arguments::{Arguments, Command, RoundCommand};
+use crate::arguments::{
+    Cli, Command, GlobalArgs, RunArgs, ServiceCommand, TargetsArgs, TargetsCommand, TryArgs,
+};
 use crate::exit;
 
-/// Does what the command line says.
-pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let shared = &arguments.shared;
-    match arguments.command {
-        Command::Try(arguments) => trial::run(shared, &arguments),
-        Command::Targets(arguments) => targets::run(&arguments),
-        Command::Run(arguments) => measure::run(shared, &arguments),
-        Command::Classic(arguments) => classic::run(shared, &arguments),
-        Command::Profile(command) => profile::run(&command),
-        Command::Summary(arguments) => list::summary(shared, &arguments),
-        Command::Week(arguments) => week::week(shared, &arguments),
-        Command::Compare(arguments) => week::compare(shared, &arguments),
-        Command::Verdict(arguments) => week::verdict(shared, &arguments),
-        Command::Report(arguments) => report::run(shared, &arguments),
-        Command::Runs(arguments) => list::runs(shared, &arguments),
-        Command::Show(arguments) => list::show(shared, &arguments),
-        Command::Samples(arguments) => sampling::samples(shared, &arguments),
-        Command::Stalls(window) => sampling::stalls(shared, &window),
-        Command::Events(window) => sampling::events(shared, &window),
-        Command::Export(arguments) => export::run(shared, &arguments),
-        Command::Otel(command) => otel::run(shared, command),
-        Command::Clean(arguments) => clean::run(shared, &arguments),
-        Command::Config(arguments) => config::run(shared, &arguments),
+/// Runs the command that was given on the command line.
+pub fn run(arguments: Cli) -> anyhow::Result<ExitCode> {
+    let shared = &arguments.global;
+    let Some(command) = arguments.command else { return overview::run(shared) };
+    match command {
         Command::Init(arguments) => init::run(shared, &arguments),
-        Command::Install(doing) => service::install(shared, &doing),
-        Command::Uninstall(arguments) => service::uninstall::run(shared, &arguments),
-        Command::Start(doing) => service::start(&doing),
-        Command::Stop(doing) => service::stop(&doing),
-        Command::Restart(doing) => service::restart(&doing),
-        Command::Logs(arguments) => service::logs::run(&arguments),
-        Command::Status(arguments) => control::show(shared, &arguments),
+        Command::Doctor(arguments) => doctor::run(shared, &arguments),
+        Command::Status(arguments) => control::status(shared, &arguments),
+        Command::Dashboard => control::dashboard(shared),
+        Command::Run(arguments) if arguments.is_try => trial::run(shared, &try_arguments(arguments)),
+        Command::Run(arguments) => run::run(shared, &arguments),
+        Command::Try(arguments) => trial::run(shared, &arguments),
+        Command::Preset(arguments) => preset::run(shared, &arguments),
+        Command::Targets(arguments) => targets(shared, arguments),
+        Command::Report(arguments) => report::run(shared, &arguments),
+        Command::Runs(arguments) => runs::run(shared, &arguments),
+        Command::Latency(arguments) => latency::latency(shared, &arguments),
+        Command::Stalls(window) => latency::stalls(shared, &window),
+        Command::Events(window) => latency::events(shared, &window),
+        Command::Export(arguments) => export::run(shared, &arguments),
+        Command::Service(command) => service_command(shared, command),
         Command::Pause(arguments) => control::pause(shared, &arguments),
         Command::Resume => control::resume(shared),
-        Command::Round(RoundCommand::Now) => control::round_now(shared),
-        Command::LogLevel { level } => control::log_level(shared, &level),
-        Command::Doctor(arguments) => doctor::run(shared, &arguments),
+        Command::Round => control::start_round(shared),
+        Command::Config(arguments) => config::run(shared, &arguments),
+        Command::Telemetry(command) => telemetry::run(shared, command),
         Command::Selfcheck(arguments) => selfcheck::run(shared, &arguments),
-        Command::Top => top::run(shared),
-        Command::Page => control::page(shared),
-        Command::Worker => worker(),
-        Command::Bench(command) => crate::bench::run(shared, command).map(|()| exit::OK),
+        Command::Completions { shell } => generate::completions(shell),
+        Command::Man { folder } => generate::manual(&folder),
+        Command::Worker => run_worker(),
     }
 }
 
-fn worker() -> anyhow::Result<ExitCode> {
+fn try_arguments(arguments: RunArgs) -> TryArgs {
+    TryArgs { targets: arguments.targets, keep: arguments.keep, verbose: arguments.verbose }
+}
+
+fn targets(shared: &GlobalArgs, arguments: TargetsArgs) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        None => targets::run(arguments.json),
+        Some(TargetsCommand::List(arguments)) => targets::run(arguments.json),
+        Some(TargetsCommand::Clean(arguments)) => clean::run(shared, &arguments),
+    }
+}
+
+fn service_command(shared: &GlobalArgs, command: ServiceCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        ServiceCommand::Install(arguments) => service::install(shared, &arguments),
+        ServiceCommand::Uninstall(arguments) => service::uninstall::run(shared, &arguments),
+        ServiceCommand::Start(arguments) => service::start(&arguments),
+        ServiceCommand::Stop(arguments) => service::stop(&arguments),
+        ServiceCommand::Restart(arguments) => service::restart(&arguments),
+        ServiceCommand::Logs(arguments) => service::logs::run(&arguments),
+        ServiceCommand::LogLevel { level } => control::log_level(shared, &level),
+    }
+}
+
+fn run_worker() -> anyhow::Result<ExitCode> {
     let input = std::io::BufReader::new(std::io::stdin());
-    longhaul_measure::worker::serve(input, std::io::stdout())?;
+    longhaul_measure::worker::serve(input, std::io::stdout(), longhaul_presets::catalog())?;
     Ok(exit::OK)
 }

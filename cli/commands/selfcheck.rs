@@ -1,74 +1,74 @@
-//! `longhaul selfcheck`: every platform call once, on this machine and on each target.
+//! `longhaul selfcheck`: makes every system call once, on this machine and on each target.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use longhaul_launchd::Standing;
-use longhaul_measure::model::{Mount, Role, Target};
+use longhaul_launchd::ServiceStatus;
 use longhaul_measure::platform;
 use longhaul_measure::selfcheck::{
-    Answer, Expectation, Expectations, MACHINE, MachineCheck, Question, Verdict,
+    CheckAnswer, Expectation, Expectations, MachineCheck, MachineCheckMethod, SELFCHECK_MACHINE_ID, Verdict,
 };
+use longhaul_model::{Mount, Role, Target};
 use longhaul_service::config::Config;
-use longhaul_service::exclusive::Exclusive;
-use longhaul_service::selfcheck::{Section, SelfCheck, count};
+use longhaul_service::database_lock::DatabaseLock;
+use longhaul_service::selfcheck::{Section, SelfCheck, count_checks};
 use longhaul_store::Reader;
+use longhaul_view::render::markdown;
 
-use super::measure::listen_for_interrupt;
+use super::run::listen_for_interrupt;
 use super::service;
-use crate::arguments::{SelfCheckArguments, Shared};
-use crate::{exit, places, render};
+use crate::arguments::{GlobalArgs, SelfCheckArgs};
+use crate::{exit, paths, render};
 
-/// The system's own manager of services, which only the command line asks.
+/// The check of the service manager, which only the command line program makes.
 const SERVICE_MANAGER: MachineCheck = MachineCheck {
-    call: "service manager",
+    name: "service manager",
     expected: Expectations {
         linux: Expectation { text: "it answers", source: "systemctl(1)" },
         macos: Expectation { text: "it answers", source: "man launchctl(1), print" },
     },
-    question: Question::Call(service_manager),
+    method: MachineCheckMethod::Call(service_manager),
 };
 
 /// Makes every call and prints the table.
-pub fn run(shared: &Shared, arguments: &SelfCheckArguments) -> anyhow::Result<ExitCode> {
-    let config = places::config(shared)?;
-    let database = places::database(shared, &config)?;
-    // A run beside it would wait for these calls, and they for the run.
-    let _alone = Exclusive::take(&database)?;
-    let launcher = places::launcher(&database, &machine_id(&database))?;
+pub fn run(shared: &GlobalArgs, arguments: &SelfCheckArgs) -> anyhow::Result<ExitCode> {
+    let config = paths::load_config(shared)?;
+    let database = paths::database(shared, &config)?;
+    // A concurrent run would delay these calls, and be delayed by them.
+    let _alone = DatabaseLock::acquire(&database)?;
+    let launcher = paths::launcher(&database, &machine_id(&database))?;
     let mounts = platform::mounts().context("read the mount table")?;
-    let (targets, _folder) = targets(arguments, &config, &mounts)?;
-    let interrupted = listen_for_interrupt()?;
+    let (targets, _folder) = choose_targets(arguments, &config, &mounts)?;
+    let interruption = listen_for_interrupt()?;
     let self_check = SelfCheck {
         launcher: &launcher,
         targets: &targets,
         mounts: &mounts,
-        limit: Duration::from_secs(arguments.limit),
-        interrupted: &|| interrupted.load(Ordering::Relaxed),
+        call_timeout: Duration::from_secs(arguments.limit),
+        interruption: &interruption,
     };
     let sections = self_check.run(&[SERVICE_MANAGER]);
     print(&sections, arguments)?;
-    let differs = count(&sections, Verdict::Differs) > 0;
+    let differs = count_checks(&sections, Verdict::Differs) > 0;
     Ok(if differs { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
 }
 
-/// The id in the name of the sandbox: that of the database, so that `longhaul clean` knows it. Without one there may be no
-/// database either, and none is made for this.
+/// Returns the machine id for the sandbox name. If there is a database, its id is used, so that `longhaul targets
+/// clean` finds the sandbox. No database is created for a self-check.
 fn machine_id(database: &Path) -> String {
     let known = Reader::open(database).and_then(|reader| reader.machine_id());
-    known.ok().flatten().unwrap_or_else(|| MACHINE.to_owned())
+    known.ok().flatten().unwrap_or_else(|| SELFCHECK_MACHINE_ID.to_owned())
 }
 
-/// The targets that are given, those of the configuration, or a temporary folder.
-fn targets(
-    arguments: &SelfCheckArguments,
+/// Returns the targets from the arguments, from the configuration, or else a temporary folder.
+fn choose_targets(
+    arguments: &SelfCheckArgs,
     config: &Config,
     mounts: &[Mount],
 ) -> anyhow::Result<(Vec<Target>, Option<TemporaryFolder>)> {
-    let given = places::targets(&arguments.targets, mounts)?;
+    let given = paths::parse_targets(&arguments.targets, mounts)?;
     if !given.is_empty() || !config.targets.is_empty() {
         return Ok((if given.is_empty() { config.targets.clone() } else { given }, None));
     }
@@ -77,13 +77,13 @@ fn targets(
     Ok((vec![Target { name, path: folder.0.clone(), role: Role::Baseline }], Some(folder)))
 }
 
-/// A folder on the local disk that goes with this value, if nothing is left in it.
+/// A folder on the local disk that is removed on drop, if it is empty.
 struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
     fn new() -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join(format!("longhaul-selfcheck-{}", std::process::id()));
-        std::fs::create_dir(&path).with_context(|| format!("make {}", path.display()))?;
+        std::fs::create_dir(&path).with_context(|| format!("create {}", path.display()))?;
         Ok(Self(path))
     }
 }
@@ -96,19 +96,19 @@ impl Drop for TemporaryFolder {
     }
 }
 
-fn service_manager() -> Answer {
-    match service::standing() {
-        Ok(Standing { defined: false, .. }) => Answer::ok("answers: not installed"),
-        Ok(Standing { activity, .. }) => Answer::ok(format!("answers: {activity}")),
-        Err(_) => Answer::unknown("cannot be asked in this login"),
+fn service_manager() -> CheckAnswer {
+    match service::service_status() {
+        Ok(ServiceStatus { is_defined: false, .. }) => CheckAnswer::ok("answers: not installed"),
+        Ok(ServiceStatus { run_state: activity, .. }) => CheckAnswer::ok(format!("answers: {activity}")),
+        Err(_) => CheckAnswer::unknown("cannot be reached from this login session"),
     }
 }
 
-fn print(sections: &[Section], arguments: &SelfCheckArguments) -> anyhow::Result<()> {
+fn print(sections: &[Section], arguments: &SelfCheckArgs) -> anyhow::Result<()> {
     if arguments.json {
         anstream::println!("{}", serde_json::to_string_pretty(&render::selfcheck::json(sections))?);
     } else {
-        anstream::println!("{}", render::selfcheck::markdown(sections));
+        anstream::print!("{}", markdown::render(&render::selfcheck::document(sections)));
     }
     Ok(())
 }

@@ -1,101 +1,114 @@
-//! `longhaul try`: two short rounds on the local disk and on each target given.
+//! `longhaul run --try`: two short rounds on the local disk and on each given target.
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use longhaul_measure::arena::Mode;
-use longhaul_measure::model::{Family, Mount, Role, Scale, Target};
 use longhaul_measure::platform;
-use longhaul_measure::workloads::{Settings, WORKLOADS};
-use longhaul_service::round::Tasks;
-use longhaul_service::runner::{PATIENCE, Plan, Tally};
+use longhaul_measure::sandbox::CleanMode;
+use longhaul_measure::workloads::Settings;
+use longhaul_model::TASKS;
+use longhaul_model::{Family, Mount, Role, Run, Scale, Target};
+use longhaul_service::foreground::{Plan, RunTotals, STOP_TIMEOUT};
+use longhaul_service::round::RoundTasks;
 use longhaul_service::target_path::SpecialFolders;
-use longhaul_service::worker::{Watch, Worker};
+use longhaul_service::worker::{Interruption, RequestOptions, Worker};
 use longhaul_store::{Reader, RunFilter};
+use longhaul_view::screens::trial::trial;
 
-use super::list::{Form, print_summary};
-use super::measure::Measuring;
-use crate::arguments::{Shared, Try};
-use crate::progress::{Stage, Style};
-use crate::{exit, places};
+use super::run::{Session, run_counts};
+use super::runs::{OutputFormat, print_summary};
+use crate::arguments::{GlobalArgs, TryArgs};
+use crate::progress::{OutputStyle, ProgressUi};
+use crate::{exit, paths, render};
 
-/// Rounds of a trial.
+/// Number of rounds in a trial.
 const ROUNDS: u32 = 2;
-/// After this a run of a trial is booked as hung.
-const CAP: Duration = Duration::from_secs(120);
-/// So long a worker that has nothing to do any more may take to end.
-const ENDS_WITHIN: Duration = Duration::from_secs(2);
-/// The name of the local target.
-const LOCAL: &str = "local";
+/// Time after which a run of a trial is stored as hung.
+const RUN_CAP: Duration = Duration::from_secs(120);
+/// Time that an idle worker may take to exit.
+const WORKER_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Name of the local target.
+const LOCAL_TARGET: &str = "local";
 
-/// Measures, prints the summary, and gives back what was written to the targets.
-pub fn run(shared: &Shared, arguments: &Try) -> anyhow::Result<ExitCode> {
-    let config = places::config(shared)?;
+/// Runs the trial, prints its result, and deletes the test data from the targets.
+pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode> {
+    let config = paths::load_config(shared)?;
     let mounts = platform::mounts().context("read the mount table")?;
-    let database = places::database(shared, &config)?;
+    let database = paths::database(shared, &config)?;
     let folder = database.parent().unwrap_or(Path::new("/")).join("try");
-    let mut targets = places::targets(&arguments.targets, &mounts)?;
-    places::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
-    if !targets.iter().any(|target| target.name.as_str() == LOCAL) {
-        std::fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
-        let name = LOCAL.parse().context("name the local target")?;
+    let mut targets = paths::parse_targets(&arguments.targets, &mounts)?;
+    paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    if !targets.iter().any(|target| target.name.as_str() == LOCAL_TARGET) {
+        std::fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
+        let name = LOCAL_TARGET.parse().context("name the local target")?;
         targets.insert(0, Target { name, path: folder.clone(), role: Role::Baseline });
     }
-    let measuring = Measuring::open(database, &mounts)?;
-    introduce(&targets, &mounts);
+    let session = Session::open(database, &mounts)?;
+    print_targets(&targets, &mounts);
     let plan = Plan {
         targets,
         rounds: ROUNDS,
-        tasks: Tasks {
-            workloads: WORKLOADS.iter().map(|workload| workload.name().to_owned()).collect(),
+        tasks: RoundTasks {
+            workloads: TASKS.iter().map(|workload| workload.name().to_owned()).collect(),
             scale: Scale::Quick,
             settings: Settings::default(),
-            cap: CAP,
+            cap: RUN_CAP,
         },
     };
-    let began_us = platform::wall_clock_us();
-    let (tally, workers) = measuring.measure(&plan, Style::Lines, Box::new(|| Ok(())));
-    let left = if arguments.keep { vec![] } else { clean_up(&measuring, workers, &folder) };
-    let code = conclude(&measuring, tally?, began_us)?;
+    let started_us = platform::wall_clock_us();
+    let style = if arguments.verbose { OutputStyle::Lines } else { OutputStyle::ShortLines };
+    let (totals, workers) = session.run_rounds(&plan, style, Box::new(|| Ok(())));
+    let left = if arguments.keep { vec![] } else { clean_up(&session, workers, &folder) };
+    let code = print_result(&session, totals?, started_us, arguments.verbose)?;
     left.iter().for_each(|what| anstream::eprintln!("longhaul: left behind: {what}"));
     Ok(if left.is_empty() { code } else { ExitCode::from(exit::ERROR) })
 }
 
-fn introduce(targets: &[Target], mounts: &[Mount]) {
+fn print_targets(targets: &[Target], mounts: &[Mount]) {
     for target in targets {
         anstream::println!("target {:<10} {}", target.name, target.path.display());
     }
     let given = |mount: &Mount| targets.iter().any(|target| target.path.starts_with(&mount.point));
     for mount in mounts.iter().filter(|mount| mount.protocol.family() == Family::Network && !given(mount)) {
         anstream::println!(
-            "found  {:<10} {}: measure it too with --target NAME={}",
+            "found  {:<10} {}: add it with --target NAME={}",
             mount.protocol,
             mount.point.display(),
             mount.point.display()
         );
     }
-    anstream::println!("A trial shows that it works and what it says; two rounds decide nothing.\n");
+    anstream::println!("Two short rounds of all tasks follow.\n");
 }
 
-/// Prints the summary of this trial's runs.
-fn conclude(measuring: &Measuring, tally: Tally, began_us: i64) -> anyhow::Result<ExitCode> {
-    let filter = RunFilter { since_us: Some(began_us), ..RunFilter::default() };
+/// Prints the result of the trial, in short or with all figures, and the next step.
+fn print_result(
+    session: &Session,
+    totals: RunTotals,
+    started_us: i64,
+    is_verbose: bool,
+) -> anyhow::Result<ExitCode> {
+    let reader = Reader::open(&session.database)?;
+    let filter = RunFilter { since_us: Some(started_us), ..RunFilter::default() };
     anstream::println!();
-    let code = print_summary(&Reader::open(&measuring.database)?, &filter, Some(Scale::Quick), Form::Tables)?;
-    anstream::println!(
-        "\n{} runs, {} failed; kept in {}. `longhaul runs` lists them, `longhaul show RUN` tells all of one.",
-        tally.runs,
-        tally.failed,
-        measuring.database.display()
-    );
-    Ok(if tally.failed > 0 { ExitCode::from(exit::RUN_FAILED) } else { code })
+    if is_verbose {
+        print_summary(&reader, &filter, Some(Scale::Quick), OutputFormat::Text)?;
+        anstream::println!();
+    }
+    let runs: Vec<Run> = reader.runs(&filter)?.into_iter().map(|stored| stored.run).collect();
+    render::print(&trial(&runs, run_counts(totals)));
+    let code = match (totals.failed_runs, runs.is_empty()) {
+        (0, false) => return Ok(exit::OK),
+        (0, true) => exit::NO_DATA,
+        _ => exit::RUN_FAILED,
+    };
+    Ok(ExitCode::from(code))
 }
 
-/// Removes the arenas and the local folder; says what it could not remove.
-/// The workers are those of the rounds: none is started beside one that is stuck.
-fn clean_up(measuring: &Measuring, workers: Vec<Worker>, folder: &Path) -> Vec<String> {
+/// Deletes the sandboxes and the local folder, and returns what could not be deleted. It uses the workers of the
+/// rounds, so that no second worker starts next to a hung one.
+fn clean_up(session: &Session, workers: Vec<Worker>, folder: &Path) -> Vec<String> {
     let mut left: Vec<String> = workers.into_iter().filter_map(clean_target).collect();
     match std::fs::remove_dir(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -103,22 +116,27 @@ fn clean_up(measuring: &Measuring, workers: Vec<Worker>, folder: &Path) -> Vec<S
         }
         _ => {}
     }
-    // Each target's own folder went with its arena; what holds them goes when it is empty.
-    let _ = std::fs::remove_dir(&measuring.launcher.local);
+    // The local folder of each target was deleted with its sandbox. Their parent is removed if it is empty now.
+    let _ = std::fs::remove_dir(&session.launcher.local_folder);
     left
 }
 
 fn clean_target(mut worker: Worker) -> Option<String> {
-    let mut stage = Stage::new(Style::Lines, Box::new(|| Ok(())));
-    let mut watch = Watch { cap: CAP, patience: PATIENCE, interrupted: &|| false, observer: &mut stage };
-    let cleaned = worker.clean(Mode::Remove, &mut watch);
-    // What it holds beside the database goes with it.
-    worker.dismiss();
-    worker.await_end(ENDS_WITHIN);
+    let mut ui = ProgressUi::new(OutputStyle::Lines, Box::new(|| Ok(())));
+    let mut options = RequestOptions {
+        cap: RUN_CAP,
+        stop_timeout: STOP_TIMEOUT,
+        interruption: &Interruption::default(),
+        observer: &mut ui,
+    };
+    let cleaned = worker.clean_sandbox(CleanMode::Remove, &mut options);
+    // The worker deletes its local folder, which is next to the database, when it exits.
+    worker.shut_down();
+    worker.wait_until_exited(WORKER_EXIT_TIMEOUT);
     match cleaned {
         Ok(Some(report)) if !report.foreign.is_empty() => {
             let paths: Vec<String> = report.foreign.iter().map(|path| path.display().to_string()).collect();
-            Some(format!("what longhaul did not make: {}", paths.join(", ")))
+            Some(format!("files not created by longhaul: {}", paths.join(", ")))
         }
         Ok(_) => None,
         Err(ending) => Some(ending.failure.message),

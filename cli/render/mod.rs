@@ -1,16 +1,14 @@
-//! Values into text. Nothing is computed here but columns.
+//! Renders what only the command line shows; all other screens are in `longhaul_view::screens`.
 
-pub mod classic;
-pub mod journal;
-pub mod line;
 pub mod log;
-pub mod sampling;
+pub mod preset;
 pub mod selfcheck;
-pub mod show;
-pub mod status;
-pub mod summary;
-pub mod table;
-pub mod top;
-pub mod week;
+pub mod watch;
 
-pub use longhaul_report::units;
+use longhaul_view::Document;
+use longhaul_view::render::terminal;
+
+/// Prints a document to standard output, without colours if that is no terminal.
+pub fn print(document: &Document) {
+    anstream::print!("{}", terminal::render(document));
+}

@@ -1,60 +1,52 @@
-//! A self-check as Markdown and as JSON. Both are made to be published: they hold no name, path or address.
+//! A self-check as a document or as JSON. Both are meant to be published, so they contain no name, path or
+//! address.
 
-use comfy_table::presets::ASCII_MARKDOWN;
 use longhaul_measure::platform;
 use longhaul_measure::selfcheck::{Check, Verdict};
-use longhaul_service::selfcheck::{Section, count};
+use longhaul_service::selfcheck::{Section, count_checks};
+use longhaul_view::{Document, Table};
 use serde_json::{Value, json};
 
-use super::table::table;
-
-/// A table for each place, which a forum and a terminal show alike.
-pub fn markdown(sections: &[Section]) -> String {
-    let mut parts =
-        vec![format!("longhaul {} selfcheck on {}", env!("CARGO_PKG_VERSION"), platform::system_version())];
+/// Returns a table for each section.
+pub fn document(sections: &[Section]) -> Document {
+    let counted = |verdict| count_checks(sections, verdict);
+    let version = env!("CARGO_PKG_VERSION");
+    let mut document = Document::new();
+    document.paragraph(format!("longhaul {version} selfcheck on {}", platform::system_version()));
     for section in sections {
-        parts.push(format!("### {}", heading(section)));
-        parts.push(rows(&section.checks));
+        document.section(section.subject.replace(' ', "-"), heading(section)).table(table(&section.checks));
     }
-    let counted = |verdict| count(sections, verdict);
-    parts.push(format!(
+    document.paragraph(format!(
         "{} as expected, {} different, {} unknown. No user, server, address or path is named here: paste it into an issue.",
         counted(Verdict::Ok),
         counted(Verdict::Differs),
         counted(Verdict::Unknown)
     ));
-    parts.join("\n\n")
+    document
 }
 
 fn heading(section: &Section) -> String {
     match &section.protocol {
-        Some(protocol) => format!("{} ({protocol})", section.place),
-        None => section.place.clone(),
+        Some(protocol) => format!("{} ({protocol})", section.subject),
+        None => section.subject.clone(),
     }
 }
 
-fn rows(checks: &[Check]) -> String {
-    let mut table = table(&["verdict", "call", "answer", "expected", "source"]);
-    table.load_style(ASCII_MARKDOWN);
-    for check in checks {
-        let Check { call, answer, expected, verdict, source } = check;
-        table.add_row([verdict.name(), call, &cell(answer), expected, source]);
+fn table(checks: &[Check]) -> Table {
+    let mut table = Table::new("Checks").words(["verdict", "call", "answer", "expected", "source"]);
+    for Check { name: call, answer, expected, verdict, source } in checks {
+        table.row([verdict.name(), call, answer, expected, source]);
     }
-    table.to_string()
+    table
 }
 
-/// A text that does not end its cell or its row.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace(['\n', '\r'], " ")
-}
-
-/// The same rows, each with its place.
+/// Renders the same rows as JSON, each with the name of its section.
 pub fn json(sections: &[Section]) -> Value {
     let row = |section: &Section, check: &Check| {
         json!({
-            "place": section.place,
+            "place": section.subject,
             "protocol": section.protocol,
-            "call": check.call,
+            "call": check.name,
             "answer": check.answer,
             "expected": check.expected,
             "verdict": check.verdict.name(),
@@ -72,19 +64,22 @@ pub fn json(sections: &[Section]) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use longhaul_view::render::markdown::render;
+
     use super::*;
 
     #[test]
-    fn an_answer_cannot_break_its_row() {
-        assert_eq!(cell("a|b\nc"), "a\\|b c");
+    fn cell_text_cannot_break_the_table() {
         let check = Check {
-            call: "call".to_owned(),
+            name: "call".to_owned(),
             answer: "one | two\n| three".to_owned(),
             expected: "it".to_owned(),
             verdict: Verdict::Differs,
             source: "a manual".to_owned(),
         };
-        let text = rows(&[check]);
+        let mut document = Document::new();
+        document.table(table(&[check]));
+        let text = render(&document);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3, "{text}");
         assert!(lines.iter().all(|line| line.starts_with('|') && line.ends_with('|')), "{text}");

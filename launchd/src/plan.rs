@@ -1,72 +1,86 @@
-//! What is to run in the background.
+//! The definition of a background service.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Which service is meant.
+use longhaul_model::Hint;
+
+/// Identity of a service in the service manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
-    /// The file that tells the system of it: the plist, or the unit.
-    pub definition: PathBuf,
-    /// The user whose service it is.
+    /// Path of the file that defines the service: the plist or the unit.
+    pub definition_path: PathBuf,
+    /// Numeric id of the user whose service it is.
     pub user: u32,
 }
 
-/// What is to run, and where it finds and leaves its things. Every path is absolute: neither launchd nor systemd
-/// expands `~` or knows the folder of whoever installs.
+/// The program to run, with its files. Every path is absolute: neither launchd nor systemd expands `~`, and they
+/// do not know the working directory of the installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServicePlan {
-    /// Which service.
+    /// Identity of the service.
     pub service: Service,
-    /// `longhauld`, by a path that stays the same over updates.
+    /// Path of `longhauld` that stays the same after updates.
     pub program: PathBuf,
-    /// Its configuration.
+    /// Path of the configuration.
     pub config: PathBuf,
-    /// Its database.
+    /// Path of the database.
     pub database: PathBuf,
-    /// The folder of its logs.
-    pub logs: PathBuf,
-    /// What its environment has to say beside what the system gives: where a person has moved the XDG folders to.
+    /// Path of the log folder.
+    pub log_folder: PathBuf,
+    /// Environment variables to set in addition to those of the system: the XDG folders that the user has moved.
     pub environment: BTreeMap<String, OsString>,
 }
 
-/// Why a plan cannot be written down.
+/// The reason why a definition file cannot represent a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// The format has no way to say this text.
-    #[error("{what} is {}: {why}. {advice}", .text.to_string_lossy().escape_debug())]
-    Unwritable {
-        /// What it is: "the program", "the database".
+    /// The file format cannot represent this text.
+    #[error("{what} is {}: {why}", .text.to_string_lossy().escape_debug())]
+    Unrepresentable {
+        /// Role of the text, such as "the program" or "the database".
         what: String,
-        /// The text.
+        /// The text that cannot be represented.
         text: OsString,
-        /// Why the format cannot carry it.
+        /// The reason why the file format cannot represent the text.
         why: &'static str,
-        /// What to do.
+        /// Advice for the user.
         advice: &'static str,
     },
-    /// A path that begins nowhere.
-    #[error("{what} is {}: give a path that begins with `/`, as the system does not know the current folder", path.display())]
+    /// The path is relative.
+    #[error("{what} is {}", path.display())]
     Relative {
-        /// What it is.
+        /// Role of the path, such as "the database".
         what: &'static str,
-        /// The path.
+        /// The relative path.
         path: PathBuf,
     },
 }
 
+impl Hint for PlanError {
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Unrepresentable { advice, .. } => advice,
+            Self::Relative { .. } => {
+                "give a path that begins with `/`, as the system does not know the current folder"
+            }
+        };
+        Some(hint.to_owned())
+    }
+}
+
 impl ServicePlan {
-    /// The command line: the program and its arguments, each with what it is, for messages.
-    pub(crate) fn words(&self) -> Result<[(&'static str, &OsStr); 5], PlanError> {
+    /// Returns the command line: the program and its arguments, each with its role for error messages.
+    pub(crate) fn command_line(&self) -> Result<[(&'static str, &OsStr); 5], PlanError> {
         let places = [
             ("the program", &self.program),
             ("the configuration", &self.config),
             ("the database", &self.database),
-            ("the folder of the logs", &self.logs),
+            ("the folder of the logs", &self.log_folder),
         ];
         for (what, path) in places {
-            absolute(what, path)?;
+            require_absolute(what, path)?;
         }
         Ok([
             ("the program", self.program.as_os_str()),
@@ -78,34 +92,37 @@ impl ServicePlan {
     }
 }
 
-fn absolute(what: &'static str, path: &Path) -> Result<(), PlanError> {
+fn require_absolute(what: &'static str, path: &Path) -> Result<(), PlanError> {
     if path.is_absolute() { Ok(()) } else { Err(PlanError::Relative { what, path: path.to_owned() }) }
 }
 
-/// A plan as a test wants it.
+/// A plan for tests.
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
 
-    /// The plan of a person called Ada, as in the handbook.
+    /// Returns the plan of a user called Ada, as in tests/fixtures/org.longhaul.agent.plist.
     pub fn plan() -> ServicePlan {
         ServicePlan {
             service: Service {
-                definition: "/Users/ada/Library/LaunchAgents/org.longhaul.agent.plist".into(),
+                definition_path: "/Users/ada/Library/LaunchAgents/org.longhaul.agent.plist".into(),
                 user: 501,
             },
             program: "/opt/homebrew/bin/longhauld".into(),
             config: "/Users/ada/Library/Application Support/longhaul/config.toml".into(),
             database: "/Users/ada/Library/Application Support/longhaul/longhaul.sqlite".into(),
-            logs: "/Users/ada/Library/Logs/longhaul".into(),
+            log_folder: "/Users/ada/Library/Logs/longhaul".into(),
             environment: BTreeMap::new(),
         }
     }
 
     #[test]
-    fn a_path_that_begins_nowhere_is_refused_by_name() {
+    fn relative_path_is_refused_by_name() {
         let plan = ServicePlan { database: "x.sqlite".into(), ..plan() };
-        let said = plan.words().unwrap_err().to_string();
-        assert!(said.starts_with("the database is x.sqlite: give a path that begins with `/`"), "{said}");
+        let message = plan.command_line().unwrap_err().one_line();
+        assert!(
+            message.starts_with("the database is x.sqlite: give a path that begins with `/`"),
+            "{message}"
+        );
     }
 }

@@ -1,47 +1,49 @@
-//! By which path the service names its program: one that is still right after an update.
+//! Chooses a path of the program that stays valid after an update.
 //!
-//! macOS ties permissions for network volumes to the program's path and signature: a service that points into a folder
-//! with a version in its name loses them, or its program, with each update.
+//! macOS ties permissions for network volumes to the path and signature of a program. A service that uses a folder
+//! with a version in its name would lose its permissions, or its program, with each update.
 
 use std::path::{Path, PathBuf};
 
-/// The path to use, and what may go wrong with it.
+/// The path to use, with a warning if it may not last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StableProgram {
-    /// The path.
+    /// Path of the program.
     pub path: PathBuf,
-    /// Why it may not stay right, and what to do; `None` if nothing speaks against it.
+    /// The reason why the path may become invalid, with advice; `None` if there is none.
     pub warning: Option<String>,
 }
 
-/// Finds a path for a program that survives updates.
+/// Returns a path of a program that stays valid after updates.
 ///
-/// `resolve` gives the file that a path leads to, or `None`; `folders` are those of `PATH`, in which a stable name may
-/// be found.
+/// `resolve` returns the file that a path leads to, or `None`; `folders` are the entries of `PATH`, in which a
+/// stable path may be found.
 pub fn stable_program(
     program: &Path,
     folders: &[PathBuf],
     resolve: &dyn Fn(&Path) -> Option<PathBuf>,
 ) -> StableProgram {
     let file = resolve(program).unwrap_or_else(|| program.to_owned());
-    if trouble(program).is_none() && trouble(&file).is_none() {
+    if stability_warning(program).is_none() && stability_warning(&file).is_none() {
         return StableProgram { path: program.to_owned(), warning: None };
     }
+    // The path itself comes first, so that a stable link that the user called is kept.
     let name = program.file_name().unwrap_or_default();
     let in_folders = folders.iter().filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
-    let candidates = [program.to_owned()].into_iter().chain(homebrew(&file)).chain(in_folders);
+    let candidates = [program.to_owned()].into_iter().chain(homebrew_links(&file)).chain(in_folders);
     let same = |path: &PathBuf| resolve(path).as_ref() == Some(&file);
-    match candidates.into_iter().find(|path| trouble(path).is_none() && same(path)) {
+    match candidates.into_iter().find(|path| stability_warning(path).is_none() && same(path)) {
         Some(path) => StableProgram { path, warning: None },
-        None => {
-            StableProgram { path: program.to_owned(), warning: trouble(&file).or_else(|| trouble(program)) }
-        }
+        None => StableProgram {
+            path: program.to_owned(),
+            warning: stability_warning(&file).or_else(|| stability_warning(program)),
+        },
     }
 }
 
-/// Homebrew keeps each version in a folder of its own, and a link without a version to the one in force:
-/// `PREFIX/opt/FORMULA` and `PREFIX/bin` (Homebrew, Formula Cookbook, `opt_bin`).
-fn homebrew(file: &Path) -> Vec<PathBuf> {
+/// Returns the version-independent links that Homebrew keeps for a versioned file: `PREFIX/opt/FORMULA` and
+/// `PREFIX/bin` (Homebrew, Formula Cookbook, `opt_bin`).
+fn homebrew_links(file: &Path) -> Vec<PathBuf> {
     let parts: Vec<_> = file.components().collect();
     let Some(cellar) = parts.iter().position(|part| part.as_os_str() == "Cellar") else { return vec![] };
     let (Some(formula), Some(below)) = (parts.get(cellar + 1), parts.get(cellar + 3..)) else {
@@ -52,34 +54,34 @@ fn homebrew(file: &Path) -> Vec<PathBuf> {
     vec![prefix.join("opt").join(formula).join(&below), prefix.join(below)]
 }
 
-/// What speaks against a path, by its names alone.
-fn trouble(path: &Path) -> Option<String> {
+/// Returns the reason why a path may become invalid, judged by its components alone.
+fn stability_warning(path: &Path) -> Option<String> {
     let has = |part: &str| path.components().any(|component| component.as_os_str() == part);
     let why = if has("Cellar") {
-        "lies in a folder of Homebrew that the next update removes. Run longhaul by its name, as in `longhaul install`"
+        "lies in a folder of Homebrew that the next update removes. Run longhaul by its name, as in `longhaul service install`"
     } else if path.starts_with("/nix/store") {
         "lies in the Nix store under a name that changes with each update. Install longhaul into a profile"
     } else if has("AppTranslocation") || path.starts_with("/Volumes") {
-        "lies on a disk image, or where macOS puts what was only downloaded. Move longhaul to /usr/local/bin"
+        "lies on a disk image, or in a folder that macOS uses for downloaded programs. Move longhaul to /usr/local/bin"
     } else if has("target") && (has("debug") || has("release")) {
-        "lies in a build folder. `cargo install --path .` puts it where it stays"
+        "lies in a build folder. Install it with `cargo install --path .`"
     } else if ["/tmp", "/private/tmp", "/var/tmp", "/private/var/folders"]
         .iter()
         .any(|place| path.starts_with(place))
     {
-        "lies in a folder for temporary files. Move longhaul to a folder that stays"
+        "lies in a folder for temporary files. Move longhaul to a permanent folder"
     } else if path
         .parent()
         .is_some_and(|folder| folder.components().any(|part| is_version(part.as_os_str().to_str())))
     {
-        "lies in a folder with a version in its name, so that an update leaves it behind. Link it to a folder without one"
+        "lies in a folder with a version in its name, so an update will use another path. Create a link to it in a folder without a version"
     } else {
         return None;
     };
-    Some(format!("{} {why}; then `longhaul install` again", path.display()))
+    Some(format!("{} {why}; then run `longhaul service install` again", path.display()))
 }
 
-/// Whether a name is a version, or ends in one: `1.2`, `v1.2.3`, `longhaul-0.1.0`.
+/// Returns whether a name is a version or ends with one: `1.2`, `v1.2.3`, `longhaul-0.1.0`.
 fn is_version(name: Option<&str>) -> bool {
     let Some(last) = name.and_then(|name| name.rsplit(['-', '@', '_']).next()) else { return false };
     let numbers: Vec<&str> = last.strip_prefix('v').unwrap_or(last).split('.').collect();
@@ -91,8 +93,8 @@ fn is_version(name: Option<&str>) -> bool {
 mod tests {
     use super::*;
 
-    /// What a program is found as, where these links lead to these files.
-    fn found(program: &str, links: &[(&str, &str)], folders: &[&str]) -> StableProgram {
+    /// Returns the stable path of a program, where each link leads to the given file.
+    fn resolved(program: &str, links: &[(&str, &str)], folders: &[&str]) -> StableProgram {
         let resolve = |path: &Path| {
             let link = links.iter().find(|(from, _)| path == Path::new(from));
             Some(link.map_or_else(|| path.to_owned(), |(_, to)| PathBuf::from(to)))
@@ -104,44 +106,44 @@ mod tests {
     const CELLAR: &str = "/opt/homebrew/Cellar/longhaul/0.1.0/bin/longhauld";
 
     #[test]
-    fn a_plain_path_is_taken_as_it_is() {
+    fn plain_path_is_used_unchanged() {
         let stable = StableProgram { path: "/usr/local/bin/longhauld".into(), warning: None };
-        assert_eq!(found("/usr/local/bin/longhauld", &[], &["/opt/homebrew/bin"]), stable);
+        assert_eq!(resolved("/usr/local/bin/longhauld", &[], &["/opt/homebrew/bin"]), stable);
     }
 
     #[test]
-    fn homebrew_is_named_by_the_link_that_it_moves_along() {
+    fn homebrew_program_is_found_by_its_link() {
         let opt = "/opt/homebrew/opt/longhaul/bin/longhauld";
         let bin = "/opt/homebrew/bin/longhauld";
-        assert_eq!(found(CELLAR, &[(opt, CELLAR)], &[]).path, Path::new(opt));
-        assert_eq!(found(CELLAR, &[(bin, CELLAR)], &[]).path, Path::new(bin));
-        let by_name = found(bin, &[(bin, CELLAR), (opt, CELLAR)], &[]);
+        assert_eq!(resolved(CELLAR, &[(opt, CELLAR)], &[]).path, Path::new(opt));
+        assert_eq!(resolved(CELLAR, &[(bin, CELLAR)], &[]).path, Path::new(bin));
+        let by_name = resolved(bin, &[(bin, CELLAR), (opt, CELLAR)], &[]);
         assert_eq!(
             (by_name.path, by_name.warning),
             (bin.into(), None),
-            "the link that was called is as good"
+            "the link that was called is also stable"
         );
     }
 
     #[test]
-    fn a_link_to_another_version_is_not_taken() {
+    fn link_to_another_version_is_not_used() {
         let opt = "/opt/homebrew/opt/longhaul/bin/longhauld";
         let older = "/opt/homebrew/Cellar/longhaul/0.0.9/bin/longhauld";
-        let stable = found(CELLAR, &[(opt, older)], &[]);
+        let stable = resolved(CELLAR, &[(opt, older)], &[]);
         assert_eq!(stable.path, Path::new(CELLAR));
         assert!(stable.warning.unwrap().contains("next update removes"));
     }
 
     #[test]
-    fn a_name_on_the_path_helps_where_the_file_does_not_stay() {
+    fn link_in_a_path_folder_is_preferred() {
         let file = "/nix/store/0abc-longhaul-0.1.0/bin/longhauld";
         let profile = "/home/ada/.nix-profile/bin/longhauld";
         let folders = ["relative", "/usr/bin", "/home/ada/.nix-profile/bin"];
-        assert_eq!(found(file, &[(profile, file)], &folders).path, Path::new(profile));
+        assert_eq!(resolved(file, &[(profile, file)], &folders).path, Path::new(profile));
     }
 
     #[test]
-    fn what_will_not_stay_is_warned_of_with_what_to_do() {
+    fn unstable_paths_give_a_warning_with_advice() {
         for (path, part) in [
             ("/nix/store/0abc-longhaul-0.1.0/bin/longhauld", "Nix store"),
             ("/home/ada/longhaul/target/release/longhauld", "cargo install"),
@@ -151,13 +153,13 @@ mod tests {
             ("/opt/longhaul-0.1.0/longhauld", "version"),
             ("/home/ada/.local/share/mise/installs/longhaul/0.1.0/bin/longhauld", "version"),
         ] {
-            let warning = found(path, &[], &[]).warning.unwrap_or_else(|| panic!("{path} is not warned of"));
+            let warning = resolved(path, &[], &[]).warning.unwrap_or_else(|| panic!("{path} has no warning"));
             assert!(warning.contains(part) && warning.contains(path), "{warning}");
         }
     }
 
     #[test]
-    fn a_number_in_a_name_is_not_a_version() {
+    fn number_in_a_name_is_not_a_version() {
         for name in ["python3", "x86_64", "2026", "a.b", "lib64", "1.", "longhaul-x.1"] {
             assert!(!is_version(Some(name)), "{name}");
         }

@@ -1,4 +1,4 @@
-//! The system's tools, asked as child processes that are never waited for beyond a limit.
+//! Runs the system's tools as child processes, with a limit on the time to wait for them.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -6,107 +6,132 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// No tool that is asked here says more.
-const LONGEST_ANSWER_BYTES: u64 = 1 << 20;
-/// How often a child is looked after.
-const TICK: Duration = Duration::from_millis(10);
+use longhaul_model::Hint;
 
-/// How a tool ended and what it said.
+/// Maximum size of the output that is read from a tool, in bytes.
+const MAX_OUTPUT_BYTES: u64 = 1 << 20;
+/// Interval at which a child process is checked for its exit.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Exit code and output of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// Its exit code; `None` if a signal ended it.
+    /// Exit code; `None` if a signal ended the process.
     pub code: Option<i32>,
-    /// Its standard output.
-    pub out: String,
-    /// Its standard error.
-    pub err: String,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
 }
 
-/// Why a tool has no answer.
+impl Output {
+    /// Returns what the tool printed to explain a failure: standard error, or else standard output.
+    pub(crate) fn message(&self) -> &str {
+        match self.stderr.trim() {
+            "" => self.stdout.trim(),
+            errors => errors,
+        }
+    }
+}
+
+/// The reason why a tool could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
-    /// It cannot be started.
-    #[error("start {program}: {source}")]
+    /// The tool could not be started.
+    #[error("start {program}")]
     Start {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// It did not end in time, and was killed.
-    #[error("{program} did not end within {} s. Try it by hand; if it hangs there too, log out and in", limit.as_secs())]
-    Late {
-        /// The program.
+    /// The tool did not exit in time, and was killed.
+    #[error("{program} did not end within {} s", limit.as_secs())]
+    TimedOut {
+        /// Name of the program.
         program: String,
-        /// How long it had.
+        /// Time limit of the tool.
         limit: Duration,
     },
 }
 
-/// Runs the system's tools. Tests answer with what real tools have said.
-pub trait Runner {
-    /// Runs a program with arguments to its end, for at most so long.
+impl Hint for RunnerError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Start { .. } => None,
+            Self::TimedOut { .. } => {
+                Some("Run it in a terminal; if it hangs there too, log out and in".to_owned())
+            }
+        }
+    }
+}
+
+/// Runs the system's tools. Tests replace it with recorded outputs.
+pub trait CommandRunner {
+    /// Runs a program until it exits, for at most `limit`.
     ///
     /// # Errors
     ///
-    /// [`RunnerError`] if it cannot be started or does not end. A failure that it reports itself is an answer.
+    /// [`RunnerError`] if the program cannot be started or does not exit in time. A failure exit code is not an
+    /// error here.
     fn run(&self, program: &str, arguments: &[OsString], limit: Duration) -> Result<Output, RunnerError>;
 
-    /// Waits between two questions.
-    fn pause(&self, time: Duration);
+    /// Sleeps between two polls; tests do not.
+    fn sleep(&self, time: Duration);
 }
 
-/// The real tools.
+/// The real tools of the system.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct System;
+pub struct SystemRunner;
 
-impl Runner for System {
+impl CommandRunner for SystemRunner {
     fn run(&self, program: &str, arguments: &[OsString], limit: Duration) -> Result<Output, RunnerError> {
         let mut command = Command::new(program);
-        // its words are compared: they have to be the ones that were written by its makers
+        // The C locale keeps messages untranslated, because they are matched against known texts.
         command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let start = |source| RunnerError::Start { program: program.to_owned(), source };
         let mut child = command.spawn().map_err(start)?;
-        let (out, err) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
-        let status = end_within(&mut child, limit).map_err(start)?;
-        let late = || RunnerError::Late { program: program.to_owned(), limit };
+        let (out, err) = (spawn_reader(child.stdout.take()), spawn_reader(child.stderr.take()));
+        let status = wait_with_timeout(&mut child, limit).map_err(start)?;
+        let late = || RunnerError::TimedOut { program: program.to_owned(), limit };
         let status = status.ok_or_else(late)?;
-        // What a grandchild that keeps the pipe open would still say is not waited for.
+        // A grandchild may keep the pipe open, so the rest of the output is not waited for.
         let said =
             |receiver: Receiver<String>| receiver.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
-        Ok(Output { code: status.code(), out: said(out), err: said(err) })
+        Ok(Output { code: status.code(), stdout: said(out), stderr: said(err) })
     }
 
-    fn pause(&self, time: Duration) {
+    fn sleep(&self, time: Duration) {
         std::thread::sleep(time);
     }
 }
 
-/// Reads a pipe to its end, beside whatever else happens: a full pipe would keep the child from ending.
-fn read_all(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
+/// Reads a pipe to its end on a thread of its own: a full pipe would block the child.
+fn spawn_reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let mut said = Vec::new();
         if let Some(pipe) = pipe {
-            // what was read before an error is the answer
-            let _ = pipe.take(LONGEST_ANSWER_BYTES).read_to_end(&mut said);
+            // After a read error, the output up to it is used.
+            let _ = pipe.take(MAX_OUTPUT_BYTES).read_to_end(&mut said);
         }
         let _ = sender.send(String::from_utf8_lossy(&said).into_owned());
     });
     receiver
 }
 
-/// `None`: it did not end, and was killed.
-fn end_within(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+/// Waits for a child to exit. Returns `None` after killing it on timeout.
+fn wait_with_timeout(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
     let began = Instant::now();
     while began.elapsed() < limit {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        std::thread::sleep(TICK);
+        std::thread::sleep(POLL_INTERVAL);
     }
-    // on failure it has ended already; it is not waited for, as a process in a dead share ignores even this
+    // A failed kill means that the child has exited. It is not waited for, because a process that is blocked on a
+    // dead share ignores even SIGKILL.
     let _ = child.kill();
     Ok(None)
 }
@@ -116,27 +141,28 @@ mod tests {
     use super::*;
 
     fn shell(script: &str, limit: Duration) -> Result<Output, RunnerError> {
-        System.run("/bin/sh", &["-c".into(), script.into()], limit)
+        SystemRunner.run("/bin/sh", &["-c".into(), script.into()], limit)
     }
 
     #[test]
-    fn what_a_tool_says_and_how_it_ends_is_the_answer() {
+    fn output_and_exit_code_are_returned() {
         let output = shell("echo yes; echo no >&2; exit 3", Duration::from_secs(20)).unwrap();
-        assert_eq!(output, Output { code: Some(3), out: "yes\n".to_owned(), err: "no\n".to_owned() });
+        assert_eq!(output, Output { code: Some(3), stdout: "yes\n".to_owned(), stderr: "no\n".to_owned() });
         assert_eq!(shell("kill -9 $$", Duration::from_secs(20)).unwrap().code, None);
     }
 
     #[test]
-    fn a_tool_that_says_more_than_a_pipe_holds_ends_all_the_same() {
+    fn output_larger_than_a_pipe_does_not_block() {
         let output = shell("head -c 300000 /dev/zero | tr '\\0' x", Duration::from_secs(20)).unwrap();
-        assert_eq!(output.out.len(), 300_000);
+        assert_eq!(output.stdout.len(), 300_000);
     }
 
     #[test]
-    fn a_tool_that_hangs_or_is_not_there_is_an_error_that_names_it() {
-        let late = shell("sleep 600", Duration::from_millis(50)).unwrap_err().to_string();
+    fn hanging_or_missing_tool_is_a_named_error() {
+        let late = shell("sleep 600", Duration::from_millis(50)).unwrap_err().one_line();
         assert!(late.contains("/bin/sh did not end"), "{late}");
-        let missing = System.run("/nonexistent/tool", &[], Duration::from_secs(1)).unwrap_err().to_string();
+        let missing =
+            SystemRunner.run("/nonexistent/tool", &[], Duration::from_secs(1)).unwrap_err().one_line();
         assert!(missing.starts_with("start /nonexistent/tool"), "{missing}");
     }
 }

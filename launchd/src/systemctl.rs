@@ -1,97 +1,102 @@
-//! systemd's own tool, for the instance of a user: the procedures, what it prints, and what its complaints mean
-//! (systemctl(1)).
+//! The service manager systemd, in its instance for a user: procedures, parsing of `systemctl` output, and advice
+//! for its errors (systemctl(1)).
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use crate::manager::{Activity, Standing};
 use crate::plan::{PlanError, Service, ServicePlan};
-use crate::runner::Runner;
+use crate::runner::{CommandRunner, Output};
+use crate::status::{RunState, ServiceStatus};
 use crate::step::{Command, Step, StepError};
-use crate::unit::{UNIT, unit_of};
+use crate::unit::{UNIT_NAME, unit};
 
-/// By its name, as distributions differ in where it is.
-pub(crate) const PROGRAM: &str = "systemctl";
+/// Found through PATH, because distributions install it in different folders.
+const PROGRAM: &str = "systemctl";
 
-/// As for an update: a service that runs is started anew, by the new unit.
+/// Returns the steps to install or update the service. `restart` makes a running service use the new unit.
 pub(crate) fn install(plan: &ServicePlan) -> Result<Vec<Step>, PlanError> {
     let service = &plan.service;
-    let write = Step::Write { path: service.definition.clone(), content: unit_of(plan)?.into_bytes() };
-    let mut steps = vec![Step::Folder(plan.logs.clone())];
-    steps.extend(service.definition.parent().map(|folder| Step::Folder(folder.to_owned())));
+    let write = Step::Write { path: service.definition_path.clone(), content: unit(plan)?.into_bytes() };
+    let mut steps = vec![Step::CreateFolder(plan.log_folder.clone())];
+    steps.extend(service.definition_path.parent().map(|folder| Step::CreateFolder(folder.to_owned())));
     steps.push(write);
-    steps.extend([&["daemon-reload"][..], &["enable", UNIT], &["restart", UNIT]].map(user));
+    steps.extend([&["daemon-reload"][..], &["enable", UNIT_NAME], &["restart", UNIT_NAME]].map(run_step));
     Ok(steps)
 }
 
-/// What `enable` leaves beside the unit is removed by name, for the case that systemd cannot be asked.
-pub(crate) fn remove(service: &Service, standing: Option<&Standing>) -> Vec<Step> {
+/// Returns the steps to remove the service. The link that `enable` created is removed by path, in case systemd
+/// cannot be reached.
+pub(crate) fn remove(service: &Service, status: Option<&ServiceStatus>) -> Vec<Step> {
     let mut steps = vec![];
-    let knows = standing.is_some_and(|standing| standing.defined || standing.activity != Activity::Absent);
+    let knows = status.is_some_and(|status| status.is_defined || status.run_state != RunState::NotLoaded);
     if knows {
-        steps.push(user(&["disable", "--now", UNIT]));
+        steps.push(run_step(&["disable", "--now", UNIT_NAME]));
     }
-    steps.push(Step::Remove(service.definition.clone()));
-    steps.push(Step::Remove(wanted(service)));
-    if standing.is_some() {
-        steps.push(user(&["daemon-reload"]));
+    steps.push(Step::Remove(service.definition_path.clone()));
+    steps.push(Step::Remove(wants_link(service)));
+    if status.is_some() {
+        steps.push(run_step(&["daemon-reload"]));
     }
-    if matches!(standing, Some(Standing { activity: Activity::Stopped { how: Some(_) }, .. })) {
-        // a failure that is remembered would keep the name of the unit alive
-        let forget = Command { fine: &[1], ..command(&["reset-failed", UNIT]) };
+    if matches!(status, Some(ServiceStatus { run_state: RunState::Stopped { reason: Some(_) }, .. })) {
+        // Without `reset-failed`, systemd would keep listing the unit as failed after its file is gone.
+        let forget = Command { accepted_codes: &[1], ..systemctl_command(&["reset-failed", UNIT_NAME]) };
         steps.push(Step::Run(forget));
     }
     steps
 }
 
-fn wanted(service: &Service) -> PathBuf {
-    service.definition.with_file_name("default.target.wants").join(UNIT)
+fn wants_link(service: &Service) -> PathBuf {
+    service.definition_path.with_file_name("default.target.wants").join(UNIT_NAME)
 }
 
 pub(crate) fn stop() -> Vec<Step> {
-    vec![user(&["stop", UNIT])]
+    vec![run_step(&["stop", UNIT_NAME])]
 }
 
 pub(crate) fn start() -> Vec<Step> {
-    vec![user(&["start", UNIT])]
+    vec![run_step(&["start", UNIT_NAME])]
 }
 
 pub(crate) fn restart() -> Vec<Step> {
-    vec![user(&["restart", UNIT])]
+    vec![run_step(&["restart", UNIT_NAME])]
 }
 
-fn user(arguments: &[&str]) -> Step {
-    Step::Run(command(arguments))
+fn run_step(arguments: &[&str]) -> Step {
+    Step::Run(systemctl_command(arguments))
 }
 
-fn command(arguments: &[&str]) -> Command {
+fn systemctl_command(arguments: &[&str]) -> Command {
     let words: Vec<&OsStr> = ["--user"].iter().chain(arguments).map(OsStr::new).collect();
     Command::new(PROGRAM, &words)
 }
 
-/// How the service stands.
-pub(crate) fn standing(service: &Service, runner: &dyn Runner) -> Result<Standing, StepError> {
-    let command = command(&["show", UNIT, "--property=LoadState,ActiveState,MainPID,Result,ExecMainStatus"]);
-    let output = command.ask(runner)?;
+/// Returns the status of the service.
+pub(crate) fn status(service: &Service, runner: &dyn CommandRunner) -> Result<ServiceStatus, StepError> {
+    let command = systemctl_command(&[
+        "show",
+        UNIT_NAME,
+        "--property=LoadState,ActiveState,MainPID,Result,ExecMainStatus",
+    ]);
+    let output = command.output(runner)?;
     if output.code != Some(0) {
-        return Err(command.failure(&output));
+        return Err(command.to_error(&output, advice));
     }
-    Ok(Standing { defined: service.definition.exists(), activity: activity(&output.out) })
+    Ok(ServiceStatus { is_defined: service.definition_path.exists(), run_state: run_state(&output.stdout) })
 }
 
-/// What `show` says: `NAME=VALUE` lines, which are an interface (org.freedesktop.systemd1(5)).
-fn activity(said: &str) -> Activity {
-    let value = |key: &str| said.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+/// Parses the output of `show`: `NAME=VALUE` lines, a stable interface (org.freedesktop.systemd1(5)).
+fn run_state(output: &str) -> RunState {
+    let value = |key: &str| output.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
     let pid = value("MainPID").and_then(|pid| pid.parse().ok()).filter(|pid| *pid != 0);
     match (value("LoadState"), value("ActiveState")) {
-        (_, Some("active" | "reloading" | "deactivating")) => Activity::Running { pid },
-        (_, Some("activating")) => Activity::Starting,
-        (Some("not-found"), _) => Activity::Absent,
-        _ => Activity::Stopped { how: failure(value("Result"), value("ExecMainStatus")) },
+        (_, Some("active" | "reloading" | "deactivating")) => RunState::Running { pid },
+        (_, Some("activating")) => RunState::Starting,
+        (Some("not-found"), _) => RunState::NotLoaded,
+        _ => RunState::Stopped { reason: failure_text(value("Result"), value("ExecMainStatus")) },
     }
 }
 
-fn failure(result: Option<&str>, status: Option<&str>) -> Option<String> {
+fn failure_text(result: Option<&str>, status: Option<&str>) -> Option<String> {
     match (result?, status) {
         ("success", _) => None,
         ("exit-code", Some(status)) => Some(format!("it ended with exit code {status}")),
@@ -99,46 +104,46 @@ fn failure(result: Option<&str>, status: Option<&str>) -> Option<String> {
     }
 }
 
-/// Whether the service of this user goes on when nobody is logged in; `None` where that cannot be asked.
-pub(crate) fn lingers(service: &Service, runner: &dyn Runner) -> Option<bool> {
+/// Returns whether the user's services run while the user is not logged in; `None` if that cannot be determined.
+pub(crate) fn has_lingering(service: &Service, runner: &dyn CommandRunner) -> Option<bool> {
     let user = service.user.to_string();
     let words = ["show-user", &user, "--property=Linger"].map(OsStr::new);
-    let output = Command::new("loginctl", &words).ask(runner).ok()?;
-    match output.out.trim() {
+    let output = Command::new("loginctl", &words).output(runner).ok()?;
+    match output.stdout.trim() {
         "Linger=yes" => Some(true),
         "Linger=no" => Some(false),
         _ => None,
     }
 }
 
-/// What a complaint means, and what to do.
-pub(crate) fn meaning(said: &str) -> &'static str {
-    let complaints = [
+/// Returns the meaning of an error message of `systemctl`, with advice.
+pub(crate) fn advice(output: &Output) -> String {
+    let messages = [
         (
             "not been booted with systemd",
-            "This machine does not run systemd. Let what starts your programs start `longhauld --config PATH --database \
-             PATH` instead; `longhaul install --dry-run` shows the whole command",
+            "This machine does not run systemd. Let your init system start `longhauld --config PATH --database \
+             PATH` instead; `longhaul service install --dry-run` shows the whole command",
         ),
         (
             "connect to bus",
-            "There is no systemd for this login: with su, sudo, cron or in a container there often is none. Log in at \
-             the machine or by ssh as the user who is to run it, or let an administrator say `loginctl enable-linger \
+            "There is no systemd session for this login; under su, sudo, cron or in a container this is common. Log in at \
+             the machine or by ssh as the user of the service, or let an administrator run `loginctl enable-linger \
              USER`, then log in again",
         ),
         (
             "does not exist",
-            "systemd does not look where the unit was written. XDG_CONFIG_HOME is set in this shell, but not for \
-             systemd: unset it, or `systemctl --user import-environment XDG_CONFIG_HOME`, then try again",
+            "systemd does not read the folder of the unit. XDG_CONFIG_HOME is set in this shell, but not for \
+             systemd: unset it, or run `systemctl --user import-environment XDG_CONFIG_HOME`, then try again",
         ),
-        ("not found", "It is not installed: `longhaul install`"),
-        ("not loaded", "It is not installed: `longhaul install`"),
-        ("is masked", "The unit was masked: `systemctl --user unmask longhaul.service`, then try again"),
+        ("not found", "It is not installed: run `longhaul service install`"),
+        ("not loaded", "It is not installed: run `longhaul service install`"),
+        ("is masked", "The unit is masked: run `systemctl --user unmask longhaul.service`, then try again"),
         (
             "Job for longhaul.service",
-            "The daemon did not come up, or not in time. `longhaul logs` and `journalctl --user -u longhaul.service` \
-             say why",
+            "The daemon failed to start, or not in time. `longhaul service logs` and `journalctl --user -u longhaul.service` \
+             show the reason",
         ),
     ];
-    let known = complaints.iter().find(|(words, _)| said.contains(words));
-    known.map_or("`systemctl --user status longhaul.service` may say more", |(_, meaning)| meaning)
+    let known = messages.iter().find(|(words, _)| output.message().contains(words));
+    known.map_or("See `systemctl --user status longhaul.service`", |(_, meaning)| meaning).to_owned()
 }

@@ -1,4 +1,5 @@
-//! What longhaul makes of published answers of launchctl: one row of the index for each (fixtures/launchctl/README.md).
+//! Tests of the parsers with published outputs of launchctl; each row of the index is one test case
+//! (fixtures/launchctl/README.md).
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use longhaul_launchd::{
-    Activity, Manager, Output, Runner, RunnerError, Service, ServicePlan, Standing, Step, StepError, System,
-    perform,
+    CommandRunner, Manager, Output, RunState, RunnerError, Service, ServicePlan, ServiceStatus, Step,
+    StepError, SystemRunner, execute,
 };
+use longhaul_model::Hint;
 
-/// One row of the index.
+/// One row of the index: a published output and its expected interpretation.
 struct Fixture {
     file: String,
     subcommand: String,
@@ -45,41 +47,41 @@ impl Fixture {
     fn output(&self) -> Output {
         let text = std::fs::read_to_string(folder().join(&self.file)).unwrap();
         let (out, err) = if self.code == 0 { (text, String::new()) } else { (String::new(), text) };
-        Output { code: Some(self.code), out, err }
+        Output { code: Some(self.code), stdout: out, stderr: err }
     }
 }
 
-/// Answers one subcommand with a fixture. Every other one succeeds, and `print` finds no agent.
+/// Responds to one subcommand with a fixture. All other subcommands succeed, except that `print` finds no agent.
 struct Answering<'a> {
     subcommand: &'a str,
     output: Output,
 }
 
-impl Runner for Answering<'_> {
+impl CommandRunner for Answering<'_> {
     fn run(&self, _: &str, arguments: &[OsString], _: Duration) -> Result<Output, RunnerError> {
-        let silent = |code| Output { code: Some(code), out: String::new(), err: String::new() };
+        let silent = |code| Output { code: Some(code), stdout: String::new(), stderr: String::new() };
         Ok(match arguments[0].to_str().unwrap() {
-            asked if asked == self.subcommand => self.output.clone(),
+            subcommand if subcommand == self.subcommand => self.output.clone(),
             "print" => silent(113),
             _ => silent(0),
         })
     }
 
-    fn pause(&self, _: Duration) {}
+    fn sleep(&self, _: Duration) {}
 }
 
-/// The steps in which the subcommand is run.
+/// Returns steps that run the subcommand.
 fn steps(subcommand: &str, folder: &Path) -> Vec<Step> {
-    let service = Service { definition: folder.join("org.longhaul.agent.plist"), user: 501 };
+    let service = Service { definition_path: folder.join("org.longhaul.agent.plist"), user: 501 };
     let plan = ServicePlan {
         service: service.clone(),
         program: "/opt/homebrew/bin/longhauld".into(),
         config: folder.join("config.toml"),
         database: folder.join("longhaul.sqlite"),
-        logs: folder.join("logs"),
+        log_folder: folder.join("logs"),
         environment: Default::default(),
     };
-    let stopped = Standing { defined: true, activity: Activity::Stopped { how: None } };
+    let stopped = ServiceStatus { is_defined: true, run_state: RunState::Stopped { reason: None } };
     match subcommand {
         "bootstrap" => Manager::Launchd.install(&plan).unwrap(),
         "bootout" => Manager::Launchd.stop(&service),
@@ -88,7 +90,7 @@ fn steps(subcommand: &str, folder: &Path) -> Vec<Step> {
     }
 }
 
-/// The line that stands in the index: the activity, `fine`, or what a refusal is said to mean.
+/// Returns the result as the index has it: the run state, `fine`, or the advice for a refusal.
 fn result(fixture: &Fixture) -> String {
     let folder = tempfile::tempdir().unwrap();
     let runner = Answering { subcommand: &fixture.subcommand, output: fixture.output() };
@@ -97,16 +99,16 @@ fn result(fixture: &Fixture) -> String {
         other => panic!("{}: {other}", fixture.file),
     };
     if fixture.subcommand == "print" {
-        let service = Service { definition: folder.path().join("org.longhaul.agent.plist"), user: 501 };
-        let standing = Manager::Launchd.standing(&service, &runner);
-        return standing.map_or_else(refused, |standing| standing.activity.to_string());
+        let service = Service { definition_path: folder.path().join("org.longhaul.agent.plist"), user: 501 };
+        let status = Manager::Launchd.status(&service, &runner);
+        return status.map_or_else(refused, |status| status.run_state.to_string());
     }
-    let done = perform(&steps(&fixture.subcommand, folder.path()), &runner, &mut |_| ());
+    let done = execute(&steps(&fixture.subcommand, folder.path()), &runner, &mut |_| ());
     done.map_or_else(refused, |()| "fine".to_owned())
 }
 
 #[test]
-fn each_published_answer_means_what_the_index_says() {
+fn published_outputs_are_interpreted_as_expected() {
     let mut wrong = vec![];
     for fixture in index() {
         let result = result(&fixture);
@@ -122,7 +124,7 @@ fn each_published_answer_means_what_the_index_says() {
 }
 
 #[test]
-fn the_index_names_every_file_once() {
+fn index_lists_every_fixture_once() {
     let mut named: Vec<String> = index().into_iter().map(|fixture| fixture.file).collect();
     let files =
         std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -132,12 +134,13 @@ fn the_index_names_every_file_once() {
     assert_eq!(named, files);
 }
 
-/// The real runner, with programs that are found below a folder of scripts.
+/// Runs programs from a folder of scripts instead of the system's folders.
 struct Below(tempfile::TempDir);
 
 impl Below {
-    /// Puts a script in the place of launchctl. It is written by another process: as long as this one had it open for
-    /// writing, a child that another test starts would have too, and then it cannot be run (execve(2), ETXTBSY).
+    /// Creates a script in place of launchctl. Another process writes it: if this process had the file open for
+    /// writing, a child that a concurrent test starts would inherit the descriptor, and executing the script would
+    /// fail with ETXTBSY (execve(2)).
     fn launchctl(lines: &str) -> Self {
         use std::io::Write;
         use std::process::{Command, Stdio};
@@ -154,34 +157,37 @@ impl Below {
         Self(folder)
     }
 
-    fn standing(&self) -> Result<Standing, StepError> {
-        let service = Service { definition: self.0.path().join("org.longhaul.agent.plist"), user: 501 };
-        Manager::Launchd.standing(&service, self)
+    fn status(&self) -> Result<ServiceStatus, StepError> {
+        let service = Service { definition_path: self.0.path().join("org.longhaul.agent.plist"), user: 501 };
+        Manager::Launchd.status(&service, self)
     }
 }
 
-impl Runner for Below {
+impl CommandRunner for Below {
     fn run(&self, program: &str, arguments: &[OsString], limit: Duration) -> Result<Output, RunnerError> {
         let program = self.0.path().join(program.trim_start_matches('/'));
-        System.run(program.to_str().unwrap(), arguments, limit.min(Duration::from_secs(20)))
+        SystemRunner.run(program.to_str().unwrap(), arguments, limit.min(Duration::from_secs(20)))
     }
 
-    fn pause(&self, _: Duration) {}
+    fn sleep(&self, _: Duration) {}
 }
 
 #[test]
-fn a_launchctl_that_exits_112_says_that_nobody_is_logged_in() {
+fn exit_code_112_means_no_gui_session() {
     let tool = Below::launchctl(
         "echo 'Bad request.' >&2\necho 'Could not find domain for user gui: 501' >&2\nexit 112",
     );
-    let said = tool.standing().unwrap_err().to_string();
-    assert!(said.contains("(exit code 112)") && said.contains("nobody is logged in at the screen"), "{said}");
+    let message = tool.status().unwrap_err().one_line();
+    assert!(
+        message.contains("(exit code 112)") && message.contains("no one is logged in at the screen"),
+        "{message}"
+    );
 }
 
 #[test]
-fn a_launchctl_that_writes_garbage_is_a_state_with_its_first_line() {
+fn garbage_output_is_an_unknown_state() {
     let tool = Below::launchctl(r"printf '\377\376 what is this\nmore\n'");
-    let activity = tool.standing().unwrap().activity.to_string();
+    let activity = tool.status().unwrap().run_state.to_string();
     assert!(
         activity.starts_with("not known: launchctl printed") && activity.contains("what is this"),
         "{activity}"
@@ -189,8 +195,8 @@ fn a_launchctl_that_writes_garbage_is_a_state_with_its_first_line() {
 }
 
 #[test]
-fn a_launchctl_that_writes_without_end_is_cut_off() {
-    let said = Below::launchctl("exec yes 'state = running'").standing().unwrap_err();
-    let StepError::Failed { how, .. } = said else { panic!("{said}") };
-    assert_eq!(how, "ended by a signal", "for nobody reads on");
+fn endless_output_is_cut_off() {
+    let message = Below::launchctl("exec yes 'state = running'").status().unwrap_err();
+    let StepError::Failed { how, .. } = message else { panic!("{message}") };
+    assert_eq!(how, "ended by a signal", "the pipe is closed after the limit");
 }

@@ -1,5 +1,6 @@
-//! The procedures against what the real tools say. The answers of systemctl were recorded from systemd 252; those of
-//! launchctl are constructed from launchctl(1) and from printouts that people have published, as there was no Mac.
+//! Tests of the procedures against the outputs of real tools. Those of systemctl were recorded with systemd 252;
+//! those of launchctl are constructed from launchctl(1) and from outputs that users have published, because no Mac
+//! was available.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,53 +11,57 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use longhaul_launchd::{
-    Activity, Manager, Output, Runner, RunnerError, Service, ServicePlan, Standing, StepError, perform,
+    CommandRunner, Manager, Output, RunState, RunnerError, Service, ServicePlan, ServiceStatus, StepError,
+    execute,
 };
+use longhaul_model::Hint;
 
-/// The system's tools, with their answers in order; the last answer of a command is its answer from then on.
+/// The system's tools, with recorded outputs in order. The last output of a command is repeated.
 struct Recorded {
     answers: RefCell<BTreeMap<String, VecDeque<Output>>>,
-    asked: RefCell<Vec<String>>,
+    commands: RefCell<Vec<String>>,
     paused: RefCell<Duration>,
 }
 
 impl Recorded {
     fn new(answers: &[(&str, &[Output])]) -> Self {
-        let answers = answers.iter().map(|(command, said)| ((*command).to_owned(), said.to_vec().into()));
+        let answers =
+            answers.iter().map(|(command, message)| ((*command).to_owned(), message.to_vec().into()));
         Self {
             answers: RefCell::new(answers.collect()),
-            asked: RefCell::default(),
+            commands: RefCell::default(),
             paused: RefCell::default(),
         }
     }
 }
 
-impl Runner for Recorded {
+impl CommandRunner for Recorded {
     fn run(&self, program: &str, arguments: &[OsString], _: Duration) -> Result<Output, RunnerError> {
         let words = arguments.iter().map(|word| word.to_str().unwrap());
         let words: Vec<&str> = [program.rsplit('/').next().unwrap()].into_iter().chain(words).collect();
         let command = words.join(" ");
-        self.asked.borrow_mut().push(command.clone());
+        self.commands.borrow_mut().push(command.clone());
         let mut answers = self.answers.borrow_mut();
-        let answers = answers.get_mut(&command).unwrap_or_else(|| panic!("nobody said how `{command}` goes"));
+        let answers =
+            answers.get_mut(&command).unwrap_or_else(|| panic!("there is no recorded output of `{command}`"));
         let next = if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() };
         Ok(next.unwrap())
     }
 
-    fn pause(&self, time: Duration) {
+    fn sleep(&self, time: Duration) {
         *self.paused.borrow_mut() += time;
     }
 }
 
 fn ok(out: &str) -> Output {
-    Output { code: Some(0), out: out.to_owned(), err: String::new() }
+    Output { code: Some(0), stdout: out.to_owned(), stderr: String::new() }
 }
 
 fn fails(code: i32, err: &str) -> Output {
-    Output { code: Some(code), out: String::new(), err: err.to_owned() }
+    Output { code: Some(code), stdout: String::new(), stderr: err.to_owned() }
 }
 
-/// A place on the disk for what is written.
+/// A temporary folder for the files that are written.
 struct Disk {
     folder: tempfile::TempDir,
 }
@@ -71,7 +76,7 @@ impl Disk {
     }
 
     fn service(&self, manager: Manager) -> Service {
-        Service { definition: self.path("agents").join(manager.file_name()), user: 501 }
+        Service { definition_path: self.path("agents").join(manager.file_name()), user: 501 }
     }
 
     fn plan(&self, manager: Manager) -> ServicePlan {
@@ -80,7 +85,7 @@ impl Disk {
             program: "/opt/homebrew/bin/longhauld".into(),
             config: self.path("config.toml"),
             database: self.path("longhaul.sqlite"),
-            logs: self.path("logs"),
+            log_folder: self.path("logs"),
             environment: BTreeMap::new(),
         }
     }
@@ -89,7 +94,7 @@ impl Disk {
 mod launchd {
     use super::*;
 
-    /// As in boxen/puppet-boxen#104, with the label, state and paths of ours.
+    /// Output as in boxen/puppet-boxen#104, with the label, state and paths of longhaul.
     const RUNNING: &str = "gui/501/org.longhaul.agent = {
 \tactive count = 1
 \tpath = /Users/ada/Library/LaunchAgents/org.longhaul.agent.plist
@@ -133,16 +138,16 @@ mod launchd {
     const ENABLE: &str = "launchctl enable gui/501/org.longhaul.agent";
 
     fn bootstrap(disk: &Disk) -> String {
-        format!("launchctl bootstrap gui/501 {}", disk.service(Manager::Launchd).definition.display())
+        format!("launchctl bootstrap gui/501 {}", disk.service(Manager::Launchd).definition_path.display())
     }
 
     fn install(disk: &Disk, tools: &Recorded) -> Result<(), StepError> {
         let steps = Manager::Launchd.install(&disk.plan(Manager::Launchd)).unwrap();
-        perform(&steps, tools, &mut |_| ())
+        execute(&steps, tools, &mut |_| ())
     }
 
     #[test]
-    fn an_update_waits_until_the_old_agent_is_gone_before_the_new_one_is_loaded() {
+    fn update_waits_until_the_old_agent_is_unloaded() {
         let disk = Disk::new();
         let bootstrap = bootstrap(&disk);
         let prints = [ok(RUNNING), ok(RUNNING), fails(113, NOT_FOUND), ok(FAILED), ok(RUNNING)];
@@ -154,31 +159,28 @@ mod launchd {
             (&bootstrap, &[ok("")]),
         ]);
         install(&disk, &tools).unwrap();
-        let asked = [BOOTOUT, PRINT, PRINT, PRINT, ENABLE, &bootstrap, PRINT, PRINT];
-        assert_eq!(*tools.asked.borrow(), asked);
-        assert!(
-            disk.path("logs").is_dir(),
-            "launchd makes no folder for its logs, and fails with 5 without one"
-        );
-        assert!(disk.service(Manager::Launchd).definition.is_file());
+        let expected = [BOOTOUT, PRINT, PRINT, PRINT, ENABLE, &bootstrap, PRINT, PRINT];
+        assert_eq!(*tools.commands.borrow(), expected);
+        assert!(disk.path("logs").is_dir(), "launchd fails with code 5 if the log folder does not exist");
+        assert!(disk.service(Manager::Launchd).definition_path.is_file());
     }
 
     #[test]
-    fn an_agent_that_does_not_end_is_not_written_over() {
+    fn plist_of_a_hanging_agent_is_not_replaced() {
         let disk = Disk::new();
         let tools = Recorded::new(&[(BOOTOUT, &[ok("")]), (PRINT, &[ok(RUNNING)])]);
-        let said = install(&disk, &tools).unwrap_err().to_string();
+        let message = install(&disk, &tools).unwrap_err().one_line();
         assert!(
-            said.contains("still there (running, process 24784) after 40 s") && said.contains("server"),
-            "{said}"
+            message.contains("still there (running, process 24784) after 40 s") && message.contains("server"),
+            "{message}"
         );
-        assert!(!disk.service(Manager::Launchd).definition.exists());
+        assert!(!disk.service(Manager::Launchd).definition_path.exists());
         assert!(*tools.paused.borrow() >= Duration::from_secs(40));
     }
 
     #[test]
-    fn each_exit_code_is_explained_with_what_to_do() {
-        for (code, said, part) in [
+    fn exit_codes_are_explained_with_advice() {
+        for (code, message, part) in [
             (5, "Bootstrap failed: 5: Input/output error", "Login Items"),
             (37, "Bootstrap failed: 37: Operation already in progress", "ten seconds"),
             (119, "Bootstrap failed: 119: Service is disabled", "Switch longhaul on"),
@@ -195,17 +197,17 @@ mod launchd {
                 (BOOTOUT, &[fails(3, "Boot-out failed: 3: No such process\n")]),
                 (PRINT, &gone),
                 (ENABLE, &[ok("")]),
-                (&bootstrap(&disk), &[fails(code, said)]),
+                (&bootstrap(&disk), &[fails(code, message)]),
             ]);
-            let error = install(&disk, &tools).unwrap_err().to_string();
-            for part in [part, said, "/bin/launchctl bootstrap gui/501"] {
+            let error = install(&disk, &tools).unwrap_err().one_line();
+            for part in [part, message, "/bin/launchctl bootstrap gui/501"] {
                 assert!(error.contains(part), "`{part}` is not in: {error}");
             }
         }
     }
 
     #[test]
-    fn an_agent_that_is_loaded_but_ends_at_once_is_told_with_its_exit_code() {
+    fn exit_code_of_a_failing_agent_is_reported() {
         let disk = Disk::new();
         let prints = [fails(113, NOT_FOUND), ok(FAILED)];
         let tools = Recorded::new(&[
@@ -214,41 +216,44 @@ mod launchd {
             (ENABLE, &[ok("")]),
             (&bootstrap(&disk), &[ok("")]),
         ]);
-        let said = install(&disk, &tools).unwrap_err().to_string();
-        assert!(said.contains("last exit code 78: EX_CONFIG") && said.contains("longhaul logs"), "{said}");
+        let message = install(&disk, &tools).unwrap_err().one_line();
+        assert!(
+            message.contains("last exit code 78: EX_CONFIG") && message.contains("longhaul service logs"),
+            "{message}"
+        );
     }
 
-    fn standing(print: Output) -> Result<Standing, StepError> {
+    fn status(print: Output) -> Result<ServiceStatus, StepError> {
         let disk = Disk::new();
-        Manager::Launchd.standing(&disk.service(Manager::Launchd), &Recorded::new(&[(PRINT, &[print])]))
+        Manager::Launchd.status(&disk.service(Manager::Launchd), &Recorded::new(&[(PRINT, &[print])]))
     }
 
     #[test]
-    fn how_an_agent_stands_is_read_from_its_own_lines_only() {
-        let activity = |print| standing(print).unwrap().activity;
-        assert_eq!(activity(ok(RUNNING)), Activity::Running { pid: Some(24784) });
-        assert_eq!(activity(ok(&RUNNING.replace('\t', "    "))), Activity::Running { pid: Some(24784) });
+    fn state_is_read_from_the_lines_of_the_agent_only() {
+        let run_state = |print| status(print).unwrap().run_state;
+        assert_eq!(run_state(ok(RUNNING)), RunState::Running { pid: Some(24784) });
+        assert_eq!(run_state(ok(&RUNNING.replace('\t', "    "))), RunState::Running { pid: Some(24784) });
         let how = Some("last exit code 78: EX_CONFIG".to_owned());
-        assert_eq!(activity(ok(FAILED)), Activity::Stopped { how });
-        assert_eq!(activity(fails(113, NOT_FOUND)), Activity::Absent);
+        assert_eq!(run_state(ok(FAILED)), RunState::Stopped { reason: how });
+        assert_eq!(run_state(fails(113, NOT_FOUND)), RunState::NotLoaded);
         let first_line = "nothing that is known".to_owned();
-        assert_eq!(activity(ok("nothing that is known\nor more\n")), Activity::Unknown { first_line });
+        assert_eq!(run_state(ok("nothing that is known\nor more\n")), RunState::Unknown { first_line });
     }
 
     #[test]
-    fn where_nobody_is_logged_in_at_the_screen_it_is_said() {
-        let said = standing(fails(125, "Domain does not support specified action")).unwrap_err().to_string();
-        assert!(said.contains("over ssh alone"), "{said}");
+    fn missing_gui_session_is_explained() {
+        let message = status(fails(125, "Domain does not support specified action")).unwrap_err().one_line();
+        assert!(message.contains("over ssh alone"), "{message}");
     }
 
     #[test]
-    fn start_stop_and_restart_ask_for_what_is_missing() {
+    fn start_stop_and_restart_run_the_needed_commands() {
         let service = Disk::new().service(Manager::Launchd);
         let commands = |steps: Vec<longhaul_launchd::Step>| steps.first().map(ToString::to_string);
-        let stands = |activity| Standing { defined: true, activity };
-        let (running, absent) = (stands(Activity::Running { pid: None }), stands(Activity::Absent));
-        let stopped = stands(Activity::Stopped { how: None });
-        let start = |standing| commands(Manager::Launchd.start(&service, standing));
+        let stands = |activity| ServiceStatus { is_defined: true, run_state: activity };
+        let (running, absent) = (stands(RunState::Running { pid: None }), stands(RunState::NotLoaded));
+        let stopped = stands(RunState::Stopped { reason: None });
+        let start = |status| commands(Manager::Launchd.start(&service, status));
         assert_eq!(start(&running), None);
         assert_eq!(start(&stopped).unwrap(), "run /bin/launchctl kickstart gui/501/org.longhaul.agent");
         assert_eq!(start(&absent).unwrap(), "run /bin/launchctl enable gui/501/org.longhaul.agent");
@@ -259,43 +264,46 @@ mod launchd {
     }
 
     #[test]
-    fn a_restart_waits_as_long_as_launchd_may_hold_it_back() {
+    fn restart_waits_for_the_throttle_interval() {
         const AGAIN: &str = "gui/501/org.longhaul.agent = {\n\tstate = spawn scheduled\n}\n";
         let service = Disk::new().service(Manager::Launchd);
-        let standing = Standing { defined: true, activity: Activity::Running { pid: None } };
-        // five looks a second, for the 30 s of ThrottleInterval
+        let status = ServiceStatus { is_defined: true, run_state: RunState::Running { pid: None } };
+        // Five polls per second, for the 30 s of ThrottleInterval.
         let prints: Vec<Output> = vec![ok(AGAIN); 150].into_iter().chain([ok(RUNNING)]).collect();
         let kickstart = "launchctl kickstart -k gui/501/org.longhaul.agent";
         let tools = Recorded::new(&[(kickstart, &[ok("")]), (PRINT, &prints)]);
-        perform(&Manager::Launchd.restart(&service, &standing), &tools, &mut |_| ()).unwrap();
+        execute(&Manager::Launchd.restart(&service, &status), &tools, &mut |_| ()).unwrap();
         let never = Recorded::new(&[(kickstart, &[ok("")]), (PRINT, &[ok(AGAIN)])]);
-        let said = perform(&Manager::Launchd.restart(&service, &standing), &never, &mut |_| ()).unwrap_err();
-        assert!(said.to_string().contains("not running (starting) after 35 s"), "{said}");
+        let message = execute(&Manager::Launchd.restart(&service, &status), &never, &mut |_| ()).unwrap_err();
+        assert!(message.to_string().contains("not running (starting) after 35 s"), "{message}");
     }
 
     #[test]
-    fn a_service_of_homebrew_that_runs_already_is_found() {
+    fn conflicting_homebrew_service_is_found() {
         let service = Disk::new().service(Manager::Launchd);
         let tools = Recorded::new(&[
             ("launchctl print gui/501/homebrew.mxcl.longhaul", &[ok(RUNNING)]),
             ("launchctl print gui/501/sh.brew.longhaul", &[fails(113, NOT_FOUND)]),
         ]);
-        assert_eq!(Manager::Launchd.rivals(&service, &tools).unwrap(), ["homebrew.mxcl.longhaul"]);
+        assert_eq!(
+            Manager::Launchd.conflicting_services(&service, &tools).unwrap(),
+            ["homebrew.mxcl.longhaul"]
+        );
     }
 
     #[test]
-    fn removing_takes_the_plist_away_only_when_the_agent_is_gone() {
+    fn plist_is_removed_only_after_the_agent_is_unloaded() {
         let disk = Disk::new();
         let service = disk.service(Manager::Launchd);
         std::fs::create_dir(disk.path("agents")).unwrap();
-        std::fs::write(&service.definition, "x").unwrap();
-        let standing = Standing { defined: true, activity: Activity::Running { pid: None } };
-        let steps = Manager::Launchd.remove(&service, Some(&standing));
+        std::fs::write(&service.definition_path, "x").unwrap();
+        let status = ServiceStatus { is_defined: true, run_state: RunState::Running { pid: None } };
+        let steps = Manager::Launchd.remove(&service, Some(&status));
         let stuck = Recorded::new(&[(BOOTOUT, &[ok("")]), (PRINT, &[ok(RUNNING)])]);
-        assert!(perform(&steps, &stuck, &mut |_| ()).is_err() && service.definition.exists());
+        assert!(execute(&steps, &stuck, &mut |_| ()).is_err() && service.definition_path.exists());
         let tools = Recorded::new(&[(BOOTOUT, &[ok("")]), (PRINT, &[fails(113, NOT_FOUND)])]);
-        perform(&steps, &tools, &mut |_| ()).unwrap();
-        assert!(!service.definition.exists());
+        execute(&steps, &tools, &mut |_| ()).unwrap();
+        assert!(!service.definition_path.exists());
     }
 }
 
@@ -315,84 +323,94 @@ mod systemd {
         "MainPID=0\nResult=success\nExecMainStatus=0\nLoadState=not-found\nActiveState=inactive\n";
     const NO_BUS: &str = "Failed to connect to bus: No such file or directory\n";
 
-    fn standing(show: Output) -> Result<Standing, StepError> {
+    fn status(show: Output) -> Result<ServiceStatus, StepError> {
         let disk = Disk::new();
-        Manager::Systemd.standing(&disk.service(Manager::Systemd), &Recorded::new(&[(SHOW, &[show])]))
+        Manager::Systemd.status(&disk.service(Manager::Systemd), &Recorded::new(&[(SHOW, &[show])]))
     }
 
     #[test]
-    fn how_a_unit_stands_is_read_from_its_properties() {
-        let activity = |show| standing(ok(show)).unwrap().activity;
-        assert_eq!(activity(RUNNING), Activity::Running { pid: Some(71) });
-        assert_eq!(activity(STOPPED), Activity::Stopped { how: None });
-        assert_eq!(activity(AGAIN), Activity::Starting);
-        assert_eq!(activity(FAILED), Activity::Stopped { how: Some("it ended with exit code 7".to_owned()) });
+    fn state_is_read_from_the_unit_properties() {
+        let run_state = |show| status(ok(show)).unwrap().run_state;
+        assert_eq!(run_state(RUNNING), RunState::Running { pid: Some(71) });
+        assert_eq!(run_state(STOPPED), RunState::Stopped { reason: None });
+        assert_eq!(run_state(AGAIN), RunState::Starting);
+        assert_eq!(
+            run_state(FAILED),
+            RunState::Stopped { reason: Some("it ended with exit code 7".to_owned()) }
+        );
         let watchdog = FAILED.replace("exit-code", "watchdog");
         assert_eq!(
-            activity(&watchdog),
-            Activity::Stopped { how: Some("systemd says `watchdog`".to_owned()) }
+            run_state(&watchdog),
+            RunState::Stopped { reason: Some("systemd says `watchdog`".to_owned()) }
         );
-        assert_eq!(activity(ABSENT), Activity::Absent);
+        assert_eq!(run_state(ABSENT), RunState::NotLoaded);
     }
 
     #[test]
-    fn a_login_without_systemd_is_explained() {
-        let said = standing(fails(1, NO_BUS)).unwrap_err().to_string();
-        assert!(said.contains("loginctl enable-linger") && said.contains(NO_BUS.trim()), "{said}");
+    fn missing_systemd_session_is_explained() {
+        let message = status(fails(1, NO_BUS)).unwrap_err().one_line();
+        assert!(message.contains("loginctl enable-linger") && message.contains(NO_BUS.trim()), "{message}");
     }
 
     #[test]
-    fn each_complaint_is_explained_with_what_to_do() {
-        for (said, part) in [
+    fn systemctl_errors_are_explained_with_advice() {
+        for (message, part) in [
             (
                 "System has not been booted with systemd as init system (PID 1). Can't operate.",
                 "longhauld --config",
             ),
             ("Failed to enable unit: Unit file longhaul.service does not exist.", "XDG_CONFIG_HOME"),
             ("Failed to start longhaul.service: Unit longhaul.service is masked.", "unmask"),
-            ("Failed to start longhaul.service: Unit longhaul.service not found.", "longhaul install"),
-            ("Failed to stop longhaul.service: Unit longhaul.service not loaded.", "longhaul install"),
+            (
+                "Failed to start longhaul.service: Unit longhaul.service not found.",
+                "longhaul service install",
+            ),
+            (
+                "Failed to stop longhaul.service: Unit longhaul.service not loaded.",
+                "longhaul service install",
+            ),
             (
                 "Job for longhaul.service failed because the control process exited with error code.\nSee ...",
-                "longhaul logs",
+                "longhaul service logs",
             ),
             ("Failed to do something new", "systemctl --user status"),
         ] {
             let disk = Disk::new();
-            let tools = Recorded::new(&[("systemctl --user stop longhaul.service", &[fails(1, said)])]);
+            let tools = Recorded::new(&[("systemctl --user stop longhaul.service", &[fails(1, message)])]);
             let steps = Manager::Systemd.stop(&disk.service(Manager::Systemd));
-            let error = perform(&steps, &tools, &mut |_| ()).unwrap_err().to_string();
-            assert!(error.contains(part) && error.contains(said), "`{part}` is not in: {error}");
+            let error = execute(&steps, &tools, &mut |_| ()).unwrap_err().one_line();
+            assert!(error.contains(part) && error.contains(message), "`{part}` is not in: {error}");
         }
     }
 
     #[test]
-    fn without_systemd_the_files_are_removed_all_the_same() {
+    fn files_are_removed_even_without_systemd() {
         let disk = Disk::new();
         let service = disk.service(Manager::Systemd);
         let wanted = disk.path("agents/default.target.wants/longhaul.service");
         std::fs::create_dir_all(wanted.parent().unwrap()).unwrap();
-        [&service.definition, &wanted].iter().for_each(|path| std::fs::write(path, "x").unwrap());
+        [&service.definition_path, &wanted].iter().for_each(|path| std::fs::write(path, "x").unwrap());
         let steps = Manager::Systemd.remove(&service, None);
-        perform(&steps, &Recorded::new(&[]), &mut |_| ()).unwrap();
-        assert!(!service.definition.exists() && !wanted.exists());
+        execute(&steps, &Recorded::new(&[]), &mut |_| ()).unwrap();
+        assert!(!service.definition_path.exists() && !wanted.exists());
     }
 
     #[test]
-    fn a_failure_that_systemd_remembers_is_forgotten_with_the_unit() {
+    fn removal_resets_the_failed_state() {
         let service = Disk::new().service(Manager::Systemd);
-        let lines = |standing: &Standing| {
-            let steps = Manager::Systemd.remove(&service, Some(standing));
+        let lines = |status: &ServiceStatus| {
+            let steps = Manager::Systemd.remove(&service, Some(status));
             steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         };
-        let failed = Standing { defined: true, activity: Activity::Stopped { how: Some("x".to_owned()) } };
+        let failed =
+            ServiceStatus { is_defined: true, run_state: RunState::Stopped { reason: Some("x".to_owned()) } };
         assert!(lines(&failed).ends_with("reset-failed longhaul.service"));
-        let absent = Standing { defined: false, activity: Activity::Absent };
-        assert!(!lines(&absent).contains("disable"), "what is not there needs not be stopped");
+        let absent = ServiceStatus { is_defined: false, run_state: RunState::NotLoaded };
+        assert!(!lines(&absent).contains("disable"), "an absent unit is not stopped");
     }
 
     #[test]
-    fn lingering_is_known_or_not_known() {
+    fn lingering_is_read_from_loginctl() {
         let lingers = |answer| {
             let service = Disk::new().service(Manager::Systemd);
             let tools = Recorded::new(&[("loginctl show-user 501 --property=Linger", &[answer])]);

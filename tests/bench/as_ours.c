@@ -1,14 +1,15 @@
-// Preloaded into an original (LD_PRELOAD): gives it what our worker has and it has not, so that what is left is what differs.
+// Preloaded into an original tool (LD_PRELOAD): adds the overhead that longhaul's worker has, so that only real differences remain.
 //
-// A second thread, idle: in a process with two the kernel counts references to a file in each call (fdget in fs/file.c). The place in
-// each call: for read(2) and write(2), which go on where the file stands, the kernel would also take a lock in such a process
-// (fdget_pos), as it does not in the original's. An open folder from which names are looked up, which is counted too. And a reading of
-// the clock right before and right after each call on a file, which goes to the kernel without the C library's precautions for threads
-// that may be cancelled. At the end it adds a line for each kind of call to the file that $CALLS names: its name and the seconds in it.
-// Reads the clock $READINGS times more after each call. What is written to /dev/null goes nowhere without a call, as that makes the next
-// one slower. Where all file systems of the machine would be synced, the working folder is, and the lines up to then are added; with
-// $SPLIT after each sync of a file too. For programs that make their calls on regular files on one thread and duplicate no file that
-// they have used.
+// - A second, idle thread: in a process with two threads the kernel counts references to a file in each call (fdget in fs/file.c).
+// - An explicit offset in each call: for read(2) and write(2), which use the file position, the kernel would also take a lock in a
+//   process with two threads (fdget_pos), which it does not in the original.
+// - An open folder relative to which names are looked up, whose references are counted too.
+// - A clock read directly before and after each call on a file. Calls go directly to the kernel, without the C library's handling of
+//   thread cancellation. $READINGS is a number of additional clock reads after each call.
+// At the end it appends a line for each kind of call to the file $CALLS: the name, and the seconds spent in it. Writes to /dev/null make
+// no call, because a call makes the next one slower. A sync of all file systems only syncs the working folder, and appends the lines so
+// far; with $SPLIT each sync of a file appends them too. This works for programs that access regular files on one thread and do not
+// duplicate descriptors of files that they have used.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -38,7 +39,7 @@ static int64_t now(void) {
     return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-// Compares all that was read with zeros, as ours does, which verifies it: the next read into the same memory takes longer then.
+// Compares everything that was read with zeros, as longhaul does to verify it, because the next read into the same memory is then slower.
 static volatile bool is_as_written;
 static void verify(const void *buffer, ssize_t size) {
     static const char zeros[4096];
@@ -51,8 +52,7 @@ static void verify(const void *buffer, ssize_t size) {
     is_as_written = is;
 }
 
-// Makes the zeros that are to be written, as ours does before each write: how they came into the processor's cache decides how long the
-// write takes.
+// Generates the zeros to write, as longhaul does before each write, because the state of the processor's cache affects the write time.
 static void make(const void *buffer, size_t size) { memset((void *)buffer, 0, size); }
 
 #define TIMED(kind, result, name, number, first, then, parameters, ...)       \
@@ -74,13 +74,13 @@ TIMED(WRITE, ssize_t, pwrite, SYS_pwrite64, make(buffer, size), , (int file, con
       buffer, size, at)
 TIMED(WRITE, ssize_t, pwrite64, SYS_pwrite64, make(buffer, size), , (int file, const void *buffer, size_t size, off64_t at), file,
       buffer, size, at)
-// Adds the lines up to now.
+// Appends the lines so far to $CALLS and resets the times.
 static void put(void);
 static bool splits;
 
 TIMED(SYNC, int, fsync, SYS_fsync, , if (splits) put(), (int file), file)
 
-// The working folder.
+// Descriptor of the working folder.
 static int folder = AT_FDCWD;
 
 static void enter(void) { folder = syscall(SYS_openat, AT_FDCWD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
@@ -97,7 +97,7 @@ int chdir(const char *path) {
 TIMED(DELETE, int, unlink, SYS_unlinkat, , , (const char *path), folder, path, 0)
 TIMED(CREATE, int, create_file, SYS_openat, , , (const char *path, int flags, mode_t mode), folder, path, flags, mode)
 
-// Where each regular file stands, if that is known here; the kernel's own place is not moved then. NOWHERE is /dev/null.
+// Position of each regular file, if tracked here; the kernel's own file position is not moved then. NOWHERE is /dev/null.
 enum { FILES = 256 };
 enum sort { UNKNOWN, REGULAR, NOWHERE, OTHER };
 static off64_t places[FILES];
@@ -156,14 +156,14 @@ int open64(const char *path, int flags, ...) {
 }
 int open(const char *path, int flags, ...) __attribute__((alias("open64")));
 
-// Libraries list folders before this one has begun (fio's libnuma).
+// The function is looked up at the first call, because libraries list folders before this one is initialized (libnuma of fio).
 struct dirent *readdir(DIR *listed) {
     static struct dirent *(*next)(DIR *);
     if (!next) next = (struct dirent *(*)(DIR *))dlsym(RTLD_NEXT, "readdir");
     int64_t began = now();
     struct dirent *answer = next(listed);
     nanoseconds[LIST] += now() - began;
-    // Of what was only looked at nothing counts.
+    // Listing time only counts if the program deletes the listed files.
     if (!answer && nanoseconds[DELETE] == 0) nanoseconds[LIST] = 0;
     return answer;
 }

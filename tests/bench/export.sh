@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
-# Exports a year beside DuckDB and sqlite3, in turn and on the same data, and prints a Markdown table.
+# Compares the export of a year of results with DuckDB and sqlite3 on the same data, and prints a Markdown table.
 #
 #   LONGHAUL=target/release/longhaul tests/bench/export.sh [folder on a local disk]
 #
-# A year is 4 targets x 17 rounds a day x 4 tasks. Five pairs per line, the order alternating; a ratio is that of one pair.
-# Nothing is installed and nothing is asserted about time. LONGHAUL_PYTHON names a Python with duckdb; WEEKS and PAIRS
-# change how much is done.
+# A year has 4 targets x 17 rounds a day x 4 workloads. Each line has five pairs of runs in alternating order; a ratio is computed
+# within a pair. The script installs nothing and checks no times. LONGHAUL_PYTHON is a Python with duckdb; WEEKS and PAIRS set the
+# amount of work.
 set -euo pipefail
 export LC_ALL=C
 
 longhaul=${LONGHAUL:-target/release/longhaul}
+bench=$(dirname "$longhaul")/longhaul-bench
 python=${LONGHAUL_PYTHON:-python3}
 pairs=${PAIRS:-5}
 weeks=${WEEKS:-52}
 
-[[ -x $longhaul ]] || { echo "$longhaul is not there: cargo build --release, or set LONGHAUL" >&2; exit 1; }
+[[ -x $longhaul ]] || { echo "$longhaul is missing: run cargo build --release, or set LONGHAUL" >&2; exit 1; }
 here=$(mktemp -d "${1:-${TMPDIR:-/tmp}}/longhaul-export.XXXXXX")
 trap 'rm -rf "$here"' EXIT
 
-# Seconds that a command takes from its start to its end.
+# seconds COMMAND...: prints how many seconds a command takes.
 seconds() {
     local began=$EPOCHREALTIME
     "$@" >/dev/null 2>&1
@@ -26,7 +27,7 @@ seconds() {
 }
 ours() { seconds "$longhaul" --database "$here/year.sqlite" export "$1" --format "$2" --output "$here/$1.$2"; }
 
-# line WHAT ROWS OURS PEER: the last two are functions that print seconds; PEER may be missing.
+# line WHAT ROWS OURS [PEER]: prints a table row; OURS and PEER are functions that print seconds.
 line() {
     local what=$1 rows=$2 our_turn=$3 peer_turn=${4:-} figures='' pair a b=0
     for ((pair = 0; pair < pairs; pair++)); do
@@ -57,7 +58,7 @@ line() {
         }'
 }
 
-"$longhaul" --database "$here/year.sqlite" bench year --weeks "$weeks"
+"$bench" synthetic-history "$here/year.sqlite" --weeks "$weeks"
 for format in csv parquet; do ours runs "$format" >/dev/null; done
 rows=$(($(wc -l <"$here/runs.csv") - 1))
 
@@ -65,7 +66,7 @@ our_parquet() { ours runs parquet; }
 our_csv() { ours runs csv; }
 our_json() { ours runs json; }
 our_ops() { ours ops parquet; }
-# The table is in DuckDB's memory before the clock starts, and DuckDB itself has started: only its writing is timed.
+# Only DuckDB's writing is timed: it has started and has the table in memory before the clock starts.
 duckdb_parquet() {
     "$python" - "$here" <<'PYTHON'
 import duckdb, sys, time
@@ -76,7 +77,7 @@ duckdb.sql(f"COPY runs TO '{sys.argv[1]}/theirs.parquet' (FORMAT parquet, COMPRE
 print(f"{time.perf_counter() - began:.6f}")
 PYTHON
 }
-# The rows of runs alone, as they are kept: no names instead of numbers, no local time, no columns for endpoints.
+# sqlite3 exports only the stored rows of runs: numbers instead of names, no local time, no columns for metrics.
 sqlite_csv() {
     seconds sqlite3 -readonly -csv -header "$here/year.sqlite" ".output $here/theirs.csv" \
         "SELECT number, round, epoch, target, workload, scale, outcome, started_us, seconds, endpoints FROM run"
@@ -100,5 +101,5 @@ fi
 line "runs to JSON Lines" "$rows" our_json
 line "ops to Parquet, with histograms" "$("$longhaul" --database "$here/year.sqlite" export ops --format json 2>/dev/null | wc -l)" our_ops
 echo
-echo "Ours: the whole process, reading SQLite and all. DuckDB: its writing alone, the table in memory. sqlite3: the whole"
-echo "process, its narrow rows. Sizes: $(du -h "$here/runs.csv" | cut -f1) CSV, $(du -h "$here/runs.parquet" | cut -f1) Parquet, $(du -h "$here/ops.parquet" | cut -f1) ops as Parquet."
+echo "Ours: the whole process, including reading SQLite. DuckDB: only writing, with the table in memory. sqlite3: the whole"
+echo "process, with fewer columns. Sizes: $(du -h "$here/runs.csv" | cut -f1) CSV, $(du -h "$here/runs.parquet" | cut -f1) Parquet, $(du -h "$here/ops.parquet" | cut -f1) ops as Parquet."

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What the background service takes while it waits for the next round with four targets: memory, processor, wake-ups, beside
-# prometheus-node-exporter and Netdata in the same minutes, each with its children; and how long it takes from start to ready
-# with a year of data.
+# Measures what the background service uses while it waits for the next round with four targets (memory, processor, wake-ups),
+# compared with prometheus-node-exporter and Netdata during the same minutes, each including child processes. Also measures the
+# time from start to ready with a year of data.
 #
-#   tests/bench/idle.sh [SECONDS]      measures for so long, 120 by default; needs a release build of longhauld
+#   tests/bench/idle.sh [SECONDS]      SECONDS is the measuring time, 120 by default; builds the release programs first
 #
 # Wake-ups are voluntary context switches of all threads (/proc/PID/task/*/status); processor time is utime and stime of
-# /proc/PID/stat, in ticks of 10 ms, so that a share below 0.01 % needs several minutes to be seen.
+# /proc/PID/stat, in ticks of 10 ms, so that a share below 0.01 % needs several minutes to be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-120}
@@ -23,7 +23,7 @@ config=$home/config.toml
   for name in smb nfs afp local; do mkdir "$home/$name"; printf '[targets.%s]\npath = "%s"\n' "$name" "$home/$name"; done
 } >"$config"
 
-# start DATABASE: starts a service, waits until it answers, prints its process and the milliseconds that took
+# start DATABASE: starts a service, waits until it is ready, sets $started (process id) and $ready_ms (milliseconds)
 start() {
   local began contact=${1%.sqlite}.daemon.json
   began=$(date +%s%N)
@@ -33,7 +33,7 @@ start() {
   ready_ms=$((($(date +%s%N) - began) / 1000000))
 }
 
-facts() {   # facts PID: kilobytes resident, ticks of processor time, voluntary switches, with those of its children
+facts() {   # facts PID: prints resident kB, ticks of processor time and voluntary context switches, including child processes
   for pid in "$1" $(pgrep -P "$1" || true); do
     awk '/^VmRSS/ {printf "%d ", $2}' "/proc/$pid/status"
     sed 's/.*) //' "/proc/$pid/stat" | awk '{printf "%d ", $12 + $13}'
@@ -46,7 +46,7 @@ start "$home/new.sqlite"
 printf '  %-32s %s ms\n' 'with a new database' "$ready_ms"
 pids+=("$started")
 daemon=$started
-"$programs/longhaul" --database "$home/year.sqlite" bench year >/dev/null
+"$programs/longhaul-bench" synthetic-history "$home/year.sqlite" >/dev/null
 printf '  a year of hourly rounds on four targets: %s\n' "$(du -h "$home/year.sqlite" | cut -f1)"
 for time in 1 2 3; do
   start "$home/year.sqlite"
@@ -62,7 +62,7 @@ if command -v prometheus-node-exporter >/dev/null; then
   prometheus-node-exporter --web.listen-address=127.0.0.1:19100 >/dev/null 2>&1 &
   pids+=($!); measured+=("prometheus-node-exporter:$!")
 else
-  echo 'skipped: prometheus-node-exporter: it is not installed (apt-get install prometheus-node-exporter)'
+  echo 'skipped: prometheus-node-exporter is not installed (apt-get install prometheus-node-exporter)'
 fi
 
 if command -v netdata >/dev/null; then
@@ -72,16 +72,16 @@ if command -v netdata >/dev/null; then
   netdata -D -c "$home/netdata.conf" >/dev/null 2>&1 &
   pids+=($!); measured+=("netdata:$!")
 else
-  echo 'skipped: netdata: it is not installed (apt-get install netdata)'
+  echo 'skipped: netdata is not installed (apt-get install netdata)'
 fi
 
-sleep 15   # starting is not idling
+sleep 15   # exclude the work at the start
 declare -A before
 for one in "${measured[@]}"; do before[$one]=$(facts "${one##*:}"); done
 sleep "$seconds"
 hertz=$(getconf CLK_TCK)
 echo
-printf '%-32s %12s %12s %14s   idle for %s s, nobody asks\n' program resident processor wake-ups/s "$seconds"
+printf '%-32s %12s %12s %14s   idle for %s s, without requests\n' program resident processor wake-ups/s "$seconds"
 for one in "${measured[@]}"; do
   echo "${one%:*}|${before[$one]}|$(facts "${one##*:}")" | awk -F'|' -v seconds="$seconds" -v hertz="$hertz" '{
     split($2, a, " "); split($3, b, " ")

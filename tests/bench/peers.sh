@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# Runs longhaul's own file code beside find, rsync and fio, in turn and on the same data, and prints a Markdown table.
+# Compares longhaul's file code with find, rsync and fio on the same data, and prints a Markdown table.
 #
 #   LONGHAUL=target/release/longhaul tests/bench/peers.sh [folder on a local disk]
 #
-# Five pairs per line, the order alternating; a ratio is that of one pair, so what slows the machine for a while slows
-# both. Nothing is installed, and nothing is asserted about time. PAIRS, ENTRIES, CHANGED and MANY change how much is done.
+# Each line has five pairs of runs in alternating order. A ratio is computed within a pair, so that a temporary slowdown of the
+# machine affects both sides. The script installs nothing and checks no times. PAIRS, ENTRIES, CHANGED and MANY set the amount of
+# work.
 #
 #   LONGHAUL=target/release/longhaul tests/bench/peers.sh lab
 #
-# The same on SMB 3 and NFS 4.2 mounts in the lab (tests/lab/lab.sh): PLACES names the folders.
+# Runs the same comparison on SMB 3 and NFS 4.2 mounts in the lab (tests/lab/lab.sh). PLACES is the list of folders to measure.
 set -euo pipefail
 export LC_ALL=C
 
 longhaul=${LONGHAUL:-target/release/longhaul}
+bench=$(dirname "$longhaul")/longhaul-bench
 local_disk=${1:-${TMPDIR:-/tmp}}
 pairs=${PAIRS:-5}
 entries=${ENTRIES:-100000}
@@ -20,17 +22,18 @@ many=${MANY:-1000000}
 changed=${CHANGED:-5000}
 scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-[[ -x $longhaul ]] || { echo "$longhaul is not there: cargo build --release, or set LONGHAUL" >&2; exit 1; }
+[[ -x $longhaul ]] || { echo "$longhaul is missing: run cargo build --release, or set LONGHAUL" >&2; exit 1; }
 
-# Inside the lab's client, which has one processor and little memory: less is done there.
+# Runs this script inside the lab's client, with less work, because the client has one processor and little memory.
 in_lab() {
     local lab=$scripts/../lab/lab.sh share programs
     longhaul=$(realpath "$longhaul")
+    bench=$(dirname "$longhaul")/longhaul-bench
     LAB_DIR=${LAB_DIR:-$(realpath "$scripts/../..")/target/lab}
     export LAB_DIR LAB_SHARE=${longhaul%/*} LAB_MOUNTS='smb3 nfs4' LAB_TIMEOUT=3000
     "$lab" programs rsync bonnie++ ioping sysbench
     "$lab" up >&2
-    # Spelled out now: where the trap runs, this function's own words are gone.
+    # Expanded now, because the local variables no longer exist when the trap runs.
     trap "'$lab' down" EXIT
     programs=/host$LAB_DIR/programs/usr
     for share in smb3 nfs4; do
@@ -56,25 +59,25 @@ has rsync || echo "skipped: rsync is not installed"
 has fio || echo "skipped: fio is not installed"
 
 memory=/dev/shm
-[[ -d $memory && -w $memory ]] || { memory=$local_disk; echo "no /dev/shm: memory lines are made on $memory"; }
+[[ -d $memory && -w $memory ]] || { memory=$local_disk; echo "no /dev/shm: the memory lines are measured in $memory"; }
 in_memory=$(mktemp -d "$memory/longhaul-peers.XXXXXX")
 trap 'rm -rf "$in_memory"' EXIT
 on_disk=$(mktemp -d "$local_disk/longhaul-peers.XXXXXX")
 trap 'rm -rf "$in_memory" "$on_disk"' EXIT
 
-ours() { "$longhaul" bench "$@"; }
+ours() { "$bench" "$@"; }
 
-# One number of a line of JSON.
+# number KEY: prints the value of a numeric key in a line of JSON.
 number() { sed -n "s/.*\"$1\":\([-0-9.e+]*\).*/\1/p"; }
 
-# Seconds that a command takes from its start to its end.
+# seconds COMMAND...: prints how many seconds a command takes.
 seconds() {
     local began=$EPOCHREALTIME
     "$@" >/dev/null
     awk -v began="$began" -v ended="$EPOCHREALTIME" 'BEGIN { printf "%.6f\n", ended - began }'
 }
 
-# line WHAT UNIT PREPARE OURS PEER: the last three are functions; of UNIT s less is better, of all others more.
+# line WHAT UNIT PREPARE OURS PEER: prints a table row; the last three are functions. If UNIT is s, less is better, else more.
 line() {
     local what=$1 unit=$2 prepare=$3 our_turn=$4 peer_turn=$5 figures='' pair a b
     for ((pair = 0; pair < pairs; pair++)); do
@@ -109,17 +112,17 @@ line() {
 }
 
 nothing() { :; }
-# Both sides ask for the file's pages to be dropped; a client that has just written them keeps them for a while all the same.
+# Empties the page cache. Both sides also drop the file's pages, but a network client may keep pages that it has just written.
 cold() { sync; { echo 3 >/proc/sys/vm/drop_caches; } 2>/dev/null || :; }
 
-# --- walk beside find
+# --- walk compared with find
 
-our_walk() { seconds "$longhaul" bench walk "$here/tree"; }
+our_walk() { seconds "$bench" walk "$here/tree"; }
 find_walk() { seconds find "$here/tree" -mindepth 1 -printf '%s %T@ %p\n'; }
 
 walk_lines() {
     ours tree "$here/tree" --files "$entries" >/dev/null
-    sleep 3   # an SMB client closes files a second late, and only then the server sets their time of change
+    sleep 3   # an SMB client closes files a second late, and only then the server sets their modification time
     ours walk "$here/tree" --listing "$in_memory/ours" >/dev/null
     find "$here/tree" -mindepth 1 -printf '%s %T@ %p\n' >"$in_memory/theirs"
     cmp <(sort "$in_memory/ours") <(sort "$in_memory/theirs") || { echo "the two walks differ" >&2; exit 1; }
@@ -127,20 +130,20 @@ walk_lines() {
     rm -rf "$here/tree" "$in_memory/ours" "$in_memory/theirs"
 }
 
-# --- copy beside rsync
+# --- copy compared with rsync
 
 older_copy() {
     rm -rf "$here/copy"
     cp -a "$here/older" "$here/copy"
     sync -f "$here"
 }
-our_copy() { seconds "$longhaul" bench copy "$here/new" "$here/copy"; }
+our_copy() { seconds "$bench" copy "$here/new" "$here/copy"; }
 rsync_copy() { seconds rsync -a --fsync "$here/new/" "$here/copy/"; }
 
 copy_lines() {
     ours source "$here/older" --files "$changed" --seed 1 >/dev/null
     ours source "$here/new" --files "$changed" --seed 2 >/dev/null
-    # The second seed gives nearly all files another size; an older time makes rsync see a change in every one.
+    # The second seed changes the size of nearly all files; an older modification time makes rsync treat every file as changed.
     find "$here/older" -type f -exec touch -d '2020-01-01' {} +
     older_copy
     ours copy "$here/new" "$here/copy" >/dev/null
@@ -149,9 +152,9 @@ copy_lines() {
     rm -rf "$here/older" "$here/new" "$here/copy"
 }
 
-# --- reads and writes beside fio
+# --- reads and writes compared with fio
 
-# fio's clocks stay on, as ours do; no map of the places read, no hints, no preallocation, as we have none.
+# fio keeps its clock reads, as longhaul does. Its random map, hints and preallocation are disabled, because longhaul has none.
 fio_field() {
     local field=$1
     shift
@@ -207,7 +210,7 @@ if [[ -n ${PLACES:-} ]]; then
     exit
 fi
 for place in tmpfs "local disk"; do
-    # On a disk 1 GiB: more would meet the kernel's limit of unwritten pages, which holds up now one side, now the other.
+    # 1 GiB on a disk: more would reach the kernel's limit of dirty pages, which slows one side or the other at random.
     if [[ $place == tmpfs ]]; then
         here=$in_memory file_bytes=$((2 << 30))
     else
@@ -217,12 +220,12 @@ for place in tmpfs "local disk"; do
 done
 
 echo
-echo "Walk and copy: time of the whole process. Reads and writes: as each side measures itself, clocks on."
-echo "Reads begin with empty caches on both sides where this may be asked for; tmpfs is one."
+echo "Walk and copy: time of the whole process. Reads and writes: as each side measures itself, including its clock reads."
+echo "Reads start with empty caches on both sides where that is permitted; a tmpfs is always in memory."
 echo
 echo "Without a peer:"
 here=$in_memory
-cost=$(ours context-cost)
+cost=$(ours timing-overhead)
 printf -- '- an operation costs %.0f ns more than its call; two clock reads alone take %.0f ns (medians of 25 x 20,000)\n' \
     "$(number operation_ns <<<"$cost")" "$(number clock_pair_ns <<<"$cost")"
 figures=''

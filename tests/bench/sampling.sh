@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# What passive sampling of ten targets takes, beside the same service that samples nothing, in the same minutes: memory and
-# processor time of the service with its workers. And how long a window of eight weeks takes to be read, of a year of samples.
+# Measures the memory and processor time of sampling ten targets, compared with the same service without sampling during the same
+# minutes, including the workers. Also measures the time to read eight weeks out of a year of samples.
 #
-#   tests/bench/sampling.sh [SECONDS]      measures for so long, 300 by default; needs a release build
+#   tests/bench/sampling.sh [SECONDS]      SECONDS is the measuring time, 300 by default; builds the release programs first
 #
-# Both services have ten local folders as targets and make no round. The one that samples asks each every 5 s (touch =
-# always) and looks at all counters every 10 s, as a default configuration does on ten shares that somebody uses.
-# Memory is what belongs to a process alone (Private_Clean and Private_Dirty of /proc/PID/smaps_rollup) plus its share of what
-# it has in common with others (Pss): text of the program is there once, however many workers run it. Processor time is
-# utime and stime of /proc/PID/stat with those of children that have ended, in ticks of 10 ms.
+# Both services have ten local folders as targets and run no round. The sampling one sends a request to each every 5 s (touch =
+# always) and reads all counters every 10 s, as a default configuration does on ten shares that a user uses.
+# Memory is printed as private (Private_Clean and Private_Dirty of /proc/PID/smaps_rollup) and as proportional (Pss), in which
+# the program text that all workers share counts once. Processor time is utime and stime of /proc/PID/stat, including ended
+# children, in ticks of 10 ms.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-300}
@@ -19,7 +19,7 @@ trap 'kill "${pids[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$home"' EXIT
 
 cargo build --quiet --release --locked --workspace --bins --examples
 
-start() {   # start NAME LINES: a service with these lines below [sampling]
+start() {   # start NAME LINES: starts a service with these lines in [sampling]
   local name=$1 at=$home/$1
   mkdir -p "$at"
   {
@@ -32,18 +32,18 @@ start() {   # start NAME LINES: a service with these lines below [sampling]
 }
 
 family() { echo "$1"; pgrep -P "$1" || true; }
-facts() {   # facts PID: processes, private kB, proportional kB, ticks, threads
+facts() {   # facts PID: prints processes, private kB, proportional kB, ticks and threads, including child processes
   for pid in $(family "$1"); do
     awk '/^Private/ {private += $2} /^Pss:/ {share = $2} END {printf "%d %d ", private, share}' "/proc/$pid/smaps_rollup"
     sed 's/.*) //' "/proc/$pid/stat" | awk '{print $12 + $13 + $14 + $15, $18}'
   done | awk '{private += $1; share += $2; ticks += $3; threads += $4} END {print NR, private, share, ticks, threads}'
 }
 
-start silent $'probe-seconds = 3600\ntouch = "never"\ncounters-seconds = 0'
+start silent $'probe-interval-seconds = 3600\nprobe-when = "never"\ncounter-interval-seconds = 0'
 silent=$started
-start sampling $'touch = "always"'
+start sampling $'probe-when = "always"'
 sampling=$started
-sleep 45   # files for the probe are made in the first seconds
+sleep 45   # the probe creates its files in the first seconds
 declare -A before
 for pid in $silent $sampling; do before[$pid]=$(facts "$pid"); done
 sleep "$seconds"
@@ -53,6 +53,6 @@ for one in "silent:$silent" "sampling:$sampling"; do
     printf "%-10s %10d %8d %9.2f MB %11.2f MB %10.3f %%\n", $1, $7, $11, $8 / 1000, $9 / 1000, 100 * ($10 - $5) / hertz / seconds
   }'
 done
-echo "asked so far: $("$programs/longhaul" --config "$home/sampling/config.toml" --database "$home/sampling/l.sqlite" samples --json | wc -l) lines of samples"
+echo "samples so far: $("$programs/longhaul" --config "$home/sampling/config.toml" --database "$home/sampling/l.sqlite" latency --json | wc -l) lines of samples"
 echo
 "$programs/examples/samples" "$home" 56

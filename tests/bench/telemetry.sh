@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# What exporting costs: spans a second from the store, memory, catching up, and whether a round feels it.
+# Measures the cost of telemetry export: spans per second, memory, time to catch up, and the effect on the run times of a round.
 #
-#   COLLECTOR=FOLDER tests/bench/telemetry.sh      FOLDER as tests/collector/build.sh fills it; needs a release build
+#   COLLECTOR=FOLDER tests/bench/telemetry.sh      FOLDER is the output of tests/collector/build.sh; needs a release build
 #
-# WEEKS (8), ROUNDS (40 pairs) and PROGRAMS (target/release) change how much is done and with what. Nothing is asserted.
+# Settings and defaults: WEEKS (8), ROUNDS (40 pairs), PROGRAMS (target/release). The script checks no results.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 export LC_ALL=C
 programs=${PROGRAMS:-${CARGO_TARGET_DIR:-target}/release} weeks=${WEEKS:-8} pairs=${ROUNDS:-40}
-collector=${COLLECTOR:?names the folder that tests/collector/build.sh filled}
+collector=${COLLECTOR:?set it to the output folder of tests/collector/build.sh}
 home=$(mktemp -d)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$home"' EXIT
@@ -25,9 +25,9 @@ Y
 pids+=($!)
 until (echo >"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do sleep 0.05; done
 
-configure() {   # configure LINES: the configuration, with these lines below [telemetry]
+configure() {   # configure LINES: writes the configuration, with these lines in [telemetry]
   {
-    printf 'scale = "quick"\nworkloads = ["folder-index"]\n[folder-index]\nfiles = 20000\n[schedule]\nrounds-per-day = 1\nduty-percent = 100.0\n'
+    printf 'scale = "quick"\nworkloads = ["folder-index"]\n[folder-index]\nfiles = 20000\n[schedule]\nrounds-per-day = 1\nmax-time-percent = 100.0\n'
     for rule in during-backup when-hot in-low-power-mode on-other-link; do printf 'skip-%s = false\n' "$rule"; done
     printf '[telemetry]\nkeep-days = 36500\ninterval-seconds = 1\n%s' "$1"
     mkdir -p "$home/a" "$home/b"
@@ -45,21 +45,21 @@ start() {
 stop() { kill "$daemon"; wait "$daemon" 2>/dev/null || true; }
 peak() { awk '/^VmHWM/ {print $2 / 1000}' "/proc/$daemon/status"; }
 cpu() { sed 's/.*) //' "/proc/$daemon/stat" | awk -v hertz="$(getconf CLK_TCK)" '{print ($12 + $13) / hertz}'; }
-waiting() { facts | grep -o '"waiting": [0-9]*' | awk '{sum += $2} END {print sum + 0}'; }
+waiting() { facts | grep -o '"pending": [0-9]*' | awk '{sum += $2} END {print sum + 0}'; }
 
 configure ''
-"$programs/longhaul" --database "$home/weeks.sqlite" bench year --weeks "$weeks"
+"$programs/longhaul-bench" synthetic-history "$home/weeks.sqlite" --weeks "$weeks"
 cp "$home/weeks.sqlite" "$home/kept.sqlite"
 
-echo "one process reads, makes and sends, traces then metrics (longhaul otel replay):"
+echo "one process reads, encodes and sends traces, then metrics (longhaul telemetry replay):"
 configure "endpoint = \"http://127.0.0.1:$port\""$'\n'
 began=$EPOCHREALTIME
-longhaul otel replay --from 2020-01-01 --to 2026-11-01 | tee "$home/replayed"
+longhaul telemetry replay --from 2020-01-01 --to 2026-11-01 | tee "$home/replayed"
 awk -v began="$began" -v ended="$EPOCHREALTIME" '
   { for (i = 1; i < NF; i++) if ($(i + 1) ~ /^(spans|points)/) sum += $i; if (/spans/) for (i = 1; i < NF; i++) if ($(i + 1) ~ /^spans/) spans = $i }
   END { printf "  %d spans and %d points in %.2f s\n", spans, sum - spans, ended - began }' "$home/replayed"
 began=$EPOCHREALTIME
-OTEL_METRICS_EXPORTER=none longhaul otel replay --from 2020-01-01 --to 2026-11-01 >"$home/replayed"
+OTEL_METRICS_EXPORTER=none longhaul telemetry replay --from 2020-01-01 --to 2026-11-01 >"$home/replayed"
 awk -v began="$began" -v ended="$EPOCHREALTIME" '
   { for (i = 1; i < NF; i++) if ($(i + 1) ~ /^spans/) printf "  traces alone: %d spans in %.2f s, %.0f a second\n", $i, ended - began, $i / (ended - began) }' "$home/replayed"
 
@@ -73,13 +73,13 @@ until [ "$(waiting)" = 0 ]; do sleep 0.2; done
 awk -v began="$began" -v ended="$EPOCHREALTIME" -v peak="$(peak)" -v cpu="$(cpu)" 'BEGIN { printf "  caught up in %.1f s, %.1f s of processor time, peak %.1f MB\n", ended - began, cpu, peak }'
 stop
 
-echo "does a round feel it? $pairs pairs of rounds, exporting or not, in alternating order, with weeks to catch up on:"
+echo "effect on rounds: $pairs pairs of rounds with and without export, in alternating order, with $weeks weeks to catch up on:"
 runs_of() { longhaul runs --json --target "$1"; }
-round() {   # round WITH-OR-WITHOUT: measured seconds of the two runs of a round, begun while there is much to send or not
+round() {   # round with|without: prints the seconds of the two runs of a round, with or without an export in progress
   cp "$home/kept.sqlite" "$home/weeks.sqlite"; rm -f "$home"/weeks.sqlite-*
   if [ "$1" = with ]; then configure "endpoint = \"http://127.0.0.1:$port\""$'\n'; else configure ''; fi
   start
-  longhaul round now >/dev/null
+  longhaul round >/dev/null
   until [ "$(runs_of a)" ] && [ "$(runs_of b)" ]; do sleep 0.2; done
   stop
   { runs_of a; runs_of b; } | python3 -c 'import json, sys; print(sum(json.loads(line)["seconds"] for line in sys.stdin))'
@@ -89,6 +89,6 @@ for ((pair = 0; pair < pairs; pair++)); do
   echo "$a $b"
 done | awk '{ print $1 / $2 }' | sort -g | awk '{ ratio[NR] = $1 }
   END {
-    low = int(NR / 2 - 0.98 * sqrt(NR)); if (low < 1) low = 1   # ranks that hold the median with 95 % (binomial, by its normal form)
+    low = int(NR / 2 - 0.98 * sqrt(NR)); if (low < 1) low = 1   # ranks of the 95 % interval of the median (normal approximation of the binomial distribution)
     printf "  with / without: median %.3f, 95 %% interval %.3f to %.3f, n = %d\n", (ratio[int((NR + 1) / 2)] + ratio[int(NR / 2) + 1]) / 2, ratio[low], ratio[NR + 1 - low], NR
   }'

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds a real OpenTelemetry Collector and a real Prometheus from the Go module registry, for tests/collector.rs.
+# Builds a real OpenTelemetry Collector and a real Prometheus from the Go module registry, for tests/e2e/collector.rs.
 #
 #   tests/collector/build.sh FOLDER      builds FOLDER/otelcol, FOLDER/prometheus and FOLDER/promtool; needs Go and the network
 #
-# What is there already is not built again. Caches stay in FOLDER. Some modules of newer collectors cannot be had everywhere,
-# hence these versions; the builder's own `go mod tidy` is skipped because it asks for test-only needs of dependencies.
+# Existing programs are not built again. Caches stay in FOLDER. The versions are pinned because some registries lack modules of
+# newer collectors. The builder's own `go mod tidy` is skipped because it downloads test dependencies of dependencies.
 set -euo pipefail
 folder=$(mkdir -p "${1:?usage: $0 FOLDER}" && cd "$1" && pwd)
 command -v go >/dev/null || { echo "Go is missing" >&2; exit 3; }

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""ask_status.py CONTACT ENOUGH - inside the client: asks the background service for its status, twice a second, until the
-file ENOUGH is there. A line each time, in seconds: until it was connected; until the last byte of the answer; for how long this
-machine stood still meanwhile, as a thread saw it that wakes up all the time; for how long the thread that answers or the one
-that asks, whichever longer, was ready meanwhile and waited for the only processor, as the kernel counts it (`run_delay`, in ticks
-of 10 ms); and what starting and ending a trivial program took right after, which is what this machine can do."""
+"""ask_status.py ADDRESS_FILE STOP_FILE - inside the client: requests the status of the background service twice a second until
+STOP_FILE exists. ADDRESS_FILE is the service's address file (JSON). Each request prints one line of five times in seconds:
+connection time; time to the last byte of the response; time in which the whole machine stood still meanwhile, measured by a
+thread that wakes up every 5 ms; time in which the answering or the requesting thread (the larger value) was runnable but waited
+for the only processor, from the kernel's `run_delay` (in ticks of 10 ms); and the time to start and end a trivial program right
+afterwards, which shows what this machine can do."""
 import json, os, socket, sys, threading, time
 
-contact, enough = json.load(open(sys.argv[1])), sys.argv[2]
-ASK = f"GET /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1:{contact['port']}\r\nAuthorization: Bearer {contact['token']}\r\nConnection: close\r\n\r\n"
+address, stop_file = json.load(open(sys.argv[1])), sys.argv[2]
+ASK = f"GET /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1:{address['port']}\r\nAuthorization: Bearer {address['token']}\r\nConnection: close\r\n\r\n"
 TICK, STANDSTILL = 0.005, 0.02
-standstills = []          # (began, ended)
-WHO_TALKS = [f"/proc/{contact['pid']}/task/{contact['pid']}/schedstat", f"/proc/self/task/{os.getpid()}/schedstat"]
+standstills = []          # (start, end) in seconds
+SCHEDULER_FILES = [f"/proc/{address['pid']}/task/{address['pid']}/schedstat", f"/proc/self/task/{os.getpid()}/schedstat"]
 
 def watch_the_machine():
     before = time.monotonic()
@@ -21,17 +22,17 @@ def watch_the_machine():
         before = now
 
 def stood_still(began, ended):
-    time.sleep(2 * TICK)  # what began in between has been seen by then
+    time.sleep(2 * TICK)  # wait until the watching thread has recorded a standstill in progress
     return sum(max(0, min(ended, until) - max(began, since)) for since, until in standstills)
 
 def waited():
-    return [int(open(schedstat).read().split()[1]) / 1e9 for schedstat in WHO_TALKS]
+    return [int(open(schedstat).read().split()[1]) / 1e9 for schedstat in SCHEDULER_FILES]
 
 def ask():
     global connected
     answer = b""
     connected = float("inf")
-    with socket.create_connection(("127.0.0.1", contact["port"]), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", address["port"]), timeout=60) as connection:
         connected = time.monotonic()
         connection.sendall(ASK.encode())
         while part := connection.recv(1 << 16):
@@ -52,7 +53,7 @@ def timed(action):
 
 start_a_program()
 threading.Thread(target=watch_the_machine, daemon=True).start()
-while not os.path.exists(enough):
+while not os.path.exists(stop_file):
     before = waited()
     began, ended = timed(ask)
     waits = max(now - then for now, then in zip(waited(), before))
@@ -60,4 +61,4 @@ while not os.path.exists(enough):
     since, until = timed(start_a_program)
     print(f"{connected - began:.4f} {ended - began:.4f} {still:.4f} {waits:.4f} {until - since:.4f}", flush=True)
     time.sleep(0.5)
-os.unlink(enough)
+os.unlink(stop_file)

@@ -1,14 +1,14 @@
-# configuration.sh - for what lives in the simulated machine: the configuration of a service whose rounds nothing but the story
-# keeps away. The arguments are settings in place of the usual ones: TARGETS, WORKLOADS, FILES (of the tree), ROUNDS (a day),
-# PROBE and COUNTERS (seconds).
+# configuration.sh - defines `configuration`, which prints a service configuration for the simulated machine, with all reasons to
+# skip a round disabled. Its arguments NAME=VALUE replace the defaults of TARGETS, WORKLOADS, FILES (files in a tree), ROUNDS
+# (rounds a day), PROBE and COUNTERS (intervals in seconds).
 configuration() (
   TARGETS='local smb3 nfs3 nfs4' WORKLOADS='"folder-index", "photo-batch", "incremental-backup", "time-machine"'
   FILES=400 ROUNDS=6 PROBE=600 COUNTERS=600
   local setting; for setting in "$@"; do declare "$setting"; done
   printf 'scale = "quick"\nworkloads = [%s]\n[folder-index]\nfiles = %s\n[limits]\ncap-seconds = 120\n' "$WORKLOADS" "$FILES"
-  printf '[schedule]\nrounds-per-day = %s\nduty-percent = 100.0\nslices = 2\n' "$ROUNDS"
+  printf '[schedule]\nrounds-per-day = %s\nmax-time-percent = 100.0\nslices = 2\n' "$ROUNDS"
   for rule in during-backup when-hot in-low-power-mode on-other-link; do printf 'skip-%s = false\n' $rule; done
-  printf '[sampling]\ntouch = "always"\nprobe-seconds = %s\ncounters-seconds = %s\n' "$PROBE" "$COUNTERS"
+  printf '[sampling]\nprobe-when = "always"\nprobe-interval-seconds = %s\ncounter-interval-seconds = %s\n' "$PROBE" "$COUNTERS"
   for target in $TARGETS; do
     printf '[targets.%s]\npath = "/m/%s/data-%s"\n' $target $target $target
     [ $target != local ] || echo 'role = "baseline"'

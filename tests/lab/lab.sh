@@ -1,38 +1,38 @@
 #!/usr/bin/env bash
-# lab.sh - two tiny Linux machines ("nas" and "client") joined by a private wire,
-# for testing a program against REAL file servers through REAL client mounts.
+# lab.sh - two small virtual Linux machines ("nas" and "client") connected by a private network,
+# for testing a program against real file servers through real client mounts.
 #
 #   nas    Samba (SMB1..3.1.1), kernel nfsd (NFS 3, 4.2), Netatalk (AFP 3.4) on one ext4 disk
 #   client kernel cifs and nfs mounts, gvfs/FUSE for AFP, a local ext4 disk as the baseline
 #
-# Both are User-Mode Linux (Debian package user-mode-linux): an ordinary host process each.
-# NO root, NO /dev/kvm, NO kernel modules, NO FUSE and NO network on the host are needed;
-# what it needs is ptrace, ~3 GiB of RAM (in $TMPDIR or /dev/shm), 1 GB of disk under
-# $LAB_DIR, python3, apt-get + dpkg-deb + tar, mke2fs and a Debian mirror (first time only).
-# x86_64 hosts only. Nothing listens on the host: the wire is one socketpair(2).
+# Both are User-Mode Linux (Debian package user-mode-linux): each is an ordinary host process.
+# The host needs no root, no /dev/kvm, no kernel modules, no FUSE and no network. It needs
+# ptrace, ~3 GiB of RAM (in $TMPDIR or /dev/shm), 1 GB of disk under $LAB_DIR, python3,
+# apt-get + dpkg-deb + tar, mke2fs and a Debian mirror (first time only).
+# x86_64 hosts only. Nothing listens on the host: the network is one socketpair(2).
 #
-#   lab.sh setup            download + unpack (idempotent; `up` does it when needed)
+#   lab.sh setup            download and unpack (idempotent; `up` does it when needed)
 #   lab.sh up               boot both, mount everything, print the mounts
 #   lab.sh run CMD...       run CMD in the client (cwd, stdout/stderr, exit status; boots if down)
 #   lab.sh nas CMD...       run CMD in the nas
 #   lab.sh net ARGS|clear   tc netem on BOTH ends, e.g. `net delay 5ms 1ms rate 1gbit loss 0.1%`
 #                           (one-way values: the round trip gets twice the delay)
 #   lab.sh cut | heal       drop every packet both ways (cable pulled) / undo
-#   lab.sh freeze [ROLE]    SIGSTOP a whole machine (default nas: the hung NAS) ; thaw [ROLE]
-#   lab.sh kill-nas         power off the nas the hard way; lab.sh boot-nas starts it again
-#   lab.sh check            say why this machine cannot do it (exit 1), or nothing
-#   lab.sh programs PKG...  more programs for the client, in $LAB_DIR/programs: beside its tree, not in it
+#   lab.sh freeze [ROLE]    stop a machine with SIGSTOP (default nas: a hung NAS); thaw [ROLE] continues it
+#   lab.sh kill-nas         kill the nas, as a power loss does; lab.sh boot-nas starts it again
+#   lab.sh check            print why this host cannot run the lab and exit with 1, or print nothing
+#   lab.sh programs PKG...  install more programs for the client into $LAB_DIR/programs, outside of its root tree
 #   lab.sh status | log ROLE | down | clean
 #
 # Settings (environment): LAB_DIR (default: target/lab of the repository), LAB_LIFELINE (a file: the machines end as
-# soon as nobody holds a lock on it, so that a caller that is killed leaves nothing running), LAB_SHARE (host
+# soon as no process holds a lock on it, so that a killed caller leaves nothing running), LAB_SHARE (host
 # directories that appear read-write at the same path inside, ':'-separated; default: the git
 # top level of $PWD, else $PWD; the whole host tree is at /host), LAB_MOUNTS, LAB_SUITE
 # (trixie: has Netatalk; bookworm: no AFP), LAB_MEM, LAB_DISK, LAB_ENV (names to pass on),
 # LAB_TIMEOUT (seconds for `run`, default 600), LAB_MIRROR, LAB_AFPFS (prefix of an installed
-# netatalk-client/afpfs-ng: /m/afp is then its mount_afpfs, sturdier than gvfs), LAB_AFP_DELAY.
+# netatalk-client/afpfs-ng: /m/afp then uses its mount_afpfs, which is more stable than gvfs), LAB_AFP_DELAY.
 #
-# Inside the client: /m/local /m/smb1 /m/smb2 /m/smb3 /m/nfs3 /m/nfs4 /m/afp. All the shares show
+# Mounts in the client: /m/local /m/smb1 /m/smb2 /m/smb3 /m/nfs3 /m/nfs4 /m/afp. All shares export
 # the same directory of the nas (/srv/share), so one data set serves every protocol.
 # User and password on the nas: lab / labpw. Addresses: client 10.77.0.1, nas 10.77.0.2.
 set -eu
@@ -43,7 +43,7 @@ LAB_MOUNTS=${LAB_MOUNTS:-local smb1 smb2 smb3 nfs3 nfs4 afp}
 LAB_MEM=${LAB_MEM:-1024M}
 LAB_DISK=${LAB_DISK:-8G}                         # sparse
 LAB_MIRROR=${LAB_MIRROR:-$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-  sed -nE 's#^URIs: *(https?://[^ ]*)/debian/? *$#\1#p; s#^deb .*(https?://[^ ]*)/debian/? .*#\1#p' | head -1)}   # the host's own
+  sed -nE 's#^URIs: *(https?://[^ ]*)/debian/? *$#\1#p; s#^deb .*(https?://[^ ]*)/debian/? .*#\1#p' | head -1)}   # the host's mirror
 LAB_SHARE=${LAB_SHARE:-$(git rev-parse --show-toplevel 2>/dev/null || pwd)}
 LAB_TIMEOUT=${LAB_TIMEOUT:-600}
 LAB_ENV=${LAB_ENV:-RUST_LOG RUST_BACKTRACE}
@@ -57,14 +57,14 @@ export ROOT RUN KER
 CORE="bash coreutils dash debianutils sed grep gawk findutils tar gzip diffutils base-files base-passwd libc-bin
  util-linux mount procps hostname netbase kmod iproute2 iputils-ping e2fsprogs python3-minimal libpython3-stdlib attr acl strace tcpdump"
 NAS="$CORE samba samba-common-bin nfs-kernel-server nfs-common"          # + netatalk where the suite has it
-# gvfs from bookworm on purpose: trixie's (1.57.2) gvfsd-afp crashes after a few file creations
+# gvfs is from bookworm, because gvfsd-afp of trixie (1.57.2) crashes after a few file creations
 CLIENT="$CORE cifs-utils nfs-common smbclient keyutils gvfs-fuse gvfs-backends libglib2.0-bin fuse3 dbus-daemon dbus-bin fio dmsetup ethtool"
 
 say() { printf 'lab: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-# An apt that touches nothing of the host's: own lists, own cache, an empty dpkg status
-# (so that the whole dependency closure is listed), no locks, no root.
+# Runs apt isolated from the host: own package lists and cache, no locks, no root. The dpkg status is empty, so that
+# all dependencies are downloaded.
 apt_iso() { # apt_iso SUITE ARGS...
   local s=$1 d=$LAB_DIR/apt/$1; shift
   mkdir -p "$d/lists/partial" "$d/cache/archives/partial"; : >"$d/status"
@@ -80,7 +80,7 @@ E
   APT_CONFIG=$d/apt.conf "$@"
 }
 
-unpack() { # unpack DEB DIR: merged-/usr safe, without documentation
+unpack() { # unpack DEB DIR: unpacks a package without documentation; keeps the links of a merged /usr
   dpkg-deb --fsys-tarfile "$1" | tar -x -C "$2" --no-same-owner --keep-directory-symlink \
     --exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/locale --exclude=./usr/share/icons 2>/dev/null || true
 }
@@ -90,13 +90,13 @@ programs() {
   for d in "$LAB_DIR/apt/bookworm/cache/archives"/*.deb; do unpack "$d" "$R"; done; rm -rf "$LAB_DIR/apt"; echo "$*" >"$R/.ready"
 }
 
-make_root() { # make_root DIR SUITE PACKAGES...: a root tree from packages; no maintainer script is run
+make_root() { # make_root DIR SUITE PACKAGES...: creates a root tree from packages, without running maintainer scripts
   local R=$1 s=$2 d; shift 2
   rm -rf "$R"; mkdir -p "$R"/usr/{bin,sbin,lib,lib64}; for d in bin sbin lib lib64; do ln -sfn usr/$d "$R/$d"; done
   apt_iso "$s" apt-get -qq -y --download-only install "$@" >/dev/null
   for d in "$LAB_DIR/apt/$s/cache/archives"/*.deb; do unpack "$d" "$R"; done
   rm -f "$LAB_DIR/apt/$s/cache/archives"/*.deb
-  # what the maintainer scripts would have made
+  # folders and users that the maintainer scripts would have created
   mkdir -p "$R"/{mnt,m,srv/share,lab,host,home/lab,proc,sys,dev,run,tmp,root,etc/samba,etc/pam.d,etc/lab} "$R/usr/lib/modules" \
     "$R"/var/lib/{nfs/sm,nfs/v4recovery,nfs/rpc_pipefs,samba/private,netatalk/CNID} "$R"/var/{log/samba,cache/samba,lock}
   cp "$R/usr/share/base-passwd/passwd.master" "$R/etc/passwd"; cp "$R/usr/share/base-passwd/group.master" "$R/etc/group"
@@ -111,11 +111,11 @@ make_root() { # make_root DIR SUITE PACKAGES...: a root tree from packages; no m
   echo 0123456789abcdef0123456789abcdef >"$R/etc/machine-id"
   [ -e "$R/usr/bin/awk" ] || ln -s gawk "$R/usr/bin/awk"
   ldconfig -r "$R" 2>/dev/null || true
-  d=$R/usr/lib/x86_64-linux-gnu       # (the root's own loader: any host libc, no chroot)
+  d=$R/usr/lib/x86_64-linux-gnu       # run with the loader of the root tree, which works with any host libc and without chroot
   [ ! -x "$d/glib-2.0/glib-compile-schemas" ] || "$d/ld-linux-x86-64.so.2" --library-path "$d" "$d/glib-2.0/glib-compile-schemas" "$R/usr/share/glib-2.0/schemas"
 }
 
-check() { # what cannot be made up for: the processor, the tools, the right to trace a child
+check() { # checks the requirements that cannot be installed: processor, tools, permission to use ptrace
   [ "$(uname -m)" = x86_64 ] || die "x86_64 only (User-Mode Linux has no other port)"
   local t; for t in apt-get dpkg-deb tar python3 mke2fs setsid ldconfig; do command -v $t >/dev/null || die "needs $t"; done
   [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || die "needs Debian's keyring (package debian-archive-keyring)"
@@ -129,7 +129,7 @@ setup() {
     down; rm -rf "$ROOT" "$KER" "$LAB_DIR/.ready"; mkdir -p "$ROOT" "$KER"
     say "fetching the kernel and the programs of both machines (Debian packages)"
     apt_iso bookworm apt-get -qq update
-    # kernel: bookworm's (6.1; wants glibc 2.34), trixie's wants 2.38
+    # The kernel is from bookworm (6.1, needs glibc 2.34), because trixie's needs glibc 2.38.
     (cd "$LAB_DIR/apt/bookworm/cache" && apt_iso bookworm apt-get -qq download user-mode-linux)
     dpkg-deb -x "$(ls -t "$LAB_DIR/apt/bookworm/cache"/user-mode-linux_*.deb | head -1)" "$KER"
     make_root "$ROOT/client" bookworm $CLIENT
@@ -143,10 +143,10 @@ setup() {
   guest_files "$ROOT/nas"; guest_files "$ROOT/client"
 }
 
-# The machines' kernel sets the registers of its processes with PTRACE_SETREGSET and a length of 2696 bytes, which is
-# AVX-512. On a processor with AMX the host wants 11008 and refuses anything else (arch/x86/kernel/fpu/regset.c,
-# xstateregs_set), so the kernel panics as its first process starts. What lies beyond is not looked at, as the header
-# before it says that the tiles are not in use: so only the length is put right, in the one call that sets.
+# The UML kernel sets the registers of its processes with PTRACE_SETREGSET and a length of 2696 bytes, which covers AVX-512.
+# On a processor with AMX the host requires 11008 bytes and rejects any other length (arch/x86/kernel/fpu/regset.c,
+# xstateregs_set), so the UML kernel panics when its first process starts. The bytes beyond 2696 are not read, because the
+# header says that the AMX tiles are unused. So it suffices to patch the length in the one call that sets the registers.
 fit_registers() {   # fit_registers KERNEL
   python3 - "$1" <<'E'
 import struct, sys
@@ -159,7 +159,7 @@ E
 }
 
 guest_files() { local ROOT=$1
-# ---- pid 1 of both machines: a throw-away overlay over the shared read-only root -------------
+# ---- pid 1 of both machines: a temporary overlay over the shared read-only root --------------
 cat >"$ROOT/init" <<'E'
 #!/bin/bash
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
@@ -209,8 +209,8 @@ X
 printf 'labpw\nlabpw\n' | smbpasswd -s -a lab
 smbd -D
 if [ -x /usr/sbin/netatalk ]; then
-# gvfs's AFP client has a race (a reply that overtakes the callback of its own request kills
-# gvfsd-afp: once in ~100 opens at LAN latency, never seen at 6 ms): hold requests to port 548 back.
+# gvfs's AFP client has a race: a reply that arrives before the callback of its request is set kills
+# gvfsd-afp, once in ~100 opens at LAN latency, never at 6 ms. So requests to port 548 are delayed.
 if [ "$afpdelay" != 0 ]; then
   modprobe -a ifb act_mirred cls_u32 sch_ingress; ip link add ifb0 type ifb 2>/dev/null; ip link set ifb0 up
   tc qdisc add dev ifb0 root netem delay $afpdelay limit 20000
@@ -268,13 +268,13 @@ fi
 export XDG_RUNTIME_DIR=/run/user/0 DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/0/bus GIO_USE_VOLUME_MONITOR=unix
 [ -S /run/user/0/bus ] || dbus-daemon --session --address=$DBUS_SESSION_BUS_ADDRESS --fork
 pkill -9 -x gvfsd-afp
-for i in 1 2 3 4 5; do         # now and then it hangs after the login: kill it and try again
+for i in 1 2 3 4 5; do         # gvfsd-afp sometimes hangs after the login: kill it and try again
   printf 'labpw\n' | timeout 10 gio mount afp://lab@10.77.0.2/share >/dev/null && break; pkill -9 -x gvfsd-afp
 done
 rmdir /m/afp 2>/dev/null; ln -sfn /run/user/0/gvfs/afp-volume:host=10.77.0.2,user=lab,volume=share /m/afp; ls /m/afp/ >/dev/null
 E
 mkdir -p "$ROOT/usr/local/bin"; printf '#!/bin/sh\nexec bash /etc/lab/mount-afp\n' >"$ROOT/usr/local/bin/mount-afp"; chmod +x "$ROOT/usr/local/bin/mount-afp"
-# ---- command agent: jobs come and go as files in /lab/io/ROLE (hostfs) ------------------------
+# ---- command agent: receives jobs and returns results as files in /lab/io/ROLE (hostfs) -------
 cat >"$ROOT/etc/lab/agent" <<'E'
 import json, os, select, signal, subprocess, sys, threading, time
 role = os.uname().nodename; d = f"/lab/io/{role}"
@@ -286,15 +286,15 @@ def job(i):
         p = subprocess.Popen(j["argv"], cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, start_new_session=True)
         end = time.time() + j["timeout"]; fd = p.stdout.fileno(); late = None
-        while late is None or time.time() < late:    # (a stuck grandchild may keep the pipe for ever)
+        while late is None or time.time() < late:    # a stuck grandchild may keep the pipe open forever
             if select.select([fd], [], [], 0.05)[0]:
                 b = os.read(fd, 1 << 16)
                 if not b: break
-                os.write(o, b); os.fdatasync(o)      # hostfs is write-back: push it out now
+                os.write(o, b); os.fdatasync(o)      # hostfs caches writes: flush them now
             if late is None and p.poll() is not None: late = time.time() + 0.5
             if late is None and time.time() > end:
                 os.write(o, b"lab: timed out\n"); os.killpg(p.pid, signal.SIGKILL); late = time.time() + 2
-        try: rc = p.wait(5)                          # (its output ends a moment before it does)
+        try: rc = p.wait(5)                          # the output ends a moment before the process
         except subprocess.TimeoutExpired: rc = 137
         rc = 128 - rc if rc < 0 else rc
     except OSError as e:
@@ -302,7 +302,7 @@ def job(i):
     os.fsync(o); os.close(o)
     with open(f"{d}/{i}.rc.new", "w") as f: f.write(str(rc))
     os.rename(f"{d}/{i}.rc.new", f"{d}/{i}.rc")
-seen = set(f[:-4] for f in os.listdir(d) if f.endswith(".job"))   # of an earlier boot
+seen = set(f[:-4] for f in os.listdir(d) if f.endswith(".job"))   # jobs of an earlier boot
 while True:
     for f in os.listdir(d):
         if f.endswith(".job") and f[:-4] not in seen:
@@ -312,7 +312,7 @@ E
 chmod +x "$ROOT/init"
 }
 
-# ---- host side: one supervisor keeps the wire (a socketpair) and the two machines -------------
+# ---- host side: one supervisor process holds the network (a socketpair) and the two machines ---
 supervisor() { cat <<'E'
 import ctypes, fcntl, os, signal, socket, subprocess, sys, time
 E = os.environ; RUN, ROOT, KER, LAB = E["RUN"], E["ROOT"], E["KER"], E["LAB_DIR"]
@@ -321,7 +321,7 @@ for s in (a, b):
     for o in (socket.SO_SNDBUF, socket.SO_RCVBUF): s.setsockopt(socket.SOL_SOCKET, o, 4 << 20)
 wire = {"client": a, "nas": b}; vm = {}
 life = open(E["LAB_LIFELINE"], "a") if E["LAB_LIFELINE"] else None
-def abandoned():          # nobody holds the lock: whoever wanted the lab has ended, however that was
+def abandoned():          # the lock is free: every process that used the lab has ended
     try: fcntl.flock(life, fcntl.LOCK_EX | fcntl.LOCK_NB); return True
     except BlockingIOError: return False
 def die_with_us(): ctypes.CDLL(None).prctl(1, signal.SIGKILL)      # PR_SET_PDEATHSIG
@@ -344,8 +344,8 @@ def kill(r):
 def bye(*_):
     for r in list(vm): kill(r)
     sys.exit(0)
-# Under load a machine may lose its one-shot timer and then idle for ever. A tick too many is no news to it; before its init
-# has begun it would end it.
+# Under load a machine may lose its one-shot timer and then idle forever. An additional SIGALRM is harmless once init runs;
+# before that it would kill the machine.
 def nudge():
     for r in vm:
         if os.path.exists(f"{RUN}/io/{r}/ready"): vm[r].send_signal(signal.SIGALRM)
@@ -388,7 +388,7 @@ up() {
   say "up in $(( ($(date +%s%N) - t0) / 1000000 )) ms"
 }
 
-run_in() { # run_in ROLE CMD...: prints its output as it comes, returns its status
+run_in() { # run_in ROLE CMD...: runs a command in a machine, prints its output while it runs, returns its exit status
   local r=$1 d="$RUN/io/$1" i pos=0 n; shift
   [ $# -gt 0 ] || die "run what?"
   alive || up
@@ -410,13 +410,13 @@ E
   n=$(cat "$d/$i.rc"); rm -f "$d/$i".*; return "$n"
 }
 
-net() { # the same netem on both ends
+net() { # net ARGS...: sets the same netem options on both ends
   if [ "${1:-}" = clear ]; then set -- sh -c 'tc qdisc del dev vec0 root 2>/dev/null; true'
   else set -- tc qdisc replace dev vec0 root netem limit 20000 "$@"; fi
   run_in client "$@" && run_in nas "$@"
 }
 
-# Only the machine's first process (its kernel): stopping the ptraced children too makes it panic.
+# sig SIGNAL ROLE: signals only the machine's first process, its kernel, which panics if its ptraced children stop too.
 sig() { kill "-$1" "$(cat "$RUN/$2.pid")"; }
 
 down() {
@@ -435,7 +435,7 @@ case $cmd in
   run) run_in client "$@";;
   nas) run_in nas "$@";;
   net) net "$@";;
-  cut) net loss 100%;;      # (with netem the links stay up: nobody is told)
+  cut) net loss 100%;;      # with netem the links stay up, so neither machine notices
   heal) net clear;;
   freeze) sig STOP "${1:-nas}";;
   thaw) sig CONT "${1:-nas}";;

@@ -1,13 +1,13 @@
 #!/bin/bash
-# service_weeks.sh DAYS [ROUNDS_A_DAY] - inside the simulated machine (simulated.sh run): the background service lives through
-# DAYS (eight or more) on local, smb3, nfs3 and nfs4, and this happens meanwhile:
-#   after 2/8 of the days   the wire's delay rises from 0.25 to 2 ms each way, for a day
-#   after 4/8               the wire is cut for a night of eight hours
-#   after 6/8               nfs4 is mounted with another rsize
-# and, with SIMULATED_START in March, clocks go forward. After each eighth it says what the service has: kB resident (and
-# with its workers), descriptors, threads, kB of database. Then it prints what `status`, `events`, `stalls`, `week` and the
-# database say, each below a line "== NAME". $LONGHAUL and $LONGHAULD are the programs; EXPORT a folder for the log, and for
-# the database after each eighth.
+# service_weeks.sh DAYS [ROUNDS_A_DAY] - inside the simulated machine (simulated.sh run): runs the background service for DAYS
+# (eight or more) on local, smb3, nfs3 and nfs4, with these changes:
+#   after 2/8 of the days   the network delay rises from 0.25 to 2 ms each way, for a day
+#   after 4/8               the network is cut for eight hours
+#   after 6/8               nfs4 is remounted with another rsize
+# With SIMULATED_START in March, daylight saving time begins too. After each eighth the script prints the resources of the
+# service: resident kB (without and with its workers), descriptors, threads, and kB of the database. At the end it prints the
+# output of `status`, `events`, `stalls` and `report`, each below a line "== NAME". $LONGHAUL and $LONGHAULD are the programs;
+# EXPORT is a folder for the log, and for a copy of the database after each eighth.
 set -eu
 days=$1 rounds=${2:-6} night=28800
 export HOME=/root TZ=${TZ:-CET-1CEST,M3.5.0,M10.5.0/3}
@@ -32,16 +32,16 @@ until_eighth() {
 nas() { nsenter --net=/run/netns/nas "$@"; }
 delay() { tc qdisc change dev vec0 root netem limit 20000 delay "$1"; nas tc qdisc change dev s0 root netem limit 20000 delay "$1"; }
 
-until_eighth 1 'nothing new'
+until_eighth 1 'no change'
 until_eighth 2 'delay rises'; delay 2ms; sleep 86400; delay 250us
-until_eighth 3 'nothing new'
+until_eighth 3 'no change'
 until_eighth 4 'wire is cut'; ip link set vec0 down; sleep $night; ip link set vec0 up
-until_eighth 5 'nothing new'
+until_eighth 5 'no change'
 until_eighth 6 'other rsize'
 umount /m/nfs4 && mount -t nfs 10.77.0.2:/ /m/nfs4 -o vers=4.2,rsize=65536
-until_eighth 7 'nothing new'
+until_eighth 7 'no change'
 until_eighth 8 'end'
-for what in 'status --json' 'events --json --since 9999d' 'stalls --json --since 9999d' 'week'; do
+for what in 'status --json' 'events --json --since 9999d' 'stalls --json --since 9999d' 'report'; do
   echo "== ${what%% *}"; $LONGHAUL "${where[@]}" $what || echo "exit $?"
 done
 kill $service; wait $service || true

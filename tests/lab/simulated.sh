@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# simulated.sh - the same real file servers and client mounts as lab.sh, but in SIMULATED TIME:
-# one User-Mode Linux machine whose clock jumps over every idle moment (time-travel=inf-cpu).
-# A daemon that works for weeks is run for weeks of machine time in minutes; network delay is
-# exact and results are repeatable. CPU work costs no simulated time, so latencies are those of
-# the (netem) network and of protocol round trips only: a test of behaviour, not of speed.
+# simulated.sh - the same real file servers and client mounts as lab.sh, but in simulated time:
+# one User-Mode Linux machine whose clock skips all idle time (time-travel=inf-cpu).
+# A daemon can run for weeks of machine time in minutes; network delay is exact and results
+# are repeatable. CPU work takes no simulated time, so latencies consist only of network delay
+# (netem) and protocol round trips: this tests behaviour, not speed.
 #
-#   simulated.sh check      say what is missing to build it (exit 1), or nothing
+#   simulated.sh check      print what is missing to build the kernel and exit with 1, or print nothing
 #   simulated.sh build      build the kernel from Debian's linux-source-6.1 (5 min on 2 cores, once;
 #                           needs gcc make flex bison bc libelf-dev; ~1.6 GB while building, 9 MB after)
-#   simulated.sh run CMD... boot, mount /m/{local,smb3,nfs3,nfs4,afp}, run CMD, power off; CMD's status
+#   simulated.sh run CMD... boot, mount /m/{local,smb3,nfs3,nfs4,afp}, run CMD, power off; exits with CMD's status
 #
 # Settings: LAB_DIR, LAB_SHARE as in lab.sh (whose `setup` makes the root trees used here),
 # SIMULATED_NET (netem arguments for each direction, default "delay 250us"), SIMULATED_MOUNTS,
@@ -80,7 +80,7 @@ printf '[global]\n server role = standalone server\n disable netbios = yes\n smb
 printf 'labpw\nlabpw\n' | smbpasswd -s -a lab >/dev/null; smbd -D
 case +$ttmounts+ in *+afp+*) ;; *) exit 0;; esac
 printf '[Global]\n uam list = uams_dhx2_passwd.so\n save password = yes\n log file = /var/log/netatalk.log\n zeroconf = no\n spotlight = no\n afp listen = 10.77.0.2\n hostname = nas\n[share]\n path = /srv/share\n ea = sys\n' >/etc/netatalk/afp.conf
-# (not the parent "netatalk": it wakes up 2.6 times a second, which is what a simulated week costs)
+# started without the parent process "netatalk", whose 2.6 wake-ups a second would make a simulated week slow
 cnid_metad -d -F /etc/netatalk/afp.conf & afpd -d -F /etc/netatalk/afp.conf &
 E
   cat >"$w/main" <<'E'
@@ -97,7 +97,7 @@ mkdir -p -m 700 /run/user/0
 for m in ${ttmounts//+/ }; do
   mkdir -p /m/$m
   case $m in
-    local) truncate -s 1G /tmp/local.img; mke2fs -q -t ext4 /tmp/local.img; mount -o loop,noatime /tmp/local.img /m/local;; # (a ubd disk runs in real time)
+    local) truncate -s 1G /tmp/local.img; mke2fs -q -t ext4 /tmp/local.img; mount -o loop,noatime /tmp/local.img /m/local;; # a loop device, because a ubd disk runs in real time
     smb?) case $m in smb1) v=1.0;; smb2) v=2.1;; *) v=3.1.1;; esac; up 445; mount -t cifs //10.77.0.2/share /m/$m -o vers=$v,username=lab,password=labpw,nosharesock;;
     nfs3) up 2049; mount -t nfs 10.77.0.2:/srv/share /m/nfs3 -o vers=3,nolock,tcp;;
     nfs4) up 2049; mount -t nfs 10.77.0.2:/ /m/nfs4 -o vers=4.2;;
@@ -110,7 +110,7 @@ eval "$(cat /lab/cmd)" </dev/null; echo $? >/lab/rc; cut -d' ' -f1 /proc/uptime 
 echo o >/proc/sysrq-trigger; sleep 9
 E
   local t0=$SECONDS
-  # A process group of its own, which ends with this script, however that ends.
+  # Own process group that is terminated when this script ends, even if the script is killed.
   setsid setpriv --pdeathsig TERM timeout -k 5 "$TIMEOUT" "$K" mem=$MEM time-travel=inf-cpu root=/dev/root rootfstype=hostfs \
     rootflags="$LAB_DIR/root/client" rw quiet loglevel=1 init=/init-simulated \
     nasroot="$LAB_DIR/root/nas" labrun="$w" labshare="$LAB_SHARE" labafpfs= ttnet="${NET// /+}" ttmounts="${MOUNTS// /+}" ttstart="$START" \

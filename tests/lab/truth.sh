@@ -1,9 +1,8 @@
 #!/bin/bash
-# truth.sh SHARE DELAYS - inside the simulated machine (simulated.sh run): at each one-way delay (500us+2ms+10ms) the service's
-# probe and then the profile truth.toml beside this file work on /m/SHARE, while two witnesses that know nothing of longhaul
-# look on: tcpdump, what crossed the wire when; strace, when which call began and how long it took. Below $EXPORT, for each
-# delay: `samples` and `show` (JSON), `capture`, `calls.*`. $LONGHAUL and $LONGHAULD are the programs; status 77: they do not
-# start here.
+# truth.sh SHARE DELAYS - inside the simulated machine (simulated.sh run): at each one-way delay (such as 500us+2ms+10ms) runs the
+# service's probe, then the profile truth.toml in this folder, on /m/SHARE. Meanwhile tcpdump records the packets on the wire, and
+# strace the start and duration of each call. Results for each delay go to $EXPORT/SHARE-DELAY: `samples` and `show` (JSON),
+# `capture`, `calls.*`. $LONGHAUL and $LONGHAULD are the programs. Exit status 77 means that they do not start here.
 set -eu
 share=$1 profile=${BASH_SOURCE[0]%.sh}.toml
 export HOME=/root
@@ -12,7 +11,7 @@ delay() {
   tc qdisc change dev vec0 root netem limit 20000 delay "$1"
   nsenter --net=/run/netns/nas tc qdisc change dev s0 root netem limit 20000 delay "$1"
 }
-watched() {   # (a file for each thread, so that no line is cut in two)
+traced() {   # traced COMMAND...: runs a command under strace, with a file for each thread, so that no line is split
   strace -ff -y -ttt -T -s 0 -o "$out/calls" -e trace=statx,openat,close,pread64,pwrite64,fsync,getdents64,renameat,unlinkat "$@"
 }
 
@@ -21,18 +20,18 @@ for one_way in ${2//+/ }; do
   mkdir -p "$at" "$here" "$out"
   delay "$one_way"
   where=(--config "$here/config.toml" --database "$here/l.sqlite")
-  # Quiet hours, so that nothing but the probe works.
+  # Quiet hours prevent rounds, so that only the probe works.
   {
-    printf 'scale = "quick"\n[schedule]\nquiet-hours = "00:30-23:30"\n[sampling]\ntouch = "always"\nprobe-writes = true\n'
-    printf 'counters-seconds = 0\n[targets.%s]\npath = "%s"\n' "$share" "$at"
+    printf 'scale = "quick"\n[schedule]\nquiet-hours = "00:30-23:30"\n[sampling]\nprobe-when = "always"\nprobe-writes = true\n'
+    printf 'counter-interval-seconds = 0\n[targets.%s]\npath = "%s"\n' "$share" "$at"
   } >"$here/config.toml"
   tcpdump -Z root -i vec0 --immediate-mode -s 128 -w "$here/packets" tcp 2>/dev/null & tcpdump=$!
-  watched "${LONGHAULD:?}" "${where[@]}" >"$out/log" 2>&1 & strace=$!
+  traced "${LONGHAULD:?}" "${where[@]}" >"$out/log" 2>&1 & strace=$!
   sleep 150
   pkill -o -x longhauld; wait $strace || true
-  "$LONGHAUL" "${where[@]}" samples --json >"$out/samples"
-  watched "$LONGHAUL" "${where[@]}" classic --json --runs 1 --target "$share=$at" "$profile" >"$out/said" 2>&1
-  "$LONGHAUL" "${where[@]}" show 1 --json >"$out/show"
+  "$LONGHAUL" "${where[@]}" latency --json >"$out/samples"
+  traced "$LONGHAUL" "${where[@]}" preset --json --runs 1 --target "$share=$at" "$profile" >"$out/said" 2>&1
+  "$LONGHAUL" "${where[@]}" runs 1 --json >"$out/show"
   sleep 5; kill $tcpdump; wait $tcpdump || true
   tcpdump -Z root -q -n -tt -r "$here/packets" >"$out/capture" 2>/dev/null
 done

@@ -1,8 +1,8 @@
 #!/bin/bash
-# weeks.sh DAYS ROUNDS_A_DAY TARGETS - inside the simulated machine (simulated.sh run): lives through some days with
-# `longhaul run` on the mounts named (local+smb3+nfs4), rounds spread over each day, then prints the week.
-# The machine has no battery, no neighbours and no drift: what differs between the mounts is the protocol's own
-# round trips over the wire's delay. $LONGHAUL is the program; the database stays at $DATABASE (default: in /lab).
+# weeks.sh DAYS ROUNDS_A_DAY TARGETS - inside the simulated machine (simulated.sh run): runs `longhaul run` for some days on the
+# given mounts (such as local+smb3+nfs4), with rounds spread over each day, then prints the weekly report. The machine has no
+# battery, no other load and no clock drift, so mounts differ only in the number of round trips over the network delay.
+# $LONGHAUL is the program, $DATABASE the path of the database (default: /root/longhaul.sqlite); EXPORT is a folder to copy it to.
 set -eu
 days=$1 rounds=$2 targets=${3//+/ }
 export HOME=/root; longhaul=(${LONGHAUL:?} --database "${DATABASE:-/root/longhaul.sqlite}")
@@ -14,5 +14,5 @@ for ((round = 0; round < days * rounds; round++)); do
   ((round % (7 * rounds))) || date +"simulated: %F %R, round $round" >&2
   elapsed=$(($(date +%s) - started)); [ $elapsed -ge $pause ] || sleep $((pause - elapsed))
 done
-"${longhaul[@]}" week
+"${longhaul[@]}" report
 [ -z "${EXPORT:-}" ] || cp "${DATABASE:-/root/longhaul.sqlite}"* "$EXPORT"

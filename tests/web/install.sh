@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what tests/web/suite.mjs needs, beside it: playwright-core and axe-core; Chromium comes from the system.
+# Installs playwright-core and axe-core, which tests/web/suite.mjs needs, into its folder, and Chromium from the system's packages.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 npm ci --no-audit --no-fund

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# interface.sh FOLDER - installs Schemathesis, which asks an interface what its description allows and forbids, into FOLDER,
-# and prints the program's path: LONGHAUL_SCHEMATHESIS=PATH cargo test --workspace --test web interface
+# interface.sh FOLDER - installs Schemathesis, which tests an HTTP API against its OpenAPI description, into FOLDER and prints
+# the path of the program. To use it: LONGHAUL_SCHEMATHESIS=PATH cargo test --workspace --test web interface:: -- --ignored
 set -euo pipefail
 program=${1:?usage: interface.sh FOLDER}/bin/schemathesis
 [ -x "$program" ] || {

@@ -1,11 +1,11 @@
-// The page in a real browser: node suite.mjs BASE WEEK TOKEN. Prints one line a check; the exit code says whether all held.
+// Tests the dashboard in a real browser: node suite.mjs BASE WEEK TOKEN. Prints one line per check; exits with 1 if one failed.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
 const [base, week, token] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const pages = ["/", week, "/tasks/photo-batch", "/latency?days=28", "/journal", "/runs", "/runs/1", "/targets", "/method"];
+const pages = ["/", week, "/tasks/photo-batch", "/latency?days=28", "/events", "/runs", "/runs/1", "/targets", "/method"];
 const views = [
   { name: "desktop, light", width: 1280, height: 800, colorScheme: "light" },
   { name: "desktop, dark", width: 1280, height: 800, colorScheme: "dark" },
@@ -22,19 +22,19 @@ const check = (what, faults) => {
 
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 
-// A page, everything that it said or asked for being noted.
+// Opens a page and collects console errors and requests to other hosts as faults.
 const open = async (context, path) => {
   const page = await context.newPage();
   const faults = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && faults.push(message.text()));
   page.on("pageerror", (error) => faults.push(String(error)));
-  page.on("request", (request) => request.url().startsWith(base) || faults.push(`asks ${request.url()}`));
+  page.on("request", (request) => request.url().startsWith(base) || faults.push(`requests ${request.url()}`));
   await page.goto(base + path);
   return { page, faults };
 };
 
 const violations = async (page) => {
-  // Run beside the page: its policy forbids scripts that are written into it.
+  // Evaluated outside of the page, because its content security policy forbids inline scripts.
   await page.evaluate(axe);
   const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
   const found = await page.evaluate((tags) => window.axe.run({ runOnly: { type: "tag", values: tags } }), tags);
@@ -53,7 +53,7 @@ for (const { name, width, height, colorScheme } of views) {
   await context.close();
 }
 
-{ // Text at 200 %.
+{ // Pages fit the screen with text at 200 %.
   const context = await browser.newContext({ viewport: { width: 640, height: 400 } });
   for (const path of pages) {
     const { page, faults } = await open(context, path);
@@ -64,29 +64,29 @@ for (const { name, width, height, colorScheme } of views) {
   await context.close();
 }
 
-{ // Without a script everything can be read.
+{ // All pages can be read without JavaScript.
   const context = await browser.newContext({ javaScriptEnabled: false });
   for (const path of pages) {
     const { page, faults } = await open(context, path);
     const text = await page.locator("main").innerText();
-    check(`${path} without a script`, text.length > 200 ? faults : faults.concat("there is nothing to read"));
+    check(`${path} without JavaScript`, text.length > 200 ? faults : faults.concat("the page has no text"));
     await page.close();
   }
   await context.close();
 }
 
-{ // The first screen of a laptop answers which protocol, how sure, what is wrong.
+{ // On a laptop the first screen shows the answer, its confidence and the problems without scrolling.
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   const { page } = await open(context, "/");
-  const below = await page.evaluate(() => ["#answer", "#wrong-heading", "#sure-heading", "#overview"]
+  const below = await page.evaluate(() => ["#answer", "#problems-heading", "#confidence-heading", "#overview"]
     .filter((id) => (document.querySelector(id)?.getBoundingClientRect()?.bottom ?? Infinity) > innerHeight));
   const below_marks = await page.evaluate(() => [...document.querySelectorAll("#overview .mark")]
     .filter((mark) => mark.getBoundingClientRect().bottom > innerHeight).length);
-  check("the first screen holds the answer", below.filter((id) => id !== "#overview").concat(below_marks > 0 ? ["a mark is below"] : []));
+  check("the first screen shows the answer", below.filter((id) => id !== "#overview").concat(below_marks > 0 ? ["a mark is below the first screen"] : []));
   await context.close();
 }
 
-{ // Live: the round appears by itself.
+{ // A live round appears without reloading.
   const context = await browser.newContext();
   const { page, faults } = await open(context, "/");
   await page.locator("text=4 of 12 runs").first().waitFor({ timeout: 60_000 });
@@ -94,24 +94,24 @@ for (const { name, width, height, colorScheme } of views) {
   await context.close();
 }
 
-{ // An order: only a browser that came with a key is shown the buttons, and what they order is taken.
+{ // Commands: only a browser that logged in with a key sees the buttons, and their commands are accepted.
   const context = await browser.newContext();
   const { page, faults } = await open(context, "/targets");
   const shown = await page.locator("button", { hasText: "Pause" }).count();
   const answer = await fetch(`${base}/api/v1/key`, { method: "POST", headers: { authorization: `Bearer ${token}` } });
   const { key } = await answer.json();
-  await page.goto(`${base}/enter?key=${key}`);
+  await page.goto(`${base}/login?key=${key}`);
   await page.goto(`${base}/targets`);
-  const [led] = await Promise.all([
-    page.waitForResponse((response) => response.url().endsWith("/orders/pause")),
+  const [response] = await Promise.all([
+    page.waitForResponse((response) => response.url().endsWith("/commands/pause")),
     page.locator("button", { hasText: "Pause" }).click(),
   ]);
   await page.waitForURL(`${base}/targets`);
-  check("an order with a key", faults.concat(shown === 0 ? [] : ["buttons without a key"], led.status() === 303 ? [] : [`${led.status()}`]));
+  check("commands need a key", faults.concat(shown === 0 ? [] : ["buttons without a key"], response.status() === 303 ? [] : [`${response.status()}`]));
   await context.close();
 }
 
-{ // By keyboard: the first stop leads to the content, the contents can be walked.
+{ // Keyboard: the first tab stop is the skip link to the content, and the navigation can be reached with Tab.
   const context = await browser.newContext();
   const { page } = await open(context, "/");
   await page.keyboard.press("Tab");
@@ -125,15 +125,15 @@ for (const { name, width, height, colorScheme } of views) {
     walked.push(await page.evaluate(() => document.activeElement.textContent));
   }
   const missing = ["Overview", "Week", "Latency", "Method"].filter((name) => !walked.includes(name));
-  check("by keyboard", [skip === "To the content" ? [] : [skip], at === "content" ? [] : [at], missing].flat());
+  check("keyboard navigation", [skip === "Skip to content" ? [] : [skip], at === "content" ? [] : [at], missing].flat());
   await context.close();
 }
 
-// Whether anything of a target's colour is drawn in the middle of a step, and in the middle of a gap: [steps, gaps] with ink.
+// Counts the steps and the gaps of the first chart in whose middle something coloured is drawn: [with ink, all] for each.
 const inked = (page) => page.evaluate(async () => {
-  const { targets, step_seconds, from_us, until_us } = await (await fetch(`/api/v1/smoke${location.search}`)).json();
+  const { targets, step_seconds, from_us, until_us } = await (await fetch(`/api/v1/latency/series${location.search}`)).json();
   const { target, steps } = targets[0];
-  const plot = document.querySelector(`#pull-${target}`);
+  const plot = document.querySelector(`#zoom-${target}`);
   const [canvas, over] = [plot.querySelector("canvas"), plot.querySelector(".u-over").getBoundingClientRect()];
   const [scale, left] = [canvas.width / canvas.clientWidth, over.left - canvas.getBoundingClientRect().left];
   const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
@@ -155,21 +155,21 @@ const inked = (page) => page.evaluate(async () => {
   return { steps: share(inside.map((step) => step.at_us + step_seconds * 5e5)), gaps: share(gaps.map(([from, to]) => (from + to) / 2)) };
 });
 
-for (const colorScheme of ["light", "dark"]) { // The smoke can be pulled: address and picture follow, gaps stay gaps, a double click leads back.
+for (const colorScheme of ["light", "dark"]) { // Charts can be zoomed: URL and chart follow, gaps stay empty, a double click zooms out.
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme });
   const { page, faults } = await open(context, "/latency?days=7");
   const expect = (holds, what) => holds || faults.push(what);
-  const over = page.locator(".pull .u-over").first();
+  const over = page.locator(".zoom-plot .u-over").first();
   await over.waitFor();
   const days = () => Number(new URL(page.url()).searchParams.get("days"));
-  const drawn = () => page.locator(".pull canvas").first().evaluate((canvas) => canvas.toDataURL());
+  const drawn = () => page.locator(".zoom-plot canvas").first().evaluate((canvas) => canvas.toDataURL());
   const settled = async (act) => {
-    const answer = page.waitForResponse((response) => response.url().includes("/api/v1/smoke"));
+    const answer = page.waitForResponse((response) => response.url().includes("/api/v1/latency/series"));
     await act();
     await (await answer).finished();
     await page.waitForTimeout(300);
   };
-  expect((await page.locator(".pulled > .chart").first().isVisible()) === false, "a picture is drawn twice");
+  expect((await page.locator(".zoomed > .chart").first().isVisible()) === false, "a chart is drawn twice");
   faults.push(...await violations(page));
   const ink = await inked(page);
   expect(ink.steps[1] > 20 && ink.steps[0] === ink.steps[1], `steps with ink: ${ink.steps}`);
@@ -182,27 +182,27 @@ for (const colorScheme of ["light", "dark"]) { // The smoke can be pulled: addre
     await page.mouse.move(x + width / 2, y + height / 2, { steps: 8 });
     await page.mouse.up();
   });
-  expect(Math.abs(days() - 1.75) < 0.1, `pulled to ${page.url()}`);
-  expect((await drawn()) !== before, "the picture stays");
-  const [shown, closer] = await Promise.all([page.locator(".turning p").innerText(), page.goto(page.url()).then(() => page.locator(".turning p").innerText())]);
+  expect(Math.abs(days() - 1.75) < 0.1, `dragging leads to ${page.url()}`);
+  expect((await drawn()) !== before, "dragging does not redraw the chart");
+  const [shown, closer] = await Promise.all([page.locator(".time-nav p").innerText(), page.goto(page.url()).then(() => page.locator(".time-nav p").innerText())]);
   expect(shown === closer, `${shown} is ${closer} after reloading`);
   await over.waitFor();
-  await page.locator(".pull").first().focus();
+  await page.locator(".zoom-plot").first().focus();
   await settled(() => page.keyboard.press("+"));
-  expect(days() < 1, "+ looks closer");
+  expect(days() < 1, "+ zooms in");
   await settled(() => page.keyboard.press("ArrowLeft"));
-  expect(await page.evaluate(() => document.activeElement.classList.contains("pull")), "the keyboard stays where it is");
-  await settled(() => page.locator("#further").click());
-  expect(days() > 1, "a link turns the picture without a new page");
+  expect(await page.evaluate(() => document.activeElement.classList.contains("zoom-plot")), "the chart keeps the keyboard focus");
+  await settled(() => page.locator("#zoom-out").click());
+  expect(days() > 1, "the zoom-out link updates the chart without a page load");
   await settled(() => over.dblclick());
   expect(Math.abs(days() - 1.75) < 0.1, `a double click leads to ${page.url()}`);
   await settled(() => page.goBack());
-  expect(days() > 1.7, "back");
+  expect(days() > 1.7, "the back button restores the range");
   faults.push(...await violations(page));
-  check(`the smoke can be pulled, ${colorScheme}`, faults);
+  check(`charts can be zoomed, ${colorScheme}`, faults);
   await context.close();
 }
 
 await browser.close();
-console.log(failed === 0 ? "all held" : `${failed} did not hold`);
+console.log(failed === 0 ? "all checks passed" : `${failed} checks failed`);
 process.exit(failed === 0 ? 0 : 1);

@@ -1,13 +1,13 @@
-// Keeps what is live on a page as it is now. The service draws it; here it is only put in its place.
+// Updates the live parts of a page. The server renders them; this script only inserts them.
 "use strict";
-const events = new EventSource("/events");
-const places = document.querySelectorAll("[data-live]");
-for (const place of places) {
-  events.addEventListener(place.dataset.live, (event) => {
-    if (place.innerHTML !== event.data) place.innerHTML = event.data;
+const events = new EventSource("/stream");
+const parts = document.querySelectorAll("[data-live]");
+for (const part of parts) {
+  events.addEventListener(part.dataset.live, (event) => {
+    if (part.innerHTML !== event.data) part.innerHTML = event.data;
   });
 }
-const lost = document.getElementById("lost");
-events.addEventListener("open", () => { lost.hidden = true; });
-events.addEventListener("error", () => { lost.hidden = false; });
+const disconnected = document.getElementById("disconnected");
+events.addEventListener("open", () => { disconnected.hidden = true; });
+events.addEventListener("error", () => { disconnected.hidden = false; });
 addEventListener("pagehide", () => events.close());

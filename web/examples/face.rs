@@ -1,5 +1,6 @@
-//! The page of made-up weeks, to be looked at and measured: `cargo run --release -p longhaul-web --example face -- FOLDER PORT
-//! [WEEKS] [live]`. The folder keeps the database, so that a second start is quick; `live` lets a round come and go.
+//! Serves the pages with synthetic data, to look at and to measure: `cargo run --release -p longhaul-web --example
+//! face -- FOLDER PORT [WEEKS] [live]`. The database is kept in the folder, so the next start is fast; `live`
+//! simulates rounds.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,15 +16,15 @@ fn main() {
     let port = arguments.next().map_or(0, |port| port.parse().expect("a port"));
     let weeks = arguments.next().map_or(8, |weeks| weeks.parse().expect("a number of weeks"));
     let is_live = arguments.next().is_some();
-    let kept = folder.join("longhaul.sqlite");
-    let database = if kept.exists() { kept } else { world::database(&folder, weeks) };
+    let path = folder.join("longhaul.sqlite");
+    let database = if path.exists() { path } else { world::database(&folder, weeks) };
     let control = world::control(database);
-    let desk = Arc::clone(&control.desk);
-    println!("http://127.0.0.1:{port}/ answers; the token is {}", world::TOKEN);
+    let handle = Arc::clone(&control.service);
+    println!("http://127.0.0.1:{port}/ is ready; the token is {}", world::TOKEN);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         if is_live {
-            tokio::spawn(world::go_on(desk));
+            tokio::spawn(world::go_on(handle));
         }
         world::serve(port, control, std::future::pending()).await;
     });

@@ -1,6 +1,6 @@
-//! Asks one address at a steady rate, in an open loop, and says how long the first byte took: from the instant at which it
-//! was meant to be asked, so that a server that stalls is not spared. `cargo run -p longhaul-web --example load -- PORT PATH
-//! [A_SECOND] [SECONDS]`
+//! Open-loop load generator: requests one path at a constant rate and prints the time to the first byte. Times
+//! count from the scheduled start of a request, so a stalled server is charged for every request it delayed.
+//! Usage: `cargo run -p longhaul-web --example load -- PORT PATH [A_SECOND] [SECONDS]`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// So many connections take turns: a slot waits for nobody unless all are busy.
+/// Number of threads that take turns. A request starts late only if all of them are busy.
 const CONNECTIONS: u32 = 32;
 
 fn main() {
@@ -24,22 +24,22 @@ fn main() {
         "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n"
     );
     let begin = Instant::now() + Duration::from_millis(200);
-    let askers = (0..CONNECTIONS).map(|asker| {
+    let threads = (0..CONNECTIONS).map(|thread| {
         let request = request.clone();
         std::thread::spawn(move || {
-            let slots = (asker..a_second * seconds).step_by(CONNECTIONS as usize);
+            let slots = (thread..a_second * seconds).step_by(CONNECTIONS as usize);
             slots
-                .map(|slot| ask(port, &request, begin + Duration::from_secs(1) * slot / a_second))
+                .map(|slot| timed_request(port, &request, begin + Duration::from_secs(1) * slot / a_second))
                 .collect::<Vec<_>>()
         })
     });
-    let askers: Vec<_> = askers.collect();
+    let threads: Vec<_> = threads.collect();
     let mut answers: Vec<(Duration, usize)> =
-        askers.into_iter().flat_map(|asker| asker.join().unwrap()).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
     answers.sort_unstable();
     let at = |q: f64| answers[((answers.len() - 1) as f64 * q).round() as usize].0.as_secs_f64() * 1e3;
     println!(
-        "{path}: n {} at {a_second} a second: first byte p50 {:.1} ms, p99 {:.1} ms, longest {:.1} ms; {} bytes each",
+        "{path}: n {} at {a_second} per second: first byte p50 {:.1} ms, p99 {:.1} ms, longest {:.1} ms; {} bytes each",
         answers.len(),
         at(0.5),
         at(0.99),
@@ -48,8 +48,9 @@ fn main() {
     );
 }
 
-/// Waits for its instant, asks, and gives the time from that instant to the first byte, and the size of the answer.
-fn ask(port: u16, request: &str, at: Instant) -> (Duration, usize) {
+/// Sends a request at its scheduled time. Returns the time from then to the first byte, and the size of the
+/// response in bytes.
+fn timed_request(port: u16, request: &str, at: Instant) -> (Duration, usize) {
     std::thread::sleep(at.saturating_duration_since(Instant::now()));
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();

@@ -1,128 +1,147 @@
-//! `/api/v1` for reading: the same forms as `--json`.
+//! Read-only endpoints under `/api/v1`, with the same schemas as `--json` on the command line.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query, RawQuery, State};
 use axum::response::{IntoResponse, Response};
-use longhaul_measure::model::{Step, TargetName};
-use longhaul_measure::summary::{Window, caching, sampled};
+use longhaul_analysis::summary::{SampledWindow, client_caching, summarize_window};
+use longhaul_model::time::{DAY_US, SECOND_US};
+use longhaul_model::{Step, TargetName};
 use longhaul_store::{RunFilter, SampleFilter};
+use longhaul_view::json::{self as forms, EventJson, WeekJson};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::face::Face;
-use crate::json::{self as forms, EventShown, WeekShown, whole};
-use crate::pages::{Meant, SmokeAsked, Trouble, numbers, read, week_of};
+use crate::app_state::AppState;
+use crate::json::optional_integer;
+use crate::pages::{LatencyQuery, PageError, SeriesParams, parse_week, read_cache, read_latency_series};
 
-use crate::shelf::Book;
+use crate::cache::CacheEntry;
 
-const DAY_US: i64 = 86_400_000_000;
-/// So many runs are given at once.
-const MOST_RUNS: u32 = 1_000;
+/// Maximum number of runs in one response.
+const MAX_RUNS: u32 = 1_000;
 
-/// What is asked of the past.
+/// Query parameters of the endpoints that read stored data.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct HistoryParams {
     week: Option<String>,
     target: Option<TargetName>,
     workload: Option<String>,
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "optional_integer")]
     last: Option<u32>,
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "optional_integer")]
     days: Option<u16>,
 }
 
-/// Answers as JSON what a reader finds.
-async fn answer(
-    face: Face,
-    ask: impl FnOnce(&mut Book) -> Result<Value, Trouble> + Send + 'static,
+/// Runs a query on the cached database and returns its result as JSON, or its error.
+async fn json_response(
+    app: AppState,
+    ask: impl FnOnce(&mut CacheEntry) -> Result<Value, PageError> + Send + 'static,
 ) -> Response {
-    match read(face, ask).await {
+    match read_cache(app, ask).await {
         Ok(value) => Json(value).into_response(),
-        Err(trouble) => (trouble.status(), Json(json!({ "error": trouble.to_string() }))).into_response(),
+        Err(error) => (error.status(), Json(json!({ "error": error.to_string() }))).into_response(),
     }
 }
 
-fn value(value: impl serde::Serialize) -> Result<Value, Trouble> {
-    serde_json::to_value(value).map_err(|error| Trouble::Unfinished(error.to_string()))
+fn to_json(value: impl serde::Serialize) -> Result<Value, PageError> {
+    serde_json::to_value(value).map_err(|error| PageError::Internal(error.to_string()))
 }
 
-/// The summary of a week.
-pub async fn week(State(face): State<Face>, Query(asked): Query<Asked>) -> Response {
-    answer(face, move |book| {
-        let week = match asked.week {
-            Some(text) => week_of(&text)?,
-            None => book.newest()?,
+/// Returns the report of a week.
+pub async fn week(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
+    json_response(app, move |cache| {
+        let week = match params.week {
+            Some(text) => parse_week(&text)?,
+            None => cache.newest_week()?,
         };
-        let (weekly, rereads) = (book.weekly(week)?, book.reader.rereads()?);
-        value(WeekShown { weekly: &weekly, caching: &caching(&rereads) })
+        let (weekly, rereads) = (cache.weekly(week)?, cache.reader.rereads()?);
+        to_json(WeekJson { weekly: &weekly, caching: &client_caching(&rereads) })
     })
     .await
 }
 
-/// Runs, oldest first.
-pub async fn runs(State(face): State<Face>, Query(asked): Query<Asked>) -> Response {
-    answer(face, move |book| {
-        let limit = Some(asked.last.unwrap_or(100).min(MOST_RUNS));
+/// Returns runs, oldest first.
+pub async fn runs(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
+    json_response(app, move |cache| {
+        let limit = Some(params.last.unwrap_or(100).min(MAX_RUNS));
         let filter =
-            RunFilter { target: asked.target, workload: asked.workload, limit, ..RunFilter::default() };
-        Ok(book.reader.runs(&filter)?.iter().map(forms::run).collect())
+            RunFilter { target: params.target, workload: params.workload, limit, ..RunFilter::default() };
+        Ok(cache.reader.runs(&filter)?.iter().map(forms::run).collect())
     })
     .await
 }
 
-/// One run in full.
-pub async fn run(State(face): State<Face>, Path(number): Path<String>) -> Response {
-    answer(face, move |book| {
-        let unknown = || Trouble::Unknown(format!("run `{number}`"));
-        let stored = book.reader.run(number.parse().map_err(|_| unknown())?)?;
+/// Returns one run with all details.
+pub async fn run(State(app): State<AppState>, Path(number): Path<String>) -> Response {
+    json_response(app, move |cache| {
+        let unknown = || PageError::NotFound(format!("run `{number}`"));
+        let stored = cache.reader.run(number.parse().map_err(|_| unknown())?)?;
         Ok(forms::run(&stored.ok_or_else(unknown)?))
     })
     .await
 }
 
-/// What was sampled.
-pub async fn samples(State(face): State<Face>, Query(asked): Query<Asked>) -> Response {
-    let (since_us, until_us) = span(&face, &asked);
-    answer(face, move |book| {
-        let step = Step::for_window((until_us - since_us) / 1_000_000);
-        let filter = SampleFilter { target: asked.target, kind: None, step, since_us, until_us };
-        let reader = &book.reader;
+/// Returns latency and traffic of the shares in a window of time.
+pub async fn samples(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
+    let (since_us, until_us) = window_us(&app, &params);
+    json_response(app, move |cache| {
+        let step = Step::for_window((until_us - since_us) / SECOND_US);
+        let filter = SampleFilter { target: params.target, kind: None, step, since_us, until_us };
+        let reader = &cache.reader;
         let is_meant = |target: &TargetName| filter.target.as_ref().is_none_or(|wanted| wanted == target);
-        value(sampled(&Window {
+        to_json(summarize_window(&SampledWindow {
             span_us: (since_us, until_us),
-            probes: reader.probes(&filter)?,
-            traffic: reader.traffic(&filter)?,
-            machine: reader.machine(&filter)?,
+            probes: reader.probe_steps(&filter)?,
+            traffic: reader.traffic_steps(&filter)?,
+            machine: reader.machine_steps(&filter)?,
             stalls: reader.stalls(since_us)?.into_iter().filter(|stall| is_meant(&stall.target)).collect(),
         }))
     })
     .await
 }
 
-/// How the light probe's answers spread, step by step: the figures behind the smoke of the latency page.
-pub async fn smoke(State(face): State<Face>, Query(asked): Query<SmokeAsked>) -> Response {
-    let now_us = face.now_us();
-    answer(face, move |book| value(numbers(book, &Meant::of(&asked, now_us)?)?)).await
-}
-
-/// The ledger of waits.
-pub async fn stalls(State(face): State<Face>, Query(asked): Query<Asked>) -> Response {
-    let (since_us, _) = span(&face, &asked);
-    answer(face, move |book| value(book.reader.stalls(since_us)?)).await
-}
-
-/// The journal.
-pub async fn events(State(face): State<Face>, Query(asked): Query<Asked>) -> Response {
-    let (since_us, _) = span(&face, &asked);
-    answer(face, move |book| {
-        let events = book.reader.events(Some(since_us))?;
-        value(events.into_iter().map(EventShown::from).collect::<Vec<_>>())
+/// Returns the quantiles of the probe's latency, step by step: the data behind the charts of the latency page.
+pub async fn latency_series(
+    State(app): State<AppState>,
+    RawQuery(query): RawQuery,
+    Query(params): Query<SeriesParams>,
+) -> Response {
+    let now_us = app.now_us();
+    json_response(app, move |cache| {
+        if let Some(name) = empty_parameter(query.as_deref()) {
+            return Err(PageError::BadRequest(format!(
+                "`{name}` is empty: leave it out or give it a value."
+            )));
+        }
+        to_json(read_latency_series(cache, &LatencyQuery::parse(&params, now_us)?)?)
     })
     .await
 }
 
-fn span(face: &Face, asked: &Asked) -> (i64, i64) {
-    let now_us = face.now_us();
-    (now_us - i64::from(asked.days.unwrap_or(1)) * DAY_US, now_us)
+/// Returns the name of the first query parameter that has no value. The form of the page sends empty parameters
+/// for its defaults; in the API they are more likely a mistake.
+fn empty_parameter(query: Option<&str>) -> Option<&str> {
+    query?.split('&').find_map(|pair| pair.strip_suffix('='))
+}
+
+/// Returns the stalls in a window of time.
+pub async fn stalls(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
+    let (since_us, _) = window_us(&app, &params);
+    json_response(app, move |cache| to_json(cache.reader.stalls(since_us)?)).await
+}
+
+/// Returns the events in a window of time.
+pub async fn events(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
+    let (since_us, _) = window_us(&app, &params);
+    json_response(app, move |cache| {
+        let events = cache.reader.events(Some(since_us))?;
+        to_json(events.into_iter().map(EventJson::from).collect::<Vec<_>>())
+    })
+    .await
+}
+
+fn window_us(app: &AppState, params: &HistoryParams) -> (i64, i64) {
+    let now_us = app.now_us();
+    (now_us - i64::from(params.days.unwrap_or(1)) * DAY_US, now_us)
 }

@@ -1,19 +1,22 @@
-//! A badge: what may be said about a pair, small enough for a README. Made here, asked of nobody.
+//! SVG badges with the verdict on a pair, small enough for a README. They are drawn locally, without an external
+//! service.
 
-use longhaul_measure::summary::PairSummary;
-use longhaul_report::charts::ratio_text;
-use longhaul_report::charts::svg::readable;
-use longhaul_report::words;
+use longhaul_analysis::summary::PairSummary;
+use longhaul_view::charts::ratio_text;
+use longhaul_view::charts::svg::strip_control_characters;
+use longhaul_view::words;
 use maud::html;
 
-/// How wide a character is at most, in pixels: the texts are short, and nothing may be cut.
-const CHARACTER: usize = 7;
-const ROOM: usize = 12;
+/// Upper bound for the width of a character, in pixels. A real measurement is not needed: the texts are short, and
+/// must not be clipped.
+const CHARACTER_WIDTH: usize = 7;
+const PADDING: usize = 12;
 
-/// The badge of a pair. Never a bare winner: who takes less time stands with the ratio, its interval and its days.
+/// Returns the badge of a pair as SVG. It never shows a bare winner, but the ratio with its interval and number of
+/// days.
 pub fn badge(pair: &PairSummary) -> String {
-    let (left, right) = (format!("{} / {}", pair.b, pair.a), found(pair));
-    let wide = |text: &str| text.chars().count() * CHARACTER + ROOM;
+    let (left, right) = (format!("{} / {}", pair.b, pair.a), badge_text(pair));
+    let wide = |text: &str| text.chars().count() * CHARACTER_WIDTH + PADDING;
     let (first, second) = (wide(&left), wide(&right));
     let whole = format!("{left}: {right}");
     let drawn = html! {
@@ -27,11 +30,11 @@ pub fn badge(pair: &PairSummary) -> String {
             }
         }
     };
-    readable(&drawn.into_string())
+    strip_control_characters(&drawn.into_string())
 }
 
-fn found(pair: &PairSummary) -> String {
-    let state = words::state_of_pair(pair);
+fn badge_text(pair: &PairSummary) -> String {
+    let state = words::pair_verdict_label(pair);
     let ratio = pair.headline.as_ref().and_then(|headline| headline.ratio);
     ratio.map_or_else(
         || state.clone(),

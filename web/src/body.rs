@@ -1,4 +1,4 @@
-//! Bodies of requests: small, and not for ever under way.
+//! Reads request bodies, with a limit on their size and on the time that a client may take to send one.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use serde_json::json;
 
-use crate::MOST_BODY_BYTES;
+use crate::MAX_BODY_BYTES;
 
-/// Why a body is not taken.
+/// The reason why a request body is rejected.
 #[derive(Debug, thiserror::Error)]
 enum BodyError {
-    #[error("the body is larger than {MOST_BODY_BYTES} bytes")]
+    #[error("the body is larger than {MAX_BODY_BYTES} bytes")]
     TooLarge,
-    #[error("the body did not come within {0:?}: send it at once")]
+    #[error("the body did not arrive within {0:?}: send it at once")]
     TooSlow(Duration),
     #[error("the body cannot be read: {0}")]
     Unreadable(#[from] axum::Error),
 }
 
-/// Reads the body of a request before anything is done with it. A body that cannot be taken ends the connection.
-pub async fn read(State(within): State<Duration>, request: Request, next: Next) -> Response {
+/// Reads the whole body of a request before the handler runs. If the body is rejected, the connection is closed.
+pub async fn read_body(State(within): State<Duration>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let collected = tokio::time::timeout(within, collect(body)).await;
     match collected.unwrap_or(Err(BodyError::TooSlow(within))) {
@@ -34,14 +34,14 @@ pub async fn read(State(within): State<Duration>, request: Request, next: Next) 
 }
 
 async fn collect(body: Body) -> Result<Vec<u8>, BodyError> {
-    // What is announced need not come first.
-    if body.size_hint().lower() > MOST_BODY_BYTES as u64 {
+    // Reject by the announced length (Content-Length), before any of the body is read.
+    if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
         return Err(BodyError::TooLarge);
     }
     let (mut parts, mut bytes) = (body.into_data_stream(), vec![]);
     while let Some(part) = parts.next().await {
         let part = part?;
-        if bytes.len() + part.len() > MOST_BODY_BYTES {
+        if bytes.len() + part.len() > MAX_BODY_BYTES {
             return Err(BodyError::TooLarge);
         }
         bytes.extend_from_slice(&part);

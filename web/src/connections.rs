@@ -1,9 +1,9 @@
-//! The open connections, and which one gives way when there are too many.
+//! Open connections, and the choice of the one to close when there are too many.
 //!
-//! A connection without a request in flight holds a place that somebody else may need more. So when all places are taken,
-//! the one that has been idle for longest is closed. How many requests may be in flight at a time is the business of
-//! [`Guard`](crate::guard::Guard): fewer than there are places, but for those who are trusted. From both together follows
-//! that a trusted client always finds a place.
+//! An idle connection occupies a slot that another client may need. When all slots are in use, the connection that
+//! has been idle for longest is closed. [`Guard`](crate::guard::Guard) limits the requests in flight of untrusted
+//! clients to fewer than there are slots. Together, both limits guarantee that a trusted client always gets a
+//! slot.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -19,52 +19,54 @@ use hyper::body::{Body as HttpBody, Bytes, Frame, Incoming, SizeHint};
 use hyper::service::Service;
 use tokio::sync::Notify;
 
-/// The connections of one listener. It is cheap to clone.
+/// The open connections of one listener. Cloning is cheap.
 #[derive(Clone)]
 pub struct Connections {
-    most: usize,
-    open: Arc<Mutex<Open>>,
+    capacity: usize,
+    open: Arc<Mutex<OpenConnections>>,
 }
 
 #[derive(Default)]
-struct Open {
-    next: u64,
-    connections: BTreeMap<u64, Arc<Activity>>,
+struct OpenConnections {
+    next_id: u64,
+    connections: BTreeMap<u64, Arc<ConnectionActivity>>,
 }
 
-/// What one connection does.
-struct Activity {
-    /// Since when no request is in flight; `None`: one is.
+/// State of one connection: idle, or serving a request.
+struct ConnectionActivity {
+    /// Time since when no request is in flight; `None` while one is.
     idle_since: Mutex<Option<Instant>>,
-    closing: Notify,
+    close_requested: Notify,
 }
 
-/// A place among the connections, given back when it is dropped.
-pub struct Place {
-    number: u64,
-    activity: Arc<Activity>,
+/// A slot for one connection, released on drop.
+pub struct ConnectionSlot {
+    id: u64,
+    activity: Arc<ConnectionActivity>,
     connections: Connections,
 }
 
 impl Connections {
-    /// So many places, all of them free.
+    /// Creates the list of connections for one listener, with room for `most` connections.
     pub fn new(most: usize) -> Self {
-        Self { most, open: Arc::default() }
+        Self { capacity: most, open: Arc::default() }
     }
 
-    /// A place for a new connection. If all are taken, the connection that has been idle for longest is closed; `None`:
-    /// each of them has a request in flight.
-    pub fn admit(&self) -> Option<Place> {
+    /// Returns a slot for a new connection. If all slots are in use, closes the connection that has been idle for
+    /// longest; returns `None` if no connection is idle.
+    pub fn acquire(&self) -> Option<ConnectionSlot> {
         let mut open = lock(&self.open);
-        if open.connections.len() >= self.most {
+        if open.connections.len() >= self.capacity {
             open.close_idle()?;
         }
-        let number = open.next;
-        open.next += 1;
-        let activity =
-            Arc::new(Activity { idle_since: Mutex::new(Some(Instant::now())), closing: Notify::new() });
+        let number = open.next_id;
+        open.next_id += 1;
+        let activity = Arc::new(ConnectionActivity {
+            idle_since: Mutex::new(Some(Instant::now())),
+            close_requested: Notify::new(),
+        });
         open.connections.insert(number, Arc::clone(&activity));
-        Some(Place { number, activity, connections: self.clone() })
+        Some(ConnectionSlot { id: number, activity, connections: self.clone() })
     }
 
     /// Closes the connection that has been idle for longest, if any is idle.
@@ -73,42 +75,43 @@ impl Connections {
     }
 }
 
-impl Open {
-    /// Among equals the first that came.
+impl OpenConnections {
+    /// Closes the connection that has been idle for longest; on a tie, the oldest one. Returns `None` if none is
+    /// idle.
     fn close_idle(&mut self) -> Option<()> {
         let idle = self.connections.iter().filter_map(|(number, activity)| {
             let since = *lock(&activity.idle_since);
             Some((since?, *number))
         });
         let (_, number) = idle.min()?;
-        self.connections.remove(&number)?.closing.notify_one();
+        self.connections.remove(&number)?.close_requested.notify_one();
         Some(())
     }
 }
 
-impl Place {
-    /// Returns when the connection has to give way.
-    pub async fn closing(&self) {
-        self.activity.closing.notified().await;
+impl ConnectionSlot {
+    /// Completes when the connection has to be closed in favour of another one.
+    pub async fn close_requested(&self) {
+        self.activity.close_requested.notified().await;
     }
 
-    /// The service of this connection: its requests are known to be in flight.
-    pub fn watch<S>(&self, service: S) -> Watched<S> {
-        Watched { service, activity: Arc::clone(&self.activity) }
+    /// Wraps the service of this connection, so that its requests are counted as in flight.
+    pub fn track<S>(&self, service: S) -> TrackedService<S> {
+        TrackedService { service, activity: Arc::clone(&self.activity) }
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        lock(&self.connections.open).connections.remove(&self.number);
+        lock(&self.connections.open).connections.remove(&self.id);
     }
 }
 
-/// A request in flight: from its head until its answer was handed over to be sent.
-struct InFlight(Arc<Activity>);
+/// Marks a connection as busy, from the head of a request until its response was handed over to be sent.
+struct InFlight(Arc<ConnectionActivity>);
 
 impl InFlight {
-    fn of(activity: &Arc<Activity>) -> Self {
+    fn of(activity: &Arc<ConnectionActivity>) -> Self {
         *lock(&activity.idle_since) = None;
         Self(Arc::clone(activity))
     }
@@ -120,42 +123,42 @@ impl Drop for InFlight {
     }
 }
 
-/// A service whose requests are known to be in flight.
-pub struct Watched<S> {
+/// An HTTP service that marks its connection as busy while a request is in flight.
+pub struct TrackedService<S> {
     service: S,
-    activity: Arc<Activity>,
+    activity: Arc<ConnectionActivity>,
 }
 
-impl<S> Service<Request<Incoming>> for Watched<S>
+impl<S> Service<Request<Incoming>> for TrackedService<S>
 where
     S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
     S::Future: Send + 'static,
 {
-    type Response = Response<HeldBody>;
+    type Response = Response<GuardedBody>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let in_flight = InFlight::of(&self.activity);
         let answer = self.service.call(request);
-        Box::pin(async move { Ok(answer.await?.map(|body| HeldBody::new(body, in_flight))) })
+        Box::pin(async move { Ok(answer.await?.map(|body| GuardedBody::new(body, in_flight))) })
     }
 }
 
-/// The body of an answer, which holds something until it was handed over to be sent.
-pub struct HeldBody {
+/// A response body that keeps a guard value alive until the body was handed over to be sent.
+pub struct GuardedBody {
     body: Body,
     _held: Box<dyn Send>,
 }
 
-impl HeldBody {
-    /// Holds something for as long as a body.
+impl GuardedBody {
+    /// Creates a body that keeps `held` alive until the body is dropped.
     pub fn new(body: Body, held: impl Send + 'static) -> Self {
         Self { body, _held: Box::new(held) }
     }
 }
 
-impl HttpBody for HeldBody {
+impl HttpBody for GuardedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -183,52 +186,52 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    /// Whether a connection was told to give way.
-    fn is_closing(place: &Place) -> bool {
-        let mut closing = std::pin::pin!(place.closing());
+    /// Returns whether a connection was requested to close.
+    fn is_closing(slot: &ConnectionSlot) -> bool {
+        let mut closing = std::pin::pin!(slot.close_requested());
         closing.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())).is_ready()
     }
 
     #[test]
-    fn the_longest_idle_connection_gives_way() {
+    fn longest_idle_connection_is_closed() {
         let connections = Connections::new(2);
-        let (first, second) = (connections.admit().unwrap(), connections.admit().unwrap());
+        let (first, second) = (connections.acquire().unwrap(), connections.acquire().unwrap());
         drop(InFlight::of(&first.activity));
-        let third = connections.admit().unwrap();
+        let third = connections.acquire().unwrap();
         assert_eq!(
             [&first, &second, &third].map(is_closing),
             [false, true, false],
-            "the first was used since"
+            "the first connection was used after the second"
         );
         drop((first, second, third));
         assert!(lock(&connections.open).connections.is_empty());
     }
 
     #[test]
-    fn a_request_in_flight_is_never_cut_off() {
+    fn connection_with_request_in_flight_is_kept() {
         let connections = Connections::new(2);
-        let (first, second) = (connections.admit().unwrap(), connections.admit().unwrap());
-        let requests = [&first, &second].map(|place| InFlight::of(&place.activity));
-        assert!(connections.admit().is_none() && !is_closing(&first) && !is_closing(&second));
+        let (first, second) = (connections.acquire().unwrap(), connections.acquire().unwrap());
+        let requests = [&first, &second].map(|slot| InFlight::of(&slot.activity));
+        assert!(connections.acquire().is_none() && !is_closing(&first) && !is_closing(&second));
         drop(requests);
-        assert!(connections.admit().is_some());
+        assert!(connections.acquire().is_some());
     }
 
     #[test]
-    fn a_place_is_given_back_with_its_connection() {
+    fn slot_is_released_when_its_connection_ends() {
         let connections = Connections::new(1);
         for _ in 0..3 {
-            let place = connections.admit().unwrap();
-            let _request = InFlight::of(&place.activity);
-            assert!(connections.admit().is_none());
+            let slot = connections.acquire().unwrap();
+            let _request = InFlight::of(&slot.activity);
+            assert!(connections.acquire().is_none());
         }
-        assert!(connections.admit().is_some());
+        assert!(connections.acquire().is_some());
     }
 
     #[test]
-    fn a_body_holds_until_it_is_dropped() {
+    fn body_keeps_its_guard_until_it_is_dropped() {
         let held = Arc::new(());
-        let body = HeldBody::new(Body::from("abc"), Arc::clone(&held));
+        let body = GuardedBody::new(Body::from("abc"), Arc::clone(&held));
         assert_eq!((body.size_hint().exact(), Arc::strong_count(&held)), (Some(3), 2));
         drop(body);
         assert_eq!(Arc::strong_count(&held), 1);

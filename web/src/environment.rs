@@ -1,27 +1,17 @@
-//! Where the figures come from.
+//! Describes the environment in which the figures were measured.
 
 use longhaul_measure::platform;
-use longhaul_measure::summary::History;
-use longhaul_report::Environment;
+use longhaul_model::History;
 use longhaul_store::StoredEpoch;
+use longhaul_view::{Environment, Machine};
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// This machine, and what was negotiated on each target in its newest epoch.
-pub fn environment(history: &History, epochs: &[StoredEpoch]) -> Environment {
-    let negotiated =
-        |number: i64| epochs.iter().find(|epoch| epoch.number == number).map(|epoch| &epoch.negotiated);
-    let of_epoch = history
-        .epochs
-        .iter()
-        .filter_map(|epoch| Some((epoch.target.clone(), negotiated(epoch.number)?.clone())));
-    let processors = std::thread::available_parallelism().ok();
-    Environment {
-        longhaul: VERSION.to_owned(),
-        system: Some(platform::system_version()),
-        processors: processors.and_then(|count| u32::try_from(count.get()).ok()),
+/// Returns a description of this machine, and of what was negotiated on each target in its newest epoch.
+pub fn report_environment(history: &History, epochs: &[StoredEpoch]) -> Environment {
+    let machine = Machine {
+        system: platform::system_version(),
+        processors: longhaul_service::processors(),
         memory_bytes: longhaul_service::memory_total(),
-        // Epochs are in the order of their numbers: the newest one stays.
-        negotiated: of_epoch.collect(),
-    }
+    };
+    let negotiated = epochs.iter().map(|epoch| (epoch.number, epoch.negotiated.clone())).collect();
+    Environment::of_this_machine(machine, history, &negotiated)
 }

@@ -1,9 +1,9 @@
-//! Who may ask what.
+//! Access rules for requests.
 //!
-//! A page that a person has open somewhere may send requests to 127.0.0.1 too, and by rebinding a name it may even read
-//! the answers. So the Host has to be ours, a request that comes from a page has to come from ours, and every order has to
-//! carry the token, which only the owner of the file beside the database can read, or come from our own page in a browser
-//! that bears the cookie (see [`Keys`]).
+//! Any web page that is open in a browser can send requests to 127.0.0.1, and by DNS rebinding it could even read
+//! the responses. Therefore the Host header must be one of ours, and a request with an Origin must come from our
+//! own page. A command must carry the token, which only the user who can read the token file has, or come from our
+//! own page in a browser with the session cookie (see [`LoginKeys`]).
 
 use std::sync::Arc;
 
@@ -16,74 +16,75 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::connections::HeldBody;
-use crate::keys::Keys;
+use crate::connections::GuardedBody;
+use crate::keys::{LoginKeys, constant_time_eq};
 
-/// From where somebody comes.
+/// The network from which a listener accepts requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// From this machine.
+pub enum Exposure {
+    /// Requests from this machine only.
     Loopback,
-    /// From any machine that reaches this one. The Host says nothing then; instead whoever has no token and no key gets
-    /// nothing, and a rebound name has no cookie.
+    /// Requests from any machine that can reach this one. The Host header cannot be checked then, since the name
+    /// is unknown; instead every request needs the token or the session cookie, and a page on a rebound name does
+    /// not get the cookie.
     Network,
 }
 
-/// What is allowed.
+/// The access rules of one listener.
 #[derive(Clone)]
 pub struct Guard {
-    /// From where.
-    pub reach: Reach,
-    /// The port that is listened on.
+    /// The network from which the listener accepts requests.
+    pub exposure: Exposure,
+    /// Port that the server listens on.
     pub port: u16,
-    /// What an order of a program has to carry.
+    /// Secret that commands from programs have to carry.
     pub token: Arc<str>,
-    /// What an order of a page has to bear.
-    pub keys: Keys,
-    /// How many requests of callers without token and key, and streams, may be in flight at a time. Fewer than there are
-    /// connections: who holds the token finds a place among the others.
+    /// One-time keys and the session cookie, for commands from pages.
+    pub keys: LoginKeys,
+    /// Limits the requests in flight from callers without token and key, plus open event streams. The limit is
+    /// below the number of connections, so a caller with the token always gets a connection.
     pub requests: Arc<Semaphore>,
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
     Host,
     Ambiguous,
     Origin,
     Token,
-    Stranger,
+    Unauthenticated,
     Busy,
 }
 
-/// Who makes a request that is allowed.
+/// Trust level of an allowed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Caller {
-    /// A program with the token, or a browser with a key.
+    /// A program with the token, or a browser with the session cookie.
     Trusted,
-    /// Anybody on this machine.
+    /// Any other caller.
     Anyone,
 }
 
-/// Where a key is brought to.
-const ENTRANCE: &str = "/enter";
-/// The stream of a page, which lasts.
-pub const STREAM: &str = "/events";
+/// Path of the login page.
+const LOGIN_PATH: &str = "/login";
+/// Path of the event stream of a page. Its response lasts for as long as the page is open.
+pub const STREAM_PATH: &str = "/stream";
 
-/// Lets a request through, or refuses it.
+/// Middleware that runs a request or refuses it, and limits the number of requests in flight.
 pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
-    match guard.judge(request.method(), request.uri(), request.headers()) {
-        Ok(Caller::Trusted) if request.uri().path() != STREAM => next.run(request).await,
+    match guard.authorize(request.method(), request.uri(), request.headers()) {
+        Ok(Caller::Trusted) if request.uri().path() != STREAM_PATH => next.run(request).await,
         Ok(_) => match Arc::clone(&guard.requests).try_acquire_owned() {
-            Ok(permit) => next.run(request).await.map(|body| Body::new(HeldBody::new(body, permit))),
+            Ok(permit) => next.run(request).await.map(|body| Body::new(GuardedBody::new(body, permit))),
             Err(_) => Refusal::Busy.into_response(),
         },
         Err(refusal) => refusal.into_response(),
     }
 }
 
-/// The only header of this name; `None`: there is none.
-fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, Refusal> {
+/// Returns the value of a header that must not be repeated; `None` if the header is absent.
+fn single_header(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, Refusal> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (value, None) => Ok(value.map(|value| value.to_str().unwrap_or("?"))),
@@ -91,74 +92,72 @@ fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, Refusal> 
     }
 }
 
-/// A host with or without a port, and nothing else.
-fn authority(text: &str) -> Option<Authority> {
+/// Parses a host with an optional port. A user name (`user@host`) is not allowed.
+fn parse_authority(text: &str) -> Option<Authority> {
     text.parse::<Authority>().ok().filter(|authority| !authority.as_str().contains('@'))
 }
 
 impl Guard {
-    fn judge(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Caller, Refusal> {
+    fn authorize(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Caller, Refusal> {
         let path = uri.path();
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-        let (host, origin) = (only(headers, header::HOST)?, only(headers, header::ORIGIN)?);
-        let host = host.and_then(authority).filter(|host| self.is_ours(host)).ok_or(Refusal::Host)?;
-        if !names_this_host(uri, &host) {
+        let (host, origin) = (single_header(headers, header::HOST)?, single_header(headers, header::ORIGIN)?);
+        let host =
+            host.and_then(parse_authority).filter(|host| self.is_own_host(host)).ok_or(Refusal::Host)?;
+        if !has_matching_host(uri, &host) {
             return Err(Refusal::Host);
         }
-        if !origin.is_none_or(|origin| self.is_our_page(origin, &host)) {
+        if !origin.is_none_or(|origin| self.is_own_origin(origin, &host)) {
             return Err(Refusal::Origin);
         }
         let given = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
         let is_harmless = matches!(*method, Method::GET | Method::HEAD);
-        let is_token = given.is_some_and(|given| is_same(given.as_bytes(), self.token.as_bytes()));
-        // A browser says with every order from which page it comes.
-        let is_known = self.keys.knows(headers);
+        let is_token = given.is_some_and(|given| constant_time_eq(given.as_bytes(), self.token.as_bytes()));
+        // A browser sends an Origin header with every POST request; without one, the request was not made by a
+        // page.
+        let is_known = self.keys.has_session(headers);
         let is_page = origin.is_some() && is_known;
-        match self.reach {
+        match self.exposure {
             _ if is_token || is_page || (is_harmless && is_known) => Ok(Caller::Trusted),
-            Reach::Loopback if is_harmless => Ok(Caller::Anyone),
-            Reach::Network if is_harmless && path == ENTRANCE => Ok(Caller::Anyone),
-            Reach::Loopback => Err(Refusal::Token),
-            Reach::Network => Err(Refusal::Stranger),
+            Exposure::Loopback if is_harmless => Ok(Caller::Anyone),
+            Exposure::Network if is_harmless && path == LOGIN_PATH => Ok(Caller::Anyone),
+            Exposure::Loopback => Err(Refusal::Token),
+            Exposure::Network => Err(Refusal::Unauthenticated),
         }
     }
 
-    /// Whether this browser may give orders.
-    pub fn knows(&self, headers: &HeaderMap) -> bool {
-        self.keys.knows(headers)
+    /// Returns whether a browser has the session cookie, and so may give commands.
+    pub fn has_session(&self, headers: &HeaderMap) -> bool {
+        self.keys.has_session(headers)
     }
 
-    fn is_ours(&self, host: &Authority) -> bool {
+    fn is_own_host(&self, host: &Authority) -> bool {
         let (name, text) = (host.host(), host.as_str());
-        let is_known = match self.reach {
-            Reach::Loopback => matches!(name, "127.0.0.1" | "localhost"),
-            Reach::Network => true,
+        let is_known = match self.exposure {
+            Exposure::Loopback => matches!(name, "127.0.0.1" | "localhost"),
+            Exposure::Network => true,
         };
-        // As text, since a number may be written in many ways: `+80` and `080` are read as 80.
+        // Compare the port as text: a parser would accept `+80` and `080` as 80.
         let port = text.strip_prefix(name).unwrap_or(text);
         is_known && (port == format!(":{}", self.port) || (port.is_empty() && self.port == 80))
     }
 
-    /// Whether a page is ours: on this machine by either of its names, from elsewhere by the name that was asked for.
-    fn is_our_page(&self, origin: &str, asked: &Authority) -> bool {
-        let page = origin.strip_prefix("http://").and_then(authority);
-        page.is_some_and(|page| match self.reach {
-            Reach::Loopback => self.is_ours(&page),
-            Reach::Network => page == *asked,
+    /// Returns whether an Origin is our own page: on the loopback listener either of its names, on the network
+    /// listener the host of the request.
+    fn is_own_origin(&self, origin: &str, requested: &Authority) -> bool {
+        let page = origin.strip_prefix("http://").and_then(parse_authority);
+        page.is_some_and(|page| match self.exposure {
+            Exposure::Loopback => self.is_own_host(&page),
+            Exposure::Network => page == *requested,
         })
     }
 }
 
-/// Whether a request names no host in its first line, or the same one as in its Host: a server has to go by the former
-/// (RFC 9112, section 3.2.2).
-fn names_this_host(uri: &Uri, host: &Authority) -> bool {
+/// Returns whether the request line names no host, or the same one as the Host header. A server must prefer the
+/// request line (RFC 9112, section 3.2.2).
+fn has_matching_host(uri: &Uri, host: &Authority) -> bool {
     let is_http = uri.scheme_str().is_none_or(|scheme| scheme == "http");
     is_http && uri.authority().is_none_or(|named| named.as_str() == host.as_str())
-}
-
-/// Compares in a time that does not tell how much is right.
-pub fn is_same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |different, (a, b)| different | (a ^ b)) == 0
 }
 
 impl IntoResponse for Refusal {
@@ -168,17 +167,17 @@ impl IntoResponse for Refusal {
             Self::Ambiguous => {
                 (StatusCode::BAD_REQUEST, "a request has one Host header, and at most one Origin")
             }
-            Self::Origin => (StatusCode::FORBIDDEN, "a page of another site may not ask this"),
+            Self::Origin => (StatusCode::FORBIDDEN, "requests from pages of other sites are not allowed"),
             Self::Token => {
-                (StatusCode::UNAUTHORIZED, "an order needs the token of the file beside the database")
+                (StatusCode::UNAUTHORIZED, "a command needs the token from the file next to the database")
             }
-            Self::Stranger => (
+            Self::Unauthenticated => (
                 StatusCode::UNAUTHORIZED,
-                "from another machine the page needs a key: `longhaul page` on that machine prints an address that has one",
+                "access from another machine needs a key: run `longhaul dashboard` on the machine with the service to print an address with a key",
             ),
             Self::Busy => (
                 StatusCode::SERVICE_UNAVAILABLE,
-                "too many requests at a time: try again in a moment, or with the token or a key",
+                "too many requests: try again in a moment, or with the token or a key",
             ),
         };
         let mut response = (status, axum::Json(json!({ "error": text }))).into_response();
@@ -194,25 +193,25 @@ mod tests {
     use super::*;
 
     fn judge(method: Method, headers: &[(&str, &str)]) -> Result<(), Refusal> {
-        judge_from((Reach::Loopback, "/"), method, headers).map(drop)
+        judge_from((Exposure::Loopback, "/"), method, headers).map(drop)
     }
 
     fn judge_from(
-        (reach, uri): (Reach, &str),
+        (reach, uri): (Exposure, &str),
         method: Method,
         headers: &[(&str, &str)],
     ) -> Result<Caller, Refusal> {
-        let keys = Keys::new(4000, "session".to_owned());
+        let keys = LoginKeys::new(4000, "session".to_owned());
         let requests = Arc::new(Semaphore::new(1));
-        let guard = Guard { reach, port: 4000, token: "secret".into(), keys, requests };
+        let guard = Guard { exposure: reach, port: 4000, token: "secret".into(), keys, requests };
         let headers = headers
             .iter()
             .map(|(name, value)| (name.parse::<header::HeaderName>().unwrap(), value.parse().unwrap()));
-        guard.judge(&method, &uri.parse().unwrap(), &headers.collect())
+        guard.authorize(&method, &uri.parse().unwrap(), &headers.collect())
     }
 
     #[test]
-    fn only_our_own_host_is_answered() {
+    fn foreign_host_headers_are_refused() {
         for host in ["127.0.0.1:4000", "localhost:4000"] {
             assert_eq!(judge(Method::GET, &[("host", host)]), Ok(()));
         }
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_another_site_gets_nothing() {
+    fn foreign_origins_are_refused() {
         let from = |origin| judge(Method::GET, &[("host", "127.0.0.1:4000"), ("origin", origin)]);
         assert_eq!(from("http://127.0.0.1:4000"), Ok(()));
         for origin in
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn every_order_needs_the_token() {
+    fn commands_need_the_token() {
         let with = |token| judge(Method::POST, &[("host", "127.0.0.1:4000"), ("authorization", token)]);
         assert_eq!(with("Bearer secret"), Ok(()));
         for token in ["Bearer secre", "Bearer secret2", "secret", "Bearer "] {
@@ -244,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_of_a_page_needs_the_cookie_and_our_own_origin() {
+    fn page_commands_need_the_cookie_and_our_origin() {
         let host = ("host", "127.0.0.1:4000");
         let (ours, cookie) = (("origin", "http://127.0.0.1:4000"), ("cookie", "longhaul-4000=session"));
         assert_eq!(judge(Method::POST, &[host, ours, cookie]), Ok(()));
@@ -259,22 +258,26 @@ mod tests {
     }
 
     #[test]
-    fn from_another_machine_nothing_is_read_without_a_token_or_a_key() {
+    fn network_requests_need_the_token_or_the_cookie() {
         let network = |path: &str, method: Method, headers: &[(&str, &str)]| {
-            judge_from((Reach::Network, path), method, &[&[("host", "192.168.1.5:4000")], headers].concat())
-                .map(drop)
+            judge_from(
+                (Exposure::Network, path),
+                method,
+                &[&[("host", "192.168.1.5:4000")], headers].concat(),
+            )
+            .map(drop)
         };
         let (cookie, bearer) = (("cookie", "longhaul-4000=session"), ("authorization", "Bearer secret"));
-        for path in ["/", "/api/v1/status", "/events", "/metrics", "/enter/", "/assets/0/page.css"] {
-            assert_eq!(network(path, Method::GET, &[]), Err(Refusal::Stranger), "{path}");
+        for path in ["/", "/api/v1/status", "/stream", "/metrics", "/login/", "/assets/0/page.css"] {
+            assert_eq!(network(path, Method::GET, &[]), Err(Refusal::Unauthenticated), "{path}");
             assert_eq!(network(path, Method::GET, &[cookie]), Ok(()), "{path}");
             assert_eq!(network(path, Method::GET, &[bearer]), Ok(()), "{path}");
         }
-        assert_eq!(network("/enter", Method::GET, &[]), Ok(()), "to bring a key");
-        assert_eq!(network("/enter", Method::POST, &[]), Err(Refusal::Stranger));
+        assert_eq!(network("/login", Method::GET, &[]), Ok(()), "the login page is open, to redeem a key");
+        assert_eq!(network("/login", Method::POST, &[]), Err(Refusal::Unauthenticated));
         let ours = ("origin", "http://192.168.1.5:4000");
-        assert_eq!(network("/orders/pause", Method::POST, &[cookie, ours]), Ok(()));
-        assert_eq!(network("/orders/pause", Method::POST, &[cookie]), Err(Refusal::Stranger));
+        assert_eq!(network("/commands/pause", Method::POST, &[cookie, ours]), Ok(()));
+        assert_eq!(network("/commands/pause", Method::POST, &[cookie]), Err(Refusal::Unauthenticated));
         for foreign in ["http://evil.example", "http://192.168.1.5:4001", "http://127.0.0.1:4000"] {
             let refused = network("/", Method::GET, &[cookie, ("origin", foreign)]);
             assert_eq!(refused, Err(Refusal::Origin), "{foreign}");
@@ -282,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_read_as_digits_and_a_host_as_a_name() {
+    fn malformed_hosts_and_ports_are_refused() {
         for host in [
             "127.0.0.1:+4000",
             "127.0.0.1:04000",
@@ -303,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hosts_or_two_origins_are_refused() {
+    fn repeated_host_or_origin_headers_are_refused() {
         let ours = ("host", "127.0.0.1:4000");
         for second in ["127.0.0.1:4000", "evil.example"] {
             let hosts = judge(Method::GET, &[ours, ("host", second)]);
@@ -317,8 +320,8 @@ mod tests {
     }
 
     #[test]
-    fn a_host_in_the_first_line_has_to_be_the_same() {
-        let at = |uri: &str, host| judge_from((Reach::Loopback, uri), Method::GET, &[("host", host)]);
+    fn host_in_the_request_line_must_match_the_header() {
+        let at = |uri: &str, host| judge_from((Exposure::Loopback, uri), Method::GET, &[("host", host)]);
         assert_eq!(at("http://127.0.0.1:4000/", "127.0.0.1:4000"), Ok(Caller::Anyone));
         for uri in [
             "http://evil.example/",
@@ -331,7 +334,7 @@ mod tests {
             assert_eq!(at(uri, "127.0.0.1:4000"), Err(Refusal::Host), "{uri}");
         }
         let network = judge_from(
-            (Reach::Network, "http://evil.example:4000/"),
+            (Exposure::Network, "http://evil.example:4000/"),
             Method::GET,
             &[("host", "192.168.1.5:4000"), ("authorization", "Bearer secret")],
         );
@@ -339,10 +342,10 @@ mod tests {
     }
 
     #[test]
-    fn the_token_and_a_key_are_trusted_and_nobody_else_is() {
+    fn only_the_token_and_the_cookie_are_trusted() {
         let with = |headers: &[(&str, &str)]| {
             judge_from(
-                (Reach::Loopback, "/"),
+                (Exposure::Loopback, "/"),
                 Method::GET,
                 &[&[("host", "127.0.0.1:4000")], headers].concat(),
             )

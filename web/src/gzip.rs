@@ -1,4 +1,5 @@
-//! Pages and assets are sent compressed. A stream of events never is: it would be held back until a block is full.
+//! Compresses pages and assets with gzip. Event streams are never compressed: the encoder would hold events back
+//! until its block is full.
 
 use std::io::Write;
 
@@ -11,14 +12,15 @@ use axum::response::Response;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// What is worth it, by the begin of its media type.
-const TEXTS: [&str; 5] = ["text/html", "text/css", "text/javascript", "application/json", "image/svg+xml"];
-/// Less than a packet is sent as it is.
-const FEWEST_BYTES: usize = 1400;
+/// Media types worth compressing, matched by prefix.
+const TEXT_TYPES: [&str; 5] =
+    ["text/html", "text/css", "text/javascript", "application/json", "image/svg+xml"];
+/// Smallest response that is compressed, in bytes: a smaller one fits into one packet anyway.
+const MIN_BYTES: usize = 1400;
 
-/// Compresses an answer that is whole, if whoever asked can read it.
+/// Compresses the response if it is text and the client accepts gzip.
 pub async fn compress(request: Request, next: Next) -> Response {
-    let is_wanted = accepts(request.headers());
+    let is_wanted = accepts_gzip(request.headers());
     let response = next.run(request).await;
     if !is_wanted || !is_text(response.headers()) {
         return response;
@@ -27,7 +29,7 @@ pub async fn compress(request: Request, next: Next) -> Response {
     let Ok(plain) = to_bytes(body, usize::MAX).await else {
         return Response::from_parts(parts, Body::empty());
     };
-    if plain.len() < FEWEST_BYTES {
+    if plain.len() < MIN_BYTES {
         return Response::from_parts(parts, Body::from(plain));
     }
     let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 4), Compression::fast());
@@ -39,12 +41,13 @@ pub async fn compress(request: Request, next: Next) -> Response {
     Response::from_parts(parts, Body::from(packed))
 }
 
-fn accepts(headers: &HeaderMap) -> bool {
+fn accepts_gzip(headers: &HeaderMap) -> bool {
     let all = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     all.flat_map(|value| value.split(',')).any(is_gzip)
 }
 
-/// `gzip`, unless it is weighed with nothing: `gzip;q=0`. RFC 9110, section 12.5.3.
+/// Returns whether a coding is `gzip` with a weight above zero; `gzip;q=0` means that gzip is not accepted (RFC
+/// 9110, section 12.5.3).
 fn is_gzip(coding: &str) -> bool {
     let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
     let weight = weight.trim().strip_prefix("q=").and_then(|weight| weight.parse::<f32>().ok());
@@ -53,5 +56,5 @@ fn is_gzip(coding: &str) -> bool {
 
 fn is_text(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    kind.is_some_and(|kind| TEXTS.iter().any(|text| kind.starts_with(text)))
+    kind.is_some_and(|kind| TEXT_TYPES.iter().any(|text| kind.starts_with(text)))
 }

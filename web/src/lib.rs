@@ -1,27 +1,34 @@
-//! The service's face: HTTP on 127.0.0.1. The page, and status and figures as JSON, for everybody on this machine who asks
-//! in the right way; orders for who holds the token, or comes from the page with a key.
+//! The web server of the service: HTTP on 127.0.0.1. Everyone on this machine may read pages and JSON; commands
+//! need the token, or a browser that logged in with a key.
 //!
-//! Answers come from memory and from the database, never from a target: whatever hangs, an answer takes no longer.
+//! Responses use memory and the database, never a target, so a hanging target cannot delay a response.
+//!
+//! ```
+//! // A token allows commands. It is drawn anew for each installation.
+//! let token = longhaul_web::new_token().unwrap();
+//! assert_ne!(token, longhaul_web::new_token().unwrap());
+//! ```
 
 mod api;
+mod app_state;
 mod assets;
 mod badges;
 mod body;
+mod cache;
 mod connections;
 mod environment;
-mod face;
 mod guard;
 mod gzip;
 mod headers;
-pub mod json;
+mod json;
 mod keys;
+mod live;
+mod live_updates;
 mod openapi;
 mod pages;
 mod routes;
-mod shelf;
 
-pub use environment::environment;
-pub use shelf::Sources;
+pub use cache::SummarySources;
 
 use std::future::Future;
 use std::io;
@@ -31,168 +38,178 @@ use std::time::Duration;
 
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use longhaul_service::desk::Desk;
+use longhaul_service::handle::ServiceHandle;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-use connections::{Connections, Place};
-use face::Face;
-use guard::{Guard, Reach};
-use keys::Keys;
-use pages::Frames;
-use shelf::Shelf;
+use app_state::AppState;
+use cache::SummaryCache;
+use connections::{ConnectionSlot, Connections};
+use guard::{Exposure, Guard};
+use keys::LoginKeys;
+use live_updates::LiveUpdates;
 
-/// How long a client may take to send its headers.
-const HEADERS_WITHIN: Duration = Duration::from_secs(5);
-/// The largest head of a request, in bytes.
-const MOST_HEADER_BYTES: usize = 16 << 10;
-/// The largest body of a request, in bytes.
-const MOST_BODY_BYTES: usize = 16 << 10;
-/// Requests in flight at a time of callers without token and key, and streams.
-const MOST_REQUESTS: usize = 256;
-/// Connections at a time: beside those requests there is room for the command line and for pages with a key.
-const MOST_CONNECTIONS: usize = MOST_REQUESTS + 32;
-/// How long a connection may last in all: longer than the longest answer, which is the doctor's. A page that is open comes
-/// back by itself.
-const CONNECTION_WITHIN: Duration = Duration::from_secs(120);
+/// Time within which a client has to send the headers of a request.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum size of the head of a request, in bytes.
+const MAX_HEADER_BYTES: usize = 16 << 10;
+/// Maximum size of the body of a request, in bytes.
+const MAX_BODY_BYTES: usize = 16 << 10;
+/// Maximum number of requests in flight from callers without token and key, plus open event streams.
+const MAX_REQUESTS: usize = 256;
+/// Maximum number of open connections. The surplus over `MAX_REQUESTS` is for the command line and for logged-in
+/// pages.
+const MAX_CONNECTIONS: usize = MAX_REQUESTS + 32;
+/// Maximum lifetime of a connection: longer than the longest response, which is the doctor's. An open page
+/// reconnects by itself.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Changes what the log says; the error is for the person.
-pub type SetLevel = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+/// Callback that changes the log level. The error is a message for the user.
+pub type SetLogLevel = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
-/// What Prometheus reads, as text; the error is for the person.
+/// Callback that returns the metrics as text for Prometheus. The error is a message for the user.
 pub type Metrics = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 
-/// How patient the interface is.
+/// Configurable timeouts of the web server.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How long a client may take to send the body of a request.
-    pub body: Duration,
+    /// Time within which a client has to send the body of a request.
+    pub body_timeout: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: Duration::from_secs(5) }
+        Self { body_timeout: Duration::from_secs(5) }
     }
 }
 
-/// What the interface needs.
+/// Everything that the web server needs from the service.
 #[derive(Clone)]
-pub struct Control {
-    /// Where orders go to and status comes from.
-    pub desk: Arc<Desk>,
-    /// What every order has to carry.
+pub struct ServerDeps {
+    /// Handle of the service, for commands and status.
+    pub service: Arc<ServiceHandle>,
+    /// Secret that every command from a program has to carry.
     pub token: Arc<str>,
-    /// Changes the log level.
-    pub set_level: SetLevel,
-    /// What Prometheus reads.
+    /// Callback that changes the log level.
+    pub set_log_level: SetLogLevel,
+    /// Callback that returns the metrics as text for Prometheus.
     pub metrics: Metrics,
-    /// Where figures come from.
-    pub sources: Sources,
-    /// How patient it is.
+    /// Paths of the database and the configuration.
+    pub sources: SummarySources,
+    /// Timeouts of the web server.
     pub limits: Limits,
 }
 
-/// Where people and programs come in.
+/// Sockets on which the web server listens.
 #[derive(Debug)]
-pub struct Doors {
-    /// On this machine: everybody may read, orders need the token or a key.
+pub struct Listeners {
+    /// Listener for this machine: everyone may read, commands need the token or a key.
     pub loopback: TcpListener,
-    /// From other machines, where the person wants that: whoever has neither token nor key reads nothing either.
+    /// Listener for other machines, if enabled by the user: even reading needs the token or a key.
     pub network: Option<TcpListener>,
 }
 
-/// Takes a port, or whichever is free for 0.
+/// Binds a TCP port; 0 lets the system choose a free one.
 ///
 /// # Errors
 ///
-/// If the port is taken, or the address is not this machine's.
-pub async fn listen(address: IpAddr, port: u16) -> io::Result<TcpListener> {
+/// If the port is in use, or the address does not belong to this machine.
+pub async fn bind(address: IpAddr, port: u16) -> io::Result<TcpListener> {
     TcpListener::bind(SocketAddr::from((address, port))).await
 }
 
-/// A token that nobody can guess: 32 bytes of the system's randomness, in hexadecimal digits.
+/// Creates a random token: 32 bytes from `/dev/urandom` as hexadecimal digits.
 ///
 /// # Errors
 ///
-/// If the system gives none.
+/// If `/dev/urandom` cannot be read.
 pub fn new_token() -> io::Result<String> {
     let mut bytes = [0; 32];
     io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Answers until it is told to stop, and ends the streams of all open pages then.
+/// Serves requests until `stop` completes, then closes the event streams of all open pages.
 ///
 /// # Errors
 ///
-/// If the system gives no randomness, or does not say on which port it listens.
-pub async fn serve(doors: Doors, control: Control, stop: impl Future<Output = ()>) -> io::Result<()> {
-    let port = doors.loopback.local_addr()?.port();
-    let (ending, ends) = watch::channel(false);
-    let frames = Frames::default();
-    let desk = Arc::clone(&control.desk);
-    let face = Face {
-        shelf: Arc::new(Shelf::new(control.sources.clone())),
+/// If the system has no random numbers, or the address of the listener cannot be read.
+pub async fn serve(
+    listeners: Listeners,
+    control: ServerDeps,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let port = listeners.loopback.local_addr()?.port();
+    let (shutdown_sender, shutdown_receiver) = watch::channel(false);
+    let updates = LiveUpdates::default();
+    let handle = Arc::clone(&control.service);
+    let app = AppState {
+        cache: Arc::new(SummaryCache::new(control.sources.clone())),
         guard: Guard {
-            reach: Reach::Loopback,
+            exposure: Exposure::Loopback,
             port,
             token: control.token.clone(),
-            keys: Keys::new(port, new_token()?),
-            requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
+            keys: LoginKeys::new(port, new_token()?),
+            requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
         },
-        frames: frames.clone(),
-        stop: ends,
-        control,
+        live_updates: updates.clone(),
+        shutdown: shutdown_receiver,
+        deps: control,
     };
-    let behind = |reach| {
-        // Neither side takes the places of the other.
-        let requests = Arc::new(Semaphore::new(MOST_REQUESTS));
-        let guard = Guard { reach, requests, ..face.guard.clone() };
-        TowerToHyperService::new(routes::routes(Face { guard, ..face.clone() }))
+    let router_for = |exposure| {
+        // Each listener has its own limit, so that requests from the network cannot block those from this machine.
+        let requests = Arc::new(Semaphore::new(MAX_REQUESTS));
+        let guard = Guard { exposure, requests, ..app.guard.clone() };
+        TowerToHyperService::new(routes::routes(AppState { guard, ..app.clone() }))
     };
-    let (here, elsewhere) = (behind(Reach::Loopback), behind(Reach::Network));
-    let from_elsewhere = async {
-        match doors.network {
-            Some(listener) => accept(listener, elsewhere).await,
+    let (local, remote) = (router_for(Exposure::Loopback), router_for(Exposure::Network));
+    let accept_remote = async {
+        match listeners.network {
+            Some(listener) => accept(listener, remote).await,
             None => std::future::pending().await,
         }
     };
     tokio::select! {
         () = stop => {}
-        () = frames.draw(desk) => {}
-        () = accept(doors.loopback, here) => {}
-        () = from_elsewhere => {}
+        () = updates.run(handle) => {}
+        () = accept(listeners.loopback, local) => {}
+        () = accept_remote => {}
     }
-    let _ = ending.send(true);
+    let _ = shutdown_sender.send(true);
     Ok(())
 }
 
-/// Takes whoever comes, as far as there are places.
+/// Accepts connections for ever. When all connection slots are in use by active requests, new connections are
+/// dropped.
 async fn accept(listener: TcpListener, service: TowerToHyperService<axum::Router>) {
-    let connections = Connections::new(MOST_CONNECTIONS);
+    let connections = Connections::new(MAX_CONNECTIONS);
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors: whoever comes next may have more luck.
+            // Out of file descriptors: close an idle connection and try again shortly.
             connections.close_idle();
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        // Whoever finds no place is let go at once, so that nobody waits behind a crowd.
-        let Some(place) = connections.admit() else { continue };
-        tokio::spawn(serve_connection(stream, place, service.clone()));
-        // A request that came with its connection is read before further connections may push that one out.
+        // Dropping the connection at once is better than queueing it: the client sees an error and can retry.
+        let Some(slot) = connections.acquire() else { continue };
+        tokio::spawn(serve_connection(stream, slot, service.clone()));
+        // Yield, so that the request of this connection is read before the next connection can evict it as idle.
         tokio::task::yield_now().await;
     }
 }
 
-async fn serve_connection(stream: TcpStream, place: Place, service: TowerToHyperService<axum::Router>) {
+async fn serve_connection(
+    stream: TcpStream,
+    slot: ConnectionSlot,
+    service: TowerToHyperService<axum::Router>,
+) {
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS_WITHIN)
-        .max_buf_size(MOST_HEADER_BYTES)
-        .serve_connection(TokioIo::new(stream), place.watch(service));
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(MAX_HEADER_BYTES)
+        .serve_connection(TokioIo::new(stream), slot.track(service));
     tokio::select! {
-        _ = tokio::time::timeout(CONNECTION_WITHIN, connection) => {}
-        () = place.closing() => {}
+        _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection) => {}
+        () = slot.close_requested() => {}
     }
 }

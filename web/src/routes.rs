@@ -1,4 +1,4 @@
-//! What can be asked and ordered.
+//! Routes of the HTTP server, and the handlers for commands.
 
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
@@ -10,59 +10,60 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 use longhaul_measure::platform;
-use longhaul_service::config::LEVELS;
-use longhaul_service::desk::Pause;
+use longhaul_service::command::{Command, Pause};
+use longhaul_service::config::LOG_LEVELS;
 use longhaul_telemetry::openmetrics::MEDIA_TYPE;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::face::Face;
-use crate::json::{Object, whole};
+use crate::app_state::AppState;
+use crate::json::{JsonObject, optional_integer};
 use crate::{api, assets, body, guard, gzip, headers, new_token, openapi, pages};
 
-/// How long the doctor may take: a target that hangs is given ten seconds, and a round in progress ends first.
-const DOCTOR_WITHIN: Duration = Duration::from_secs(100);
+/// Timeout of the doctor, in total: the check of a hanging target may take ten seconds, and a round in progress
+/// has to end first.
+const DOCTOR_TIMEOUT: Duration = Duration::from_secs(100);
 
-/// Everything that is answered, for one running service.
-pub fn routes(face: Face) -> Router {
+/// Returns the router with all pages, API endpoints and middleware.
+pub fn routes(app: AppState) -> Router {
     Router::new()
-        .merge(page())
-        .merge(programs())
-        .fallback(pages::nowhere)
+        .merge(page_routes())
+        .merge(api_routes())
+        .fallback(pages::not_found)
         .layer(middleware::from_fn(gzip::compress))
-        .layer(middleware::from_fn_with_state(face.control.limits.body, body::read))
-        .layer(middleware::from_fn_with_state(face.guard.clone(), guard::check))
-        .layer(middleware::from_fn(headers::add))
-        .with_state(face)
+        .layer(middleware::from_fn_with_state(app.deps.limits.body_timeout, body::read_body))
+        .layer(middleware::from_fn_with_state(app.guard.clone(), guard::check))
+        .layer(middleware::from_fn(headers::add_security_headers))
+        .with_state(app)
 }
 
-/// For people.
-fn page() -> Router<Face> {
+/// Routes that serve HTML pages, charts and assets to a browser.
+fn page_routes() -> Router<AppState> {
     Router::new()
         .route("/", get(pages::overview))
         .route("/weeks", get(pages::newest_week))
         .route("/weeks/{week}", get(pages::week))
         .route("/weeks/{week}/{file}", get(pages::download))
         .route("/weeks/{week}/charts/{file}", get(pages::week_chart))
-        .route("/tasks", get(pages::tasks))
+        .route("/tasks", get(pages::first_task))
         .route("/tasks/{task}", get(pages::task))
         .route("/tasks/{task}/charts/{file}", get(pages::task_chart))
         .route("/latency", get(pages::latency))
         .route("/latency/charts/{file}", get(pages::latency_chart))
-        .route("/journal", get(pages::journal))
+        .route("/events", get(pages::events_page))
         .route("/runs", get(pages::runs))
         .route("/runs/{number}", get(pages::run))
         .route("/targets", get(pages::targets))
-        .route("/orders/{order}", post(pages::order))
+        .route("/commands/{order}", post(pages::run_command))
         .route("/method", get(pages::method))
         .route("/badges/{a}/{b}", get(pages::badge))
-        .route("/enter", get(enter))
-        .route(guard::STREAM, get(pages::stream))
+        .route("/login", get(login))
+        .route(guard::STREAM_PATH, get(pages::stream))
         .route("/assets/{hash}/{name}", get(assets::serve))
 }
 
-/// For programs.
-fn programs() -> Router<Face> {
+/// Routes that serve JSON and metrics to programs.
+fn api_routes() -> Router<AppState> {
     Router::new()
         .route("/metrics", get(metrics))
         .route("/openapi.json", get(openapi::openapi))
@@ -71,137 +72,145 @@ fn programs() -> Router<Face> {
         .route("/api/v1/week", get(api::week))
         .route("/api/v1/runs", get(api::runs))
         .route("/api/v1/runs/{number}", get(api::run))
-        .route("/api/v1/samples", get(api::samples))
-        .route("/api/v1/smoke", get(api::smoke))
+        .route("/api/v1/latency", get(api::samples))
+        .route("/api/v1/latency/series", get(api::latency_series))
         .route("/api/v1/stalls", get(api::stalls))
         .route("/api/v1/events", get(api::events))
         .route("/api/v1/pause", post(pause))
         .route("/api/v1/resume", post(resume))
-        .route("/api/v1/round", post(round))
+        .route("/api/v1/round", post(start_round))
         .route("/api/v1/log-level", post(log_level))
         .route("/api/v1/doctor", post(doctor))
-        .route("/api/v1/key", post(key))
+        .route("/api/v1/key", post(issue_key))
 }
 
-/// A key for a browser.
-async fn key(State(face): State<Face>) -> Response {
+/// Creates a one-time key with which a browser can log in.
+async fn issue_key(State(app): State<AppState>) -> Response {
     match new_token() {
         Ok(key) => {
-            face.guard.keys.hand_out(&key, Instant::now());
-            // Somebody is about to open a page.
-            drop(tokio::task::spawn_blocking(move || face.shelf.warm()));
+            app.guard.keys.issue(&key, Instant::now());
+            // A page is likely to be opened next, so fill its cache in the background.
+            drop(tokio::task::spawn_blocking(move || app.cache.prewarm()));
             Json(json!({ "key": key })).into_response()
         }
-        Err(error) => {
-            refused(StatusCode::SERVICE_UNAVAILABLE, &format!("the system gives no randomness: {error}"))
-        }
+        Err(error) => error_response(
+            StatusCode::SERVICE_UNAVAILABLE,
+            &format!("the system has no random numbers: {error}"),
+        ),
     }
 }
 
-/// What a browser brings.
+/// Query parameters of the login.
 #[derive(Deserialize)]
-struct Brought {
+struct LoginParams {
     key: String,
 }
 
-/// Lets a browser in that brings a key. One with an old key sees the page all the same, without orders.
-async fn enter(State(face): State<Face>, Query(brought): Query<Brought>) -> Response {
-    let cookie = face.guard.keys.take_in(&brought.key, Instant::now());
+/// Logs in a browser that presents a key. A browser with an expired key is redirected as well: it can read the
+/// pages, but not give commands.
+async fn login(State(app): State<AppState>, Query(params): Query<LoginParams>) -> Response {
+    let cookie = app.guard.keys.redeem(&params.key, Instant::now());
     match cookie {
         Some(cookie) => ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
         None => Redirect::to("/").into_response(),
     }
 }
 
-fn value(value: Option<impl Serialize>) -> Response {
+fn json_or_null(value: Option<impl Serialize>) -> Response {
     match value {
         Some(value) => Json(value).into_response(),
         None => Json(Value::Null).into_response(),
     }
 }
 
-async fn status(State(face): State<Face>) -> Response {
-    match face.control.desk.status() {
+async fn status(State(app): State<AppState>) -> Response {
+    match app.deps.service.status() {
         Some(status) => Json(status).into_response(),
-        None => refused(StatusCode::SERVICE_UNAVAILABLE, "the service is starting"),
+        None => error_response(StatusCode::SERVICE_UNAVAILABLE, "the service is starting"),
     }
 }
 
-/// Totals and what is so just now, for Prometheus. It reads the rounds that have ended since it was last asked.
-async fn metrics(State(face): State<Face>) -> Response {
-    let read = tokio::task::spawn_blocking(move || (face.control.metrics)()).await;
+/// Serves the metrics for Prometheus. Each request reads the rounds that ended since the previous request.
+async fn metrics(State(app): State<AppState>) -> Response {
+    let read = tokio::task::spawn_blocking(move || (app.deps.metrics)()).await;
     match read.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(text) => ([(CONTENT_TYPE, MEDIA_TYPE)], text).into_response(),
-        Err(error) => refused(StatusCode::SERVICE_UNAVAILABLE, &error),
+        Err(error) => error_response(StatusCode::SERVICE_UNAVAILABLE, &error),
     }
 }
 
-async fn live(State(face): State<Face>) -> Response {
-    value(face.control.desk.live())
+async fn live(State(app): State<AppState>) -> Response {
+    json_or_null(app.deps.service.live_status())
 }
 
-/// For how long; for ever without it.
+/// Body of a pause command: the number of seconds to pause, or until resumed if absent.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-struct PauseFor {
-    #[serde(default, deserialize_with = "whole")]
+struct PauseBody {
+    #[serde(default, deserialize_with = "optional_integer")]
     seconds: Option<u32>,
 }
 
-async fn pause(State(face): State<Face>, Json(Object(order)): Json<Object<PauseFor>>) -> Response {
+async fn pause(
+    State(app): State<AppState>,
+    Json(JsonObject(order)): Json<JsonObject<PauseBody>>,
+) -> Response {
     let until = order.seconds.map(|seconds| platform::wall_clock_us() + i64::from(seconds) * 1_000_000);
-    face.control.desk.order(|orders| orders.pause = Some(until.map_or(Pause::On, Pause::Until)));
-    done()
+    app.deps.service.send(Command::SetPause(until.map_or(Pause::On, Pause::Until)));
+    ok_response()
 }
 
-async fn resume(State(face): State<Face>) -> Response {
-    face.control.desk.order(|orders| orders.pause = Some(Pause::Off));
-    done()
+async fn resume(State(app): State<AppState>) -> Response {
+    app.deps.service.send(Command::SetPause(Pause::Off));
+    ok_response()
 }
 
-async fn round(State(face): State<Face>) -> Response {
-    face.control.desk.order(|orders| orders.round = true);
-    done()
+async fn start_round(State(app): State<AppState>) -> Response {
+    app.deps.service.send(Command::RunRound);
+    ok_response()
 }
 
-/// Which level.
+/// Body of a log level command.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Level {
+struct LogLevelBody {
     level: String,
 }
 
-async fn log_level(State(face): State<Face>, Json(Object(order)): Json<Object<Level>>) -> Response {
-    if !LEVELS.contains(&order.level.as_str()) {
-        let error = format!("`{}` is none of {}", order.level, LEVELS.join(", "));
-        return refused(StatusCode::BAD_REQUEST, &error);
+async fn log_level(
+    State(app): State<AppState>,
+    Json(JsonObject(order)): Json<JsonObject<LogLevelBody>>,
+) -> Response {
+    if !LOG_LEVELS.contains(&order.level.as_str()) {
+        let error = format!("`{}` is not one of {}", order.level, LOG_LEVELS.join(", "));
+        return error_response(StatusCode::BAD_REQUEST, &error);
     }
-    match (face.control.set_level)(&order.level) {
+    match (app.deps.set_log_level)(&order.level) {
         Ok(()) => {
-            face.control.desk.set_log_level(&order.level);
-            done()
+            app.deps.service.set_log_level(&order.level);
+            ok_response()
         }
-        Err(error) => refused(StatusCode::BAD_REQUEST, &error),
+        Err(error) => error_response(StatusCode::BAD_REQUEST, &error),
     }
 }
 
-async fn doctor(State(face): State<Face>) -> Response {
-    let (asker, answer) = sync_channel(1);
-    face.control.desk.order(|orders| orders.doctor = Some(asker));
-    let waited = tokio::task::spawn_blocking(move || answer.recv_timeout(DOCTOR_WITHIN)).await;
+async fn doctor(State(app): State<AppState>) -> Response {
+    let (reply, answer) = sync_channel(1);
+    app.deps.service.send(Command::Examine(reply));
+    let waited = tokio::task::spawn_blocking(move || answer.recv_timeout(DOCTOR_TIMEOUT)).await;
     match waited {
         Ok(Ok(checks)) => Json(checks).into_response(),
-        _ => refused(
+        _ => error_response(
             StatusCode::SERVICE_UNAVAILABLE,
-            "the service did not get round to it: a round is in progress; ask again when it has ended",
+            "the service could not run the checks yet: a round is in progress; try again when it has ended",
         ),
     }
 }
 
-fn done() -> Response {
+fn ok_response() -> Response {
     Json(json!({ "ok": true })).into_response()
 }
 
-fn refused(status: StatusCode, error: &str) -> Response {
+fn error_response(status: StatusCode, error: &str) -> Response {
     (status, Json(json!({ "error": error }))).into_response()
 }

@@ -1,8 +1,8 @@
-//! `longhaul init`: a guided first run that ends in a configuration.
+//! `longhaul init`: a guided setup that writes a configuration.
 
-mod ask;
-mod choose;
 mod plan;
+mod prompt;
+mod selection;
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -10,187 +10,163 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Args;
-use longhaul_measure::model::{Mount, Run, Scale, Target};
 use longhaul_measure::platform;
+use longhaul_model::{Mount, Run, Scale, Target};
 use longhaul_service::config::Config;
-use longhaul_service::cost::{Load, round_load};
-use longhaul_service::draft::{Draft, knows};
-use longhaul_service::exclusive::Exclusive;
-use longhaul_service::same::{Sameness, sameness};
+use longhaul_service::config_draft::{ConfigDraft, has_key};
+use longhaul_service::cost::{RoundLoad, round_load};
+use longhaul_service::database_lock::DatabaseLock;
+use longhaul_service::same_folder::{SameFolder, same_folder};
 use longhaul_service::target_path::SpecialFolders;
 use longhaul_store::{Reader, RunFilter};
 
-use crate::arguments::{ScaleArgument, Shared, TargetArgument};
-use crate::progress::{Stage, Style};
-use crate::{Usage, exit, places};
-use ask::{Answer, Ask, Person, until, yes};
+use crate::arguments::{GlobalArgs, InitArgs, parse_gigabytes};
+use crate::progress::{OutputStyle, ProgressUi};
+use crate::{UsageError, exit, paths};
 use plan::Plan;
+use prompt::{DefaultAnswer, Prompter, TerminalPrompter, ask_until_valid, ask_yes_no};
 
-/// As many of the last runs say what a round costs.
-const LAST_RUNS: u32 = 100;
-/// The share of time that is proposed, in percent.
-const DUTY_PERCENT: f64 = 20.0;
+/// Number of recent runs that the estimated cost of a round is based on.
+const COST_SAMPLE_RUNS: u32 = 100;
+/// Proposed limit for the time spent in rounds, in percent.
+const DEFAULT_DUTY_PERCENT: f64 = 20.0;
 
-/// Arguments of `init`.
-#[derive(Args)]
-pub struct Init {
-    /// A folder to measure, as NAME=PATH; may be given several times [default: asked].
-    #[arg(long = "target", value_name = "NAME=PATH")]
-    pub targets: Vec<TargetArgument>,
-    /// How large the test data is [default: asked; with --yes standard].
-    #[arg(long, value_enum)]
-    pub scale: Option<ScaleArgument>,
-    /// Gigabytes that may be read and written on each target in 24 hours; 0 for any [default: asked; with --yes any].
-    #[arg(long, value_name = "GB", value_parser = gigabytes)]
-    pub gigabytes_per_day: Option<f64>,
-    /// Ask nothing: the targets have to be given.
-    #[arg(long)]
-    pub yes: bool,
-    /// Write over a configuration that is there.
-    #[arg(long)]
-    pub force: bool,
-}
-
-fn gigabytes(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches("GB").trim().parse::<f64>().ok();
-    // below, a budget would be no whole megabyte
-    number
-        .filter(|number| (0.001..=1e9).contains(number) || *number == 0.0)
-        .ok_or_else(|| format!("`{text}` is no number of gigabytes: 0, or 0.001 and more"))
-}
-
-/// Asks what is not given, and writes the configuration.
-pub fn run(shared: &Shared, arguments: &Init) -> anyhow::Result<ExitCode> {
-    let path = places::config_file(shared)?;
+/// Asks for everything that the arguments do not specify, and writes the configuration.
+pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode> {
+    let path = paths::config_file(shared)?;
     let mounts = platform::mounts().context("read the mount table")?;
-    let mut person = Person;
-    let replace = may_write(&path, arguments, &mut person)?;
+    let mut prompter = TerminalPrompter;
+    let replace = overwrite_policy(&path, arguments, &mut prompter)?;
     let Some(replace) = replace else {
-        anstream::println!("The configuration stays as it is.");
+        anstream::println!("The configuration was not changed.");
         return Ok(exit::OK);
     };
-    // of the configuration that will be, not of one that is there
-    let database = places::database(shared, &Config::default()).ok();
+    // The database path has to be the one under the new configuration, so an existing configuration is ignored.
+    let database = paths::database(shared, &Config::default()).ok();
     let folders = SpecialFolders::of(database.as_deref(), &mounts);
-    let targets = targets(shared, arguments, (&mounts, &folders), &mut person)?;
-    places::check_paths(&targets, &folders)?;
-    let plan = plan(shared, arguments, targets, &mut person)?;
-    let draft = Draft {
-        values: plan.0.values(&plan.0.cost(plan.1)),
+    let targets = choose_targets(shared, arguments, (&mounts, &folders), &mut prompter)?;
+    paths::check_paths(&targets, &folders)?;
+    let plan = plan(shared, arguments, targets, &mut prompter)?;
+    let draft = ConfigDraft {
+        overrides: plan.0.config_values(&plan.0.cost(plan.1)),
         targets: plan.0.targets,
         scale: plan.0.scale,
         database: shared.database.as_ref().map(std::path::absolute).transpose()?,
     };
-    if !arguments.yes && !yes(&mut person, &format!("Write this to {}?", path.display()), Answer::Yes)? {
+    if !arguments.yes
+        && !ask_yes_no(&mut prompter, &format!("Write this to {}?", path.display()), DefaultAnswer::Yes)?
+    {
         anstream::println!("Nothing was written.");
         return Ok(exit::OK);
     }
-    let text = draft.text().map_err(|error| Usage(error.to_string()))?;
-    Config::parse(&text, &path)
-        .context("what was about to be written is not a configuration; please report this")?;
-    write(&path, &text, replace).with_context(|| format!("write {}", path.display()))?;
+    let text = draft.to_toml().map_err(|error| UsageError(error.to_string()))?;
+    Config::parse(&text, &path).context("the generated configuration is invalid; please report this")?;
+    write_atomically(&path, &text, replace).with_context(|| format!("write {}", path.display()))?;
     anstream::println!(
-        "Written: {}\nNow: `longhaul run` for a first round, `longhaul install` for the weeks to come.",
+        "Written: {}\nNext: `longhaul run` runs a first round; `longhaul service install` measures for weeks.",
         path.display()
     );
     Ok(exit::OK)
 }
 
-/// Whether a file that is there is replaced.
+/// Permission to replace an existing configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Replace {
+enum Overwrite {
     Never,
-    Whatever,
+    Always,
 }
 
-/// Whether a configuration may be written, and over one that is there; `None`: the person does not want it.
-fn may_write(path: &Path, arguments: &Init, ask: &mut dyn Ask) -> anyhow::Result<Option<Replace>> {
+/// Returns whether an existing configuration may be replaced; `None` if the user declines.
+fn overwrite_policy(
+    path: &Path,
+    arguments: &InitArgs,
+    ask: &mut dyn Prompter,
+) -> anyhow::Result<Option<Overwrite>> {
     match (path.exists(), arguments.force, arguments.yes) {
-        (false, false, _) => Ok(Some(Replace::Never)),
-        (_, true, _) => Ok(Some(Replace::Whatever)),
+        (false, false, _) => Ok(Some(Overwrite::Never)),
+        (_, true, _) => Ok(Some(Overwrite::Always)),
         (true, false, true) => {
-            let message = format!("there is a configuration at {}: --force writes over it", path.display());
-            Err(Usage(message).into())
+            let message =
+                format!("there is already a configuration at {}: --force replaces it", path.display());
+            Err(UsageError(message).into())
         }
         (true, false, false) => {
-            let question =
-                format!("There is a configuration at {}. Make a new one in its place?", path.display());
-            Ok(yes(ask, &question, Answer::No)?.then_some(Replace::Whatever))
+            let question = format!("There is already a configuration at {}. Replace it?", path.display());
+            Ok(ask_yes_no(ask, &question, DefaultAnswer::No)?.then_some(Overwrite::Always))
         }
     }
 }
 
-/// The targets that are given, or those that are chosen in the dialogue.
-fn targets(
-    shared: &Shared,
-    arguments: &Init,
+/// Returns the targets from the arguments, or asks for them.
+fn choose_targets(
+    shared: &GlobalArgs,
+    arguments: &InitArgs,
     (mounts, folders): (&[Mount], &SpecialFolders),
-    ask: &mut dyn Ask,
+    ask: &mut dyn Prompter,
 ) -> anyhow::Result<Vec<Target>> {
     if !arguments.targets.is_empty() {
-        return places::targets(&arguments.targets, mounts);
+        return paths::parse_targets(&arguments.targets, mounts);
     }
-    let found = choose::comparable(mounts);
+    let found = selection::comparable_mounts(mounts);
     if arguments.yes || found.is_empty() {
         let why = if arguments.yes { "with --yes nothing is asked" } else { "no network drive is mounted" };
         let message = format!(
-            "{why}: give `--target NAME=PATH`, as in `--target smb=/Volumes/media`, once for each way"
+            "{why}: give `--target NAME=PATH`, as in `--target smb=/Volumes/media`, once for each mount"
         );
-        return Err(Usage(message).into());
+        return Err(UsageError(message).into());
     }
-    choose::list(ask, &found);
-    let chosen = choose::which(ask, &found)?;
-    let targets = choose::targets(ask, (&found, folders), &chosen)?;
-    check_sameness(shared, &targets, ask)?;
+    selection::print_mounts(ask, &found);
+    let chosen = selection::ask_mounts(ask, &found)?;
+    let targets = selection::ask_targets(ask, (&found, folders), &chosen)?;
+    check_same_folder(shared, &targets, ask)?;
     Ok(targets)
 }
 
-/// Finds out, if the person allows it, whether the first target and each other are one folder of the NAS.
-fn check_sameness(shared: &Shared, targets: &[Target], ask: &mut dyn Ask) -> anyhow::Result<()> {
+/// Checks, with the user's consent, whether the first target is the same folder on the NAS as each of the others.
+fn check_same_folder(shared: &GlobalArgs, targets: &[Target], ask: &mut dyn Prompter) -> anyhow::Result<()> {
     let Some((first, others)) = targets.split_first().filter(|(_, others)| !others.is_empty()) else {
         return Ok(());
     };
     let question = format!(
-        "May longhaul make an empty folder in {} for a moment, to see whether the others are the same place on the NAS?",
+        "May longhaul create a temporary empty folder in {}, to check whether the others are the same folder on the NAS?",
         first.path.display()
     );
-    if !yes(ask, &question, Answer::No)? {
+    if !ask_yes_no(ask, &question, DefaultAnswer::No)? {
         return Ok(());
     }
-    let config = places::config(shared).unwrap_or_default();
-    let database = places::database(shared, &config)?;
-    let alone = Exclusive::take(&database);
+    let config = paths::load_config(shared).unwrap_or_default();
+    let database = paths::database(shared, &config)?;
+    let alone = DatabaseLock::acquire(&database);
     if let Err(error) = &alone {
-        ask.tell(&format!("That cannot be found out now: {error}."));
+        ask.print(&format!("This cannot be checked now: {error}."));
         return Ok(());
     }
-    let launcher = places::launcher(&database, "init")?;
-    let mut stage = Stage::new(Style::Lines, Box::new(|| Ok(())));
+    let launcher = paths::launcher(&database, "init")?;
+    let mut ui = ProgressUi::new(OutputStyle::Lines, Box::new(|| Ok(())));
     for other in others {
-        let found = sameness(&first.path, &other.path, &launcher, &mut stage);
-        ask.tell(&match found {
-            Ok(Sameness::Same) => format!("`{}` and `{}` are the same folder.", first.name, other.name),
-            Ok(Sameness::Different) => format!(
-                "`{}` and `{}` are not the same folder, or do not see each other's changes within seconds. They can be \
-                 measured all the same: each gets test data of its own.",
+        let found = same_folder(&first.path, &other.path, &launcher, &mut ui);
+        ask.print(&match found {
+            Ok(SameFolder::Same) => format!("`{}` and `{}` are the same folder.", first.name, other.name),
+            Ok(SameFolder::Different) => format!(
+                "`{}` and `{}` are not the same folder, or do not see each other's changes within seconds. They can \
+                 still be measured: each gets its own test data.",
                 first.name, other.name
             ),
-            Ok(Sameness::LeftBehind(ending)) => format!("What was made could not be removed: {}.", ending.failure.message),
-            Err(ending) => format!("That could not be found out: {}.", ending.failure.message),
+            Ok(SameFolder::NotCleaned(ending)) => format!("The temporary folder could not be removed: {}.", ending.failure.message),
+            Err(ending) => format!("The check failed: {}.", ending.failure.message),
         });
     }
     Ok(())
 }
 
-/// The rest of the plan, with its cost told; and what a round asks of a target.
+/// Completes the plan, prints its cost, and returns it with the load of one round on a target.
 fn plan(
-    shared: &Shared,
-    arguments: &Init,
+    shared: &GlobalArgs,
+    arguments: &InitArgs,
     targets: Vec<Target>,
-    ask: &mut dyn Ask,
-) -> anyhow::Result<(Plan, Load)> {
-    let runs = last_runs(shared);
+    ask: &mut dyn Prompter,
+) -> anyhow::Result<(Plan, RoundLoad)> {
+    let runs = recent_runs(shared);
     let workloads = Config::default().workloads;
     let scale = match (arguments.scale, arguments.yes) {
         (Some(scale), _) => scale.into(),
@@ -200,47 +176,48 @@ fn plan(
     let load = round_load(scale, &workloads, &runs);
     let mut plan = Plan { targets, scale, bytes_per_day: None, duty_percent: None };
     plan.bytes_per_day = match (arguments.gigabytes_per_day, arguments.yes) {
-        (Some(gigabytes), _) => bytes(gigabytes),
+        (Some(gigabytes), _) => gigabytes_to_bytes(gigabytes),
         (None, true) => None,
-        (None, false) => ask_bytes(ask, plan::rounds_per_day() * load.0.bytes)?,
+        (None, false) => ask_daily_bytes(ask, plan::rounds_per_day() * load.0.bytes)?,
     };
-    if !arguments.yes && knows("schedule", "duty-percent") {
+    if !arguments.yes && has_key("schedule", "max-time-percent") {
         plan.duty_percent = Some(ask_duty(ask)?);
     }
-    ask.tell(&plan.text(load));
+    ask.print(&plan.cost_text(load));
     Ok((plan, load.0))
 }
 
-/// What was measured before, if anything was.
-fn last_runs(shared: &Shared) -> Vec<Run> {
-    let config = places::config(shared).unwrap_or_default();
-    let filter = RunFilter { limit: Some(LAST_RUNS), ..RunFilter::default() };
+/// Returns the most recent runs in the database; empty if there are none.
+fn recent_runs(shared: &GlobalArgs) -> Vec<Run> {
+    let config = paths::load_config(shared).unwrap_or_default();
+    let filter = RunFilter { limit: Some(COST_SAMPLE_RUNS), ..RunFilter::default() };
     let runs =
-        places::database(shared, &config).ok().and_then(|path| Reader::open(&path).ok()?.runs(&filter).ok());
+        paths::database(shared, &config).ok().and_then(|path| Reader::open(&path).ok()?.runs(&filter).ok());
     runs.unwrap_or_default().into_iter().map(|stored| stored.run).collect()
 }
 
-fn ask_scale(ask: &mut dyn Ask) -> io::Result<Scale> {
-    let question = "How large is the test data to be: quick (0.4 GB), standard (2.3 GB) or large (12 GB)?";
-    until(ask, (question, Scale::Standard.name()), |answer| {
+fn ask_scale(ask: &mut dyn Prompter) -> io::Result<Scale> {
+    let question =
+        "Size of the test data: quick (0.4 to 2.6 GB), standard (2.3 to 16 GB) or large (12 to 78 GB)?";
+    ask_until_valid(ask, (question, Scale::Standard.name()), |answer| {
         Scale::from_name(answer).ok_or_else(|| "Answer quick, standard or large".to_owned())
     })
 }
 
-/// Proposed is what all rounds of a day need, on a machine that never sleeps.
-fn ask_bytes(ask: &mut dyn Ask, needed: f64) -> io::Result<Option<u64>> {
+/// Asks for the daily byte budget. The proposal is what all rounds of a day need on a machine that never sleeps.
+fn ask_daily_bytes(ask: &mut dyn Prompter, needed: f64) -> io::Result<Option<u64>> {
     let proposal = (needed / 1e9).ceil().to_string();
-    let question = "How many gigabytes may be read and written on each target in a day? 0 for any:";
-    until(ask, (question, &proposal), gigabytes).map(bytes)
+    let question = "How many gigabytes may be read and written on each target in a day? 0 for no limit:";
+    ask_until_valid(ask, (question, &proposal), parse_gigabytes).map(gigabytes_to_bytes)
 }
 
-fn bytes(gigabytes: f64) -> Option<u64> {
+fn gigabytes_to_bytes(gigabytes: f64) -> Option<u64> {
     (gigabytes > 0.0).then_some((gigabytes * 1e9) as u64)
 }
 
-fn ask_duty(ask: &mut dyn Ask) -> io::Result<f64> {
+fn ask_duty(ask: &mut dyn Prompter) -> io::Result<f64> {
     let question = "What share of the time may rounds take, in percent?";
-    until(ask, (question, &DUTY_PERCENT.to_string()), |answer| {
+    ask_until_valid(ask, (question, &DEFAULT_DUTY_PERCENT.to_string()), |answer| {
         let number = answer.trim_end_matches('%').trim().parse::<f64>().ok();
         number
             .filter(|percent| (0.1..=100.0).contains(percent))
@@ -248,22 +225,22 @@ fn ask_duty(ask: &mut dyn Ask) -> io::Result<f64> {
     })
 }
 
-/// Writes a file whole or not at all: beside its place, then into it.
-fn write(path: &Path, text: &str, replace: Replace) -> io::Result<()> {
+/// Writes a file atomically: first under a temporary name next to it, then moved into place.
+fn write_atomically(path: &Path, text: &str, replace: Overwrite) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".new-{}", std::process::id()));
-    let beside = PathBuf::from(name);
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
+    let temporary = PathBuf::from(name);
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
     let written =
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).and_then(|()| match replace {
-            Replace::Whatever => fs::rename(&beside, path),
-            // unlike renaming, this fails where somebody has made one meanwhile
-            Replace::Never => fs::hard_link(&beside, path),
+            Overwrite::Always => fs::rename(&temporary, path),
+            // Unlike `rename`, `hard_link` fails if the file has been created in the meantime.
+            Overwrite::Never => fs::hard_link(&temporary, path),
         });
-    match fs::remove_file(&beside) {
+    match fs::remove_file(&temporary) {
         Err(error) if error.kind() != ErrorKind::NotFound => written.and(Err(error)),
         _ => written,
     }
@@ -274,43 +251,58 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configuration_is_written_whole_and_never_over_another_by_chance() {
+    fn config_is_written_atomically_and_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/config.toml");
-        write(&path, "one", Replace::Never).unwrap();
-        assert_eq!(write(&path, "two", Replace::Never).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        write_atomically(&path, "one", Overwrite::Never).unwrap();
+        assert_eq!(
+            write_atomically(&path, "two", Overwrite::Never).unwrap_err().kind(),
+            ErrorKind::AlreadyExists
+        );
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
-        write(&path, "three", Replace::Whatever).unwrap();
+        write_atomically(&path, "three", Overwrite::Always).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "three");
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "the temporary file is removed");
     }
 
     #[test]
-    fn gigabytes_are_read_with_and_without_their_unit() {
-        assert_eq!((gigabytes("12.5"), gigabytes("3 GB"), gigabytes("0")), (Ok(12.5), Ok(3.0), Ok(0.0)));
+    fn gigabytes_may_have_a_unit() {
+        assert_eq!(
+            (parse_gigabytes("12.5"), parse_gigabytes("3 GB"), parse_gigabytes("0")),
+            (Ok(12.5), Ok(3.0), Ok(0.0))
+        );
         for bad in ["-1", "x", "", "NaN", "inf", "0.0001", "1e12"] {
-            assert!(gigabytes(bad).is_err(), "{bad}");
+            assert!(parse_gigabytes(bad).is_err(), "{bad}");
         }
-        assert_eq!((bytes(0.0), bytes(12.5)), (None, Some(12_500_000_000)));
+        assert_eq!((gigabytes_to_bytes(0.0), gigabytes_to_bytes(12.5)), (None, Some(12_500_000_000)));
     }
 
     #[test]
-    fn a_configuration_that_is_there_is_asked_about_and_never_lost_in_a_script() {
+    fn existing_config_is_replaced_only_with_consent() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
         let arguments =
-            |yes, force| Init { targets: vec![], scale: None, gigabytes_per_day: None, yes, force };
-        let mut script = ask::tests::Script::new(&["", "yes"]);
-        assert_eq!(may_write(&path, &arguments(true, false), &mut script).unwrap(), Some(Replace::Never));
+            |yes, force| InitArgs { targets: vec![], scale: None, gigabytes_per_day: None, yes, force };
+        let mut script = prompt::tests::Script::new(&["", "yes"]);
+        assert_eq!(
+            overwrite_policy(&path, &arguments(true, false), &mut script).unwrap(),
+            Some(Overwrite::Never)
+        );
         fs::write(&path, "").unwrap();
-        assert_eq!(may_write(&path, &arguments(false, false), &mut script).unwrap(), None);
-        assert_eq!(may_write(&path, &arguments(false, false), &mut script).unwrap(), Some(Replace::Whatever));
+        assert_eq!(overwrite_policy(&path, &arguments(false, false), &mut script).unwrap(), None);
+        assert_eq!(
+            overwrite_policy(&path, &arguments(false, false), &mut script).unwrap(),
+            Some(Overwrite::Always)
+        );
         assert!(
-            may_write(&path, &arguments(true, false), &mut script)
+            overwrite_policy(&path, &arguments(true, false), &mut script)
                 .unwrap_err()
                 .to_string()
                 .contains("--force")
         );
-        assert_eq!(may_write(&path, &arguments(true, true), &mut script).unwrap(), Some(Replace::Whatever));
+        assert_eq!(
+            overwrite_policy(&path, &arguments(true, true), &mut script).unwrap(),
+            Some(Overwrite::Always)
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! `longhaul logs`: what the background service says.
+//! `longhaul service logs`: prints the log of the background service.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -9,40 +9,26 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Args;
 use jiff::tz::TimeZone;
 use longhaul_measure::platform;
 use longhaul_service::LOG_FILE;
 
+use crate::arguments::LogsArgs;
 use crate::render::log;
-use crate::{Usage, exit};
+use crate::{UsageError, exit};
 
-/// How often a log that is followed is looked at.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
+/// Interval at which a followed log is read.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Arguments of `logs`.
-#[derive(Args)]
-pub struct Logs {
-    /// Go on showing lines as they come, until Ctrl-C.
-    #[arg(long, short)]
-    pub follow: bool,
-    /// How many of the last lines are shown.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
-    pub lines: usize,
-    /// Print the lines as they are stored, one JSON object each.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Prints the end of the log, and what comes if that is wanted.
-pub fn run(arguments: &Logs) -> anyhow::Result<ExitCode> {
+/// Prints the end of the log and, with `--follow`, every new line.
+pub fn run(arguments: &LogsArgs) -> anyhow::Result<ExitCode> {
     let folder = platform::log_directory()
-        .ok_or_else(|| Usage("HOME is not set, so it is not known where the log is".to_owned()))?;
+        .ok_or_else(|| UsageError("HOME is not set, so the folder of the log is unknown".to_owned()))?;
     let path = folder.join(LOG_FILE);
     let mut printer = Printer { json: arguments.json, zone: TimeZone::system() };
     let mut tail = Tail::new(path.clone());
     let mut last = VecDeque::new();
-    let found = tail.read(&mut |line| {
+    let found = tail.read_new_lines(&mut |line| {
         last.push_back(line);
         if last.len() > arguments.lines {
             last.pop_front();
@@ -50,7 +36,9 @@ pub fn run(arguments: &Logs) -> anyhow::Result<ExitCode> {
         Ok(())
     });
     match found {
-        Err(error) if error.kind() == ErrorKind::NotFound && !arguments.follow => return Ok(no_log(&path)),
+        Err(error) if error.kind() == ErrorKind::NotFound && !arguments.follow => {
+            return Ok(report_missing_log(&path));
+        }
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(error).with_context(|| path.display().to_string())?
         }
@@ -60,15 +48,15 @@ pub fn run(arguments: &Logs) -> anyhow::Result<ExitCode> {
     let followed =
         printed.and_then(|()| if arguments.follow { follow(&mut tail, &mut printer) } else { Ok(()) });
     match followed {
-        // whoever read has seen enough
+        // The reader of a pipe has closed it: this is not an error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(exit::OK),
         other => other.with_context(|| path.display().to_string()).map(|()| exit::OK),
     }
 }
 
-fn no_log(path: &Path) -> ExitCode {
+fn report_missing_log(path: &Path) -> ExitCode {
     anstream::eprintln!(
-        "longhaul: there is no log at {}: the service has not run yet. `longhaul install` installs and starts it",
+        "longhaul: there is no log at {}: the service has not run yet. `longhaul service install` installs and starts it",
         path.display()
     );
     ExitCode::from(exit::NO_DATA)
@@ -90,63 +78,63 @@ impl Printer {
 
 fn follow(tail: &mut Tail, printer: &mut Printer) -> io::Result<()> {
     loop {
-        match tail.read(&mut |line| printer.print(&line)) {
+        match tail.read_new_lines(&mut |line| printer.print(&line)) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            // between two files there may be none
-            _ => std::thread::sleep(BETWEEN_LOOKS),
+            // During a rotation the file may be missing for a moment.
+            _ => std::thread::sleep(POLL_INTERVAL),
         }
     }
 }
 
-/// The end of a file that grows, is cut off, or is moved away for a new one of its name.
+/// The end of a file that grows, may be truncated, and may be replaced by a new file of the same name.
 struct Tail {
     path: PathBuf,
-    open: Option<BufReader<File>>,
-    /// What was read of a line that has not ended.
-    partial: Vec<u8>,
+    reader: Option<BufReader<File>>,
+    /// The start of a line whose end has not been written yet.
+    partial_line: Vec<u8>,
 }
 
 impl Tail {
     fn new(path: PathBuf) -> Self {
-        Self { path, open: None, partial: vec![] }
+        Self { path, reader: None, partial_line: vec![] }
     }
 
-    /// Takes in all that has come since the last time: the rest of the file that is open, and if another has its name
-    /// now, that one too.
-    fn read(&mut self, take: &mut dyn FnMut(Vec<u8>) -> io::Result<()>) -> io::Result<()> {
-        self.read_open(take)?;
+    /// Passes all lines written since the last call to `take`: the rest of the open file and, if the file was
+    /// replaced, the new file.
+    fn read_new_lines(&mut self, take: &mut dyn FnMut(Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+        self.read_current_file(take)?;
         if !self.is_current()? {
-            // what came between the last look and the move
-            self.read_open(take)?;
-            self.end_line(take)?;
-            self.open = Some(BufReader::new(File::open(&self.path)?));
-            self.read_open(take)?;
+            // Read again, because lines may have been written between the read above and the rotation.
+            self.read_current_file(take)?;
+            self.finish_line(take)?;
+            self.reader = Some(BufReader::new(File::open(&self.path)?));
+            self.read_current_file(take)?;
         }
         Ok(())
     }
 
-    fn read_open(&mut self, take: &mut dyn FnMut(Vec<u8>) -> io::Result<()>) -> io::Result<()> {
-        let Some(file) = &mut self.open else { return Ok(()) };
+    fn read_current_file(&mut self, take: &mut dyn FnMut(Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+        let Some(file) = &mut self.reader else { return Ok(()) };
         let length = file.get_ref().metadata()?.len();
         if file.stream_position()? > length {
             file.seek(SeekFrom::Start(0))?;
-            self.partial.clear();
+            self.partial_line.clear();
         }
-        while file.read_until(b'\n', &mut self.partial)? > 0 {
-            if self.partial.ends_with(b"\n") {
-                take(std::mem::take(&mut self.partial))?;
+        while file.read_until(b'\n', &mut self.partial_line)? > 0 {
+            if self.partial_line.ends_with(b"\n") {
+                take(std::mem::take(&mut self.partial_line))?;
             }
         }
         Ok(())
     }
 
-    fn end_line(&mut self, take: &mut dyn FnMut(Vec<u8>) -> io::Result<()>) -> io::Result<()> {
-        if self.partial.is_empty() { Ok(()) } else { take(std::mem::take(&mut self.partial)) }
+    fn finish_line(&mut self, take: &mut dyn FnMut(Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+        if self.partial_line.is_empty() { Ok(()) } else { take(std::mem::take(&mut self.partial_line)) }
     }
 
-    /// Whether the file that is open is the one that has the name now.
+    /// Returns whether the open file is still the one with the path.
     fn is_current(&self) -> io::Result<bool> {
-        let Some(file) = &self.open else { return Ok(false) };
+        let Some(file) = &self.reader else { return Ok(false) };
         let identity = |facts: std::fs::Metadata| (facts.dev(), facts.ino());
         Ok(identity(file.get_ref().metadata()?) == identity(std::fs::metadata(&self.path)?))
     }
@@ -176,10 +164,10 @@ mod tests {
             file.write_all(text.as_bytes()).unwrap();
         }
 
-        /// The lines that have come, joined by blanks.
-        fn come(&mut self) -> String {
+        /// Returns the new lines, joined by spaces.
+        fn new_lines(&mut self) -> String {
             let mut lines = vec![];
-            let read = self.tail.read(&mut |line| {
+            let read = self.tail.read_new_lines(&mut |line| {
                 lines.push(String::from_utf8(line).unwrap().trim_end().to_owned());
                 Ok(())
             });
@@ -189,38 +177,38 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_once_and_only_whole() {
+    fn complete_lines_are_read_once() {
         let mut log = Log::new();
-        assert_eq!(log.come(), "");
+        assert_eq!(log.new_lines(), "");
         log.append("a\nb\nc");
-        assert_eq!(log.come(), "a b");
+        assert_eq!(log.new_lines(), "a b");
         log.append("d\n");
-        assert_eq!(log.come(), "cd");
-        assert_eq!(log.come(), "");
+        assert_eq!(log.new_lines(), "cd");
+        assert_eq!(log.new_lines(), "");
     }
 
     #[test]
-    fn a_rotation_loses_no_line() {
+    fn rotation_loses_no_line() {
         let mut log = Log::new();
         log.append("a\n");
-        assert_eq!(log.come(), "a");
+        assert_eq!(log.new_lines(), "a");
         log.append("b\n");
         fs::rename(&log.path, log.path.with_extension("1")).unwrap();
-        assert_eq!(log.come(), "b", "the end of the old file, while there is no new one");
+        assert_eq!(log.new_lines(), "b", "the end of the old file is read while there is no new one");
         log.append("c\n");
-        assert_eq!(log.come(), "c");
+        assert_eq!(log.new_lines(), "c");
         fs::rename(&log.path, log.path.with_extension("1")).unwrap();
         log.append("d\ne");
-        assert_eq!(log.come(), "d");
+        assert_eq!(log.new_lines(), "d");
     }
 
     #[test]
-    fn a_log_that_is_cut_off_is_read_from_its_begin() {
+    fn truncated_log_is_read_from_its_start() {
         let mut log = Log::new();
         log.append("a\nb\n");
-        assert_eq!(log.come(), "a b");
+        assert_eq!(log.new_lines(), "a b");
         File::options().write(true).open(&log.path).unwrap().set_len(0).unwrap();
         log.append("c\n");
-        assert_eq!(log.come(), "c");
+        assert_eq!(log.new_lines(), "c");
     }
 }

@@ -1,4 +1,4 @@
-//! The background service: `longhaul install`, `uninstall`, `start`, `stop`, `restart` and `logs`.
+//! The background service: `longhaul service install`, `uninstall`, `start`, `stop`, `restart` and `logs`.
 
 pub mod logs;
 mod own_folders;
@@ -10,167 +10,164 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use clap::Args;
 use longhaul_launchd::{
-    Activity, Manager, Service, ServicePlan, Standing, Step, System, perform, stable_program,
+    Manager, RunState, Service, ServicePlan, ServiceStatus, Step, SystemRunner, execute, stable_program,
 };
 use longhaul_measure::platform;
 use longhaul_service::config::Config;
-use longhaul_service::status::{Check, Verdict};
+use longhaul_service::status::{Check, CheckStatus};
 
-use super::control::client;
-use crate::arguments::Shared;
-use crate::client::Client;
-use crate::{Usage, exit, places};
+use crate::arguments::{DryRunArgs, GlobalArgs};
+use crate::client::{Client, connect};
+use crate::{UsageError, exit, paths};
 
-/// The longest wait for the answer of a service that was just started.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+/// Maximum wait for the first response of a service that was just started.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The daemon's program, which lies beside this one.
-const DAEMON: &str = "longhauld";
+/// File name of the daemon, which is installed in the same folder as this program.
+const DAEMON_NAME: &str = "longhauld";
 
-/// Arguments of `install`, `start`, `stop` and `restart`.
-#[derive(Args)]
-pub struct Doing {
-    /// Only print what would be done: files with their content, and commands.
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-/// Whether steps are done or only shown.
+/// Execute the steps of a command, or only print them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    Do,
-    Show,
+    Execute,
+    DryRun,
 }
 
-impl From<&Doing> for Mode {
-    fn from(doing: &Doing) -> Self {
-        if doing.dry_run { Self::Show } else { Self::Do }
+impl From<&DryRunArgs> for Mode {
+    fn from(options: &DryRunArgs) -> Self {
+        if options.dry_run { Self::DryRun } else { Self::Execute }
     }
 }
 
-/// Has the service installed, or updated, and running.
-pub fn install(shared: &Shared, doing: &Doing) -> anyhow::Result<ExitCode> {
-    let manager = Manager::here();
+/// Installs or updates the service, and starts it.
+pub fn install(shared: &GlobalArgs, options: &DryRunArgs) -> anyhow::Result<ExitCode> {
+    let manager = Manager::current();
     let plan = plan(shared)?;
-    refuse_rivals(manager, &plan.service, doing.into())?;
-    if !doing.dry_run {
-        // one that cannot be asked cannot be told either, and then nothing is written
-        manager.standing(&plan.service, &System)?;
+    reject_conflicting_services(manager, &plan.service, options.into())?;
+    if !options.dry_run {
+        // If the status cannot be read, the service manager is unreachable: fail before anything is written.
+        manager.status(&plan.service, &SystemRunner)?;
     }
-    go_through(&manager.install(&plan)?, doing.into())?;
-    if doing.dry_run {
+    run_steps(&manager.install(&plan)?, options.into())?;
+    if options.dry_run {
         return Ok(exit::OK);
     }
-    let standing = manager.standing(&plan.service, &System)?;
-    anstream::println!("\nlonghaul is installed with {} and {}.", manager.name(), standing.activity);
-    advise(manager, &plan.service);
-    examine_targets(shared, &standing);
+    let status = manager.status(&plan.service, &SystemRunner)?;
+    anstream::println!("\nlonghaul is installed with {} and {}.", manager.name(), status.run_state);
+    print_advice(manager, &plan.service);
+    print_target_checks(shared, &status);
     Ok(exit::OK)
 }
 
-/// Prints what the service itself may do on each target: a terminal has other rights, on a Mac above all.
-fn examine_targets(shared: &Shared, standing: &Standing) {
-    let is_alive = matches!(standing.activity, Activity::Running { .. } | Activity::Starting);
-    if !is_alive || places::config(shared).is_ok_and(|config| config.targets.is_empty()) {
+/// Prints the service's own access to each target. It may differ from that of a terminal, in particular on macOS.
+fn print_target_checks(shared: &GlobalArgs, status: &ServiceStatus) {
+    let is_alive = matches!(status.run_state, RunState::Running { .. } | RunState::Starting);
+    if !is_alive || paths::load_config(shared).is_ok_and(|config| config.targets.is_empty()) {
         return;
     }
-    anstream::println!("The service now looks at each target:");
-    let later = || anstream::println!("Ask `longhaul doctor` what it may do on each target.");
-    let Some(client) = wait_for_service(shared) else { return later() };
-    let Ok(checks) = client.doctor() else { return later() };
-    let targets = checks.iter().filter(|check| check.what.starts_with("target "));
-    targets.for_each(super::doctor::print);
+    anstream::println!("The service now checks each target:");
+    let print_hint = || anstream::println!("Run `longhaul doctor` to check its access to each target.");
+    let Some(client) = wait_for_service(shared) else { return print_hint() };
+    let Ok(checks) = client.doctor() else { return print_hint() };
+    let targets = checks.iter().filter(|check| check.name.starts_with("target "));
+    crate::render::print(&longhaul_view::screens::doctor::checks(targets));
 }
 
-/// The service that was started, once it answers; `None` if it does not in time.
-fn wait_for_service(shared: &Shared) -> Option<Client> {
+/// Waits for a started service to respond; `None` on timeout.
+fn wait_for_service(shared: &GlobalArgs) -> Option<Client> {
     let began = Instant::now();
-    while began.elapsed() < ANSWERS_WITHIN {
-        if let Ok(client) = client(shared)
+    while began.elapsed() < START_TIMEOUT {
+        if let Ok(client) = connect(shared)
             && client.status().is_ok()
         {
             return Some(client);
         }
-        std::thread::sleep(BETWEEN_LOOKS);
+        std::thread::sleep(POLL_INTERVAL);
     }
     None
 }
 
-/// What is to run, with everything that it names absolute.
-fn plan(shared: &Shared) -> anyhow::Result<ServicePlan> {
-    let config = configuration(shared)?;
-    let database = places::database(shared, &Config::read(&config)?)?;
-    let no_home = || Usage("HOME is not set, so there is no place for the logs".to_owned());
+/// Returns the definition of the service, with absolute paths.
+fn plan(shared: &GlobalArgs) -> anyhow::Result<ServicePlan> {
+    let config = existing_config(shared)?;
+    let database = paths::database(shared, &Config::read(&config)?)?;
+    let no_home = || UsageError("HOME is not set, so there is no folder for the logs".to_owned());
     Ok(ServicePlan {
-        service: service()?,
-        program: daemon()?,
+        service: service_definition()?,
+        program: daemon_path()?,
         config,
         database,
-        logs: platform::log_directory().ok_or_else(no_home)?,
-        environment: moved_folders(),
+        log_folder: platform::log_directory().ok_or_else(no_home)?,
+        environment: xdg_overrides(),
     })
 }
 
-/// Why no background service answers, as the system's own manager knows it.
-pub fn check() -> Check {
-    let install = "`longhaul install` has the system start it, now and after each login";
-    match standing() {
-        Ok(Standing { defined: false, .. }) => {
-            Check::bad("service", Verdict::Failed, "it does not run: it is not installed", install)
+/// Returns a check that explains why no service responds, from the state that the service manager reports.
+pub fn manager_check() -> Check {
+    let install = "`longhaul service install` starts it now and after each login";
+    match service_status() {
+        Ok(ServiceStatus { is_defined: false, .. }) => {
+            Check::problem("service", CheckStatus::Failed, "not running: it is not installed", install)
         }
-        Ok(standing) => {
+        Ok(status) => {
             let found = format!(
-                "it does not run: it is installed with {} and {}",
-                Manager::here().name(),
-                standing.activity
+                "not running: it is installed with {} and {}",
+                Manager::current().name(),
+                status.run_state
             );
-            Check::bad(
+            Check::problem(
                 "service",
-                Verdict::Failed,
+                CheckStatus::Failed,
                 found,
-                "`longhaul start` starts it; `longhaul logs` says why it ended",
+                "`longhaul service start` starts it; `longhaul service logs` shows why it ended",
             )
         }
         Err(_) => {
-            let found =
-                format!("it does not run, and {} cannot be asked in this login", Manager::here().name());
-            Check::bad("service", Verdict::Failed, found, install)
+            let found = format!(
+                "not running, and {} cannot be reached from this login session",
+                Manager::current().name()
+            );
+            Check::problem("service", CheckStatus::Failed, found, install)
         }
     }
 }
 
-/// The state of the background service, as the system's own manager knows it.
-pub fn standing() -> anyhow::Result<Standing> {
-    Ok(Manager::here().standing(&service()?, &System)?)
+/// Returns the state of the background service, as the service manager reports it.
+pub fn service_status() -> anyhow::Result<ServiceStatus> {
+    Ok(Manager::current().status(&service_definition()?, &SystemRunner)?)
 }
 
-fn service() -> anyhow::Result<Service> {
-    let folder = platform::service_directory()
-        .ok_or_else(|| Usage("HOME is not set, so there is no place for a background service".to_owned()))?;
-    Ok(Service { definition: folder.join(Manager::here().file_name()), user: platform::user_id() })
+fn service_definition() -> anyhow::Result<Service> {
+    let folder = platform::service_directory().ok_or_else(|| {
+        UsageError(
+            "HOME is not set, so there is no folder for the definition of a background service".to_owned(),
+        )
+    })?;
+    Ok(Service { definition_path: folder.join(Manager::current().file_name()), user: platform::user_id() })
 }
 
-/// The configuration that the service is to have; it has to be there.
-fn configuration(shared: &Shared) -> anyhow::Result<PathBuf> {
-    let path = places::config_file(shared)?;
+/// Returns the path of the configuration for the service. It has to exist.
+fn existing_config(shared: &GlobalArgs) -> anyhow::Result<PathBuf> {
+    let path = paths::config_file(shared)?;
     if path.exists() {
         return Ok(path);
     }
-    let message = format!("there is no configuration at {}: `longhaul init` makes one", path.display());
-    Err(Usage(message).into())
+    let message = format!("there is no configuration at {}: `longhaul init` creates one", path.display());
+    Err(UsageError(message).into())
 }
 
-/// The daemon's program beside this one, by a path that stays.
-fn daemon() -> anyhow::Result<PathBuf> {
+/// Returns the path of the daemon in the folder of this program, in a form that stays valid after updates.
+fn daemon_path() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("find longhaul's own program file")?;
-    let program = own.with_file_name(DAEMON);
+    let program = own.with_file_name(DAEMON_NAME);
     if !program.is_file() {
-        let message =
-            format!("there is no {}: it belongs beside longhaul. Install both again", program.display());
-        return Err(Usage(message).into());
+        let message = format!(
+            "{} is missing: it has to be in the same folder as longhaul. Install both again",
+            program.display()
+        );
+        return Err(UsageError(message).into());
     }
     let folders: Vec<PathBuf> =
         std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
@@ -181,98 +178,103 @@ fn daemon() -> anyhow::Result<PathBuf> {
     Ok(found.path)
 }
 
-/// A person may have moved the folders for data, and the service's environment does not know of it by itself.
-fn moved_folders() -> std::collections::BTreeMap<String, std::ffi::OsString> {
+/// Returns the XDG variables that move longhaul's folders. The service has to get them explicitly, since it does
+/// not inherit the environment of this shell.
+fn xdg_overrides() -> std::collections::BTreeMap<String, std::ffi::OsString> {
     const FOLDERS: [&str; 3] = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
     let moved = FOLDERS.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var_os(name)?)));
     moved.filter(|(_, value)| Path::new(value).is_absolute()).collect()
 }
 
-fn refuse_rivals(manager: Manager, service: &Service, mode: Mode) -> anyhow::Result<()> {
-    let rivals = match mode {
-        Mode::Do => manager.rivals(service, &System)?,
-        Mode::Show => manager.rivals(service, &System).unwrap_or_default(),
+fn reject_conflicting_services(manager: Manager, service: &Service, mode: Mode) -> anyhow::Result<()> {
+    let conflicts = match mode {
+        Mode::Execute => manager.conflicting_services(service, &SystemRunner)?,
+        Mode::DryRun => manager.conflicting_services(service, &SystemRunner).unwrap_or_default(),
     };
-    match rivals.first() {
+    match conflicts.first() {
         None => Ok(()),
-        Some(rival) => Err(Usage(format!(
-            "Homebrew runs longhaul already ({rival}), and two would measure each other: `brew services stop longhaul` \
-             first"
+        Some(conflict) => Err(UsageError(format!(
+            "Homebrew already runs longhaul ({conflict}), and two services would disturb each other: run `brew services stop \
+             longhaul` first"
         ))
         .into()),
     }
 }
 
-/// What a person has to know that longhaul cannot do for them.
-fn advise(manager: Manager, service: &Service) {
-    match (manager, manager.survives_logout(service, &System)) {
+/// Prints the steps that only the user can take.
+fn print_advice(manager: Manager, service: &Service) {
+    match (manager, manager.survives_logout(service, &SystemRunner)) {
         (Manager::Launchd, _) => anstream::println!(
-            "macOS may ask whether longhauld may use files on network volumes: allow it, or every run there fails. It \
-             runs while you are logged in at the screen."
+            "macOS may ask whether longhauld may use files on network volumes: allow it, or all runs there fail. The \
+             service runs while you are logged in at the screen."
         ),
         (Manager::Systemd, Some(true)) => {
-            anstream::println!("Your services linger: it also runs while nobody is logged in.");
+            anstream::println!(
+                "Lingering is enabled for your user: the service also runs while you are not logged in."
+            );
         }
         (Manager::Systemd, Some(false) | None) => anstream::println!(
-            "It stops when you log out for the last time, unless your services linger: `loginctl enable-linger` lets it \
-             run from the machine's start to its end."
+            "The service stops when you log out. To keep it running from boot to shutdown, enable lingering: \
+             `loginctl enable-linger`."
         ),
     }
-    anstream::println!("`longhaul logs -f` shows what it does.");
+    anstream::println!("`longhaul service logs -f` shows its log.");
 }
 
 /// Starts the service.
-pub fn start(doing: &Doing) -> anyhow::Result<ExitCode> {
-    let (manager, service, standing) = installed()?;
-    go_through(&manager.start(&service, &standing), doing.into())?;
-    conclude(doing, &service)
+pub fn start(options: &DryRunArgs) -> anyhow::Result<ExitCode> {
+    let (manager, service, status) = installed_service()?;
+    run_steps(&manager.start(&service, &status), options.into())?;
+    print_state(options, &service)
 }
 
 /// Stops the service until it is started, or until the next login.
-pub fn stop(doing: &Doing) -> anyhow::Result<ExitCode> {
-    let (manager, service, _) = installed()?;
-    go_through(&manager.stop(&service), doing.into())?;
-    conclude(doing, &service)
+pub fn stop(options: &DryRunArgs) -> anyhow::Result<ExitCode> {
+    let (manager, service, _) = installed_service()?;
+    run_steps(&manager.stop(&service), options.into())?;
+    print_state(options, &service)
 }
 
-/// Stops the service and starts it.
-pub fn restart(doing: &Doing) -> anyhow::Result<ExitCode> {
-    let (manager, service, standing) = installed()?;
-    go_through(&manager.restart(&service, &standing), doing.into())?;
-    conclude(doing, &service)
+/// Restarts the service.
+pub fn restart(options: &DryRunArgs) -> anyhow::Result<ExitCode> {
+    let (manager, service, status) = installed_service()?;
+    run_steps(&manager.restart(&service, &status), options.into())?;
+    print_state(options, &service)
 }
 
-fn installed() -> anyhow::Result<(Manager, Service, Standing)> {
-    let (manager, service) = (Manager::here(), service()?);
-    let standing = manager.standing(&service, &System)?;
-    if is_absent(&standing) {
-        return Err(Usage("the service is not installed: `longhaul install`".to_owned()).into());
+fn installed_service() -> anyhow::Result<(Manager, Service, ServiceStatus)> {
+    let (manager, service) = (Manager::current(), service_definition()?);
+    let status = manager.status(&service, &SystemRunner)?;
+    if is_not_installed(&status) {
+        return Err(
+            UsageError("the service is not installed: run `longhaul service install`".to_owned()).into()
+        );
     }
-    Ok((manager, service, standing))
+    Ok((manager, service, status))
 }
 
-fn is_absent(standing: &Standing) -> bool {
-    !standing.defined && standing.activity == Activity::Absent
+fn is_not_installed(status: &ServiceStatus) -> bool {
+    !status.is_defined && status.run_state == RunState::NotLoaded
 }
 
-fn conclude(doing: &Doing, service: &Service) -> anyhow::Result<ExitCode> {
-    if !doing.dry_run {
-        anstream::println!("longhaul is {}.", Manager::here().standing(service, &System)?.activity);
+fn print_state(options: &DryRunArgs, service: &Service) -> anyhow::Result<ExitCode> {
+    if !options.dry_run {
+        anstream::println!("longhaul is {}.", Manager::current().status(service, &SystemRunner)?.run_state);
     }
     Ok(exit::OK)
 }
 
-/// Does steps, telling each; or only shows them, with all that would be written.
-fn go_through(steps: &[Step], mode: Mode) -> anyhow::Result<()> {
+/// Executes and prints the steps, or only prints them with the content of all files.
+fn run_steps(steps: &[Step], mode: Mode) -> anyhow::Result<()> {
     match mode {
-        Mode::Do => perform(steps, &System, &mut |step| anstream::println!("{step}"))?,
-        Mode::Show if steps.is_empty() => anstream::println!("would do nothing"),
-        Mode::Show => steps.iter().for_each(show),
+        Mode::Execute => execute(steps, &SystemRunner, &mut |step| anstream::println!("{step}"))?,
+        Mode::DryRun if steps.is_empty() => anstream::println!("would do nothing"),
+        Mode::DryRun => steps.iter().for_each(print_step),
     }
     Ok(())
 }
 
-fn show(step: &Step) {
+fn print_step(step: &Step) {
     anstream::println!("would {step}");
     if let Step::Write { content, .. } = step {
         let text = String::from_utf8_lossy(content);

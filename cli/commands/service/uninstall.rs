@@ -1,34 +1,21 @@
-//! `longhaul uninstall`: takes the service away, and with `--purge` everything else.
+//! `longhaul service uninstall`: removes the service; with `--purge` also all data.
 
 use std::process::ExitCode;
 
-use clap::Args;
-use longhaul_launchd::{Manager, System};
+use longhaul_launchd::{Manager, SystemRunner};
+use longhaul_model::Hint;
 
-use super::{Mode, go_through, is_absent, purge, service};
-use crate::arguments::Shared;
+use super::{Mode, is_not_installed, purge, run_steps, service_definition};
+use crate::arguments::{GlobalArgs, UninstallArgs};
 use crate::exit;
 
-/// Arguments of `uninstall`.
-#[derive(Args)]
-pub struct Uninstall {
-    /// Also remove the results, the configuration, the logs, and the test data on every target that can be reached.
-    #[arg(long)]
-    pub purge: bool,
-    /// Do not ask before a purge.
-    #[arg(long)]
-    pub yes: bool,
-    /// Only print what would be done.
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-/// Removes the service; what it has measured stays, unless a purge is wanted.
-pub fn run(shared: &Shared, arguments: &Uninstall) -> anyhow::Result<ExitCode> {
-    let mode = if arguments.dry_run { Mode::Show } else { Mode::Do };
+/// Removes the service. Its results are kept unless `--purge` is given.
+pub fn run(shared: &GlobalArgs, arguments: &UninstallArgs) -> anyhow::Result<ExitCode> {
+    let mode = if arguments.dry_run { Mode::DryRun } else { Mode::Execute };
+    // The plan needs the database and the configuration, so it is made before anything is removed.
     let purge = if arguments.purge { Some(purge::plan(shared)?) } else { None };
-    if let (Some(purge), Mode::Do) = (&purge, mode)
-        && !purge.is_wanted(arguments)?
+    if let (Some(purge), Mode::Execute) = (&purge, mode)
+        && !purge.confirm(arguments)?
     {
         anstream::println!("Nothing was removed.");
         return Ok(exit::OK);
@@ -37,31 +24,32 @@ pub fn run(shared: &Shared, arguments: &Uninstall) -> anyhow::Result<ExitCode> {
     match (purge, mode) {
         (None, _) => {
             anstream::println!(
-                "Results and configuration stay; `longhaul uninstall --purge` removes them too."
+                "Results and configuration are kept; `longhaul service uninstall --purge` also removes them."
             );
             Ok(exit::OK)
         }
-        (Some(purge), Mode::Show) => {
-            purge.show();
+        (Some(purge), Mode::DryRun) => {
+            purge.print();
             Ok(exit::OK)
         }
-        (Some(purge), Mode::Do) => purge.carry_out(),
+        (Some(purge), Mode::Execute) => purge.execute(),
     }
 }
 
 fn remove_service(mode: Mode) -> anyhow::Result<()> {
-    let (manager, service) = (Manager::here(), service()?);
-    match manager.standing(&service, &System) {
-        Ok(standing) if is_absent(&standing) => anstream::println!("The service is not installed."),
-        Ok(standing) => go_through(&manager.remove(&service, Some(&standing)), mode)?,
+    let (manager, service) = (Manager::current(), service_definition()?);
+    match manager.status(&service, &SystemRunner) {
+        Ok(status) if is_not_installed(&status) => anstream::println!("The service is not installed."),
+        Ok(status) => run_steps(&manager.remove(&service, Some(&status)), mode)?,
         Err(error) => {
-            if service.definition.exists() {
+            if service.definition_path.exists() {
                 anstream::eprintln!(
-                    "longhaul: only the files of the service are removed, as {} cannot be asked: {error}",
-                    manager.name()
+                    "longhaul: only the files of the service are removed, as {} cannot be reached: {}",
+                    manager.name(),
+                    error.one_line()
                 );
             }
-            go_through(&manager.remove(&service, None), mode)?;
+            run_steps(&manager.remove(&service, None), mode)?;
         }
     }
     Ok(())

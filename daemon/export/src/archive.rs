@@ -1,14 +1,21 @@
-//! The columns of the archive: one table for records of six kinds, each of which uses some of the columns.
+//! The columns of the archive: one table for six kinds of records, each of which uses some of the columns.
 
 use std::sync::LazyLock;
 
-use longhaul_measure::workloads::{WORKLOADS, endpoints};
+use longhaul_model::{TASKS, all_metrics};
 
 use crate::table::{Column, Kind};
 
+/// Name of the file format, stored in the header row.
+pub(crate) const FORMAT_NAME: &str = "longhaul runs";
+/// Archive schema version that this program writes, and the newest that it reads. New columns and kinds of
+/// records do not change the version, because the import skips and reports unknown ones. A change of meaning
+/// does.
+pub const SCHEMA_VERSION: u64 = 1;
+
 macro_rules! fields {
     ($($variant:ident = $name:literal, $kind:ident, $about:literal;)*) => {
-        /// A column that is there whatever workloads there are.
+        /// A fixed column of the archive, which does not depend on the workloads.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Field { $($variant,)* }
 
@@ -20,64 +27,66 @@ macro_rules! fields {
 }
 
 fields! {
-    Record = "record", Text, "premises, target, epoch, round, event or run: what the row is";
-    Number = "number", Integer, "of an epoch, a round, a run as in the database; of a target or event its place, from 1";
-    Round = "round", Integer, "run: the number of its round, the block in which everything was done once on each target";
-    Epoch = "epoch", Integer, "run: the number of its epoch, the target's life under one protocol and set of options";
-    Target = "target", Text, "the target's name; event: not known means the whole machine";
+    Record = "record", Text, "kind of the row: premises, target, epoch, round, event or run";
+    Number = "number", Integer, "epoch, round, run: number in the database; target, event: position in the list, from 1";
+    Round = "round", Integer, "run: number of its round, in which every workload ran once on every target";
+    Epoch = "epoch", Integer, "run: number of its epoch, the period of a target under one protocol and set of mount options";
+    Target = "target", Text, "name of the target; event: empty means the whole machine";
     Role = "role", Text, "target: share or baseline";
-    Protocol = "protocol", Text, "epoch: how the target was reached; run: the same, for reading only";
-    Workload = "workload", Text, "run: the task";
-    Scale = "scale", Text, "round, run: the size of the test data";
-    Outcome = "outcome", Text, "run: ok, error, hung, unavailable or void; only ok has times";
-    Status = "status", Text, "round: ok, void, cut-short or skipped; not known: it goes on";
-    Reason = "reason", Text, "round: why it is not ok";
-    Started = "started", Text, "as started_us, in RFC 3339 with the offset of local time, for reading only";
-    StartedUs = "started_us", Integer, "microseconds since 1970 UTC: begin of the round or run, opening of the epoch, event";
-    UtcOffsetSeconds = "utc_offset_seconds", Integer, "round: local time minus UTC at its begin, in seconds";
-    Seconds = "seconds", Real, "run: how long it took, in seconds; of a hung run the cap at which it was given up";
-    Kind = "kind", Text, "event: what happened, in one word";
-    Detail = "detail", Json, "event: the particulars; premises: what was settled before the first run, and this legend";
+    Protocol = "protocol", Text, "epoch: protocol of the target; run: copied from its epoch, ignored by the import";
+    Workload = "workload", Text, "run: name of the workload";
+    Scale = "scale", Text, "round, run: size of the test data";
+    Outcome = "outcome", Text, "run: ok, error, hung, unavailable or void; only ok runs have times";
+    Status = "status", Text, "round: ok, void, cut-short or skipped; empty: still running";
+    Reason = "reason", Text, "round: reason for a status other than ok";
+    Started = "started", Text, "same time as started_us, in RFC 3339 with the offset of local time; ignored by the import";
+    StartedUs = "started_us", Integer, "start of the round, run or epoch, or time of the event, in microseconds since 1970 UTC";
+    UtcOffsetSeconds = "utc_offset_seconds", Integer, "round: local time minus UTC at its start, in seconds";
+    Seconds = "seconds", Real, "run: duration in seconds; hung run: the cap after which it was stopped";
+    Kind = "kind", Text, "event: kind of event, in one word";
+    Detail = "detail", Json, "event: details; premises: analysis settings, row counts and this legend";
 }
 
-/// The columns, in their order.
+/// All columns of the archive.
 pub(crate) struct Layout {
+    /// Fixed columns first, then one column per metric.
     pub(crate) columns: Vec<Column>,
-    /// For each workload, the column of each of its endpoints.
-    pub(crate) endpoints: Vec<Vec<usize>>,
+    /// For each workload, the index of the column of each of its metrics.
+    pub(crate) metric_columns: Vec<Vec<usize>>,
 }
 
-/// The layout that this program writes.
+/// Layout that this program writes.
 pub(crate) static LAYOUT: LazyLock<Layout> = LazyLock::new(Layout::new);
 
 impl Layout {
     fn new() -> Self {
-        let mut columns: Vec<Column> = Field::ALL.iter().map(Column::of).collect();
-        for (_, endpoint) in endpoints() {
-            let name = column_of(endpoint.name);
+        let mut columns: Vec<Column> = Field::ALL.iter().map(Column::from_definition).collect();
+        for (_, metric) in all_metrics() {
+            let name = metric_column(metric.name);
             if columns.iter().all(|column| column.name != name) {
-                let about = format!("run: {} ({}), in seconds", endpoint.activity, endpoint.cache.name());
-                columns.push(Column { name: name.into(), kind: Kind::Real, about: about.into() });
+                let about = format!("run: {} ({}), in seconds", metric.activity, metric.cache.name());
+                columns.push(Column { name: name.into(), kind: Kind::Real, description: about.into() });
             }
         }
-        let place = |name: &str| columns.iter().position(|column| column.name == column_of(name));
-        let places = WORKLOADS.iter().map(|workload| {
-            let places = workload.endpoints().iter().map(|endpoint| place(endpoint.name));
-            places.collect::<Option<Vec<usize>>>().expect("a column was made for each endpoint")
+        let index = |name: &str| columns.iter().position(|column| column.name == metric_column(name));
+        let metric_columns = TASKS.iter().map(|workload| {
+            let indexes = workload.metrics().iter().map(|metric| index(metric.name));
+            indexes.collect::<Option<Vec<usize>>>().expect("every metric has a column")
         });
-        let endpoints = places.collect();
-        Self { columns, endpoints }
+        let metric_columns = metric_columns.collect();
+        Self { columns, metric_columns }
     }
 
-    /// The place of the column with this name.
-    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+    /// Returns the index of the column with this name. `None`: this version has no such column.
+    pub(crate) fn column_index(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 }
 
-/// `photos-cold` is in `photos_cold_seconds`, a name that needs no quotes in SQL.
-fn column_of(endpoint: &str) -> String {
-    format!("{}_seconds", endpoint.replace('-', "_"))
+/// Returns the column name of a metric: `photos_cold_seconds` for `photos-cold`, so that it needs no quotes in
+/// SQL.
+fn metric_column(metric: &str) -> String {
+    format!("{}_seconds", metric.replace('-', "_"))
 }
 
 #[cfg(test)]
@@ -85,10 +94,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_column_has_a_name_of_its_own_that_needs_no_quotes_and_says_what_it_holds() {
+    fn columns_have_unique_plain_names_and_descriptions() {
         let mut names: Vec<&str> = LAYOUT.columns.iter().map(|column| column.name.as_ref()).collect();
         assert!(names.iter().all(|name| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')));
-        assert!(LAYOUT.columns.iter().all(|column| column.about.len() > 10));
+        assert!(LAYOUT.columns.iter().all(|column| column.description.len() > 10));
         let count = names.len();
         names.sort_unstable();
         names.dedup();
@@ -97,9 +106,9 @@ mod tests {
     }
 
     #[test]
-    fn every_endpoint_has_a_column() {
-        let photo = WORKLOADS.iter().position(|workload| workload.name() == "photo-batch").unwrap();
-        let columns = LAYOUT.endpoints[photo].iter().map(|place| LAYOUT.columns[*place].name.as_ref());
+    fn every_metric_has_a_column() {
+        let photo = TASKS.iter().position(|workload| workload.name() == "photo-batch").unwrap();
+        let columns = LAYOUT.metric_columns[photo].iter().map(|index| LAYOUT.columns[*index].name.as_ref());
         assert!(columns.eq([
             "photos_cold_seconds",
             "photos_warm_seconds",

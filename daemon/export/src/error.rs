@@ -1,83 +1,99 @@
-//! What can go wrong between a value and a file.
+//! Errors of the export and the import.
 
 use std::path::PathBuf;
 
-/// What went wrong, what it means and what to do.
+use longhaul_model::Hint;
+
+/// An error of the export or the import. The text says what failed and in which file; [`Hint`] says what to do
+/// next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file cannot be written.
-    #[error(
-        "cannot write the export to {to}: {source}; what is there is incomplete: make room or give another `--output FILE`"
-    )]
+    /// The export cannot be written.
+    #[error("cannot write the export to {to}")]
     Write {
-        /// Where it was going.
+        /// Name of the destination.
         to: String,
-        /// Why not.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// The database cannot be read.
+    /// The database could not be read.
     #[error(transparent)]
     Store(#[from] longhaul_store::Error),
-    /// This program was built without Parquet.
-    #[error(
-        "this longhaul was built without Parquet: use `csv` or `json`, or build it with the feature `parquet`"
-    )]
-    WithoutParquet,
-    /// The file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    /// This program was built without Parquet support.
+    #[error("this longhaul was built without Parquet")]
+    ParquetDisabled,
+    /// The file could not be read.
+    #[error("cannot read {}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// Not an archive of runs.
+    /// The file is not an archive of runs.
     #[error("{} is not what `longhaul export runs` writes: {why}", path.display())]
-    Foreign {
-        /// The file.
+    NotAnArchive {
+        /// Path of the file.
         path: PathBuf,
-        /// By what that is seen.
+        /// The difference to an archive, as the end of the message.
         why: String,
     },
-    /// Written by a newer longhaul.
+    /// The archive was written by a newer version of longhaul.
     #[error(
-        "{} was written by a newer longhaul (its schema is {found}, this program reads up to {known}): update longhaul",
+        "{} was written by a newer longhaul (schema {found}, this program supports up to {known})",
         path.display()
     )]
-    Newer {
-        /// The file.
+    UnsupportedSchema {
+        /// Path of the file.
         path: PathBuf,
-        /// Its schema.
+        /// Schema version of the file.
         found: u64,
-        /// The newest schema that this program reads.
+        /// Newest schema version that this program reads.
         known: u64,
     },
-    /// Broken, and nothing in it can be relied on.
-    #[error("{} is damaged or was cut short ({detail}): export or copy it again", path.display())]
+    /// The file is so damaged that nothing in it can be used.
+    #[error("{} is damaged or incomplete ({detail})", path.display())]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the damage.
         detail: String,
     },
-    /// Two rows say that they are the same thing, and differ.
+    /// Two rows have the same kind and number, but different content.
     #[error(
-        "{}: {place} {first} and {place} {second} are both {record} {number}, and differ: the file was put together from different exports or edited; use each export by itself",
+        "{}: {place} {first} and {place} {second} are both {record} {number}, but differ: the file was edited or combined from different exports",
         path.display()
     )]
-    Contradiction {
-        /// The file.
+    ConflictingRows {
+        /// Path of the file.
         path: PathBuf,
-        /// The kind of record.
+        /// Kind of both records.
         record: &'static str,
-        /// Their number.
+        /// Number of both records.
         number: i64,
-        /// What the two places are counted in: `line` or `row`.
+        /// Unit of the two positions: `line` or `row`.
         place: &'static str,
-        /// Where the first is, from 1.
+        /// Position of the first record, from 1.
         first: u64,
-        /// Where the second is.
+        /// Position of the second record, from 1.
         second: u64,
     },
+}
+
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Store(error) => return error.hint(),
+            Self::Read { .. } | Self::NotAnArchive { .. } => return None,
+            Self::Write { .. } => {
+                "the file is incomplete; free space on the disk or give another `--output FILE`"
+            }
+            Self::ParquetDisabled => "use `csv` or `json`, or build longhaul with the feature `parquet`",
+            Self::UnsupportedSchema { .. } => "update longhaul",
+            Self::Damaged { .. } => "export or copy the file again",
+            Self::ConflictingRows { .. } => "use each export separately",
+        };
+        Some(hint.to_owned())
+    }
 }

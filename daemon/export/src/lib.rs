@@ -1,10 +1,21 @@
-//! What longhaul keeps, as files that anyone can open, and the way back.
+//! Exports the stored data as CSV, JSON Lines or Parquet files, and imports the archive format.
 //!
-//! [`runs`] writes the archive: everything that a verdict rests on, in its public form. [`read_history`] reads it again,
-//! whichever of the three formats it is in, so that anyone recomputes every verdict from the file alone. [`operations`]
-//! and [`events`] are for looking at, and are not read back.
+//! [`runs`] writes the archive: all data that verdicts are computed from, without private data.
+//! [`read_history`] reads an archive in any of the three formats, so that every verdict can be recomputed from
+//! the file alone. The output of [`operations`] and [`events`] is for other programs and cannot be imported.
 //!
-//! Pure but for its edges: a value goes to a `Write`, a file comes back as a value. No clock, no zone, no network.
+//! The crate does no I/O except writing to the given `Write` and reading the given database or file. It uses no
+//! clock, no system time zone and no network.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use longhaul_export::read_bytes;
+//!
+//! let error = read_bytes(b"no archive", "file.csv".as_ref()).unwrap_err();
+//! assert!(error.to_string().contains("file.csv"), "errors name the file");
+//! # Ok(())
+//! # }
+//! ```
 
 mod archive;
 mod error;
@@ -19,14 +30,11 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use archive::SCHEMA_VERSION;
 pub use error::Error;
 pub use events::events;
 pub use operations::operations;
-pub use read::{Imported, LeftOut, Noun, read_bytes, read_history};
+pub use read::{Imported, Skipped, SkippedUnit, read_bytes, read_history};
 pub use runs::runs;
 pub use window::{Window, WindowError};
 pub use write::{Format, Output};
-
-/// The schema of the archive that this program writes, and the newest that it reads. Columns and kinds of records may
-/// be added within a schema: who reads it says what it does not know. A change of meaning is a new schema.
-pub const SCHEMA: u64 = 1;

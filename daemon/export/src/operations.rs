@@ -1,80 +1,82 @@
-//! Every operation of every run, with its histogram.
+//! Exports the operations of every run with their histograms.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use longhaul_store::{Reader, StoredOperation};
 
-use crate::table::{Cell, Column, Kind, moment};
+use crate::table::{Cell, Column, Kind, timestamp_cell};
 use crate::write::{Output, Sink};
 use crate::{Error, Window};
 
 const COLUMNS: &[(&str, Kind, &str)] = &[
-    ("run", Kind::Integer, "the run's number"),
-    ("round", Kind::Integer, "the number of its round"),
-    ("epoch", Kind::Integer, "the number of its epoch"),
-    ("target", Kind::Text, "the target's name"),
-    ("protocol", Kind::Text, "how the target was reached"),
-    ("workload", Kind::Text, "the task"),
-    ("scale", Kind::Text, "the size of the test data"),
-    ("outcome", Kind::Text, "ok, error, hung, unavailable or void"),
-    ("started", Kind::Text, "as started_us, in RFC 3339 with the offset of local time"),
-    ("started_us", Kind::Integer, "when the run began, in microseconds since 1970 UTC"),
-    ("phase", Kind::Text, "the part of the run"),
-    ("cache", Kind::Text, "cold, warm or none; never pool them"),
-    ("cold_by", Kind::Text, "how it was made cold: evicted, rotated-slice or unverified"),
-    ("operation", Kind::Text, "the kind of call"),
-    ("count", Kind::Integer, "calls, failed ones included"),
-    ("errors", Kind::Integer, "calls that failed"),
-    ("sum_ns", Kind::Integer, "time in all calls, in nanoseconds, exact"),
-    ("min_ns", Kind::Integer, "the shortest call, in nanoseconds, exact"),
-    ("max_ns", Kind::Integer, "the longest call, in nanoseconds, exact"),
-    ("p50_ns", Kind::Real, "quantiles by nearest rank within 0.54 %, in nanoseconds"),
-    ("p95_ns", Kind::Real, "as p50_ns; below 20 calls it is the longest"),
-    ("p99_ns", Kind::Real, "as p50_ns; below 100 calls it is the longest"),
+    ("run", Kind::Integer, "number of the run"),
+    ("round", Kind::Integer, "number of its round"),
+    ("epoch", Kind::Integer, "number of its epoch"),
+    ("target", Kind::Text, "name of the target"),
+    ("protocol", Kind::Text, "protocol of the target"),
+    ("workload", Kind::Text, "name of the workload"),
+    ("scale", Kind::Text, "size of the test data"),
+    ("outcome", Kind::Text, "outcome of the run: ok, error, hung, unavailable or void"),
+    ("started", Kind::Text, "same time as started_us, in RFC 3339 with the offset of local time"),
+    ("started_us", Kind::Integer, "start of the run, in microseconds since 1970 UTC"),
+    ("phase", Kind::Text, "name of the phase"),
+    ("cache", Kind::Text, "cache state: cold, warm or none; never pool different states"),
+    ("cold_by", Kind::Text, "method that made the phase cold: evicted, rotated-slice or unverified"),
+    ("operation", Kind::Text, "name of the operation"),
+    ("count", Kind::Integer, "number of calls, including failed ones"),
+    ("errors", Kind::Integer, "number of failed calls"),
+    ("sum_ns", Kind::Integer, "total time of all calls, in nanoseconds, exact"),
+    ("min_ns", Kind::Integer, "time of the fastest call, in nanoseconds, exact"),
+    ("max_ns", Kind::Integer, "time of the slowest call, in nanoseconds, exact"),
+    ("p50_ns", Kind::Real, "median in nanoseconds: nearest rank, accurate to 0.54 %"),
+    ("p95_ns", Kind::Real, "95th percentile, as p50_ns; with fewer than 20 calls the slowest call"),
+    ("p99_ns", Kind::Real, "99th percentile, as p50_ns; with fewer than 100 calls the slowest call"),
     (
         "histogram_scale",
         Kind::Integer,
-        "bucket i holds what lies in (g^i, g^(i+1)] microseconds, g = 2^(2^-scale)",
+        "bucket i counts times in (g^i, g^(i+1)] microseconds, g = 2^(2^-scale)",
     ),
-    ("bucket_index", Kind::Integers, "the buckets that are not empty"),
-    ("bucket_count", Kind::Integers, "how many calls each of them holds"),
+    ("bucket_index", Kind::Integers, "indexes of the non-empty buckets"),
+    ("bucket_count", Kind::Integers, "number of calls in each non-empty bucket"),
 ];
-/// The scale of every histogram that there is.
-const SCALE: i64 = 6;
+/// Scale of all histograms in the store.
+const HISTOGRAM_SCALE: i64 = 6;
 
-/// Writes one row for each operation of each phase of each run in a window, and gives the number of rows. A round is in
-/// it as a whole or not at all, by its begin.
+/// Writes one row for each operation of each phase of each run in a window, and returns the number of rows. A
+/// round is exported with all its runs if its start is in the window.
 ///
 /// # Errors
 ///
-/// [`Error::Write`], [`Error::WithoutParquet`], [`Error::Store`].
+/// [`Error::Write`], [`Error::ParquetDisabled`], [`Error::Store`].
 pub fn operations(reader: &Reader, window: &Window, output: Output) -> Result<u64, Error> {
     let rounds = reader.rounds()?.into_iter().map(|stored| (stored.number, stored.round));
     let rounds = rounds.filter(|(_, round)| window.contains(round.started_us));
     let offsets: BTreeMap<i64, i32> =
         rounds.map(|(number, round)| (number, round.utc_offset_seconds)).collect();
-    let columns: Vec<Column> = COLUMNS.iter().map(Column::of).collect();
-    let mut unread = None;
+    let columns: Vec<Column> = COLUMNS.iter().map(Column::from_definition).collect();
+    let mut read_error = None;
     let written = output.write(&columns, |sink| {
+        // Reading and writing fail with different error types inside one callback, so each error is carried out of
+        // it separately.
         let mut failed = Ok(());
-        let read = reader.operations(|stored| match offsets.get(&stored.round) {
+        let read = reader.for_each_operation(|stored| match offsets.get(&stored.round) {
             Some(offset) => {
-                failed = write(sink, &stored, *offset);
+                failed = write_row(sink, &stored, *offset);
                 if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             }
             None => ControlFlow::Continue(()),
         });
-        unread = read.err();
+        read_error = read.err();
         failed
     });
-    match unread {
+    match read_error {
         Some(error) => Err(error.into()),
         None => written,
     }
 }
 
-fn write(sink: &mut dyn Sink, stored: &StoredOperation, utc_offset_seconds: i32) -> std::io::Result<()> {
+fn write_row(sink: &mut dyn Sink, stored: &StoredOperation, utc_offset_seconds: i32) -> std::io::Result<()> {
     let latency = &stored.stats.latency;
     let quantile = |q| Cell::from(latency.quantile_ns(q));
     let (indexes, counts) = buckets(stored);
@@ -87,7 +89,7 @@ fn write(sink: &mut dyn Sink, stored: &StoredOperation, utc_offset_seconds: i32)
         stored.workload.as_str().into(),
         stored.scale.name().into(),
         stored.outcome.name().into(),
-        moment(stored.started_us, utc_offset_seconds),
+        timestamp_cell(stored.started_us, utc_offset_seconds),
         stored.started_us.into(),
         stored.phase.as_str().into(),
         stored.cache.name().into(),
@@ -101,13 +103,13 @@ fn write(sink: &mut dyn Sink, stored: &StoredOperation, utc_offset_seconds: i32)
         quantile(0.5),
         quantile(0.95),
         quantile(0.99),
-        SCALE.into(),
+        HISTOGRAM_SCALE.into(),
         Cell::Integers(indexes.into()),
         Cell::Integers(counts.into()),
     ])
 }
 
-/// The buckets that are not empty, and what they hold.
+/// Returns the indexes of the non-empty buckets and their counts.
 fn buckets(stored: &StoredOperation) -> (Vec<i64>, Vec<i64>) {
     let (first, counts) = stored.stats.latency.buckets();
     let indexed = (i64::from(first)..).zip(counts).filter(|(_, count)| **count > 0);

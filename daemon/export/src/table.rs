@@ -1,50 +1,50 @@
-//! A table as all formats see it: named columns of a kind, and rows of cells.
+//! The table model that all file formats share: named, typed columns and rows of cells.
 
 use std::borrow::Cow;
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
-/// What the cells of a column hold.
+/// The type of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
     Integer,
     Real,
-    /// Any JSON value; as text where a format has nothing for it.
+    /// Any JSON value; written as text in formats without a JSON type.
     Json,
-    /// A list of whole numbers; as JSON text where a format has no lists.
+    /// A list of integers; written as JSON text in formats without lists.
     Integers,
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) name: Cow<'static, str>,
     pub(crate) kind: Kind,
-    /// What it holds and in which unit, for the person who opens the file.
-    pub(crate) about: Cow<'static, str>,
+    /// Content and unit of the column, for the user who opens the file.
+    pub(crate) description: Cow<'static, str>,
 }
 
 impl Column {
-    /// A column from its line in a table.
-    pub(crate) fn of(line: &(&'static str, Kind, &'static str)) -> Self {
-        let (name, kind, about) = *line;
-        Self { name: name.into(), kind, about: about.into() }
+    /// Converts an entry of a static list of columns (name, kind, description) to a column.
+    pub(crate) fn from_definition(definition: &(&'static str, Kind, &'static str)) -> Self {
+        let (name, kind, description) = *definition;
+        Self { name: name.into(), kind, description: description.into() }
     }
 }
 
-/// One cell. Where the kind of its column is another, it is written as not known.
+/// One cell. A cell whose type differs from the kind of its column is written as [`Cell::Null`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum Cell<'a> {
-    /// Not known.
+    /// Unknown value: an empty field in CSV, a missing key in JSON, null in Parquet.
     #[default]
     Null,
     Text(Cow<'a, str>),
     Integer(i64),
-    /// Not known unless it is finite.
+    /// A floating-point number. NaN and infinity are written as [`Cell::Null`].
     Real(f64),
-    /// Compact JSON.
+    /// JSON text without unnecessary white space.
     Json(Cow<'a, str>),
     Integers(Cow<'a, [i64]>),
 }
@@ -54,7 +54,8 @@ impl<'a> Cell<'a> {
         Self::Text(text.into())
     }
 
-    /// A count; what is beyond 63 bits is written as the largest number that all formats have.
+    /// Returns a cell with a count. A count beyond 63 bits becomes `i64::MAX`, the largest integer that all
+    /// formats support.
     pub(crate) fn count(count: u64) -> Self {
         Self::Integer(i64::try_from(count).unwrap_or(i64::MAX))
     }
@@ -84,8 +85,9 @@ impl From<f64> for Cell<'_> {
     }
 }
 
-/// A moment as RFC 3339 writes it, with the offset of local time there and then; not known where that has no words.
-pub(crate) fn moment(at_us: i64, utc_offset_seconds: i32) -> Cell<'static> {
+/// Returns a time (microseconds since 1970 UTC) as RFC 3339 text with the given offset of local time, or
+/// [`Cell::Null`] if it cannot be expressed.
+pub(crate) fn timestamp_cell(at_us: i64, utc_offset_seconds: i32) -> Cell<'static> {
     let shown = || {
         let offset = Offset::from_seconds(utc_offset_seconds).ok()?;
         Some(Timestamp::from_microsecond(at_us).ok()?.display_with_offset(offset).to_string())

@@ -1,182 +1,189 @@
-//! Why a run could not go on.
+//! Errors that end a run.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::model::{Failure, Operation, Outcome};
 use crate::platform;
+use longhaul_model::{Failure, Operation, Outcome};
 
-/// Why a run was told to end before it was done.
+/// Reason why a run was stopped before it was complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum StopReason {
-    /// The person wants no more.
-    Person = 1,
-    /// The run's cap is over.
+    /// The user stopped the run.
+    User = 1,
+    /// The run reached its cap.
     Cap = 2,
-    /// The supervisor is gone.
+    /// The supervisor process no longer exists.
     Orphaned = 3,
 }
 
 impl StopReason {
-    fn words(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
-            Self::Person => "stopped by the person before its end",
-            Self::Cap => "the cap was over before its end",
-            Self::Orphaned => "longhaul ended before its end",
+            Self::User => "stopped by the user before the run was complete",
+            Self::Cap => "the cap was reached before the run was complete",
+            Self::Orphaned => "longhaul stopped before the run was complete",
         }
     }
 }
 
-/// An error of a run. It names the operation and the path.
+/// Error that ends a run. It names the operation and the path.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A timed call on the target failed.
+    /// Timed call on the target that failed.
     #[error("{operation} {}: {source}", path.display())]
     Operation {
-        /// The call.
+        /// Kind of call that failed.
         operation: Operation,
-        /// What it was about.
+        /// Path that the call was made on.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Something on this machine's own disk failed: the backup's source tree, not the target.
+    /// An operation on this machine's own disk failed, for example on the source tree of the backup workload.
+    /// The target is not affected.
     #[error("{action} {}: {source}", path.display())]
-    Local {
-        /// What was tried.
+    LocalDisk {
+        /// Name of the operation, such as `mkdir`.
         action: &'static str,
-        /// Where.
+        /// Path on the local disk.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The target, or the arena on it, may not be used.
+    /// The target, or the sandbox on it, may not be used.
     #[error("{0}")]
     Refused(Refusal),
-    /// The system's privacy settings refuse: what can be listed and looked at cannot be opened.
-    #[error("blocked by privacy: {operation} {}: the system refuses (EPERM), though it can be listed", path.display())]
-    Blocked {
-        /// The call.
+    /// The system's privacy settings deny access: the file can be listed and its attributes read, but it
+    /// cannot be opened.
+    #[error("blocked by privacy: {operation} {}: the system denies access (EPERM), although the file can be listed", path.display())]
+    PrivacyBlocked {
+        /// Kind of call that was denied.
         operation: Operation,
-        /// The file that it was to open.
+        /// File that could not be opened.
         path: PathBuf,
     },
-    /// What was read is not what had been written.
+    /// The content that was read differs from the content that was written.
     #[error("{} is damaged: {detail}", path.display())]
     Damaged {
-        /// The file.
+        /// Damaged file.
         path: PathBuf,
-        /// What is different.
+        /// Description of the difference.
         detail: String,
     },
-    /// A file of the sandbox is not longhaul's alone, so it is not written in place.
-    #[error("{} is not written to: {reason}", path.display())]
-    NotOurs {
-        /// The file.
+    /// A file in the sandbox does not belong to longhaul alone, for example because it has a second hard
+    /// link, so it is not written in place.
+    #[error("{} was not written: {reason}", path.display())]
+    NotExclusive {
+        /// File that is not written.
         path: PathBuf,
-        /// What it is instead.
+        /// Reason, as text for the user.
         reason: String,
     },
-    /// The run was told to stop; nothing is wrong with the target.
-    #[error("{}", .0.words())]
+    /// The run was stopped; the target is not at fault.
+    #[error("{}", .0.description())]
     Stopped(StopReason),
 }
 
-/// Why a target is not used, in words for a person, and what to do.
+/// Reason why a target is not used, as text for the user, with advice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {reason}. {advice}", path.display())]
 pub struct Refusal {
-    /// What is refused.
+    /// Path that is not used.
     pub path: PathBuf,
-    /// Why.
+    /// Reason why the path is not used.
     pub reason: String,
-    /// What to do.
+    /// Advice: the next step, such as a command to run.
     pub advice: &'static str,
 }
 
 impl RunError {
-    /// A failed timed call.
+    /// Returns the error for a failed timed call.
     pub fn operation(operation: Operation, path: &Path, source: io::Error) -> Self {
         Self::Operation { operation, path: path.to_owned(), source }
     }
 
-    /// Makes the error for something that failed on this machine's own disk.
+    /// Returns a function that converts a system error on this machine's own disk into an error of the run.
     pub fn local(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Local { action, path, source }
+        move |source| Self::LocalDisk { action, path, source }
     }
 
-    /// A target that may not be used.
+    /// Returns the error for a target that may not be used.
     pub fn refused(path: &Path, reason: impl Into<String>, advice: &'static str) -> Self {
         Self::Refused(Refusal { path: path.to_owned(), reason: reason.into(), advice })
     }
 
-    /// A file whose content is not what it must be.
+    /// Returns the error for a file with wrong content.
     pub fn damaged(path: &Path, detail: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), detail: detail.into() }
     }
 
-    /// The outcome of a run that ended so.
+    /// Returns the outcome of a run that ends with this error.
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Operation { .. } if self.is_unsupported() => Outcome::Unavailable,
             Self::Operation { .. } | Self::Damaged { .. } => Outcome::Error,
-            Self::Refused(_) | Self::NotOurs { .. } | Self::Blocked { .. } => Outcome::Unavailable,
-            Self::Local { .. } => Outcome::Void,
+            Self::Refused(_) | Self::NotExclusive { .. } | Self::PrivacyBlocked { .. } => {
+                Outcome::Unavailable
+            }
+            Self::LocalDisk { .. } => Outcome::Void,
             Self::Stopped(StopReason::Cap) => Outcome::Hung,
-            Self::Stopped(StopReason::Person | StopReason::Orphaned) => Outcome::Void,
+            Self::Stopped(StopReason::User | StopReason::Orphaned) => Outcome::Void,
         }
     }
 
-    /// Whether the file system has no such operation at all.
+    /// Returns whether the error means that the file system does not support the operation.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::Operation { source, .. } if source.raw_os_error().is_some_and(platform::is_unsupported))
     }
 
-    /// Whether the corpus may be at fault, so that it has to be made anew.
-    pub fn spoils_the_corpus(&self) -> bool {
+    /// Returns whether the corpus may be at fault, so that it must be created again.
+    pub fn invalidates_corpus(&self) -> bool {
         match self {
-            Self::Damaged { .. } | Self::NotOurs { .. } => true,
+            Self::Damaged { .. } | Self::NotExclusive { .. } => true,
             Self::Operation { source, .. } => source.kind() == io::ErrorKind::NotFound,
-            Self::Local { .. } | Self::Refused(_) | Self::Blocked { .. } | Self::Stopped(_) => false,
+            Self::LocalDisk { .. } | Self::Refused(_) | Self::PrivacyBlocked { .. } | Self::Stopped(_) => {
+                false
+            }
         }
     }
 
-    /// What to do about it.
+    /// Returns advice for the user: the next step after this error.
     pub fn advice(&self) -> &'static str {
         match self {
-            Self::Operation { source, .. } => advice(source.raw_os_error()),
-            Self::Local { .. } => {
-                "This is on the local disk, not on the target: check its space and permissions"
+            Self::Operation { source, .. } => error_advice(source.raw_os_error()),
+            Self::LocalDisk { .. } => {
+                "The problem is on the local disk, not on the target: check its free space and permissions"
             }
             Self::Refused(refusal) => refusal.advice,
-            Self::Blocked { .. } => CONSENT,
+            Self::PrivacyBlocked { .. } => CONSENT_ADVICE,
             Self::Damaged { .. } => {
-                "Something else changed longhaul's own file, or the storage did; the next run makes it anew"
+                "Another program or the storage changed longhaul's own file; the next run creates it again"
             }
-            Self::NotOurs { .. } => {
-                "Keep tools that link equal files or make snapshots by hard links away from `.longhaul-*`; the next run \
-                 makes the file anew"
+            Self::NotExclusive { .. } => {
+                "Exclude `.longhaul-*` from tools that deduplicate files or make snapshots with hard links; the next run \
+                 creates the file again"
             }
             Self::Stopped(StopReason::Cap) => {
-                "It was still at work: raise the cap if the target is only slow. What was measured so far is kept"
+                "The run was still in progress: raise the cap if the target is only slow. The results so far are kept"
             }
-            Self::Stopped(StopReason::Person | StopReason::Orphaned) => "What was measured so far is kept",
+            Self::Stopped(StopReason::User | StopReason::Orphaned) => "The results so far are kept",
         }
     }
 
-    /// The stored form.
+    /// Returns the failure in the form that is stored with the run.
     pub fn failure(&self) -> Failure {
         let (operation, path, error) = match self {
             Self::Operation { operation, path, source } => {
                 (Some(*operation), Some(path), platform::error_name(source))
             }
-            Self::Local { path, source, .. } => (None, Some(path), platform::error_name(source)),
+            Self::LocalDisk { path, source, .. } => (None, Some(path), platform::error_name(source)),
             Self::Damaged { path, .. } => (Some(Operation::Read), Some(path), None),
-            Self::NotOurs { path, .. } => (Some(Operation::Write), Some(path), None),
+            Self::NotExclusive { path, .. } => (Some(Operation::Write), Some(path), None),
             Self::Refused(refusal) => (None, Some(&refusal.path), None),
-            Self::Blocked { operation, path } => {
+            Self::PrivacyBlocked { operation, path } => {
                 (Some(*operation), Some(path), Some(Failure::BLOCKED.to_owned()))
             }
             Self::Stopped(_) => (None, None, None),
@@ -189,30 +196,30 @@ impl RunError {
     }
 }
 
-/// The way out of a privacy refusal. Consent belongs to a program and its signature: after an update of a program that is not
-/// signed with one identity it is void, though the list still shows it as on (public threads: nix-darwin#1334,
-/// azure-pipelines-agent#3273).
-const CONSENT: &str = "In System Settings, Privacy & Security, let longhauld (for commands in a terminal: the terminal) have Full \
-                       Disk Access, or Network Volumes under Files & Folders. If it is already on in the list, remove it \
+/// Advice for access that privacy settings denied. Consent belongs to a program and its code signature: after
+/// an update of a program that is not signed with one identity the consent is void, although the list still
+/// shows it as enabled (public threads: nix-darwin#1334, azure-pipelines-agent#3273).
+const CONSENT_ADVICE: &str = "In System Settings, Privacy & Security, allow longhauld (for commands in a terminal: the terminal) Full \
+                       Disk Access, or Network Volumes under Files & Folders. If it is already enabled in the list, remove it \
                        with -, then add it again";
 
-/// What a person can do about a system error on a target.
-fn advice(error: Option<i32>) -> &'static str {
+/// Returns advice for a system error on a target.
+fn error_advice(error: Option<i32>) -> &'static str {
     match error {
         Some(libc::ENOSPC | libc::EDQUOT) => {
-            "The target is full: free space on it, or `longhaul clean` gives back what longhaul holds"
+            "The target is full: free some space, or delete longhaul's test data with `longhaul targets clean`"
         }
         Some(error) if platform::is_unsupported(error) => {
-            "This file system cannot do that, so this task cannot be measured here: measure the others"
+            "The file system does not support this operation, so this task cannot be measured here; other tasks can"
         }
         Some(libc::EBUSY | libc::ETXTBSY) => {
-            "It is in use: close what has it open, here or on another machine; the next round tries again"
+            "The file is in use: close the programs that have it open, here or on another machine; the next round tries again"
         }
-        Some(libc::EROFS) => "The target has become read-only: mount it for writing",
+        Some(libc::EROFS) => "The target is read-only: mount it with write access",
         Some(libc::EACCES | libc::EPERM) => {
-            "Permission is missing: check the folder's owner and, on a Mac, Privacy & Security > Files & Folders"
+            "Permission denied: check the folder's owner and, on a Mac, Privacy & Security > Files & Folders"
         }
-        Some(libc::ENOENT) => "It was removed by someone else: the next run makes it anew",
+        Some(libc::ENOENT) => "Another program removed the file: the next run creates it again",
         Some(libc::ESTALE | libc::EIO | libc::ENOTCONN | libc::ETIMEDOUT) => {
             "The connection to the server broke: check the NAS and the network; the next round tries again"
         }
@@ -229,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_that_a_file_system_lacks_is_no_failure() {
+    fn an_unsupported_operation_is_not_a_failure() {
         for code in [libc::ENOTSUP, libc::EOPNOTSUPP, libc::ENOSYS] {
             assert_eq!(failed(code).outcome(), Outcome::Unavailable);
             assert!(failed(code).failure().message.contains("cannot be measured here"));

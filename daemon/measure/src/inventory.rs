@@ -1,7 +1,7 @@
-//! The files of longhaul in a folder on the local disk, told from others by their names, and their removal.
+//! Inventory of longhaul's files in a folder on the local disk, recognized by their names, and their removal.
 //!
-//! Everything goes through directory handles that refuse symbolic links: longhaul makes none, so a link is somebody's
-//! own, and what it leads to even more so.
+//! All access goes through directory handles that do not follow symbolic links. longhaul creates no links, so
+//! a link and its destination belong to the user.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -11,234 +11,244 @@ use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-/// The answer to the question whether longhaul gives this name to a file or a folder of its own.
+/// Ownership of a file or folder, judged by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
-    /// A file of longhaul.
+pub enum Ownership {
+    /// File of longhaul.
     File,
-    /// A folder of longhaul, which goes when it is empty.
+    /// Folder of longhaul, which is removed if nothing else is in it.
     Folder,
-    /// A folder that longhaul may have made: it goes only if something of longhaul is in it.
-    PerhapsFolder,
-    /// A folder that is removed by other means, as a sandbox is.
+    /// Folder that longhaul may have created: it is removed only if it contains something of longhaul.
+    PossibleFolder,
+    /// Folder that other code removes, such as a sandbox.
     Sandbox,
-    /// Not longhaul.
+    /// File or folder that does not belong to longhaul.
     Other,
 }
 
-/// Tells the owner of a path, which is relative to the folder that is looked through.
-pub type Recognize<'a> = &'a dyn Fn(&Path) -> Owner;
+/// Function that returns the ownership of a path. The path is relative to the scanned folder.
+pub type Recognizer<'a> = &'a dyn Fn(&Path) -> Ownership;
 
-/// A file or folder of longhaul.
+/// File or folder of longhaul.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Item {
     File(OsString),
-    Folder { name: OsString, items: Vec<Item>, fate: Fate },
+    Folder { name: OsString, items: Vec<Item>, action: FolderAction },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum FolderAction {
     /// The folder is removed after its items.
-    Goes,
-    /// Something else is in the folder.
-    Stays,
+    Remove,
+    /// The folder stays, because something else is in it.
+    Keep,
 }
 
-/// Why something is left alone.
+/// Reason why an entry is not removed.
 #[derive(Debug, thiserror::Error)]
-pub enum Reason {
-    /// Longhaul gives no such name to a file or folder of its own.
+pub enum NotRemovedReason {
+    /// The name is not one that longhaul gives to its own files or folders.
     #[error("it is not longhaul's")]
     Unrecognized,
-    /// It is a symbolic link.
-    #[error("it is a symbolic link, which longhaul neither makes nor follows")]
-    Link,
-    /// The system refuses.
+    /// The entry is a symbolic link.
+    #[error("it is a symbolic link, which longhaul neither creates nor follows")]
+    SymbolicLink,
+    /// The operating system refused the operation.
     #[error("{0}")]
     Refused(#[from] io::Error),
 }
 
-/// Something that is left alone.
+/// Entry that is not removed.
 #[derive(Debug)]
-pub struct Left {
-    /// Its path.
+pub struct NotRemoved {
+    /// Path of the entry.
     pub path: PathBuf,
-    /// The reason.
-    pub reason: Reason,
+    /// Reason why the entry is not removed.
+    pub reason: NotRemovedReason,
 }
 
-/// A path that goes, and how many files are in it if it is a folder.
+/// Path that will be removed, with the number of files in it if it is a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Going {
-    /// The path.
+pub struct RemovablePath {
+    /// Path of the file or folder.
     pub path: PathBuf,
-    /// Files below it; `None`: it is a file.
+    /// Number of files below the folder; `None` for a file.
     pub files: Option<usize>,
 }
 
-/// What is in a folder.
+/// Inventory of a folder: longhaul's items, and the entries that are not removed.
 #[derive(Debug)]
 pub struct Inventory {
     root: PathBuf,
     items: Vec<Item>,
-    /// What longhaul does not remove.
-    pub left: Vec<Left>,
+    /// Entries that longhaul does not remove.
+    pub not_removed: Vec<NotRemoved>,
 }
 
 impl Inventory {
-    /// Looks through a folder, and into the folders in it that belong to longhaul. A folder that is not there is empty;
-    /// one that is a symbolic link is not looked into.
-    pub fn of(root: &Path, recognize: Recognize<'_>) -> Self {
-        let mut inventory = Self { root: root.to_owned(), items: vec![], left: vec![] };
-        match open(root).and_then(|directory| Ok(Listing::of(&directory, Path::new(""), recognize)?)) {
+    /// Scans a folder, and the folders in it that belong to longhaul. A missing folder counts as empty. A
+    /// folder that is a symbolic link is not scanned.
+    pub fn scan(root: &Path, recognize: Recognizer<'_>) -> Self {
+        let mut inventory = Self { root: root.to_owned(), items: vec![], not_removed: vec![] };
+        match open_folder(root)
+            .and_then(|directory| Ok(FolderListing::scan(&directory, Path::new(""), recognize)?))
+        {
             Ok(listing) => {
                 inventory.items = listing.items;
-                let absolute = |(path, reason)| Left { path: root.join(path), reason };
-                inventory.left = listing.left.into_iter().map(absolute).collect();
+                let absolute = |(path, reason)| NotRemoved { path: root.join(path), reason };
+                inventory.not_removed = listing.not_removed.into_iter().map(absolute).collect();
             }
-            Err(Reason::Refused(error)) if error.kind() == ErrorKind::NotFound => {}
-            Err(reason) => inventory.left.push(Left { path: root.to_owned(), reason }),
+            Err(NotRemovedReason::Refused(error)) if error.kind() == ErrorKind::NotFound => {}
+            Err(reason) => inventory.not_removed.push(NotRemoved { path: root.to_owned(), reason }),
         }
         inventory
     }
 
-    /// The paths that go. A folder stands for everything in it.
-    pub fn going(&self) -> Vec<Going> {
-        let mut going = vec![];
-        list(&self.items, &self.root, &mut going);
-        going
+    /// Returns the paths that will be removed. A folder stands for everything in it.
+    pub fn removable(&self) -> Vec<RemovablePath> {
+        let mut removable = vec![];
+        collect_removable(&self.items, &self.root, &mut removable);
+        removable
     }
 
-    /// Removes what belongs to longhaul, and names what could not be removed. What is gone already is no failure.
-    pub fn remove(&self) -> Vec<Left> {
+    /// Removes longhaul's items and returns those that could not be removed. An item that no longer exists is
+    /// not a failure.
+    pub fn remove(&self) -> Vec<NotRemoved> {
         let mut failed = vec![];
         if self.items.is_empty() {
             return failed;
         }
-        match open(&self.root) {
-            Ok(directory) => remove(&directory, &self.items, &self.root, &mut failed),
-            Err(Reason::Refused(error)) => note(&self.root, Err(error), &mut failed),
-            Err(reason) => failed.push(Left { path: self.root.clone(), reason }),
+        match open_folder(&self.root) {
+            Ok(directory) => remove_items(&directory, &self.items, &self.root, &mut failed),
+            Err(NotRemovedReason::Refused(error)) => record_failure(&self.root, Err(error), &mut failed),
+            Err(reason) => failed.push(NotRemoved { path: self.root.clone(), reason }),
         }
         failed
     }
 }
 
-/// Opens a folder that is not a symbolic link itself; links that lead to it are how the person names it.
-fn open(path: &Path) -> Result<Dir, Reason> {
+/// Opens a folder that is not itself a symbolic link. Links in the path to it are followed, because the user
+/// wrote the path that way.
+fn open_folder(path: &Path) -> Result<Dir, NotRemovedReason> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(Dir::open_ambient_dir(path, ambient_authority())?);
     };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     let parent = Dir::open_ambient_dir(parent, ambient_authority())?;
     if parent.symlink_metadata(name)?.is_symlink() {
-        return Err(Reason::Link);
+        return Err(NotRemovedReason::SymbolicLink);
     }
     Ok(parent.open_dir_nofollow(name)?)
 }
 
-/// What is in one folder, by paths relative to the root.
+/// Contents of one folder, with paths relative to the root.
 #[derive(Default)]
-struct Listing {
+struct FolderListing {
     items: Vec<Item>,
-    left: Vec<(PathBuf, Reason)>,
+    not_removed: Vec<(PathBuf, NotRemovedReason)>,
     sandboxes: usize,
 }
 
-impl Listing {
-    fn of(directory: &Dir, at: &Path, recognize: Recognize<'_>) -> io::Result<Self> {
+impl FolderListing {
+    fn scan(directory: &Dir, at: &Path, recognize: Recognizer<'_>) -> io::Result<Self> {
         let mut listing = Self::default();
         let names = directory.entries()?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
         let mut names = names?;
         names.sort();
         for name in names {
             let path = at.join(&name);
-            if let Err(reason) = listing.add(directory, (&name, &path), recognize) {
-                listing.left.push((path, reason));
+            if let Err(reason) = listing.add(directory, &name, &path, recognize) {
+                listing.not_removed.push((path, reason));
             }
         }
         Ok(listing)
     }
 
-    /// Takes in one entry, or says why it is left alone.
+    /// Adds one entry, or returns the reason why it is not removed.
     fn add(
         &mut self,
         directory: &Dir,
-        (name, path): (&OsStr, &Path),
-        recognize: Recognize<'_>,
-    ) -> Result<(), Reason> {
+        name: &OsStr,
+        path: &Path,
+        recognize: Recognizer<'_>,
+    ) -> Result<(), NotRemovedReason> {
         let kind = directory.symlink_metadata(name)?.file_type();
         match recognize(path) {
-            _ if kind.is_symlink() => return Err(Reason::Link),
-            Owner::File if kind.is_file() => self.items.push(Item::File(name.to_owned())),
-            Owner::Sandbox if kind.is_dir() => self.sandboxes += 1,
-            owner @ (Owner::Folder | Owner::PerhapsFolder) if kind.is_dir() => {
-                let below = Self::of(&directory.open_dir_nofollow(name)?, path, recognize)?;
+            _ if kind.is_symlink() => return Err(NotRemovedReason::SymbolicLink),
+            Ownership::File if kind.is_file() => self.items.push(Item::File(name.to_owned())),
+            Ownership::Sandbox if kind.is_dir() => self.sandboxes += 1,
+            owner @ (Ownership::Folder | Ownership::PossibleFolder) if kind.is_dir() => {
+                let below = Self::scan(&directory.open_dir_nofollow(name)?, path, recognize)?;
                 self.add_folder(name, owner, below)?;
             }
-            _ => return Err(Reason::Unrecognized),
+            _ => return Err(NotRemovedReason::Unrecognized),
         }
         Ok(())
     }
 
-    fn add_folder(&mut self, name: &OsStr, owner: Owner, below: Self) -> Result<(), Reason> {
+    fn add_folder(&mut self, name: &OsStr, owner: Ownership, below: Self) -> Result<(), NotRemovedReason> {
         let is_used = !below.items.is_empty() || below.sandboxes > 0;
-        let is_empty = below.left.is_empty();
-        let is_ours = is_used || (owner == Owner::Folder && is_empty);
-        let has_link = below.left.iter().any(|(_, reason)| !matches!(reason, Reason::Unrecognized));
-        if !is_ours && !has_link {
-            return Err(Reason::Unrecognized);
+        let is_empty = below.not_removed.is_empty();
+        let is_ours = is_used || (owner == Ownership::Folder && is_empty);
+        let has_link_or_error =
+            below.not_removed.iter().any(|(_, reason)| !matches!(reason, NotRemovedReason::Unrecognized));
+        // A folder of the user is reported as a whole, unless a link or an error in it needs a line of its own.
+        if !is_ours && !has_link_or_error {
+            return Err(NotRemovedReason::Unrecognized);
         }
-        let fate = if is_ours && is_empty { Fate::Goes } else { Fate::Stays };
-        self.left.extend(below.left);
-        self.items.push(Item::Folder { name: name.to_owned(), items: below.items, fate });
+        let action = if is_ours && is_empty { FolderAction::Remove } else { FolderAction::Keep };
+        self.not_removed.extend(below.not_removed);
+        self.items.push(Item::Folder { name: name.to_owned(), items: below.items, action });
         Ok(())
     }
 }
 
-fn list(items: &[Item], at: &Path, going: &mut Vec<Going>) {
+fn collect_removable(items: &[Item], at: &Path, removable: &mut Vec<RemovablePath>) {
     for item in items {
         match item {
-            Item::File(name) => going.push(Going { path: at.join(name), files: None }),
-            Item::Folder { name, items, fate: Fate::Goes } => {
-                going.push(Going { path: at.join(name), files: Some(count(items)) });
+            Item::File(name) => removable.push(RemovablePath { path: at.join(name), files: None }),
+            Item::Folder { name, items, action: FolderAction::Remove } => {
+                removable.push(RemovablePath { path: at.join(name), files: Some(count_files(items)) });
             }
-            Item::Folder { name, items, fate: Fate::Stays } => list(items, &at.join(name), going),
+            Item::Folder { name, items, action: FolderAction::Keep } => {
+                collect_removable(items, &at.join(name), removable)
+            }
         }
     }
 }
 
-fn count(items: &[Item]) -> usize {
+fn count_files(items: &[Item]) -> usize {
     let files = |item: &Item| match item {
         Item::File(_) => 1,
-        Item::Folder { items, .. } => count(items),
+        Item::Folder { items, .. } => count_files(items),
     };
     items.iter().map(files).sum()
 }
 
-fn remove(directory: &Dir, items: &[Item], at: &Path, failed: &mut Vec<Left>) {
+fn remove_items(directory: &Dir, items: &[Item], at: &Path, failed: &mut Vec<NotRemoved>) {
     for item in items {
         match item {
-            Item::File(name) => note(&at.join(name), directory.remove_file(name), failed),
-            Item::Folder { name, items, fate } => {
+            Item::File(name) => record_failure(&at.join(name), directory.remove_file(name), failed),
+            Item::Folder { name, items, action } => {
                 let path = at.join(name);
                 match directory.open_dir_nofollow(name) {
-                    Ok(below) => remove(&below, items, &path, failed),
-                    Err(error) => note(&path, Err(error), failed),
+                    Ok(below) => remove_items(&below, items, &path, failed),
+                    Err(error) => record_failure(&path, Err(error), failed),
                 }
-                if *fate == Fate::Goes {
-                    note(&path, directory.remove_dir(name), failed);
+                if *action == FolderAction::Remove {
+                    record_failure(&path, directory.remove_dir(name), failed);
                 }
             }
         }
     }
 }
 
-fn note(path: &Path, result: io::Result<()>, failed: &mut Vec<Left>) {
+fn record_failure(path: &Path, result: io::Result<()>, failed: &mut Vec<NotRemoved>) {
     match result {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            failed.push(Left { path: path.to_owned(), reason: Reason::Refused(error) });
+            failed.push(NotRemoved { path: path.to_owned(), reason: NotRemovedReason::Refused(error) });
         }
+        // An item that no longer exists is not a failure.
         _ => {}
     }
 }
@@ -250,17 +260,17 @@ mod tests {
 
     use super::*;
 
-    /// Files called `own`, folders called `folder` and `perhaps`.
-    fn recognize(path: &Path) -> Owner {
+    /// Recognizes files named `own` and folders named `folder` and `perhaps`.
+    fn recognize(path: &Path) -> Ownership {
         match path.file_name().and_then(OsStr::to_str) {
-            Some("own") => Owner::File,
-            Some("folder") => Owner::Folder,
-            Some("perhaps") => Owner::PerhapsFolder,
-            _ => Owner::Other,
+            Some("own") => Ownership::File,
+            Some("folder") => Ownership::Folder,
+            Some("perhaps") => Ownership::PossibleFolder,
+            _ => Ownership::Other,
         }
     }
 
-    /// A folder with these files; a name that ends with a slash is that of a folder.
+    /// Creates a folder with these files; a name that ends with a slash is a folder.
     fn folder(names: &[&str]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for name in names {
@@ -273,24 +283,24 @@ mod tests {
         root
     }
 
-    fn going(root: &Path) -> Vec<PathBuf> {
-        let relative = |going: Going| going.path.strip_prefix(root).unwrap().to_owned();
-        Inventory::of(root, &recognize).going().into_iter().map(relative).collect()
+    fn removable(root: &Path) -> Vec<PathBuf> {
+        let relative = |removable: RemovablePath| removable.path.strip_prefix(root).unwrap().to_owned();
+        Inventory::scan(root, &recognize).removable().into_iter().map(relative).collect()
     }
 
     #[test]
-    fn a_folder_goes_whole_or_by_its_files() {
+    fn a_folder_is_removed_whole_or_file_by_file() {
         let root = folder(&["folder/own", "folder/folder/own", "own", "other"]);
-        assert_eq!(going(root.path()), [Path::new("folder"), Path::new("own")]);
+        assert_eq!(removable(root.path()), [Path::new("folder"), Path::new("own")]);
         fs::write(root.path().join("folder/folder/mine"), "x").unwrap();
-        assert_eq!(going(root.path()), ["folder/folder/own", "folder/own", "own"].map(Path::new));
+        assert_eq!(removable(root.path()), ["folder/folder/own", "folder/own", "own"].map(Path::new));
     }
 
     #[test]
-    fn removal_leaves_exactly_what_was_not_recognized() {
+    fn removal_leaves_exactly_the_unrecognized_entries() {
         let root = folder(&["folder/own", "folder/folder/own", "folder/mine", "own", "mine/own"]);
-        let inventory = Inventory::of(root.path(), &recognize);
-        let left: Vec<_> = inventory.left.iter().map(|left| left.path.clone()).collect();
+        let inventory = Inventory::scan(root.path(), &recognize);
+        let left: Vec<_> = inventory.not_removed.iter().map(|left| left.path.clone()).collect();
         assert_eq!(left, ["folder/mine", "mine"].map(|name| root.path().join(name)));
         assert!(inventory.remove().is_empty());
         assert!(root.path().join("mine/own").exists() && root.path().join("folder/mine").exists());
@@ -298,13 +308,13 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_a_common_name_needs_a_file_of_ours() {
+    fn a_common_folder_name_needs_a_file_of_longhaul() {
         let root = folder(&["folder/", "perhaps/", "folder/perhaps/own"]);
-        assert_eq!(going(root.path()), [Path::new("folder")]);
+        assert_eq!(removable(root.path()), [Path::new("folder")]);
         let root = folder(&["perhaps/mine", "folder/mine"]);
-        assert_eq!(going(root.path()), Vec::<PathBuf>::new());
-        let left = Inventory::of(root.path(), &recognize).left;
-        assert_eq!(left.len(), 2, "as wholes: {left:?}");
+        assert_eq!(removable(root.path()), Vec::<PathBuf>::new());
+        let left = Inventory::scan(root.path(), &recognize).not_removed;
+        assert_eq!(left.len(), 2, "each folder is listed as a whole: {left:?}");
     }
 
     #[test]
@@ -314,9 +324,10 @@ mod tests {
         for (name, to) in [("own", "own"), ("folder/folder", "folder"), ("folder/own", "nowhere")] {
             symlink(elsewhere.path().join(to), root.path().join(name)).unwrap();
         }
-        let inventory = Inventory::of(root.path(), &recognize);
-        assert!(inventory.going().is_empty() && inventory.remove().is_empty());
-        let links = inventory.left.iter().filter(|left| matches!(left.reason, Reason::Link));
+        let inventory = Inventory::scan(root.path(), &recognize);
+        assert!(inventory.removable().is_empty() && inventory.remove().is_empty());
+        let links =
+            inventory.not_removed.iter().filter(|left| matches!(left.reason, NotRemovedReason::SymbolicLink));
         assert_eq!(links.count(), 3);
         assert!(elsewhere.path().join("folder/own").exists() && elsewhere.path().join("own").exists());
     }
@@ -325,29 +336,36 @@ mod tests {
     fn a_folder_swapped_for_a_link_is_not_entered() {
         let elsewhere = folder(&["own"]);
         let root = folder(&["folder/own"]);
-        let inventory = Inventory::of(root.path(), &recognize);
+        let inventory = Inventory::scan(root.path(), &recognize);
         fs::rename(root.path().join("folder"), root.path().join("aside")).unwrap();
         symlink(elsewhere.path(), root.path().join("folder")).unwrap();
         assert!(!inventory.remove().is_empty());
         assert!(elsewhere.path().join("own").exists());
         let link = root.path().join("root");
         symlink(elsewhere.path(), &link).unwrap();
-        let through = Inventory::of(&link, &recognize);
-        assert!(through.going().is_empty() && matches!(through.left[0].reason, Reason::Link));
+        let through = Inventory::scan(&link, &recognize);
+        assert!(
+            through.removable().is_empty()
+                && matches!(through.not_removed[0].reason, NotRemovedReason::SymbolicLink)
+        );
     }
 
     #[test]
-    fn what_is_only_called_like_a_file_stays() {
+    fn an_entry_of_the_wrong_type_is_not_removed() {
         let root = folder(&["own/x"]);
         fs::write(root.path().join("folder"), "x").unwrap();
-        let inventory = Inventory::of(root.path(), &recognize);
-        assert!(inventory.going().is_empty());
-        assert_eq!(inventory.left.len(), 2);
+        let inventory = Inventory::scan(root.path(), &recognize);
+        assert!(inventory.removable().is_empty());
+        assert_eq!(inventory.not_removed.len(), 2);
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_empty() {
-        let inventory = Inventory::of(Path::new("/nowhere/at/all"), &recognize);
-        assert!(inventory.left.is_empty() && inventory.going().is_empty() && inventory.remove().is_empty());
+    fn a_missing_folder_is_empty() {
+        let inventory = Inventory::scan(Path::new("/nowhere/at/all"), &recognize);
+        assert!(
+            inventory.not_removed.is_empty()
+                && inventory.removable().is_empty()
+                && inventory.remove().is_empty()
+        );
     }
 }

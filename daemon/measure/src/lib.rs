@@ -1,30 +1,38 @@
-//! What longhaul measures and how.
+//! Measurement library: platform calls, timed file operations, the sandbox, test data and workloads.
 //!
-//! Nouns ([`model`]), numbers ([`stats`]), the door to the operating system ([`platform`]), the door through which
-//! everything is timed ([`context`]), the sandbox on a target ([`arena`]), deterministic data ([`corpus`]), the
-//! replayed tasks ([`workloads`]), tasks as data ([`profile`]), the same tasks beside their peers ([`bench`]), the process that does them ([`worker`]), what goes on
-//! beside them ([`samplers`]), its files on the local disk and their removal ([`local`], [`inventory`]), and what many runs say
-//! ([`summary`]).
-//! No async runtime, no SQL, no HTTP.
+//! Modules: the access to the operating system ([`platform`]), the parsers of its answers ([`parse`]), the timed
+//! file operations of all workloads ([`timed_fs`]), the sandbox on a target ([`sandbox`]), deterministic test data
+//! ([`corpus`]), the workloads ([`workloads`]), comparison with other benchmark tools ([`mod@bench`]), the worker
+//! process ([`worker`]), sampling in the background ([`samplers`]), and longhaul's files on the local disk and their
+//! removal ([`local_folder`], [`inventory`]).
+//!
+//! This crate has no async runtime, no SQL and no HTTP.
+//!
+//! ```
+//! use longhaul_measure::corpus::Content;
+//!
+//! // Everything that is written follows from a seed, so that it can be verified weeks later.
+//! let content = Content::new(7, 1);
+//! let mut bytes = vec![0; 4096];
+//! content.fill(8192, &mut bytes);
+//! assert_eq!(content.first_difference(8192, &bytes), None);
+//! bytes[100] ^= 1;
+//! assert_eq!(content.first_difference(8192, &bytes), Some(8192 + 100));
+//! ```
 
-pub mod arena;
 pub mod bench;
-pub mod bounded;
-pub mod context;
 pub mod corpus;
 pub mod error;
 pub mod inventory;
-pub mod local;
+pub mod local_folder;
 pub mod lock;
-pub mod model;
+pub mod parse;
 pub mod platform;
-pub mod profile;
 pub mod recorder;
 pub mod samplers;
+pub mod sandbox;
 pub mod selfcheck;
-#[cfg(any(test, feature = "simulation"))]
-pub mod simulation;
-pub mod stats;
-pub mod summary;
+pub mod small_file;
+pub mod timed_fs;
 pub mod worker;
 pub mod workloads;

@@ -1,15 +1,15 @@
-//! What the parsers make of published outputs of Apple's tools: one row of the index for each
+//! Tests the parsers on published outputs of Apple's tools. Each output is one row of the index
 //! (fixtures/macos/README.md).
 
 use std::path::{Path, PathBuf};
 
-use longhaul_measure::model::{LinkKind, Negotiated, Power};
-use longhaul_measure::platform::parse::{self, Heat};
+use longhaul_measure::parse::{self, ThermalState};
+use longhaul_model::{LinkKind, NegotiatedOptions, Power};
 
-/// `MNT_LOCAL` (xnu bsd/sys/mount.h).
+/// Mount flag `MNT_LOCAL` (xnu bsd/sys/mount.h).
 const LOCAL: u32 = 0x1000;
 
-/// One row of the index.
+/// One row of the index: a fixture file and its expected result.
 struct Fixture {
     file: String,
     command: String,
@@ -22,11 +22,11 @@ fn folder() -> PathBuf {
 }
 
 fn index() -> Vec<Fixture> {
-    let text = std::fs::read_to_string(folder().join("index.tsv")).expect("the index");
+    let text = std::fs::read_to_string(folder().join("index.tsv")).expect("index.tsv is readable");
     let row = |line: &str| {
         let cells: Vec<&str> = line.split('\t').collect();
         let [file, command, exit_code, _macos, source, expected] = cells[..] else {
-            panic!("six cells, not {}: {line}", cells.len())
+            panic!("a row needs 6 cells, not {}: {line}", cells.len())
         };
         assert!(!source.is_empty(), "{file} has no source");
         Fixture {
@@ -44,20 +44,21 @@ impl Fixture {
         std::fs::read_to_string(folder().join(&self.file)).expect("a fixture")
     }
 
-    /// What the tool wrote to its standard output: nothing where it failed, as its complaint is on the other.
+    /// Returns the tool's standard output: empty if the tool failed, because its error message goes to standard error.
     fn output(&self) -> String {
         if self.exit_code == 0 { self.text() } else { String::new() }
     }
 
-    /// The words of the index for what a parser found, or for what nothing knows.
+    /// Returns the result of a parser in the notation of the index; `unknown: ` and the first line if it parsed
+    /// nothing.
     fn result(&self, parsed: Option<String>) -> String {
         let first = || parse::first_line(self.text().as_bytes()).expect("a line");
         parsed.unwrap_or_else(|| format!("unknown: {}", first()))
     }
 }
 
-fn pairs(told: &Negotiated) -> String {
-    told.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+fn pairs(options: &NegotiatedOptions) -> String {
+    options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 fn known<T: ToString>(value: Option<T>) -> String {
@@ -76,14 +77,14 @@ fn medium(is_wireless: Option<bool>) -> &'static str {
     }
 }
 
-/// Whether every fixture of a command becomes what the index says.
+/// Asserts that the parser gives the expected result of the index for every fixture of a command.
 fn check(command: &str, parsed: impl Fn(&str) -> Option<String>) {
     let fixtures: Vec<_> = index().into_iter().filter(|fixture| fixture.command == command).collect();
     assert!(!fixtures.is_empty(), "no fixture of {command}");
     let mut wrong = vec![];
     for fixture in &fixtures {
         let result = fixture.result(parsed(&fixture.output()));
-        // a first line may be long
+        // The index holds only the beginning of a long first line.
         let is_unknown = fixture.expected.starts_with("unknown: ");
         if result != fixture.expected && !(is_unknown && result.starts_with(&fixture.expected)) {
             wrong.push(format!("{}:\n  expected {}\n  found    {result}", fixture.file, fixture.expected));
@@ -113,25 +114,16 @@ fn nfsstat_mounts() {
     check("nfsstat -m", |text| {
         let mount = |mount: &parse::NfsMount| {
             let status = mount.status.as_ref().map(|flags| flags.join(","));
-            let told = pairs(&mount.negotiated());
+            let options = pairs(&mount.negotiated());
             let words = [
                 mount.point.display().to_string(),
-                told,
+                options,
                 format!("server={}", known(mount.server)),
                 format!("status={}", known(status)),
             ];
             words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
         };
         Some(parse::nfsstat(text.as_bytes())?.iter().map(mount).collect::<Vec<_>>().join("; "))
-    });
-}
-
-#[test]
-fn nfsstat_counters() {
-    check("nfsstat -c", |text| {
-        let client = parse::nfsstat_client(text.as_bytes())?;
-        let retransmissions = known(client.retransmissions);
-        Some(format!("requests={} retransmissions={retransmissions}", known(client.requests)))
     });
 }
 
@@ -150,10 +142,10 @@ fn pmset_battery() {
 fn pmset_heat() {
     check("pmset -g therm", |text| {
         Some(
-            match parse::pmset_heat(text)? {
-                Heat::Hot => "hot",
-                Heat::Cool => "cool",
-                Heat::NotRecorded => "not recorded",
+            match parse::pmset_thermal_state(text)? {
+                ThermalState::Hot => "hot",
+                ThermalState::Cool => "cool",
+                ThermalState::NotRecorded => "not recorded",
             }
             .to_owned(),
         )
@@ -175,7 +167,8 @@ fn tmutil_destinations() {
     check("tmutil destinationinfo", |text| Some(parse::tmutil_destinations(text)?.join("; ")));
 }
 
-/// `mount` prints what `statfs` tells, which is what is read: type, source and flags (diskdev_cmds mount.tproj/mount.c).
+/// Tests the `statfs` parser on outputs of `mount`, which prints the values of `statfs`: type, source and flags
+/// (diskdev_cmds mount.tproj/mount.c).
 #[test]
 fn mount_table() {
     check("mount", |text| {
@@ -221,21 +214,21 @@ fn disk() {
     });
 }
 
-/// Nothing reads the log of Time Machine yet: its lines are there so that nothing takes them for another tool's.
+/// No parser reads the log of Time Machine yet. Its fixtures only check that no other parser accepts them.
 #[test]
 fn backup_log() {
     check("log show (backupd)", |_| None);
 }
 
 #[test]
-fn wifi_and_multigigabit_ethernet_are_told_apart() {
+fn wifi_and_multigigabit_ethernet_are_distinguished() {
     let text = |file: &str| std::fs::read_to_string(folder().join(file)).expect("a fixture");
     let ports = parse::hardware_ports(&text("ports-macbook.txt")).expect("ports");
     let kind = |name: &str, file: &str| {
-        let told = parse::ifconfig(&text(file)).expect("an interface").is_wireless;
+        let is_wireless = parse::ifconfig(&text(file)).expect("an interface").is_wireless;
         let by_port =
             || ports.iter().find(|port| port.device == name).and_then(parse::HardwarePort::is_wireless);
-        parse::link_kind(name, None, told.or_else(by_port))
+        parse::link_kind(name, None, is_wireless.or_else(by_port))
     };
     assert_eq!(kind("en0", "ifconfig-wifi.txt"), LinkKind::Wireless);
     assert_eq!(kind("en9", "ifconfig-2500.txt"), LinkKind::Wired);
@@ -244,7 +237,7 @@ fn wifi_and_multigigabit_ethernet_are_told_apart() {
 }
 
 #[test]
-fn no_parser_takes_the_output_of_another_tool_for_its_own() {
+fn no_parser_accepts_the_output_of_another_tool() {
     for fixture in index() {
         let (text, command) = (fixture.text(), fixture.command.as_str());
         let bytes = text.as_bytes();
@@ -252,7 +245,7 @@ fn no_parser_takes_the_output_of_another_tool_for_its_own() {
             ("smbutil statshares", parse::smbutil(bytes).is_some()),
             ("nfsstat -m", parse::nfsstat(bytes).is_some_and(|mounts| !mounts.is_empty())),
             ("pmset -g batt", parse::pmset(&text).is_some()),
-            ("pmset -g therm", parse::pmset_heat(&text).is_some()),
+            ("pmset -g therm", parse::pmset_thermal_state(&text).is_some()),
             ("pmset -g", parse::pmset_low_power(&text).is_some()),
             ("tmutil status", parse::tmutil_running(&text).is_some()),
             ("tmutil destinationinfo", parse::tmutil_destinations(&text).is_some()),
@@ -261,21 +254,26 @@ fn no_parser_takes_the_output_of_another_tool_for_its_own() {
             ("networksetup -listallhardwareports", parse::hardware_ports(&text).is_some()),
             ("diskutil info -plist", parse::diskutil_spins(&text).is_some()),
         ];
-        for (parser, is_taken) in found {
-            assert!(!is_taken || parser == command, "{} was taken for `{parser}`", fixture.file);
+        for (parser, is_accepted) in found {
+            assert!(
+                !is_accepted || parser == command,
+                "{} was accepted by the parser of `{parser}`",
+                fixture.file
+            );
         }
     }
 }
 
 #[test]
-fn the_index_names_every_file_once() {
-    let beside = |name: &String| !name.starts_with("../");
-    let mut named: Vec<String> = index().into_iter().map(|fixture| fixture.file).filter(beside).collect();
+fn index_lists_every_fixture_once() {
+    let is_in_folder = |name: &String| !name.starts_with("../");
+    let mut listed: Vec<String> =
+        index().into_iter().map(|fixture| fixture.file).filter(is_in_folder).collect();
     let entries = std::fs::read_dir(folder()).expect("a folder");
     let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
     let mut files: Vec<String> =
         names.filter(|name| !matches!(name.as_str(), "index.tsv" | "README.md")).collect();
-    named.sort();
+    listed.sort();
     files.sort();
-    assert_eq!(named, files);
+    assert_eq!(listed, files);
 }

@@ -1,53 +1,56 @@
-//! Time as an argument: the moment it is, and waiting.
+//! Clocks of the service: reading the time, and waiting.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use longhaul_measure::platform;
 
-/// One instant on all clocks that matter.
+/// One instant as shown by the wall clock and by both monotonic clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Moment {
-    /// The wall clock, in microseconds since 1970 UTC: a label, which may step.
+pub struct ClockReading {
+    /// Wall-clock time in microseconds since 1970 UTC. It may step, so it is only used as a label.
     pub wall_us: i64,
     /// Offset of local time from UTC, in seconds.
     pub utc_offset_seconds: i32,
-    /// A clock that never steps and stops while the machine sleeps, in nanoseconds.
+    /// Monotonic clock that stops while the machine sleeps, in nanoseconds.
     pub awake_ns: i64,
-    /// A clock that never steps and goes on while the machine sleeps, in nanoseconds.
+    /// Monotonic clock that keeps running while the machine sleeps, in nanoseconds.
     pub continuous_ns: i64,
 }
 
-impl Moment {
-    /// How long the machine has slept in all, in nanoseconds.
+impl ClockReading {
+    /// Returns the total time that the machine has been asleep since it was started, in nanoseconds.
     pub fn asleep_ns(&self) -> i64 {
         self.continuous_ns - self.awake_ns
     }
 
-    /// What the wall clock says, or will say, at an instant of the continuous clock, in microseconds since 1970 UTC.
+    /// Converts an instant of the continuous clock, past or future, to wall-clock time in
+    /// microseconds since 1970 UTC.
     pub fn wall_us_at(&self, continuous_ns: i64) -> i64 {
         self.wall_us + (continuous_ns - self.continuous_ns) / 1000
     }
 
-    /// Minutes since local midnight.
+    /// Returns the number of minutes since local midnight.
     pub fn minute_of_day(&self) -> u16 {
         let local_seconds = self.wall_us.div_euclid(1_000_000) + i64::from(self.utc_offset_seconds);
         (local_seconds.rem_euclid(86_400) / 60) as u16
     }
 }
 
-/// Where the time comes from.
-pub trait Clock: Send {
-    /// The moment it is.
-    fn now(&self) -> Moment;
+/// A source of time, replaced by a simulated clock in tests.
+pub trait Clock: Send + Sync {
+    /// Returns the current time on all clocks.
+    fn now(&self) -> ClockReading;
 
-    /// The same, for whoever only takes notes and decides nothing by it: a scripted clock does not go on for that.
-    fn glance(&self) -> Moment {
+    /// Like [`Clock::now`], for callers that only record the time: a simulated clock does
+    /// not advance for this call.
+    fn peek(&self) -> ClockReading {
         self.now()
     }
 
-    /// Waits until the bell rings, this long at most.
-    fn wait(&self, bell: &Bell, limit: Duration);
+    /// Waits for this time. A simulated clock advances by it.
+    fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
 /// The clocks of this machine.
@@ -55,10 +58,10 @@ pub trait Clock: Send {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    fn now(&self) -> Moment {
-        // Read together, the awake clock first: what passes between the two must not look like sleep that is undone.
+    fn now(&self) -> ClockReading {
+        // The awake clock is read first: otherwise the time between the two reads would count as negative sleep.
         let awake_ns = platform::monotonic_ns().cast_signed();
-        Moment {
+        ClockReading {
             wall_us: platform::wall_clock_us(),
             utc_offset_seconds: platform::utc_offset_seconds(),
             awake_ns,
@@ -66,30 +69,7 @@ impl Clock for SystemClock {
         }
     }
 
-    fn wait(&self, bell: &Bell, limit: Duration) {
-        bell.wait(limit);
-    }
-}
-
-/// Wakes the one who waits. A ring that nobody waits for is heard by the next who does.
-#[derive(Debug, Default)]
-pub struct Bell {
-    rung: Mutex<bool>,
-    changed: Condvar,
-}
-
-impl Bell {
-    /// Rings.
-    pub fn ring(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.changed.notify_all();
-    }
-
-    /// Waits for a ring, this long at most.
-    pub fn wait(&self, limit: Duration) {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(rung, limit, |rung| !*rung);
-        let (mut rung, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        *rung = false;
+    fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(tokio::time::sleep(time))
     }
 }

@@ -1,30 +1,29 @@
-//! What a plan costs: bytes and time, and how long it takes until a difference can be seen. Pure estimates, each with
-//! where it comes from.
+//! Estimates the cost of a plan: bytes, time, and weeks until a difference can be detected. Pure.
 
-use longhaul_measure::model::{Outcome, Run, Scale};
-use longhaul_measure::profile::Profile;
-use longhaul_measure::stats::median;
-use longhaul_measure::workloads::classic::classic;
+use longhaul_model::median;
+use longhaul_model::{Outcome, Run, Scale};
+use longhaul_presets::preset;
+use longhaul_presets::profile::Profile;
 
-/// The rounds of 24 hours that are made on a machine that is asleep for seven hours of most nights: what the tables of
-/// [`weeks_until_visible`] were made with.
-const AWAKE: f64 = 17.0 / 24.0;
+/// Assumed share of the day in which a machine is awake: it sleeps for seven hours of most nights. The table in
+/// docs/methodology.md#how-long-it-takes, which [`weeks_until_detectable`] uses, was made with the same share.
+const ASSUMED_AWAKE_SHARE: f64 = 17.0 / 24.0;
 
-/// How a share over typical Wi-Fi is assumed to answer, where nothing was measured yet: seconds an operation takes, and
-/// bytes a second.
-const OPERATION_SECONDS: f64 = 0.001;
-const BYTES_PER_SECOND: f64 = 30e6;
+/// Assumed duration of an operation over typical Wi-Fi, in seconds, for workloads without measurements.
+const ASSUMED_OPERATION_SECONDS: f64 = 0.001;
+/// Assumed throughput of typical Wi-Fi in bytes a second, for workloads without measurements.
+const ASSUMED_BYTES_PER_SECOND: f64 = 30e6;
 
-/// One round of a workload on one target.
+/// Traffic and duration of one round on one target.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Load {
-    /// Bytes read and written.
+pub struct RoundLoad {
+    /// Number of bytes read and written.
     pub bytes: f64,
-    /// How long it takes.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
-impl std::iter::Sum for Load {
+impl std::iter::Sum for RoundLoad {
     fn sum<I: Iterator<Item = Self>>(loads: I) -> Self {
         loads.fold(Self { bytes: 0.0, seconds: 0.0 }, |sum, load| Self {
             bytes: sum.bytes + load.bytes,
@@ -33,192 +32,215 @@ impl std::iter::Sum for Load {
     }
 }
 
-/// What one round of a workload was seen to do.
-struct Seen {
+/// Measured traffic and operations of one workload in one round.
+struct MeasuredCost {
     workload: &'static str,
     megabytes: f64,
     operations: f64,
-    /// Time in which somebody looks at a picture and nothing is asked of the target.
-    viewing_seconds: f64,
+    /// Time in seconds in which the simulated user looks at a picture and the target is idle.
+    think_time_seconds: f64,
 }
 
-const fn seen(workload: &'static str, megabytes: f64, operations: f64, viewing_seconds: f64) -> Seen {
-    Seen { workload, megabytes, operations, viewing_seconds }
+const fn measured_cost(
+    workload: &'static str,
+    megabytes: f64,
+    operations: f64,
+    think_time_seconds: f64,
+) -> MeasuredCost {
+    MeasuredCost { workload, megabytes, operations, think_time_seconds }
 }
 
-/// Measured on a local ext4 disk in November 2026: the bytes and operations that `longhaul run --json` reports for a
-/// round, mean of two rounds (large: one). Bytes differ by up to a tenth between rounds, as slices do.
-const QUICK: [Seen; 5] = [
-    seen("folder-index", 0.5, 6_845.0, 0.0),
-    seen("photo-batch", 33.9, 290.0, 4.0),
-    seen("incremental-backup", 0.6, 934.0, 0.0),
-    seen("time-machine", 99.5, 1_727.0, 0.0),
-    seen("time-machine-throttled", 99.5, 1_727.0, 0.0),
+/// Cost of each workload at scale quick, as `longhaul run --json` reported it on a local ext4 disk in November
+/// 2026. Mean of two rounds (scale large: one round). Bytes differ by up to a tenth
+/// between rounds, because slices do.
+const QUICK_COSTS: [MeasuredCost; 5] = [
+    measured_cost("folder-index", 0.5, 6_845.0, 0.0),
+    measured_cost("photo-batch", 33.9, 290.0, 4.0),
+    measured_cost("incremental-backup", 0.6, 934.0, 0.0),
+    measured_cost("time-machine", 99.5, 1_727.0, 0.0),
+    measured_cost("time-machine-throttled", 99.5, 1_727.0, 0.0),
 ];
-const STANDARD: [Seen; 5] = [
-    seen("folder-index", 0.6, 11_474.0, 0.0),
-    seen("photo-batch", 135.0, 1_825.0, 76.0),
-    seen("incremental-backup", 2.0, 4_776.0, 0.0),
-    seen("time-machine", 232.1, 2_572.0, 0.0),
-    seen("time-machine-throttled", 232.1, 2_572.0, 0.0),
+/// Cost of each workload at scale standard, measured like [`QUICK_COSTS`].
+const STANDARD_COSTS: [MeasuredCost; 5] = [
+    measured_cost("folder-index", 0.6, 11_474.0, 0.0),
+    measured_cost("photo-batch", 135.0, 1_825.0, 76.0),
+    measured_cost("incremental-backup", 2.0, 4_776.0, 0.0),
+    measured_cost("time-machine", 232.1, 2_572.0, 0.0),
+    measured_cost("time-machine-throttled", 232.1, 2_572.0, 0.0),
 ];
-const LARGE: [Seen; 5] = [
-    seen("folder-index", 0.5, 113_949.0, 0.0),
-    seen("photo-batch", 188.4, 5_518.0, 76.0),
-    seen("incremental-backup", 15.7, 45_596.0, 0.0),
-    seen("time-machine", 694.1, 5_677.0, 0.0),
-    seen("time-machine-throttled", 694.1, 5_677.0, 0.0),
+/// Cost of each workload at scale large, measured like [`QUICK_COSTS`].
+const LARGE_COSTS: [MeasuredCost; 5] = [
+    measured_cost("folder-index", 0.5, 113_949.0, 0.0),
+    measured_cost("photo-batch", 188.4, 5_518.0, 76.0),
+    measured_cost("incremental-backup", 15.7, 45_596.0, 0.0),
+    measured_cost("time-machine", 694.1, 5_677.0, 0.0),
+    measured_cost("time-machine-throttled", 694.1, 5_677.0, 0.0),
 ];
 
-/// Where the figures of a load come from.
+/// The source of an estimate: runs on this machine, or the built-in tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
-    /// All from runs on this machine.
+pub enum CostBasis {
+    /// Every workload's cost comes from runs on this machine.
     Measured {
-        /// How many.
+        /// Number of runs used.
         runs: usize,
     },
-    /// Some or all from a table, and times from an assumed network.
+    /// At least one workload's cost comes from the built-in tables and an assumed network.
     Assumed,
 }
 
-/// What a round asks of one target: from the runs that there are, and where a workload has none, from the tables.
-pub fn round_load(scale: Scale, workloads: &[String], runs: &[Run]) -> (Load, Basis) {
+/// Returns the load of a round on one target: from stored runs, or from the built-in
+/// tables for a workload without runs.
+pub fn round_load(scale: Scale, workloads: &[String], runs: &[Run]) -> (RoundLoad, CostBasis) {
     let mut used = 0;
     let mut assumed = false;
     let loads = workloads.iter().map(|workload| {
-        let by_slices = classic(workload).is_some_and(|classic| classic.profile.at(scale).slices > 1);
+        // A run of the whole corpus costs a multiple of a run of one slice, so only runs of
+        // the same kind are used.
+        let by_slices = preset(workload).is_some_and(|preset| preset.profile.scaled_to(scale).slices > 1);
         let fits = |run: &&Run| run.workload == *workload && run.scale == scale && run.outcome == Outcome::Ok;
-        let found: Vec<&Run> =
-            runs.iter().filter(fits).filter(|run| run.did_a_slice() == by_slices).collect();
+        let found: Vec<&Run> = runs.iter().filter(fits).filter(|run| run.is_partial() == by_slices).collect();
         used += found.len();
-        measured(&found).unwrap_or_else(|| {
+        measured_load(&found).unwrap_or_else(|| {
             assumed = true;
-            tabled(scale, workload)
+            tabulated_load(scale, workload)
         })
     });
     let load = loads.sum();
-    (load, if assumed || used == 0 { Basis::Assumed } else { Basis::Measured { runs: used } })
+    (load, if assumed || used == 0 { CostBasis::Assumed } else { CostBasis::Measured { runs: used } })
 }
 
-fn measured(runs: &[&Run]) -> Option<Load> {
+fn measured_load(runs: &[&Run]) -> Option<RoundLoad> {
     let bytes =
         |run: &&Run| run.phases.iter().map(|phase| (phase.bytes_read + phase.bytes_written) as f64).sum();
-    Some(Load {
+    Some(RoundLoad {
         bytes: median(&runs.iter().map(bytes).collect::<Vec<f64>>())?,
         seconds: median(&runs.iter().map(|run| run.seconds).collect::<Vec<f64>>())?,
     })
 }
 
-/// What one run of a profile asks of a target, its preparation included.
-pub fn of_profile(profile: &Profile) -> Load {
+/// Returns the load of one run of a profile on a target, including its preparation.
+pub fn profile_load(profile: &Profile) -> RoundLoad {
     let cost = profile.cost();
-    let bytes = cost.prepared as f64 + cost.written as f64 + cost.read as f64;
-    Load { bytes, seconds: cost.seconds + cost.calls as f64 * OPERATION_SECONDS + bytes / BYTES_PER_SECOND }
+    let bytes = cost.setup_bytes as f64 + cost.bytes_written as f64 + cost.bytes_read as f64;
+    RoundLoad {
+        bytes,
+        seconds: cost.seconds
+            + cost.calls as f64 * ASSUMED_OPERATION_SECONDS
+            + bytes / ASSUMED_BYTES_PER_SECOND,
+    }
 }
 
-/// Classics say it themselves. A workload that the tables do not know counts as the largest that they know.
-fn tabled(scale: Scale, workload: &str) -> Load {
-    if let Some(classic) = classic(workload) {
-        return of_profile(&classic.in_rounds(scale));
+/// Returns a workload's load without any measurement: presets from their profile, others from the tables. A
+/// workload missing in the tables counts as the last entry, the largest.
+fn tabulated_load(scale: Scale, workload: &str) -> RoundLoad {
+    if let Some(found) = preset(workload) {
+        return profile_load(&found.round_profile(scale));
     }
     let table = match scale {
-        Scale::Quick => &QUICK,
-        Scale::Standard => &STANDARD,
-        Scale::Large => &LARGE,
+        Scale::Quick => &QUICK_COSTS,
+        Scale::Standard => &STANDARD_COSTS,
+        Scale::Large => &LARGE_COSTS,
     };
-    let seen = table.iter().find(|seen| seen.workload == workload).unwrap_or(&table[4]);
-    let bytes = seen.megabytes * 1e6;
-    let seconds = seen.viewing_seconds + seen.operations * OPERATION_SECONDS + bytes / BYTES_PER_SECOND;
-    Load { bytes, seconds }
+    let cost = table.iter().find(|cost| cost.workload == workload).unwrap_or(&table[4]);
+    let bytes = cost.megabytes * 1e6;
+    let seconds = cost.think_time_seconds
+        + cost.operations * ASSUMED_OPERATION_SECONDS
+        + bytes / ASSUMED_BYTES_PER_SECOND;
+    RoundLoad { bytes, seconds }
 }
 
-/// A plan, as far as its cost depends on it.
+/// The parts of a plan that determine its cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wanted {
-    /// How many shares take part.
+pub struct CostRequest {
+    /// Number of shares in the comparison.
     pub targets: usize,
-    /// What a round asks of each.
-    pub load: Load,
-    /// Rounds that the schedule has in 24 hours.
+    /// Load of one round on each target.
+    pub round_load: RoundLoad,
+    /// Number of rounds that the schedule plans in 24 hours.
     pub rounds_per_day: f64,
-    /// Bytes that may be read and written on one target in 24 hours; `None`: any.
+    /// Bytes that may be read and written on one target within 24 hours. `None`: no limit.
     pub bytes_per_day: Option<u64>,
-    /// Share of time that rounds may take, from 0 to 1; `None`: any.
-    pub duty: Option<f64>,
+    /// Largest share of the time that rounds may take, from 0 to 1. `None`: no limit.
+    pub max_time_share: Option<f64>,
 }
 
-/// What sets the number of rounds.
+/// The constraint that limits the number of rounds a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
+pub enum LimitingFactor {
     /// The schedule, on a machine that sleeps at night.
     Schedule,
-    /// The bytes that are allowed.
+    /// The limit for bytes a day.
     Bytes,
-    /// The time that is allowed.
+    /// The limit for the share of time.
     Time,
 }
 
-/// What a plan costs.
+/// The cost of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cost {
-    /// Rounds that are made in 24 hours.
+pub struct CostEstimate {
+    /// Expected number of rounds in 24 hours.
     pub rounds_per_day: f64,
-    /// What sets that number.
-    pub bound: Bound,
+    /// The constraint that limits the number of rounds.
+    pub limited_by: LimitingFactor,
     /// Bytes read and written on each target in 24 hours.
     pub bytes_per_day: f64,
-    /// Minutes that rounds take of an hour in which they are made.
+    /// Minutes that rounds take in an hour in which the machine is awake.
     pub minutes_per_hour: f64,
-    /// Weeks until a difference of 10 % is found; `None` where that was not simulated.
-    pub weeks_until_visible: Option<f64>,
+    /// Weeks until a difference of 10 % is detected. `None`: this case was not simulated.
+    pub weeks_until_detectable: Option<f64>,
 }
 
-/// What a plan costs.
-pub fn cost(wanted: &Wanted) -> Cost {
-    let round_seconds = wanted.load.seconds * wanted.targets as f64;
-    let by_bytes = wanted.bytes_per_day.map(|bytes| (bytes as f64 / wanted.load.bytes).floor());
-    let by_time = wanted.duty.map(|duty| (duty * 86_400.0 / round_seconds).floor());
+/// Estimates the cost of a plan.
+pub fn estimate_cost(request: &CostRequest) -> CostEstimate {
+    let round_seconds = request.round_load.seconds * request.targets as f64;
+    let by_bytes = request.bytes_per_day.map(|bytes| (bytes as f64 / request.round_load.bytes).floor());
+    let by_time = request.max_time_share.map(|share| (share * 86_400.0 / round_seconds).floor());
     let bounds = [
-        (Some(wanted.rounds_per_day * AWAKE), Bound::Schedule),
-        (by_bytes, Bound::Bytes),
-        (by_time, Bound::Time),
+        (Some(request.rounds_per_day * ASSUMED_AWAKE_SHARE), LimitingFactor::Schedule),
+        (by_bytes, LimitingFactor::Bytes),
+        (by_time, LimitingFactor::Time),
     ];
     let bounds = bounds.into_iter().filter_map(|(rounds, bound)| Some((rounds?, bound)));
     let (rounds_per_day, bound) =
         bounds.min_by(|a, b| a.0.total_cmp(&b.0)).expect("the schedule is always a bound");
-    Cost {
+    CostEstimate {
         rounds_per_day,
-        bound,
-        bytes_per_day: rounds_per_day * wanted.load.bytes,
-        minutes_per_hour: wanted.rounds_per_day.min(rounds_per_day / AWAKE) / 24.0 * round_seconds / 60.0,
-        weeks_until_visible: weeks_until_visible(rounds_per_day, wanted.targets),
+        limited_by: bound,
+        bytes_per_day: rounds_per_day * request.round_load.bytes,
+        minutes_per_hour: request.rounds_per_day.min(rounds_per_day / ASSUMED_AWAKE_SHARE) / 24.0
+            * round_seconds
+            / 60.0,
+        weeks_until_detectable: weeks_until_detectable(rounds_per_day, request.targets),
     }
 }
 
-/// Of simulations on typical Wi-Fi, by rounds a day: the difference in percent that is found with 80 % probability after
-/// 2, 4 and 8 weeks with two targets, and by how much the interval of three is wider at each.
-const SIMULATED: [(f64, [f64; 3], [f64; 3]); 4] = [
+/// Simulated precision on typical Wi-Fi (docs/methodology.md#how-long-it-takes). Each entry: rounds a day;
+/// difference in percent that is detected with 80 % probability after 2, 4 and 8 weeks with two targets; factor
+/// by which the interval of three targets is wider at each of these times.
+const SIMULATED_PRECISION: [(f64, [f64; 3], [f64; 3]); 4] = [
     (4.0, [18.0, 12.0, 8.0], [17.2 / 14.5, 11.1 / 9.7, 7.6 / 6.8]),
     (8.0, [14.0, 10.0, 7.0], [13.7 / 11.6, 8.8 / 7.7, 5.9 / 5.3]),
     (17.0, [11.0, 8.0, 5.0], [10.9 / 9.3, 7.1 / 6.3, 4.8 / 4.3]),
     (24.0, [10.0, 7.0, 5.0], [9.5 / 8.1, 6.3 / 5.6, 4.4 / 4.0]),
 ];
-const WEEKS: [f64; 3] = [2.0, 4.0, 8.0];
-/// The difference that has to be visible, in percent.
-const VISIBLE: f64 = 10.0;
+/// Times of the simulated precision, in weeks.
+const SIMULATED_WEEKS: [f64; 3] = [2.0, 4.0, 8.0];
+/// Difference that the estimate asks for, in percent.
+const DETECTABLE_PERCENT: f64 = 10.0;
 
-/// Weeks until a difference of 10 % between two targets is found with 80 % probability on typical Wi-Fi; between the
-/// simulated numbers of rounds by a power law. No verdict is given before 14 days, however many rounds there are.
-/// `None` below 4 rounds a day and for more than three targets: not simulated.
-pub fn weeks_until_visible(rounds_per_day: f64, targets: usize) -> Option<f64> {
-    let weeks = SIMULATED.map(|(rounds, percent, wider)| {
+/// Returns the weeks until a difference of 10 % between two targets is detected with 80 % probability on
+/// typical Wi-Fi. Values between the simulated numbers of rounds are interpolated by a power law. At least two
+/// weeks, because no verdict is given before 14 days. `None` for fewer than 4 rounds a day and for more than
+/// three targets, which were not simulated.
+pub fn weeks_until_detectable(rounds_per_day: f64, targets: usize) -> Option<f64> {
+    let weeks = SIMULATED_PRECISION.map(|(rounds, percent, wider)| {
         let percent = match targets {
             0..=2 => Some(percent),
             3 => Some([0, 1, 2].map(|at| percent[at] * wider[at])),
             _ => None,
         };
-        percent.map(|percent| (rounds, weeks_of(percent)))
+        percent.map(|percent| (rounds, weeks_to_precision(percent)))
     });
     let [first, .., last] = weeks;
     if rounds_per_day < first?.0 {
@@ -229,23 +251,23 @@ pub fn weeks_until_visible(rounds_per_day: f64, targets: usize) -> Option<f64> {
         [Some(low), Some(high)] if rounds <= high.0 => Some((*low, *high)),
         _ => None,
     })?;
-    Some(between(rounds, low, high))
+    Some(interpolate(rounds, low, high))
 }
 
-/// When the difference that is found has shrunk to the visible one.
-fn weeks_of(percent: [f64; 3]) -> f64 {
-    let point = |at: usize| (percent[at], WEEKS[at]);
-    if VISIBLE >= percent[0] {
-        WEEKS[0]
-    } else if VISIBLE >= percent[1] {
-        between(VISIBLE, point(0), point(1))
+/// Returns the weeks after which the detectable difference has shrunk to [`DETECTABLE_PERCENT`].
+fn weeks_to_precision(percent: [f64; 3]) -> f64 {
+    let point = |at: usize| (percent[at], SIMULATED_WEEKS[at]);
+    if DETECTABLE_PERCENT >= percent[0] {
+        SIMULATED_WEEKS[0]
+    } else if DETECTABLE_PERCENT >= percent[1] {
+        interpolate(DETECTABLE_PERCENT, point(0), point(1))
     } else {
-        between(VISIBLE, point(1), point(2))
+        interpolate(DETECTABLE_PERCENT, point(1), point(2))
     }
 }
 
-/// The value at a place between two points, on a line in logarithms of both.
-fn between(at: f64, (a, a_value): (f64, f64), (b, b_value): (f64, f64)) -> f64 {
+/// Interpolates between two points on a straight line in log-log space.
+fn interpolate(at: f64, (a, a_value): (f64, f64), (b, b_value): (f64, f64)) -> f64 {
     let share = (at / a).ln() / (b / a).ln();
     a_value * (b_value / a_value).powf(share)
 }
@@ -254,13 +276,13 @@ fn between(at: f64, (a, a_value): (f64, f64), (b, b_value): (f64, f64)) -> f64 {
 mod tests {
     use std::collections::BTreeMap;
 
-    use longhaul_measure::model::{CacheState, Conditions, Phase};
-    use longhaul_measure::workloads::WORKLOADS;
+    use longhaul_model::TASKS;
+    use longhaul_model::{CacheState, Conditions, Phase};
 
     use super::*;
 
     fn all() -> Vec<String> {
-        WORKLOADS.iter().map(|workload| workload.name().to_owned()).collect()
+        TASKS.iter().map(|workload| workload.name().to_owned()).collect()
     }
 
     fn near(found: f64, wanted: f64) -> bool {
@@ -268,45 +290,45 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_know_every_workload() {
+    fn tables_contain_every_workload() {
         for name in all() {
             assert!(
-                [&QUICK, &STANDARD, &LARGE]
+                [&QUICK_COSTS, &STANDARD_COSTS, &LARGE_COSTS]
                     .iter()
-                    .all(|table| table.iter().any(|seen| seen.workload == name)),
+                    .all(|table| table.iter().any(|cost| cost.workload == name)),
                 "{name}"
             );
         }
     }
 
     #[test]
-    fn a_round_costs_what_was_measured() {
+    fn round_load_equals_the_measured_tables() {
         let megabytes = |scale| round_load(scale, &all(), &[]).0.bytes / 1e6;
         assert!(near(megabytes(Scale::Quick), 234.0) && near(megabytes(Scale::Standard), 602.0));
         assert!(near(megabytes(Scale::Large), 1_593.0));
-        assert_eq!(round_load(Scale::Quick, &all(), &[]).1, Basis::Assumed);
+        assert_eq!(round_load(Scale::Quick, &all(), &[]).1, CostBasis::Assumed);
     }
 
     #[test]
-    fn two_and_a_half_weeks_at_seventeen_rounds_a_day() {
+    fn seventeen_rounds_a_day_need_two_and_a_half_weeks() {
         for (rounds, weeks) in [(4.0, 5.46), (8.0, 4.0), (17.0, 2.46), (24.0, 2.0), (100.0, 2.0)] {
-            let found = weeks_until_visible(rounds, 2).unwrap();
+            let found = weeks_until_detectable(rounds, 2).unwrap();
             assert!(near(found, weeks), "{rounds} rounds: {found}");
         }
-        assert_eq!(weeks_until_visible(3.9, 2), None);
-        assert_eq!(weeks_until_visible(17.0, 4), None);
+        assert_eq!(weeks_until_detectable(3.9, 2), None);
+        assert_eq!(weeks_until_detectable(17.0, 4), None);
     }
 
     #[test]
-    fn more_rounds_are_never_slower_and_a_third_target_never_faster() {
+    fn more_rounds_are_not_slower_nor_three_targets_faster() {
         let rounds: Vec<f64> = (8..=60).map(|half| f64::from(half) / 2.0).collect();
         for targets in [2, 3] {
             let weeks: Vec<f64> =
-                rounds.iter().map(|rounds| weeks_until_visible(*rounds, targets).unwrap()).collect();
+                rounds.iter().map(|rounds| weeks_until_detectable(*rounds, targets).unwrap()).collect();
             assert!(weeks.is_sorted_by(|a, b| a >= b), "{weeks:?}");
         }
         for rounds in rounds {
-            assert!(weeks_until_visible(rounds, 3) >= weeks_until_visible(rounds, 2));
+            assert!(weeks_until_detectable(rounds, 3) >= weeks_until_detectable(rounds, 2));
         }
     }
 
@@ -344,61 +366,67 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_here_counts_more_than_the_table() {
+    fn runs_on_this_machine_replace_the_tables() {
         let one = ["folder-index".to_owned()];
         let runs = [100, 300, 200].map(|bytes| run("folder-index", bytes, Outcome::Ok));
         let (load, basis) = round_load(Scale::Quick, &one, &runs);
-        assert_eq!((load.bytes, load.seconds, basis), (201.0, 5.0, Basis::Measured { runs: 3 }));
-        assert_eq!(round_load(Scale::Standard, &one, &runs).1, Basis::Assumed, "another scale says nothing");
-        let failed = [run("folder-index", 100, Outcome::Hung)];
+        assert_eq!((load.bytes, load.seconds, basis), (201.0, 5.0, CostBasis::Measured { runs: 3 }));
         assert_eq!(
-            round_load(Scale::Quick, &one, &failed).1,
-            Basis::Assumed,
-            "a run that failed says nothing"
+            round_load(Scale::Standard, &one, &runs).1,
+            CostBasis::Assumed,
+            "runs of another scale are not used"
         );
+        let failed = [run("folder-index", 100, Outcome::Hung)];
+        assert_eq!(round_load(Scale::Quick, &one, &failed).1, CostBasis::Assumed, "failed runs are not used");
         assert_eq!(
             round_load(Scale::Quick, &all(), &runs).1,
-            Basis::Assumed,
-            "one task says nothing of the others"
+            CostBasis::Assumed,
+            "runs of one workload do not replace the tables of the others"
         );
     }
 
-    fn wanted() -> Wanted {
-        let load = Load { bytes: 600e6, seconds: 120.0 };
-        Wanted { targets: 2, load, rounds_per_day: 24.0, bytes_per_day: None, duty: None }
+    fn request() -> CostRequest {
+        let load = RoundLoad { bytes: 600e6, seconds: 120.0 };
+        CostRequest {
+            targets: 2,
+            round_load: load,
+            rounds_per_day: 24.0,
+            bytes_per_day: None,
+            max_time_share: None,
+        }
     }
 
     #[test]
-    fn a_heavy_classic_costs_a_round_a_slice_whatever_somebody_ran_of_it_once() {
+    fn runs_of_a_whole_preset_do_not_count_for_its_slices() {
         let stibium = ["stibium".to_owned()];
         let mut whole = run("stibium", 106_000_000_000, Outcome::Ok);
         whole.scale = Scale::Standard;
         let (load, basis) = round_load(Scale::Standard, &stibium, &[whole.clone()]);
-        assert!(near(load.bytes / 1e9, 10.66) && basis == Basis::Assumed, "{load:?}");
-        whole.facts.insert(Run::SLICE.to_owned(), "1 of 10".to_owned());
-        assert_eq!(round_load(Scale::Standard, &stibium, &[whole]).1, Basis::Measured { runs: 1 });
+        assert!(near(load.bytes / 1e9, 10.66) && basis == CostBasis::Assumed, "{load:?}");
+        whole.facts.insert(Run::SLICE_FACT.to_owned(), "1 of 10".to_owned());
+        assert_eq!(round_load(Scale::Standard, &stibium, &[whole]).1, CostBasis::Measured { runs: 1 });
     }
 
     #[test]
-    fn an_unbounded_plan_is_set_by_the_schedule() {
-        let cost = cost(&wanted());
-        assert_eq!(cost.bound, Bound::Schedule);
+    fn plan_without_limits_is_limited_by_the_schedule() {
+        let cost = estimate_cost(&request());
+        assert_eq!(cost.limited_by, LimitingFactor::Schedule);
         assert!(near(cost.rounds_per_day, 17.0) && near(cost.bytes_per_day, 10.2e9));
-        assert!(near(cost.minutes_per_hour, 4.0), "two targets of two minutes, every hour");
+        assert!(near(cost.minutes_per_hour, 4.0), "two targets with two minutes each, every hour");
     }
 
     #[test]
-    fn a_budget_is_never_passed() {
-        let cost = cost(&Wanted { bytes_per_day: Some(5_000_000_000), ..wanted() });
-        assert_eq!((cost.bound, cost.rounds_per_day), (Bound::Bytes, 8.0));
-        assert!(cost.bytes_per_day <= 5e9 && cost.weeks_until_visible.is_some());
-        let none = super::cost(&Wanted { bytes_per_day: Some(1), ..wanted() });
-        assert_eq!((none.rounds_per_day, none.bytes_per_day, none.weeks_until_visible), (0.0, 0.0, None));
+    fn estimate_stays_within_the_byte_limit() {
+        let cost = estimate_cost(&CostRequest { bytes_per_day: Some(5_000_000_000), ..request() });
+        assert_eq!((cost.limited_by, cost.rounds_per_day), (LimitingFactor::Bytes, 8.0));
+        assert!(cost.bytes_per_day <= 5e9 && cost.weeks_until_detectable.is_some());
+        let none = super::estimate_cost(&CostRequest { bytes_per_day: Some(1), ..request() });
+        assert_eq!((none.rounds_per_day, none.bytes_per_day, none.weeks_until_detectable), (0.0, 0.0, None));
     }
 
     #[test]
-    fn a_share_of_time_is_kept() {
-        let cost = cost(&Wanted { duty: Some(0.01), ..wanted() });
-        assert_eq!((cost.bound, cost.rounds_per_day), (Bound::Time, 3.0));
+    fn estimate_stays_within_the_time_limit() {
+        let cost = estimate_cost(&CostRequest { max_time_share: Some(0.01), ..request() });
+        assert_eq!((cost.limited_by, cost.rounds_per_day), (LimitingFactor::Time, 3.0));
     }
 }

@@ -1,4 +1,5 @@
-//! The service's database: kept open, watched, and never silently begun anew over what was there.
+//! The service's open database, and its repair when the file is removed, replaced or
+//! damaged while the service runs.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,173 +7,183 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use longhaul_measure::model::Mount;
+use longhaul_model::Mount;
 use longhaul_store::{Error, Reader, Result, SharedWriter, Store, Writer};
 
-/// What SQLite writes at the begin of every database (sqlite.org/fileformat.html, 1.3).
-const HEADER: &[u8; 16] = b"SQLite format 3\0";
+/// First bytes of every SQLite database (sqlite.org/fileformat.html, 1.3).
+const SQLITE_HEADER: &[u8; 16] = b"SQLite format 3\0";
 
-/// The database, open.
+/// The open database, and the identity of its file for later checks.
 pub struct Database {
     path: PathBuf,
-    machine: String,
+    machine_id: String,
     writer: Arc<Writer>,
     shared: SharedWriter,
-    identity: Option<(u64, u64)>,
+    file_identity: Option<(u64, u64)>,
 }
 
-/// What became of the file while it was open.
+/// The state of the database file since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
-    /// It is the file that was opened.
-    Fine,
-    /// There is no file of its name any more.
-    Gone,
-    /// Another file has its name.
+pub enum DatabaseHealth {
+    /// The file is the one that was opened.
+    Healthy,
+    /// The file no longer exists.
+    Missing,
+    /// Another file is now at the database's path.
     Replaced,
-    /// It does not begin as a database any more.
+    /// The file no longer starts with the SQLite header.
     Damaged,
 }
 
 impl Database {
-    /// Opens the database. One that is damaged is moved aside, and a new one is begun: where to is said.
+    /// Opens the database. A damaged one is moved aside and a new one is created; the
+    /// second value is the path of the damaged file.
     ///
     /// # Errors
     ///
-    /// As [`Store::open`], but for damage.
+    /// Same as [`Store::open`], except for damage.
     pub fn open(path: &Path, mounts: &[Mount], now_us: i64) -> Result<(Self, Option<PathBuf>)> {
-        match Self::open_as(path, mounts, None) {
+        match Self::open_with_id(path, mounts, None) {
             Err(Error::Damaged { .. }) => {
-                let aside = set_aside(path, now_us).map_err(|error| denied(path, &error))?;
-                Ok((Self::open_as(path, mounts, None)?, Some(aside)))
+                let aside = quarantine(path, now_us).map_err(|error| permission_error(path, &error))?;
+                Ok((Self::open_with_id(path, mounts, None)?, Some(aside)))
             }
             other => other.map(|database| (database, None)),
         }
     }
 
-    /// Opens it, and gives a new one this machine's id, by which arenas are found again.
-    fn open_as(path: &Path, mounts: &[Mount], machine: Option<&str>) -> Result<Self> {
+    /// Opens the database. A new one gets the machine id `machine`, so that existing
+    /// sandboxes are still recognized.
+    fn open_with_id(path: &Path, mounts: &[Mount], machine: Option<&str>) -> Result<Self> {
         let mut store = Store::open(path, mounts)?;
         if let Some(machine) = machine {
-            store.adopt(machine)?;
+            store.set_machine_id(machine)?;
         }
         let machine = store.machine_id().to_owned();
-        let path = std::path::absolute(path).map_err(|error| denied(path, &error))?;
+        let path = std::path::absolute(path).map_err(|error| permission_error(path, &error))?;
         let (writer, shared) = (Arc::new(Writer::spawn(store)), SharedWriter::default());
-        shared.set(&writer);
-        Ok(Self { identity: identity(&path), path, machine, writer, shared })
+        shared.replace(&writer);
+        Ok(Self { file_identity: file_identity(&path), path, machine_id: machine, writer, shared })
     }
 
-    /// Its file.
+    /// Returns the absolute path of the database file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The machine's id.
-    pub fn machine(&self) -> &str {
-        &self.machine
+    /// Returns the random id of this installation.
+    pub fn machine_id(&self) -> &str {
+        &self.machine_id
     }
 
-    /// The one who writes.
+    /// Returns the database writer.
     pub fn writer(&self) -> &Writer {
         &self.writer
     }
 
-    /// The same for who lives longer than a writer.
+    /// Returns the database writer for another thread, which keeps it open until it has dropped it.
+    pub fn writer_for_round(&self) -> Arc<Writer> {
+        Arc::clone(&self.writer)
+    }
+
+    /// Returns a handle to the current writer that stays valid when the database is reopened.
     pub fn shared_writer(&self) -> SharedWriter {
         self.shared.clone()
     }
 
-    /// Opens it for reading.
+    /// Opens the database for reading.
     ///
     /// # Errors
     ///
-    /// As [`Reader::open`].
+    /// Same as [`Reader::open`].
     pub fn reader(&self) -> Result<Reader> {
         Reader::open(&self.path)
     }
 
-    /// What it takes on disk with its log, in bytes; `None`: it is not there.
+    /// Returns the size of the database and its write-ahead log, in bytes. `None`: the file is missing.
     pub fn bytes(&self) -> Option<u64> {
-        let [log, _] = log_files(&self.path);
+        let [log, _] = wal_files(&self.path);
         let size = |path: &Path| std::fs::metadata(path).ok().map(|facts| facts.len());
         Some(size(&self.path)? + size(&log).unwrap_or(0))
     }
 
-    /// What became of the file. A look at its name and its first bytes.
-    pub fn health(&self) -> Health {
-        match identity(&self.path) {
-            None => Health::Gone,
-            now if now != self.identity => Health::Replaced,
-            _ if begins_as_a_database(&self.path) => Health::Fine,
-            _ => Health::Damaged,
+    /// Checks the database file by its inode and its first bytes.
+    pub fn health(&self) -> DatabaseHealth {
+        match file_identity(&self.path) {
+            None => DatabaseHealth::Missing,
+            now if now != self.file_identity => DatabaseHealth::Replaced,
+            _ if has_sqlite_header(&self.path) => DatabaseHealth::Healthy,
+            _ => DatabaseHealth::Damaged,
         }
     }
 
-    /// Writes all that the open database holds to its name again, after the file was removed. SQLite still has it open,
-    /// so that nothing is lost.
+    /// Writes the database again after its file was removed. Nothing is lost, because
+    /// SQLite still has the removed file open.
     ///
     /// # Errors
     ///
-    /// Those of writing and opening it.
+    /// If the file cannot be written or opened.
     pub fn restore(&mut self, mounts: &[Mount]) -> Result<()> {
-        let copy = beside(&self.path, "restored");
+        let copy = sibling_path(&self.path, "restored");
         let _ = std::fs::remove_file(&copy);
         self.writer.copy_to(&copy)?;
-        leave_logs(&self.path);
-        std::fs::rename(&copy, &self.path).map_err(|error| denied(&self.path, &error))?;
+        remove_wal_files(&self.path);
+        std::fs::rename(&copy, &self.path).map_err(|error| permission_error(&self.path, &error))?;
         self.reopen(mounts)
     }
 
-    /// Keeps all that the open database holds in a file of another name, after somebody put another file in its place,
-    /// and goes on with that one.
+    /// Continues with a file that the user put in the database's place. Saves the old
+    /// data in another file and returns its path.
     ///
     /// # Errors
     ///
-    /// Those of writing and opening it.
-    pub fn yield_to_other(&mut self, mounts: &[Mount], now_us: i64) -> Result<PathBuf> {
-        let kept = beside(&self.path, &format!("kept-{now_us}"));
+    /// If the old data cannot be written or the new file cannot be opened.
+    pub fn adopt_replacement(&mut self, mounts: &[Mount], now_us: i64) -> Result<PathBuf> {
+        let kept = sibling_path(&self.path, &format!("kept-{now_us}"));
         self.writer.copy_to(&kept)?;
         self.reopen(mounts)?;
         Ok(kept)
     }
 
-    /// Moves a damaged file aside and begins a new database of the same machine.
+    /// Moves a damaged file aside and creates a new database with the same machine id.
+    /// Returns the path of the damaged file.
     ///
     /// # Errors
     ///
-    /// Those of moving and opening it.
-    pub fn begin_anew(&mut self, mounts: &[Mount], now_us: i64) -> Result<PathBuf> {
-        let aside = set_aside(&self.path, now_us).map_err(|error| denied(&self.path, &error))?;
+    /// If the file cannot be moved or the new database cannot be opened.
+    pub fn start_new(&mut self, mounts: &[Mount], now_us: i64) -> Result<PathBuf> {
+        let aside = quarantine(&self.path, now_us).map_err(|error| permission_error(&self.path, &error))?;
         self.reopen(mounts)?;
         Ok(aside)
     }
 
     fn reopen(&mut self, mounts: &[Mount]) -> Result<()> {
         let shared = self.shared.clone();
-        let opened = Self::open_as(&self.path, mounts, Some(&self.machine))?;
-        shared.set(&opened.writer);
+        let opened = Self::open_with_id(&self.path, mounts, Some(&self.machine_id))?;
+        shared.replace(&opened.writer);
         *self = Self { shared, ..opened };
         Ok(())
     }
 }
 
-fn identity(path: &Path) -> Option<(u64, u64)> {
+fn file_identity(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
 }
 
-fn begins_as_a_database(path: &Path) -> bool {
+fn has_sqlite_header(path: &Path) -> bool {
     let mut header = [0; 16];
-    File::open(path).and_then(|mut file| file.read_exact(&mut header)).is_ok_and(|()| header == *HEADER)
+    File::open(path)
+        .and_then(|mut file| file.read_exact(&mut header))
+        .is_ok_and(|()| header == *SQLITE_HEADER)
 }
 
-/// `longhaul.sqlite` becomes `longhaul.WORD.sqlite`.
-fn beside(path: &Path, word: &str) -> PathBuf {
+/// Inserts a word before the extension: `longhaul.sqlite` becomes `longhaul.WORD.sqlite`.
+fn sibling_path(path: &Path, word: &str) -> PathBuf {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     path.with_extension(format!("{word}.{extension}"))
 }
 
-fn log_files(path: &Path) -> [PathBuf; 2] {
+fn wal_files(path: &Path) -> [PathBuf; 2] {
     ["-wal", "-shm"].map(|suffix| {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
@@ -180,18 +191,18 @@ fn log_files(path: &Path) -> [PathBuf; 2] {
     })
 }
 
-/// The log of a file that is gone must not be taken for that of the file that takes its name.
-fn leave_logs(path: &Path) {
-    for log in log_files(path) {
+/// Removes the write-ahead log of a removed file: SQLite would apply it to the next file of that name.
+fn remove_wal_files(path: &Path) {
+    for log in wal_files(path) {
         let _ = std::fs::remove_file(log);
     }
 }
 
-/// Moves a database aside with its log, which may hold what the file lacks.
-fn set_aside(path: &Path, now_us: i64) -> io::Result<PathBuf> {
-    let aside = beside(path, &format!("damaged-{now_us}"));
+/// Moves a damaged database aside together with its write-ahead log, which may hold data that the file lacks.
+fn quarantine(path: &Path, now_us: i64) -> io::Result<PathBuf> {
+    let aside = sibling_path(path, &format!("damaged-{now_us}"));
     std::fs::rename(path, &aside)?;
-    for (from, to) in log_files(path).iter().zip(log_files(&aside)) {
+    for (from, to) in wal_files(path).iter().zip(wal_files(&aside)) {
         match std::fs::rename(from, to) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -200,14 +211,18 @@ fn set_aside(path: &Path, now_us: i64) -> io::Result<PathBuf> {
     Ok(aside)
 }
 
-fn denied(path: &Path, error: &io::Error) -> Error {
-    Error::Denied { path: path.to_owned(), operation: "move the database", detail: error.to_string() }
+fn permission_error(path: &Path, error: &io::Error) -> Error {
+    Error::PermissionDenied {
+        path: path.to_owned(),
+        operation: "move the database",
+        detail: error.to_string(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_measure::model::Scale;
+    use longhaul_model::Scale;
     use longhaul_store::NewRound;
 
     fn round() -> NewRound {
@@ -235,51 +250,51 @@ mod tests {
     }
 
     #[test]
-    fn a_database_that_was_removed_is_written_again_with_all_that_it_held() {
+    fn removed_database_is_written_again_with_all_its_data() {
         let (_folder, mut database) = opened();
-        let machine = database.machine().to_owned();
-        for file in log_files(database.path()).iter().map(PathBuf::as_path).chain([database.path()]) {
+        let machine = database.machine_id().to_owned();
+        for file in wal_files(database.path()).iter().map(PathBuf::as_path).chain([database.path()]) {
             let _ = std::fs::remove_file(file);
         }
-        assert_eq!(database.health(), Health::Gone);
+        assert_eq!(database.health(), DatabaseHealth::Missing);
         database.writer().begin_round(round()).unwrap();
         database.restore(&[]).unwrap();
-        assert_eq!((database.health(), rounds(&database)), (Health::Fine, 2));
-        assert_eq!(database.machine(), machine);
+        assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 2));
+        assert_eq!(database.machine_id(), machine);
     }
 
     #[test]
-    fn a_database_that_took_its_place_is_gone_on_with_and_ours_is_kept() {
+    fn replacement_file_is_adopted_and_the_old_data_is_saved() {
         let (folder, mut database) = opened();
         let other = folder.path().join("other.sqlite");
         drop(Database::open(&other, &[], 1).unwrap());
-        leave_logs(database.path());
+        remove_wal_files(database.path());
         std::fs::rename(&other, database.path()).unwrap();
-        assert_eq!(database.health(), Health::Replaced);
-        let kept = database.yield_to_other(&[], 7).unwrap();
-        assert_eq!((database.health(), rounds(&database)), (Health::Fine, 0));
-        assert_eq!(Reader::open(&kept).unwrap().rounds().unwrap().len(), 1);
+        assert_eq!(database.health(), DatabaseHealth::Replaced);
+        let saved = database.adopt_replacement(&[], 7).unwrap();
+        assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 0));
+        assert_eq!(Reader::open(&saved).unwrap().rounds().unwrap().len(), 1);
     }
 
     #[test]
-    fn a_damaged_database_is_moved_aside_and_the_machine_keeps_its_id() {
+    fn damaged_database_is_moved_aside_and_machine_id_stays() {
         let (_folder, mut database) = opened();
-        let machine = database.machine().to_owned();
+        let machine = database.machine_id().to_owned();
         std::fs::write(database.path(), vec![7; 9000]).unwrap();
-        assert_eq!(database.health(), Health::Damaged);
-        let aside = database.begin_anew(&[], 7).unwrap();
+        assert_eq!(database.health(), DatabaseHealth::Damaged);
+        let aside = database.start_new(&[], 7).unwrap();
         assert!(aside.ends_with("longhaul.damaged-7.sqlite") && aside.exists());
-        assert_eq!((database.health(), rounds(&database)), (Health::Fine, 0));
-        assert_eq!(database.machine(), machine);
+        assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 0));
+        assert_eq!(database.machine_id(), machine);
     }
 
     #[test]
-    fn damage_that_is_found_at_the_start_is_moved_aside_too() {
+    fn database_damaged_before_the_start_is_moved_aside() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("longhaul.sqlite");
         std::fs::write(&path, vec![7; 9000]).unwrap();
         let (database, aside) = Database::open(&path, &[], 3).unwrap();
         assert!(aside.unwrap().exists());
-        assert_eq!(database.health(), Health::Fine);
+        assert_eq!(database.health(), DatabaseHealth::Healthy);
     }
 }

@@ -1,9 +1,10 @@
-//! Tells whether a file was replaced or written, without reading it.
+//! Detects that a file was replaced or modified, without reading its content.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Identifies a file and its content: equal values mean that it was neither replaced nor written in between.
+/// The identity of a file's content. Equal values mean that the file was neither
+/// replaced nor modified in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileVersion {
     device: u64,
@@ -13,7 +14,8 @@ pub struct FileVersion {
 }
 
 impl FileVersion {
-    /// Returns the version of the file that a path leads to, through links; `None` if there is none or it cannot be seen.
+    /// Returns the version of the file at `path`, following symbolic links. `None`: it
+    /// does not exist or cannot be examined.
     pub fn of(path: &Path) -> Option<Self> {
         let facts = std::fs::metadata(path).ok()?;
         Some(Self {
@@ -32,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_a_replacement_and_a_new_link_target_are_told() {
+    fn write_replacement_and_new_link_target_are_detected() {
         let folder = tempfile::tempdir().unwrap();
         let (file, other, link) =
             (folder.path().join("file"), folder.path().join("other"), folder.path().join("link"));

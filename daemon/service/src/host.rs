@@ -1,70 +1,70 @@
-//! What the machine says about itself: never its disks, which can hang on a dead share.
+//! Facts about the machine: load, power, network and mounts. Never reads a disk,
+//! because that can hang on a dead share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 
-use longhaul_measure::model::{Conditions, Link, Mount, Surroundings};
 use longhaul_measure::platform;
+use longhaul_model::{Conditions, MachineSnapshot, Mount, NetworkLink};
 
-/// What this process knows of memory and processors and a worker does not ask.
-pub struct Memory {
+/// Number of processors and available memory at the start of a run.
+pub struct MachineResources {
     processors: Option<u32>,
-    available: Option<u64>,
+    memory_available: Option<u64>,
 }
 
-impl Memory {
-    /// As it is now.
+impl MachineResources {
+    /// Reads the current values.
     pub fn now() -> Self {
-        let processors = std::thread::available_parallelism().ok();
-        Self {
-            processors: processors.and_then(|count| u32::try_from(count.get()).ok()),
-            available: metrics::memory().map(|(available, _)| available),
-        }
+        let memory_available = metrics::memory().map(|(available, _)| available);
+        Self { processors: processors(), memory_available }
     }
 
-    /// Adds it to the conditions of a run.
+    /// Adds the values to the conditions of a run.
     pub fn add_to(&self, conditions: &mut Conditions) {
         conditions.processors = self.processors;
-        conditions.memory_available = self.available;
+        conditions.memory_available = self.memory_available;
     }
 }
 
-/// Where facts about the machine come from.
+/// A source of facts about the machine, replaced by a simulated machine in tests.
 pub trait Host: Send {
-    /// The machine as it is now, with the way to these servers; rates are over the time since the last look.
-    fn look(&mut self, servers: &BTreeSet<IpAddr>) -> Surroundings;
+    /// Returns the current state of the machine and its network link to these servers.
+    /// Rates cover the time since the last call.
+    fn snapshot(&mut self, servers: &BTreeSet<IpAddr>) -> MachineSnapshot;
 
-    /// The mount table, read without touching a mount.
+    /// Returns the mount table, without accessing any mount.
     ///
     /// # Errors
     ///
-    /// If the system does not give it.
+    /// If the operating system does not return the mount table.
     fn mounts(&mut self) -> io::Result<Vec<Mount>>;
 }
 
-/// Bytes received and sent by each interface.
-type Counters = BTreeMap<String, (u64, u64)>;
+/// Bytes received and sent, by interface name.
+type InterfaceBytes = BTreeMap<String, (u64, u64)>;
 
-/// This machine.
+/// The machine that the service runs on.
 #[derive(Default)]
 pub struct SystemHost {
     metrics: metrics::Metrics,
-    last: Option<(u64, Counters)>,
+    last_reading: Option<(u64, InterfaceBytes)>,
 }
 
 impl Host for SystemHost {
-    fn look(&mut self, servers: &BTreeSet<IpAddr>) -> Surroundings {
+    fn snapshot(&mut self, servers: &BTreeSet<IpAddr>) -> MachineSnapshot {
         let links = links_to(servers);
         let now_ns = platform::monotonic_ns();
         let interfaces = self.metrics.interfaces();
-        let traffic = self.last.as_ref().and_then(|(then_ns, then)| {
-            let seconds = now_ns.saturating_sub(*then_ns) as f64 / 1e9;
-            rate((then, &interfaces), &names(&links), seconds)
+        // Unknown in the first snapshot, because a rate needs two readings.
+        let traffic = self.last_reading.as_ref().and_then(|(last_ns, last)| {
+            let seconds = now_ns.saturating_sub(*last_ns) as f64 / 1e9;
+            traffic_rate((last, &interfaces), &link_names(&links), seconds)
         });
-        self.last = Some((now_ns, interfaces.clone()));
+        self.last_reading = Some((now_ns, interfaces.clone()));
         let memory = metrics::memory();
-        Surroundings {
+        MachineSnapshot {
             load_average: platform::load_average(),
             processor_share: self.metrics.processor_share(),
             memory_available: memory.map(|(available, _)| available),
@@ -76,7 +76,7 @@ impl Host for SystemHost {
             is_hot: platform::is_hot(),
             backup_running: platform::backup_running(),
             signal_dbm: platform::signal_dbm(),
-            link: Link::joined(links),
+            link: NetworkLink::merged(links),
             traffic,
             interfaces,
         }
@@ -87,51 +87,61 @@ impl Host for SystemHost {
     }
 }
 
-/// The interfaces that lead to these servers, or to the network by default.
-fn links_to(servers: &BTreeSet<IpAddr>) -> Vec<Link> {
-    let elsewhere = servers.iter().filter(|server| !server.is_loopback());
-    let links: Vec<Link> = elsewhere.filter_map(|server| platform::link_to(Some(*server))).collect();
+/// Returns the network links to these servers, or the default link if there is none.
+fn links_to(servers: &BTreeSet<IpAddr>) -> Vec<NetworkLink> {
+    let remote = servers.iter().filter(|server| !server.is_loopback());
+    let links: Vec<NetworkLink> = remote.filter_map(|server| platform::link_to(Some(*server))).collect();
     if links.is_empty() { platform::link_to(None).into_iter().collect() } else { links }
 }
 
-fn names(links: &[Link]) -> BTreeSet<&str> {
+fn link_names(links: &[NetworkLink]) -> BTreeSet<&str> {
     links.iter().map(|link| link.name.as_str()).collect()
 }
 
-/// Bytes a second that crossed the interfaces of these names; all but the loopback where there are none. Others are left out
-/// because a bridge counts what its members do, and a tunnel what the interface below does. `None` after a moment that is
-/// too short to say.
-fn rate((then, now): (&Counters, &Counters), ways: &BTreeSet<&str>, seconds: f64) -> Option<f64> {
-    let is_way = |name: &str| match ways.is_empty() {
+/// Returns the traffic over the interfaces of these names in bytes a second, or over all but the loopback if no
+/// name is given. Other interfaces are left out because a bridge counts its members' traffic again, and a
+/// tunnel that of the interface below. `None`: less than a second has passed, too short for a rate.
+fn traffic_rate(
+    (last, now): (&InterfaceBytes, &InterfaceBytes),
+    names: &BTreeSet<&str>,
+    seconds: f64,
+) -> Option<f64> {
+    let is_counted = |name: &str| match names.is_empty() {
         true => name != "lo" && name != "lo0",
-        false => ways.contains(name),
+        false => names.contains(name),
     };
-    let bytes = now.iter().filter(|(name, _)| is_way(name)).map(|(name, (received, sent))| {
-        let (received_then, sent_then) = then.get(name).copied().unwrap_or((*received, *sent));
-        received.saturating_sub(received_then) + sent.saturating_sub(sent_then)
+    let bytes = now.iter().filter(|(name, _)| is_counted(name)).map(|(name, (received, sent))| {
+        let (last_received, last_sent) = last.get(name).copied().unwrap_or((*received, *sent));
+        received.saturating_sub(last_received) + sent.saturating_sub(last_sent)
     });
     (seconds >= 1.0).then(|| bytes.sum::<u64>() as f64 / seconds)
 }
 
-/// How busy the machine is, cheaply enough to be asked every few seconds.
+/// Processor and memory load of the machine, cheap enough to read every few seconds.
 #[derive(Default)]
-pub struct Pulse {
+pub struct SystemLoad {
     metrics: metrics::Metrics,
 }
 
-impl Pulse {
-    /// The share of the processors' time that was used since this was last asked, from 0 to 1.
+impl SystemLoad {
+    /// Returns the share of processor time used since the last call, from 0 to 1. `None`:
+    /// unknown, as in the first call.
     pub fn processor_share(&mut self) -> Option<f64> {
         self.metrics.processor_share()
     }
 
-    /// Bytes of memory that are not in use.
+    /// Returns the available memory in bytes. `None`: unknown.
     pub fn memory_available(&self) -> Option<u64> {
         metrics::memory().map(|(available, _)| available)
     }
 }
 
-/// The machine's memory in bytes; `None` where it is not known.
+/// Returns the number of logical processors. `None`: unknown.
+pub fn processors() -> Option<u32> {
+    std::thread::available_parallelism().ok().and_then(|count| u32::try_from(count.get()).ok())
+}
+
+/// Returns the size of the machine's memory in bytes. `None`: unknown.
 pub fn memory_total() -> Option<u64> {
     metrics::memory().map(|(_, total)| total)
 }
@@ -142,14 +152,14 @@ mod metrics {
 
     use sysinfo::{CpuRefreshKind, Networks, System};
 
-    /// Bytes of memory that are available, and in all.
+    /// Returns the available and the total memory in bytes.
     pub fn memory() -> Option<(u64, u64)> {
         let mut system = System::new().ok()?;
         system.refresh_memory();
         Some((system.available_memory(), system.total_memory())).filter(|(available, _)| *available > 0)
     }
 
-    /// Counters that are kept from look to look.
+    /// System counters that are kept between calls, because rates need the previous values.
     #[derive(Default)]
     pub struct Metrics {
         processors: Option<System>,
@@ -157,7 +167,7 @@ mod metrics {
     }
 
     impl Metrics {
-        /// The share of the processors' time that was used since the last look.
+        /// Returns the share of processor time used since the last call, from 0 to 1. `None` in the first call.
         pub fn processor_share(&mut self) -> Option<f64> {
             let first = self.processors.is_none();
             if first {
@@ -169,7 +179,7 @@ mod metrics {
             (!first && share.is_finite()).then(|| share.clamp(0.0, 1.0))
         }
 
-        /// Bytes received and sent by each interface.
+        /// Returns the bytes received and sent by each interface.
         pub fn interfaces(&mut self) -> BTreeMap<String, (u64, u64)> {
             if self.networks.is_none() {
                 self.networks = Networks::new().ok();
@@ -192,7 +202,7 @@ mod metrics {
         None
     }
 
-    /// Nothing is known.
+    /// Replacement without the feature `host-metrics`: every value is unknown.
     #[derive(Default)]
     pub struct Metrics;
 
@@ -212,28 +222,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn traffic_is_what_crossed_the_network_and_not_the_loopback() {
+    fn traffic_counts_the_network_but_not_the_loopback() {
         let counts =
             |eth: u64, lo: u64| BTreeMap::from([("eth0".to_owned(), (eth, 0)), ("lo".to_owned(), (lo, lo))]);
         let all = BTreeSet::new();
-        let crossed = |then: &Counters, now: &Counters, seconds| rate((then, now), &all, seconds);
-        assert_eq!(crossed(&counts(1000, 0), &counts(7000, 9_999_999), 2.0), Some(3000.0));
-        assert_eq!(crossed(&counts(1000, 0), &counts(0, 0), 2.0), Some(0.0), "a counter that began anew");
-        assert_eq!(crossed(&counts(0, 0), &counts(7000, 0), 0.5), None);
-        assert_eq!(crossed(&BTreeMap::new(), &counts(7000, 0), 2.0), Some(0.0), "an interface that came up");
+        let rate =
+            |last: &InterfaceBytes, now: &InterfaceBytes, seconds| traffic_rate((last, now), &all, seconds);
+        assert_eq!(rate(&counts(1000, 0), &counts(7000, 9_999_999), 2.0), Some(3000.0));
+        assert_eq!(rate(&counts(1000, 0), &counts(0, 0), 2.0), Some(0.0), "a counter that was reset");
+        assert_eq!(rate(&counts(0, 0), &counts(7000, 0), 0.5), None);
+        assert_eq!(rate(&BTreeMap::new(), &counts(7000, 0), 2.0), Some(0.0), "an interface that came up");
     }
 
     #[test]
-    fn a_tunnel_and_the_cable_below_it_count_once() {
+    fn tunnel_and_the_interface_below_it_count_once() {
         let counts = |bytes| BTreeMap::from(["en0", "utun3"].map(|name| (name.to_owned(), (bytes, 0))));
-        let ways = BTreeSet::from(["utun3"]);
-        assert_eq!(rate((&counts(0), &counts(6000)), &ways, 2.0), Some(3000.0));
+        let names = BTreeSet::from(["utun3"]);
+        assert_eq!(traffic_rate((&counts(0), &counts(6000)), &names, 2.0), Some(3000.0));
     }
 
     #[test]
-    fn this_machine_can_be_looked_at() {
+    fn snapshot_and_mounts_of_this_machine_can_be_read() {
         let mut host = SystemHost::default();
-        assert!(host.look(&BTreeSet::new()).traffic.is_none(), "one look gives no rate");
+        assert!(host.snapshot(&BTreeSet::new()).traffic.is_none(), "a rate needs two snapshots");
         assert!(host.mounts().is_ok());
     }
 }

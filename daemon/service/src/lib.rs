@@ -1,42 +1,55 @@
-//! Time and processes: what to measure ([`config`]), when ([`schedule`]), in which order ([`design`]), by which processes
-//! ([`worker`]), the rounds that join them ([`round`]), one after the other in the foreground ([`runner`]) or for weeks in
-//! the background ([`service`]). For a first configuration: which mounts belong together ([`pairs`]), whether two folders
-//! are one ([`same`]), what a plan costs ([`cost`]), and the file itself ([`draft`]).
+//! The background service and the rounds that it runs: configuration ([`config`]), schedule ([`schedule`]),
+//! order of the runs ([`design`]), worker processes ([`worker`]), single rounds ([`round`]), rounds in the
+//! foreground ([`foreground`]) and for weeks in the background ([`service`]). `longhaul init` uses it to find
+//! mounts of the same server ([`similar_mounts`]), to test whether two folders are the same ([`same_folder`]),
+//! to estimate the cost of a plan ([`cost`]), and to write the configuration file ([`config_draft`]).
 //!
-//! Nothing here touches a target's path: only a worker process does.
+//! This crate never accesses a target's path itself: only worker processes do.
+//!
+//! ```
+//! use longhaul_service::design::run_order;
+//!
+//! // A round runs every workload on every target once, in an order that follows from the seed.
+//! let order = run_order(42, 7, 4, 2);
+//! assert_eq!(order.len(), 4);
+//! assert!(order.iter().all(|(_, targets)| *targets == [0, 1] || *targets == [1, 0]));
+//! assert_eq!(order, run_order(42, 7, 4, 2));
+//! ```
 
 pub mod clock;
+pub mod command;
 pub mod config;
-pub mod contact;
+pub mod config_draft;
 pub mod cost;
-pub mod crashes;
+pub mod crash_loop;
+pub mod daemon_address;
 pub mod database;
+pub mod database_lock;
 pub mod design;
-pub mod desk;
-pub mod draft;
-pub mod exclusive;
+mod event;
 pub mod file_version;
+pub mod foreground;
+pub mod handle;
 pub mod host;
 pub mod mounts;
-pub mod pairs;
-pub mod places;
-pub mod program;
+pub mod paths;
+pub mod program_file;
 pub mod round;
-pub mod runner;
-pub mod same;
+pub mod round_stop;
+pub mod same_folder;
 pub mod sampling;
 pub mod schedule;
 pub mod selfcheck;
 pub mod service;
-pub mod status;
+pub mod similar_mounts;
+pub use longhaul_model::status;
 pub mod target_path;
-pub mod words;
 pub mod worker;
 
-pub use host::memory_total;
+pub use host::{memory_total, processors};
 
-/// The file in the platform's folder for logs ([`longhaul_measure::platform::log_directory`]) that the background service
-/// writes and `longhaul logs` reads: JSON lines; when it is full it is moved aside and begun anew.
+/// Name of the service's log file in the platform's log folder ([`longhaul_measure::platform::log_directory`]).
+/// Its lines are JSON; `longhaul service logs` reads it. A full log file is rotated.
 pub const LOG_FILE: &str = "longhaul.log";
-/// So many older parts of it are kept beside it, as `longhaul.log.1` and so on.
-pub const OLDER_LOG_FILES: u64 = 3;
+/// Number of rotated log files that are kept: `longhaul.log.1` to `longhaul.log.3`.
+pub const ROTATED_LOG_FILES: u64 = 3;

@@ -1,65 +1,72 @@
-//! What lies under the targets, as the mount table says: noticed without touching any of them. Pure.
+//! Detects changes of the targets' mounts from the mount table, without accessing any mount. Pure.
 
 use std::collections::BTreeMap;
 
-use longhaul_measure::model::{Family, Mount, Target, TargetName};
+use longhaul_model::{Event, Family, Mount, Target, TargetName};
 use serde_json::{Value, json};
 
-/// What was last seen under each target.
+/// The last known mount of each target.
 #[derive(Debug, Clone, Default)]
-pub struct MountBook {
-    seen: BTreeMap<TargetName, Option<Mount>>,
+pub struct MountTracker {
+    mounts: BTreeMap<TargetName, Option<Mount>>,
 }
 
-/// Something changed under a target.
+/// A change of a target's mount.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    /// The target.
+pub struct MountChange {
+    /// Name of the target.
     pub target: TargetName,
-    /// The event's kind.
+    /// Kind of the event, such as `unmount`.
     pub kind: &'static str,
-    /// The particulars.
+    /// The mount before and after the change, as JSON.
     pub detail: Value,
 }
 
-impl MountBook {
-    /// Takes in the mount table and tells what changed under which target since the last time. A target that was not
-    /// there before has not changed.
-    pub fn changes(&mut self, targets: &[Target], table: &[Mount]) -> Vec<Change> {
-        // A system without a single mount does not run: the table could not be read.
+impl MountChange {
+    /// Returns the event that records the change.
+    pub fn into_event(self, at_us: i64) -> Event {
+        Event { target: Some(self.target), kind: self.kind.to_owned(), detail: self.detail, at_us }
+    }
+}
+
+impl MountTracker {
+    /// Updates the mounts from the mount table and returns the changes since the last
+    /// call. A new target has no change.
+    pub fn update(&mut self, targets: &[Target], table: &[Mount]) -> Vec<MountChange> {
+        // Every running system has a mount: an empty table means that reading it failed.
         if table.is_empty() {
             return vec![];
         }
-        self.seen.retain(|name, _| targets.iter().any(|target| target.name == *name));
-        let look = |target: &Target| {
-            let now = Mount::of_path(table, &target.path).map(without_space);
-            let before = self.seen.insert(target.name.clone(), now.clone())?;
-            let kind = kind(before.as_ref(), now.as_ref())?;
-            let detail = json!({ "before": before.as_ref().map(told), "after": now.as_ref().map(told) });
-            Some(Change { target: target.name.clone(), kind, detail })
+        self.mounts.retain(|name, _| targets.iter().any(|target| target.name == *name));
+        let change = |target: &Target| {
+            let now = Mount::for_path(table, &target.path).map(without_free_space);
+            let before = self.mounts.insert(target.name.clone(), now.clone())?;
+            let kind = change_kind(before.as_ref(), now.as_ref())?;
+            let detail = json!({ "before": before.as_ref().map(mount_detail), "after": now.as_ref().map(mount_detail) });
+            Some(MountChange { target: target.name.clone(), kind, detail })
         };
-        targets.iter().filter_map(look).collect()
+        targets.iter().filter_map(change).collect()
     }
 
-    /// What lies under a target.
+    /// Returns the mount that contains a target. `None`: unknown.
     pub fn mount(&self, name: &TargetName) -> Option<&Mount> {
-        self.seen.get(name)?.as_ref()
+        self.mounts.get(name)?.as_ref()
     }
 
-    /// Whether a target that was a share when it was last measured lies on a local disk now: its mount is gone, and what
-    /// is written to its path would land in the empty folder below.
-    pub fn is_bare(&self, name: &TargetName, was: Option<Family>) -> bool {
-        let now = self.mount(name).map(|mount| mount.protocol.family());
-        matches!((was, now), (Some(Family::Network | Family::Fuse), Some(Family::Local) | None))
+    /// Returns whether a target that was a share when last measured is now on a local disk. Its share is
+    /// unmounted then, and writes to its path would go to the empty folder below.
+    pub fn is_unmounted(&self, name: &TargetName, last_family: Option<Family>) -> bool {
+        let family = self.mount(name).map(|mount| mount.protocol.family());
+        matches!((last_family, family), (Some(Family::Network | Family::Fuse), Some(Family::Local) | None))
     }
 }
 
-/// Free space changes all the time and says nothing about the mount.
-fn without_space(mount: &Mount) -> Mount {
+/// Removes the disk space from a mount: it changes all the time and is no change of the mount.
+fn without_free_space(mount: &Mount) -> Mount {
     Mount { free_bytes: None, total_bytes: None, ..mount.clone() }
 }
 
-fn told(mount: &Mount) -> Value {
+fn mount_detail(mount: &Mount) -> Value {
     json!({
         "point": mount.point.to_string_lossy(),
         "protocol": mount.protocol.to_string(),
@@ -68,7 +75,8 @@ fn told(mount: &Mount) -> Value {
     })
 }
 
-fn kind(before: Option<&Mount>, now: Option<&Mount>) -> Option<&'static str> {
+/// Returns the event kind of a mount change. `None`: no change.
+fn change_kind(before: Option<&Mount>, now: Option<&Mount>) -> Option<&'static str> {
     let (before, now) = match (before, now) {
         (Some(before), Some(now)) if before == now => return None,
         (Some(before), Some(now)) => (before, now),
@@ -76,6 +84,8 @@ fn kind(before: Option<&Mount>, now: Option<&Mount>) -> Option<&'static str> {
         (None, Some(_)) => return Some("mount"),
         (Some(_), None) => return Some("unmount"),
     };
+    // `Mount::for_path` finds the deepest mount above the target: after an unmount, that
+    // is one closer to the root.
     let depth = |mount: &Mount| mount.point.components().count();
     Some(match depth(now).cmp(&depth(before)) {
         std::cmp::Ordering::Less => "unmount",
@@ -95,24 +105,14 @@ fn kind(before: Option<&Mount>, now: Option<&Mount>) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_measure::model::{Negotiated, Protocol, Role};
+    use longhaul_model::{Protocol, Role};
 
     fn mount(point: &str, protocol: Protocol) -> Mount {
-        Mount {
-            point: point.into(),
-            source: "nas:/share".into(),
-            protocol,
-            negotiated: Negotiated::new(),
-            read_only: false,
-            free_bytes: Some(7),
-            total_bytes: None,
-            server: None,
-            device: None,
-        }
+        Mount { free_bytes: Some(7), ..Mount::new(point, "nas:/share", protocol) }
     }
 
     #[test]
-    fn each_change_has_its_name_and_free_space_is_none() {
+    fn each_change_has_its_kind_and_free_space_is_no_change() {
         let target = Target { name: "smb".parse().unwrap(), path: "/m/nas/x".into(), role: Role::Share };
         let root = mount("/", Protocol::Local("ext4".into()));
         let smb = mount("/m/nas", Protocol::Smb(None));
@@ -120,7 +120,7 @@ mod tests {
         let nfs = mount("/m/nas", Protocol::Nfs(None));
         let fuller = Mount { free_bytes: Some(1), ..nfs.clone() };
         let other_source = Mount { source: "nas:/other".into(), ..nfs.clone() };
-        let mut book = MountBook::default();
+        let mut tracker = MountTracker::default();
         let steps = [
             (vec![root.clone(), smb.clone()], None),
             (vec![root.clone(), read_only], Some("read-only")),
@@ -132,12 +132,15 @@ mod tests {
             (vec![root, other_source], Some("mount")),
         ];
         for (table, expected) in steps {
-            let changes = book.changes(std::slice::from_ref(&target), &table);
+            let changes = tracker.update(std::slice::from_ref(&target), &table);
             assert_eq!(changes.first().map(|change| change.kind), expected);
         }
-        assert!(!book.is_bare(&target.name, Some(Family::Network)));
-        book.changes(std::slice::from_ref(&target), &[mount("/", Protocol::Local("ext4".into()))]);
-        assert!(book.is_bare(&target.name, Some(Family::Network)));
-        assert!(!book.is_bare(&target.name, Some(Family::Local)) && !book.is_bare(&target.name, None));
+        assert!(!tracker.is_unmounted(&target.name, Some(Family::Network)));
+        tracker.update(std::slice::from_ref(&target), &[mount("/", Protocol::Local("ext4".into()))]);
+        assert!(tracker.is_unmounted(&target.name, Some(Family::Network)));
+        assert!(
+            !tracker.is_unmounted(&target.name, Some(Family::Local))
+                && !tracker.is_unmounted(&target.name, None)
+        );
     }
 }

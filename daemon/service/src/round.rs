@@ -1,91 +1,77 @@
-//! One round: prepare on every target, run in the drawn order, keep each run before it is shown.
+//! Runs one round: prepares every target, then runs all workloads in the drawn order,
+//! storing each run before it is reported.
 
 use std::time::Duration;
 
-use longhaul_measure::corpus::draw::draw;
-use longhaul_measure::model::{Outcome, Run, Scale, Surroundings, Target};
-use longhaul_measure::worker::{Assignment, SLEPT_NS};
+use longhaul_measure::platform;
+use longhaul_measure::worker::Assignment;
 use longhaul_measure::workloads::Settings;
-use longhaul_store::{NewRound, Planned, RoundEnd, RoundStatus, StoredRun, Writer};
+use longhaul_model::draw::draw;
+use longhaul_model::{Hint, MachineSnapshot, Outcome, Run, SLEPT_NS, Scale, Target};
+use longhaul_store::{NewRound, PlannedRun, Reader, RoundEnd, RoundStatus, StoredRound, StoredRun, Writer};
 
 use crate::clock::Clock;
-use crate::design::order;
-use crate::host::Memory;
-use crate::schedule::rotation;
-use crate::worker::{Finished, Observer, Watch, Worker};
+use crate::design::run_order;
+use crate::host::MachineResources;
+use crate::round_stop::RoundStopRequest;
+use crate::schedule::slice_rotation;
+use crate::worker::{RequestOptions, RunResult, Worker, WorkerObserver};
 
-const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
+/// Pause between two attempts to store a run in a locked or full database.
+const STORE_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a round runs, and how.
+/// The workloads of a round and their settings.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tasks {
-    /// Which workloads, by name.
+pub struct RoundTasks {
+    /// Names of the workloads to run.
     pub workloads: Vec<String>,
-    /// How large.
+    /// Size of the test data.
     pub scale: Scale,
-    /// What is set for all workloads.
+    /// Settings shared by all workloads.
     pub settings: Settings,
-    /// How long a run may take.
+    /// Longest duration of a run, after which it is stored as hung.
     pub cap: Duration,
 }
 
-/// What is drawn and known before a round.
+/// Parameters of a round: its place in the experimental design, its planned time, the machine before it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Block {
-    /// The seed of this machine.
+pub struct RoundSpec {
+    /// Seed of this machine, from which all random draws follow.
     pub machine_seed: u64,
-    /// How many rounds were begun before: the place in the design.
-    pub turn: u64,
-    /// Every how many rounds baselines are measured; 0 or 1: in each.
-    pub baseline_every: u64,
-    /// The instant that the schedule meant; `None`: a person began it.
+    /// Number of rounds started before this one. The random order of the runs depends on it.
+    pub round_index: u64,
+    /// Number of rounds from one measurement of the baselines to the next. 0 or 1: every round.
+    pub baseline_interval: u64,
+    /// Planned time of the round's slot, in microseconds since 1970 UTC. `None`: a user started the round.
     pub scheduled_us: Option<i64>,
-    /// The machine just before.
-    pub before: Option<Surroundings>,
+    /// State of the machine just before the round.
+    pub before: Option<MachineSnapshot>,
 }
 
-/// Why a round is to stop.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
-    /// What was measured stays, the rest is not made.
-    CutShort(String),
-    /// Nothing of it says anything.
-    Void(String),
-}
-
-impl Stop {
-    fn into_end(self) -> (RoundStatus, Option<String>) {
-        match self {
-            Self::CutShort(reason) => (RoundStatus::CutShort, Some(reason)),
-            Self::Void(reason) => (RoundStatus::Void, Some(reason)),
-        }
-    }
-}
-
-/// Hears of a round while it is made.
-pub trait Audience: Observer {
-    /// A run begins.
-    fn run_began(&mut self, target: &Target, workload: &str);
-    /// A run is over and on disk.
+/// Receives the progress of a round.
+pub trait RoundObserver: WorkerObserver {
+    /// Called when a run starts.
+    fn run_started(&mut self, target: &Target, workload: &str);
+    /// Called when a run has ended and is stored.
     fn run_ended(&mut self, stored: &StoredRun);
-    /// A corpus was made, or completed, with so many bytes.
-    fn prepared(&mut self, _target: &Target, _bytes: u64) {}
-    /// A run cannot be kept yet.
-    fn not_kept(&mut self, _error: &longhaul_store::Error) {}
+    /// Called when a corpus was created or completed, with the number of bytes written.
+    fn corpus_prepared(&mut self, _target: &Target, _bytes: u64) {}
+    /// Called when a run could not be stored and will be tried again.
+    fn run_not_stored(&mut self, _error: &longhaul_store::Error) {}
 }
 
-/// Why a round cannot be made.
+/// The reason why a round cannot be run or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum RoundError {
-    /// The database does not take a round.
-    #[error(transparent)]
+    /// The round itself could not be stored.
+    #[error("{}", .0.one_line())]
     Store(Box<longhaul_store::Error>),
-    /// The database does not take a run. It is not lost: here it is.
-    #[error("{source}. The run that could not be kept, as JSON: {run}")]
-    Unkept {
-        /// Why.
+    /// A run could not be stored. It is included here so that it is not lost.
+    #[error("{}. The run that could not be stored, as JSON: {run}", source.one_line())]
+    NotStored {
+        /// Error returned by the database.
         source: Box<longhaul_store::Error>,
-        /// The run.
+        /// The run as JSON.
         run: String,
     },
 }
@@ -96,101 +82,126 @@ impl From<longhaul_store::Error> for RoundError {
     }
 }
 
-/// Everything that a round needs.
-pub struct Maker<'a> {
-    /// What to run.
-    pub tasks: &'a Tasks,
-    /// Where runs are kept.
+/// Stores the end of rounds that were left open: a crash or a database error ended them. Returns those that were
+/// open.
+///
+/// # Errors
+///
+/// If the database cannot be read, or refuses the end of a round.
+pub fn close_open_rounds(
+    reader: &Reader,
+    writer: &Writer,
+    reason: &str,
+    now_us: i64,
+) -> longhaul_store::Result<Vec<StoredRound>> {
+    let open = reader.open_rounds()?;
+    for round in &open {
+        let (status, reason) = (RoundStatus::CutShort, Some(reason.to_owned()));
+        writer.end_round(round.number, RoundEnd { status, reason, ended_us: now_us, after: None })?;
+    }
+    Ok(open)
+}
+
+/// Runs rounds with a fixed set of workloads, a database and a clock.
+pub struct RoundRunner<'a> {
+    /// The workloads to run.
+    pub tasks: &'a RoundTasks,
+    /// The database writer.
     pub writer: &'a Writer,
-    /// The time.
+    /// Source of the current time.
     pub clock: &'a dyn Clock,
-    /// Whether the round is to stop, and why.
-    pub stop: &'a dyn Fn() -> Option<Stop>,
-    /// How long a worker may take to stop before it is left behind.
-    pub patience: Duration,
-    /// How often a run is offered to a database that is locked or full.
-    pub attempts: u32,
+    /// Request to stop the round early.
+    pub stop: &'a RoundStopRequest,
+    /// Time that a worker may take to stop before it is abandoned.
+    pub stop_timeout: Duration,
+    /// Number of attempts to store a run in a locked or full database. `u32::MAX`: until the service stops.
+    pub store_attempts: u32,
 }
 
-/// A round that was made.
+/// The result of a completed round.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Made {
-    /// Its number in the database.
+pub struct RoundResult {
+    /// Number of the round in the database.
     pub number: i64,
-    /// How it ended.
+    /// Outcome of the round.
     pub status: RoundStatus,
-    /// Why, unless it is ok.
+    /// Reason for the outcome. `None` if the outcome is ok.
     pub reason: Option<String>,
-    /// Runs that were kept.
+    /// Number of stored runs.
     pub runs: u32,
-    /// Runs among them that did not end well, but for those that were stopped.
-    pub failed: u32,
+    /// Number of stored runs that failed. Runs stopped with the round do not count.
+    pub failed_runs: u32,
 }
 
-/// One round on its way.
-struct Progress {
+/// State of a round in progress.
+struct RoundProgress {
     number: i64,
     seed: u64,
-    turn: u64,
-    baseline_every: u64,
-    /// By workload and target: what is booked where it could not be prepared.
-    unprepared: Vec<((usize, usize), Finished)>,
+    round_index: u64,
+    baseline_interval: u64,
+    /// Results to store for workloads that could not be prepared, by workload index and target index.
+    failed_preparations: Vec<((usize, usize), RunResult)>,
     slot: u32,
-    made: Made,
+    kept_awake: bool,
+    result: RoundResult,
 }
 
-/// What is known of a run before it is made.
-struct Begun {
+/// Facts about a run that are taken before it starts.
+struct RunStart {
     slot: u32,
     started_us: i64,
     utc_offset_seconds: i32,
-    memory: Memory,
+    resources: MachineResources,
+    kept_awake: bool,
 }
 
-impl Maker<'_> {
-    /// Books the begin of a round and gives its number.
+impl RoundRunner<'_> {
+    /// Stores the start of a round and returns its number.
     ///
     /// # Errors
     ///
-    /// Those of the database.
-    pub fn begin(&self, block: &Block, workers: &[&mut Worker]) -> Result<i64, RoundError> {
-        Ok(self.writer.begin_round(self.announce(block, workers))?)
+    /// If the database refuses the round.
+    pub fn begin(&self, spec: &RoundSpec, workers: &[&mut Worker]) -> Result<i64, RoundError> {
+        Ok(self.writer.begin_round(self.new_round(spec, workers))?)
     }
 
-    /// Makes the runs of a round that has begun, and books its end.
+    /// Prepares and runs all workloads of a started round, and stores its end.
     ///
     /// # Errors
     ///
-    /// If the database does not take a run, or the end.
-    pub fn make(
+    /// If a run or the end of the round cannot be stored.
+    pub fn run(
         &self,
-        (number, block): (i64, &Block),
+        (number, spec): (i64, &RoundSpec),
         workers: &mut [&mut Worker],
-        audience: &mut dyn Audience,
-        after: &mut dyn FnMut() -> Option<Surroundings>,
-    ) -> Result<Made, RoundError> {
+        observer: &mut dyn RoundObserver,
+        after: &mut dyn FnMut() -> Option<MachineSnapshot>,
+    ) -> Result<RoundResult, RoundError> {
         let asleep_ns = self.clock.now().asleep_ns();
-        let mut progress = Progress::new(number, block);
-        self.prepare(&mut progress, workers, audience);
-        self.run_all(&mut progress, block, workers, audience)?;
+        let mut progress = RoundProgress::new(number, spec);
+        // Keeps the machine awake until this function returns.
+        let kept_awake = platform::keep_awake();
+        progress.kept_awake = kept_awake.is_some();
+        self.prepare(&mut progress, workers, observer);
+        self.run_all(&mut progress, spec, workers, observer)?;
         let slept_ns = self.clock.now().asleep_ns() - asleep_ns;
-        let (status, reason) = match (self.stop)() {
+        let (status, reason) = match self.stop.reason() {
             _ if slept_ns > SLEPT_NS.cast_signed() => {
                 let seconds = slept_ns / 1_000_000_000;
                 (RoundStatus::Void, Some(format!("slept: the machine slept for {seconds} s during it")))
             }
-            Some(stop) => stop.into_end(),
+            Some(stop) => stop.into_status(),
             None => (RoundStatus::Ok, None),
         };
         let end = RoundEnd { status, reason, ended_us: self.clock.now().wall_us, after: after() };
-        self.offer(audience, || self.writer.end_round(number, end.clone()))?;
-        Ok(Made { status, reason: end.reason, ..progress.made })
+        self.store_with_retry(observer, || self.writer.end_round(number, end.clone()))?;
+        Ok(RoundResult { status, reason: end.reason, ..progress.result })
     }
 
-    fn announce(&self, block: &Block, workers: &[&mut Worker]) -> NewRound {
+    fn new_round(&self, spec: &RoundSpec, workers: &[&mut Worker]) -> NewRound {
         let now = self.clock.now();
         let planned = self.tasks.workloads.iter().flat_map(|workload| {
-            let planned = |worker: &&mut Worker| Planned {
+            let planned = |worker: &&mut Worker| PlannedRun {
                 target: worker.target().name.clone(),
                 workload: workload.clone(),
             };
@@ -199,134 +210,145 @@ impl Maker<'_> {
         NewRound {
             started_us: now.wall_us,
             utc_offset_seconds: now.utc_offset_seconds,
-            seed: block.machine_seed,
+            seed: spec.machine_seed,
             scale: self.tasks.scale,
             planned: planned.collect(),
-            scheduled_us: block.scheduled_us,
-            before: block.before.clone(),
+            scheduled_us: spec.scheduled_us,
+            before: spec.before.clone(),
         }
     }
 
-    fn watch<'w>(&self, interrupted: &'w dyn Fn() -> bool, observer: &'w mut dyn Audience) -> Watch<'w> {
-        Watch { cap: self.tasks.cap, patience: self.patience, interrupted, observer }
+    fn request_options<'w>(&'w self, observer: &'w mut dyn RoundObserver) -> RequestOptions<'w> {
+        RequestOptions {
+            cap: self.tasks.cap,
+            stop_timeout: self.stop_timeout,
+            interruption: self.stop.interruption(),
+            observer,
+        }
     }
 
-    /// Prepares everything before anything is timed, so that the runs of a round follow each other within minutes.
-    fn prepare(&self, progress: &mut Progress, workers: &mut [&mut Worker], audience: &mut dyn Audience) {
+    /// Prepares all workloads before the first run, so that the timed runs follow each other within minutes.
+    fn prepare(
+        &self,
+        progress: &mut RoundProgress,
+        workers: &mut [&mut Worker],
+        observer: &mut dyn RoundObserver,
+    ) {
         for (target, worker) in workers.iter_mut().enumerate() {
             for workload in 0..self.tasks.workloads.len() {
-                if (self.stop)().is_some() {
+                if self.stop.reason().is_some() {
                     return;
                 }
-                let assignment = self.assignment(workload, worker, progress);
+                let assignment = self.build_assignment(workload, worker, progress);
                 let (target_name, workload_name) = (&worker.target().name, &assignment.workload);
                 let _span = tracing::info_span!("prepare", %target_name, workload = workload_name).entered();
-                let prepared =
-                    worker.prepare(&assignment, &mut self.watch(&|| (self.stop)().is_some(), audience));
-                match prepared {
+                match worker.prepare(&assignment, &mut self.request_options(observer)) {
                     Ok(0) => {}
-                    Ok(bytes) => audience.prepared(worker.target(), bytes),
-                    Err(finished) => progress.unprepared.push(((workload, target), *finished)),
+                    Ok(bytes) => observer.corpus_prepared(worker.target(), bytes),
+                    Err(finished) => progress.failed_preparations.push(((workload, target), *finished)),
                 }
             }
         }
     }
 
-    /// Runs every cell in the drawn order, until the round is to stop.
+    /// Runs every pair of workload and target in the drawn order, until all are done or the round is to stop.
     fn run_all(
         &self,
-        progress: &mut Progress,
-        block: &Block,
+        progress: &mut RoundProgress,
+        spec: &RoundSpec,
         workers: &mut [&mut Worker],
-        audience: &mut dyn Audience,
+        observer: &mut dyn RoundObserver,
     ) -> Result<(), RoundError> {
-        let order = order(block.machine_seed, block.turn, self.tasks.workloads.len(), workers.len());
+        let order = run_order(spec.machine_seed, spec.round_index, self.tasks.workloads.len(), workers.len());
         let cells =
             order.into_iter().flat_map(|(workload, targets)| targets.into_iter().map(move |t| (workload, t)));
         for cell in cells {
-            if (self.stop)().is_some() {
+            if self.stop.reason().is_some() {
                 break;
             }
             let worker = &mut workers[cell.1];
-            let run = self.cell(cell, worker, progress, audience);
-            let stored = self.keep(&run, worker.target(), audience)?;
-            let stopped = run.outcome == Outcome::Void && (self.stop)().is_some();
-            progress.made.runs += 1;
-            progress.made.failed += u32::from(run.outcome != Outcome::Ok && !stopped);
-            audience.run_ended(&stored);
+            let run = self.run_one(cell, worker, progress, observer);
+            let stored = self.store_run(&run, worker.target(), observer)?;
+            let stopped = run.outcome == Outcome::Void && self.stop.reason().is_some();
+            progress.result.runs += 1;
+            progress.result.failed_runs += u32::from(run.outcome != Outcome::Ok && !stopped);
+            observer.run_ended(&stored);
         }
         Ok(())
     }
 
-    fn assignment(&self, workload: usize, worker: &Worker, progress: &Progress) -> Assignment {
+    fn build_assignment(&self, workload: usize, worker: &Worker, progress: &RoundProgress) -> Assignment {
         Assignment {
             workload: self.tasks.workloads[workload].clone(),
             scale: self.tasks.scale,
             settings: self.tasks.settings.clone(),
-            rotation: rotation(worker.target().role, progress.turn, progress.baseline_every),
+            rotation: slice_rotation(worker.target().role, progress.round_index, progress.baseline_interval),
             seed: progress.seed,
         }
     }
 
-    /// One workload on one target.
-    fn cell(
+    /// Runs one workload on one target.
+    fn run_one(
         &self,
         cell: (usize, usize),
         worker: &mut Worker,
-        progress: &mut Progress,
-        audience: &mut dyn Audience,
+        progress: &mut RoundProgress,
+        observer: &mut dyn RoundObserver,
     ) -> Run {
-        let assignment = self.assignment(cell.0, worker, progress);
+        let assignment = self.build_assignment(cell.0, worker, progress);
         let now = self.clock.now();
-        let begun = Begun {
+        let start = RunStart {
             slot: progress.slot,
             started_us: now.wall_us,
             utc_offset_seconds: now.utc_offset_seconds,
-            memory: Memory::now(),
+            resources: MachineResources::now(),
+            kept_awake: progress.kept_awake,
         };
         progress.slot += 1;
         let target_name = &worker.target().name;
         let _span = tracing::info_span!("run", %target_name, workload = assignment.workload).entered();
-        audience.run_began(worker.target(), &assignment.workload);
-        let unprepared = progress.unprepared.iter().position(|(unprepared, _)| *unprepared == cell);
-        let finished = match unprepared {
-            Some(place) => progress.unprepared.swap_remove(place).1,
-            None => worker.run(&assignment, &mut self.watch(&|| (self.stop)().is_some(), audience)),
+        observer.run_started(worker.target(), &assignment.workload);
+        // If the preparation failed, its failure is stored in place of the run.
+        let failed = progress.failed_preparations.iter().position(|(failed, _)| *failed == cell);
+        let finished = match failed {
+            Some(place) => progress.failed_preparations.swap_remove(place).1,
+            None => worker.run(&assignment, &mut self.request_options(observer)),
         };
-        self.book(finished, (progress.number, assignment.workload), worker, begun)
+        self.build_run(finished, (progress.number, assignment.workload), worker, start)
     }
 
-    /// Makes a run of what came of it.
-    fn book(
+    /// Builds the stored form of a run from the worker's report and the facts taken before it.
+    fn build_run(
         &self,
-        finished: Finished,
+        finished: RunResult,
         (round, workload): (i64, String),
         worker: &Worker,
-        begun: Begun,
+        start: RunStart,
     ) -> Run {
-        let Finished { phases, report } = finished;
-        let (outcome, failure) = match report.failed {
-            Some(ending) => (ending.outcome, Some(ending.failure)),
+        let RunResult { phases, report } = finished;
+        let (outcome, failure) = match report.failure {
+            Some(report) => (report.outcome, Some(report.failure)),
             None => (Outcome::Ok, None),
         };
         let mut conditions = report.conditions;
-        begun.memory.add_to(&mut conditions);
+        start.resources.add_to(&mut conditions);
+        conditions.kept_awake = start.kept_awake;
         if conditions.negotiated.is_empty() {
             conditions.negotiated = worker.negotiated.clone();
         }
         Run {
             round,
-            slot: begun.slot,
+            slot: start.slot,
             target: worker.target().name.clone(),
             protocol: worker.protocol.clone(),
             workload,
             scale: self.tasks.scale,
             outcome,
-            started_us: begun.started_us,
-            utc_offset_seconds: begun.utc_offset_seconds,
+            started_us: start.started_us,
+            utc_offset_seconds: start.utc_offset_seconds,
             seconds: match outcome {
                 Outcome::Hung => self.tasks.cap.as_secs_f64(),
-                // Not `sum`: of nothing, that is -0.0.
+                // Not `sum`, which returns -0.0 for an empty list.
                 _ => phases.iter().fold(0.0, |seconds, phase| seconds + phase.seconds),
             },
             phases,
@@ -336,27 +358,34 @@ impl Maker<'_> {
         }
     }
 
-    /// Puts a run on disk. If the database does not take it, it is handed to the person.
-    fn keep(&self, run: &Run, target: &Target, audience: &mut dyn Audience) -> Result<StoredRun, RoundError> {
-        self.offer(audience, || self.writer.add_run(target, run)).map_err(|source| {
+    /// Stores a run. If the database refuses it, the error contains the run as JSON.
+    fn store_run(
+        &self,
+        run: &Run,
+        target: &Target,
+        observer: &mut dyn RoundObserver,
+    ) -> Result<StoredRun, RoundError> {
+        self.store_with_retry(observer, || self.writer.add_run(target, run)).map_err(|source| {
             let run = serde_json::to_string(run).unwrap_or_else(|error| error.to_string());
-            RoundError::Unkept { source: Box::new(source), run }
+            RoundError::NotStored { source: Box::new(source), run }
         })
     }
 
-    /// Offers something to the database, again and again while it is locked or full.
-    fn offer<T>(
+    /// Stores something, and retries while the database is locked or full.
+    fn store_with_retry<T>(
         &self,
-        audience: &mut dyn Audience,
+        observer: &mut dyn RoundObserver,
         mut store: impl FnMut() -> longhaul_store::Result<T>,
     ) -> longhaul_store::Result<T> {
         let mut attempts = 1;
         loop {
             match store() {
-                Err(error) if error.is_retryable() && attempts < self.attempts && !self.is_leaving() => {
-                    tracing::warn!(%error, "a run could not be kept yet");
-                    audience.not_kept(&error);
-                    std::thread::sleep(BETWEEN_ATTEMPTS);
+                Err(error)
+                    if error.is_retryable() && attempts < self.store_attempts && !self.is_shutting_down() =>
+                {
+                    tracing::warn!(error = error.one_line(), "a run could not be stored yet");
+                    observer.run_not_stored(&error);
+                    self.stop.interruption().wait(STORE_RETRY_INTERVAL);
                     attempts += 1;
                 }
                 result => return result,
@@ -364,24 +393,27 @@ impl Maker<'_> {
         }
     }
 
-    /// Whether there is no time to wait for a database: after a stop, the few attempts of the foreground do not count.
-    fn is_leaving(&self) -> bool {
-        self.attempts == u32::MAX && (self.stop)().is_some()
+    /// Returns whether the service is stopping, so that it must not wait for the database. The foreground
+    /// runner has few attempts and may use them all.
+    fn is_shutting_down(&self) -> bool {
+        self.store_attempts == u32::MAX && self.stop.reason().is_some()
     }
 }
 
-impl Progress {
-    fn new(number: i64, block: &Block) -> Self {
-        let made = Made { number, status: RoundStatus::Ok, reason: None, runs: 0, failed: 0 };
-        let seed = draw(block.machine_seed, 0x726f_756e, block.turn);
+impl RoundProgress {
+    fn new(number: i64, spec: &RoundSpec) -> Self {
+        let result = RoundResult { number, status: RoundStatus::Ok, reason: None, runs: 0, failed_runs: 0 };
+        // 0x726f_756e is "roun" in ASCII: it separates these draws from others with the same seed.
+        let seed = draw(spec.machine_seed, 0x726f_756e, spec.round_index);
         Self {
             number,
             seed,
-            turn: block.turn,
-            baseline_every: block.baseline_every,
-            unprepared: vec![],
+            round_index: spec.round_index,
+            baseline_interval: spec.baseline_interval,
+            failed_preparations: vec![],
             slot: 0,
-            made,
+            kept_awake: false,
+            result,
         }
     }
 }

@@ -1,62 +1,64 @@
-//! The self-check of a machine and its targets, as a report that can be published.
+//! The self-check of the machine and its targets: a report that contains no private names and can be published.
 //!
-//! Every call has a limit, and all together have one. Calls that need a target are made by its worker: one that does not
-//! return is an answer, and nothing more is asked there. Calls of the machine each have a thread of their own.
+//! Every check has a timeout, and so has the whole report. Checks of a target run in its worker; if one does
+//! not return, the rest of that target are skipped. Checks of the machine each run on their own thread.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use longhaul_measure::model::{Family, Mount, Outcome, Progress, Target, TargetName};
 use longhaul_measure::platform;
 use longhaul_measure::selfcheck::{
-    Answer, Ask, Check, MachineCheck, Redaction, TargetCheck, Verdict, machine_checks, target_checks,
+    Check, CheckAnswer, MachineCheck, Redaction, TargetCheck, TargetCheckMethod, Verdict, machine_checks,
+    target_checks,
 };
-use longhaul_measure::worker::Ending;
+use longhaul_measure::worker::FailureReport;
+use longhaul_model::{Family, Mount, Outcome, Progress, Target, TargetName};
 
-use crate::worker::{Launcher, Observer, Watch, Worker};
+use crate::worker::{Interruption, Launcher, RequestOptions, Worker, WorkerObserver};
 
-/// How long everything may take, so that with a last call, its grace and the removal it ends within a minute.
-const IN_ALL: Duration = Duration::from_secs(40);
-/// How long the calls of the machine may take of it.
-const FOR_MACHINE: Duration = Duration::from_secs(15);
-/// How long a worker may take to stop after Ctrl-C, and to end.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Time limit for all checks. With the last check, its grace time and the cleanup,
+/// the report takes less than a minute.
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(40);
+/// Time limit for all checks of the machine; part of [`TOTAL_TIMEOUT`].
+const MACHINE_TIMEOUT: Duration = Duration::from_secs(15);
+/// Time that a worker may take to stop after Ctrl-C, and to exit.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The place of the calls that need no target.
-const MACHINE: &str = "machine";
+/// Name of the report's section about the machine.
+const MACHINE_SUBJECT: &str = "machine";
 
-/// What a self-check works with.
+/// Settings of a self-check.
 pub struct SelfCheck<'a> {
-    /// How workers are started.
+    /// Settings for starting workers.
     pub launcher: &'a Launcher,
-    /// The targets, by the mount table and as they were given.
+    /// Targets to check: those given by the user, those of the configuration, or a temporary folder.
     pub targets: &'a [Target],
-    /// The mount table, from which protocols and private names are known.
+    /// Mount table, which gives the protocols and the private names to remove.
     pub mounts: &'a [Mount],
-    /// How long a call may take.
-    pub limit: Duration,
-    /// Whether the user wants to stop.
-    pub interrupted: &'a dyn Fn() -> bool,
+    /// Timeout of one check.
+    pub call_timeout: Duration,
+    /// Request of the user to stop.
+    pub interruption: &'a Interruption,
 }
 
-/// The rows of one place.
+/// The checks of the machine or of one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// `machine`, or `target` and a number: the name of a target may say whose it is.
-    pub place: String,
-    /// The protocol of a target; `None` for the machine and where it is not known.
+    /// `machine`, or `target` and a number. Not the target's name, which may identify its owner.
+    pub subject: String,
+    /// Protocol of the target. `None`: unknown, or the section is about the machine.
     pub protocol: Option<String>,
-    /// The rows.
+    /// Results of the checks.
     pub checks: Vec<Check>,
 }
 
 impl SelfCheck<'_> {
-    /// Makes every call, those that need no target first.
+    /// Runs all checks, those of the machine first, and removes private names from the results.
     pub fn run(&self, extra: &[MachineCheck]) -> Vec<Section> {
-        let began = Instant::now();
-        let mut sections = vec![self.machine(extra, began)];
-        for (place, target) in self.targets.iter().enumerate() {
-            sections.push(self.target(place + 1, target, began));
+        let started = Instant::now();
+        let mut sections = vec![self.check_machine(extra, started)];
+        for (index, target) in self.targets.iter().enumerate() {
+            sections.push(self.check_target(index + 1, target, started));
         }
         let redaction = self.redaction();
         for section in &mut sections {
@@ -66,82 +68,86 @@ impl SelfCheck<'_> {
         sections
     }
 
-    fn machine(&self, extra: &[MachineCheck], began: Instant) -> Section {
+    fn check_machine(&self, extra: &[MachineCheck], started: Instant) -> Section {
         let checks = machine_checks().chain(extra.iter().copied());
         let checks = checks.map(|check| {
-            let left = FOR_MACHINE.saturating_sub(began.elapsed()).min(self.limit);
-            let answer = self.reason_to_skip(left).map_or_else(|| within(left, check), not_asked);
-            check.expected.check(check.call, answer)
+            let left = MACHINE_TIMEOUT.saturating_sub(started.elapsed()).min(self.call_timeout);
+            let answer =
+                self.reason_to_skip(left).map_or_else(|| run_with_timeout(left, check), skipped_answer);
+            check.expected.to_check(check.name, answer)
         });
-        Section { place: MACHINE.to_owned(), protocol: None, checks: checks.collect() }
+        Section { subject: MACHINE_SUBJECT.to_owned(), protocol: None, checks: checks.collect() }
     }
 
-    fn target(&self, number: usize, target: &Target, began: Instant) -> Section {
+    fn check_target(&self, number: usize, target: &Target, started: Instant) -> Section {
         let worker = Worker::new(target.clone(), self.launcher.clone());
-        let mut asked = Asked { worker, any: false, hung: None };
+        let mut checked = CheckedTarget { worker, was_called: false, hung_reason: None };
         let checks = target_checks().map(|check| {
-            let left = IN_ALL.saturating_sub(began.elapsed()).min(self.limit);
-            self.ask(&mut asked, check, left)
+            let left = TOTAL_TIMEOUT.saturating_sub(started.elapsed()).min(self.call_timeout);
+            self.call_worker(&mut checked, check, left)
         });
         let checks = checks.collect();
-        asked.worker.dismiss();
-        asked.worker.await_end(PATIENCE);
-        let of_table = || Mount::of_path(self.mounts, &target.path).map(|mount| mount.protocol.clone());
-        let protocol = asked.worker.protocol.or_else(of_table).map(|protocol| protocol.to_string());
-        Section { place: format!("target {number}"), protocol, checks }
+        checked.worker.shut_down();
+        checked.worker.wait_until_exited(STOP_TIMEOUT);
+        let from_mount = || Mount::for_path(self.mounts, &target.path).map(|mount| mount.protocol.clone());
+        let protocol = checked.worker.protocol.or_else(from_mount).map(|protocol| protocol.to_string());
+        Section { subject: format!("target {number}"), protocol, checks }
     }
 
-    /// Why a call is not made; `None`: it is.
+    /// Returns the reason to skip a check. `None`: the check is run.
     fn reason_to_skip(&self, left: Duration) -> Option<&'static str> {
         match () {
-            () if (self.interrupted)() => Some("stopped by the user"),
-            () if left.is_zero() => Some("the time for all calls was over"),
+            () if self.interruption.is_requested() => Some("stopped by the user"),
+            () if left.is_zero() => Some("the time limit of all checks was reached"),
             () => None,
         }
     }
 
-    /// Has the worker make a call. What was made is removed whatever the time is, unless the target hangs.
-    fn ask(&self, asked: &mut Asked, check: &TargetCheck, left: Duration) -> Check {
-        let is_removal = matches!(check.ask, Ask::Remove) && asked.any;
+    /// Lets the worker run one check. The removal of test files is run even if the time
+    /// is up, unless the target hangs.
+    fn call_worker(&self, checked: &mut CheckedTarget, check: &TargetCheck, left: Duration) -> Check {
+        // Test files are removed even after an interruption, so that no sandbox is left on the target.
+        let is_removal = matches!(check.method, TargetCheckMethod::Remove) && checked.was_called;
         let skip = if is_removal { None } else { self.reason_to_skip(left) };
-        if let Some(why) = asked.hung.or(skip) {
-            return check.expected.check(check.call, not_asked(why));
+        if let Some(reason) = checked.hung_reason.or(skip) {
+            return check.expected.to_check(check.name, skipped_answer(reason));
         }
-        asked.any = true;
-        let limit = if is_removal { self.limit } else { left };
-        let interrupted = || !is_removal && (self.interrupted)();
-        let mut watch = Watch {
+        checked.was_called = true;
+        let limit = if is_removal { self.call_timeout } else { left };
+        let never = Interruption::default();
+        let mut options = RequestOptions {
             cap: limit,
-            patience: PATIENCE,
-            interrupted: &interrupted,
+            stop_timeout: STOP_TIMEOUT,
+            interruption: if is_removal { &never } else { self.interruption },
             observer: &mut SilentObserver,
         };
-        match asked.worker.self_check(check.call, &mut watch) {
+        match checked.worker.self_check(check.name, &mut options) {
             Ok(Some(found)) => found,
-            Ok(None) => {
-                check.expected.check(check.call, Answer::unknown("the worker does not know this call"))
-            }
-            Err(ending) => {
-                if ending.outcome == Outcome::Hung {
-                    asked.hung = Some("an earlier call has not returned");
+            Ok(None) => check
+                .expected
+                .to_check(check.name, CheckAnswer::unknown("the worker does not know this check")),
+            Err(failure) => {
+                if failure.outcome == Outcome::Hung {
+                    checked.hung_reason = Some("an earlier call has not returned");
                 }
-                check.expected.check(check.call, without_answer(&ending, limit))
+                check.expected.to_check(check.name, failure_answer(&failure, limit))
             }
         }
     }
 
-    /// The words on this machine that a published text must not hold.
+    /// Returns the names on this machine that a published report must not contain.
     fn redaction(&self) -> Redaction {
-        let folders = [Some(self.launcher.local.clone()), std::env::home_dir(), Some(std::env::temp_dir())];
+        let folders =
+            [Some(self.launcher.local_folder.clone()), std::env::home_dir(), Some(std::env::temp_dir())];
         let targets = self.targets.iter().map(|target| target.path.clone());
         let points = self.mounts.iter().map(|mount| mount.point.clone());
         let paths = targets.chain(points).chain(folders.into_iter().flatten());
         let paths = paths.filter_map(|path| path.to_str().map(str::to_owned));
-        Redaction::new(paths.chain(self.mounts.iter().flat_map(server_names)).chain(own_names()))
+        Redaction::new(paths.chain(self.mounts.iter().flat_map(server_names)).chain(local_names()))
     }
 }
 
-/// The names and the address of a server and its share; a local disk has none.
+/// Returns the names and the address in a network mount's source. Empty for a local disk.
 fn server_names(mount: &Mount) -> Vec<String> {
     if mount.protocol.family() != Family::Network {
         return vec![];
@@ -150,30 +156,30 @@ fn server_names(mount: &Mount) -> Vec<String> {
     names.chain(mount.server.map(|server| server.to_string())).collect()
 }
 
-/// The names of the user and of the machine.
-fn own_names() -> impl Iterator<Item = String> {
+/// Returns the names of the user and of the machine.
+fn local_names() -> impl Iterator<Item = String> {
     let users = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
     let host = platform::host_name();
     let short = host.split('.').next().unwrap_or_default().to_owned();
     users.chain([host, short])
 }
 
-/// A target that is asked.
-struct Asked {
+/// A target during its checks.
+struct CheckedTarget {
     worker: Worker,
-    /// Whether anything was asked.
-    any: bool,
-    /// Why nothing more is asked; `None`: its calls return.
-    hung: Option<&'static str>,
+    /// True if any check was sent to the worker.
+    was_called: bool,
+    /// Reason to skip the remaining checks. `None`: the worker responds.
+    hung_reason: Option<&'static str>,
 }
 
-fn not_asked(why: &str) -> Answer {
-    Answer::unknown(format!("not asked: {why}"))
+fn skipped_answer(reason: &str) -> CheckAnswer {
+    CheckAnswer::unknown(format!("not checked: {reason}"))
 }
 
-fn did_not_return(limit: Duration) -> String {
+fn timeout_text(limit: Duration) -> String {
     let seconds = limit.as_secs_f64();
-    // A limit that the time for all calls cut short is no whole number.
+    // A timeout shortened by the limit for all checks is not a whole number of seconds.
     if limit.subsec_nanos() == 0 {
         format!("did not return within {seconds:.0} s")
     } else {
@@ -181,108 +187,104 @@ fn did_not_return(limit: Duration) -> String {
     }
 }
 
-/// What there is to say of a call that a worker did not answer. Its message would name the target.
-fn without_answer(ending: &Ending, limit: Duration) -> Answer {
-    let operation = ending.failure.operation.map_or(String::new(), |operation| format!(" (`{operation}`)"));
-    match ending.outcome {
-        Outcome::Hung => Answer::differs(format!("{}{operation}", did_not_return(limit))),
-        Outcome::Void => Answer::unknown("the worker ended, or was stopped, before it answered"),
+/// Describes a check that the worker did not answer. The failure's own message is
+/// left out, because it names the target.
+fn failure_answer(report: &FailureReport, limit: Duration) -> CheckAnswer {
+    let operation = report.failure.operation.map_or(String::new(), |operation| format!(" (`{operation}`)"));
+    match report.outcome {
+        Outcome::Hung => CheckAnswer::differs(format!("{}{operation}", timeout_text(limit))),
+        Outcome::Void => CheckAnswer::unknown("the worker ended, or was stopped, before it answered"),
         Outcome::Ok | Outcome::Error | Outcome::Unavailable => {
-            Answer::differs(format!("the target could not be asked{operation}"))
+            CheckAnswer::differs(format!("the target could not be checked{operation}"))
         }
     }
 }
 
-/// The answer of a call of the machine, on a thread that is left behind if it does not return.
-fn within(limit: Duration, check: MachineCheck) -> Answer {
+/// Runs a check of the machine on its own thread, which is abandoned if the check does not return in time.
+fn run_with_timeout(limit: Duration, check: MachineCheck) -> CheckAnswer {
     let (sender, receiver) = channel();
-    let asked = std::thread::Builder::new().name("self-check".to_owned()).spawn(move || {
-        // The receiver is gone where the limit is over.
+    let thread = std::thread::Builder::new().name("self-check".to_owned()).spawn(move || {
+        // Fails if the timeout has passed and the receiver is gone.
         let _ = sender.send(check.answer());
     });
-    match asked.map(|_| receiver.recv_timeout(limit)) {
+    match thread.map(|_| receiver.recv_timeout(limit)) {
         Ok(Ok(answer)) => answer,
-        Ok(Err(RecvTimeoutError::Timeout)) => Answer::differs(did_not_return(limit)),
-        Ok(Err(RecvTimeoutError::Disconnected)) => Answer::differs("longhaul itself failed"),
-        Err(error) => Answer::unknown(format!("not asked: no thread can be started ({})", error.kind())),
+        Ok(Err(RecvTimeoutError::Timeout)) => CheckAnswer::differs(timeout_text(limit)),
+        Ok(Err(RecvTimeoutError::Disconnected)) => CheckAnswer::differs("longhaul itself failed"),
+        Err(error) => {
+            CheckAnswer::unknown(format!("not checked: no thread could be started ({})", error.kind()))
+        }
     }
 }
 
-/// The number of rows with a verdict.
-pub fn count(sections: &[Section], verdict: Verdict) -> usize {
+/// Returns the number of checks with a verdict.
+pub fn count_checks(sections: &[Section], verdict: Verdict) -> usize {
     let checks = sections.iter().flat_map(|section| &section.checks);
     checks.filter(|check| check.verdict == verdict).count()
 }
 
-/// The workers of a self-check report to no one.
+/// An observer that ignores the progress of self-check workers.
 struct SilentObserver;
 
-impl Observer for SilentObserver {
+impl WorkerObserver for SilentObserver {
     fn progress(&mut self, _: &TargetName, _: &Progress) {}
-    fn phase_began(&mut self, _: &TargetName, _: &str) {}
+    fn phase_started(&mut self, _: &TargetName, _: &str) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_measure::model::{Failure, Negotiated, Operation, Protocol};
-    use longhaul_measure::selfcheck::{Expectation, Expectations, Question};
+    use longhaul_measure::selfcheck::{Expectation, Expectations, MachineCheckMethod};
+    use longhaul_model::{Failure, Operation, Protocol};
 
     const EXPECTED: Expectation = Expectation { text: "an answer", source: "a manual" };
 
-    fn check(ask: fn() -> Answer) -> MachineCheck {
+    fn check(call: fn() -> CheckAnswer) -> MachineCheck {
         let expected = Expectations { linux: EXPECTED, macos: EXPECTED };
-        MachineCheck { call: "call", expected, question: Question::Call(ask) }
+        MachineCheck { name: "call", expected, method: MachineCheckMethod::Call(call) }
     }
 
     #[test]
-    fn a_call_of_the_machine_that_hangs_is_left_behind() {
+    fn hanging_check_of_the_machine_is_abandoned() {
         let hangs = || {
             std::thread::park();
-            Answer::ok("late")
+            CheckAnswer::ok("late")
         };
-        let answer = within(Duration::from_millis(20), check(hangs));
-        assert_eq!(answer, Answer::differs("did not return within 0.02 s"));
-        assert_eq!(within(Duration::from_secs(60), check(|| Answer::ok("here"))), Answer::ok("here"));
-        let panics = || panic!("a fault of its own");
-        assert_eq!(within(Duration::from_secs(60), check(panics)).text, "longhaul itself failed");
+        let answer = run_with_timeout(Duration::from_millis(20), check(hangs));
+        assert_eq!(answer, CheckAnswer::differs("did not return within 0.02 s"));
+        assert_eq!(
+            run_with_timeout(Duration::from_secs(60), check(|| CheckAnswer::ok("here"))),
+            CheckAnswer::ok("here")
+        );
+        let panics = || panic!("a bug in the check");
+        assert_eq!(run_with_timeout(Duration::from_secs(60), check(panics)).text, "longhaul itself failed");
     }
 
-    fn ending(outcome: Outcome) -> Ending {
+    fn failure(outcome: Outcome) -> FailureReport {
         let message = "`lookup` on /Volumes/anna has not returned".to_owned();
-        let failure = Failure {
+        let details = Failure {
             operation: Some(Operation::Lookup),
             path: Some("/Volumes/anna".to_owned()),
             error: None,
             message,
         };
-        Ending { outcome, failure }
+        FailureReport { outcome, failure: details }
     }
 
     #[test]
-    fn a_hang_is_told_with_its_call_and_without_its_path() {
-        let told = |outcome| without_answer(&ending(outcome), Duration::from_secs(5));
-        assert_eq!(told(Outcome::Hung), Answer::differs("did not return within 5 s (`lookup`)"));
-        assert_eq!(told(Outcome::Void).verdict, Verdict::Unknown);
-        assert!(!told(Outcome::Unavailable).text.contains("anna"));
+    fn hang_is_reported_with_its_operation_but_without_its_path() {
+        let answer = |outcome| failure_answer(&failure(outcome), Duration::from_secs(5));
+        assert_eq!(answer(Outcome::Hung), CheckAnswer::differs("did not return within 5 s (`lookup`)"));
+        assert_eq!(answer(Outcome::Void).verdict, Verdict::Unknown);
+        assert!(!answer(Outcome::Unavailable).text.contains("anna"));
     }
 
     fn mount(point: &str, source: &str, protocol: Protocol) -> Mount {
-        Mount {
-            point: point.into(),
-            source: source.to_owned(),
-            protocol,
-            negotiated: Negotiated::new(),
-            read_only: false,
-            free_bytes: None,
-            total_bytes: None,
-            server: None,
-            device: None,
-        }
+        Mount::new(point, source, protocol)
     }
 
     #[test]
-    fn the_names_of_every_server_are_hidden() {
+    fn server_names_are_removed_from_the_report() {
         let mounts = [
             mount("/Volumes/media", "//diskstation.local/films", Protocol::Smb(None)),
             mount("/proc", "proc", Protocol::Other("proc".to_owned())),
@@ -290,14 +292,19 @@ mod tests {
         let launcher = Launcher {
             program: "/opt/longhaul".into(),
             arguments: vec![],
-            machine: "m".to_owned(),
-            local: "/srv/longhaul/local".into(),
-            probe: None,
-            samples: None,
+            machine_id: "m".to_owned(),
+            local_folder: "/srv/longhaul/local".into(),
+            probe_plan: None,
+            sample_sender: None,
         };
         let limit = Duration::from_secs(1);
-        let self_check =
-            SelfCheck { launcher: &launcher, targets: &[], mounts: &mounts, limit, interrupted: &|| false };
+        let self_check = SelfCheck {
+            launcher: &launcher,
+            targets: &[],
+            mounts: &mounts,
+            call_timeout: limit,
+            interruption: &Interruption::default(),
+        };
         let redacted =
             self_check.redaction().apply("diskstation.local and films at /Volumes/media, not proc");
         assert_eq!(redacted, "(name) and (name) at (name), not proc");

@@ -1,33 +1,35 @@
-//! Folders that are no good place to measure, told by their paths alone: a target is never touched for this.
+//! Detects folders that are a bad choice for a target, from their paths alone: the
+//! target itself is never accessed.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use longhaul_measure::model::{Family, Mount};
+use longhaul_model::{Family, Mount};
 
-/// What is the matter with a target's path.
+/// The reason why a folder is a bad choice for a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathConcern {
-    /// It is the folder of the database. Refused: what is measured and what is written would get in each other's way.
+    /// The folder holds the database. Such a target is refused, because measuring it and
+    /// storing results would disturb each other.
     DatabaseFolder,
-    /// It is `/`.
+    /// The folder is `/`.
     Root,
-    /// It is the home folder of the user.
+    /// The folder is the user's home folder.
     Home,
 }
 
-/// The folders that a target is compared with.
+/// The folders that targets are compared with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpecialFolders {
-    /// The home folder, if it is known.
+    /// The user's home folder. `None`: unknown.
     pub home: Option<PathBuf>,
-    /// The folder of the database as it is written, and with its links resolved.
+    /// The folder of the database: as written, and with its symbolic links resolved.
     pub database: Vec<PathBuf>,
 }
 
 impl SpecialFolders {
-    /// Those of this user and of a database. Links that lead to the database are resolved where its path is not on a
-    /// network by its name; there nothing is touched.
+    /// Returns the special folders of this user and of a database. Symbolic links to the database are resolved
+    /// only if its path is on a local disk, so that no network mount is accessed.
     pub fn of(database: Option<&Path>, mounts: &[Mount]) -> Self {
         let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let folder = database.and_then(Path::parent);
@@ -35,11 +37,11 @@ impl SpecialFolders {
         Self { home, database: folder.map(Path::to_owned).into_iter().chain(resolved).collect() }
     }
 
-    /// What is the matter with a path, which is absolute; `None`: nothing. Pure: paths are compared as they are written,
-    /// without `.` and `..`.
+    /// Returns the reason why an absolute path is a bad choice. `None`: there is none. Pure: paths are compared
+    /// as written, after `.` and `..` are removed.
     pub fn concern(&self, path: &Path) -> Option<PathConcern> {
-        let path = tidy(path);
-        let is = |other: &PathBuf| tidy(other) == path;
+        let path = normalize(path);
+        let is = |other: &PathBuf| normalize(other) == path;
         if self.database.iter().any(is) {
             return Some(PathConcern::DatabaseFolder);
         }
@@ -51,7 +53,7 @@ impl SpecialFolders {
 }
 
 impl PathConcern {
-    /// Whether nothing is measured there.
+    /// Returns whether a target at this folder is refused. Otherwise there is only a warning.
     pub fn is_refused(self) -> bool {
         match self {
             Self::DatabaseFolder => true,
@@ -59,13 +61,11 @@ impl PathConcern {
         }
     }
 
-    /// What the user can do.
+    /// Returns the advice for the user.
     pub fn advice(self) -> &'static str {
         match self {
-            Self::DatabaseFolder => {
-                "name another folder, or keep the database elsewhere with `--database PATH`"
-            }
-            Self::Root | Self::Home => "name a folder in it that you made for this",
+            Self::DatabaseFolder => "choose another folder, or move the database with `--database PATH`",
+            Self::Root | Self::Home => "create a folder in it for longhaul and use that",
         }
     }
 }
@@ -74,20 +74,20 @@ impl fmt::Display for PathConcern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::DatabaseFolder => "is the folder of the database, where longhaul writes its results",
-            Self::Root => "is the root of the system's disk: test data would lie beside the system",
+            Self::Root => "is the root of the system's disk: test data would be mixed with system files",
             Self::Home => {
-                "is your home folder: what backs up or synchronizes it would take the test data along"
+                "is your home folder: programs that back it up or synchronize it would include the test data"
             }
         })
     }
 }
 
 fn is_local(path: &Path, mounts: &[Mount]) -> bool {
-    let family = Mount::of_path(mounts, path).map(|mount| mount.protocol.family());
+    let family = Mount::for_path(mounts, path).map(|mount| mount.protocol.family());
     matches!(family, Some(Family::Local | Family::Other))
 }
 
-/// A path without links, as far as it exists.
+/// Resolves the symbolic links of the existing part of a path.
 fn resolve(path: &Path) -> Option<PathBuf> {
     path.ancestors().find_map(|part| {
         let rest = path.strip_prefix(part).ok()?;
@@ -95,17 +95,17 @@ fn resolve(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// A path without `.` and `..`.
-fn tidy(path: &Path) -> PathBuf {
-    let mut tidy = PathBuf::new();
+/// Removes `.` and `..` from a path.
+fn normalize(path: &Path) -> PathBuf {
+    let mut normalized = PathBuf::new();
     for part in path.components() {
         match part {
-            Component::ParentDir => drop(tidy.pop()),
+            Component::ParentDir => drop(normalized.pop()),
             Component::CurDir => {}
-            part => tidy.push(part),
+            part => normalized.push(part),
         }
     }
-    tidy
+    normalized
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn each_special_folder_is_told_however_it_is_written() {
+    fn special_folders_are_detected_however_they_are_written() {
         for path in
             ["/big/longhaul", "/big/longhaul/", "/big/./x/../longhaul", "/home/ada/.local/share/longhaul"]
         {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_above_below_and_beside_them_are_fine() {
+    fn folders_above_below_and_next_to_them_are_allowed() {
         for path in ["/home", "/home/ada/baseline", "/big", "/big/longhaul/x", "/big/longhaul2", "/mnt/nas"] {
             assert_eq!(concern(path), None, "{path}");
         }
@@ -144,34 +144,27 @@ mod tests {
     }
 
     #[test]
-    fn a_home_that_holds_the_database_is_refused() {
+    fn home_folder_that_holds_the_database_is_refused() {
         let folders = SpecialFolders { home: Some("/home/ada".into()), database: vec!["/home/ada".into()] };
         assert_eq!(folders.concern(Path::new("/home/ada")), Some(PathConcern::DatabaseFolder));
     }
 
     #[test]
-    fn links_to_the_database_are_resolved_and_no_network_is_touched() {
-        use longhaul_measure::model::{Negotiated, Protocol};
+    fn database_links_are_resolved_on_local_disks_only() {
+        use longhaul_model::Protocol;
         let root = tempfile::tempdir().unwrap();
         let (real, link) = (root.path().join("real"), root.path().join("link"));
         std::fs::create_dir(&real).unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
-        let mount = |protocol| Mount {
-            point: root.path().to_owned(),
-            source: "x".to_owned(),
-            protocol,
-            negotiated: Negotiated::new(),
-            read_only: false,
-            free_bytes: None,
-            total_bytes: None,
-            server: None,
-            device: None,
-        };
+        let mount = |protocol| Mount::new(root.path(), "x", protocol);
         let database = link.join("new/results.sqlite");
-        let of = |protocol| SpecialFolders::of(Some(&database), &[mount(protocol)]);
+        let folders = |protocol| SpecialFolders::of(Some(&database), &[mount(protocol)]);
         let real = real.canonicalize().unwrap().join("new");
-        assert_eq!(of(Protocol::Local("ext4".into())).concern(&real), Some(PathConcern::DatabaseFolder));
-        assert_eq!(of(Protocol::Nfs(None)).concern(&real), None);
-        assert_eq!(of(Protocol::Nfs(None)).concern(&link.join("new")), Some(PathConcern::DatabaseFolder));
+        assert_eq!(folders(Protocol::Local("ext4".into())).concern(&real), Some(PathConcern::DatabaseFolder));
+        assert_eq!(folders(Protocol::Nfs(None)).concern(&real), None);
+        assert_eq!(
+            folders(Protocol::Nfs(None)).concern(&link.join("new")),
+            Some(PathConcern::DatabaseFolder)
+        );
     }
 }

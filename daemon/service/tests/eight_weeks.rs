@@ -1,5 +1,5 @@
-//! Eight weeks in a minute: sleep every night, a wall clock that steps, daylight saving, a week on battery. Every planned
-//! round is accounted for, and nothing grows that should not.
+//! Simulates eight weeks in a minute: sleep every night, wall-clock steps, daylight saving, a week on battery.
+//! Checks that every planned round is accounted for, and that memory, threads and files do not grow.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,82 +9,86 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 
-use longhaul_measure::model::{Power, Surroundings};
-use longhaul_service::desk::Desk;
+use longhaul_model::{MachineSnapshot, Power};
+use longhaul_service::handle::ServiceHandle;
 use longhaul_store::{Reader, RoundStatus, StoredRound};
-use world::{DAY, HOUR, Happening, Life, WEEK, calm, folder, rounds};
+use world::{DAY, HOUR, SimulatedEvent, Simulation, WEEK, folder, normal_machine, rounds};
 
-/// Memory, threads and files of this process, each time somebody looked.
-static LOOKS: Mutex<Vec<Look>> = Mutex::new(vec![]);
+/// Memory, threads and open files of this process, once a simulated day.
+static DAILY_COUNTS: Mutex<Vec<DayCounts>> = Mutex::new(vec![]);
 
-type Look = BTreeMap<&'static str, u64>;
+type DayCounts = BTreeMap<&'static str, u64>;
 
-fn look(_: &Desk, _: &Path) {
+fn record_counts(_: &ServiceHandle, _: &Path) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.trim().split(' ').next()?.parse::<u64>().ok()
     };
     let files = std::fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64);
-    let look = [("kilobytes", field("VmRSS:")), ("threads", field("Threads:")), ("files", Some(files))];
-    LOOKS.lock().unwrap().push(look.into_iter().filter_map(|(name, value)| Some((name, value?))).collect());
+    let counts = [("kilobytes", field("VmRSS:")), ("threads", field("Threads:")), ("files", Some(files))];
+    DAILY_COUNTS
+        .lock()
+        .unwrap()
+        .push(counts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect());
 }
 
 #[test]
-fn eight_weeks_account_for_every_planned_round_and_grow_in_nothing() {
+fn eight_weeks_account_for_every_round_without_growth() {
     let folder = folder();
-    let battery = Surroundings { power: Some(Power::Battery), battery_percent: Some(12.0), ..calm() };
-    let mut life = Life::new(folder.path()).lasting(8 * WEEK);
+    let battery =
+        MachineSnapshot { power: Some(Power::Battery), battery_percent: Some(12.0), ..normal_machine() };
+    let mut simulation = Simulation::new(folder.path()).lasting(8 * WEEK);
     for day in 0..56 {
-        life = life.then(day * DAY + 12 * HOUR, Happening::Do(look));
+        simulation = simulation.then(day * DAY + 12 * HOUR, SimulatedEvent::Call(record_counts));
     }
     for night in 0..55 {
-        life = life.then(night * DAY + 22 * HOUR, Happening::Sleep(8 * HOUR));
+        simulation = simulation.then(night * DAY + 22 * HOUR, SimulatedEvent::Sleep(8 * HOUR));
     }
-    life = life
-        .then(9 * DAY + HOUR / 3, Happening::Step(-3_600_000_000))
-        .then(10 * DAY, Happening::Step(86_400_000_000))
-        .then(20 * DAY, Happening::Zone(7200))
-        .then(21 * DAY, Happening::Around(Box::new(battery)))
-        .then(28 * DAY, Happening::Around(Box::new(calm())));
-    let (database, interval_us) = (life.database.clone(), 3_600_000_000i64);
-    let end = life.live();
+    simulation = simulation
+        .then(9 * DAY + HOUR / 3, SimulatedEvent::ClockStep(-3_600_000_000))
+        .then(10 * DAY, SimulatedEvent::ClockStep(86_400_000_000))
+        .then(20 * DAY, SimulatedEvent::UtcOffset(7200))
+        .then(21 * DAY, SimulatedEvent::Machine(Box::new(battery)))
+        .then(28 * DAY, SimulatedEvent::Machine(Box::new(normal_machine())));
+    let (database, interval_us) = (simulation.database.clone(), 3_600_000_000i64);
+    let end = simulation.run();
 
     let all = rounds(&database);
-    every_planned_round_is_accounted_for(&all, (end.continuous_ns - HOUR) / HOUR);
-    slots_follow_each_other(&all, interval_us);
-    the_journal_is_complete_and_the_database_small(&database);
-    nothing_grew();
+    check_every_planned_round(&all, (end.continuous_ns - HOUR) / HOUR);
+    check_slot_distances(&all, interval_us);
+    check_events_and_database_size(&database);
+    check_no_growth();
 }
 
-fn every_planned_round_is_accounted_for(all: &[StoredRound], planned: i64) {
+fn check_every_planned_round(all: &[StoredRound], planned: i64) {
     let mut counts: BTreeMap<(&str, String), u64> = BTreeMap::new();
     for round in all {
         let end = round.end.as_ref().expect("no round is open");
-        let word = end.reason.as_deref().unwrap_or("ok").split(':').next().unwrap().to_owned();
-        *counts.entry((end.status.name(), word)).or_default() += 1;
+        let code = end.reason.as_deref().unwrap_or("ok").split(':').next().unwrap().to_owned();
+        *counts.entry((end.status.name(), code)).or_default() += 1;
     }
     eprintln!("eight weeks: {counts:?}");
     assert!((all.len() as i64 - planned).abs() <= 1, "{} rows for {planned} hours", all.len());
-    let with = |status, word: &str| counts.get(&(status, word.to_owned())).copied().unwrap_or(0);
+    let with = |status, code: &str| counts.get(&(status, code.to_owned())).copied().unwrap_or(0);
     assert!(with(RoundStatus::Ok.name(), "ok") > 700, "{counts:?}");
-    assert_eq!(counts.keys().filter(|(_, word)| word == "late").count(), 0, "{counts:?}");
+    assert_eq!(counts.keys().filter(|(_, code)| code == "late").count(), 0, "{counts:?}");
     assert!((380..=450).contains(&with(RoundStatus::Skipped.name(), "asleep")), "{counts:?}");
     assert!((90..=120).contains(&with(RoundStatus::Skipped.name(), "battery")), "{counts:?}");
 }
 
-fn slots_follow_each_other(all: &[StoredRound], interval_us: i64) {
-    // Slot follows slot, an interval apart, except where the wall clock stepped.
+fn check_slot_distances(all: &[StoredRound], interval_us: i64) {
+    // Slots are one interval apart, except where the wall clock stepped.
     let scheduled: Vec<i64> = all.iter().map(|round| round.round.scheduled_us.unwrap()).collect();
-    let odd: Vec<i64> = scheduled
+    let deviations: Vec<i64> = scheduled
         .windows(2)
         .map(|pair| pair[1] - pair[0] - interval_us)
-        .filter(|odd| odd.abs() > 5)
+        .filter(|deviation| deviation.abs() > 5)
         .collect();
-    assert_eq!(odd.len(), 2, "a clock that went back an hour and one that went on a day: {odd:?}");
+    assert_eq!(deviations.len(), 2, "one step back by an hour and one forward by a day: {deviations:?}");
 }
 
-fn the_journal_is_complete_and_the_database_small(database: &Path) {
+fn check_events_and_database_size(database: &Path) {
     let reader = Reader::open(database).unwrap();
     let kinds: Vec<String> = reader.events(None).unwrap().into_iter().map(|event| event.event.kind).collect();
     let times = |kind: &str| kinds.iter().filter(|found| *found == kind).count();
@@ -97,16 +101,16 @@ fn the_journal_is_complete_and_the_database_small(database: &Path) {
     assert!(megabytes < 60, "{megabytes} MB");
 }
 
-fn nothing_grew() {
-    let looks = LOOKS.lock().unwrap();
-    let (early, late) = (&looks[7], &looks[55]);
+fn check_no_growth() {
+    let days = DAILY_COUNTS.lock().unwrap();
+    let (early, late) = (&days[7], &days[55]);
     eprintln!("eight weeks: on day 8 {early:?}, on day 56 {late:?}");
     if let (Some(early_kilobytes), Some(late_kilobytes)) = (early.get("kilobytes"), late.get("kilobytes")) {
         assert!(*late_kilobytes < early_kilobytes + 2048, "memory grew: {early:?} {late:?}");
-        // A worker that has just been told to end is still being waited for at some looks: what leaks is there at all.
-        let least = |looks: &[Look], what: &str| looks.iter().map(|look| look[what]).min();
-        for what in ["threads", "files"] {
-            assert_eq!(least(&looks[..8], what), least(&looks[48..], what), "{what}");
+        // A worker that was just asked to exit still exists on some days; a leak shows in the minimum.
+        let least = |days: &[DayCounts], name: &str| days.iter().map(|day| day[name]).min();
+        for name in ["threads", "files"] {
+            assert_eq!(least(&days[..8], name), least(&days[48..], name), "{name}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Days in the life of the service, each in a moment: what happens around it, and what the database says afterwards.
+//! Simulates hours to weeks of the service with events around it, and checks what the
+//! database contains afterwards.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,37 +8,40 @@ mod world;
 use std::fs;
 use std::path::Path;
 
-use longhaul_measure::model::{Link, LinkKind, Surroundings};
+use longhaul_model::{FreeSpaceReserve, LinkKind, MachineSnapshot, NetworkLink};
+use longhaul_service::command::{Command, Pause};
 use longhaul_service::config::{Config, Design};
-use longhaul_service::desk::{Desk, Pause};
-use longhaul_service::program::{ProgramFile, ServiceManager};
+use longhaul_service::handle::ServiceHandle;
+use longhaul_service::program_file::{ProgramFile, ServiceManager};
 use longhaul_store::{Reader, RoundStatus, StoredRound};
-use world::{DAY, HOUR, Happening, Life, SECOND, WEEK, calm, folder, rounds, shares};
+use world::{
+    DAY, HOUR, SECOND, SimulatedEvent, Simulation, WEEK, both_shares, folder, normal_machine, rounds,
+};
 
-fn made(rounds: &[StoredRound]) -> usize {
+fn completed_rounds(rounds: &[StoredRound]) -> usize {
     rounds.iter().filter(|round| round.end.as_ref().unwrap().status == RoundStatus::Ok).count()
 }
 
-fn words(rounds: &[StoredRound]) -> Vec<String> {
+fn reason_codes(rounds: &[StoredRound]) -> Vec<String> {
     let reasons = rounds.iter().filter_map(|round| round.end.as_ref().unwrap().reason.clone());
     reasons.map(|reason| reason.split(':').next().unwrap().to_owned()).collect()
 }
 
 #[test]
-fn a_restart_neither_doubles_nor_loses_a_round() {
+fn restart_neither_doubles_nor_loses_a_round() {
     let folder = folder();
-    let life = || Life::new(folder.path()).lasting(6 * HOUR);
-    let end = life().live();
-    let before = rounds(&life().database).len();
-    let mut second = life();
+    let simulation = || Simulation::new(folder.path()).lasting(6 * HOUR);
+    let end = simulation().run();
+    let before = rounds(&simulation().database).len();
+    let mut second = simulation();
     second.start = end;
-    second.live();
-    let all = rounds(&life().database);
+    second.run();
+    let all = rounds(&simulation().database);
     assert!(
-        (11..=13).contains(&all.len()) && made(&all) == all.len(),
+        (11..=13).contains(&all.len()) && completed_rounds(&all) == all.len(),
         "{} rounds, {before} before: {:?}",
         all.len(),
-        words(&all)
+        reason_codes(&all)
     );
     let scheduled: Vec<i64> = all.iter().map(|round| round.round.scheduled_us.unwrap()).collect();
     assert!(
@@ -47,181 +51,194 @@ fn a_restart_neither_doubles_nor_loses_a_round() {
 }
 
 #[test]
-fn what_passed_while_nobody_ran_is_missed_and_said_to_be() {
+fn slots_while_the_service_was_off_are_missed() {
     let folder = folder();
-    let life = || Life::new(folder.path()).lasting(3 * HOUR);
-    let mut later = life();
-    later.start = life().live();
+    let simulation = || Simulation::new(folder.path()).lasting(3 * HOUR);
+    let mut later = simulation();
+    later.start = simulation().run();
     later.start.wall_us += 5 * 3_600_000_000;
     later.start.continuous_ns = HOUR;
     later.start.awake_ns = HOUR;
-    later.live();
-    let missed = words(&rounds(&life().database));
-    // Five hours hold five instants; at either end the jitter of ten minutes can bring one in or leave one out.
-    assert!((4..=6).contains(&missed.len()) && missed.iter().all(|word| word == "not-running"), "{missed:?}");
+    later.run();
+    let missed = reason_codes(&rounds(&simulation().database));
+    // Five hours contain five slots; the jitter of ten minutes can add or remove one at either end.
+    assert!((4..=6).contains(&missed.len()) && missed.iter().all(|code| code == "not-running"), "{missed:?}");
 }
 
 #[test]
-fn a_round_that_the_machine_slept_in_is_void() {
+fn round_during_which_the_machine_slept_is_void() {
     let folder = folder();
-    // The first round begins ten seconds after the start.
-    let life = Life::new(folder.path()).lasting(HOUR / 2).then(20 * SECOND, Happening::Sleep(HOUR / 6));
-    let database = life.database.clone();
-    life.live();
+    // The first round starts ten seconds after the service.
+    let simulation =
+        Simulation::new(folder.path()).lasting(HOUR / 2).then(20 * SECOND, SimulatedEvent::Sleep(HOUR / 6));
+    let database = simulation.database.clone();
+    simulation.run();
     let all = rounds(&database);
     assert_eq!(all[0].end.as_ref().unwrap().status, RoundStatus::Void);
-    assert!(words(&all)[0].starts_with("slept"));
+    assert!(reason_codes(&all)[0].starts_with("slept"));
+    let slept = Reader::open(&database).unwrap().void_rounds_since(0, "slept").unwrap();
+    assert_eq!(slept, 1, "`longhaul doctor` counts these rounds");
 }
 
 #[test]
-fn a_round_with_a_worker_of_another_version_is_void() {
+fn round_with_a_worker_of_another_version_is_void() {
     let folder = folder();
-    let life = Life { worker_version: "0.0.1", ..Life::new(folder.path()) }.lasting(HOUR / 2);
-    let database = life.database.clone();
-    life.live();
+    let simulation =
+        Simulation { worker_version: "0.0.1", ..Simulation::new(folder.path()) }.lasting(HOUR / 2);
+    let database = simulation.database.clone();
+    simulation.run();
     let all = rounds(&database);
     let end = all[0].end.as_ref().unwrap();
     let reason = end.reason.as_deref().unwrap();
     assert_eq!(end.status, RoundStatus::Void, "{reason}");
-    assert!(reason.starts_with("replaced: ") && reason.contains("0.0.1"), "{reason}");
+    assert!(reason.starts_with("program-replaced: ") && reason.contains("0.0.1"), "{reason}");
 }
 
-/// A life in which the program file is replaced half an hour after the start.
-fn upgraded(folder: &Path, manager: Option<ServiceManager>) -> Life {
+/// Returns a simulation in which the program file is replaced half an hour after the start.
+fn upgraded(folder: &Path, manager: Option<ServiceManager>) -> Simulation {
     let program = folder.join("longhauld");
     fs::write(&program, "old").unwrap();
-    let replace = |_: &Desk, database: &Path| {
+    let replace = |_: &ServiceHandle, database: &Path| {
         fs::write(database.with_file_name("new"), "new").unwrap();
         fs::rename(database.with_file_name("new"), database.with_file_name("longhauld")).unwrap();
     };
     let program_file = Some(ProgramFile::new(program, manager));
-    Life { program_file, ..Life::new(folder) }.lasting(6 * HOUR).then(HOUR / 2, Happening::Do(replace))
+    Simulation { program_file, ..Simulation::new(folder) }
+        .lasting(6 * HOUR)
+        .then(HOUR / 2, SimulatedEvent::Call(replace))
 }
 
 #[test]
-fn a_replaced_program_ends_the_service_before_a_round() {
+fn replaced_program_stops_the_service_before_a_round() {
     let folder = folder();
-    let life = upgraded(folder.path(), Some(ServiceManager::Launchd));
-    let (database, begin_ns) = (life.database.clone(), life.start.continuous_ns);
-    let lived_ns = life.live().continuous_ns - begin_ns;
-    assert!((HOUR / 2..HOUR / 2 + 240 * SECOND).contains(&lived_ns), "{} s", lived_ns / SECOND);
+    let simulation = upgraded(folder.path(), Some(ServiceManager::Launchd));
+    let (database, start_ns) = (simulation.database.clone(), simulation.start.continuous_ns);
+    let duration_ns = simulation.run().continuous_ns - start_ns;
+    assert!((HOUR / 2..HOUR / 2 + 240 * SECOND).contains(&duration_ns), "{} s", duration_ns / SECOND);
     let all = rounds(&database);
-    assert_eq!((made(&all), all.len()), (1, 1), "{:?}", words(&all));
+    assert_eq!((completed_rounds(&all), all.len()), (1, 1), "{:?}", reason_codes(&all));
 }
 
 #[test]
-fn a_replaced_program_without_a_manager_goes_on() {
+fn replaced_program_without_a_manager_continues() {
     let folder = folder();
-    let life = upgraded(folder.path(), None);
-    let problem = |desk: &Desk, _: &Path| {
-        let problems = desk.status().unwrap().problems;
-        let words: Vec<&str> = problems.iter().map(|problem| problem.word.as_str()).collect();
-        assert_eq!(words, ["replaced"], "{problems:?}");
+    let simulation = upgraded(folder.path(), None);
+    let check_problem = |handle: &ServiceHandle, _: &Path| {
+        let problems = handle.status().unwrap().problems;
+        let codes: Vec<&str> = problems.iter().map(|problem| problem.code.as_str()).collect();
+        assert_eq!(codes, ["program-replaced"], "{problems:?}");
     };
-    let life = life.then(5 * HOUR, Happening::Do(problem));
-    let database = life.database.clone();
-    life.live();
-    assert!(made(&rounds(&database)) >= 5);
+    let simulation = simulation.then(5 * HOUR, SimulatedEvent::Call(check_problem));
+    let database = simulation.database.clone();
+    simulation.run();
+    assert!(completed_rounds(&rounds(&database)) >= 5);
 }
 
 #[test]
-fn a_pause_skips_and_outlives_a_restart() {
+fn pause_skips_rounds_and_survives_a_restart() {
     let folder = folder();
-    let pause = |desk: &Desk, _: &Path| desk.order(|orders| orders.pause = Some(Pause::On));
-    let life = || Life::new(folder.path()).lasting(3 * HOUR);
-    let mut later = life();
-    later.start = life().then(HOUR / 2, Happening::Do(pause)).live();
+    let pause = |handle: &ServiceHandle, _: &Path| handle.send(Command::SetPause(Pause::On));
+    let simulation = || Simulation::new(folder.path()).lasting(3 * HOUR);
+    let mut later = simulation();
+    later.start = simulation().then(HOUR / 2, SimulatedEvent::Call(pause)).run();
     later
-        .then(HOUR + HOUR / 2, Happening::Do(|desk, _| desk.order(|orders| orders.pause = Some(Pause::Off))))
-        .live();
-    let all = rounds(&life().database);
-    let paused = words(&all);
-    assert!((3..=5).contains(&paused.len()) && paused.iter().all(|word| word == "paused"), "{paused:?}");
-    assert!(made(&all) >= 2);
+        .then(HOUR + HOUR / 2, SimulatedEvent::Call(|handle, _| handle.send(Command::SetPause(Pause::Off))))
+        .run();
+    let all = rounds(&simulation().database);
+    let paused = reason_codes(&all);
+    assert!((3..=5).contains(&paused.len()) && paused.iter().all(|code| code == "paused"), "{paused:?}");
+    assert!(completed_rounds(&all) >= 2);
 }
 
 #[test]
-fn the_budget_is_counted_over_restarts() {
+fn byte_budget_is_counted_across_restarts() {
     let folder = folder();
     // A round reads 3 phases of 1 MB for each of 5 workloads: 15 MB.
-    let life = || {
-        let mut life = Life::new(folder.path()).lasting(3 * HOUR);
-        life.config.limits.bytes_per_day = Some(64_000_000);
-        life
+    let simulation = || {
+        let mut simulation = Simulation::new(folder.path()).lasting(3 * HOUR);
+        simulation.config.limits.bytes_per_day = Some(64_000_000);
+        simulation
     };
-    let mut later = life();
-    later.start = life().live();
-    later.live();
-    let all = rounds(&life().database);
-    let runs = Reader::open(&life().database).unwrap().runs(&Default::default()).unwrap();
+    let mut later = simulation();
+    later.start = simulation().run();
+    later.run();
+    let all = rounds(&simulation().database);
+    let runs = Reader::open(&simulation().database).unwrap().runs(&Default::default()).unwrap();
     assert!(runs.iter().all(|run| run.run.outcome.name() == "ok"), "{:?}", runs[0].run.failure);
-    assert_eq!(made(&all), 4, "four rounds take 60 MB, a fifth would go beyond 64");
-    assert!(words(&all).iter().all(|word| word == "budget") && all.len() >= 6);
+    assert_eq!(completed_rounds(&all), 4, "four rounds read 60 MB; a fifth would exceed 64 MB");
+    assert!(reason_codes(&all).iter().all(|code| code == "byte-budget") && all.len() >= 6);
 }
 
 #[test]
-fn a_target_that_is_too_full_skips_and_is_asked_again_four_times_a_day() {
+fn full_target_is_skipped_and_tried_four_times_a_day() {
     let folder = folder();
-    let mut life = Life::new(folder.path()).lasting(DAY);
-    // Its workers find half of it free.
-    life.config.settings.free_floor = 0.6;
-    let database = life.database.clone();
-    life.live();
+    let mut simulation = Simulation::new(folder.path()).lasting(DAY);
+    // The workers report that half of the disk is free.
+    simulation.config.settings.reserve = FreeSpaceReserve::share(0.6);
+    let database = simulation.database.clone();
+    simulation.run();
     let all = rounds(&database);
-    assert!((4..=5).contains(&made(&all)), "{} of {}", made(&all), all.len());
-    assert!(words(&all).iter().all(|word| word == "free-space") && all.len() >= 23, "{:?}", words(&all));
+    assert!((4..=5).contains(&completed_rounds(&all)), "{} of {}", completed_rounds(&all), all.len());
+    assert!(
+        reason_codes(&all).iter().all(|code| code == "free-space") && all.len() >= 23,
+        "{:?}",
+        reason_codes(&all)
+    );
 }
 
 #[test]
-fn who_orders_a_round_has_a_target_that_was_too_full_asked_again() {
-    let made_with = |orders: &[i64]| {
+fn requested_round_reads_the_free_space_of_a_full_target() {
+    let completed_with = |request_times: &[i64]| {
         let folder = folder();
-        let mut life = Life::new(folder.path()).lasting(5 * HOUR);
-        life.config.settings.free_floor = 0.6;
-        let database = life.database.clone();
-        let order = || Happening::Do(|desk, _| desk.order(|orders| orders.round = true));
-        orders.iter().fold(life, |life, at| life.then(*at, order())).live();
-        made(&rounds(&database))
+        let mut simulation = Simulation::new(folder.path()).lasting(5 * HOUR);
+        simulation.config.settings.reserve = FreeSpaceReserve::share(0.6);
+        let database = simulation.database.clone();
+        let request = || SimulatedEvent::Call(|handle, _| handle.send(Command::RunRound));
+        request_times.iter().fold(simulation, |simulation, at| simulation.then(*at, request())).run();
+        completed_rounds(&rounds(&database))
     };
-    assert_eq!((made_with(&[]), made_with(&[2 * HOUR + HOUR / 2, 3 * HOUR + HOUR / 2])), (1, 3));
+    assert_eq!((completed_with(&[]), completed_with(&[2 * HOUR + HOUR / 2, 3 * HOUR + HOUR / 2])), (1, 3));
 }
 
 #[test]
-fn another_link_skips_for_a_day_and_is_then_taken_for_the_usual_one() {
+fn other_interface_skips_a_day_and_then_becomes_usual() {
     let folder = folder();
-    let on = |name: &str| {
-        let link = Link { name: name.to_owned(), kind: LinkKind::Wired, mtu: None, megabits: None };
-        Happening::Around(Box::new(Surroundings { link: Some(link), ..calm() }))
+    let use_interface = |name: &str| {
+        let link = NetworkLink { name: name.to_owned(), kind: LinkKind::Wired, mtu: None, megabits: None };
+        SimulatedEvent::Machine(Box::new(MachineSnapshot { link: Some(link), ..normal_machine() }))
     };
-    let life = Life::new(folder.path()).lasting(3 * DAY).then(0, on("en0")).then(DAY, on("en5"));
-    let database = life.database.clone();
-    life.live();
+    let simulation = Simulation::new(folder.path())
+        .lasting(3 * DAY)
+        .then(0, use_interface("en0"))
+        .then(DAY, use_interface("en5"));
+    let database = simulation.database.clone();
+    simulation.run();
     let all = rounds(&database);
-    assert_eq!(words(&all), vec!["link"; 24]);
-    assert!(made(&all) >= 46);
+    assert_eq!(reason_codes(&all), vec!["other-link"; 24]);
+    assert!(completed_rounds(&all) >= 46);
 }
 
 #[test]
-fn a_target_whose_mount_is_gone_is_booked_as_unavailable_and_not_measured_in_its_place() {
+fn target_without_its_mount_is_unavailable_and_not_measured() {
     let folder = folder();
-    let mut without_smb = shares();
+    let mut without_smb = both_shares();
     without_smb.remove(1);
-    let life = Life::new(folder.path())
+    let simulation = Simulation::new(folder.path())
         .lasting(4 * HOUR)
-        .then(HOUR + HOUR / 2, Happening::Mounts(without_smb))
-        .then(2 * HOUR + HOUR / 2, Happening::Mounts(shares()));
-    let database = life.database.clone();
-    life.live();
+        .then(HOUR + HOUR / 2, SimulatedEvent::Mounts(without_smb))
+        .then(2 * HOUR + HOUR / 2, SimulatedEvent::Mounts(both_shares()));
+    let database = simulation.database.clone();
+    simulation.run();
     let reader = Reader::open(&database).unwrap();
     let runs = reader.runs(&Default::default()).unwrap();
-    let of = |target: &str, outcome: &str| {
-        let fits = |run: &&longhaul_store::StoredRun| {
+    let count = |target: &str, outcome: &str| {
+        let matches = |run: &&longhaul_store::StoredRun| {
             run.run.target.as_str() == target && run.run.outcome.name() == outcome
         };
-        runs.iter().filter(fits).count()
+        runs.iter().filter(matches).count()
     };
-    assert_eq!((of("smb", "unavailable"), of("nfs", "unavailable")), (5, 0));
-    assert!(of("smb", "ok") >= 10);
+    assert_eq!((count("smb", "unavailable"), count("nfs", "unavailable")), (5, 0));
+    assert!(count("smb", "ok") >= 10);
     let kinds: Vec<String> = reader.events(None).unwrap().into_iter().map(|event| event.event.kind).collect();
     assert!(
         kinds.iter().any(|kind| kind == "unmount") && kinds.iter().any(|kind| kind == "mount"),
@@ -232,12 +249,12 @@ fn a_target_whose_mount_is_gone_is_booked_as_unavailable_and_not_measured_in_its
 #[test]
 fn weeks_measure_one_share_a_week_in_the_order_abba() {
     let folder = folder();
-    let mut life = Life::new(folder.path()).lasting(4 * WEEK - DAY);
-    life.config.schedule.design = Design::Weeks;
-    life.config.schedule.rounds_per_day = 4;
-    life.config.workloads.truncate(1);
-    let database = life.database.clone();
-    life.live();
+    let mut simulation = Simulation::new(folder.path()).lasting(4 * WEEK - DAY);
+    simulation.config.schedule.design = Design::Weeks;
+    simulation.config.schedule.rounds_per_day = 4;
+    simulation.config.workloads.truncate(1);
+    let database = simulation.database.clone();
+    simulation.run();
     let planned: Vec<(i64, String)> = rounds(&database)
         .into_iter()
         .flat_map(|round| {
@@ -252,16 +269,16 @@ fn weeks_measure_one_share_a_week_in_the_order_abba() {
 }
 
 #[test]
-fn a_database_that_is_removed_or_ruined_in_the_middle_is_mended_and_goes_on() {
+fn removed_or_damaged_database_is_repaired_while_running() {
     let folder = folder();
-    let remove = |_: &Desk, database: &Path| std::fs::remove_file(database).unwrap();
-    let ruin = |_: &Desk, database: &Path| std::fs::write(database, vec![9; 20_000]).unwrap();
-    let life = Life::new(folder.path())
+    let remove = |_: &ServiceHandle, database: &Path| std::fs::remove_file(database).unwrap();
+    let damage = |_: &ServiceHandle, database: &Path| std::fs::write(database, vec![9; 20_000]).unwrap();
+    let simulation = Simulation::new(folder.path())
         .lasting(9 * HOUR)
-        .then(3 * HOUR + HOUR / 2, Happening::Do(remove))
-        .then(6 * HOUR + HOUR / 2, Happening::Do(ruin));
-    let database = life.database.clone();
-    life.live();
+        .then(3 * HOUR + HOUR / 2, SimulatedEvent::Call(remove))
+        .then(6 * HOUR + HOUR / 2, SimulatedEvent::Call(damage));
+    let database = simulation.database.clone();
+    simulation.run();
     let aside: Vec<_> = std::fs::read_dir(folder.path())
         .unwrap()
         .flatten()
@@ -270,23 +287,24 @@ fn a_database_that_is_removed_or_ruined_in_the_middle_is_mended_and_goes_on() {
                 && entry.path().extension().unwrap() == "sqlite"
         })
         .collect();
-    assert_eq!(aside.len(), 1, "moved aside, not overwritten");
-    assert!(made(&rounds(&database)) >= 2, "and gone on with");
+    assert_eq!(aside.len(), 1, "the damaged file is moved aside, not overwritten");
+    assert!(completed_rounds(&rounds(&database)) >= 2, "rounds continue after the repair");
     let events = Reader::open(&database).unwrap().events(None).unwrap();
     assert!(events.iter().any(|event| event.event.kind == "database"));
 }
 
 #[test]
-fn a_configuration_without_targets_waits_and_one_with_targets_goes_on() {
+fn service_without_targets_waits_until_it_gets_some() {
     let folder = folder();
-    let give = |desk: &Desk, _: &Path| {
-        let config = Life::new(Path::new("/")).config;
-        desk.order(|orders| orders.config = Some(config));
+    let configure = |handle: &ServiceHandle, _: &Path| {
+        let config = Simulation::new(Path::new("/")).config;
+        handle.send(Command::Configure(Box::new(config)));
     };
-    let mut life = Life::new(folder.path()).lasting(5 * HOUR).then(2 * HOUR, Happening::Do(give));
-    life.config = Config::default();
-    let database = life.database.clone();
-    life.live();
+    let mut simulation =
+        Simulation::new(folder.path()).lasting(5 * HOUR).then(2 * HOUR, SimulatedEvent::Call(configure));
+    simulation.config = Config::default();
+    let database = simulation.database.clone();
+    simulation.run();
     let all = rounds(&database);
-    assert!((1..=3).contains(&all.len()) && made(&all) == all.len(), "{}", all.len());
+    assert!((1..=3).contains(&all.len()) && completed_rounds(&all) == all.len(), "{}", all.len());
 }

@@ -1,21 +1,23 @@
-//! A year of samples of four targets: how large the database becomes, and how long a window of eight weeks takes to read.
+//! Measures the size of a database with a year of samples of four targets, and the time to read a window of
+//! eight weeks.
 //!
-//! `cargo run --release -p longhaul-store --example samples -- FOLDER [DAYS]`; the folder is best one in memory, for every
-//! five minutes are a transaction.
+//! `cargo run --release -p longhaul-store --example samples -- FOLDER [DAYS]`. Use a folder in memory (tmpfs),
+//! because every five-minute step is one transaction.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
-use longhaul_measure::corpus::draw::draw_below;
-use longhaul_measure::model::{
-    Beside, Covers, MachineStep, ProbeKind, ProbeStep, Role, Source, Step, Target, Traffic, TrafficStep,
+use longhaul_analysis::summary::latency_rows;
+use longhaul_model::draw::draw_below;
+use longhaul_model::time::DAY_US;
+use longhaul_model::{
+    CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Role, Step, Target, Traffic,
+    TrafficStep,
 };
-use longhaul_measure::summary::felt;
 use longhaul_store::{Reader, SampleFilter, Samples, Store, Writer};
 
 const STEP_US: i64 = 300_000_000;
-const DAY_US: i64 = 86_400_000_000;
-/// 1 January 2026.
+/// Start of the samples: 1 January 2026, 00:00 UTC, in microseconds since 1970 UTC.
 const START_US: i64 = 1_767_225_600_000_000;
 
 fn targets() -> Vec<Target> {
@@ -27,9 +29,9 @@ fn targets() -> Vec<Target> {
     ["smb", "nfs", "afp", "local"].map(target).to_vec()
 }
 
-/// Thirty answers of each kind, as five seconds between questions give them.
+/// Returns one step with thirty probe latencies.
 fn probe(target: &Target, at_us: i64, kind: ProbeKind) -> ProbeStep {
-    let mut step = ProbeStep::new(target.name.clone(), at_us, kind, Beside::Calm);
+    let mut step = ProbeStep::new(target.name.clone(), at_us, kind, LoadContext::Idle);
     for answer in 0..30 {
         let spread = draw_below(at_us.cast_unsigned(), kind as u64, answer, 1_000_000);
         step.latency.record(200_000 + spread * spread / 400_000);
@@ -37,30 +39,31 @@ fn probe(target: &Target, at_us: i64, kind: ProbeKind) -> ProbeStep {
     step
 }
 
-fn traffic(target: &Target, at_us: i64, source: Source) -> TrafficStep {
+fn traffic(target: &Target, at_us: i64, source: CounterSource) -> TrafficStep {
     let drawn = draw_below(at_us.cast_unsigned(), 7, 0, 1 << 30);
     let traffic = Traffic {
         source,
-        covers: Covers::Mount,
+        scope: CounterScope::Mount,
         seconds: 300.0,
         user_read: Some(drawn),
         user_written: Some(drawn / 3),
-        own_read: Some(drawn / 5),
-        own_written: Some(drawn / 7),
+        longhaul_read: Some(drawn / 5),
+        longhaul_written: Some(drawn / 7),
         requests: Some(drawn / 4096),
-        retransmissions: Some(0),
+        retransmits: Some(0),
         errors: None,
         reconnects: Some(0),
         round_trips: Some((drawn / 4096, drawn / 8)),
-        packet_round_trip_us: Some(300),
+        tcp_rtt_us: Some(300),
     };
-    TrafficStep::of(Some(target.name.clone()), at_us, traffic)
+    TrafficStep::new(Some(target.name.clone()), at_us, traffic)
 }
 
 fn samples(targets: &[Target], at_us: i64) -> Samples {
     let kinds = [ProbeKind::Getattr, ProbeKind::Read];
-    let sources = [Source::Mountstats, Source::Connections];
-    let machine = MachineStep { at_us, looks: 30, processor_share: Some(0.1), ..MachineStep::default() };
+    let sources = [CounterSource::Mountstats, CounterSource::Connections];
+    let machine =
+        MachineStep { at_us, observations: 30, processor_share: Some(0.1), ..MachineStep::default() };
     Samples {
         targets: targets.to_vec(),
         probes: targets.iter().flat_map(|target| kinds.map(|kind| probe(target, at_us, kind))).collect(),
@@ -81,14 +84,14 @@ fn main() {
     let path = folder.join("samples.sqlite");
     let writer = Writer::spawn(Store::open(&path, &[]).expect("a database"));
     let targets = targets();
-    let began = Instant::now();
+    let start = Instant::now();
     let end_us = START_US + days * DAY_US;
     (START_US..end_us).step_by(STEP_US as usize).for_each(|at_us| {
-        writer.add_samples(samples(&targets, at_us)).expect("it is stored");
+        writer.add_samples(samples(&targets, at_us)).expect("the samples are stored");
     });
-    println!("{days} days of {} targets in {:.0} s", targets.len(), began.elapsed().as_secs_f64());
+    println!("{days} days of {} targets in {:.0} s", targets.len(), start.elapsed().as_secs_f64());
     drop(writer);
-    let reader = Reader::open(&path).expect("it can be read");
+    let reader = Reader::open(&path).expect("the database can be read");
     println!("database: {:.1} MB", reader.size_bytes().expect("a size") as f64 / 1e6);
     let window = 56 * DAY_US;
     for step in [Step::for_window(window / 1_000_000), Step::FiveMinutes] {
@@ -101,10 +104,10 @@ fn main() {
         };
         let mut times: Vec<f64> = (0..5)
             .map(|_| {
-                let began = Instant::now();
-                let steps = reader.probes(&filter).expect("it can be read");
-                assert!(felt(&steps).iter().all(|felt| felt.p99.is_some()));
-                began.elapsed().as_secs_f64() * 1e3
+                let start = Instant::now();
+                let steps = reader.probe_steps(&filter).expect("the samples can be read");
+                assert!(latency_rows(&steps).iter().all(|row| row.p99.is_some()));
+                start.elapsed().as_secs_f64() * 1e3
             })
             .collect();
         times.sort_by(f64::total_cmp);

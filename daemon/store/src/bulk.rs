@@ -1,77 +1,80 @@
-//! Many rounds at once: for benchmarks and tests that need a database as it is after a year.
+//! Inserts many rounds in one transaction, for benchmarks and tests that need a database with a year of data.
 
-use longhaul_measure::model::{Event, Run, Target};
+use longhaul_model::{Event, Run, Target};
 use rusqlite::{Transaction, TransactionBehavior};
 
 use crate::error::{Fault, Result};
+use crate::events;
 use crate::insert;
-use crate::open::Store;
-use crate::records::{NewRound, RoundEnd};
+use crate::store::Store;
+use longhaul_model::stored::{NewRound, RoundEnd};
 
-/// Adds without waiting for the disk. Nothing of it is there before all of it is.
+/// Inserts rounds, runs and events in one transaction, without an fsync for each of them.
 pub struct Bulk<'a> {
     transaction: Transaction<'a>,
     path: &'a std::path::Path,
 }
 
 impl Store {
-    /// Adds whatever `add` adds, all of it or nothing.
+    /// Runs `add` in one transaction. If `add` returns an error, nothing is stored.
     ///
     /// # Errors
     ///
-    /// As [`Writer::add_run`](crate::Writer::add_run), and whatever `add` says.
-    pub fn in_bulk<E: From<crate::Error>>(
+    /// As [`Writer::add_run`](crate::Writer::add_run), and the errors of `add`.
+    pub fn bulk_insert<E: From<crate::Error>>(
         &mut self,
         add: impl FnOnce(&Bulk<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        const OPERATION: &str = "add in bulk";
+        const OPERATION: &str = "insert in bulk";
         let path = &self.path;
-        let fault = |error: rusqlite::Error| Fault::from(error).during(OPERATION, path);
-        let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        let bulk = Bulk { transaction: begun.map_err(fault)?, path };
+        let fault = |error: rusqlite::Error| Fault::from(error).into_error(OPERATION, path);
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        let bulk = Bulk { transaction: transaction.map_err(fault)?, path };
         add(&bulk)?;
         Ok(bulk.transaction.commit().map_err(fault)?)
     }
 }
 
 impl Bulk<'_> {
-    /// As [`Writer::begin_round`](crate::Writer::begin_round).
+    /// Stores the start of a round and returns its number, like
+    /// [`Writer::begin_round`](crate::Writer::begin_round).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same errors as the linked method of `Writer`.
     pub fn begin_round(&self, round: &NewRound) -> Result<i64> {
-        self.named("begin a round", insert::round(&self.transaction, round))
+        self.map_fault("store the start of a round", insert::insert_round(&self.transaction, round))
     }
 
-    /// As [`Writer::end_round`](crate::Writer::end_round).
+    /// Stores the end of a round, like [`Writer::end_round`](crate::Writer::end_round).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same errors as the linked method of `Writer`.
     pub fn end_round(&self, round: i64, end: &RoundEnd) -> Result<()> {
-        self.named("end a round", insert::round_end(&self.transaction, round, end))
+        self.map_fault("store the end of a round", insert::close_round(&self.transaction, round, end))
     }
 
-    /// As [`Writer::add_run`](crate::Writer::add_run), and gives the run's number.
+    /// Stores a run and returns its number, like [`Writer::add_run`](crate::Writer::add_run).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same errors as the linked method of `Writer`.
     pub fn add_run(&self, target: &Target, run: &Run) -> Result<i64> {
-        self.named("store a run", insert::run(&self.transaction, target, run)).map(|receipt| receipt.number)
+        self.map_fault("store a run", insert::insert_run(&self.transaction, target, run))
+            .map(|inserted| inserted.number)
     }
 
-    /// As [`Writer::add_event`](crate::Writer::add_event).
+    /// Stores an event and returns its number, like [`Writer::add_event`](crate::Writer::add_event).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same errors as the linked method of `Writer`.
     pub fn add_event(&self, event: &Event) -> Result<i64> {
-        self.named("store an event", insert::event(&self.transaction, event))
+        self.map_fault("store an event", events::insert_event(&self.transaction, event))
     }
 
-    fn named<T>(&self, operation: &'static str, result: Result<T, Fault>) -> Result<T> {
-        result.map_err(|fault| fault.during(operation, self.path))
+    fn map_fault<T>(&self, operation: &'static str, result: Result<T, Fault>) -> Result<T> {
+        result.map_err(|fault| fault.into_error(operation, self.path))
     }
 }

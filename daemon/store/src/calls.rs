@@ -1,44 +1,47 @@
-//! Single calls that are kept as witnesses, of every run of a workload.
+//! Reads the individually stored calls of a workload's runs, such as the slowest calls of each phase.
 
-use longhaul_measure::model::{CacheState, Operation, Scale};
+use longhaul_model::{CacheState, Operation, Scale};
 use rusqlite::{Connection, Row};
 
 use crate::error::Fault;
-use crate::reader::collect;
-use crate::records::StoredCalls;
-use crate::rows::{self, named, optional_json_of};
+use crate::rows::{TableRow, query_all};
+use crate::runs;
+use longhaul_model::stored::StoredCalls;
 
-const PHASES: &str = "SELECT phase.number, phase.name, phase.cache, phase.began_us, phase.calls,
+const PHASES_QUERY: &str = "SELECT phase.number, phase.name, phase.cache, phase.began_us, phase.calls,
         run.number AS run, run.protocol, run.scale, target.name AS target
     FROM run JOIN target ON target.number = run.target CROSS JOIN phase ON phase.run = run.number
     WHERE run.started_us >= ?1 AND run.workload = ?2 AND phase.calls IS NOT NULL AND phase.began_us IS NOT NULL
     ORDER BY phase.number";
 
-/// The phases of runs that began then or later, as far as calls of them are kept.
-pub(crate) fn of_workload(
+/// Returns the phases with stored calls of all runs of `workload` that started at `since_us` or later.
+pub(crate) fn calls_of_workload(
     cx: &Connection,
-    (since_us, workload): (i64, &str),
+    workload: &str,
+    since_us: i64,
 ) -> Result<Vec<StoredCalls>, Fault> {
-    collect(cx, PHASES, (since_us, workload), |row| stored_calls(cx, row))
+    query_all(cx, PHASES_QUERY, (since_us, workload), |row| stored_calls(cx, row))
 }
 
 fn stored_calls(cx: &Connection, row: &Row<'_>) -> Result<StoredCalls, Fault> {
-    let number = row.get("number")?;
-    let place = ("phase", number);
+    let row = TableRow::numbered(row, "phase")?;
     Ok(StoredCalls {
         run: row.get("run")?,
-        target: named(row, (place, "target"), |name| name.parse().ok())?,
-        protocol: optional_json_of(row, place, "protocol")?,
-        scale: named(row, (place, "scale"), Scale::from_name)?,
+        target: row.parsed("target", |name| name.parse().ok())?,
+        protocol: row.optional_json("protocol")?,
+        scale: row.parsed("scale", Scale::from_name)?,
         phase: row.get("name")?,
-        cache: named(row, (place, "cache"), CacheState::from_name)?,
+        cache: row.parsed("cache", CacheState::from_name)?,
         began_us: row.get("began_us")?,
-        calls: rows::calls(row, place, || operations(cx, number))?,
+        calls: runs::calls(row, || phase_operations(cx, row.number))?,
     })
 }
 
-/// Calls name their operation by its place in the phase.
-fn operations(cx: &Connection, phase: i64) -> Result<Vec<Operation>, Fault> {
-    let query = "SELECT operation FROM operation WHERE phase = ?1 ORDER BY place";
-    collect(cx, query, [phase], |row| named(row, (("operation", phase), "operation"), Operation::from_name))
+/// Returns the operations of a phase in stored order. A stored call refers to its operation by index in this
+/// list.
+fn phase_operations(cx: &Connection, phase: i64) -> Result<Vec<Operation>, Fault> {
+    let query = "SELECT operation FROM operation WHERE phase = ?1 ORDER BY position";
+    query_all(cx, query, [phase], |row| {
+        TableRow::new(row, "operation", phase).parsed("operation", Operation::from_name)
+    })
 }

@@ -1,29 +1,29 @@
-//! Epochs: runs that were made under different circumstances are never pooled.
+//! Assigns runs to epochs. A new epoch starts when a target's path, protocol or negotiated options change; runs
+//! of different epochs are never pooled.
 
 use std::path::PathBuf;
 
-use longhaul_measure::model::{Negotiated, OWN_PREFIX, Protocol, Run, Target};
-use rusqlite::{Connection, OptionalExtension, Row, named_params};
+use longhaul_model::{Event, LONGHAUL_KEY_PREFIX, NegotiatedOptions, Protocol, Run, Target};
+use rusqlite::{Connection, named_params};
 use serde_json::{Value, json};
 
 use crate::error::Fault;
-use crate::insert;
-use crate::names::path_value;
-use crate::rows::{json_of, optional_json_of, path_of};
-use longhaul_measure::model::Event;
+use crate::events;
+use crate::path_value::path_value;
+use crate::rows::{TableRow, query_all};
 
-/// What an epoch is told apart by.
+/// The properties that distinguish the epochs of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
     pub(crate) path: PathBuf,
-    /// `None`: could not be told.
+    /// Protocol of the mount. `None`: it could not be determined.
     pub(crate) protocol: Option<Protocol>,
-    /// Empty: could not be told.
-    pub(crate) negotiated: Negotiated,
+    /// Negotiated options. Empty: they could not be determined.
+    pub(crate) negotiated: NegotiatedOptions,
 }
 
 impl Fingerprint {
-    fn of_run(target: &Target, run: &Run) -> Self {
+    fn epoch_for_run(target: &Target, run: &Run) -> Self {
         Self {
             path: target.path.clone(),
             protocol: run.protocol.clone(),
@@ -31,38 +31,39 @@ impl Fingerprint {
         }
     }
 
-    /// The fingerprint in a row of `epoch` that selects these columns.
-    pub(crate) fn from_row(row: &Row<'_>, number: i64) -> Result<Self, Fault> {
+    /// Reads the fingerprint from a row with the columns `path`, `protocol` and `negotiated`.
+    pub(crate) fn from_row(row: TableRow<'_>) -> Result<Self, Fault> {
         Ok(Self {
-            path: path_of(row, ("epoch", number), "path")?,
-            protocol: optional_json_of(row, ("epoch", number), "protocol")?,
-            negotiated: json_of(row, ("epoch", number), "negotiated")?,
+            path: row.path("path")?,
+            protocol: row.optional_json("protocol")?,
+            negotiated: row.json("negotiated")?,
         })
     }
 
-    /// Takes from another time what this one does not know: a share that is away for an hour, or a question that was not
-    /// answered, is no other circumstance, and would otherwise split the figures for good.
-    fn completed_from(&self, other: &Self) -> Self {
+    /// Returns this fingerprint with unknown values filled in from `other`. A share that is unavailable for an
+    /// hour, or a tool that does not report the options once, is not a change; a new epoch would separate the
+    /// results for good.
+    fn fill_missing_from(&self, other: &Self) -> Self {
         let mut known = self.clone();
         if self.path != other.path {
             return known;
         }
         known.protocol = match (known.protocol, &other.protocol) {
-            (Some(known), Some(other)) => Some(known.completed_from(other)),
+            (Some(known), Some(other)) => Some(known.with_version_from(other)),
             (known, other) => known.or_else(|| other.clone()),
         };
-        if known.protocol == other.protocol && self.told().next().is_none() {
-            known.negotiated.extend(other.told().map(|(name, value)| (name.clone(), value.clone())));
+        if known.protocol == other.protocol && self.reported().next().is_none() {
+            known.negotiated.extend(other.reported().map(|(name, value)| (name.clone(), value.clone())));
         }
         known
     }
 
-    /// What the system told, without what longhaul adds.
-    fn told(&self) -> impl Iterator<Item = (&String, &String)> {
-        self.negotiated.iter().filter(|(name, _)| !name.starts_with(OWN_PREFIX))
+    /// Returns the options reported by the operating system, without the keys that longhaul adds itself.
+    fn reported(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.negotiated.iter().filter(|(name, _)| !name.starts_with(LONGHAUL_KEY_PREFIX))
     }
 
-    /// Protocol and negotiated values as they are stored.
+    /// Returns the values of the columns `protocol` and `negotiated`.
     fn columns(&self) -> Result<(Option<String>, String), Fault> {
         let protocol = self.protocol.as_ref().map(serde_json::to_string).transpose();
         let negotiated = serde_json::to_string(&self.negotiated);
@@ -75,40 +76,45 @@ impl Fingerprint {
     }
 }
 
-/// The epoch that a run belongs to: the target's latest, or a new one if the run was made under other circumstances.
-pub(crate) fn of_run(cx: &Connection, target: (i64, &Target), run: &Run) -> Result<i64, Fault> {
-    let (target_number, target) = target;
-    let fingerprint = Fingerprint::of_run(target, run);
+/// Returns the number of the epoch that a run belongs to: the target's latest epoch, or a new one if the
+/// fingerprint has changed. A new epoch after the first one also stores an event of kind `epoch`.
+pub(crate) fn epoch_for_run(
+    cx: &Connection,
+    target_number: i64,
+    target: &Target,
+    run: &Run,
+) -> Result<i64, Fault> {
+    let fingerprint = Fingerprint::epoch_for_run(target, run);
     let Some((number, before)) = latest(cx, target_number)? else {
-        return open(cx, target_number, (&fingerprint, run.started_us));
+        return insert_epoch(cx, target_number, &fingerprint, run.started_us);
     };
-    let fingerprint = fingerprint.completed_from(&before);
+    let fingerprint = fingerprint.fill_missing_from(&before);
     if fingerprint == before {
         return Ok(number);
     }
-    if before.completed_from(&fingerprint) == fingerprint {
-        // Nothing changed: what could not be told when the epoch began is told now.
-        return complete(cx, number, &fingerprint).map(|()| number);
+    if before.fill_missing_from(&fingerprint) == fingerprint {
+        // Not a change: a value that was unknown at the start of the epoch is known now, so it is added to the
+        // epoch.
+        return update_fingerprint(cx, number, &fingerprint).map(|()| number);
     }
-    let opened = open(cx, target_number, (&fingerprint, run.started_us))?;
+    let opened = insert_epoch(cx, target_number, &fingerprint, run.started_us)?;
     let detail = json!({ "epoch": opened, "before": before.to_json(), "after": fingerprint.to_json() });
     let (target, at_us) = (Some(target.name.clone()), run.started_us);
-    insert::event(cx, &Event { target, kind: "epoch".to_owned(), detail, at_us })?;
+    events::insert_event(cx, &Event { target, kind: "epoch".to_owned(), detail, at_us })?;
     Ok(opened)
 }
 
 fn latest(cx: &Connection, target: i64) -> Result<Option<(i64, Fingerprint)>, Fault> {
     let query = "SELECT number, path, protocol, negotiated FROM epoch WHERE target = ?1
         ORDER BY number DESC LIMIT 1";
-    let mut statement = cx.prepare_cached(query)?;
-    let found = statement.query_row([target], |row| {
-        let number = row.get("number")?;
-        Ok(Fingerprint::from_row(row, number).map(|fingerprint| (number, fingerprint)))
+    let found = query_all(cx, query, [target], |row| {
+        let row = TableRow::numbered(row, "epoch")?;
+        Ok((row.number, Fingerprint::from_row(row)?))
     });
-    found.optional()?.transpose()
+    Ok(found?.pop())
 }
 
-fn complete(cx: &Connection, number: i64, fingerprint: &Fingerprint) -> Result<(), Fault> {
+fn update_fingerprint(cx: &Connection, number: i64, fingerprint: &Fingerprint) -> Result<(), Fault> {
     let update = "UPDATE epoch SET protocol = :protocol, negotiated = :negotiated WHERE number = :number";
     let (protocol, negotiated) = fingerprint.columns()?;
     cx.prepare_cached(update)?.execute(named_params! {
@@ -117,8 +123,12 @@ fn complete(cx: &Connection, number: i64, fingerprint: &Fingerprint) -> Result<(
     Ok(())
 }
 
-fn open(cx: &Connection, target: i64, what: (&Fingerprint, i64)) -> Result<i64, Fault> {
-    let (fingerprint, opened_us) = what;
+fn insert_epoch(
+    cx: &Connection,
+    target: i64,
+    fingerprint: &Fingerprint,
+    opened_us: i64,
+) -> Result<i64, Fault> {
     let (protocol, negotiated) = fingerprint.columns()?;
     let insert = "INSERT INTO epoch (target, opened_us, path, protocol, negotiated)
         VALUES (:target, :opened_us, :path, :protocol, :negotiated)";

@@ -1,206 +1,243 @@
-//! What can go wrong with the database, and the way out of it.
+//! Errors of the store. Each of them knows the next step for the user.
 
 use std::path::{Path, PathBuf};
 
+use longhaul_model::Hint;
 use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
-/// The result of everything that the store does.
+/// Result type of the store.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, what it means and what to do.
+/// An error of the store. The text says what failed and in which file; [`Hint`] says what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Nothing has been measured on this machine, or the path is another.
-    #[error("there is no database yet at {}: run `longhaul try` or `longhaul run` to make one", path.display())]
+    /// The database does not exist: nothing has been measured yet, or the path is wrong.
+    #[error("there is no database yet at {}", path.display())]
     NoDatabase {
-        /// Where it was looked for.
+        /// Path of the database.
         path: PathBuf,
     },
-    /// The folder is not on a local disk.
+    /// The database path is on a network or FUSE file system.
     #[error(
-        "the database cannot be kept at {}: that is on {file_system}, and SQLite needs a local disk to keep its promises; give `--database PATH` on a local disk",
+        "the database cannot be stored at {}: that path is on {file_system}, but SQLite is reliable only on a local disk",
         path.display()
     )]
     NotLocal {
-        /// Where it was to be.
+        /// Path of the database.
         path: PathBuf,
-        /// The type of the file system.
+        /// Type of the file system.
         file_system: String,
     },
-    /// The schema is newer than this program knows.
+    /// The database was written by a newer version of longhaul.
     #[error(
-        "the database {} was written by a newer longhaul (its schema is {found}, this program knows up to {known}); it was left alone: update longhaul, or give another `--database PATH`",
+        "the database {} was written by a newer longhaul (schema {found}, this program supports up to {known}); nothing was changed",
         path.display()
     )]
-    Newer {
-        /// The database.
+    SchemaTooNew {
+        /// Path of the database.
         path: PathBuf,
-        /// Its schema.
+        /// Schema version of the database.
         found: i64,
-        /// The newest schema that this program knows.
+        /// Newest schema version that this program supports.
         known: i64,
     },
-    /// The schema is older than this program reads, and a reader changes nothing.
+    /// The database was written by an older version of longhaul and must be migrated first. A reader cannot
+    /// migrate it.
     #[error(
-        "the database {} was last written by an older longhaul (its schema is {found}, this program reads {known}): start the longhaul service once to bring it up to date",
+        "the database {} was last written by an older longhaul (schema {found}, this program needs {known})",
         path.display()
     )]
-    Older {
-        /// The database.
+    SchemaTooOld {
+        /// Path of the database.
         path: PathBuf,
-        /// Its schema.
+        /// Schema version of the database.
         found: i64,
-        /// The schema that this program reads.
+        /// Schema version that this program reads.
         known: i64,
     },
-    /// A SQLite database of another program.
+    /// The file is an SQLite database of another program.
     #[error(
-        "{} is a SQLite database, but not one of longhaul's; it was left alone: give another `--database PATH`",
+        "{} is an SQLite database, but not a longhaul database; nothing was changed",
         path.display()
     )]
     Foreign {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// Not a database, or a broken one.
+    /// The file is damaged or is not an SQLite database.
     #[error(
-        "the database {} is damaged or not a database ({operation}: {detail}): move it aside and longhaul will begin a new one; what is in the old one can often be saved with `sqlite3 OLD .recover`",
+        "the database {} is damaged or not a database ({operation}: {detail})",
         path.display()
     )]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What was being done.
+        /// Operation that failed, as a verb phrase.
         operation: &'static str,
-        /// What SQLite says.
+        /// Error message of SQLite.
         detail: String,
     },
-    /// A row holds something that this program does not know.
+    /// A row holds a value that this version does not know.
     #[error(
-        "cannot {operation} in {}: `{column}` in row {row} of table `{table}` holds `{value}`, which this longhaul does not understand; the rest of the database is fine: update longhaul, or correct that row",
+        "cannot {operation} in {}: `{column}` in row {row} of table `{table}` holds `{value}`, which this version of longhaul does not know; the rest of the database is fine",
         path.display()
     )]
-    Row {
-        /// The database.
+    InvalidValue {
+        /// Path of the database.
         path: PathBuf,
-        /// What was being done.
+        /// Operation that failed, as a verb phrase.
         operation: &'static str,
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// The row's number.
+        /// Number of the row.
         row: i64,
-        /// The column.
+        /// Name of the column.
         column: &'static str,
-        /// What it holds.
+        /// The unknown value.
         value: String,
     },
-    /// Another process kept the database locked for longer than the store waits.
+    /// Another process held a lock on the database for longer than the busy timeout.
     #[error(
-        "cannot {operation}: another program holds a lock on {}; nothing was changed and it can be tried again: close whatever has the database open (`lsof {}` names it)",
-        path.display(), path.display()
+        "cannot {operation}: another program holds a lock on {}; nothing was changed",
+        path.display()
     )]
     Locked {
-        /// The database.
+        /// Path of the database.
         path: PathBuf,
-        /// What was being done.
+        /// Operation that failed, as a verb phrase.
         operation: &'static str,
     },
-    /// There is no room.
+    /// The disk is full.
     #[error(
-        "cannot {operation}: the disk under {} is full; what was stored before is safe and it can be tried again: make room on that disk",
+        "cannot {operation}: the disk under {} is full; everything stored before is safe",
         path.display()
     )]
-    Full {
-        /// The database.
+    DiskFull {
+        /// Path of the database.
         path: PathBuf,
-        /// What was being done.
+        /// Operation that failed, as a verb phrase.
         operation: &'static str,
     },
-    /// The system does not let this user at the file or folder.
+    /// The user has no access to the file or folder.
     #[error(
-        "cannot {operation}: no access to {} ({detail}): check that its folder exists and that you may read and write in it, or give another `--database PATH`",
+        "cannot {operation}: no access to {} ({detail})",
         path.display()
     )]
-    Denied {
-        /// The file or folder.
+    PermissionDenied {
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What was being done.
+        /// Operation that failed, as a verb phrase.
         operation: &'static str,
-        /// What the system says.
+        /// Error message of the operating system.
         detail: String,
     },
-    /// Anything else that SQLite reports.
-    #[error("cannot {operation} in {} ({source}); what was stored before is safe: look at the disk's health, and report it if it goes on", path.display())]
-    Engine {
-        /// The database.
+    /// Any other SQLite error.
+    #[error("cannot {operation} in {}", path.display())]
+    Sqlite {
+        /// Path of the database.
         path: PathBuf,
-        /// What was being done.
+        /// Operation that failed, as a verb phrase.
         operation: &'static str,
-        /// What SQLite says.
+        /// Error of SQLite.
         source: rusqlite::Error,
     },
-    /// There is no such round, or it has ended already.
-    #[error("cannot {operation}: {} has no round {round} for it, or that round has ended; begin a new round", path.display())]
+    /// The round does not exist, or it has already ended.
+    #[error("cannot {operation}: round {round} in {} does not exist or has already ended", path.display())]
     NoSuchRound {
-        /// The database.
+        /// Path of the database.
         path: PathBuf,
-        /// What was being done.
+        /// Operation that failed, as a verb phrase.
         operation: &'static str,
-        /// The round's number.
+        /// Number of the round.
         round: i64,
     },
-    /// A run that contradicts itself, or holds what cannot be stored: a defect of longhaul.
-    #[error("cannot {operation} in {}: {what}; this is a defect of longhaul, please report it", path.display())]
+    /// The data contradict each other or contain a value that cannot be stored, such as NaN. This is a bug in
+    /// longhaul.
+    #[error("cannot {operation} in {}: {what}; this is a bug in longhaul", path.display())]
     Unstorable {
-        /// The database.
+        /// Path of the database.
         path: PathBuf,
-        /// What was being done.
+        /// Operation that failed, as a verb phrase.
         operation: &'static str,
-        /// What is wrong with it.
+        /// Description of the problem.
         what: String,
     },
-    /// The thread that writes is gone.
-    #[error("the database writer has stopped and nothing more can be stored: restart the longhaul service")]
+    /// The writer thread has ended.
+    #[error("the database writer has stopped and nothing more can be stored")]
     WriterStopped,
 }
 
 impl Error {
-    /// Whether the same call may succeed later, without anything having been changed by this one.
+    /// Returns true if the failed call changed nothing and may succeed when it is retried.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Locked { .. } | Self::Full { .. })
+        matches!(self, Self::Locked { .. } | Self::DiskFull { .. })
     }
 }
 
-/// A failure that does not yet know which database it is about.
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NoDatabase { .. } => "run `longhaul try` or `longhaul run` to create one",
+            Self::NotLocal { .. } => "give `--database PATH` on a local disk",
+            Self::SchemaTooNew { .. } => "update longhaul, or give another `--database PATH`",
+            Self::SchemaTooOld { .. } => "start the longhaul service once to bring it up to date",
+            Self::Foreign { .. } => "give another `--database PATH`",
+            Self::Damaged { .. } => {
+                "move it aside and longhaul will create a new one; most data in the old file can often be recovered \
+                 with `sqlite3 OLD .recover`"
+            }
+            Self::InvalidValue { .. } => "update longhaul, or correct that row",
+            Self::Locked { path, .. } => {
+                return Some(format!(
+                    "close the program that has the database open (`lsof {}` lists it), then try again",
+                    path.display()
+                ));
+            }
+            Self::DiskFull { .. } => "free space on that disk, then try again",
+            Self::PermissionDenied { .. } => {
+                "check that its folder exists and that you can read and write it, or give another `--database PATH`"
+            }
+            Self::Sqlite { .. } => {
+                "everything stored before is safe; check the health of the disk, and report the error if it persists"
+            }
+            Self::NoSuchRound { .. } => "start a new round",
+            Self::Unstorable { .. } => "please report it",
+            Self::WriterStopped => "restart the longhaul service",
+        };
+        Some(hint.to_owned())
+    }
+}
+
+/// An error without the path of the database and the operation; [`Fault::into_error`] adds both.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    Engine(rusqlite::Error),
-    Row { table: &'static str, row: i64, column: &'static str, value: String },
+    Sqlite(rusqlite::Error),
+    InvalidValue { table: &'static str, row: i64, column: &'static str, value: String },
     NoSuchRound(i64),
     Unstorable(String),
 }
 
 impl From<rusqlite::Error> for Fault {
     fn from(source: rusqlite::Error) -> Self {
-        Self::Engine(source)
+        Self::Sqlite(source)
     }
 }
 
 impl Fault {
-    /// The failure of a JSON value to become text.
+    /// Returns the error for a value that cannot be serialized to JSON.
     pub(crate) fn json(source: serde_json::Error) -> Self {
-        Self::Unstorable(format!("a value does not fit into JSON ({source})"))
+        Self::Unstorable(format!("a value cannot be written as JSON ({source})"))
     }
 
-    /// The error for people: what was being done, to which database.
-    pub(crate) fn during(self, operation: &'static str, path: &Path) -> Error {
+    /// Converts to an [`Error`] by adding the operation and the path of the database.
+    pub(crate) fn into_error(self, operation: &'static str, path: &Path) -> Error {
         let path = path.to_owned();
         match self {
-            Self::Engine(source) => engine_error(source, operation, path),
-            Self::Row { table, row, column, value } => {
-                Error::Row { path, operation, table, row, column, value }
+            Self::Sqlite(source) => sqlite_error(source, operation, path),
+            Self::InvalidValue { table, row, column, value } => {
+                Error::InvalidValue { path, operation, table, row, column, value }
             }
             Self::NoSuchRound(round) => Error::NoSuchRound { path, operation, round },
             Self::Unstorable(what) => Error::Unstorable { path, operation, what },
@@ -208,32 +245,34 @@ impl Fault {
     }
 }
 
-/// Sorts what SQLite reports by what a person can do about it.
-fn engine_error(source: rusqlite::Error, operation: &'static str, path: PathBuf) -> Error {
+/// Maps an SQLite error to the [`Error`] variant whose message names the right next step.
+fn sqlite_error(source: rusqlite::Error, operation: &'static str, path: PathBuf) -> Error {
     let detail = source.to_string();
     let Some(failure) = source.sqlite_error() else {
         return if is_unreadable(&source) {
             Error::Damaged { path, operation, detail }
         } else {
-            Error::Engine { path, operation, source }
+            Error::Sqlite { path, operation, source }
         };
     };
     match failure.code {
         ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => Error::Damaged { path, operation, detail },
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Locked { path, operation },
-        ErrorCode::DiskFull => Error::Full { path, operation },
-        // SQLite reports ENOSPC as `DiskFull` except where it cannot enlarge the shared index of its log.
+        ErrorCode::DiskFull => Error::DiskFull { path, operation },
+        // SQLite reports ENOSPC as `DiskFull`, except when it cannot grow the shared-memory index of its
+        // write-ahead log.
         ErrorCode::SystemIoFailure if failure.extended_code == SQLITE_IOERR_SHMSIZE => {
-            Error::Full { path, operation }
+            Error::DiskFull { path, operation }
         }
         ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly => {
-            Error::Denied { path, operation, detail }
+            Error::PermissionDenied { path, operation, detail }
         }
-        _ => Error::Engine { path, operation, source },
+        _ => Error::Sqlite { path, operation, source },
     }
 }
 
-/// Whether a column holds what a STRICT table of ours cannot hold.
+/// Returns true if a column holds a value of a type that longhaul's STRICT tables cannot contain, so the file
+/// is damaged.
 fn is_unreadable(source: &rusqlite::Error) -> bool {
     matches!(
         source,

@@ -1,28 +1,43 @@
-//! Keeps what was measured: one SQLite file, append-only, one writer, any number of read-only readers.
+//! Stores measurements in one append-only SQLite file with one writer and any number of read-only readers.
 //!
-//! A run is acknowledged only when it is on disk, all of it in one transaction; so whatever happens to the process,
-//! the machine or the disk, every acknowledged run is there and no run is there in part.
+//! A run is stored in one transaction and acknowledged only after it is on disk. After a crash of the process
+//! or the machine, every acknowledged run is therefore complete in the database, and no run is stored
+//! partially.
 //!
-//! [`Store::open`] makes or opens the file, [`Writer`] owns it from then on, [`Reader`] reads beside it.
+//! [`Store::open`] creates or opens the file, [`Writer`] takes ownership of the [`Store`], and [`Reader`] reads
+//! at the same time.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use longhaul_store::{Reader, Store};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("longhaul.sqlite");
+//! drop(Store::open(&path, &[])?);
+//! assert!(Reader::open(&path)?.rounds()?.is_empty());
+//! # Ok(())
+//! # }
+//! ```
 
 mod bulk;
 mod calls;
 mod epochs;
 mod error;
+mod events;
 mod history;
 mod insert;
 mod location;
 mod migrations;
-mod names;
-mod open;
 mod operations;
 mod outbox;
+mod path_value;
 mod read_samples;
 mod reader;
-mod records;
 mod rows;
+mod runs;
 mod samples;
 mod schedule;
+mod store;
 mod wire;
 mod writer;
 
@@ -31,16 +46,16 @@ mod tests;
 
 pub use bulk::Bulk;
 pub use error::{Error, Result};
-pub use insert::CALLS_KEPT_DAYS;
-pub use longhaul_measure::model::{Event, RoundStatus};
-pub use open::Store;
-pub use outbox::{Fate, FinishedRound, Outbox, Rejection, SampledStep, Signal};
-pub use read_samples::SampleFilter;
-pub use reader::Reader;
-pub use records::{
-    NewRound, Planned, Room, RoundCounts, RoundEnd, RunFilter, StoredCalls, StoredEpoch, StoredEvent,
+pub use insert::CALL_RETENTION_DAYS;
+pub use longhaul_model::stored::{
+    FreeSpace, NewRound, PlannedRun, RoundCounts, RoundEnd, RunFilter, StoredCalls, StoredEpoch, StoredEvent,
     StoredOperation, StoredRound, StoredRun, StoredTarget,
 };
+pub use longhaul_model::{Event, RoundStatus};
+pub use outbox::{DeliveryStatus, FinishedRound, OutboxStatus, Rejection, SampledStep, Signal};
+pub use read_samples::SampleFilter;
+pub use reader::Reader;
 pub use samples::Samples;
-pub use schedule::PREPARED;
+pub use schedule::PREPARATION_EVENT;
+pub use store::Store;
 pub use writer::{SharedWriter, Writer};

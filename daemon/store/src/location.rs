@@ -1,34 +1,36 @@
-//! Where a database may live: on a local disk only.
+//! Ensures that the database is on a local disk.
 
 use std::path::{Path, PathBuf};
 
-use longhaul_measure::model::{Family, Mount};
+use longhaul_model::{Family, Mount};
 
 use crate::error::{Error, Result};
 
-/// Makes the folder that the database is to be in, unless it is on a network or in user space.
+/// Creates the parent folder of the database and returns the absolute path of the database. Refuses network and
+/// FUSE file systems.
 ///
-/// SQLite's log needs memory that all its processes share and locks that work, which network file systems do not give
-/// reliably. The path is judged as it is written before anything touches it, because touching a dead share can block for
-/// ever; and then again with its symbolic links resolved, once before and once after folders are made.
-pub(crate) fn prepare(path: &Path, mounts: &[Mount]) -> Result<PathBuf> {
-    let absolute = std::path::absolute(path).map_err(|error| denied(path, &error))?;
-    judge(&absolute, path, mounts)?;
-    judge(&nearest_existing(&absolute), path, mounts)?;
+/// SQLite's write-ahead log needs shared memory and reliable file locks, which network file systems do not
+/// provide reliably. The path is checked three times: first as written, before any access, because accessing a
+/// dead share can block forever; then with symbolic links resolved, once before and once after folders are
+/// created.
+pub(crate) fn create_folder(path: &Path, mounts: &[Mount]) -> Result<PathBuf> {
+    let absolute = std::path::absolute(path).map_err(|error| permission_denied(path, &error))?;
+    require_local(&absolute, path, mounts)?;
+    require_local(&nearest_existing(&absolute), path, mounts)?;
     let folder = absolute.parent().unwrap_or(Path::new("/"));
-    std::fs::create_dir_all(folder).map_err(|error| denied(folder, &error))?;
-    let resolved = folder.canonicalize().map_err(|error| denied(folder, &error))?;
-    judge(&resolved, path, mounts)?;
+    std::fs::create_dir_all(folder).map_err(|error| permission_denied(folder, &error))?;
+    let resolved = folder.canonicalize().map_err(|error| permission_denied(folder, &error))?;
+    require_local(&resolved, path, mounts)?;
     Ok(absolute)
 }
 
-/// The deepest part of a path that exists, with its links resolved.
+/// Returns the deepest existing ancestor of a path (or the path itself), with symbolic links resolved.
 fn nearest_existing(path: &Path) -> PathBuf {
     path.ancestors().find_map(|part| part.canonicalize().ok()).unwrap_or_else(|| path.to_owned())
 }
 
-fn judge(place: &Path, path: &Path, mounts: &[Mount]) -> Result<()> {
-    let Some(mount) = Mount::of_path(mounts, place) else { return Ok(()) };
+fn require_local(resolved: &Path, path: &Path, mounts: &[Mount]) -> Result<()> {
+    let Some(mount) = Mount::for_path(mounts, resolved) else { return Ok(()) };
     match mount.protocol.family() {
         Family::Local | Family::Other => Ok(()),
         Family::Network | Family::Fuse => {
@@ -37,12 +39,12 @@ fn judge(place: &Path, path: &Path, mounts: &[Mount]) -> Result<()> {
     }
 }
 
-fn denied(path: &Path, error: &std::io::Error) -> Error {
-    let (path, operation) = (path.to_owned(), "make the folder of the database");
+fn permission_denied(path: &Path, error: &std::io::Error) -> Error {
+    let (path, operation) = (path.to_owned(), "create the folder of the database");
     match error.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            Error::Full { path, operation }
+            Error::DiskFull { path, operation }
         }
-        _ => Error::Denied { path, operation, detail: error.to_string() },
+        _ => Error::PermissionDenied { path, operation, detail: error.to_string() },
     }
 }

@@ -1,67 +1,67 @@
-//! The schema, as a dated list that only ever grows.
+//! The database schema as a list of dated migrations.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::Fault;
 
-/// `LgHl`: marks the file as longhaul's in SQLite's header.
+/// SQLite application id that marks a file as a longhaul database: `LgHl` in ASCII.
 pub(crate) const APPLICATION_ID: i64 = 0x4c67_486c;
 
-/// One step of the schema.
+/// One schema change.
 struct Migration {
-    /// Its date and name, as its file.
-    #[cfg_attr(not(test), allow(dead_code, reason = "for people and for the test of the order"))]
+    /// Date and name of the migration, the same as its file name.
+    #[cfg_attr(
+        not(test),
+        allow(dead_code, reason = "documents the list; only the test of the order reads it")
+    )]
     name: &'static str,
     sql: &'static str,
 }
 
-/// Every step, oldest first. Steps are added at the end and never edited: databases remember only how many they have.
-const MIGRATIONS: &[Migration] = &[
-    Migration { name: "2026-11-20-first", sql: include_str!("../migrations/2026-11-20-first.sql") },
-    Migration { name: "2026-11-20-schedule", sql: include_str!("../migrations/2026-11-20-schedule.sql") },
-    Migration { name: "2026-11-20-verdicts", sql: include_str!("../migrations/2026-11-20-verdicts.sql") },
-    Migration { name: "2026-11-21-samples", sql: include_str!("../migrations/2026-11-21-samples.sql") },
-    Migration { name: "2026-11-21-telemetry", sql: include_str!("../migrations/2026-11-21-telemetry.sql") },
-    Migration { name: "2026-11-21-wire", sql: include_str!("../migrations/2026-11-21-wire.sql") },
-];
+/// All migrations, oldest first. New ones are appended and existing ones never edited, because a database
+/// stores only the number of applied migrations.
+const MIGRATIONS: &[Migration] =
+    &[Migration { name: "2026-11-25-first", sql: include_str!("../migrations/2026-11-25-first.sql") }];
 
-/// The schema that this program reads and writes.
-pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
+/// Schema version that this program reads and writes.
+pub(crate) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// What the header of a file says about whose it is.
+/// The program that created a database file, according to the SQLite header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// Nothing is in it yet.
+pub(crate) enum FileOrigin {
+    /// New or empty file.
     Empty,
-    /// Longhaul's, with this schema.
+    /// A longhaul database with this schema version.
     Longhaul(i64),
-    /// Another program's.
+    /// A database of another program.
     Foreign,
 }
 
-/// Whose database this is. Reads only, and as of one moment: another process may be making it just now.
-pub(crate) fn origin(connection: &Connection) -> Result<Origin, Fault> {
-    let moment = connection.unchecked_transaction()?;
-    let application = pragma(&moment, "application_id")?;
-    let version = pragma(&moment, "user_version")?;
-    let objects: i64 = moment.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+/// Returns the origin of a database file. It only reads, and in one transaction, because another process may be
+/// creating the database at the same time.
+pub(crate) fn origin(connection: &Connection) -> Result<FileOrigin, Fault> {
+    let snapshot = connection.unchecked_transaction()?;
+    let application = pragma(&snapshot, "application_id")?;
+    let version = pragma(&snapshot, "user_version")?;
+    let objects: i64 = snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(match application {
-        APPLICATION_ID => Origin::Longhaul(version),
-        0 if version == 0 && objects == 0 => Origin::Empty,
-        _ => Origin::Foreign,
+        APPLICATION_ID => FileOrigin::Longhaul(version),
+        0 if version == 0 && objects == 0 => FileOrigin::Empty,
+        _ => FileOrigin::Foreign,
     })
 }
 
-/// Applies what is missing, each step in a transaction of its own.
+/// Applies all missing migrations, each in its own transaction.
 pub(crate) fn apply(connection: &mut Connection) -> Result<(), Fault> {
-    while pragma(connection, "user_version")? < KNOWN {
-        step(connection)?;
+    while pragma(connection, "user_version")? < SCHEMA_VERSION {
+        apply_next(connection)?;
     }
     Ok(())
 }
 
-/// Applies the next step. The version is read again under the lock: another process may have been faster.
-fn step(connection: &mut Connection) -> Result<(), Fault> {
+/// Applies the next migration. The version is read again under the write lock, because another process may have
+/// applied the migration in the meantime.
+fn apply_next(connection: &mut Connection) -> Result<(), Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version = pragma(&transaction, "user_version")?;
     let next = usize::try_from(version).ok().and_then(|applied| MIGRATIONS.get(applied));

@@ -1,28 +1,29 @@
-//! Every operation, one at a time: a year of histograms is more than a memory should hold.
+//! Reads the operations of all runs one at a time, because a year of histograms would take too much memory.
 
 use std::ops::ControlFlow;
 
-use longhaul_measure::model::{CacheState, ColdBy, Outcome, Scale};
+use longhaul_model::{CacheState, ColdMethod, Outcome, Scale};
 use rusqlite::{Connection, Row};
 
 use crate::error::Fault;
-use crate::records::StoredOperation;
-use crate::rows::{named, operation, optional_json_of, optional_named};
+use crate::rows::TableRow;
+use crate::runs::operation;
+use longhaul_model::stored::StoredOperation;
 
-const OPERATIONS: &str =
+const OPERATIONS_QUERY: &str =
     "SELECT run.number AS run, run.round, run.epoch, target.name AS target, run.protocol,
         run.workload, run.scale, run.outcome, run.started_us, phase.name AS phase, phase.cache, phase.cold_by,
         operation.operation, operation.errors, operation.latency
     FROM run JOIN target ON target.number = run.target
     CROSS JOIN phase ON phase.run = run.number CROSS JOIN operation ON operation.phase = phase.number
-    ORDER BY run.number, phase.place, operation.place";
+    ORDER BY run.number, phase.position, operation.position";
 
-/// Shows every operation to a visitor, in the order of runs, until it has seen enough.
-pub(crate) fn visit(
+/// Calls `visitor` for every operation, in the order of run numbers, until it returns [`ControlFlow::Break`].
+pub(crate) fn for_each(
     cx: &Connection,
     mut visitor: impl FnMut(StoredOperation) -> ControlFlow<()>,
 ) -> Result<(), Fault> {
-    let mut statement = cx.prepare_cached(OPERATIONS)?;
+    let mut statement = cx.prepare_cached(OPERATIONS_QUERY)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         if visitor(stored_operation(row)?).is_break() {
@@ -33,21 +34,20 @@ pub(crate) fn visit(
 }
 
 fn stored_operation(row: &Row<'_>) -> Result<StoredOperation, Fault> {
-    let number = row.get("run")?;
-    let place = ("run", number);
+    let row = TableRow::new(row, "run", row.get("run")?);
     Ok(StoredOperation {
-        run: number,
+        run: row.number,
         round: row.get("round")?,
         epoch: row.get("epoch")?,
-        target: named(row, (place, "target"), |name| name.parse().ok())?,
-        protocol: optional_json_of(row, place, "protocol")?,
+        target: row.parsed("target", |name| name.parse().ok())?,
+        protocol: row.optional_json("protocol")?,
         workload: row.get("workload")?,
-        scale: named(row, (place, "scale"), Scale::from_name)?,
-        outcome: named(row, (place, "outcome"), Outcome::from_name)?,
+        scale: row.parsed("scale", Scale::from_name)?,
+        outcome: row.parsed("outcome", Outcome::from_name)?,
         started_us: row.get("started_us")?,
         phase: row.get("phase")?,
-        cache: named(row, (place, "cache"), CacheState::from_name)?,
-        cold_by: optional_named(row, (place, "cold_by"), ColdBy::from_name)?,
-        stats: operation(row, place)?,
+        cache: row.parsed("cache", CacheState::from_name)?,
+        cold_by: row.optional_parsed("cold_by", ColdMethod::from_name)?,
+        stats: operation(row)?,
     })
 }

@@ -1,84 +1,92 @@
-//! Samples read back: a window of one target, or of all.
+//! Reads samples of a time window, for one target or all targets.
 
 use std::collections::BTreeMap;
 
-use longhaul_measure::model::{
-    Beside, Covers, MachineStep, ProbeKind, ProbeStep, Source, Stall, Step, TargetName, Traffic, TrafficStep,
+use longhaul_model::{
+    CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Stall, Step, TargetName,
+    Traffic, TrafficStep,
 };
-use longhaul_measure::stats::Histogram;
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::Row;
 
 use crate::error::{Fault, Result};
-use crate::reader::{Reader, collect};
-use crate::rows::{json_of, named, named_at, optional_named, unknown};
-use crate::samples::MACHINE;
+use crate::reader::Reader;
+use crate::rows::{TableRow, query_all};
+use crate::runs::histogram;
 
-/// Which samples are read.
+/// Target number that stands for the machine in the `traffic` table. Real targets count from 1.
+pub(crate) const MACHINE_TARGET: i64 = 0;
+
+/// Filter for samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleFilter {
-    /// Of this target; `None`: of all, and of the machine.
+    /// Only samples of this target. `None`: samples of all targets and of the machine.
     pub target: Option<TargetName>,
-    /// Answers to this question of the probe alone; `None`: to all. What counters say has no kind.
+    /// Only latencies of this kind of probe request. `None`: all kinds. Ignored for traffic and machine
+    /// samples.
     pub kind: Option<ProbeKind>,
-    /// How finely.
+    /// Time step of the samples.
     pub step: Step,
-    /// From then, in microseconds since 1970 UTC: the step in which this lies is the first.
+    /// Start of the window, in microseconds since 1970 UTC. The step that contains this time is included.
     pub since_us: i64,
-    /// Before then.
+    /// End of the window (exclusive), in microseconds since 1970 UTC.
     pub until_us: i64,
 }
 
 impl Reader {
-    /// Answers of the probe, oldest first.
+    /// Returns the latencies measured by the latency probe, oldest first.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn probes(&self, filter: &SampleFilter) -> Result<Vec<ProbeStep>> {
-        // The rows of a target lie in the order of their key, in which the kind comes before the histogram: no index is
-        // needed to pass over other kinds.
+    pub fn probe_steps(&self, filter: &SampleFilter) -> Result<Vec<ProbeStep>> {
+        // Rows of a target are stored in key order, and the kind is part of the key and precedes the histogram
+        // in a row. Rows of other kinds are therefore skipped without reading their histograms, and no extra
+        // index is needed.
         let query = format!(
             "SELECT {PROBE_COLUMNS} FROM target CROSS JOIN probe ON probe.target = target.number
             WHERE (?1 IS NULL OR target.name = ?1) AND step = ?2 AND at_us >= ?3 AND at_us < ?4
                 AND (?5 IS NULL OR kind = ?5)
-            ORDER BY target.number, at_us, kind, beside"
+            ORDER BY target.number, at_us, kind, during"
         );
-        let (target, step, since_us, until_us) = values(filter);
+        let (target, step, since_us, until_us) = filter_params(filter);
         let values = (target, step, since_us, until_us, filter.kind.map(ProbeKind::name));
-        let mut found = self.in_snapshot("read the probe", |cx| collect(cx, &query, values, probe_step))?;
-        // Stable, so that targets keep their order within a step. SQLite would have to carry the histograms around.
+        let mut found =
+            self.in_snapshot("read the probe samples", |cx| query_all(cx, &query, values, probe_step))?;
+        // Sorted here and not in SQL, because SQLite would copy the histograms while sorting. The sort is
+        // stable, so targets stay in order within a step.
         found.sort_by_key(|step| step.at_us);
         Ok(found)
     }
 
-    /// What was counted, oldest first.
+    /// Returns the traffic of each counter source, oldest first.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn traffic(&self, filter: &SampleFilter) -> Result<Vec<TrafficStep>> {
+    pub fn traffic_steps(&self, filter: &SampleFilter) -> Result<Vec<TrafficStep>> {
         let query = format!(
             "SELECT traffic.*, subject.name AS target_name
-            FROM (SELECT number, name FROM target UNION ALL SELECT {MACHINE}, NULL) AS subject
+            FROM (SELECT number, name FROM target UNION ALL SELECT {MACHINE_TARGET}, NULL) AS subject
             CROSS JOIN traffic ON traffic.target = subject.number
             WHERE (?1 IS NULL OR subject.name = ?1) AND step = ?2 AND at_us >= ?3 AND at_us < ?4
-            ORDER BY at_us, target, source, covers"
+            ORDER BY at_us, target, source, scope"
         );
-        self.in_snapshot("read the traffic", |cx| collect(cx, &query, values(filter), traffic_step))
+        self.in_snapshot("read the traffic", |cx| query_all(cx, &query, filter_params(filter), traffic_step))
     }
 
-    /// The machine, oldest first.
+    /// Returns the machine samples (CPU, memory, load average, radio signal), oldest first.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn machine(&self, filter: &SampleFilter) -> Result<Vec<MachineStep>> {
+    pub fn machine_steps(&self, filter: &SampleFilter) -> Result<Vec<MachineStep>> {
         let query = "SELECT * FROM machine WHERE step = ?1 AND at_us >= ?2 AND at_us < ?3 ORDER BY at_us";
-        let values = (filter.step.name(), filter.step.begin(filter.since_us), filter.until_us);
-        self.in_snapshot("read the machine", |cx| collect(cx, query, values, machine_step))
+        let values = (filter.step.name(), filter.step.start_us(filter.since_us), filter.until_us);
+        self.in_snapshot("read the machine samples", |cx| query_all(cx, query, values, machine_step))
     }
 
-    /// The ledger of waits that had not ended before a moment in microseconds since 1970 UTC, oldest first.
+    /// Returns the stalls that are still open or ended at or after `since_us` (microseconds since 1970 UTC),
+    /// oldest first.
     ///
     /// # Errors
     ///
@@ -86,109 +94,105 @@ impl Reader {
     pub fn stalls(&self, since_us: i64) -> Result<Vec<Stall>> {
         let query =
             "SELECT * FROM stall WHERE ended_us IS NULL OR ended_us >= ?1 ORDER BY started_us, target";
-        self.in_snapshot("read the ledger of waits", |cx| collect(cx, query, [since_us], stall))
+        self.in_snapshot("read the stall log", |cx| query_all(cx, query, [since_us], stall))
     }
 
-    /// What a target, or the machine for an empty name, was like when it was last looked at.
+    /// Returns the facts last stored about a target, or about the machine if `subject` is empty. `None`:
+    /// nothing is stored.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn surroundings(&self, subject: &str) -> Result<Option<BTreeMap<String, String>>> {
-        self.in_snapshot("read what the surroundings were like", |cx| {
-            let query = "SELECT facts FROM surroundings WHERE subject = ?1";
-            let facts: Option<String> = cx.query_row(query, [subject], |row| row.get(0)).optional()?;
-            let parse = |text: String| {
-                serde_json::from_str(&text).map_err(|_| unknown(("surroundings", 0), "facts", text))
-            };
-            facts.map(parse).transpose()
+    pub fn environment_facts(&self, subject: &str) -> Result<Option<BTreeMap<String, String>>> {
+        self.in_snapshot("read the environment facts", |cx| {
+            let query = "SELECT facts FROM snapshot WHERE subject = ?1";
+            let facts = |row: &Row<'_>| TableRow::new(row, "snapshot", 0).json("facts");
+            Ok(query_all(cx, query, [subject], facts)?.pop())
         })
     }
 }
 
-fn values(filter: &SampleFilter) -> (Option<&str>, &'static str, i64, i64) {
+fn filter_params(filter: &SampleFilter) -> (Option<&str>, &'static str, i64, i64) {
     let target = filter.target.as_ref().map(TargetName::as_str);
-    (target, filter.step.name(), filter.step.begin(filter.since_us), filter.until_us)
+    (target, filter.step.name(), filter.step.start_us(filter.since_us), filter.until_us)
 }
 
-fn unsigned(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<u64>> {
-    Ok(row.get::<_, Option<i64>>(column)?.map(i64::cast_unsigned))
-}
-
-/// What [`probe_step`] reads, in this order.
+/// Columns that [`probe_step`] reads, in this order.
 pub(crate) const PROBE_COLUMNS: &str =
-    "target.name, probe.at_us, probe.kind, probe.beside, probe.errors, probe.lost, probe.latency";
+    "target.name, probe.at_us, probe.kind, probe.during, probe.errors, probe.timeouts, probe.latency";
 
-/// A step from a row of [`PROBE_COLUMNS`]. Columns by number: names would be looked up each time.
+/// Converts a row with [`PROBE_COLUMNS`] to a step. Columns are accessed by index because rusqlite searches for
+/// a column name in every row.
 pub(crate) fn probe_step(row: &Row<'_>) -> Result<ProbeStep, Fault> {
     let at_us = row.get(1)?;
-    let place = ("probe", at_us);
-    let latency = row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?;
+    let row = TableRow::new(row, "probe", at_us);
     Ok(ProbeStep {
-        target: named_at(row, (place, 0, "target_name"), |name| name.parse().ok())?,
+        target: row.parsed_at(0, "target_name", |name| name.parse().ok())?,
         at_us,
-        kind: named_at(row, (place, 2, "kind"), ProbeKind::from_name)?,
-        beside: named_at(row, (place, 3, "beside"), Beside::from_name)?,
-        errors: row.get::<_, i64>(4)?.cast_unsigned(),
-        lost: row.get::<_, i64>(5)?.cast_unsigned(),
-        latency: Histogram::decode(latency).map_err(|error| unknown(place, "latency", error))?,
+        kind: row.parsed_at(2, "kind", ProbeKind::from_name)?,
+        during: row.parsed_at(3, "during", LoadContext::from_name)?,
+        errors: row.unsigned(4)?,
+        timeouts: row.unsigned(5)?,
+        latency: histogram(row, 6)?,
     })
 }
 
 pub(crate) fn traffic_step(row: &Row<'_>) -> Result<TrafficStep, Fault> {
     let at_us = row.get("at_us")?;
-    let place = ("traffic", at_us);
+    let row = TableRow::new(row, "traffic", at_us);
     let traffic = Traffic {
-        source: named(row, (place, "source"), Source::from_name)?,
-        covers: named(row, (place, "covers"), Covers::from_name)?,
+        source: row.parsed("source", CounterSource::from_name)?,
+        scope: row.parsed("scope", CounterScope::from_name)?,
         seconds: row.get("seconds")?,
-        user_read: unsigned(row, "user_read")?,
-        user_written: unsigned(row, "user_written")?,
-        own_read: unsigned(row, "own_read")?,
-        own_written: unsigned(row, "own_written")?,
-        requests: unsigned(row, "requests")?,
-        retransmissions: unsigned(row, "retransmissions")?,
-        errors: unsigned(row, "errors")?,
-        reconnects: unsigned(row, "reconnects")?,
-        round_trips: unsigned(row, "answered")?.zip(unsigned(row, "answered_us")?),
-        packet_round_trip_us: unsigned(row, "packet_us")?,
+        user_read: row.optional_unsigned("user_read")?,
+        user_written: row.optional_unsigned("user_written")?,
+        longhaul_read: row.optional_unsigned("longhaul_read")?,
+        longhaul_written: row.optional_unsigned("longhaul_written")?,
+        requests: row.optional_unsigned("requests")?,
+        retransmits: row.optional_unsigned("retransmits")?,
+        errors: row.optional_unsigned("errors")?,
+        reconnects: row.optional_unsigned("reconnects")?,
+        round_trips: row.optional_unsigned("round_trips")?.zip(row.optional_unsigned("round_trip_us_sum")?),
+        tcp_rtt_us: row.optional_unsigned("tcp_rtt_us")?,
     };
     Ok(TrafficStep {
-        target: optional_named(row, (place, "target_name"), |name| name.parse().ok())?,
+        target: row.optional_parsed("target_name", |name| name.parse().ok())?,
         at_us,
         traffic,
         busy_seconds: row.get("busy_seconds")?,
-        peak: row.get("peak")?,
+        peak_bytes_per_second: row.get("peak_bytes_per_second")?,
     })
 }
 
 pub(crate) fn machine_step(row: &Row<'_>) -> Result<MachineStep, Fault> {
+    let at_us = row.get("at_us")?;
+    let row = TableRow::new(row, "machine", at_us);
     Ok(MachineStep {
-        at_us: row.get("at_us")?,
-        looks: row.get::<_, i64>("looks")?.cast_unsigned(),
+        at_us,
+        observations: row.unsigned("observations")?,
         processor_share: row.get("processor_share")?,
-        processor_peak: row.get("processor_peak")?,
-        memory_least: unsigned(row, "memory_least")?,
-        load_most: row.get("load_most")?,
-        signal_least: row.get("signal_least")?,
-        probe_ns: row.get::<_, i64>("probe_ns")?.cast_unsigned(),
+        processor_share_max: row.get("processor_share_max")?,
+        memory_available_min: row.optional_unsigned("memory_available_min")?,
+        load_average_max: row.get("load_average_max")?,
+        signal_dbm_min: row.get("signal_dbm_min")?,
+        probe_cpu_ns: row.unsigned("probe_cpu_ns")?,
     })
 }
 
 pub(crate) fn stall(row: &Row<'_>) -> Result<Stall, Fault> {
     let opened_us = row.get("opened_us")?;
-    let place = ("stall", opened_us);
+    let row = TableRow::new(row, "stall", opened_us);
     Ok(Stall {
-        target: named(row, (place, "target"), |name| name.parse().ok())?,
+        target: row.parsed("target", |name| name.parse().ok())?,
         opened_us,
         started_us: row.get("started_us")?,
         ended_us: row.get("ended_us")?,
-        is_cut: row.get("is_cut")?,
+        is_truncated: row.get("is_truncated")?,
         operation: row.get("operation")?,
-        calls: row.get::<_, i64>("calls")?.cast_unsigned(),
-        longest_ns: row.get::<_, i64>("longest_ns")?.cast_unsigned(),
-        errors: json_of(row, place, "errors")?,
-        who: json_of(row, place, "who")?,
-        beside: row.get("beside")?,
+        calls: row.unsigned("calls")?,
+        longest_ns: row.unsigned("longest_ns")?,
+        errors: row.json("errors")?,
+        sources: row.json("sources")?,
+        during: row.get("during")?,
     })
 }

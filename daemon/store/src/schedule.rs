@@ -1,67 +1,85 @@
-//! What a schedule has to know of the past, answered by indexes: a year of rounds must not slow down a start.
+//! Queries about past rounds for the scheduler. They use indexes, so that a year of rounds does not slow down
+//! the start of the service.
 
 use std::collections::BTreeMap;
 
-use longhaul_measure::model::{RoundStatus, TargetName};
+use longhaul_model::{RoundStatus, TargetName};
 use rusqlite::{OptionalExtension, Row};
 
 use crate::error::{Fault, Result};
-use crate::reader::{Reader, collect, stored_event, stored_round};
-use crate::records::{Room, RoundCounts, StoredEvent, StoredRound};
-use crate::rows::{named, optional_named};
+use crate::events::stored_event;
+use crate::reader::{Reader, stored_round};
+use crate::rows::{TableRow, query_all};
+use longhaul_model::stored::{FreeSpace, RoundCounts, StoredEvent, StoredRound};
 
-/// The event that books what the making of a corpus wrote: it counts against the budget as runs do.
-pub const PREPARED: &str = "prepared";
+/// Kind of the event that records the number of bytes written to create a corpus. They count against the byte
+/// budget like the bytes of runs.
+pub const PREPARATION_EVENT: &str = "prepared";
 
 impl Reader {
-    /// The rounds without an end.
+    /// Returns the rounds without an end.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
     pub fn open_rounds(&self) -> Result<Vec<StoredRound>> {
         let query = "SELECT * FROM round WHERE status IS NULL ORDER BY number";
-        self.in_snapshot("read the open rounds", |cx| collect(cx, query, [], stored_round))
+        self.in_snapshot("read the open rounds", |cx| query_all(cx, query, [], stored_round))
     }
 
-    /// The latest event of one of these kinds.
+    /// Returns the number of void rounds with this reason that started at `since_us` (microseconds since 1970
+    /// UTC) or later. `reason` is the part of the stored reason before the colon.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn last_event(&self, kinds: (&str, &str)) -> Result<Option<StoredEvent>> {
-        let query = "SELECT * FROM event WHERE kind IN (?1, ?2) ORDER BY number DESC LIMIT 1";
-        self.in_snapshot("read the last event", |cx| Ok(collect(cx, query, kinds, stored_event)?.pop()))
+    pub fn void_rounds_since(&self, since_us: i64, reason: &str) -> Result<u64> {
+        let query = "SELECT count(*) FROM round WHERE started_us >= ?1 AND status = 'void' AND reason LIKE ?2 || ':%'";
+        self.in_snapshot("count the void rounds", |cx| {
+            let count: i64 = cx.query_row(query, (since_us, reason), |row| row.get(0))?;
+            Ok(count.cast_unsigned())
+        })
     }
 
-    /// The latest round that was begun, or skipped, by a schedule or by a person.
+    /// Returns the latest event of one of these two kinds. `None`: there is no such event.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn last_event(&self, kinds: [&str; 2]) -> Result<Option<StoredEvent>> {
+        let query = "SELECT * FROM event WHERE kind IN (?1, ?2) ORDER BY number DESC LIMIT 1";
+        self.in_snapshot("read the last event", |cx| Ok(query_all(cx, query, kinds, stored_event)?.pop()))
+    }
+
+    /// Returns the latest round, scheduled or started by a user, including skipped rounds. `None`: there is no
+    /// round.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
     pub fn last_round(&self) -> Result<Option<StoredRound>> {
         let query = "SELECT * FROM round ORDER BY number DESC LIMIT 1";
-        self.in_snapshot("read the last round", |cx| Ok(collect(cx, query, [], stored_round)?.pop()))
+        self.in_snapshot("read the last round", |cx| Ok(query_all(cx, query, [], stored_round)?.pop()))
     }
 
-    /// The latest round of a schedule.
+    /// Returns the latest scheduled round, including skipped rounds. `None`: there is no scheduled round.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
     pub fn last_scheduled(&self) -> Result<Option<StoredRound>> {
         let query = "SELECT * FROM round WHERE scheduled_us IS NOT NULL ORDER BY number DESC LIMIT 1";
-        self.in_snapshot(
-            "read the last scheduled round",
-            |cx| Ok(collect(cx, query, [], stored_round)?.pop()),
-        )
+        self.in_snapshot("read the last scheduled round", |cx| {
+            Ok(query_all(cx, query, [], stored_round)?.pop())
+        })
     }
 
-    /// When the first round of a schedule was meant to be, in microseconds since 1970 UTC.
+    /// Returns the scheduled start of the first scheduled round, in microseconds since 1970 UTC. `None`: there
+    /// is no scheduled round.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Damaged`] for a broken file.
+    /// [`crate::Error::Damaged`] if the file is damaged.
     pub fn first_scheduled_us(&self) -> Result<Option<i64>> {
         let query = "SELECT scheduled_us FROM round WHERE scheduled_us IS NOT NULL ORDER BY number LIMIT 1";
         self.in_snapshot("read the first scheduled round", |cx| {
@@ -69,7 +87,7 @@ impl Reader {
         })
     }
 
-    /// How many scheduled rounds ended how.
+    /// Returns the number of scheduled rounds by status.
     ///
     /// # Errors
     ///
@@ -78,32 +96,34 @@ impl Reader {
         let query = "SELECT 0 AS number, status, count(*) AS rounds FROM round
             WHERE scheduled_us IS NOT NULL GROUP BY status";
         let counted = |row: &Row<'_>| {
-            let status = optional_named(row, (("round", 0), "status"), RoundStatus::from_name)?;
-            Ok((status, row.get::<_, i64>("rounds")?.cast_unsigned()))
+            let row = TableRow::new(row, "round", 0);
+            let status = row.optional_parsed("status", RoundStatus::from_name)?;
+            Ok((status, row.unsigned("rounds")?))
         };
-        let found = self.in_snapshot("count the rounds", |cx| collect(cx, query, [], counted))?;
+        let found = self.in_snapshot("count the rounds", |cx| query_all(cx, query, [], counted))?;
         let mut counts = RoundCounts::default();
         found.into_iter().for_each(|(status, rounds)| counts.add(status, rounds));
         Ok(counts)
     }
 
-    /// How many rounds were begun in all, by a schedule or by a person.
+    /// Returns the number of started rounds, scheduled or started by a user.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Damaged`] for a broken file.
-    pub fn rounds_begun(&self) -> Result<u64> {
+    /// [`crate::Error::Damaged`] if the file is damaged.
+    pub fn count_started_rounds(&self) -> Result<u64> {
         let query = "SELECT count(*) FROM round WHERE status IS NULL OR status != 'skipped'";
         let count: i64 =
             self.in_snapshot("count the rounds", |cx| Ok(cx.query_row(query, [], |row| row.get(0))?))?;
         Ok(count.cast_unsigned())
     }
 
-    /// For how long rounds went on since a moment, in microseconds.
+    /// Returns the total duration, in microseconds, of the finished rounds that were scheduled at `since_us`
+    /// (microseconds since 1970 UTC) or later.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Damaged`] for a broken file.
+    /// [`crate::Error::Damaged`] if the file is damaged.
     pub fn busy_us_since(&self, since_us: i64) -> Result<i64> {
         let query = "SELECT coalesce(sum(max(ended_us - started_us, 0)), 0) FROM round
             WHERE status IN ('ok', 'void', 'cut-short') AND scheduled_us >= ?1";
@@ -112,7 +132,8 @@ impl Reader {
         })
     }
 
-    /// Bytes that were read and written on each target since a moment, what the making of corpora wrote included.
+    /// Returns the bytes read and written on each target at `since_us` (microseconds since 1970 UTC) or later,
+    /// including the bytes written to create corpora.
     ///
     /// # Errors
     ///
@@ -127,53 +148,56 @@ impl Reader {
                 WHERE at_us >= ?1 AND kind = ?2 AND target IS NOT NULL
             ) GROUP BY name";
         self.in_snapshot("add up the bytes of runs", |cx| {
-            Ok(collect(cx, query, (since_us, PREPARED), bytes_of_target)?.into_iter().collect())
+            Ok(query_all(cx, query, (since_us, PREPARATION_EVENT), target_bytes_row)?.into_iter().collect())
         })
     }
 
-    /// The most bytes that a round read and wrote on each target since a moment.
+    /// Returns, for each target, the largest number of bytes that one round read and wrote there, among runs
+    /// that started at `since_us` (microseconds since 1970 UTC) or later.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn most_bytes_in_a_round_since(&self, since_us: i64) -> Result<BTreeMap<TargetName, u64>> {
+    pub fn max_round_bytes_since(&self, since_us: i64) -> Result<BTreeMap<TargetName, u64>> {
         let query = "SELECT name, max(bytes) AS bytes FROM (
                 SELECT target.name AS name, sum(phase.bytes_read + phase.bytes_written) AS bytes
                 FROM run JOIN target ON target.number = run.target JOIN phase ON phase.run = run.number
                 WHERE run.started_us >= ?1 GROUP BY run.target, run.round
             ) GROUP BY name";
         self.in_snapshot("find the largest round", |cx| {
-            Ok(collect(cx, query, [since_us], bytes_of_target)?.into_iter().collect())
+            Ok(query_all(cx, query, [since_us], target_bytes_row)?.into_iter().collect())
         })
     }
 
-    /// The space on each target as its latest run found it; left out where that did not look.
+    /// Returns the free space on each target as recorded by its latest run. A target is missing if its latest
+    /// run did not record the free space.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn rooms(&self) -> Result<BTreeMap<TargetName, Room>> {
+    pub fn free_space(&self) -> Result<BTreeMap<TargetName, FreeSpace>> {
         let query = "SELECT target.name AS name, json_extract(conditions, '$.free_bytes') AS free,
                 json_extract(conditions, '$.total_bytes') AS total, started_us
             FROM target JOIN run ON run.number = (
                 SELECT number FROM run WHERE run.target = target.number ORDER BY started_us DESC, number DESC LIMIT 1
             ) WHERE free IS NOT NULL";
         self.in_snapshot("read the space on targets", |cx| {
-            Ok(collect(cx, query, [], room)?.into_iter().collect())
+            Ok(query_all(cx, query, [], free_space_row)?.into_iter().collect())
         })
     }
 }
 
-fn room(row: &Row<'_>) -> Result<(TargetName, Room), Fault> {
-    let room = Room {
-        free_bytes: row.get::<_, i64>("free")?.cast_unsigned(),
-        total_bytes: row.get::<_, Option<i64>>("total")?.map(i64::cast_unsigned),
-        found_us: row.get("started_us")?,
+fn free_space_row(row: &Row<'_>) -> Result<(TargetName, FreeSpace), Fault> {
+    let row = TableRow::new(row, "target", 0);
+    let space = FreeSpace {
+        free_bytes: row.unsigned("free")?,
+        total_bytes: row.optional_unsigned("total")?,
+        observed_us: row.get("started_us")?,
     };
-    Ok((named(row, (("target", 0), "name"), |name| name.parse().ok())?, room))
+    Ok((row.parsed("name", |name| name.parse().ok())?, space))
 }
 
-fn bytes_of_target(row: &Row<'_>) -> Result<(TargetName, u64), Fault> {
-    let name = named(row, (("target", 0), "name"), |name| name.parse().ok())?;
-    Ok((name, row.get::<_, i64>("bytes")?.cast_unsigned()))
+fn target_bytes_row(row: &Row<'_>) -> Result<(TargetName, u64), Fault> {
+    let row = TableRow::new(row, "target", 0);
+    Ok((row.parsed("name", |name| name.parse().ok())?, row.unsigned("bytes")?))
 }

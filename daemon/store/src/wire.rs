@@ -1,20 +1,18 @@
-//! What crossed the wire, as columns and back.
+//! Conversion of a phase's wire traffic to and from database columns.
 
-use longhaul_measure::model::{Covers, Protocol, Source, Wire};
-use longhaul_measure::summary::Reread;
+use longhaul_model::{CounterScope, CounterSource, Protocol, Reread, WireTraffic};
 use rusqlite::types::{ToSqlOutput, Value};
-use rusqlite::{Connection, Row, ToSql};
+use rusqlite::{Connection, ToSql};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::Fault;
-use crate::reader::collect;
-use crate::rows::{Place, named, optional_json_of, optional_named};
+use crate::rows::{TableRow, query_all};
 
-/// An enum's name as it is serialised; what has more than a name is kept as JSON.
-pub(crate) struct Word<T>(pub(crate) Option<T>);
+/// An enum value as a column: a plain variant is stored as its serialized name, a variant with data as JSON.
+pub(crate) struct EnumName<T>(pub(crate) Option<T>);
 
-impl<T: Serialize> ToSql for Word<T> {
+impl<T: Serialize> ToSql for EnumName<T> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         let value = self.0.as_ref().map(serde_json::to_value).transpose();
         let value = value.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
@@ -26,43 +24,42 @@ impl<T: Serialize> ToSql for Word<T> {
     }
 }
 
-fn word<T: DeserializeOwned>(text: &str) -> Option<T> {
+fn parse_enum_name<T: DeserializeOwned>(text: &str) -> Option<T> {
     let name = serde_json::Value::String(text.to_owned());
     serde_json::from_value(name).ok().or_else(|| serde_json::from_str(text).ok())
 }
 
-/// The columns of a phase.
-pub(crate) fn of_row(row: &Row<'_>, place: Place) -> Result<Option<Wire>, Fault> {
-    let Some(source) = optional_named(row, (place, "wire_source"), word::<Source>)? else { return Ok(None) };
-    let count = |column: &'static str| -> Result<Option<u64>, Fault> {
-        Ok(row.get::<_, Option<i64>>(column)?.map(i64::cast_unsigned))
+/// Reads the wire traffic from a row of `phase`. `None`: no counter was read during the phase.
+pub(crate) fn from_row(row: TableRow<'_>) -> Result<Option<WireTraffic>, Fault> {
+    let Some(source) = row.optional_parsed("wire_source", parse_enum_name::<CounterSource>)? else {
+        return Ok(None);
     };
-    Ok(Some(Wire {
+    Ok(Some(WireTraffic {
         source,
-        covers: named(row, (place, "wire_covers"), word::<Covers>)?,
-        read: count("wire_read")?,
-        written: count("wire_written")?,
-        requests: count("wire_requests")?,
+        scope: row.parsed("wire_scope", parse_enum_name::<CounterScope>)?,
+        read: row.optional_unsigned("wire_read")?,
+        written: row.optional_unsigned("wire_written")?,
+        requests: row.optional_unsigned("wire_requests")?,
     }))
 }
 
-const REREADS: &str = "SELECT phase.number, target.name AS target, run.epoch, run.protocol, phase.bytes_read,
+const REREADS_QUERY: &str = "SELECT phase.number, target.name AS target, run.epoch, run.protocol, phase.bytes_read,
         (SELECT count FROM operation WHERE operation.phase = phase.number AND operation.operation = 'open') AS files,
-        phase.wire_source, phase.wire_covers, phase.wire_read, phase.wire_written, phase.wire_requests
+        phase.wire_source, phase.wire_scope, phase.wire_read, phase.wire_written, phase.wire_requests
     FROM phase JOIN run ON run.number = phase.run JOIN target ON target.number = run.target
     WHERE phase.cache = 'warm' AND phase.wire_source IS NOT NULL AND phase.complete AND run.outcome = 'ok'
         AND run.epoch = (SELECT max(number) FROM epoch WHERE epoch.target = run.target)
     ORDER BY phase.number";
 
-/// Every second reading of every target's newest epoch.
+/// Returns the warm phases with wire traffic of each target's newest epoch.
 pub(crate) fn rereads(cx: &Connection) -> Result<Vec<Reread>, Fault> {
-    let rereads = collect(cx, REREADS, [], |row| {
-        let place = ("phase", row.get("number")?);
-        let protocol: Option<Protocol> = optional_json_of(row, place, "protocol")?;
-        let wire = of_row(row, place)?;
-        let target = named(row, (place, "target"), |name| name.parse().ok())?;
-        let (epoch, bytes_read) = (row.get("epoch")?, row.get::<_, i64>("bytes_read")?.cast_unsigned());
-        let files = row.get::<_, Option<i64>>("files")?.map_or(0, i64::cast_unsigned);
+    let rereads = query_all(cx, REREADS_QUERY, [], |row| {
+        let row = TableRow::numbered(row, "phase")?;
+        let protocol: Option<Protocol> = row.optional_json("protocol")?;
+        let wire = from_row(row)?;
+        let target = row.parsed("target", |name| name.parse().ok())?;
+        let (epoch, bytes_read) = (row.get("epoch")?, row.unsigned("bytes_read")?);
+        let files = row.optional_unsigned("files")?.unwrap_or(0);
         let protocol = protocol.map(|protocol| protocol.to_string());
         Ok(wire.map(|wire| Reread { target, epoch, protocol, bytes_read, files, wire }))
     })?;

@@ -1,4 +1,4 @@
-//! The one thread that writes.
+//! The thread that owns the store and executes all writes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,23 +6,23 @@ use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::thread::{Builder, JoinHandle};
 
-use longhaul_measure::model::{Run, Target};
+use longhaul_model::stored::{NewRound, RoundEnd, StoredRun};
+use longhaul_model::{Event, Run, Target};
 use rusqlite::{Transaction, TransactionBehavior};
 
 use crate::error::{Error, Fault, Result};
+use crate::events;
 use crate::insert;
-use crate::names::path_value;
-use crate::open::Store;
-use crate::records::{NewRound, RoundEnd, StoredRun};
+use crate::path_value::path_value;
 use crate::samples::{self, Samples};
-use longhaul_measure::model::Event;
+use crate::store::Store;
 
 type Job = Box<dyn FnOnce(&mut Store) + Send>;
 
-/// Owns the store on a thread of its own. Every call waits until what it brought is on disk.
+/// Owns the store on a separate thread. Every call blocks until its data is on disk.
 ///
-/// It may be shared between threads; dropping it closes the database in order. When a call fails, nothing of it was
-/// stored, and what [`Error::is_retryable`] may be tried again.
+/// A writer can be shared between threads; dropping it closes the database properly. If a call fails, it has
+/// stored nothing; if [`Error::is_retryable`] is true, the caller may retry it.
 #[derive(Debug)]
 pub struct Writer {
     jobs: Option<Sender<Job>>,
@@ -30,166 +30,183 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread. Should the system refuse one, every call says so.
+    /// Starts the writer thread. If the thread cannot be created, every later call returns
+    /// [`Error::WriterStopped`].
     pub fn spawn(store: Store) -> Self {
-        let (jobs, waiting) = channel();
-        let thread = Builder::new().name("store".to_owned()).spawn(move || work(store, &waiting)).ok();
+        let (jobs, receiver) = channel();
+        let thread = Builder::new().name("store".to_owned()).spawn(move || run_jobs(store, &receiver)).ok();
         Self { jobs: Some(jobs), thread }
     }
 
-    /// Books the begin of a round and gives its number.
+    /// Stores the start of a round and returns its number.
     ///
     /// # Errors
     ///
-    /// [`Error::Locked`] and [`Error::Full`] may be retried; anything else is lasting.
+    /// [`Error::Locked`] and [`Error::DiskFull`] may be retried; all other errors are permanent.
     pub fn begin_round(&self, round: NewRound) -> Result<i64> {
-        self.call(move |store| store.in_transaction("begin a round", |cx| insert::round(cx, &round)))
+        self.run_on_thread(move |store| {
+            store.in_transaction("store the start of a round", |cx| insert::insert_round(cx, &round))
+        })
     }
 
-    /// Books the end of a round.
+    /// Stores the end of a round.
     ///
     /// # Errors
     ///
-    /// As [`Writer::begin_round`]; [`Error::NoSuchRound`] if there is none of that number, or it has ended.
+    /// As [`Writer::begin_round`]; [`Error::NoSuchRound`] if there is no such round or it has already ended.
     pub fn end_round(&self, round: i64, end: RoundEnd) -> Result<()> {
-        self.call(move |store| store.in_transaction("end a round", |cx| insert::round_end(cx, round, &end)))
+        self.run_on_thread(move |store| {
+            store.in_transaction("store the end of a round", |cx| insert::close_round(cx, round, &end))
+        })
     }
 
-    /// Books rounds that are not begun, each with its reason and the moment at which that was known, in one transaction.
+    /// Stores skipped rounds, each with its reason, in one transaction. The start time of each is the time at
+    /// which the reason was known.
     ///
     /// # Errors
     ///
     /// As [`Writer::begin_round`].
     pub fn add_skipped(&self, skipped: Vec<(NewRound, String)>) -> Result<()> {
-        self.call(move |store| {
-            store.in_transaction("book skipped rounds", |cx| {
-                skipped.iter().try_for_each(|(round, reason)| insert::skipped(cx, round, reason))
+        self.run_on_thread(move |store| {
+            store.in_transaction("store skipped rounds", |cx| {
+                skipped.iter().try_for_each(|(round, reason)| insert::skipped_round(cx, round, reason))
             })
         })
     }
 
-    /// Stores a run with all that belongs to it, in one transaction, and gives it back with its number.
+    /// Stores a run with its phases in one transaction and returns it with its number.
     ///
-    /// The target's path and role are kept with it, and a new epoch is opened if it was made under other circumstances
-    /// than the target's latest one; what the run does not know is no difference.
+    /// The stored path and role of the target are updated. A new epoch starts if the path, protocol or
+    /// negotiated options differ from the target's latest epoch; values that the run does not know do not count
+    /// as different.
     ///
     /// # Errors
     ///
-    /// As [`Writer::begin_round`]; [`Error::NoSuchRound`] if its round was not begun, [`Error::Unstorable`] if it holds
-    /// NaN or an infinity, or is not a run on `target`.
+    /// As [`Writer::begin_round`]; [`Error::NoSuchRound`] if the round of the run does not exist,
+    /// [`Error::Unstorable`] if the run contains NaN or infinity or is not a run on `target`.
     pub fn add_run(&self, target: &Target, run: &Run) -> Result<StoredRun> {
         let (target, run) = (target.clone(), run.clone());
-        self.call(move |store| {
-            let receipt = store.in_transaction("store a run", |cx| insert::run(cx, &target, &run))?;
-            Ok(StoredRun { number: receipt.number, trace_id: receipt.trace_id, epoch: receipt.epoch, run })
+        self.run_on_thread(move |store| {
+            let inserted = store.in_transaction("store a run", |cx| insert::insert_run(cx, &target, &run))?;
+            Ok(StoredRun { number: inserted.number, trace_id: inserted.trace_id, epoch: inserted.epoch, run })
         })
     }
 
-    /// Stores an event and gives its number.
+    /// Stores an event and returns its number.
     ///
     /// # Errors
     ///
     /// As [`Writer::begin_round`].
     pub fn add_event(&self, event: Event) -> Result<i64> {
-        self.call(move |store| store.in_transaction("store an event", |cx| insert::event(cx, &event)))
+        self.run_on_thread(move |store| {
+            store.in_transaction("store an event", |cx| events::insert_event(cx, &event))
+        })
     }
 
-    /// Merges samples into what is there, lets go of what is older than it is kept, and gives some of the space that this
-    /// frees back to the file system.
+    /// Merges samples into the stored ones, deletes expired samples, and releases some of the free pages to the
+    /// file system.
     ///
     /// # Errors
     ///
     /// As [`Writer::begin_round`].
     pub fn add_samples(&self, new: Samples) -> Result<()> {
-        self.call(move |store| {
+        self.run_on_thread(move |store| {
             store.in_transaction("store samples", |cx| samples::add(cx, &new))?;
-            samples::shrink(&store.connection).map_err(|fault| fault.during("free space", &store.path))
+            samples::release_free_pages(&store.connection)
+                .map_err(|fault| fault.into_error("free space", &store.path))
         })
     }
 
-    /// Ends the lines of the ledger that have no end: at the start of a service, and at its end.
+    /// Closes all stalls without an end. The service calls this when it starts and when it stops.
     ///
     /// # Errors
     ///
     /// As [`Writer::begin_round`].
     pub fn close_stalls(&self, now_us: i64) -> Result<()> {
-        self.call(move |store| store.in_transaction("close stalls", |cx| samples::close_stalls(cx, now_us)))
+        self.run_on_thread(move |store| {
+            store.in_transaction("close stalls", |cx| samples::close_stalls(cx, now_us))
+        })
     }
 
-    /// Keeps what a target, or the machine for an empty name, is like now.
+    /// Stores the current facts about a target, or about the machine if `subject` is empty.
     ///
     /// # Errors
     ///
     /// As [`Writer::begin_round`].
-    pub fn keep_surroundings(
+    pub fn save_environment_facts(
         &self,
         subject: &str,
         facts: &BTreeMap<String, String>,
         now_us: i64,
     ) -> Result<()> {
         let (subject, facts) = (subject.to_owned(), serde_json::json!(facts).to_string());
-        self.call(move |store| {
-            let replace =
-                "INSERT OR REPLACE INTO surroundings (subject, taken_us, facts) VALUES (?1, ?2, ?3)";
-            let kept = store.connection.execute(replace, (subject, now_us, facts));
-            kept.map(drop).map_err(|error| Fault::from(error).during("keep the surroundings", &store.path))
+        self.run_on_thread(move |store| {
+            let replace = "INSERT OR REPLACE INTO snapshot (subject, observed_us, facts) VALUES (?1, ?2, ?3)";
+            let stored = store.connection.execute(replace, (subject, now_us, facts));
+            stored
+                .map(drop)
+                .map_err(|error| Fault::from(error).into_error("store the environment facts", &store.path))
         })
     }
 
-    /// Settles from which ratio on a difference matters, unless it is settled already: nobody is to choose it after having
-    /// seen the figures.
+    /// Fixes the threshold (the ratio from which a difference matters) unless it is already fixed. It cannot be
+    /// changed later, so that it is not chosen to suit the results.
     ///
     /// # Errors
     ///
     /// As [`Writer::begin_round`].
-    pub fn settle_threshold(&self, ratio: f64) -> Result<()> {
-        self.call(move |store| {
+    pub fn set_threshold_once(&self, ratio: f64) -> Result<()> {
+        self.run_on_thread(move |store| {
             let insert = "INSERT OR IGNORE INTO meta (key, value) VALUES ('threshold', CAST(?1 AS TEXT))";
-            let settled = store.connection.execute(insert, [ratio]);
-            settled.map(drop).map_err(|error| Fault::from(error).during("settle the threshold", &store.path))
+            let stored = store.connection.execute(insert, [ratio]);
+            stored
+                .map(drop)
+                .map_err(|error| Fault::from(error).into_error("store the threshold", &store.path))
         })
     }
 
-    /// Writes all that the open database holds to another file, which must not exist. It works even when the database's
-    /// own file was removed, for it is still open.
+    /// Copies the database to another file, which must not exist. This works even if the database file was
+    /// deleted, because the writer still has it open.
     ///
     /// # Errors
     ///
     /// As [`Writer::begin_round`].
     pub fn copy_to(&self, path: &Path) -> Result<()> {
         let to = path_value(path);
-        self.call(move |store| {
+        self.run_on_thread(move |store| {
             let copied = store.connection.execute("VACUUM INTO ?1", [to]);
-            copied.map(drop).map_err(|error| Fault::from(error).during("copy the database", &store.path))
+            copied.map(drop).map_err(|error| Fault::from(error).into_error("copy the database", &store.path))
         })
     }
 
-    /// Does something on the thread and waits for it.
-    pub(crate) fn call<T: Send + 'static>(
+    /// Runs `work` on the writer thread and waits for its result.
+    pub(crate) fn run_on_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (answer, answered) = sync_channel(1);
-        // The receiver is gone only if the caller is, who then wants no answer.
-        let job = Box::new(move |store: &mut Store| drop(answer.send(work(store))));
+        let (sender, result) = sync_channel(1);
+        // Sending fails only if the caller has panicked, and then the result is not needed.
+        let job = Box::new(move |store: &mut Store| drop(sender.send(work(store))));
         let jobs = self.jobs.as_ref().ok_or(Error::WriterStopped)?;
         jobs.send(job).map_err(|_| Error::WriterStopped)?;
-        answered.recv().map_err(|_| Error::WriterStopped)?
+        result.recv().map_err(|_| Error::WriterStopped)?
     }
 }
 
-/// The writer of the moment, for who is not its owner: the owner may put another one in its place, and ends it alone.
+/// A weak reference to the current writer. The owner of the writer can replace it, and dropping the owner's
+/// reference is enough to close the database.
 #[derive(Debug, Clone, Default)]
 pub struct SharedWriter(Arc<RwLock<Weak<Writer>>>);
 
 impl SharedWriter {
-    /// The writer of the moment; `None`: there is none any more. Not to be kept.
+    /// Returns the current writer. `None`: the writer was dropped or never set. The caller must not store the
+    /// result, because it keeps the database open.
     pub fn current(&self) -> Option<Arc<Writer>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
-    /// Puts this one in the place of the one before.
-    pub fn set(&self, writer: &Arc<Writer>) {
+    /// Replaces the current writer.
+    pub fn replace(&self, writer: &Arc<Writer>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(writer);
     }
 }
@@ -198,20 +215,22 @@ impl Drop for Writer {
     fn drop(&mut self) {
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
-            // It can only fail by a panic, which its callers have heard of as `WriterStopped`.
+            // Joining fails only if the thread panicked, which its callers have already seen as
+            // `WriterStopped`.
             drop(thread.join());
         }
     }
 }
 
-fn work(mut store: Store, waiting: &Receiver<Job>) {
-    for job in waiting {
+fn run_jobs(mut store: Store, jobs: &Receiver<Job>) {
+    for job in jobs {
         job(&mut store);
     }
 }
 
 impl Store {
-    /// Does all or nothing. The lock is taken at once, so that what is read inside is still true when it is written.
+    /// Runs `work` in a transaction, which is rolled back on error. The write lock is taken at the start, so
+    /// that values read inside the transaction are still valid when it writes.
     pub(crate) fn in_transaction<T>(
         &mut self,
         operation: &'static str,
@@ -224,6 +243,6 @@ impl Store {
             transaction.commit()?;
             Ok(value)
         };
-        attempt().map_err(|fault: Fault| fault.during(operation, &self.path))
+        attempt().map_err(|fault: Fault| fault.into_error(operation, &self.path))
     }
 }

@@ -1,53 +1,34 @@
-//! Attributes: what a target, a run and this longhaul are called in OpenTelemetry's words, and in ours where it has none.
+//! OpenTelemetry attributes of targets, runs and this longhaul installation. Standard names are used if they
+//! exist, otherwise names that start with `longhaul.`.
 //!
-//! No path, file name, user name or address is among them.
+//! No attribute contains a path, file name, user name or address.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use longhaul_measure::model::{Protocol, Run};
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value};
-use opentelemetry_proto::tonic::resource::v1::Resource;
+use longhaul_model::{Protocol, Run};
+use opentelemetry::{InstrumentationScope, KeyValue};
+use opentelemetry_proto::transform::common::tonic::ResourceAttributesWithSchema;
 
-/// The conventions that the names follow (OpenTelemetry semantic conventions 1.42.0).
-pub const SCHEMA: &str = "https://opentelemetry.io/schemas/1.42.0";
+/// URL of the naming conventions (OpenTelemetry semantic conventions 1.42.0).
+pub const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.42.0";
 
-/// What tells one series, or one span, from others, in the order of its keys.
+/// Labels of a series or a span, sorted by key.
 pub type Labels = BTreeMap<Cow<'static, str>, String>;
 
-/// One attribute.
-pub fn attribute(key: impl Into<String>, value: impl Into<any_value::Value>) -> KeyValue {
-    KeyValue { key: key.into(), value: Some(AnyValue { value: Some(value.into()) }), ..KeyValue::default() }
+/// Converts a number to the integer type of attributes. A number that does not fit becomes `i64::MAX`.
+pub fn int(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or(i64::MAX)
 }
 
-/// A text as the value of an attribute.
-pub fn text(value: impl Into<String>) -> any_value::Value {
-    any_value::Value::StringValue(value.into())
+/// Converts labels to attributes.
+pub fn from_labels(labels: &Labels) -> Vec<KeyValue> {
+    labels.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect()
 }
 
-/// A whole number as the value of an attribute. What exceeds 63 bits becomes the largest.
-pub fn whole(value: impl TryInto<i64>) -> any_value::Value {
-    any_value::Value::IntValue(value.try_into().unwrap_or(i64::MAX))
-}
-
-/// A number as the value of an attribute.
-pub fn number(value: f64) -> any_value::Value {
-    any_value::Value::DoubleValue(value)
-}
-
-/// Yes or no as the value of an attribute.
-pub fn truth(value: bool) -> any_value::Value {
-    any_value::Value::BoolValue(value)
-}
-
-/// Labels as attributes.
-pub fn of_labels(labels: &Labels) -> Vec<KeyValue> {
-    labels.iter().map(|(key, value)| attribute(key.clone(), text(value.clone()))).collect()
-}
-
-/// How a target was reached: `network.protocol.name` and `.version` for what crosses a network, `system.filesystem.type` for
-/// the rest.
-pub fn of_protocol(protocol: Option<&Protocol>) -> Labels {
+/// Returns the labels of a protocol: `network.protocol.name` and `network.protocol.version` for network
+/// protocols, `system.filesystem.type` for all others.
+pub fn protocol_labels(protocol: Option<&Protocol>) -> Labels {
     let network = |name: &str, version: Option<&String>| {
         let version = version.map(|version| ("network.protocol.version".into(), version.clone()));
         [("network.protocol.name".into(), name.to_owned())].into_iter().chain(version).collect()
@@ -67,17 +48,18 @@ pub fn of_protocol(protocol: Option<&Protocol>) -> Labels {
     }
 }
 
-/// Which target and task a run is of.
-pub fn of_run(run: &Run) -> Labels {
-    let mut labels = of_protocol(run.protocol.as_ref());
+/// Returns the labels of a run: protocol, target, workload and scale.
+pub fn run_labels(run: &Run) -> Labels {
+    let mut labels = protocol_labels(run.protocol.as_ref());
     labels.insert("longhaul.target".into(), run.target.to_string());
     labels.insert("longhaul.workload".into(), run.workload.clone());
     labels.insert("longhaul.scale".into(), run.scale.name().to_owned());
     labels
 }
 
-/// Who sends: this longhaul on this machine, and whatever the person adds. What the person says wins.
-pub fn resource(machine: &str, added: &BTreeMap<String, String>) -> Resource {
+/// Returns the attributes of the resource, which identify this longhaul installation. Attributes in `added`
+/// override the built-in ones.
+pub fn resource_attributes(machine: &str, added: &crate::ResourceAttributes) -> Vec<KeyValue> {
     let os = match std::env::consts::OS {
         "macos" => "darwin",
         other => other,
@@ -91,19 +73,23 @@ pub fn resource(machine: &str, added: &BTreeMap<String, String>) -> Resource {
     .map(|(key, value)| (key.to_owned(), value.to_owned()))
     .into();
     known.extend(added.clone());
-    Resource {
-        attributes: known.into_iter().map(|(key, value)| attribute(key, text(value))).collect(),
-        ..Resource::default()
+    known.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect()
+}
+
+/// Returns the resource in the form that messages are built from. See [`resource_attributes`].
+pub fn resource(machine: &str, added: &crate::ResourceAttributes) -> ResourceAttributesWithSchema {
+    ResourceAttributesWithSchema {
+        attributes: resource_attributes(machine, added).into(),
+        schema_url: Some(SCHEMA_URL.to_owned()),
     }
 }
 
-/// What made the values.
+/// Returns the instrumentation scope: longhaul and its version.
 pub fn scope() -> InstrumentationScope {
-    InstrumentationScope {
-        name: "longhaul".to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        ..InstrumentationScope::default()
-    }
+    InstrumentationScope::builder("longhaul")
+        .with_version(env!("CARGO_PKG_VERSION"))
+        .with_schema_url(SCHEMA_URL)
+        .build()
 }
 
 #[cfg(test)]
@@ -111,8 +97,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_crosses_a_network_has_a_protocol_and_the_rest_a_file_system() {
-        let found = |protocol| of_protocol(Some(&protocol)).into_iter().collect::<Vec<_>>();
+    fn network_protocols_and_file_systems_get_standard_labels() {
+        let found = |protocol| protocol_labels(Some(&protocol)).into_iter().collect::<Vec<_>>();
         assert_eq!(
             found(Protocol::Smb(Some("3.1.1".into()))),
             [
@@ -124,17 +110,17 @@ mod tests {
             found(Protocol::Local("ext4".into())),
             [("system.filesystem.type".into(), "ext4".to_owned())]
         );
-        assert_eq!(found(Protocol::Nfs(None)).len(), 1, "what is not known is not said");
-        assert!(of_protocol(None).is_empty());
+        assert_eq!(found(Protocol::Nfs(None)).len(), 1, "an unknown version has no label");
+        assert!(protocol_labels(None).is_empty());
     }
 
     #[test]
-    fn the_person_may_name_the_service_and_adds_to_what_is_known() {
+    fn user_attributes_override_and_extend_the_resource() {
         let added = [("service.name", "nas-lab"), ("site", "attic")];
         let added = added.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        let resource = resource("0f", &added);
-        let has = |key: &str, value: &str| resource.attributes.contains(&attribute(key, text(value)));
+        let attributes = resource_attributes("0f", &added);
+        let has = |key: &'static str, value: &'static str| attributes.contains(&KeyValue::new(key, value));
         assert!(has("service.name", "nas-lab") && has("site", "attic") && has("service.instance.id", "0f"));
-        assert_eq!(resource.attributes.len(), 5);
+        assert_eq!(attributes.len(), 5);
     }
 }

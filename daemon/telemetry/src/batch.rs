@@ -1,122 +1,133 @@
-//! Items of an outbox put together as one message: rounds, or samples.
+//! Combines items of an outbox (rounds, or steps of samples) into OTLP messages.
 
-use longhaul_measure::corpus::draw::draw;
+use longhaul_model::draw::draw;
+use longhaul_model::time::DAY_US;
 use longhaul_store::{Reader, Signal};
+use opentelemetry::{SpanId, TraceId};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::trace::v1::Span;
-use prost::Message;
+use opentelemetry_proto::transform::trace::tonic::group_spans_by_resource_and_scope;
+use opentelemetry_sdk::trace::SpanData;
 
-use crate::Added;
+use crate::ResourceAttributes;
+use crate::attributes;
+use crate::current_state::CurrentState;
 use crate::item::Item;
+use crate::message::Message;
 use crate::metrics::{self, Temporality};
-use crate::now::Now;
 use crate::time::nanoseconds;
-use crate::trace;
-use crate::values::{Period, Point, Totals};
+use crate::totals::{Period, Totals};
+use crate::trace::{self, SpanFrame};
+use crate::values::Point;
 
-/// Spans in a message, unless an item alone has more.
-const MOST_SPANS: usize = 512;
-/// Points in a message, likewise.
-const MOST_POINTS: usize = 2048;
-/// A UTC day, in microseconds.
-const DAY_US: i64 = 86_400_000_000;
+/// Maximum number of spans in a message. A single item with more spans is sent alone.
+const MAX_SPANS: usize = 512;
+/// Maximum number of data points in a message. A single item with more points is sent alone.
+const MAX_POINTS: usize = 2048;
 
-/// Makes messages of one signal.
+/// Builds the messages of one signal.
 #[derive(Debug, Clone)]
-pub struct Maker {
+pub struct BatchBuilder {
     signal: Signal,
     machine: String,
-    added: Added,
+    resource_attributes: ResourceAttributes,
     temporality: Temporality,
     totals: Totals,
-    /// The item that the totals hold as their last.
-    last: Option<i64>,
+    /// The last item that was added to the totals. `None`: no item yet.
+    last_item: Option<i64>,
 }
 
-/// Some items as a message.
+/// A message and the items that it contains.
 #[derive(Debug)]
 pub struct Batch {
-    /// The items, at least one.
+    /// Numbers of the items; at least one.
     pub items: Vec<i64>,
-    /// The message, in OTLP's binary form.
-    pub message: Vec<u8>,
-    /// How many spans or points it holds.
-    pub values: usize,
-    /// What makes the next one, once this one is settled.
-    pub next: Maker,
+    /// The message.
+    pub message: Message,
+    /// Number of spans or data points in the message.
+    pub value_count: usize,
+    /// Builder of the next batch, to be used once this batch is delivered.
+    pub next_builder: BatchBuilder,
 }
 
-/// What an item is in a message.
+/// The spans or data points of one or more items.
 enum Content {
-    Spans(Vec<Span>),
+    Spans(Vec<SpanData>),
     Points(Vec<(usize, Point)>),
 }
 
-impl Maker {
-    /// One that has made nothing yet.
-    pub fn new(signal: Signal, machine: &str, added: &Added, temporality: Temporality) -> Self {
+impl BatchBuilder {
+    /// Creates a builder with empty totals.
+    pub fn new(signal: Signal, machine: &str, added: &ResourceAttributes, temporality: Temporality) -> Self {
         Self {
             signal,
             machine: machine.to_owned(),
-            added: added.clone(),
+            resource_attributes: added.clone(),
             temporality,
-            totals: Totals::over(Period::Day),
-            last: None,
+            totals: Totals::new(Period::Day),
+            last_item: None,
         }
     }
 
-    /// The first of these items that fit into a message; `None` if there is none, or none of them is there any more.
+    /// Builds a message from as many of the first `items` as fit. `None`: `items` is empty, or none of them
+    /// exists in the database any more.
     ///
     /// # Errors
     ///
-    /// Those of reading.
-    pub fn batch(&self, reader: &Reader, items: &[i64]) -> longhaul_store::Result<Option<Batch>> {
+    /// The errors of reading the database.
+    pub fn build(&self, reader: &Reader, items: &[i64]) -> longhaul_store::Result<Option<Batch>> {
         let mut next = self.clone();
         let mut batch = Content::empty(self.signal);
-        let mut taken = vec![];
+        let mut included = vec![];
         for number in items {
             let Some(item) = Item::read(reader, self.signal, *number)? else { continue };
             let before = next.clone();
             let content = next.content(reader, &item)?;
-            next.last = Some(*number);
-            if !taken.is_empty() && batch.is_full_with(&content) {
+            next.last_item = Some(*number);
+            if !included.is_empty() && batch.is_full_with(&content) {
+                // The item goes into the next message, so the totals must not contain it yet.
                 next = before;
                 break;
             }
             batch.extend(content);
-            taken.push(*number);
+            included.push(*number);
         }
         let values = batch.len();
-        Ok((!taken.is_empty()).then(|| Batch { message: self.message(batch), items: taken, values, next }))
+        Ok((!included.is_empty()).then(|| Batch {
+            message: self.message(batch),
+            items: included,
+            value_count: values,
+            next_builder: next,
+        }))
     }
 
-    /// What is so just now, as a message.
-    pub fn of_now(&self, now: &Now) -> Vec<u8> {
-        self.message(Content::Points(crate::instruments::of_now(now)))
+    /// Returns the current state as a message.
+    pub fn current_state_message(&self, now: &CurrentState) -> Message {
+        self.message(Content::Points(crate::instruments::current_state_points(now)))
     }
 
     fn content(&mut self, reader: &Reader, item: &Item) -> longhaul_store::Result<Content> {
         Ok(match (self.signal, item) {
             (Signal::Traces, Item::Round(round)) => Content::Spans(trace::spans(&self.machine, round)),
             (Signal::Traces | Signal::Metrics | Signal::Samples, _) => {
-                self.catch_up(reader, item)?;
+                self.load_totals(reader, item)?;
                 Content::Points(item.points(self.temporality, &mut self.totals))
             }
         })
     }
 
-    /// Totals say the same whoever adds them up: they hold all items of the day that were before this one.
-    fn catch_up(&mut self, reader: &Reader, item: &Item) -> longhaul_store::Result<()> {
+    /// Ensures that the totals contain all items of the same UTC day before `item`. A cumulative value
+    /// therefore depends only on the stored data, not on when or by which process it is sent.
+    fn load_totals(&mut self, reader: &Reader, item: &Item) -> longhaul_store::Result<()> {
         if self.temporality == Temporality::Delta {
             return Ok(());
         }
         let day_us = item.began_us().div_euclid(DAY_US) * DAY_US;
         let before = reader.items_between(self.signal, day_us, item.began_us())?;
-        if self.last.is_some() && before.last() == self.last.as_ref() {
+        if self.last_item.is_some() && before.last() == self.last_item.as_ref() {
             return Ok(());
         }
-        self.totals = Totals::over(Period::Day);
+        self.totals = Totals::new(Period::Day);
         for number in before {
             if let Some(item) = Item::read(reader, self.signal, number)? {
                 item.points(self.temporality, &mut self.totals);
@@ -125,38 +136,45 @@ impl Maker {
         Ok(())
     }
 
-    fn message(&self, content: Content) -> Vec<u8> {
+    fn message(&self, content: Content) -> Message {
         match content {
             Content::Spans(spans) => {
-                let resource_spans = vec![trace::resource_spans(&self.machine, &self.added, spans)];
-                ExportTraceServiceRequest { resource_spans }.encode_to_vec()
+                let resource = attributes::resource(&self.machine, &self.resource_attributes);
+                let resource_spans = group_spans_by_resource_and_scope(spans, &resource);
+                Message::Traces(ExportTraceServiceRequest { resource_spans })
             }
             Content::Points(points) => {
-                let metrics = metrics::resource_metrics(&self.machine, &self.added, points, self.temporality);
-                ExportMetricsServiceRequest { resource_metrics: vec![metrics] }.encode_to_vec()
+                let metrics = metrics::resource_metrics(
+                    &self.machine,
+                    &self.resource_attributes,
+                    points,
+                    self.temporality,
+                );
+                Message::Metrics(ExportMetricsServiceRequest { resource_metrics: vec![metrics] })
             }
         }
     }
 
-    /// A span or a point that says only that the way is open.
-    pub fn greeting(&self, now_us: i64) -> Vec<u8> {
+    /// Returns a message with one span or data point that tests the connection to the collector.
+    pub fn test_message(&self, now_us: i64) -> Message {
         let at_ns = nanoseconds(now_us);
         match self.signal {
             Signal::Traces => {
-                let part = |stream| draw(now_us.cast_unsigned(), stream, 0).max(1).to_be_bytes();
-                let span = Span {
-                    trace_id: [part(1), part(2)].concat(),
-                    span_id: part(3).to_vec(),
-                    name: "longhaul otel check".to_owned(),
-                    start_time_unix_nano: at_ns,
-                    end_time_unix_nano: at_ns,
-                    ..Span::default()
+                let part = |stream| draw(now_us.cast_unsigned(), stream, 0).max(1);
+                let frame = SpanFrame {
+                    trace_id: TraceId::from((u128::from(part(1)) << 64) | u128::from(part(2))),
+                    span_id: SpanId::from(part(3)),
+                    parent: SpanId::INVALID,
+                    name: "longhaul telemetry check".into(),
+                    began_ns: at_ns,
+                    ended_ns: at_ns,
                 };
+                let span = frame.with_attributes(vec![]);
                 self.message(Content::Spans(vec![span]))
             }
             Signal::Metrics | Signal::Samples => {
                 let rounds = Some(longhaul_store::RoundCounts::default());
-                self.of_now(&Now { at_us: now_us, rounds, ..Now::default() })
+                self.current_state_message(&CurrentState { at_us: now_us, rounds, ..CurrentState::default() })
             }
         }
     }
@@ -178,11 +196,11 @@ impl Content {
     }
 
     fn is_full_with(&self, other: &Self) -> bool {
-        let most = match self {
-            Self::Spans(_) => MOST_SPANS,
-            Self::Points(_) => MOST_POINTS,
+        let limit = match self {
+            Self::Spans(_) => MAX_SPANS,
+            Self::Points(_) => MAX_POINTS,
         };
-        self.len() + other.len() > most
+        self.len() + other.len() > limit
     }
 
     fn extend(&mut self, other: Self) {

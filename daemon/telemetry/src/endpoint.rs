@@ -1,47 +1,48 @@
-//! Where a collector is.
+//! Validation of a collector's address, and the addresses of its signals.
 
 use longhaul_store::Signal;
 use ureq::http::Uri;
 
-/// Why an address cannot be a collector's.
+/// An error in the address of a collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// It is no address.
-    #[error("it is no address: write it as http://localhost:4318 or https://collector.example:4318")]
-    NoAddress,
-    /// It holds a name or password.
-    #[error("a name and password in an address end up in logs: put them into `headers-file`")]
+    /// The text is not an HTTP or HTTPS URL with a host.
+    #[error("not a valid URL: write http://localhost:4318 or https://collector.example:4318, for example")]
+    InvalidUrl,
+    /// The URL contains a user name or password.
+    #[error("a URL with a user name or password would appear in logs: put credentials into `headers-file`")]
     Credentials,
 }
 
-/// An address, checked.
+/// Checks the address of a collector and returns it without surrounding spaces.
 ///
 /// # Errors
 ///
-/// [`EndpointError`]. The address itself is not in the message: it may hold a secret.
-pub fn checked(text: &str) -> Result<String, EndpointError> {
-    let uri: Uri = text.trim().parse().map_err(|_| EndpointError::NoAddress)?;
-    let authority = uri.authority().ok_or(EndpointError::NoAddress)?;
+/// [`EndpointError`]. The message does not quote the address, because it can contain a secret.
+pub fn validate(text: &str) -> Result<String, EndpointError> {
+    let uri: Uri = text.trim().parse().map_err(|_| EndpointError::InvalidUrl)?;
+    let authority = uri.authority().ok_or(EndpointError::InvalidUrl)?;
     match uri.scheme_str() {
         Some("http" | "https") if authority.as_str().contains('@') => Err(EndpointError::Credentials),
         Some("http" | "https") if !authority.host().is_empty() => Ok(text.trim().to_owned()),
-        _ => Err(EndpointError::NoAddress),
+        _ => Err(EndpointError::InvalidUrl),
     }
 }
 
-/// The address for one signal below a collector's (OTLP 1.9, "OTLP/HTTP Request").
-pub fn below(base: &str, signal: &str) -> String {
+/// Returns the address for a signal, given by its path name, at the base address of a collector (OTLP 1.9,
+/// "OTLP/HTTP Request").
+pub fn signal_path_url(base: &str, signal: &str) -> String {
     format!("{}/v1/{signal}", base.trim_end_matches('/'))
 }
 
-/// As it may be shown: what stands behind `?` may be a secret.
-pub fn shown(address: &str) -> String {
+/// Returns an address without its query (the part after `?`), which can contain a secret.
+pub fn redacted(address: &str) -> String {
     address.split('?').next().unwrap_or_default().to_owned()
 }
 
-/// The address of a signal below a collector's.
-pub fn of_signal(base: &str, signal: Signal) -> String {
-    below(base, signal.name())
+/// Returns the address for a signal at the base address of a collector.
+pub fn signal_url(base: &str, signal: Signal) -> String {
+    signal_path_url(base, signal.name())
 }
 
 #[cfg(test)]
@@ -49,19 +50,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_one_of_http_without_credentials() {
+    fn only_http_urls_without_credentials_are_valid() {
         for good in ["http://localhost:4318", " https://a.example/otlp ", "http://[::1]:4318/"] {
-            assert_eq!(checked(good).as_deref(), Ok(good.trim()));
+            assert_eq!(validate(good).as_deref(), Ok(good.trim()));
         }
         for bad in ["", "localhost:4318", "grpc://a:4317", "http://", "/v1", "http://a b"] {
-            assert_eq!(checked(bad), Err(EndpointError::NoAddress), "{bad}");
+            assert_eq!(validate(bad), Err(EndpointError::InvalidUrl), "{bad}");
         }
-        assert_eq!(checked("https://me:secret@a.example"), Err(EndpointError::Credentials));
+        assert_eq!(validate("https://me:secret@a.example"), Err(EndpointError::Credentials));
     }
 
     #[test]
-    fn a_signal_is_below_the_base_and_shown_without_its_question() {
-        assert_eq!(of_signal("http://a:1/otlp/", Signal::Traces), "http://a:1/otlp/v1/traces");
-        assert_eq!(shown("http://a/v1/traces?key=secret"), "http://a/v1/traces");
+    fn signal_path_is_appended_and_the_query_is_hidden() {
+        assert_eq!(signal_url("http://a:1/otlp/", Signal::Traces), "http://a:1/otlp/v1/traces");
+        assert_eq!(redacted("http://a/v1/traces?key=secret"), "http://a/v1/traces");
     }
 }

@@ -1,6 +1,7 @@
-//! The variables that OpenTelemetry's specification gives every program: they stand above the configuration file.
+//! The standard environment variables of OpenTelemetry (`OTEL_*`). They take precedence over the configuration
+//! file.
 //!
-//! Pure: variables are an argument.
+//! The functions read only the given variables, except [`Environment::from_process`].
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,65 +9,86 @@ use std::time::Duration;
 use crate::headers::{Headers, HeadersError, percent_decoded};
 use crate::metrics::Temporality;
 
-/// Variables by name. An empty one counts as not set (specification, "Environment Variable Specification").
+/// Environment variables by name. An empty variable counts as unset (OpenTelemetry, "Environment Variable
+/// Specification").
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment(BTreeMap<String, String>);
 
-/// A variable whose value has no meaning. The value is not in the message: it may be a secret.
+/// An invalid value of a variable. The message does not quote values that can contain a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the variable {name} {why}")]
 pub struct VariableError {
-    /// Which one.
+    /// Name of the variable.
     pub name: String,
-    /// What is wrong with it, and what would be right.
+    /// The problem and the allowed values.
     pub why: String,
 }
 
-/// How bodies are sent.
+/// Compression of request bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compression {
-    /// As they are.
+    /// No compression.
     None,
-    /// Compressed.
+    /// Compression with gzip.
     #[default]
     Gzip,
 }
 
+/// Protocol between longhaul and the collector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OtlpProtocol {
+    /// Protobuf messages over HTTP, usually on port 4318.
+    #[default]
+    HttpProtobuf,
+    /// gRPC, usually on port 4317.
+    Grpc,
+}
+
+impl OtlpProtocol {
+    /// The protocols by their names in the specification of OpenTelemetry.
+    pub const NAMES: &[(&str, Self)] = &[("http/protobuf", Self::HttpProtobuf), ("grpc", Self::Grpc)];
+}
+
 impl Environment {
-    /// The variables of this process, without those that are not text.
-    pub fn of_process() -> Self {
+    /// Returns the environment variables of this process, except those that are not UTF-8.
+    pub fn from_process() -> Self {
         let pairs = std::env::vars_os();
-        Self::of(
+        Self::from_pairs(
             pairs.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
         )
     }
 
-    /// These variables.
-    pub fn of(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+    /// Returns an environment with these variables.
+    pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         Self(pairs.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect())
     }
 
-    /// A variable of any name.
+    /// Returns the value of any variable. `None`: unset or empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// `OTEL_EXPORTER_OTLP_<SIGNAL>_<WHAT>`, else `OTEL_EXPORTER_OTLP_<WHAT>`, with its name.
-    fn otlp(&self, signal: &str, what: &str) -> Option<(String, &str)> {
+    /// Returns name and value of `OTEL_EXPORTER_OTLP_<SIGNAL>_<WHAT>`, or else of `OTEL_EXPORTER_OTLP_<WHAT>`.
+    fn otlp_variable(&self, signal: &str, what: &str) -> Option<(String, &str)> {
         let own = format!("OTEL_EXPORTER_OTLP_{}_{what}", signal.to_uppercase());
         let shared = format!("OTEL_EXPORTER_OTLP_{what}");
         [own, shared].into_iter().find_map(|name| self.0.get(&name).map(|value| (name, value.trim())))
     }
 
-    /// The address of one signal, and whether it is the base of all.
-    pub fn endpoint(&self, signal: &str) -> Option<(String, &str, Scope)> {
-        let (name, value) = self.otlp(signal, "ENDPOINT")?;
-        let scope = if name == "OTEL_EXPORTER_OTLP_ENDPOINT" { Scope::All } else { Scope::Signal };
+    /// Returns the address for a signal: name of the variable, value, and whether the address is for all
+    /// signals.
+    pub fn endpoint(&self, signal: &str) -> Option<(String, &str, EndpointScope)> {
+        let (name, value) = self.otlp_variable(signal, "ENDPOINT")?;
+        let scope = if name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
+            EndpointScope::AllSignals
+        } else {
+            EndpointScope::OneSignal
+        };
         Some((name, value, scope))
     }
 
-    /// Whether a signal is switched off, or all of them.
-    pub fn is_off(&self, signal: &str) -> bool {
+    /// Returns true if this signal or the whole export is disabled.
+    pub fn is_disabled(&self, signal: &str) -> bool {
         let exporter = format!("OTEL_{}_EXPORTER", signal.to_uppercase());
         let is = |name: &str, word: &str| {
             self.get(name).is_some_and(|value| value.trim().eq_ignore_ascii_case(word))
@@ -74,81 +96,77 @@ impl Environment {
         is("OTEL_SDK_DISABLED", "true") || is(&exporter, "none")
     }
 
-    /// The headers for a signal.
+    /// Returns the headers for a signal. `None`: not set.
     ///
     /// # Errors
     ///
-    /// [`VariableError`], as all of these.
+    /// [`VariableError`] if the value is invalid.
     pub fn headers(&self, signal: &str) -> Result<Option<Headers>, VariableError> {
-        let Some((name, value)) = self.otlp(signal, "HEADERS") else { return Ok(None) };
-        let wrong = |error: HeadersError| VariableError { name, why: format!("cannot be read: {error}") };
+        let Some((name, value)) = self.otlp_variable(signal, "HEADERS") else { return Ok(None) };
+        let wrong = |error: HeadersError| VariableError { name, why: format!("is invalid: {error}") };
         Headers::from_variable(value).map(Some).map_err(wrong)
     }
 
-    /// The only protocol there is, if another one is asked for, is an error.
+    /// Returns the protocol for a signal. `None`: not set.
     ///
     /// # Errors
     ///
-    /// As above.
-    pub fn check_protocol(&self, signal: &str) -> Result<(), VariableError> {
-        match self.otlp(signal, "PROTOCOL") {
-            Some((name, value)) if value != "http/protobuf" => {
-                let why = format!("asks for `{value}`; longhaul speaks http/protobuf");
-                Err(VariableError { name, why })
-            }
-            _ => Ok(()),
-        }
+    /// [`VariableError`] if the value is invalid.
+    pub fn protocol(&self, signal: &str) -> Result<Option<OtlpProtocol>, VariableError> {
+        parse_choice(self.otlp_variable(signal, "PROTOCOL"), OtlpProtocol::NAMES)
     }
 
-    /// How bodies are sent.
+    /// Returns the compression of request bodies for a signal. `None`: not set.
     ///
     /// # Errors
     ///
-    /// As above.
+    /// [`VariableError`] if the value is invalid.
     pub fn compression(&self, signal: &str) -> Result<Option<Compression>, VariableError> {
         let words = [("gzip", Compression::Gzip), ("none", Compression::None)];
-        one_of(self.otlp(signal, "COMPRESSION"), &words)
+        parse_choice(self.otlp_variable(signal, "COMPRESSION"), &words)
     }
 
-    /// How long an answer may take.
+    /// Returns the timeout of a request for a signal. `None`: not set.
     ///
     /// # Errors
     ///
-    /// As above.
+    /// [`VariableError`] if the value is invalid.
     pub fn timeout(&self, signal: &str) -> Result<Option<Duration>, VariableError> {
-        milliseconds(self.otlp(signal, "TIMEOUT"))
+        parse_milliseconds(self.otlp_variable(signal, "TIMEOUT"))
     }
 
-    /// The file with the certificates that are trusted.
+    /// Returns the path of the file with trusted certificates for a signal. `None`: not set.
     pub fn certificate(&self, signal: &str) -> Option<&str> {
-        self.otlp(signal, "CERTIFICATE").map(|(_, value)| value)
+        self.otlp_variable(signal, "CERTIFICATE").map(|(_, value)| value)
     }
 
-    /// How often what is so just now is told.
+    /// Returns the interval at which the current state is sent. `None`: not set.
     ///
     /// # Errors
     ///
-    /// As above.
+    /// [`VariableError`] if the value is invalid.
     pub fn interval(&self) -> Result<Option<Duration>, VariableError> {
-        milliseconds(self.named("OTEL_METRIC_EXPORT_INTERVAL"))
+        parse_milliseconds(self.non_empty("OTEL_METRIC_EXPORT_INTERVAL"))
     }
 
-    /// Whether counts are told as totals.
+    /// Returns the temporality of counts and histograms. `None`: not set.
     ///
     /// # Errors
     ///
-    /// As above.
+    /// [`VariableError`] if the value is invalid.
     pub fn temporality(&self) -> Result<Option<Temporality>, VariableError> {
-        // With "lowmemory" an exporter need not keep totals of what it counts by itself; what longhaul counts is that.
+        // "lowmemory" means delta for instruments that the program increments itself, and all longhaul counters
+        // are of this kind.
         let words = [
             ("cumulative", Temporality::Cumulative),
             ("delta", Temporality::Delta),
             ("lowmemory", Temporality::Delta),
         ];
-        one_of(self.named("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"), &words)
+        parse_choice(self.non_empty("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"), &words)
     }
 
-    /// What is added to the resource. A pair that cannot be read is left out, as the specification wants it.
+    /// Returns the resource attributes from the environment. An invalid pair is ignored, as the specification
+    /// requires.
     pub fn attributes(&self) -> BTreeMap<String, String> {
         let text = self.get("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
         let pair = |entry: &str| {
@@ -161,32 +179,35 @@ impl Environment {
         text.split(',').filter_map(pair).chain(name).collect()
     }
 
-    fn named(&self, name: &str) -> Option<(String, &str)> {
+    fn non_empty(&self, name: &str) -> Option<(String, &str)> {
         self.get(name).map(|value| (name.to_owned(), value.trim()))
     }
 }
 
-/// What an address is for.
+/// The signals that an address is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Every signal has a place below it.
-    All,
-    /// It is that of one signal, as it is.
-    Signal,
+pub enum EndpointScope {
+    /// All signals; the path of the signal is appended.
+    AllSignals,
+    /// One signal; the address is used unchanged.
+    OneSignal,
 }
 
-fn one_of<T: Copy>(found: Option<(String, &str)>, words: &[(&str, T)]) -> Result<Option<T>, VariableError> {
+fn parse_choice<T: Copy>(
+    found: Option<(String, &str)>,
+    words: &[(&str, T)],
+) -> Result<Option<T>, VariableError> {
     let Some((name, value)) = found else { return Ok(None) };
     let known = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(value));
     let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-    let why = || format!("has to be one of {}", names.join(", "));
+    let why = || format!("must be one of {}", names.join(", "));
     known.map(|(_, meaning)| Some(*meaning)).ok_or_else(|| VariableError { name, why: why() })
 }
 
-fn milliseconds(found: Option<(String, &str)>) -> Result<Option<Duration>, VariableError> {
+fn parse_milliseconds(found: Option<(String, &str)>) -> Result<Option<Duration>, VariableError> {
     let Some((name, value)) = found else { return Ok(None) };
     let count = value.parse().ok().filter(|count| (1..=86_400_000).contains(count));
-    let why = || "has to be a number of milliseconds, from 1 to 86400000".to_owned();
+    let why = || "must be a number of milliseconds from 1 to 86400000".to_owned();
     count.map(|count| Some(Duration::from_millis(count))).ok_or_else(|| VariableError { name, why: why() })
 }
 
@@ -197,36 +218,38 @@ mod tests {
     use super::*;
 
     fn environment(pairs: &[(&str, &str)]) -> Environment {
-        Environment::of(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+        Environment::from_pairs(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
     }
 
     #[test]
-    fn a_signals_own_variable_stands_above_the_shared_one() {
+    fn signal_variable_overrides_the_shared_one() {
         let found = environment(&[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://all"),
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://traces/x"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "1500"),
             ("OTEL_EXPORTER_OTLP_METRICS_COMPRESSION", "none"),
+            ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "grpc"),
             ("OTEL_EXPORTER_OTLP_HEADERS", " "),
         ]);
         let endpoint = |signal| found.endpoint(signal).map(|(_, value, scope)| (value, scope));
-        assert_eq!(endpoint("traces"), Some(("http://traces/x", Scope::Signal)));
-        assert_eq!(endpoint("metrics"), Some(("http://all", Scope::All)));
+        assert_eq!(endpoint("traces"), Some(("http://traces/x", EndpointScope::OneSignal)));
+        assert_eq!(endpoint("metrics"), Some(("http://all", EndpointScope::AllSignals)));
         assert_eq!(found.timeout("traces"), Ok(Some(Duration::from_millis(1500))));
         assert_eq!(found.compression("metrics"), Ok(Some(Compression::None)));
+        assert_eq!(found.protocol("metrics"), Ok(Some(OtlpProtocol::Grpc)));
         assert_eq!((found.compression("traces"), found.headers("traces")), (Ok(None), Ok(None)));
     }
 
     #[test]
-    fn what_has_no_meaning_is_named_and_never_shown() {
+    fn invalid_variable_is_named_without_its_secret() {
         let found = environment(&[
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "Bearer secret"),
             ("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "both"),
         ]);
         let errors = [
-            found.check_protocol("traces").unwrap_err(),
+            found.protocol("traces").unwrap_err(),
             found.timeout("traces").unwrap_err(),
             found.headers("metrics").unwrap_err(),
             found.temporality().unwrap_err(),
@@ -238,27 +261,27 @@ mod tests {
     }
 
     #[test]
-    fn switches_and_attributes_are_understood() {
-        assert!(environment(&[("OTEL_SDK_DISABLED", "TRUE")]).is_off("traces"));
+    fn disable_switches_and_attributes_are_parsed() {
+        assert!(environment(&[("OTEL_SDK_DISABLED", "TRUE")]).is_disabled("traces"));
         let found = environment(&[
             ("OTEL_TRACES_EXPORTER", "none"),
             ("OTEL_SERVICE_NAME", "nas"),
             ("OTEL_RESOURCE_ATTRIBUTES", "site=the%20attic,broken,service.name=x,=y,z=%q"),
         ]);
-        assert_eq!((found.is_off("traces"), found.is_off("metrics")), (true, false));
+        assert_eq!((found.is_disabled("traces"), found.is_disabled("metrics")), (true, false));
         let pairs = [("service.name", "nas"), ("site", "the attic")];
         assert_eq!(found.attributes(), pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
     }
 
     proptest! {
         #[test]
-        fn any_values_are_read_or_refused_without_panic(value in any::<String>()) {
+        fn any_values_are_parsed_without_panic(value in any::<String>()) {
             let names = ["ENDPOINT", "HEADERS", "PROTOCOL", "COMPRESSION", "TIMEOUT", "CERTIFICATE"];
             let names = names.map(|name| format!("OTEL_EXPORTER_OTLP_{name}"));
             let others = ["OTEL_RESOURCE_ATTRIBUTES", "OTEL_SERVICE_NAME", "OTEL_METRIC_EXPORT_INTERVAL"];
             let names = names.into_iter().chain(others.map(str::to_owned));
-            let found = Environment::of(names.map(|name| (name, value.clone())));
-            let _ = (found.endpoint("traces"), found.headers("traces"), found.check_protocol("traces"));
+            let found = Environment::from_pairs(names.map(|name| (name, value.clone())));
+            let _ = (found.endpoint("traces"), found.headers("traces"), found.protocol("traces"));
             let _ = (found.compression("logs"), found.timeout("logs"), found.interval(), found.attributes());
         }
     }

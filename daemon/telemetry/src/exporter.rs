@@ -1,367 +1,370 @@
-//! The thread that hands what is stored to a collector, between rounds and never in one.
+//! The thread that sends stored rounds and samples to a collector. It sends only between rounds, never during
+//! one.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as OrderSender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as CommandSender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use longhaul_measure::corpus::draw::draw;
 use longhaul_measure::platform;
-use longhaul_store::{Fate, Outbox, Reader, SharedWriter, Signal};
+use longhaul_model::Hint;
+use longhaul_model::draw::draw;
+use longhaul_store::{DeliveryStatus, OutboxStatus, Reader, SharedWriter, Signal};
 
-use crate::answer::Expected;
-use crate::batch::Maker;
-use crate::diagnostics::{self, Diagnostics};
-use crate::gate::Gate;
-use crate::now::Now;
-use crate::outbox::{Attempts, Becomes};
+use crate::attributes;
+use crate::batch::BatchBuilder;
+use crate::current_state::CurrentState;
+use crate::diagnostics::{Diagnostics, DiagnosticsSettings};
+use crate::export_pause::ExportPause;
+use crate::retry::{Disposition, RetryState};
 use crate::sender::Sender;
-use crate::settings::Settings;
+use crate::settings::ExportSettings;
 use crate::status::{ExportStatus, SignalStatus};
 
-/// How long whoever stops it waits for it. What is in flight then is sent again the next time.
-const END_WITHIN: Duration = Duration::from_millis(1500);
-/// Nothing is begun so shortly before a round: a request may take a while.
-const BEFORE_A_ROUND_US: i64 = 5_000_000;
-/// How often it is looked whether a round is over.
-const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
-/// Items that are looked at for a message.
-const MOST_ITEMS: usize = 32;
-/// The longest pause between two messages of a long queue.
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// Maximum time that [`Exporter::stop`] waits for the thread. A message in flight is repeated after the next
+/// start.
+const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
+/// Interval at which the database is checked for finished rounds while sending is paused.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// Maximum number of items in a message.
+const MAX_ITEMS: usize = 32;
+/// Maximum pause between two messages while the queue is not empty.
+const MAX_PAUSE: Duration = Duration::from_millis(500);
 
-/// What the service is doing, as far as the exporter has to know.
+/// The part of the service's state that the exporter needs.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct View {
-    /// When the next round begins, in microseconds since 1970 UTC.
-    pub next_us: Option<i64>,
-    /// What is so just now.
-    pub now: Now,
+pub struct ServiceView {
+    /// Start of the next round, in microseconds since 1970 UTC. `None`: no round is planned.
+    pub next_round_us: Option<i64>,
+    /// Current state, which is sent as metrics.
+    pub state: CurrentState,
 }
 
-/// What the exporter is made of.
-pub struct Parts {
-    /// The database.
+/// Dependencies of the exporter.
+pub struct ExporterDeps {
+    /// Path of the database.
     pub database: PathBuf,
-    /// The one who writes to it.
+    /// Writer of the database, which stores the delivery status.
     pub writer: SharedWriter,
-    /// Closed while a round goes on.
-    pub gate: Arc<Gate>,
-    /// What the service is doing; `None`: it has not said anything yet.
-    pub view: Box<dyn Fn() -> Option<View> + Send>,
-    /// Where the service's own log comes from.
+    /// Pauses the export during a round.
+    pub export_pause: Arc<ExportPause>,
+    /// Returns the state of the service. `None`: the service has not reported its state yet.
+    pub service_view: Box<dyn Fn() -> Option<ServiceView> + Send>,
+    /// The service's own log lines and spans.
     pub diagnostics: Diagnostics,
-    /// Told how it stands, whenever that has changed.
-    pub tell: Box<dyn Fn(ExportStatus) + Send>,
+    /// Called with the new status after every change.
+    pub on_status: Box<dyn Fn(ExportStatus) + Send>,
 }
 
-/// The running thread.
+/// Handle of the exporter thread.
 pub struct Exporter {
-    orders: OrderSender<Order>,
-    ended: Mutex<Receiver<()>>,
+    commands: CommandSender<ExporterCommand>,
+    finished: Mutex<Receiver<()>>,
     status: Arc<Mutex<ExportStatus>>,
 }
 
-enum Order {
-    Configure(Box<Result<Option<Settings>, String>>),
+enum ExporterCommand {
+    Configure(Box<Result<Option<ExportSettings>, String>>),
     Stop,
 }
 
 impl Exporter {
-    /// Starts the thread. It waits for its first settings.
+    /// Starts the thread. It sends nothing until [`Exporter::configure`] is called.
     ///
     /// # Errors
     ///
-    /// If the system gives no thread.
-    pub fn start(parts: Parts) -> std::io::Result<Self> {
-        let (orders, waiting) = channel();
-        let (end, ended) = channel();
+    /// The error of the operating system if no thread can be created.
+    pub fn start(deps: ExporterDeps) -> std::io::Result<Self> {
+        let (commands, receiver) = channel();
+        let (end_sender, end_receiver) = channel();
         let status = Arc::new(Mutex::new(ExportStatus::default()));
         let shared = Arc::clone(&status);
         let work = move || {
-            let _ends = end;
-            let mut worker = Worker {
-                parts,
+            let _end = end_sender;
+            let mut worker = ExporterThread {
+                deps,
                 status: shared,
-                lanes: vec![],
-                diagnosed: None,
+                pipelines: vec![],
                 machine: String::new(),
                 settings: None,
-                told_ns: None,
-                turns: 0,
+                last_state_sent_ns: None,
+                iterations: 0,
             };
-            worker.work(&waiting);
+            worker.run(&receiver);
         };
         std::thread::Builder::new().name("telemetry".to_owned()).stack_size(1 << 20).spawn(work)?;
-        Ok(Self { orders, ended: Mutex::new(ended), status })
+        Ok(Self { commands, finished: Mutex::new(end_receiver), status })
     }
 
-    /// Puts settings in force; the error says why there are none.
-    pub fn configure(&self, settings: Result<Option<Settings>, String>) {
-        let _ = self.orders.send(Order::Configure(Box::new(settings)));
+    /// Applies new settings. `Ok(None)`: nothing is exported. `Err`: the reason why the settings are invalid;
+    /// the export stops and the status shows the reason.
+    pub fn configure(&self, settings: Result<Option<ExportSettings>, String>) {
+        let _ = self.commands.send(ExporterCommand::Configure(Box::new(settings)));
     }
 
-    /// How it stands.
+    /// Returns the current status of the export.
     pub fn status(&self) -> ExportStatus {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends it within two seconds, whatever the collector does.
+    /// Stops the thread. Returns within two seconds, even if the collector does not respond.
     pub fn stop(&self) {
-        let _ = self.orders.send(Order::Stop);
-        // The thread drops its end when it is over. One that waits for a collector is left behind.
-        let _ = self.ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(END_WITHIN);
+        let _ = self.commands.send(ExporterCommand::Stop);
+        // The thread drops its end of the channel when it exits. A thread that still waits for a collector is
+        // abandoned.
+        let _ = self.finished.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(STOP_TIMEOUT);
     }
 }
 
-/// One signal on its way.
-struct Lane {
+/// State of the export of one signal.
+struct SignalPipeline {
     signal: Signal,
     sender: Sender,
-    maker: Maker,
-    attempts: Attempts,
-    stored: Outbox,
+    batch_builder: BatchBuilder,
+    retry: RetryState,
+    outbox: OutboxStatus,
     next_try_us: Option<i64>,
 }
 
-struct Worker {
-    parts: Parts,
+struct ExporterThread {
+    deps: ExporterDeps,
     status: Arc<Mutex<ExportStatus>>,
-    lanes: Vec<Lane>,
-    diagnosed: Option<diagnostics::Lanes>,
+    pipelines: Vec<SignalPipeline>,
     machine: String,
-    settings: Option<Settings>,
-    /// When what is so just now was last told, in nanoseconds of a clock that never steps.
-    told_ns: Option<u64>,
-    turns: u64,
+    settings: Option<ExportSettings>,
+    /// Time at which the current state was last sent, in nanoseconds of the monotonic clock. `None`: never.
+    last_state_sent_ns: Option<u64>,
+    iterations: u64,
 }
 
-impl Worker {
-    fn work(&mut self, orders: &Receiver<Order>) {
+impl ExporterThread {
+    fn run(&mut self, commands: &Receiver<ExporterCommand>) {
         let mut wait = None;
         loop {
-            let order = match wait {
-                None => orders.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(wait) => orders.recv_timeout(wait),
+            let command = match wait {
+                None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(wait) => commands.recv_timeout(wait),
             };
-            match order {
-                Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return,
-                Ok(Order::Configure(settings)) => self.configure(*settings),
+            match command {
+                Ok(ExporterCommand::Stop) | Err(RecvTimeoutError::Disconnected) => {
+                    return self.deps.diagnostics.stop();
+                }
+                Ok(ExporterCommand::Configure(settings)) => self.configure(*settings),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            wait = self.turn();
+            wait = self.run_due();
         }
     }
 
-    fn configure(&mut self, settings: Result<Option<Settings>, String>) {
+    fn configure(&mut self, settings: Result<Option<ExportSettings>, String>) {
         let is_new = settings.as_ref().ok() != Some(&self.settings);
-        let made = settings.and_then(|settings| {
+        let built = settings.and_then(|settings| {
             if is_new {
-                self.make_lanes(settings.as_ref())?;
+                self.build_pipelines(settings.as_ref())?;
             }
             Ok(settings)
         });
-        let problem = match made {
+        let problem = match built {
             Ok(settings) => {
                 self.settings = settings;
                 None
             }
             Err(problem) => {
-                (self.lanes, self.diagnosed, self.settings) = (vec![], None, None);
+                (self.pipelines, self.settings) = (vec![], None);
+                self.deps.diagnostics.stop();
                 tracing::warn!(problem, "nothing is exported");
                 Some(problem)
             }
         };
-        self.parts.diagnostics.want(self.diagnosed.is_some());
         self.status.lock().unwrap_or_else(PoisonError::into_inner).problem = problem;
         self.publish();
     }
 
-    fn make_lanes(&mut self, settings: Option<&Settings>) -> Result<(), String> {
-        (self.lanes, self.diagnosed) = (vec![], None);
+    fn build_pipelines(&mut self, settings: Option<&ExportSettings>) -> Result<(), String> {
+        self.pipelines.clear();
+        self.deps.diagnostics.stop();
         let Some(settings) = settings else { return Ok(()) };
-        let words = |error: longhaul_store::Error| error.to_string();
-        let reader = Reader::open(&self.parts.database).map_err(words)?;
-        self.machine = reader.machine_id().map_err(words)?.unwrap_or_default();
+        let text = |error: longhaul_store::Error| error.one_line();
+        let reader = Reader::open(&self.deps.database).map_err(text)?;
+        self.machine = reader.machine_id().map_err(text)?.unwrap_or_default();
         for signal in Signal::ALL {
-            let Some(route) = settings.route(signal) else { continue };
-            self.lanes.push(Lane {
+            let Some(endpoint) = settings.endpoint(signal) else { continue };
+            self.pipelines.push(SignalPipeline {
                 signal,
-                sender: Sender::new(route, Expected::of(signal)).map_err(|error| error.to_string())?,
-                maker: Maker::new(signal, &self.machine, &settings.attributes, settings.temporality),
-                attempts: Attempts::default(),
-                stored: reader.outbox(signal).map_err(words)?,
+                sender: Sender::new(endpoint).map_err(|error| error.to_string())?,
+                batch_builder: BatchBuilder::new(
+                    signal,
+                    &self.machine,
+                    &settings.attributes,
+                    settings.temporality,
+                ),
+                retry: RetryState::default(),
+                outbox: reader.outbox_status(signal).map_err(text)?,
                 next_try_us: None,
             });
         }
-        let diagnosed = settings.diagnosed.as_ref().map(diagnostics::Lanes::new).transpose();
-        self.diagnosed = diagnosed.map_err(|error| error.to_string())?;
-        Ok(())
+        let Some(endpoints) = &settings.diagnostics else { return Ok(()) };
+        let resource = attributes::resource_attributes(&self.machine, &settings.attributes);
+        let diagnostics = DiagnosticsSettings { endpoints, resource, interval: settings.interval };
+        let started = self.deps.diagnostics.start(&diagnostics, &self.deps.export_pause);
+        started.map_err(|error| error.to_string())
     }
 
-    /// Does what is due. Returns for how long nothing is; `None`: until there is an order.
-    fn turn(&mut self) -> Option<Duration> {
+    /// Sends whatever is due. Returns the time until the next call is needed. `None`: wait for a command.
+    fn run_due(&mut self) -> Option<Duration> {
         let interval = self.settings.as_ref()?.interval;
-        let now_us = platform::wall_clock_us();
-        let is_near = |next_us: i64| (0..BEFORE_A_ROUND_US).contains(&(next_us - now_us));
-        let view = (self.parts.view)().filter(|view| !view.next_us.is_some_and(is_near));
-        let (Some(view), Some(_)) = (view, self.parts.gate.pass()) else {
-            return Some(interval.min(BETWEEN_LOOKS));
+        let view = (self.deps.service_view)();
+        self.deps.export_pause.set_next_round(view.as_ref().and_then(|view| view.next_round_us));
+        let (Some(view), Some(_)) = (view, self.deps.export_pause.try_acquire()) else {
+            return Some(interval.min(POLL_INTERVAL));
         };
-        let began = Instant::now();
-        let went_on = match self.send_stored() {
-            Ok(went_on) => went_on,
+        let start = Instant::now();
+        let has_more = match self.send_stored() {
+            Ok(has_more) => has_more,
             Err(error) => {
-                tracing::warn!(%error, "what is to be exported cannot be read or booked");
+                tracing::warn!(error = error.one_line(), "the export cannot read or update the database");
                 false
             }
         };
-        self.tell_of_now(&view, interval);
-        self.send_diagnostics();
+        self.send_current_state(&view, interval);
         self.publish();
-        // While it catches up it rests as long as it worked.
-        let waits = self.lanes.iter().map(|lane| lane.attempts.wait(platform::monotonic_ns()));
+        // While the queue is not empty, the thread pauses as long as it worked, up to `MAX_PAUSE`, so that
+        // catching up does not use all of a processor.
+        let waits =
+            self.pipelines.iter().map(|pipeline| pipeline.retry.time_until_due(platform::monotonic_ns()));
         let retry = waits.filter(|wait| !wait.is_zero()).min().unwrap_or(interval);
-        Some(if went_on { began.elapsed().min(LONGEST_PAUSE) } else { retry.min(interval) })
+        Some(if has_more { start.elapsed().min(MAX_PAUSE) } else { retry.min(interval) })
     }
 
-    /// One message of each signal that is due. Says whether there is more to send.
+    /// Sends one message of each signal that is due. Returns true if there is more to send.
     fn send_stored(&mut self) -> longhaul_store::Result<bool> {
-        let reader = Reader::open(&self.parts.database)?;
-        let keep = self.settings.as_ref().map(|settings| settings.keep).unwrap_or_default();
-        let Some(writer) = self.parts.writer.current() else { return Ok(false) };
-        let mut went_on = false;
-        let chance = self.chance();
-        for lane in &mut self.lanes {
-            let Some(_passing) = self.parts.gate.pass() else { break };
-            lane.stored = reader.outbox(lane.signal)?;
-            went_on |= lane.advance(&reader, &writer, (keep, chance))?;
+        let reader = Reader::open(&self.deps.database)?;
+        let retention = self.settings.as_ref().map(|settings| settings.retention).unwrap_or_default();
+        let Some(writer) = self.deps.writer.current() else { return Ok(false) };
+        let mut has_more = false;
+        let jitter = self.jitter();
+        for pipeline in &mut self.pipelines {
+            let Some(_permit) = self.deps.export_pause.try_acquire() else { break };
+            pipeline.outbox = reader.outbox_status(pipeline.signal)?;
+            has_more |= pipeline.send_next(&reader, &writer, (retention, jitter))?;
         }
-        Ok(went_on)
+        Ok(has_more)
     }
 
-    /// What is so just now is told once an interval. It is not kept: the next one says more.
-    fn tell_of_now(&mut self, view: &View, interval: Duration) {
+    /// Sends the current state once per interval. A failed message is not repeated, because the next one is
+    /// more recent.
+    fn send_current_state(&mut self, view: &ServiceView, interval: Duration) {
         let now_ns = platform::monotonic_ns();
-        let is_early = |told_ns: u64| u128::from(now_ns - told_ns) < interval.as_nanos();
-        let chance = self.chance();
-        let signals = self.lanes.iter().map(Lane::status).collect();
-        let Some(lane) = self.lanes.iter_mut().find(|lane| lane.signal == Signal::Metrics) else { return };
-        if self.told_ns.is_some_and(is_early) || !lane.attempts.is_due(now_ns) {
+        let is_early = |sent_ns: u64| u128::from(now_ns - sent_ns) < interval.as_nanos();
+        let jitter = self.jitter();
+        let signals = self.pipelines.iter().map(SignalPipeline::status).collect();
+        let Some(pipeline) = self.pipelines.iter_mut().find(|pipeline| pipeline.signal == Signal::Metrics)
+        else {
+            return;
+        };
+        if self.last_state_sent_ns.is_some_and(is_early) || !pipeline.retry.is_due(now_ns) {
             return;
         }
-        let Some(_passing) = self.parts.gate.pass() else { return };
-        self.told_ns = Some(now_ns);
-        let now = Now { at_us: platform::wall_clock_us(), signals, ..view.now.clone() };
-        let answer = lane.sender.send(&lane.maker.of_now(&now));
-        // A collector that is away is noticed by this too; what became of the message itself concerns nobody.
-        lane.attempts.hear(&answer, (platform::monotonic_ns(), chance));
-        lane.note_wait();
+        let Some(_permit) = self.deps.export_pause.try_acquire() else { return };
+        self.last_state_sent_ns = Some(now_ns);
+        let now = CurrentState { at_us: platform::wall_clock_us(), signals, ..view.state.clone() };
+        let response = pipeline.sender.send(&pipeline.batch_builder.current_state_message(&now));
+        // The response also shows whether the collector is reachable. The message itself is not retried.
+        pipeline.retry.on_health_check(&response, (platform::monotonic_ns(), jitter));
+        pipeline.update_next_try();
     }
 
-    fn send_diagnostics(&mut self) {
-        let chance = self.chance();
-        if let (Some(lanes), Some(settings)) = (&mut self.diagnosed, &self.settings) {
-            let who = (self.machine.as_str(), &settings.attributes);
-            let now = (platform::monotonic_ns(), chance);
-            lanes.advance(&self.parts.diagnostics, &self.parts.gate, (who, now));
-        }
-    }
-
-    /// From 0 up to 1, another one each time: so that many machines do not come back as one.
-    fn chance(&mut self) -> f64 {
-        self.turns += 1;
-        draw(platform::monotonic_ns(), 0x6a69, self.turns) as f64 / u64::MAX as f64
+    /// Returns a random number from 0 to 1 for the retry delay, so that many machines do not retry at the same
+    /// time.
+    fn jitter(&mut self) -> f64 {
+        self.iterations += 1;
+        draw(platform::monotonic_ns(), 0x6a69, self.iterations) as f64 / u64::MAX as f64
     }
 
     fn publish(&self) {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
-        status.signals = self.lanes.iter().map(Lane::status).collect();
-        (self.parts.tell)(status.clone());
+        status.signals = self.pipelines.iter().map(SignalPipeline::status).collect();
+        (self.deps.on_status)(status.clone());
     }
 }
 
-impl Lane {
-    /// Sends the next message, if it is time to. Says whether there is more to send just now.
-    fn advance(
+impl SignalPipeline {
+    /// Sends the next message of this signal if it is due. Returns true if more can be sent immediately.
+    fn send_next(
         &mut self,
         reader: &Reader,
         writer: &longhaul_store::Writer,
-        (keep, chance): (Duration, f64),
+        (retention, jitter): (Duration, f64),
     ) -> longhaul_store::Result<bool> {
         let (now_ns, now_us) = (platform::monotonic_ns(), platform::wall_clock_us());
-        if self.stored.waiting == 0 || !self.attempts.is_due(now_ns) {
+        if self.outbox.pending == 0 || !self.retry.is_due(now_ns) {
             return Ok(false);
         }
-        let keep_us = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
-        writer.expire(self.signal, now_us.saturating_sub(keep_us), now_us)?;
-        let most = self.attempts.most_items(MOST_ITEMS);
-        let items = reader.waiting(self.signal, u32::try_from(most).unwrap_or(u32::MAX))?;
-        let Some(batch) = self.maker.batch(reader, &items)? else {
-            self.stored = reader.outbox(self.signal)?;
+        let retention_us = i64::try_from(retention.as_micros()).unwrap_or(i64::MAX);
+        writer.expire(self.signal, now_us.saturating_sub(retention_us), now_us)?;
+        let limit = self.retry.max_items(MAX_ITEMS);
+        let items = reader.pending_items(self.signal, u32::try_from(limit).unwrap_or(u32::MAX))?;
+        let Some(batch) = self.batch_builder.build(reader, &items)? else {
+            self.outbox = reader.outbox_status(self.signal)?;
             return Ok(false);
         };
-        let answer = self.sender.send(&batch.message);
-        let becomes = self.attempts.learn(&answer, batch.items.len(), (platform::monotonic_ns(), chance));
-        let is_settled = becomes != Becomes::Waiting;
-        if let Becomes::Settled(fate) = becomes {
-            note(self.signal, &batch.items, &fate);
-            writer.settle(self.signal, batch.items, (fate, platform::wall_clock_us()))?;
-            self.maker = batch.next;
+        let response = self.sender.send(&batch.message);
+        let disposition =
+            self.retry.on_response(&response, batch.items.len(), (platform::monotonic_ns(), jitter));
+        let is_final = disposition != Disposition::Retry;
+        if let Disposition::Final(status) = disposition {
+            log_delivery(self.signal, &batch.items, &status);
+            writer.record_delivery(self.signal, batch.items, status, platform::wall_clock_us())?;
+            self.batch_builder = batch.next_builder;
         }
-        self.stored = reader.outbox(self.signal)?;
-        self.note_wait();
-        Ok(self.stored.waiting > 0 && (is_settled || self.next_try_us.is_none()))
+        self.outbox = reader.outbox_status(self.signal)?;
+        self.update_next_try();
+        Ok(self.outbox.pending > 0 && (is_final || self.next_try_us.is_none()))
     }
 
-    fn note_wait(&mut self) {
-        let wait = self.attempts.wait(platform::monotonic_ns());
+    fn update_next_try(&mut self) {
+        let wait = self.retry.time_until_due(platform::monotonic_ns());
         let wait_us = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
         self.next_try_us = (!wait.is_zero()).then(|| platform::wall_clock_us().saturating_add(wait_us));
     }
 
     fn status(&self) -> SignalStatus {
-        let stored = &self.stored;
+        let stored = &self.outbox;
         let rejection = stored.last_rejection.as_ref();
         SignalStatus {
             name: self.signal.name().to_owned(),
-            endpoint: self.sender.address(),
-            waiting: stored.waiting,
+            endpoint: self.sender.display_url(),
+            pending: stored.pending,
             sent: stored.sent,
             rejected: stored.rejected,
             expired: stored.expired,
             last_sent_us: stored.last_sent_us,
-            last_rejection: rejection
-                .map(|rejection| format!("{}: {}", known_as(self.signal, rejection.item), rejection.reason)),
-            failing: self.attempts.failing().map(ToOwned::to_owned),
+            last_rejection: rejection.map(|rejection| {
+                format!("{}: {}", item_label(self.signal, rejection.item), rejection.reason)
+            }),
+            last_failure: self.retry.failure_reason().map(ToOwned::to_owned),
             next_try_us: self.next_try_us,
         }
     }
 }
 
-/// What a person knows an item as.
-fn known_as(signal: Signal, item: i64) -> String {
+/// Returns the name of an item for messages: the number of the round, or the start of the samples.
+fn item_label(signal: Signal, item: i64) -> String {
     match signal {
         Signal::Traces | Signal::Metrics => format!("round {item}"),
         Signal::Samples => Timestamp::from_microsecond(item)
-            .map_or_else(|_| item.to_string(), |begin| format!("samples from {begin}")),
+            .map_or_else(|_| item.to_string(), |start| format!("samples from {start}")),
     }
 }
 
-fn note(signal: Signal, items: &[i64], fate: &Fate) {
+fn log_delivery(signal: Signal, items: &[i64], status: &DeliveryStatus) {
     let (first, count) = (items.first(), items.len());
-    match fate {
-        Fate::Rejected(why) => {
-            tracing::warn!(
-                signal = signal.name(),
-                first,
-                count,
-                why,
-                "the collector does not take what is sent"
-            );
+    match status {
+        DeliveryStatus::Rejected(why) => {
+            tracing::warn!(signal = signal.name(), first, count, why, "the collector rejected data");
         }
-        Fate::Sent | Fate::Expired => {
+        DeliveryStatus::Sent | DeliveryStatus::Expired => {
             tracing::debug!(signal = signal.name(), first, count, "items were sent")
         }
     }

@@ -1,340 +1,341 @@
-//! The table of instruments: what is told as metrics, pushed to a collector and read by Prometheus alike.
+//! The table of all metric instruments. The same instruments are sent to a collector and read by Prometheus.
 
-use longhaul_measure::model::{Run, Step, Unit};
+use longhaul_model::{Run, Step, Unit};
 use longhaul_store::{FinishedRound, SampledStep};
 
-use crate::now::Now;
-use crate::observe::{self, Observed};
+use crate::current_state::CurrentState;
+use crate::observations::{self, Observations};
 use crate::time::nanoseconds;
-use crate::trace::ended;
+use crate::trace::end_ns;
 use crate::values::Point;
 
-/// How values of an instrument add up.
+/// The type of an instrument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Each value stands for itself.
+    /// A current value; the latest one replaces the previous one.
     Gauge,
-    /// Values are added.
+    /// A count that only grows; values are summed.
     Counter,
-    /// Histograms are merged.
+    /// A distribution; histograms are merged.
     Histogram,
 }
 
-/// One line of the table.
+/// A metric instrument.
 pub struct Instrument {
-    /// Its name, by OpenTelemetry's rules for names.
+    /// Name in OpenTelemetry's naming convention.
     pub name: &'static str,
-    /// Its unit, as UCUM writes it.
+    /// Unit in UCUM notation.
     pub unit: &'static str,
-    /// What it says.
+    /// Description for users; also the `HELP` text in Prometheus.
     pub help: &'static str,
-    /// How its values add up.
+    /// Type of the instrument.
     pub kind: Kind,
-    /// Where its values come from.
+    /// Source of the values.
     pub source: Source,
 }
 
-/// Where values come from.
+/// The source of an instrument's values.
 pub enum Source {
-    /// Each stored run, at the instant of its end.
-    Run(fn(&Run) -> Observed),
-    /// Each stored round, at the instant of its end.
-    Round(fn(&FinishedRound) -> Observed),
-    /// Five minutes of samples, at the instant of their end.
-    Step(fn(&SampledStep) -> Observed),
-    /// What is so just now.
-    Now(fn(&Now) -> Observed),
+    /// Stored runs; the time of a point is the end of the run.
+    Run(fn(&Run) -> Observations),
+    /// Stored rounds; the time of a point is the end of the round.
+    Round(fn(&FinishedRound) -> Observations),
+    /// Five-minute steps of samples; the time of a point is the end of the step.
+    Step(fn(&SampledStep) -> Observations),
+    /// The current state of the service.
+    CurrentState(fn(&CurrentState) -> Observations),
 }
 
-/// Every instrument.
+/// All instruments. Their index in this table identifies them elsewhere.
 pub const INSTRUMENTS: &[Instrument] = &[
     Instrument {
         name: "longhaul.file.operation.duration",
         unit: "us",
-        help: "How long calls took, failed ones included, in the buckets of the store (scale 6).",
+        help: "Duration of file operations, including failed ones.",
         kind: Kind::Histogram,
-        source: Source::Run(observe::durations),
+        source: Source::Run(observations::durations),
     },
     Instrument {
         name: "longhaul.file.operation.errors",
         unit: "{error}",
-        help: "Calls that failed.",
+        help: "Failed file operations.",
         kind: Kind::Counter,
-        source: Source::Run(observe::errors),
+        source: Source::Run(observations::errors),
     },
     Instrument {
         name: "longhaul.file.io",
         unit: "By",
-        help: "Bytes that calls read and wrote.",
+        help: "Bytes read and written by file operations.",
         kind: Kind::Counter,
-        source: Source::Run(observe::bytes),
+        source: Source::Run(observations::bytes),
     },
     Instrument {
         name: "longhaul.runs",
         unit: "{run}",
-        help: "Runs, by how they ended.",
+        help: "Runs by outcome.",
         kind: Kind::Counter,
-        source: Source::Run(observe::runs),
+        source: Source::Run(observations::runs),
     },
     Instrument {
         name: "longhaul.workload.duration",
         unit: "s",
-        help: "Measured time of the latest run that was ok.",
+        help: "Duration of the latest successful run.",
         kind: Kind::Gauge,
-        source: Source::Run(observe::duration),
+        source: Source::Run(observations::duration),
     },
     Instrument {
         name: "longhaul.figure.time",
         unit: "s",
-        help: "Times that the latest run found.",
+        help: "Times measured by the latest run.",
         kind: Kind::Gauge,
-        source: Source::Run(|run| observe::figures(run, Unit::Seconds)),
+        source: Source::Run(|run| observations::figures(run, Unit::Seconds)),
     },
     Instrument {
         name: "longhaul.figure.throughput",
         unit: "By/s",
-        help: "Throughput that the latest run found.",
+        help: "Throughput measured by the latest run.",
         kind: Kind::Gauge,
-        source: Source::Run(|run| observe::figures(run, Unit::BytesPerSecond)),
+        source: Source::Run(|run| observations::figures(run, Unit::BytesPerSecond)),
     },
     Instrument {
         name: "longhaul.figure.rate",
         unit: "1/s",
-        help: "Things a second that the latest run found.",
+        help: "Rates per second measured by the latest run, such as files per second.",
         kind: Kind::Gauge,
-        source: Source::Run(|run| observe::figures(run, Unit::PerSecond)),
+        source: Source::Run(|run| observations::figures(run, Unit::PerSecond)),
     },
     Instrument {
         name: "longhaul.figure.count",
-        unit: "{thing}",
-        help: "Counts that the latest run found.",
+        unit: "{item}",
+        help: "Counts measured by the latest run.",
         kind: Kind::Gauge,
-        source: Source::Run(|run| observe::figures(run, Unit::Count)),
+        source: Source::Run(|run| observations::figures(run, Unit::Count)),
     },
     Instrument {
         name: "longhaul.figure.share",
         unit: "1",
-        help: "Shares between 0 and 1 that the latest run found.",
+        help: "Shares from 0 to 1 measured by the latest run.",
         kind: Kind::Gauge,
-        source: Source::Run(|run| observe::figures(run, Unit::Share)),
+        source: Source::Run(|run| observations::figures(run, Unit::Share)),
     },
     Instrument {
         name: "longhaul.target.available",
         unit: "{target}",
-        help: "1 if the latest run reached its target, 0 if the target was not there or did not answer.",
+        help: "1 if the latest run reached the target, 0 if the target was unavailable or hung.",
         kind: Kind::Gauge,
-        source: Source::Run(observe::available),
+        source: Source::Run(observations::availability),
     },
     Instrument {
         name: "system.filesystem.usage",
         unit: "By",
-        help: "Free bytes on the target when the latest run began.",
+        help: "Free bytes on the target at the start of the latest run.",
         kind: Kind::Gauge,
-        source: Source::Run(observe::free),
+        source: Source::Run(observations::free_bytes),
     },
     Instrument {
         name: "longhaul.rounds",
         unit: "{round}",
-        help: "Rounds that were begun, by how they ended.",
+        help: "Started rounds by status.",
         kind: Kind::Counter,
-        source: Source::Round(observe::rounds),
+        source: Source::Round(observations::rounds),
     },
     Instrument {
-        name: "longhaul.round.ended",
+        name: "longhaul.round.end_time",
         unit: "s",
-        help: "When the latest round ended, in seconds since 1970 UTC.",
+        help: "End of the latest round, in seconds since 1970 UTC.",
         kind: Kind::Gauge,
-        source: Source::Round(observe::round_ended),
+        source: Source::Round(observations::round_end_time),
     },
     Instrument {
         name: "longhaul.probe.duration",
         unit: "us",
-        help: "From the instant at which the probe meant to ask until the answer.",
+        help: "Latency of probe requests, measured from the scheduled time to the response.",
         kind: Kind::Histogram,
-        source: Source::Step(observe::probed),
+        source: Source::Step(observations::probe_latency),
     },
     Instrument {
         name: "longhaul.probe.errors",
         unit: "{error}",
-        help: "Questions of the probe that were answered with an error.",
+        help: "Probe requests that failed with an error.",
         kind: Kind::Counter,
-        source: Source::Step(observe::probe_errors),
+        source: Source::Step(observations::probe_errors),
     },
     Instrument {
-        name: "longhaul.probe.lost",
+        name: "longhaul.probe.timeouts",
         unit: "{request}",
-        help: "Questions of the probe that were not answered within 30 seconds.",
+        help: "Probe requests without a response within 30 seconds.",
         kind: Kind::Counter,
-        source: Source::Step(observe::lost),
+        source: Source::Step(observations::probe_timeouts),
     },
     Instrument {
         name: "longhaul.probe.processor_time",
         unit: "us",
-        help: "Processor time that the probes took.",
+        help: "CPU time used by the latency probes.",
         kind: Kind::Counter,
-        source: Source::Step(observe::probe_cost),
+        source: Source::Step(observations::probe_cpu_time),
     },
     Instrument {
         name: "longhaul.share.io",
         unit: "By",
-        help: "Bytes that crossed the wire, or reached the disk, by whose they were.",
+        help: "Bytes transferred over the network or to the disk, by direction and origin (user or longhaul).",
         kind: Kind::Counter,
-        source: Source::Step(observe::crossed),
+        source: Source::Step(observations::traffic_bytes),
     },
     Instrument {
         name: "longhaul.share.io.peak",
         unit: "By/s",
-        help: "The most bytes a second of one look.",
+        help: "Peak throughput in the sampled step, in bytes per second.",
         kind: Kind::Gauge,
-        source: Source::Step(observe::peak),
+        source: Source::Step(observations::peak_throughput),
     },
     Instrument {
         name: "longhaul.share.requests",
         unit: "{request}",
-        help: "Requests to the server.",
+        help: "Requests sent to the server.",
         kind: Kind::Counter,
-        source: Source::Step(observe::requests),
+        source: Source::Step(observations::requests),
     },
     Instrument {
-        name: "longhaul.share.retransmissions",
+        name: "longhaul.share.retransmits",
         unit: "{retransmission}",
-        help: "Requests or segments that had to be sent again.",
+        help: "Retransmitted requests or TCP segments.",
         kind: Kind::Counter,
-        source: Source::Step(observe::retransmissions),
+        source: Source::Step(observations::retransmits),
     },
     Instrument {
         name: "longhaul.share.reconnects",
         unit: "{connection}",
-        help: "Connections that had to be made again.",
+        help: "Reconnects to the server.",
         kind: Kind::Counter,
-        source: Source::Step(observe::reconnects),
+        source: Source::Step(observations::reconnects),
     },
     Instrument {
-        name: "longhaul.share.packet.round_trip",
+        name: "longhaul.share.tcp.rtt",
         unit: "us",
-        help: "What a packet takes to the server and back, as TCP smooths it; the longest.",
+        help: "Smoothed TCP round-trip time to the server, the maximum over the connections.",
         kind: Kind::Gauge,
-        source: Source::Step(observe::packet_round_trip),
+        source: Source::Step(observations::tcp_round_trip),
     },
     Instrument {
         name: "longhaul.stalls",
         unit: "{stall}",
-        help: "Times in which a target began to keep somebody waiting.",
+        help: "Stalls that started: periods in which an operation waited for more than a second or failed.",
         kind: Kind::Counter,
-        source: Source::Step(observe::stalls),
+        source: Source::Step(observations::stalls),
     },
     Instrument {
         name: "longhaul.stall.duration",
         unit: "us",
-        help: "How long the waits took that have ended.",
+        help: "Duration of stalls that have ended.",
         kind: Kind::Histogram,
-        source: Source::Step(observe::stall_time),
-    },
-    Instrument {
-        name: "nfs.client.rpc.count",
-        unit: "{request}",
-        help: "Requests of this machine to all NFS servers.",
-        kind: Kind::Counter,
-        source: Source::Step(observe::rpcs),
+        source: Source::Step(observations::stall_time),
     },
     Instrument {
         name: "system.cpu.utilization",
         unit: "1",
-        help: "Share of all processors that was busy.",
+        help: "CPU utilization over all processors, from 0 to 1.",
         kind: Kind::Gauge,
-        source: Source::Step(observe::processor),
+        source: Source::Step(observations::cpu_utilization),
     },
     Instrument {
         name: "longhaul.machine.memory.available",
         unit: "By",
-        help: "The least memory that was to be had.",
+        help: "Lowest available memory in the sampled step, in bytes.",
         kind: Kind::Gauge,
-        source: Source::Step(observe::available_memory),
+        source: Source::Step(observations::available_memory),
     },
     Instrument {
-        name: "longhaul.target.stuck",
+        name: "longhaul.target.stuck.duration",
         unit: "s",
-        help: "For how long a call on the target has not returned; 0: none is stuck.",
+        help: "Time for which a call on the target has been stuck; 0 if no call is stuck.",
         kind: Kind::Gauge,
-        source: Source::Now(|now| observe::of_targets(now, |target| Some(target.stuck_seconds))),
+        source: Source::CurrentState(|now| {
+            observations::per_target(now, |target| Some(target.stuck_seconds))
+        }),
     },
     Instrument {
         name: "longhaul.budget.used",
         unit: "By",
         help: "Bytes read and written on the target in the last 24 hours.",
         kind: Kind::Gauge,
-        source: Source::Now(|now| observe::of_targets(now, |target| Some(target.bytes_per_day as f64))),
+        source: Source::CurrentState(|now| {
+            observations::per_target(now, |target| Some(target.bytes_used as f64))
+        }),
     },
     Instrument {
         name: "longhaul.budget.limit",
         unit: "By",
-        help: "Bytes that may be read and written on the target in 24 hours.",
+        help: "Maximum number of bytes that may be read and written on the target in 24 hours.",
         kind: Kind::Gauge,
-        source: Source::Now(|now| observe::of_targets(now, |target| Some(target.bytes_allowed? as f64))),
+        source: Source::CurrentState(|now| {
+            observations::per_target(now, |target| Some(target.bytes_allowed? as f64))
+        }),
     },
     Instrument {
         name: "longhaul.schedule.rounds",
         unit: "{round}",
-        help: "Rounds of the schedule so far, by how they ended, skipped ones too.",
+        help: "Scheduled rounds so far by status, including skipped ones.",
         kind: Kind::Gauge,
-        source: Source::Now(observe::schedule),
+        source: Source::CurrentState(observations::scheduled_rounds),
     },
     Instrument {
         name: "longhaul.telemetry.items",
         unit: "{item}",
-        help: "Rounds, and five minutes of samples, by what became of them on their way to the collector.",
+        help: "Rounds and five-minute steps of samples by delivery status.",
         kind: Kind::Gauge,
-        source: Source::Now(observe::outboxes),
+        source: Source::CurrentState(observations::outbox_items),
     },
 ];
 
-/// What a round says of each instrument, by its place in the table, in the order of time.
-pub fn of_round(round: &FinishedRound) -> Vec<(usize, Point)> {
+/// Returns the data points of a round and its runs, each with the index of its instrument, in chronological
+/// order.
+pub fn round_points(round: &FinishedRound) -> Vec<(usize, Point)> {
     let started_us = round.stored.round.started_us;
     let ended_us = round.stored.end.as_ref().map_or(started_us, |end| end.ended_us.max(started_us));
-    let over = (nanoseconds(started_us), nanoseconds(ended_us));
-    let runs = round.runs.iter().flat_map(|stored| of_run(&stored.run));
-    let whole = observed(over, |source| match source {
+    let period = (nanoseconds(started_us), nanoseconds(ended_us));
+    let runs = round.runs.iter().flat_map(|stored| run_points(&stored.run));
+    let round_level = collect_points(period, |source| match source {
         Source::Round(observe) => Some(observe(round)),
-        Source::Run(_) | Source::Step(_) | Source::Now(_) => None,
+        Source::Run(_) | Source::Step(_) | Source::CurrentState(_) => None,
     });
-    runs.chain(whole).collect()
+    runs.chain(round_level).collect()
 }
 
-fn of_run(run: &Run) -> Vec<(usize, Point)> {
-    observed((nanoseconds(run.started_us), ended(run)), |source| match source {
+fn run_points(run: &Run) -> Vec<(usize, Point)> {
+    collect_points((nanoseconds(run.started_us), end_ns(run)), |source| match source {
         Source::Run(observe) => Some(observe(run)),
-        Source::Round(_) | Source::Step(_) | Source::Now(_) => None,
+        Source::Round(_) | Source::Step(_) | Source::CurrentState(_) => None,
     })
 }
 
-/// What five minutes of samples say, likewise.
-pub fn of_step(step: &SampledStep) -> Vec<(usize, Point)> {
+/// Returns the data points of a five-minute step of samples, each with the index of its instrument.
+pub fn step_points(step: &SampledStep) -> Vec<(usize, Point)> {
     let ended_us = step.at_us + Step::FiveMinutes.seconds() * 1_000_000;
-    observed((nanoseconds(step.at_us), nanoseconds(ended_us)), |source| match source {
+    collect_points((nanoseconds(step.at_us), nanoseconds(ended_us)), |source| match source {
         Source::Step(observe) => Some(observe(step)),
-        Source::Run(_) | Source::Round(_) | Source::Now(_) => None,
+        Source::Run(_) | Source::Round(_) | Source::CurrentState(_) => None,
     })
 }
 
-/// What is so just now, likewise.
-pub fn of_now(now: &Now) -> Vec<(usize, Point)> {
+/// Returns the data points of the current state, each with the index of its instrument.
+pub fn current_state_points(now: &CurrentState) -> Vec<(usize, Point)> {
     let at_ns = nanoseconds(now.at_us);
-    observed((at_ns, at_ns), |source| match source {
-        Source::Now(observe) => Some(observe(now)),
+    collect_points((at_ns, at_ns), |source| match source {
+        Source::CurrentState(observe) => Some(observe(now)),
         Source::Run(_) | Source::Round(_) | Source::Step(_) => None,
     })
 }
 
-/// What each instrument observes, as points that count from a begin up to an instant.
-fn observed(
+/// Calls `observe` for the source of every instrument and returns the values as data points for the period from
+/// `began_ns` to `at_ns` (nanoseconds since 1970 UTC).
+fn collect_points(
     (began_ns, at_ns): (u64, u64),
-    observe: impl Fn(&Source) -> Option<Observed>,
+    observe: impl Fn(&Source) -> Option<Observations>,
 ) -> Vec<(usize, Point)> {
     let point = |(labels, value)| Point { labels, value, began_ns, at_ns };
     let all = INSTRUMENTS.iter().enumerate();
-    all.flat_map(|(place, instrument)| {
-        observe(&instrument.source).unwrap_or_default().into_iter().map(move |found| (place, point(found)))
+    all.flat_map(|(index, instrument)| {
+        observe(&instrument.source).unwrap_or_default().into_iter().map(move |found| (index, point(found)))
     })
     .collect()
 }
@@ -347,21 +348,21 @@ mod tests {
     use crate::tests::samples;
 
     #[test]
-    fn the_table_is_well_formed() {
+    fn names_are_unique_and_help_ends_with_a_period() {
         let names: BTreeSet<&str> = INSTRUMENTS.iter().map(|instrument| instrument.name).collect();
         assert_eq!(names.len(), INSTRUMENTS.len());
         for instrument in INSTRUMENTS {
-            let is_fine = |c: char| c.is_ascii_lowercase() || matches!(c, '.' | '_');
-            assert!(instrument.name.chars().all(is_fine), "{}", instrument.name);
+            let is_allowed = |c: char| c.is_ascii_lowercase() || matches!(c, '.' | '_');
+            assert!(instrument.name.chars().all(is_allowed), "{}", instrument.name);
             assert!(instrument.help.ends_with('.'), "{}", instrument.name);
         }
     }
 
     #[test]
-    fn every_point_of_a_run_is_at_its_end() {
+    fn points_of_a_run_have_the_time_of_its_end() {
         let round = samples::round(1);
-        for (place, point) in of_run(&round.runs[0].run) {
-            assert_eq!(point.at_ns, ended(&round.runs[0].run), "{}", INSTRUMENTS[place].name);
+        for (index, point) in run_points(&round.runs[0].run) {
+            assert_eq!(point.at_ns, end_ns(&round.runs[0].run), "{}", INSTRUMENTS[index].name);
             assert!(point.began_ns <= point.at_ns);
         }
     }

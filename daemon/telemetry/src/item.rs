@@ -1,13 +1,14 @@
-//! What waits in an outbox, read back.
+//! Reads the items of an outbox and converts them to data points.
 
 use longhaul_store::{FinishedRound, Reader, SampledStep, Signal};
 
-use crate::instruments::{of_round, of_step};
+use crate::instruments::{round_points, step_points};
 use crate::metrics::Temporality;
 use crate::time::nanoseconds;
-use crate::values::{Point, Totals};
+use crate::totals::Totals;
+use crate::values::Point;
 
-/// What is exported as one.
+/// One item of an outbox: the unit of export.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// A round.
@@ -17,11 +18,12 @@ pub enum Item {
 }
 
 impl Item {
-    /// The one that a signal knows by this number; `None` if it is not there any more.
+    /// Reads an item of a signal: a round by its number, or a step by its start in microseconds since 1970 UTC.
+    /// `None`: the item does not exist.
     ///
     /// # Errors
     ///
-    /// Those of reading.
+    /// The errors of reading the database.
     pub fn read(reader: &Reader, signal: Signal, number: i64) -> longhaul_store::Result<Option<Self>> {
         Ok(match signal {
             Signal::Traces | Signal::Metrics => reader.finished_round(number)?.map(Box::new).map(Self::Round),
@@ -29,7 +31,7 @@ impl Item {
         })
     }
 
-    /// When it began, in microseconds since 1970 UTC.
+    /// Returns the start of the item, in microseconds since 1970 UTC.
     pub fn began_us(&self) -> i64 {
         match self {
             Self::Round(round) => round.stored.round.started_us,
@@ -37,16 +39,17 @@ impl Item {
         }
     }
 
-    /// Its points, in the order of time. `totals` has to hold the items of its day that were before it.
+    /// Returns the data points of the item, each with the index of its instrument, in chronological order. With
+    /// cumulative temporality, `totals` must contain all earlier items of the same UTC day.
     pub fn points(&self, temporality: Temporality, totals: &mut Totals) -> Vec<(usize, Point)> {
-        totals.reach(nanoseconds(self.began_us()));
+        totals.begin_period(nanoseconds(self.began_us()));
         let points = match self {
-            Self::Round(round) => of_round(round),
-            Self::Step(step) => of_step(step),
+            Self::Round(round) => round_points(round),
+            Self::Step(step) => step_points(step),
         };
-        let total = |(place, point): (usize, Point)| match temporality {
-            Temporality::Delta => (place, point),
-            Temporality::Cumulative => (place, totals.add(place, point)),
+        let total = |(index, point): (usize, Point)| match temporality {
+            Temporality::Delta => (index, point),
+            Temporality::Cumulative => (index, totals.add(index, point)),
         };
         points.into_iter().map(total).collect()
     }

@@ -1,38 +1,52 @@
-//! Stored rounds as OpenTelemetry traces and metrics, and their way to a collector.
+//! Exports stored rounds and samples to an OpenTelemetry collector as traces and metrics.
 //!
-//! [`trace`] and [`instruments`] turn what is stored into values, [`batch`] puts rounds together as a message, [`sender`]
-//! hands it over, [`answer`] and [`outbox`] decide what became of it, and [`exporter`] is the thread that does all of that
-//! between rounds. What a collector has is kept in the store, so that one that is away for weeks loses nothing; ids follow
-//! from what is stored, so that what is sent twice can be told to be the same.
+//! [`trace`] and [`instruments`] convert stored data to spans and data points, [`batch`] combines them into
+//! messages, [`sender`] sends a message, [`response`] and [`retry`] decide whether it was delivered, and
+//! [`exporter`] is the thread that does all of this between rounds. The store records what was delivered, so
+//! nothing is lost if a collector is unavailable for weeks. Ids are derived from the stored data, so data sent
+//! twice can be recognized as the same.
+//!
+//! ```
+//! use longhaul_telemetry::endpoint;
+//!
+//! let base = endpoint::validate("http://127.0.0.1:4318").unwrap();
+//! assert_eq!(endpoint::signal_path_url(&base, "traces"), "http://127.0.0.1:4318/v1/traces");
+//! assert!(endpoint::validate("collector:4318").is_err());
+//! ```
 
-pub mod answer;
 mod attributes;
 pub mod batch;
+pub mod connection;
+pub mod current_state;
 pub mod diagnostics;
 pub mod endpoint;
 pub mod environment;
+pub mod export_pause;
 pub mod exporter;
-pub mod gate;
+mod grpc;
 pub mod headers;
+mod http;
 pub mod identity;
 pub mod instruments;
 pub mod item;
 mod local_network;
+pub mod message;
 pub mod metrics;
-pub mod now;
-mod observe;
+mod observations;
 pub mod openmetrics;
-pub mod outbox;
+pub mod response;
+pub mod retry;
 pub mod scrape;
 pub mod sender;
 pub mod settings;
 pub mod status;
 mod time;
+pub mod totals;
 pub mod trace;
 pub mod values;
 
 #[cfg(test)]
 mod tests;
 
-/// What the person adds to the resource, by key.
-pub type Added = std::collections::BTreeMap<String, String>;
+/// Resource attributes that the user adds, by key.
+pub type ResourceAttributes = std::collections::BTreeMap<String, String>;

@@ -1,29 +1,31 @@
-//! A collector in the local network that macOS may keep the service from.
+//! Advice for a collector in the local network that macOS does not let the service reach.
 //!
-//! Since macOS 15 a program needs a permission to connect to the local network; one that was started in Terminal or over SSH
-//! does not, and an agent of launchd does (Apple TN3179, "macOS considerations"). Without it `connect` fails with EHOSTUNREACH,
-//! as if the host were off (public report: cdzombak/runner#4).
+//! Since macOS 15 a program needs a permission to connect to the local network. A program started in Terminal
+//! or over SSH does not need it, but an agent of launchd does (Apple TN3179, "macOS considerations"). Without
+//! the permission `connect` fails with EHOSTUNREACH, as if the host were off (public report:
+//! cdzombak/runner#4).
 
 use std::net::{IpAddr, ToSocketAddrs};
 
 use ureq::http::Uri;
 
-/// The first macOS that asks for the permission.
+/// First major version of macOS that requires the permission.
 const FIRST_MACOS: u32 = 15;
-/// What to do about it.
-const ADVICE: &str = "macOS may keep longhauld from the local network: System Settings > Privacy & Security > Local Network, \
-    allow longhauld there; after an update it may have to be allowed again";
+/// Message with the setting to change.
+const ADVICE: &str = "macOS may be blocking longhauld from the local network: allow it in \
+    System Settings > Privacy & Security > Local Network, and check again after every update of longhaul";
 
-/// Returns what to do when no route leads to these addresses, on a system as
-/// [`system_version`](longhaul_measure::platform::system_version) names it; `None`: nothing that is known.
+/// Returns advice for the case that a connection to these addresses failed with EHOSTUNREACH. `system` is the
+/// result of [`system_version`](longhaul_measure::platform::system_version). `None`: the permission cannot be
+/// the cause.
 pub fn advice(addresses: &[IpAddr], system: &str) -> Option<&'static str> {
     let version = system.strip_prefix("macOS")?.trim_start();
     let major = version.split(|c: char| !c.is_ascii_digit()).next()?.parse();
-    let may_refuse = major.map_or(true, |major: u32| major >= FIRST_MACOS);
-    (may_refuse && addresses.iter().any(|address| is_local(*address))).then_some(ADVICE)
+    let can_block = major.map_or(true, |major: u32| major >= FIRST_MACOS);
+    (can_block && addresses.iter().any(|address| is_local(*address))).then_some(ADVICE)
 }
 
-/// Whether an address is one of a local network, private or link-local.
+/// Returns true for a private or link-local address.
 fn is_local(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => address.is_private() || address.is_link_local(),
@@ -31,7 +33,7 @@ fn is_local(address: IpAddr) -> bool {
     }
 }
 
-/// Returns the IP addresses of the host in a collector's address. Asks the resolver, unless that is one itself.
+/// Returns the IP addresses of the host in a collector's URL. A host name is resolved, which can block.
 pub fn addresses(address: &str) -> Vec<IpAddr> {
     let uri: Option<Uri> = address.parse().ok();
     let Some(host) = uri.as_ref().and_then(Uri::host) else { return vec![] };
@@ -44,12 +46,12 @@ pub fn addresses(address: &str) -> Vec<IpAddr> {
 mod tests {
     use super::*;
 
-    fn advised(address: &str, system: &str) -> bool {
+    fn has_advice(address: &str, system: &str) -> bool {
         advice(&addresses(address), system).is_some()
     }
 
     #[test]
-    fn only_addresses_of_a_local_network_are_advised_on() {
+    fn only_local_network_addresses_get_advice() {
         for local in [
             "http://192.168.0.103:4318",
             "http://10.1.2.3/otlp",
@@ -59,7 +61,7 @@ mod tests {
             "http://[fd00::7]",
             "http://[::ffff:192.168.0.1]",
         ] {
-            assert!(advised(local, "macOS 15.4 (24E248)"), "{local}");
+            assert!(has_advice(local, "macOS 15.4 (24E248)"), "{local}");
         }
         for other in [
             "http://127.0.0.1:4318",
@@ -68,12 +70,12 @@ mod tests {
             "http://[2001:db8::1]",
             "x y",
         ] {
-            assert!(!advised(other, "macOS 15.4 (24E248)"), "{other}");
+            assert!(!has_advice(other, "macOS 15.4 (24E248)"), "{other}");
         }
     }
 
     #[test]
-    fn only_a_macos_that_has_the_setting_is_advised() {
+    fn only_macos_with_the_setting_gets_advice() {
         for (system, is_advised) in [
             ("macOS 15.0 (24A335)", true),
             ("macOS 26.1", true),
@@ -82,7 +84,7 @@ mod tests {
             ("Linux 6.1.0", false),
             ("", false),
         ] {
-            assert_eq!(advised("http://192.168.0.103:4318", system), is_advised, "{system}");
+            assert_eq!(has_advice("http://192.168.0.103:4318", system), is_advised, "{system}");
         }
     }
 }

@@ -1,47 +1,52 @@
-//! Points as a collector takes them.
+//! Converts data points to OTLP metrics.
 
-use longhaul_measure::stats::Histogram;
+use longhaul_model::Histogram;
 use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
 use opentelemetry_proto::tonic::metrics::v1::{
     AggregationTemporality, ExponentialHistogram, ExponentialHistogramDataPoint, Gauge, Metric,
     NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum, metric, number_data_point,
 };
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::transform::common::tonic::Attributes;
 
 use crate::attributes;
 use crate::instruments::{INSTRUMENTS, Instrument, Kind};
 use crate::values::{Point, Value};
 
-/// The scale of the store's histograms.
+/// Scale of the histograms in the store.
 const SCALE: i32 = 6;
 
-/// Whether a count or histogram is what came since the last point, or all of its period.
+/// Temporality of counts and histograms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Temporality {
-    /// All of the UTC day so far.
+    /// Each point has the total of the UTC day so far.
     #[default]
     Cumulative,
-    /// What the run, or the five minutes, brought.
+    /// Each point has only the values of its run, round or five-minute step.
     Delta,
 }
 
-/// Points, each with the place of its instrument in the table, as a collector takes them.
+/// Converts data points, each with the index of its instrument in [`INSTRUMENTS`], to an OTLP message.
 pub fn resource_metrics(
     machine: &str,
-    added: &crate::Added,
+    added: &crate::ResourceAttributes,
     points: Vec<(usize, Point)>,
     temporality: Temporality,
 ) -> ResourceMetrics {
     let mut by_instrument: Vec<Vec<Point>> = INSTRUMENTS.iter().map(|_| vec![]).collect();
-    points.into_iter().for_each(|(place, point)| by_instrument[place].push(point));
-    let filled = INSTRUMENTS.iter().zip(by_instrument).filter(|(_, points)| !points.is_empty());
+    points.into_iter().for_each(|(index, point)| by_instrument[index].push(point));
+    let non_empty = INSTRUMENTS.iter().zip(by_instrument).filter(|(_, points)| !points.is_empty());
     ResourceMetrics {
-        resource: Some(attributes::resource(machine, added)),
+        resource: Some(Resource {
+            attributes: attributes::resource(machine, added).attributes.0,
+            ..Resource::default()
+        }),
         scope_metrics: vec![ScopeMetrics {
-            scope: Some(attributes::scope()),
-            metrics: filled.map(|(instrument, points)| metric(instrument, points, temporality)).collect(),
-            schema_url: attributes::SCHEMA.to_owned(),
+            scope: Some((attributes::scope(), None).into()),
+            metrics: non_empty.map(|(instrument, points)| metric(instrument, points, temporality)).collect(),
+            schema_url: attributes::SCHEMA_URL.to_owned(),
         }],
-        schema_url: attributes::SCHEMA.to_owned(),
+        schema_url: attributes::SCHEMA_URL.to_owned(),
     }
 }
 
@@ -78,7 +83,7 @@ fn numbers(points: Vec<Point>) -> Vec<NumberDataPoint> {
             Value::Histogram(_) => return None,
         };
         Some(NumberDataPoint {
-            attributes: attributes::of_labels(&point.labels),
+            attributes: Attributes::from(attributes::from_labels(&point.labels)).0,
             start_time_unix_nano: point.began_ns,
             time_unix_nano: point.at_ns,
             value: Some(value),
@@ -88,12 +93,13 @@ fn numbers(points: Vec<Point>) -> Vec<NumberDataPoint> {
     points.into_iter().filter_map(number).collect()
 }
 
-/// The buckets are handed over as they are: bucket `i` of either holds `(γ^i, γ^(i+1)]` microseconds, `γ = 2^(1/64)`.
+/// Converts a histogram point. The buckets are copied unchanged, because the store and OTLP use the same ones:
+/// bucket `i` covers `(γ^i, γ^(i+1)]` microseconds with `γ = 2^(1/64)`.
 fn histogram(point: Point) -> Option<ExponentialHistogramDataPoint> {
     let Value::Histogram(latency) = &point.value else { return None };
     let microseconds = |ns: u64| ns as f64 / 1e3;
     Some(ExponentialHistogramDataPoint {
-        attributes: attributes::of_labels(&point.labels),
+        attributes: Attributes::from(attributes::from_labels(&point.labels)).0,
         start_time_unix_nano: point.began_ns,
         time_unix_nano: point.at_ns,
         count: latency.count(),

@@ -1,59 +1,58 @@
-//! What Prometheus reads: totals since the day on which this process was first asked, kept up to date as it asks.
+//! The totals behind the Prometheus endpoint `/metrics`. They start with the UTC day of the first scrape and
+//! are updated at every scrape.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use longhaul_model::time::DAY_US;
 use longhaul_store::{Reader, Signal};
 
+use crate::current_state::CurrentState;
 use crate::item::Item;
 use crate::metrics::Temporality;
-use crate::now::Now;
 use crate::openmetrics;
-use crate::values::{Period, Totals};
+use crate::totals::{Period, Totals};
 
-/// A UTC day, in microseconds.
-const DAY_US: i64 = 86_400_000_000;
-
-/// The totals, and how far they have come. Nothing is read before somebody asks.
-pub struct Scrape {
+/// Totals that are updated at every scrape. Nothing is read from the database before the first scrape.
+pub struct ScrapeTotals {
     database: PathBuf,
-    kept: Mutex<Kept>,
+    state: Mutex<ScrapeState>,
 }
 
-struct Kept {
+struct ScrapeState {
     totals: Totals,
-    /// The last round and the last five minutes that are in them.
-    last: [(Signal, i64); 2],
-    /// The begin of the day that they begin with.
+    /// The last round and the last five-minute step that the totals contain.
+    last_items: [(Signal, i64); 2],
+    /// Start of the first UTC day in the totals, in microseconds since 1970 UTC. `None`: no scrape yet.
     from_us: Option<i64>,
 }
 
-impl Scrape {
-    /// Of this database.
-    pub fn of(database: PathBuf) -> Self {
+impl ScrapeTotals {
+    /// Creates empty totals for the database at this path.
+    pub fn new(database: PathBuf) -> Self {
         let last = [(Signal::Metrics, 0), (Signal::Samples, 0)];
-        let kept = Kept { totals: Totals::over(Period::All), last, from_us: None };
-        Self { database, kept: Mutex::new(kept) }
+        let state = ScrapeState { totals: Totals::new(Period::All), last_items: last, from_us: None };
+        Self { database, state: Mutex::new(state) }
     }
 
-    /// The text as of now.
+    /// Updates the totals and returns them with the current state as OpenMetrics text.
     ///
     /// # Errors
     ///
-    /// Those of reading the database.
-    pub fn text(&self, now: &Now) -> longhaul_store::Result<String> {
+    /// The errors of reading the database.
+    pub fn text(&self, now: &CurrentState) -> longhaul_store::Result<String> {
         let reader = Reader::open(&self.database)?;
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let from_us = *kept.from_us.get_or_insert(now.at_us.div_euclid(DAY_US) * DAY_US);
-        kept.catch_up(&reader, from_us)?;
-        Ok(openmetrics::text(&kept.totals, now))
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let from_us = *state.from_us.get_or_insert(now.at_us.div_euclid(DAY_US) * DAY_US);
+        state.add_new_items(&reader, from_us)?;
+        Ok(openmetrics::text(&state.totals, now))
     }
 }
 
-impl Kept {
-    /// Adds what is new since the last time.
-    fn catch_up(&mut self, reader: &Reader, from_us: i64) -> longhaul_store::Result<()> {
-        for (signal, last) in &mut self.last {
+impl ScrapeState {
+    /// Adds the rounds and samples that are new since the last scrape.
+    fn add_new_items(&mut self, reader: &Reader, from_us: i64) -> longhaul_store::Result<()> {
+        for (signal, last) in &mut self.last_items {
             for number in reader.items_between(*signal, from_us, i64::MAX)? {
                 let is_new = number > *last;
                 let item = is_new.then(|| Item::read(reader, *signal, number)).transpose()?.flatten();

@@ -1,58 +1,62 @@
-//! What is exported, where to and how: from the configuration and the environment.
+//! The settings of the telemetry export, from the configuration file and the environment variables.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use longhaul_measure::bounded;
+use longhaul_measure::small_file;
+use longhaul_model::time::DAY;
 use longhaul_store::Signal;
 
-use crate::Added;
+use crate::ResourceAttributes;
 use crate::endpoint::{self, EndpointError};
-use crate::environment::{Compression, Environment, Scope, VariableError};
+use crate::environment::{Compression, EndpointScope, Environment, OtlpProtocol, VariableError};
 use crate::headers::{Headers, HeadersError};
 use crate::metrics::Temporality;
 
-/// How long an answer may take unless somebody says otherwise (OpenTelemetry's default).
+/// Default timeout of a request (OpenTelemetry's default).
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How often what is so just now is told (OpenTelemetry's default).
+/// Default interval at which the current state is sent (OpenTelemetry's default).
 const INTERVAL: Duration = Duration::from_secs(60);
-/// The name of the service's own log among the signals.
-pub const LOGS: &str = "logs";
+/// Signal name of the service's own log.
+pub const LOGS_SIGNAL: &str = "logs";
 
-/// `[telemetry]` of the configuration.
+/// The section `[telemetry]` of the configuration file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Configured {
-    /// Where the collector is; `None`: nothing is exported unless a variable says where to.
+pub struct TelemetryConfig {
+    /// Base address of the collector. `None`: nothing is exported unless an environment variable sets an
+    /// address.
     pub endpoint: Option<String>,
-    /// A file with headers.
+    /// File with HTTP headers. `None`: no file.
     pub headers_file: Option<PathBuf>,
-    /// A variable with headers.
+    /// Name of an environment variable with HTTP headers. `None`: no variable.
     pub headers_variable: Option<String>,
-    /// Whether rounds are sent as traces.
+    /// True if rounds are exported as traces.
     pub traces: bool,
-    /// Whether figures and histograms are sent as metrics.
+    /// True if figures, histograms and samples are exported as metrics.
     pub metrics: bool,
-    /// Whether the service's own log and spans are sent.
+    /// True if the service's own log and spans are exported.
     pub diagnostics: bool,
-    /// How bodies are sent.
+    /// Protocol. `None`: the default, http/protobuf.
+    pub protocol: Option<OtlpProtocol>,
+    /// Compression of request bodies. `None`: the default, gzip.
     pub compression: Option<Compression>,
-    /// Whether counts are told as totals.
+    /// Temporality of counts and histograms. `None`: the default, cumulative.
     pub temporality: Option<Temporality>,
-    /// The certificates that are trusted, in a PEM file; `None`: those of the public authorities.
+    /// PEM file with trusted certificates. `None`: the public certificate authorities.
     pub certificate: Option<PathBuf>,
-    /// How long an answer may take.
+    /// Timeout of a request. `None`: the default, 10 seconds.
     pub timeout: Option<Duration>,
-    /// How often what is so just now is told.
+    /// Interval at which the current state is sent. `None`: the default, 60 seconds.
     pub interval: Option<Duration>,
-    /// How long a round waits before it is given up.
-    pub keep: Duration,
-    /// What is added to the resource.
-    pub attributes: Added,
+    /// Maximum age of a pending round or step; an older one is not sent any more.
+    pub retention: Duration,
+    /// Attributes added to the resource.
+    pub attributes: ResourceAttributes,
 }
 
-impl Default for Configured {
+impl Default for TelemetryConfig {
     fn default() -> Self {
         Self {
             endpoint: None,
@@ -61,124 +65,132 @@ impl Default for Configured {
             traces: true,
             metrics: true,
             diagnostics: false,
+            protocol: None,
             compression: None,
             temporality: None,
             certificate: None,
             timeout: None,
             interval: None,
-            keep: Duration::from_secs(60 * 86_400),
+            retention: 60 * DAY,
             attributes: BTreeMap::new(),
         }
     }
 }
 
-/// What is exported, where to and how.
+/// The resolved settings of the telemetry export.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// The way of the rounds as traces; `None`: they are not sent.
-    pub traces: Option<Route>,
-    /// The way of the metrics.
-    pub metrics: Option<Route>,
-    /// The ways of what the service says of itself.
-    pub diagnosed: Option<Diagnosed>,
-    /// Whether counts are told as totals.
+pub struct ExportSettings {
+    /// Endpoint for rounds as traces. `None`: traces are not sent.
+    pub traces: Option<OtlpEndpoint>,
+    /// Endpoint for metrics and samples. `None`: metrics are not sent.
+    pub metrics: Option<OtlpEndpoint>,
+    /// Endpoints for the service's own log and spans. `None`: they are not sent.
+    pub diagnostics: Option<DiagnosticsEndpoints>,
+    /// Temporality of counts and histograms.
     pub temporality: Temporality,
-    /// How often what is so just now is told.
+    /// Interval at which the current state is sent.
     pub interval: Duration,
-    /// How long a round waits before it is given up.
-    pub keep: Duration,
-    /// What is added to the resource.
-    pub attributes: Added,
+    /// Maximum age of a pending round or step; an older one is not sent any more.
+    pub retention: Duration,
+    /// Attributes added to the resource.
+    pub attributes: ResourceAttributes,
 }
 
-/// The ways of what the service says of itself.
+/// Endpoints for the service's own log and spans.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Diagnosed {
-    /// Of its log.
-    pub logs: Route,
-    /// Of its spans.
-    pub spans: Route,
+pub struct DiagnosticsEndpoints {
+    /// Endpoint for log lines.
+    pub logs: OtlpEndpoint,
+    /// Endpoint for spans.
+    pub spans: OtlpEndpoint,
 }
 
-/// The way of one signal.
+/// Address and request settings of one signal.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Route {
-    /// The address.
-    pub address: String,
-    /// What goes with every request.
+pub struct OtlpEndpoint {
+    /// Protocol.
+    pub protocol: OtlpProtocol,
+    /// Full address of the signal; the base address with gRPC.
+    pub url: String,
+    /// HTTP headers of every request.
     pub headers: Headers,
-    /// How bodies are sent.
+    /// Compression of request bodies.
     pub compression: Compression,
-    /// How long an answer may take.
+    /// Timeout of a request.
     pub timeout: Duration,
-    /// The certificates that are trusted, as PEM; `None`: those of the public authorities.
+    /// Trusted certificates in PEM format. `None`: the public certificate authorities.
     pub certificates: Option<Vec<u8>>,
 }
 
-/// Why nothing can be exported. Nothing secret is in it.
+/// An error in the export settings. The message contains no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// A variable has no meaning.
+    /// An environment variable has an invalid value.
     #[error(transparent)]
     Variable(#[from] VariableError),
-    /// The address has no meaning.
-    #[error("{0} cannot be used: {1}")]
+    /// The address of the collector is invalid. Holds where it is set and the problem.
+    #[error("{0} is invalid: {1}")]
     Endpoint(String, EndpointError),
-    /// A file cannot be read.
+    /// A file could not be read.
     #[error("cannot read {}: {source}. Check `{key}` in the configuration", path.display())]
-    Read {
-        /// The file.
+    UnreadableFile {
+        /// Path of the file.
         path: PathBuf,
-        /// Where it is named.
+        /// Configuration key that sets the path.
         key: &'static str,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A file with secrets that others may read.
-    #[error("{} may be read by others, and holds headers: `chmod 600` it", .0.display())]
-    Open(PathBuf),
-    /// A file with headers that cannot be understood.
+    /// The headers file can be read by other users.
+    #[error("{} contains headers but can be read by other users: run `chmod 600` on the file", .0.display())]
+    InsecurePermissions(PathBuf),
+    /// The text of the headers is invalid.
     #[error("{}: {source}", path.display())]
     Headers {
-        /// The file, or the variable.
+        /// Path of the file, or name of the environment variable.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the problem.
         source: HeadersError,
     },
-    /// A variable that is named in the configuration is not there.
-    #[error("the variable {0}, which `headers-variable` in the configuration names, is not set")]
-    NoVariable(String),
+    /// The environment variable set as `headers-variable` does not exist.
+    #[error("the variable {0}, set as `headers-variable` in the configuration, does not exist or is empty")]
+    MissingVariable(String),
 }
 
-impl Settings {
-    /// What configuration and environment say; `None`: nobody says where to. Reads the files that are named.
+impl ExportSettings {
+    /// Combines the configuration and the environment and reads the headers and certificate files. `None`: no
+    /// address is set or all signals are disabled.
     ///
     /// # Errors
     ///
     /// [`SettingsError`].
-    pub fn of(configured: &Configured, environment: &Environment) -> Result<Option<Self>, SettingsError> {
-        let draft = Draft { configured, environment };
-        let route = |signal: &str, wanted: bool| match wanted && !environment.is_off(signal) {
-            true => draft.route(signal),
+    pub fn resolve(
+        configured: &TelemetryConfig,
+        environment: &Environment,
+    ) -> Result<Option<Self>, SettingsError> {
+        let resolver = SettingsResolver { config: configured, environment };
+        let endpoint = |signal: &str, is_enabled: bool| match is_enabled && !environment.is_disabled(signal) {
+            true => resolver.endpoint(signal),
             false => Ok(None),
         };
         let settings = Self {
-            traces: route(Signal::Traces.name(), configured.traces)?,
-            metrics: route(Signal::Metrics.name(), configured.metrics)?,
-            diagnosed: route(LOGS, configured.diagnostics)?
-                .zip(route(Signal::Traces.name(), configured.diagnostics)?)
-                .map(|(logs, spans)| Diagnosed { logs, spans }),
+            traces: endpoint(Signal::Traces.name(), configured.traces)?,
+            metrics: endpoint(Signal::Metrics.name(), configured.metrics)?,
+            diagnostics: endpoint(LOGS_SIGNAL, configured.diagnostics)?
+                .zip(endpoint(Signal::Traces.name(), configured.diagnostics)?)
+                .map(|(logs, spans)| DiagnosticsEndpoints { logs, spans }),
             temporality: environment.temporality()?.or(configured.temporality).unwrap_or_default(),
             interval: environment.interval()?.or(configured.interval).unwrap_or(INTERVAL),
-            keep: configured.keep,
+            retention: configured.retention,
             attributes: configured.attributes.clone().into_iter().chain(environment.attributes()).collect(),
         };
-        let is_any = settings.traces.is_some() || settings.metrics.is_some() || settings.diagnosed.is_some();
+        let is_any =
+            settings.traces.is_some() || settings.metrics.is_some() || settings.diagnostics.is_some();
         Ok(is_any.then_some(settings))
     }
 
-    /// The way of a signal.
-    pub fn route(&self, signal: Signal) -> Option<&Route> {
+    /// Returns the endpoint of a signal. `None`: the signal is not sent.
+    pub fn endpoint(&self, signal: Signal) -> Option<&OtlpEndpoint> {
         match signal {
             Signal::Traces => self.traces.as_ref(),
             Signal::Metrics | Signal::Samples => self.metrics.as_ref(),
@@ -186,18 +198,19 @@ impl Settings {
     }
 }
 
-struct Draft<'a> {
-    configured: &'a Configured,
+struct SettingsResolver<'a> {
+    config: &'a TelemetryConfig,
     environment: &'a Environment,
 }
 
-impl Draft<'_> {
-    fn route(&self, signal: &str) -> Result<Option<Route>, SettingsError> {
-        let Some(address) = self.address(signal)? else { return Ok(None) };
-        let (configured, environment) = (self.configured, self.environment);
-        environment.check_protocol(signal)?;
-        Ok(Some(Route {
-            address,
+impl SettingsResolver<'_> {
+    fn endpoint(&self, signal: &str) -> Result<Option<OtlpEndpoint>, SettingsError> {
+        let (configured, environment) = (self.config, self.environment);
+        let protocol = environment.protocol(signal)?.or(configured.protocol).unwrap_or_default();
+        let Some(url) = self.url(signal, protocol)? else { return Ok(None) };
+        Ok(Some(OtlpEndpoint {
+            protocol,
+            url,
             headers: self.headers(signal)?,
             compression: environment.compression(signal)?.or(configured.compression).unwrap_or_default(),
             timeout: environment.timeout(signal)?.or(configured.timeout).unwrap_or(TIMEOUT),
@@ -205,52 +218,62 @@ impl Draft<'_> {
         }))
     }
 
-    fn address(&self, signal: &str) -> Result<Option<String>, SettingsError> {
+    fn url(&self, signal: &str, protocol: OtlpProtocol) -> Result<Option<String>, SettingsError> {
+        let url_of_signal = |base: String| match protocol {
+            OtlpProtocol::HttpProtobuf => endpoint::signal_path_url(&base, signal),
+            OtlpProtocol::Grpc => base,
+        };
         if let Some((name, value, scope)) = self.environment.endpoint(signal) {
             let wrong = |error| SettingsError::Endpoint(format!("the address in {name}"), error);
-            let address = endpoint::checked(value).map_err(wrong)?;
+            let address = endpoint::validate(value).map_err(wrong)?;
             return Ok(Some(match scope {
-                Scope::All => endpoint::below(&address, signal),
-                Scope::Signal => address,
+                EndpointScope::AllSignals => url_of_signal(address),
+                EndpointScope::OneSignal => address,
             }));
         }
         let wrong = |error| SettingsError::Endpoint("`endpoint` in the configuration".to_owned(), error);
-        let base = self.configured.endpoint.as_deref().map(endpoint::checked).transpose().map_err(wrong)?;
-        Ok(base.map(|base| endpoint::below(&base, signal)))
+        let base = self.config.endpoint.as_deref().map(endpoint::validate).transpose().map_err(wrong)?;
+        Ok(base.map(url_of_signal))
     }
 
     fn headers(&self, signal: &str) -> Result<Headers, SettingsError> {
-        let mut headers = match &self.configured.headers_file {
-            Some(path) => headers_of_file(path)?,
+        let mut headers = match &self.config.headers_file {
+            Some(path) => read_headers_file(path)?,
             None => Headers::default(),
         };
-        if let Some(name) = &self.configured.headers_variable {
-            let text = self.environment.get(name).ok_or_else(|| SettingsError::NoVariable(name.clone()))?;
+        if let Some(name) = &self.config.headers_variable {
+            let text =
+                self.environment.get(name).ok_or_else(|| SettingsError::MissingVariable(name.clone()))?;
             let read = Headers::from_variable(text);
-            headers =
-                headers.and(&read.map_err(|source| SettingsError::Headers { path: name.into(), source })?);
+            headers = headers
+                .merged_with(&read.map_err(|source| SettingsError::Headers { path: name.into(), source })?);
         }
         let own = self.environment.headers(signal)?.unwrap_or_default();
-        Ok(headers.and(&own))
+        Ok(headers.merged_with(&own))
     }
 
     fn certificates(&self, signal: &str) -> Result<Option<Vec<u8>>, SettingsError> {
         let named = self.environment.certificate(signal).map(PathBuf::from);
-        let path = named.or_else(|| self.configured.certificate.clone());
+        let path = named.or_else(|| self.config.certificate.clone());
         path.map(|path| {
-            bounded::read(&path).map_err(|source| SettingsError::Read { path, key: "certificate", source })
+            small_file::read(&path).map_err(|source| SettingsError::UnreadableFile {
+                path,
+                key: "certificate",
+                source,
+            })
         })
         .transpose()
     }
 }
 
-fn headers_of_file(path: &Path) -> Result<Headers, SettingsError> {
-    let unreadable = |source| SettingsError::Read { path: path.to_owned(), key: "headers-file", source };
+fn read_headers_file(path: &Path) -> Result<Headers, SettingsError> {
+    let unreadable =
+        |source| SettingsError::UnreadableFile { path: path.to_owned(), key: "headers-file", source };
     let mode = std::fs::metadata(path).map_err(unreadable)?.permissions().mode();
     if mode & 0o077 != 0 {
-        return Err(SettingsError::Open(path.to_owned()));
+        return Err(SettingsError::InsecurePermissions(path.to_owned()));
     }
-    let text = bounded::read_text(path).map_err(unreadable)?;
+    let text = small_file::read_text(path).map_err(unreadable)?;
     Headers::from_file(&text).map_err(|source| SettingsError::Headers { path: path.to_owned(), source })
 }
 
@@ -259,51 +282,61 @@ mod tests {
     use super::*;
 
     fn environment(pairs: &[(&str, &str)]) -> Environment {
-        Environment::of(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+        Environment::from_pairs(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
     }
 
-    fn at(endpoint: &str) -> Configured {
-        Configured { endpoint: Some(endpoint.to_owned()), ..Configured::default() }
-    }
-
-    #[test]
-    fn nothing_is_exported_unless_somebody_says_where_to() {
-        let nobody = Settings::of(&Configured::default(), &Environment::default()).unwrap();
-        assert_eq!(nobody, None);
-        let settings = Settings::of(&at("http://a:4318/"), &Environment::default()).unwrap().unwrap();
-        assert_eq!(settings.traces.unwrap().address, "http://a:4318/v1/traces");
-        assert_eq!(settings.metrics.unwrap().address, "http://a:4318/v1/metrics");
-        assert_eq!(settings.diagnosed, None, "the own log only if that is asked for");
+    fn at(endpoint: &str) -> TelemetryConfig {
+        TelemetryConfig { endpoint: Some(endpoint.to_owned()), ..TelemetryConfig::default() }
     }
 
     #[test]
-    fn the_environment_stands_above_the_file() {
+    fn nothing_is_exported_without_an_endpoint() {
+        let unset = ExportSettings::resolve(&TelemetryConfig::default(), &Environment::default()).unwrap();
+        assert_eq!(unset, None);
+        let settings =
+            ExportSettings::resolve(&at("http://a:4318/"), &Environment::default()).unwrap().unwrap();
+        assert_eq!(settings.traces.unwrap().url, "http://a:4318/v1/traces");
+        assert_eq!(settings.metrics.unwrap().url, "http://a:4318/v1/metrics");
+        assert_eq!(settings.diagnostics, None, "diagnostics are off by default");
+    }
+
+    #[test]
+    fn environment_overrides_the_configuration() {
         let variables = environment(&[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://b"),
             ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "https://c/m"),
             ("OTEL_METRICS_EXPORTER", "otlp"),
             ("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta"),
         ]);
-        let settings = Settings::of(&at("http://a"), &variables).unwrap().unwrap();
-        assert_eq!(settings.traces.unwrap().address, "https://b/v1/traces");
-        assert_eq!(settings.metrics.unwrap().address, "https://c/m");
+        let settings = ExportSettings::resolve(&at("http://a"), &variables).unwrap().unwrap();
+        assert_eq!(settings.traces.unwrap().url, "https://b/v1/traces");
+        assert_eq!(settings.metrics.unwrap().url, "https://c/m");
         assert_eq!(settings.temporality, Temporality::Delta);
         let off = environment(&[("OTEL_SDK_DISABLED", "true")]);
-        assert_eq!(Settings::of(&at("http://a"), &off).unwrap(), None);
+        assert_eq!(ExportSettings::resolve(&at("http://a"), &off).unwrap(), None);
     }
 
     #[test]
-    fn a_file_of_secrets_that_others_may_read_is_refused() {
+    fn grpc_endpoint_has_no_path() {
+        let configured = TelemetryConfig { protocol: Some(OtlpProtocol::Grpc), ..at("http://a:4317") };
+        let variables = environment(&[("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf")]);
+        let settings = ExportSettings::resolve(&configured, &variables).unwrap().unwrap();
+        assert_eq!(settings.traces.unwrap().url, "http://a:4317");
+        assert_eq!(settings.metrics.unwrap().url, "http://a:4317/v1/metrics");
+    }
+
+    #[test]
+    fn headers_file_readable_by_others_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("headers");
         std::fs::write(&path, "authorization: Bearer secret\n").unwrap();
-        let configured = Configured { headers_file: Some(path.clone()), ..at("http://a") };
+        let configured = TelemetryConfig { headers_file: Some(path.clone()), ..at("http://a") };
         let mode = |mode| std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
         mode(0o644);
-        let error = Settings::of(&configured, &Environment::default()).unwrap_err();
-        assert!(matches!(error, SettingsError::Open(_)), "{error}");
+        let error = ExportSettings::resolve(&configured, &Environment::default()).unwrap_err();
+        assert!(matches!(error, SettingsError::InsecurePermissions(_)), "{error}");
         mode(0o600);
-        let settings = Settings::of(&configured, &Environment::default()).unwrap().unwrap();
+        let settings = ExportSettings::resolve(&configured, &Environment::default()).unwrap().unwrap();
         assert_eq!(settings.traces.as_ref().unwrap().headers.iter().count(), 1);
         assert!(!format!("{settings:?}").contains("secret"));
     }

@@ -1,65 +1,68 @@
-//! How it was, all day: the light probe as smoke, by weekday and hour, day by day, and the ledger of waits.
+//! The latency page: probe latency over time, by weekday and hour, and day by day, and the list of stalls.
 
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
-use longhaul_measure::model::{Beside, Event, LONG_WAIT_NS, ProbeKind, ProbeStep, Stall, Step, TargetName};
-use longhaul_measure::stats::Histogram;
-use longhaul_measure::summary::{Felt, Window, felt, local_day, longer_than, sampled};
-use longhaul_report::charts::{Availability, Calendar, Chart, Heat, Looks, Smoke, Table};
-use longhaul_report::page::parts::{figure, section, table_of};
-use longhaul_report::{units, words};
-use longhaul_service::words::time;
+use longhaul_model::time::DAY_US;
+use longhaul_model::{Event, LoadContext, ProbeKind, ProbeStep, Step};
+use longhaul_store::SampleFilter;
+use longhaul_view::charts::SeriesStyles;
+use longhaul_view::json::LatencySeries;
+use longhaul_view::screens::latency::EXPLANATION;
+use longhaul_view::screens::latency_charts::{HEAT_MAP_WEEKS, LatencyCharts, LatencySamples, latency_page};
+use longhaul_view::time::timestamp;
 use maud::{Markup, html};
 
-use super::frame::{picture, pictures, read};
-use super::meant::{Asked, DAY_US, Meant};
-use super::runs::choice;
-use super::smoke::{by_target, merged, probes, smokes};
-use super::{Place, Trouble, framed};
-use crate::face::Face;
-use crate::shelf::{Book, offset_at};
+use super::latency_query::{LatencyParams, LatencyQuery};
+use super::runs::select_field;
+use super::shell::{chart_links, read_cache, svg_response};
+use super::{NavItem, PageError, render_page};
+use crate::app_state::AppState;
+use crate::cache::{CacheEntry, local_zone};
+use crate::live::page_part;
 
-/// What may be chosen, in days; samples are kept for no longer.
-const WINDOWS: [i64; 7] = [1, 3, 7, 28, 91, 364, 1_200];
-/// Over so many days the hours of a week are put together.
-const WEEKS_OF_HEAT: i64 = 8;
-/// So many lines of the ledger are shown, the newest.
-const STALLS_SHOWN: usize = 100;
-/// The page.
-pub async fn latency(State(face): State<Face>, Query(asked): Query<Asked>) -> Response {
-    let now_us = face.now_us();
-    framed(face, Place::Latency, move |book| {
-        let meant = Meant::of(&asked, now_us)?;
-        let shown = shown(book, &meant)?;
+/// Windows that the form offers, in days. The longest one is the retention of samples.
+const WINDOW_DAYS: [i64; 7] = [1, 3, 7, 28, 91, 364, 1_200];
+
+/// Serves the latency page.
+pub async fn latency(State(app): State<AppState>, Query(params): Query<LatencyParams>) -> Response {
+    let now_us = app.now_us();
+    render_page(app, NavItem::Latency, move |cache| {
+        let query = LatencyQuery::parse(&params, now_us)?;
+        let samples = read_samples(cache, &query)?;
+        let charts = LatencyCharts::draw(&samples, &query.window(), &styles(cache)?);
+        let links = query.to_query_string(query.length_us, query.until_us);
         Ok(html! {
             h1 { "Latency" }
-            p { "From the instant at which the light probe meant to ask until the answer: a stall counts for every question that it \
-                 swallowed. It asks while somebody uses a share or a round does, never to wake one up." }
-            (choices(&meant))
-            (turning(&meant, now_us))
-            (shown.draw())
+            p { (EXPLANATION) }
+            (filter_form(&query))
+            (time_navigation(&query, now_us))
+            p id="zoom-hint" class="muted" hidden { "Drag across a chart to zoom in; double-click to reset. Keyboard: arrow keys move, \
+                 + and - zoom, 0 resets." }
+            (page_part(&latency_page(&samples, &query.window(), &charts)))
+            (chart_links(("/latency/charts", &links), &charts.all()))
         })
     })
     .await
 }
 
-/// One chart of the page as a picture.
+/// Serves one chart of the page as SVG.
 pub async fn latency_chart(
-    State(face): State<Face>,
+    State(app): State<AppState>,
     Path(file): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(params): Query<LatencyParams>,
 ) -> Response {
-    let now_us = face.now_us();
-    let found = read(face, move |book| {
-        let shown = shown(book, &Meant::of(&asked, now_us)?)?;
+    let now_us = app.now_us();
+    let found = read_cache(app, move |cache| {
+        let query = LatencyQuery::parse(&params, now_us)?;
+        let charts = LatencyCharts::draw(&read_samples(cache, &query)?, &query.window(), &styles(cache)?);
         let id = file.strip_suffix(".svg").unwrap_or_default();
-        Ok(shown.charts().into_iter().flatten().find(|chart| chart.id == id))
+        Ok(charts.all().into_iter().find(|chart| chart.id == id))
     });
-    found.await.map_or_else(|trouble| trouble.status().into_response(), picture)
+    found.await.map_or_else(|error| error.status().into_response(), svg_response)
 }
 
-fn choices(meant: &Meant) -> Markup {
-    let (days, chosen) = (WINDOWS.map(|days| days.to_string()), meant.days());
+fn filter_form(query: &LatencyQuery) -> Markup {
+    let (days, chosen) = (WINDOW_DAYS.map(|days| days.to_string()), query.days());
     let other = (!days.contains(&chosen)).then_some(&chosen);
     let kinds = ProbeKind::ALL.map(ProbeKind::name);
     html! {
@@ -67,200 +70,82 @@ fn choices(meant: &Meant) -> Markup {
             label { "Days "
                 select name="days" { @for one in days.iter().chain(other) { option value=(one) selected[*one == chosen] { (one) } } }
             }
-            label { "Asked "
-                select name="kind" { @for one in kinds { option value=(one) selected[one == meant.kind.name()] { (one) } } }
+            label { "Request "
+                select name="kind" { @for one in kinds { option value=(one) selected[one == query.kind.name()] { (one) } } }
             }
-            (choice(("beside", "Beside"), &Beside::ALL.map(Beside::name), meant.beside.map_or("", Beside::name)))
+            (select_field(("during", "During"), &LoadContext::ALL.map(LoadContext::name), query.during.map_or("", LoadContext::name)))
             button { "Show" }
         }
     }
 }
 
-/// Earlier, later, closer, further away.
-fn turning(meant: &Meant, now_us: i64) -> Markup {
-    let (from_us, until_us) = meant.span_us();
-    let (length_us, half) = (meant.length_us, meant.length_us / 2);
-    let to =
-        |length_us: i64, until_us: i64| format!("/latency{}", meant.query(length_us, until_us.min(now_us)));
+/// Renders the links to an earlier or later window, and to zoom in or out.
+fn time_navigation(query: &LatencyQuery, now_us: i64) -> Markup {
+    let (from_us, until_us) = query.span_us();
+    let (length_us, half) = (query.length_us, query.length_us / 2);
+    let to = |length_us: i64, until_us: i64| {
+        format!("/latency{}", query.to_query_string(length_us, until_us.min(now_us)))
+    };
     html! {
-        nav class="turning" aria-label="Time" {
+        nav class="time-nav" aria-label="Time" {
             a id="earlier" href=(to(length_us, until_us - half)) { "‹ earlier" }
-            p { (time(from_us)) " to " (time(until_us)) " · "
-                a id="closer" href=(to(half, until_us - half / 2)) { "closer" } " · "
-                a id="further" href=(to(length_us * 2, until_us + half)) { "further" } }
+            p { (timestamp(from_us, &local_zone())) " to " (timestamp(until_us, &local_zone())) " · "
+                a id="zoom-in" href=(to(half, until_us - half / 2)) { "zoom in" } " · "
+                a id="zoom-out" href=(to(length_us * 2, until_us + half)) { "zoom out" } }
             @if until_us < now_us { a id="later" href=(to(length_us, until_us + half)) { "later ›" } }
             @else { span {} }
         }
     }
 }
 
-/// Everything that the page is made of.
-struct Shown {
-    smokes: Vec<Smoke>,
-    heats: Vec<Heat>,
-    calendars: Vec<Calendar>,
-    felt: Vec<Felt>,
-    stalls: Vec<Stall>,
-    span_us: (i64, i64),
-    query: String,
+fn styles(cache: &mut CacheEntry) -> Result<SeriesStyles, PageError> {
+    let newest = cache.newest_week()?;
+    Ok(SeriesStyles::for_targets(&cache.weekly(newest)?.targets))
 }
 
-fn shown(book: &mut Book, meant: &Meant) -> Result<Shown, Trouble> {
-    let newest = book.newest()?;
-    let looks = Looks::of(&book.weekly(newest)?.targets);
-    let (from_us, until_us) = meant.span_us();
-    let year_us = (until_us - meant.length_us.max(364 * DAY_US), until_us);
-    let year = probes(book, meant, (Step::HalfDay, year_us))?;
-    let weeks = probes(book, meant, (Step::Hour, (until_us - WEEKS_OF_HEAT * 7 * DAY_US, until_us)))?;
-    let fine = match meant.step() {
-        Step::HalfDay => vec![],
-        step @ (Step::FiveMinutes | Step::Hour) => probes(book, meant, (step, (from_us, until_us)))?,
+fn read_samples(cache: &CacheEntry, query: &LatencyQuery) -> Result<LatencySamples, PageError> {
+    let (from_us, until_us) = query.span_us();
+    // The calendar shows at least a year, whatever the window is.
+    let year_us = (until_us - query.length_us.max(364 * DAY_US), until_us);
+    let year = read_probe_steps(cache, query, (Step::HalfDay, year_us))?;
+    let weeks_us = (until_us - HEAT_MAP_WEEKS * 7 * DAY_US, until_us);
+    let window = match query.step() {
+        // A window that is drawn in steps of half a day is part of the year above, so it is not read a second time.
+        Step::HalfDay => {
+            let first_us = Step::HalfDay.start_us(from_us);
+            year.iter().filter(|step| step.at_us >= first_us).cloned().collect()
+        }
+        step @ (Step::FiveMinutes | Step::Hour) => {
+            read_probe_steps(cache, query, (step, (from_us, until_us)))?
+        }
     };
-    let coarse = year.iter().filter(|step| step.at_us >= Step::HalfDay.begin(from_us));
-    let own: Vec<&ProbeStep> =
-        if meant.step() == Step::HalfDay { coarse.collect() } else { fine.iter().collect() };
-    let events = book.reader.events(Some(from_us))?;
-    let events: Vec<Event> = events.into_iter().map(|stored| stored.event).collect();
-    let stalls = book.reader.stalls(from_us)?;
-    let stalls = stalls.into_iter().filter(|stall| stall.started_us < until_us).collect();
-    Ok(Shown {
-        felt: felt(own.iter().copied()),
-        smokes: smokes(&own, meant, (&looks, &events)),
-        query: meant.query(meant.length_us, meant.until_us),
-        heats: by_target(&weeks, meant).into_iter().map(|(name, steps)| heat(name, &looks, &steps)).collect(),
-        calendars: by_target(&year, meant)
-            .into_iter()
-            .map(|(name, steps)| calendar(name, &looks, &steps))
-            .collect(),
-        stalls,
-        span_us: meant.span_us(),
+    let stalls = cache.reader.stalls(from_us)?;
+    Ok(LatencySamples {
+        window,
+        weeks: read_probe_steps(cache, query, (Step::Hour, weeks_us))?,
+        year,
+        events: read_events(cache, from_us)?,
+        stalls: stalls.into_iter().filter(|stall| stall.started_us < until_us).collect(),
     })
 }
 
-fn heat(name: &TargetName, looks: &Looks, steps: &[&ProbeStep]) -> Heat {
-    let mut fields: [[Histogram; 24]; 7] = Default::default();
-    for step in steps {
-        let local_us = step.at_us + i64::from(offset_at(step.at_us)) * 1_000_000;
-        let (day, hour) = (local_us.div_euclid(DAY_US), local_us.rem_euclid(DAY_US) / 3_600_000_000);
-        fields[(day + 3).rem_euclid(7) as usize][hour as usize].merge(&step.latency);
-    }
-    let field = |latency: Histogram| latency.quantile_ns(0.5).map(|ns| (ns / 1e9, latency.count()));
-    Heat {
-        id: format!("hours-{name}"),
-        title: format!("{name} by weekday and hour, {WEEKS_OF_HEAT} weeks"),
-        name: name.to_string(),
-        look: looks.look(name),
-        fields: fields.map(|hours| hours.map(field)),
-    }
+fn read_events(cache: &CacheEntry, from_us: i64) -> Result<Vec<Event>, PageError> {
+    Ok(cache.reader.events(Some(from_us))?.into_iter().map(|stored| stored.event).collect())
 }
 
-fn calendar(name: &TargetName, looks: &Looks, steps: &[&ProbeStep]) -> Calendar {
-    let days: Vec<(i64, Availability)> = merged(steps, |at_us| local_day(at_us, 0))
-        .into_iter()
-        .map(|(day, step)| (day, of_day(&step)))
-        .collect();
-    let span = (days.first().map_or(0, |(day, _)| *day), days.last().map_or(0, |(day, _)| *day));
-    Calendar {
-        id: format!("days-{name}"),
-        title: format!("{name}, day by day (days of UTC)"),
-        name: name.to_string(),
-        look: looks.look(name),
-        days,
-        span,
-    }
+/// Reads the probe steps of all targets for a query, within a span in microseconds since 1970 UTC.
+fn read_probe_steps(
+    cache: &CacheEntry,
+    query: &LatencyQuery,
+    (step, (since_us, until_us)): (Step, (i64, i64)),
+) -> Result<Vec<ProbeStep>, PageError> {
+    let filter = SampleFilter { target: None, kind: Some(query.kind), step, since_us, until_us };
+    Ok(cache.reader.probe_steps(&filter)?)
 }
 
-fn of_day(step: &ProbeStep) -> Availability {
-    let slow = longer_than(&step.latency, LONG_WAIT_NS);
-    Availability { answers: step.latency.count(), slow, failed: step.errors + step.lost }
-}
-
-impl Shown {
-    /// Smoke, weekdays and hours, days.
-    fn charts(&self) -> [Vec<Chart>; 3] {
-        let (smoke, heat) = (Smoke::shared_scale(&self.smokes), Heat::shared_scale(&self.heats));
-        [
-            self.smokes.iter().map(|one| one.draw(smoke)).collect(),
-            self.heats.iter().map(|one| one.draw(heat)).collect(),
-            self.calendars.iter().map(Calendar::draw).collect(),
-        ]
-    }
-
-    fn draw(&self) -> Markup {
-        let [smokes, heats, calendars] = self.charts();
-        let many =
-            |charts: &[Chart]| html! { div class="many" { @for chart in charts { (figure(chart, &[])) } } };
-        html! {
-            (section("smoke", "Over time", &html! {
-                @if smokes.is_empty() { p { "No answer in this time. The probe asks while somebody uses a share, or a round does: "
-                    a href="/targets" { "Targets" } " says whether it does." } }
-                p id="pulling" class="muted" hidden { "Pull across a picture to look closer; a double click leads back. With the keyboard: arrows walk, + and − \
-                     zoom, 0 leads back." }
-                div class="many" { @for (chart, smoke) in smokes.iter().zip(&self.smokes) { (figure(chart, &smoke.notes())) } }
-                (table_of("Answers in this time", &answers(&self.felt)))
-            }))
-            @if !heats.is_empty() { (section("hours", "By weekday and hour", &many(&heats))) }
-            @if !calendars.is_empty() { (section("calendar", "Day by day", &many(&calendars))) }
-            (section("stalls", "The ledger of waits", &self.ledger()))
-            (pictures(("/latency/charts", &self.query), &smokes.into_iter().chain(heats).chain(calendars).collect::<Vec<_>>()))
-        }
-    }
-
-    fn ledger(&self) -> Markup {
-        let window = Window { span_us: self.span_us, stalls: self.stalls.clone(), ..Window::default() };
-        let newest: Vec<&Stall> = self.stalls.iter().rev().take(STALLS_SHOWN).collect();
-        html! {
-            @if newest.is_empty() { p { "Nobody waited for longer than a second in this time, as far as longhaul was there." } }
-            ul { @for waited in sampled(&window).waited {
-                li { strong { (waited.target) } ": stalls that the probe felt: " (waited.stalls) ", "
-                    (words::waited(waited.seconds)) " in all; in longhaul's own runs only: " (waited.in_runs_only) "." }
-            } }
-            @if !newest.is_empty() {
-                p class="muted" { (newest.len()) " of " (self.stalls.len()) ", the newest first." }
-                (table_of("The ledger of waits", &lines(&newest)))
-            }
-        }
-    }
-}
-
-fn answers(felt: &[Felt]) -> Table {
-    let mut table =
-        Table::new(["target", "beside", "n", "median", "p95", "p99", "longest", "> 1 s", "lost", "failed"]);
-    let known = |value: Option<f64>| value.map_or("–".to_owned(), units::seconds);
-    for felt in felt {
-        table.rows.push(vec![
-            felt.target.to_string(),
-            felt.beside.name().to_owned(),
-            felt.count.to_string(),
-            known(felt.p50),
-            known(felt.p95),
-            known(felt.p99),
-            known(felt.max),
-            felt.longer[1].to_string(),
-            felt.lost.to_string(),
-            felt.errors.to_string(),
-        ]);
-    }
-    table
-}
-
-fn lines(stalls: &[&Stall]) -> Table {
-    let mut table = Table::new(["began", "target", "for", "call", "calls", "who waited", "errors"]);
-    for stall in stalls {
-        let lasted = stall.ended_us.map_or("goes on".to_owned(), |ended_us| {
-            let seconds = units::seconds((ended_us - stall.started_us) as f64 / 1e6);
-            if stall.is_cut { format!("at least {seconds}") } else { seconds }
-        });
-        let errors = stall.errors.iter().map(|(name, count)| format!("{name} {count}"));
-        table.rows.push(vec![
-            time(stall.started_us),
-            stall.target.to_string(),
-            lasted,
-            stall.operation.clone(),
-            stall.calls.to_string(),
-            stall.who.join(", "),
-            errors.collect::<Vec<_>>().join(", "),
-        ]);
-    }
-    table
+/// Reads the series of all targets for a query, as numbers.
+pub fn read_latency_series(cache: &CacheEntry, query: &LatencyQuery) -> Result<LatencySeries, PageError> {
+    let window = query.window();
+    let own = read_probe_steps(cache, query, (query.step(), window.span_us))?;
+    Ok(LatencySeries::new(&window, &own, &read_events(cache, window.span_us.0)?))
 }

@@ -1,31 +1,25 @@
-//! The pages: the same figures as in the terminal, drawn. Everything but what is live is readable without a script.
+//! The HTML pages, with the same figures as the terminal. Everything except live updates works without JavaScript.
 
-mod events;
-mod frame;
-mod happened;
-mod journal;
+mod event_log;
 mod latency;
-mod live;
-mod meant;
+mod latency_query;
+mod live_stream;
 mod method;
 mod overview;
 mod runs;
-mod slowest;
-mod smoke;
+mod shell;
 mod targets;
 mod task;
 mod week;
 
-pub use events::{Frames, stream};
-pub use frame::{Place, Trouble, framed, nowhere, read, week_of};
-pub use journal::journal;
-pub use latency::{latency, latency_chart};
-pub use live::Now;
-pub use meant::{Asked as SmokeAsked, Meant};
+pub use event_log::events_page;
+pub use latency::{latency, latency_chart, read_latency_series};
+pub use latency_query::{LatencyParams as SeriesParams, LatencyQuery};
+pub use live_stream::stream;
 pub use method::method;
 pub use overview::overview;
 pub use runs::{run, runs};
-pub use smoke::{SmokeShown, numbers};
-pub use targets::{order, targets};
-pub use task::{task, task_chart, tasks};
+pub use shell::{NavItem, PageError, not_found, parse_week, read_cache, render_page};
+pub use targets::{run_command, targets};
+pub use task::{first_task, task, task_chart};
 pub use week::{badge, download, newest_week, week, week_chart};

@@ -1,4 +1,4 @@
-//! A face on a port, and a client that says exactly what it is told to.
+//! A web server on a free port, and a client that sends exactly the given bytes.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -7,72 +7,73 @@ use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use longhaul_service::desk::Desk;
-use longhaul_web::{Control, Doors, Limits};
+use longhaul_service::handle::ServiceHandle;
+use longhaul_web::{Limits, Listeners, ServerDeps};
 use tokio::sync::oneshot;
 
 use crate::world;
 
-/// What stands for the address that other machines know.
+/// Stand-in for an address that other machines can reach: the second loopback address.
 pub const NETWORK: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-/// Generous: the machine may be busy.
+/// Timeout of the tests; generous, because the machine may be busy.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Two weeks, made once.
+/// Returns a database with two weeks of data, created once.
 pub fn database() -> PathBuf {
-    static KEPT: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
+    static DATABASE: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
         let folder = tempfile::tempdir().unwrap();
         let path = world::database(folder.path(), 2);
         (folder, path)
     });
-    KEPT.1.clone()
+    DATABASE.1.clone()
 }
 
-/// A running face; it ends when this is dropped.
-pub struct Face {
+/// A running web server, which stops when this value is dropped.
+pub struct TestServer {
     pub port: u16,
-    pub desk: Arc<Desk>,
+    pub handle: Arc<ServiceHandle>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Face {
+impl TestServer {
     pub fn start() -> Self {
-        Self::of(database())
+        Self::with_database(database())
     }
 
-    /// A face in front of a database.
-    pub fn of(database: PathBuf) -> Self {
-        Self::under(world::control(database))
+    /// Starts a server for this database.
+    pub fn with_database(database: PathBuf) -> Self {
+        Self::with_deps(world::control(database))
     }
 
-    /// A face with these limits.
-    pub fn with(limits: Limits) -> Self {
-        Self::under(Control { limits, ..world::control(database()) })
+    /// Starts a server with these timeouts.
+    pub fn with_limits(limits: Limits) -> Self {
+        Self::with_deps(ServerDeps { limits, ..world::control(database()) })
     }
 
-    fn under(control: Control) -> Self {
-        let desk = Arc::clone(&control.desk);
-        let (tell, ready) = std::sync::mpsc::channel();
+    fn with_deps(control: ServerDeps) -> Self {
+        let handle = Arc::clone(&control.service);
+        let (port_sender, ready) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let loopback = longhaul_web::listen(Ipv4Addr::LOCALHOST.into(), 0).await.unwrap();
+                let loopback = longhaul_web::bind(Ipv4Addr::LOCALHOST.into(), 0).await.unwrap();
                 let port = loopback.local_addr().unwrap().port();
-                // A second loopback address, which not every system has.
-                let network = longhaul_web::listen(NETWORK.into(), port).await.ok();
-                tell.send(port).unwrap();
+                // Only some systems have a second loopback address: Linux has, macOS has not by default.
+                let network = longhaul_web::bind(NETWORK.into(), port).await.ok();
+                port_sender.send(port).unwrap();
                 let stop = async { drop(stopped.await) };
-                longhaul_web::serve(Doors { loopback, network }, control, stop).await.unwrap();
-                // As the service does: what it still has to say is said before the process ends.
+                longhaul_web::serve(Listeners { loopback, network }, control, stop).await.unwrap();
+                // The service also runs on for a moment after a stop, so that open responses are sent before the
+                // process ends.
                 tokio::time::sleep(Duration::from_millis(100)).await;
             });
         });
-        Self { port: ready.recv().unwrap(), desk, stop: Some(stop), thread: Some(thread) }
+        Self { port: ready.recv().unwrap(), handle, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Ends it, and waits until it has ended.
+    /// Stops the server and waits until its thread has ended.
     pub fn end(&mut self) {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
@@ -88,38 +89,38 @@ impl Face {
         stream
     }
 
-    /// Says exactly this, and gives back everything that is answered.
-    pub fn say(&self, request: &[u8]) -> Answer {
+    /// Sends these bytes and returns the whole response.
+    pub fn send(&self, request: &[u8]) -> Answer {
         let mut stream = self.connect();
-        // Whoever is refused early may find the line closed.
+        // A request that is refused early may find the connection closed.
         let _ = stream.write_all(request);
         let mut bytes = vec![];
         let _ = stream.read_to_end(&mut bytes);
         Answer::of(&bytes)
     }
 
-    pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let mut request =
             format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n", self.port);
         headers.iter().for_each(|(name, value)| request += &format!("{name}: {value}\r\n"));
-        self.say((request + "\r\n").as_bytes())
+        self.send((request + "\r\n").as_bytes())
     }
 
     pub fn get(&self, path: &str) -> Answer {
-        self.ask("GET", path, &[])
+        self.request("GET", path, &[])
     }
 }
 
-impl Drop for Face {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-/// An answer, taken apart.
+/// A response, parsed.
 #[derive(Debug)]
 pub struct Answer {
-    /// 0 where nothing was answered.
+    /// HTTP status; 0 if the connection was closed without a response.
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,

@@ -1,15 +1,18 @@
-//! Whoever should not get in: real requests to a real port, and what is answered, as a table (`--nocapture` shows it).
+//! Requests that must be refused, sent to a real port. The test prints a table of the responses (`cargo test --
+//! --nocapture`).
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::client::{Answer, Face, NETWORK};
+use longhaul_service::command::Command;
+
+use crate::client::{Answer, NETWORK, TestServer};
 use crate::world::TOKEN;
 
-/// A request of which only some lines matter.
-fn request(face: &Face, first: &str, lines: &[&str]) -> Vec<u8> {
-    let port = face.port.to_string();
+/// Builds a raw HTTP request with a valid Host header, unless `lines` contains another one.
+fn request(server: &TestServer, first: &str, lines: &[&str]) -> Vec<u8> {
+    let port = server.port.to_string();
     let host = format!("Host: 127.0.0.1:{port}");
     let written = |line: &str| match line {
         "OURS" => host.clone(),
@@ -27,7 +30,8 @@ fn request(face: &Face, first: &str, lines: &[&str]) -> Vec<u8> {
     all.join("\r\n").into_bytes()
 }
 
-/// What is asked: in words, its first line, further lines, and the answers that are right; 0: the connection is closed.
+/// A request: description, request line, further headers, and the acceptable status codes. Status 0 means that the
+/// connection was closed.
 type Case<'a> = (&'a str, String, Vec<&'a str>, &'a [u16]);
 
 const JSON: &str = "Content-Type: application/json";
@@ -41,7 +45,7 @@ fn post(path: &str) -> String {
     format!("POST {path} HTTP/1.1")
 }
 
-/// Pages and names that are not ours.
+/// Requests with wrong Host or Origin headers, and valid ones for comparison.
 fn strangers<'a>() -> Vec<Case<'a>> {
     vec![
         ("our own host", get("/method"), vec![], &[200]),
@@ -58,25 +62,25 @@ fn strangers<'a>() -> Vec<Case<'a>> {
         ("an address of ours over https", get("https://127.0.0.1:PORT/"), vec!["OURS"], &[421]),
         ("our whole address", get("http://127.0.0.1:PORT/method"), vec!["OURS"], &[200]),
         ("a foreign origin reads", get("/api/v1/status"), vec!["Origin: https://evil.example"], &[403]),
-        ("a foreign origin listens", get("/events"), vec!["Origin: https://evil.example"], &[403]),
+        ("a foreign origin listens", get("/stream"), vec!["Origin: https://evil.example"], &[403]),
         ("a sandboxed page reads", get("/api/v1/status"), vec!["Origin: null"], &[403]),
     ]
 }
 
-/// Orders of those who may not give any, and in forms that no page may send.
-fn orders<'a>(bearer: &'a str, ours: &'a str) -> Vec<Case<'a>> {
+/// Commands without permission, or in formats that a page must not be able to send.
+fn commands<'a>(bearer: &'a str, ours: &'a str) -> Vec<Case<'a>> {
     vec![
-        ("an order without a token", post("/api/v1/pause"), vec![JSON, EMPTY], &[401]),
+        ("a command without a token", post("/api/v1/pause"), vec![JSON, EMPTY], &[401]),
         (
-            "an order with a wrong token",
+            "a command with a wrong token",
             post("/api/v1/pause"),
             vec!["Authorization: Bearer no", JSON, EMPTY],
             &[401],
         ),
-        ("an order of a page without the cookie", post("/orders/pause"), vec![ours, EMPTY], &[401]),
+        ("a page command without the cookie", post("/commands/pause"), vec![ours, EMPTY], &[401]),
         (
-            "an order with a made-up cookie",
-            post("/orders/pause"),
+            "a page command with a made-up cookie",
+            post("/commands/pause"),
             vec![ours, "Cookie: longhaul-1=x", EMPTY],
             &[401],
         ),
@@ -87,7 +91,7 @@ fn orders<'a>(bearer: &'a str, ours: &'a str) -> Vec<Case<'a>> {
             &[403],
         ),
         (
-            "an order as a form",
+            "a command as form data",
             post("/api/v1/pause"),
             vec![bearer, "Content-Type: text/plain", "Content-Length: 0"],
             &[415],
@@ -95,7 +99,7 @@ fn orders<'a>(bearer: &'a str, ours: &'a str) -> Vec<Case<'a>> {
     ]
 }
 
-/// What is no request, or more than one.
+/// Malformed requests, and requests that are too large.
 fn shapes<'a>(bearer: &'a str, long: &'a str, many: Vec<&'a str>) -> Vec<Case<'a>> {
     vec![
         ("an unknown method", "BREW / HTTP/1.1".to_owned(), vec![], &[401, 405]),
@@ -104,7 +108,7 @@ fn shapes<'a>(bearer: &'a str, long: &'a str, many: Vec<&'a str>) -> Vec<Case<'a
         ("up, encoded", get("/assets/%2e%2e/%2e%2e%2fetc%2fpasswd"), vec![], &[404]),
         ("up through the downloads", get("/weeks/2026-W46/..%2f..%2flonghaul.sqlite"), vec![], &[404]),
         ("a byte of zero", get("/runs/%00"), vec![], &[404]),
-        ("what is no text", get("/tasks/%ff%fe"), vec![], &[400, 404]),
+        ("a path that is not UTF-8", get("/tasks/%ff%fe"), vec![], &[400, 404]),
         ("an address of another machine", get("http://evil.example/"), vec!["Host: evil.example"], &[421]),
         ("an address of a megabyte", get(&format!("/{}", "a".repeat(1_000_000))), vec![], &[0, 414, 431]),
         ("a header of a megabyte", get("/"), vec![long], &[0, 431]),
@@ -116,13 +120,13 @@ fn shapes<'a>(bearer: &'a str, long: &'a str, many: Vec<&'a str>) -> Vec<Case<'a
             &[413],
         ),
         (
-            "a body of a gigabyte, in pieces",
+            "a body of a gigabyte, chunked",
             post("/api/v1/pause"),
             vec![bearer, JSON, "Transfer-Encoding: chunked"],
             &[413],
         ),
         (
-            "a body in pieces that are none",
+            "a body with an invalid chunk length",
             post("/api/v1/pause"),
             vec![bearer, JSON, "Transfer-Encoding: chunked"],
             &[400],
@@ -138,33 +142,33 @@ fn shapes<'a>(bearer: &'a str, long: &'a str, many: Vec<&'a str>) -> Vec<Case<'a
 }
 
 #[test]
-fn whoever_should_not_get_in_does_not() {
-    let face = Face::start();
+fn hostile_requests_are_refused() {
+    let server = TestServer::start();
     let bearer = format!("Authorization: Bearer {TOKEN}");
-    let ours = format!("Origin: http://127.0.0.1:{}", face.port);
+    let ours = format!("Origin: http://127.0.0.1:{}", server.port);
     let long = format!("X-Long: {}", "a".repeat(1_000_000));
     let many: Vec<String> = (0..5_000).map(|line| format!("X-{line}: a")).collect();
     let many = many.iter().map(String::as_str).collect();
-    let table = [strangers(), orders(&bearer, &ours), shapes(&bearer, &long, many)].concat();
+    let table = [strangers(), commands(&bearer, &ours), shapes(&bearer, &long, many)].concat();
     let mut wrong = vec![];
     for (what, first, lines, expected) in &table {
-        let mut bytes = request(&face, first, lines);
+        let mut bytes = request(&server, first, lines);
         match *what {
-            "a body of a gigabyte, in pieces" => {
+            "a body of a gigabyte, chunked" => {
                 bytes.extend([b"3b9aca00\r\n", &[b'{'; 64 << 10][..]].concat())
             }
-            "a body in pieces that are none" => bytes.extend(b"no number\r\n"),
+            "a body with an invalid chunk length" => bytes.extend(b"no number\r\n"),
             what if what.contains("gigabyte") => bytes.extend(vec![b'{'; 64 << 10]),
             _ => {}
         }
-        let answer = face.say(&bytes);
+        let answer = server.send(&bytes);
         println!("| {what:<40} | {:>3} | {} |", answer.status, reason(&answer));
         if !expected.contains(&answer.status) {
             wrong.push((*what, answer.status));
         }
     }
     assert_eq!(wrong, []);
-    assert!(face.desk.orders(|orders| orders.pause.is_none()), "nothing was ordered");
+    assert!(server.handle.next_command().is_none(), "no command was accepted");
 }
 
 fn reason(answer: &Answer) -> String {
@@ -174,105 +178,107 @@ fn reason(answer: &Answer) -> String {
 }
 
 #[test]
-fn every_answer_forbids_what_no_page_of_ours_needs() {
-    let face = Face::start();
+fn every_response_has_security_headers() {
+    let server = TestServer::start();
     for path in ["/", "/api/v1/status", "/openapi.json", "/nothing", "/badges/smb/nfs.svg"] {
-        let answer = face.get(path);
+        let answer = server.get(path);
         let policy = answer.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'self';") && policy.contains("frame-ancestors 'none'"));
         assert!(!policy.contains("unsafe"), "{policy}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
     }
-    let refused = face.ask("GET", "/", &[("Origin", "https://evil.example")]);
-    assert!(refused.header("content-security-policy").is_some(), "refusals too");
+    let refused = server.request("GET", "/", &[("Origin", "https://evil.example")]);
+    assert!(refused.header("content-security-policy").is_some(), "refusals have the headers too");
 }
 
 #[test]
-fn a_browser_with_a_key_may_give_orders_and_the_key_is_good_once() {
-    let face = Face::start();
+fn key_logs_a_browser_in_once() {
+    let server = TestServer::start();
     let bearer = format!("Bearer {TOKEN}");
-    let origin = format!("http://127.0.0.1:{}", face.port);
-    let key = face.ask("POST", "/api/v1/key", &[("Authorization", &bearer), ("Content-Length", "0")]).json();
-    let address = format!("/enter?key={}", key["key"].as_str().unwrap());
-    let entered = face.get(&address);
+    let origin = format!("http://127.0.0.1:{}", server.port);
+    let key =
+        server.request("POST", "/api/v1/key", &[("Authorization", &bearer), ("Content-Length", "0")]).json();
+    let address = format!("/login?key={}", key["key"].as_str().unwrap());
+    let entered = server.get(&address);
     assert_eq!((entered.status, entered.header("location")), (303, Some("/")));
     let cookie = entered.header("set-cookie").unwrap().to_owned();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && !cookie.contains(TOKEN));
     let cookie = cookie.split(';').next().unwrap();
-    assert!(face.get(&address).header("set-cookie").is_none(), "once");
-    let shown = face.ask("GET", "/targets", &[("Cookie", cookie)]).text();
+    assert!(server.get(&address).header("set-cookie").is_none(), "a key works once");
+    let shown = server.request("GET", "/targets", &[("Cookie", cookie)]).text();
     assert!(
-        shown.contains("formaction=\"/orders/pause\"") && !face.get("/targets").text().contains("formaction")
+        shown.contains("formaction=\"/commands/pause\"")
+            && !server.get("/targets").text().contains("formaction")
     );
-    let ordered = face.ask(
+    let command = server.request(
         "POST",
-        "/orders/pause",
+        "/commands/pause",
         &[("Origin", &origin), ("Cookie", cookie), ("Content-Length", "0")],
     );
-    assert_eq!((ordered.status, ordered.header("location")), (303, Some("/targets")));
-    assert!(face.desk.orders(|orders| orders.pause.is_some()));
-    let foreign = face.ask(
+    assert_eq!((command.status, command.header("location")), (303, Some("/targets")));
+    assert!(matches!(server.handle.next_command(), Some(Command::SetPause(_))));
+    let foreign = server.request(
         "POST",
-        "/orders/round",
+        "/commands/round",
         &[("Origin", "http://127.0.0.1:1"), ("Cookie", cookie), ("Content-Length", "0")],
     );
     assert_eq!(foreign.status, 403);
-    assert!(face.desk.orders(|orders| !orders.round));
+    assert!(server.handle.next_command().is_none());
 }
 
 #[test]
-fn who_says_nothing_or_speaks_slowly_is_let_go_and_others_are_answered() {
-    let face = Face::start();
-    let mut slow = face.connect();
+fn slow_and_silent_clients_do_not_block_others() {
+    let server = TestServer::start();
+    let mut slow = server.connect();
     slow.write_all(b"GET / HTTP/1.1\r\nHost: ").unwrap();
-    let idle: Vec<TcpStream> = (0..100).map(|_| face.connect()).collect();
-    assert_eq!(face.get("/method").status, 200, "beside a hundred who say nothing");
-    let mut rest = vec![];
+    let idle: Vec<TcpStream> = (0..100).map(|_| server.connect()).collect();
+    assert_eq!(server.get("/method").status, 200, "with a hundred silent connections");
+    let mut response = vec![];
     let began = Instant::now();
-    let _ = slow.read_to_end(&mut rest);
-    assert!(began.elapsed() < Duration::from_secs(30), "it is closed: {:?}", began.elapsed());
+    let _ = slow.read_to_end(&mut response);
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "the slow connection was closed after {:?}",
+        began.elapsed()
+    );
     drop(idle);
 }
 
 #[test]
-fn more_idle_connections_than_there_are_places_block_nobody_for_long() {
-    let face = Face::start();
+fn idle_connections_beyond_the_limit_block_nothing() {
+    let server = TestServer::start();
     let idle: Vec<TcpStream> =
-        (0..600).filter_map(|_| TcpStream::connect(("127.0.0.1", face.port)).ok()).collect();
+        (0..600).filter_map(|_| TcpStream::connect(("127.0.0.1", server.port)).ok()).collect();
     let began = Instant::now();
-    while face.get("/method").status != 200 {
-        assert!(began.elapsed() < Duration::from_secs(30), "places are free again after a while");
+    while server.get("/method").status != 200 {
+        assert!(began.elapsed() < Duration::from_secs(30), "the server answers again after a while");
         std::thread::sleep(Duration::from_millis(200));
     }
     drop(idle);
 }
 
 #[test]
-fn from_another_machine_a_browser_needs_a_key_to_read() {
-    let face = Face::start();
+#[cfg_attr(target_os = "macos", ignore = "this system has no second loopback address")]
+fn network_access_needs_a_key() {
+    let server = TestServer::start();
     let at = |path: &str, cookie: &str| {
-        let mut stream = TcpStream::connect((NETWORK, face.port)).ok()?;
+        let mut stream = TcpStream::connect((NETWORK, server.port)).unwrap();
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {NETWORK}:{}\r\n{cookie}Connection: close\r\n\r\n",
-            face.port
+            server.port
         );
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        Some(answer)
+        answer
     };
-    let Some(refused) = at("/api/v1/status", "") else {
-        let _ = writeln!(
-            std::io::stderr(),
-            "\nskipped: from another machine: this system has no second loopback address"
-        );
-        return;
-    };
-    assert!(refused.starts_with("HTTP/1.1 401") && refused.contains("longhaul page"), "{refused}");
+    let refused = at("/api/v1/status", "");
+    assert!(refused.starts_with("HTTP/1.1 401") && refused.contains("longhaul dashboard"), "{refused}");
     let bearer = format!("Bearer {TOKEN}");
-    let key = face.ask("POST", "/api/v1/key", &[("Authorization", &bearer), ("Content-Length", "0")]).json();
-    let entered = at(&format!("/enter?key={}", key["key"].as_str().unwrap()), "").unwrap();
+    let key =
+        server.request("POST", "/api/v1/key", &[("Authorization", &bearer), ("Content-Length", "0")]).json();
+    let entered = at(&format!("/login?key={}", key["key"].as_str().unwrap()), "");
     let cookie = entered.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
     let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().unwrap());
-    assert!(at("/api/v1/status", &cookie).unwrap().starts_with("HTTP/1.1 200"));
+    assert!(at("/api/v1/status", &cookie).starts_with("HTTP/1.1 200"));
 }

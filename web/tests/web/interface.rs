@@ -1,37 +1,34 @@
-//! The interface against its own description: opt-in, for it needs Schemathesis, which a script installs.
+//! Tests the HTTP API against its own OpenAPI document. Opt-in, because it needs Schemathesis, which
+//! `tests/web/interface.sh` installs.
 
-use std::io::Write;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use longhaul_service::desk::Desk;
-use longhaul_service::status::{Check, Verdict};
+use longhaul_service::handle::ServiceHandle;
+use longhaul_service::status::{Check, CheckStatus};
 
-use crate::client::Face;
+use crate::client::TestServer;
 use crate::world;
 
-/// Where the program is.
-const ASKED: &str = "LONGHAUL_SCHEMATHESIS";
+/// Environment variable with the path of the Schemathesis program.
+const PROGRAM_VARIABLE: &str = "LONGHAUL_SCHEMATHESIS";
 
 #[test]
-fn every_answer_has_the_form_that_is_described() {
-    let Some(program) = std::env::var_os(ASKED) else {
-        let why = format!("\nskipped: interface: {ASKED}=PROGRAM runs it, after tests/web/interface.sh");
-        let _ = writeln!(std::io::stderr(), "{why}");
-        return;
-    };
-    let face = Face::start();
-    world::begin_round(&face.desk);
+#[ignore = "needs Schemathesis: tests/web/interface.sh; run with --ignored"]
+fn responses_match_the_openapi_schema() {
+    let program = std::env::var_os(PROGRAM_VARIABLE).expect("LONGHAUL_SCHEMATHESIS must name the program");
+    let server = TestServer::start();
+    world::begin_round(&server.handle);
     let is_over = Arc::new(AtomicBool::new(false));
     let doctor = std::thread::spawn({
-        let (desk, is_over) = (Arc::clone(&face.desk), Arc::clone(&is_over));
-        move || examine_until(&desk, &is_over)
+        let (handle, is_over) = (Arc::clone(&server.handle), Arc::clone(&is_over));
+        move || answer_until(&handle, &is_over)
     });
     let folder = tempfile::tempdir().unwrap();
     let done = Command::new(program)
-        .args(["run", &format!("http://127.0.0.1:{}/openapi.json", face.port)])
+        .args(["run", &format!("http://127.0.0.1:{}/openapi.json", server.port)])
         .args(["--header", &format!("Authorization: Bearer {}", world::TOKEN)])
         .args(["--checks", "all", "--mode", "all", "--max-examples", "40", "--seed", "1"])
         .args(["--generation-database", "none", "--continue-on-failure", "--no-color"])
@@ -39,26 +36,26 @@ fn every_answer_has_the_form_that_is_described() {
         .output()
         .unwrap();
     is_over.store(true, Ordering::Relaxed);
-    let examined = doctor.join().unwrap();
-    let said = String::from_utf8_lossy(&done.stdout);
-    println!("{said}");
-    assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
-    assert!(examined > 0, "the doctor was asked");
+    let requests = doctor.join().unwrap();
+    let output = String::from_utf8_lossy(&done.stdout);
+    println!("{output}");
+    assert!(done.status.success(), "{output}{}", String::from_utf8_lossy(&done.stderr));
+    assert!(requests > 0, "the doctor was requested");
 }
 
-/// Stands for the service, which answers the doctor's questions. Returns how often it was asked.
-fn examine_until(desk: &Desk, is_over: &AtomicBool) -> u32 {
-    let mut asked = 0;
+/// Answers requests for the doctor in place of the service, until `is_over`. Returns the number of requests.
+fn answer_until(handle: &ServiceHandle, is_over: &AtomicBool) -> u32 {
+    let mut requests = 0;
     while !is_over.load(Ordering::Relaxed) {
-        if let Some(asker) = desk.orders(|orders| orders.doctor.take()) {
+        if let Some(longhaul_service::command::Command::Examine(reply)) = handle.next_command() {
             let checks = vec![
                 Check::ok("configuration", "well formed"),
-                Check::bad("smb", Verdict::Failed, "cannot be opened", "Mount it again"),
+                Check::problem("smb", CheckStatus::Failed, "cannot be opened", "Mount it again"),
             ];
-            let _ = asker.send(checks);
-            asked += 1;
+            let _ = reply.send(checks);
+            requests += 1;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    asked
+    requests
 }

@@ -1,4 +1,4 @@
-//! The page as browsers, programs and enemies meet it: a real service's face on a real port, over made-up weeks.
+//! Tests of the web server from outside: a real server on a real port, with synthetic data.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,29 +1,32 @@
-//! What a status costs: a file in memory, which Linux has, holds as many blocks as pages of it have been touched.
+//! Tests the cost of a status request. A file in memory has one block for each page that was touched, which Linux
+//! can report.
 
 #![cfg(target_os = "linux")]
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use longhaul_measure::model::Operation;
 use longhaul_measure::platform;
-use longhaul_measure::recorder::{LANES, Recorder};
+use longhaul_measure::recorder::{Recorder, THREAD_SLOTS};
+use longhaul_model::Operation;
 
-use crate::client::Face;
+use crate::client::TestServer;
 use crate::world;
 
 #[test]
-fn the_status_of_a_round_touches_no_histogram() {
+fn status_reads_no_histogram() {
     let (file, _) = platform::shared_file().unwrap();
     let recorder = Arc::new(Recorder::create(&file).unwrap());
-    (0..LANES).for_each(|lane| recorder.bare_lane(lane).begin(Operation::Read, platform::monotonic_ns()));
-    let face = Face::start();
-    world::begin_round(&face.desk);
-    face.desk.set_recorder(&"smb".parse().unwrap(), &recorder);
+    (0..THREAD_SLOTS).for_each(|lane| {
+        recorder.untracked_thread_slot(lane).begin(Operation::Read, platform::monotonic_ns())
+    });
+    let server = TestServer::start();
+    world::begin_round(&server.handle);
+    server.handle.set_recorder(&"smb".parse().unwrap(), &recorder);
     let pages = || file.metadata().unwrap().blocks();
     let before = pages();
-    assert!(face.desk.status().is_some());
+    assert!(server.handle.status().is_some());
     assert_eq!(pages(), before);
-    assert!(face.desk.live().is_some());
-    assert!(pages() > before, "who asks for the figures looks at all of them");
+    assert!(server.handle.live_status().is_some());
+    assert!(pages() > before, "the live status reads the histograms");
 }

@@ -1,43 +1,46 @@
-//! A service that was never there: made-up weeks in a real database, a desk that tells of them, and the real page in front.
+//! A simulated service: weeks of synthetic data in a real database, a service handle with a made-up status, and
+//! the real web server.
 
-// The example and every test use their own part of it.
+// Each test program and the example use only a part of this module.
 #![allow(dead_code)]
 
-#[path = "../../../cli/bench/year.rs"]
-mod year;
+#[path = "../../../tests/e2e/support/stall.rs"]
+mod stall;
+#[path = "../../../tests/bench/program/synthetic_history.rs"]
+mod synthetic_history;
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_measure::corpus::draw::draw_below;
-use longhaul_measure::model::{Beside, Call, Kept, Operation, ProbeKind, ProbeStep, Role, Stall, Target};
 use longhaul_measure::platform;
 use longhaul_measure::recorder::Recorder;
-use longhaul_service::desk::Desk;
+use longhaul_model::draw::draw_below;
+use longhaul_model::time::{DAY_US, HOUR_US};
+use longhaul_model::{Call, KeepReason, LoadContext, Operation, ProbeKind, ProbeStep, Role, Stall, Target};
+use longhaul_service::handle::ServiceHandle;
 use longhaul_service::status::{
     DatabaseStatus, LastRound, ProbeState, State, Status, TargetState, TargetStatus,
 };
 use longhaul_store::{
     NewRound, Reader, RoundCounts, RoundEnd, RoundStatus, RunFilter, Samples, Store, StoredRun, Writer,
 };
-use longhaul_web::{Control, Doors, Limits, Sources};
+use longhaul_web::{Limits, Listeners, ServerDeps, SummarySources};
 
 pub const TOKEN: &str = "the-token-of-the-file";
-const HOUR_US: i64 = 3_600_000_000;
-const DAY_US: i64 = 24 * HOUR_US;
 const WEEK_US: i64 = 7 * DAY_US;
-/// Microseconds from Monday to 1970-01-01, a Thursday, and an hour, for the weeks are those of UTC+1.
+/// Offset that aligns time with Mondays, in microseconds: 1970-01-01 was a Thursday, and the synthetic weeks start
+/// at midnight UTC+1.
 const TO_MONDAY_US: i64 = 3 * DAY_US + HOUR_US;
 const SHARES: [(&str, u64); 3] = [("smb", 260), ("nfs", 330), ("afp", 520)];
 
-/// A database of so many weeks up to now, in a folder.
+/// Creates a database with this many weeks of data up to now, and returns its path.
 pub fn database(folder: &Path, weeks: u32) -> PathBuf {
     let path = folder.join("longhaul.sqlite");
     let now_us = platform::wall_clock_us();
     let this_monday_us = now_us - (now_us + TO_MONDAY_US).rem_euclid(WEEK_US);
-    year::fill(&path, (this_monday_us - i64::from(weeks) * WEEK_US, weeks)).unwrap();
+    synthetic_history::fill_database(&path, (this_monday_us - i64::from(weeks) * WEEK_US, weeks)).unwrap();
     let writer = Writer::spawn(Store::open(&path, &[]).unwrap());
     for day in (0..i64::from(weeks) * 7 + 6).rev() {
         writer.add_samples(samples(now_us, now_us - day * DAY_US)).unwrap();
@@ -45,7 +48,7 @@ pub fn database(folder: &Path, weeks: u32) -> PathBuf {
     path
 }
 
-/// A round of an hour ago with one run, each phase of which keeps some calls.
+/// Adds a round with one run, an hour ago, whose phases have single calls.
 pub fn add_calls(database: &Path) {
     let filter =
         RunFilter { workload: Some("photo-batch".to_owned()), limit: Some(1), ..RunFilter::default() };
@@ -71,17 +74,23 @@ pub fn add_calls(database: &Path) {
     writer.end_round(run.round, end).unwrap();
 }
 
-/// The tenth is the slowest, and failed.
+/// Returns a call of `place + 1` seconds. The tenth call is the slowest, and the only one that failed.
 fn call(operation: Operation, place: u64) -> Call {
     let nanoseconds = (place + 1) * 1_000_000_000;
-    Call { operation, after_ns: place, nanoseconds, is_error: place == 9, kept: Kept::Slowest }
+    Call {
+        operation,
+        offset_ns: place,
+        duration_ns: nanoseconds,
+        is_error: place == 9,
+        keep_reason: KeepReason::Slowest,
+    }
 }
 
 fn target(name: &str) -> Target {
     Target { name: name.parse().unwrap(), path: format!("/Volumes/{name}").into(), role: Role::Share }
 }
 
-/// A day of samples: hours of the night are not asked, evenings are slow, NFS stalls now and then.
+/// Returns the samples of one day: no requests at night, slow evenings, and a stall of NFS every ninth day.
 fn samples(now_us: i64, day_us: i64) -> Samples {
     let midnight_us = day_us.div_euclid(DAY_US) * DAY_US;
     let hours = (7..24).map(|hour| midnight_us + hour * HOUR_US).filter(|at_us| *at_us < now_us);
@@ -95,13 +104,13 @@ fn samples(now_us: i64, day_us: i64) -> Samples {
         }
     }
     if day % 9 == 4 && !is_holiday {
-        samples.stalls.push(stall(midnight_us + 20 * HOUR_US));
+        samples.stalls.push(stall::stall(midnight_us + 20 * HOUR_US));
     }
     samples
 }
 
 fn step((name, usual_us): (&str, u64), at_us: i64, kind: ProbeKind) -> ProbeStep {
-    let mut step = ProbeStep::new(name.parse().unwrap(), at_us, kind, Beside::Calm);
+    let mut step = ProbeStep::new(name.parse().unwrap(), at_us, kind, LoadContext::Idle);
     let hour = at_us.rem_euclid(DAY_US) / HOUR_US;
     let evening = if (18..22).contains(&hour) { 3 } else { 1 };
     let cached = if kind == ProbeKind::Getattr { 4 } else { 1 };
@@ -115,28 +124,12 @@ fn step((name, usual_us): (&str, u64), at_us: i64, kind: ProbeKind) -> ProbeStep
     step
 }
 
-fn stall(started_us: i64) -> Stall {
-    Stall {
-        target: "nfs".parse().unwrap(),
-        opened_us: started_us,
-        started_us,
-        ended_us: Some(started_us + 42_000_000),
-        is_cut: false,
-        operation: "getattr".to_owned(),
-        calls: 3,
-        longest_ns: 42_000_000_000,
-        errors: [("ETIMEDOUT".to_owned(), 3)].into(),
-        who: vec!["probe".to_owned()],
-        beside: None,
-    }
-}
-
-/// A stall that goes on.
+/// Returns a stall that is still in progress.
 pub fn stall_now() -> Stall {
-    Stall { ended_us: None, calls: 1, ..stall(platform::wall_clock_us() - 5_000_000) }
+    Stall { ended_us: None, calls: 1, ..stall::stall(platform::wall_clock_us() - 5_000_000) }
 }
 
-/// What the service says of itself between two rounds.
+/// Returns the status of the service between two rounds.
 pub fn status(database: &Path) -> Status {
     let now_us = platform::wall_clock_us();
     Status {
@@ -150,13 +143,13 @@ pub fn status(database: &Path) -> Status {
         targets: SHARES.map(|(name, _)| of_target(name)).to_vec(),
         stalls: vec![],
         rounds: RoundCounts { ok: 930, void: 9, skipped: 10, cut_short: 3, open: 0 },
-        last: Some(LastRound {
+        last_round: Some(LastRound {
             number: 952,
             status: RoundStatus::Ok,
             reason: None,
             ended_us: now_us - HOUR_US / 2,
         }),
-        next_us: Some(now_us + HOUR_US / 3),
+        next_round_us: Some(now_us + HOUR_US / 3),
         slices: 4,
         design: None,
         database: DatabaseStatus { path: database.to_owned(), bytes: Some(123_456_789) },
@@ -178,21 +171,21 @@ fn of_target(name: &str) -> TargetStatus {
         }),
         state: TargetState::Waiting { reason: "the next round".to_owned(), until_us: None },
         last_runs: Some((4, 4)),
-        bytes_per_day: 4_200_000_000,
-        bytes_allowed: Some(20_000_000_000),
-        probe: ProbeState::Asking,
+        bytes_last_24h: 4_200_000_000,
+        bytes_limit: Some(20_000_000_000),
+        probe: ProbeState::Active,
     }
 }
 
-/// A round begins, and a run on the first share with some calls behind it.
-pub fn begin_round(desk: &Desk) {
+/// Starts a round: four runs are done, and the next one on the first share has made some calls.
+pub fn begin_round(handle: &ServiceHandle) {
     let smb = "smb".parse().unwrap();
-    desk.set_round(Some((953, 12)));
-    (0..4).for_each(|_| desk.count_run());
-    desk.set_run(&smb, "photo-batch");
-    desk.set_phase(&smb, "open-cold");
+    handle.set_round(Some((953, 12)));
+    (0..4).for_each(|_| handle.end_run());
+    handle.set_run(&smb, "photo-batch");
+    handle.set_phase(&smb, "open-cold");
     let recorder = Arc::new(Recorder::private().unwrap());
-    let lane = recorder.lane(0);
+    let lane = recorder.thread_slot(0);
     for call in 0..300 {
         for operation in [Operation::Open, Operation::Read] {
             lane.begin(operation, platform::monotonic_ns());
@@ -200,38 +193,38 @@ pub fn begin_round(desk: &Desk) {
         }
         lane.add_read(1 << 20);
     }
-    desk.set_recorder(&smb, &recorder);
+    handle.set_recorder(&smb, &recorder);
 }
 
-/// What stands behind the page.
-pub fn control(database: PathBuf) -> Control {
-    let desk = Arc::new(Desk::default());
-    desk.publish(status(&database));
-    Control {
-        desk,
+/// Returns the dependencies of a web server in front of this database.
+pub fn control(database: PathBuf) -> ServerDeps {
+    let handle = Arc::new(ServiceHandle::default());
+    handle.publish(status(&database));
+    ServerDeps {
+        service: handle,
         token: TOKEN.into(),
-        set_level: Arc::new(|_| Ok(())),
+        set_log_level: Arc::new(|_| Ok(())),
         metrics: Arc::new(|| Ok("# EOF\n".to_owned())),
-        sources: Sources { database, config: None },
+        sources: SummarySources { database, config: None },
         limits: Limits::default(),
     }
 }
 
-/// Answers at a port until the stop comes.
-pub async fn serve(port: u16, control: Control, stop: impl Future<Output = ()>) {
-    let loopback = longhaul_web::listen(Ipv4Addr::LOCALHOST.into(), port).await.unwrap();
-    longhaul_web::serve(Doors { loopback, network: None }, control, stop).await.unwrap();
+/// Serves requests on a port until `stop` completes.
+pub async fn serve(port: u16, control: ServerDeps, stop: impl Future<Output = ()>) {
+    let loopback = longhaul_web::bind(Ipv4Addr::LOCALHOST.into(), port).await.unwrap();
+    longhaul_web::serve(Listeners { loopback, network: None }, control, stop).await.unwrap();
 }
 
-/// Lets a round come and go for ever, so that there is something live to look at.
-pub async fn go_on(desk: Arc<Desk>) {
+/// Simulates rounds for ever, with a stall in each of them, so that the page has something live to show.
+pub async fn go_on(handle: Arc<ServiceHandle>) {
     loop {
-        begin_round(&desk);
+        begin_round(&handle);
         tokio::time::sleep(Duration::from_secs(6)).await;
-        desk.set_stalls(vec![stall_now()]);
+        handle.set_stalls(vec![stall_now()]);
         tokio::time::sleep(Duration::from_secs(4)).await;
-        desk.set_stalls(vec![]);
-        desk.set_round(None);
+        handle.set_stalls(vec![]);
+        handle.set_round(None);
         tokio::time::sleep(Duration::from_secs(6)).await;
     }
 }

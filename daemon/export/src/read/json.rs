@@ -1,11 +1,10 @@
-//! JSON Lines.
+//! Reads JSON Lines files.
 
 use std::io::{BufRead, Read};
 
 use serde_json::{Map, Value};
 
-use super::ROW_BYTES;
-use super::assemble::Assembler;
+use super::assembler::{Assembler, MAX_ROW_BYTES};
 use crate::Error;
 use crate::archive::LAYOUT;
 use crate::table::{Cell, Kind};
@@ -14,30 +13,30 @@ pub(super) fn read(mut input: impl BufRead, assembler: &mut Assembler<'_>) -> Re
     let mut line = Vec::new();
     for at in 1.. {
         line.clear();
-        let mut limited = input.by_ref().take(ROW_BYTES as u64);
-        limited.read_until(b'\n', &mut line).map_err(|source| assembler.unread(source))?;
+        let mut limited = input.by_ref().take(MAX_ROW_BYTES as u64);
+        limited.read_until(b'\n', &mut line).map_err(|source| assembler.read_error(source))?;
         match line.trim_ascii() {
             _ if line.is_empty() => break,
-            _ if line.len() == ROW_BYTES => return Err(assembler.too_large()),
+            _ if line.len() == MAX_ROW_BYTES => return Err(assembler.row_too_long()),
             [] => {}
             text => match serde_json::from_slice(text) {
-                Ok(entries) => take(entries, at, assembler)?,
-                Err(_) => assembler.leave_out("that are no JSON object, or are cut short", at),
+                Ok(entries) => add_row(entries, at, assembler)?,
+                Err(_) => assembler.skip_row("without a complete JSON object", at),
             },
         }
     }
     Ok(())
 }
 
-fn take(entries: Map<String, Value>, at: u64, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let mut cells = assembler.cells();
+fn add_row(entries: Map<String, Value>, at: u64, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    let mut cells = assembler.empty_row();
     for (name, value) in entries {
-        match LAYOUT.place(&name) {
-            Some(place) => cells[place] = cell(value, LAYOUT.columns[place].kind),
-            None => assembler.leave_out_value(&name, at),
+        match LAYOUT.column_index(&name) {
+            Some(index) => cells[index] = cell(value, LAYOUT.columns[index].kind),
+            None => assembler.skip_value(&name, at),
         }
     }
-    assembler.take(at, &cells)
+    assembler.add_row(at, &cells)
 }
 
 fn cell(value: Value, kind: Kind) -> Cell<'static> {

@@ -1,69 +1,60 @@
-//! From bytes to a history. Whatever cannot be taken as it is, is counted with its reason or refused, never passed over.
+//! Imports an archive. Rows and values that cannot be used are counted with their reason, or the file is
+//! refused; nothing is skipped silently.
 
-mod assemble;
+mod assembler;
+mod columns;
 mod csv;
-#[cfg(feature = "parquet")]
-mod fence;
 mod json;
-mod left_out;
+mod numbered_rows;
+#[cfg(feature = "parquet")]
+mod panic_guard;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod records;
-mod settle;
+mod skipped;
+mod validation;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use longhaul_measure::summary::History;
-
 use crate::Error;
-use crate::archive::LAYOUT;
-use assemble::Assembler;
-pub use left_out::{LeftOut, Noun};
+pub use assembler::Imported;
+use assembler::{Assembler, MAX_ROW_BYTES};
+pub use skipped::{Skipped, SkippedUnit};
 
-/// What a row may have at most, in bytes: ours have a thousandth.
-const ROW_BYTES: usize = 16 << 20;
-/// The first bytes of a Parquet file.
-const PARQUET: &[u8] = b"PAR1";
-/// What Excel puts before text.
+/// First bytes of every Parquet file.
+const PARQUET_MAGIC: &[u8] = b"PAR1";
+/// Byte order mark (UTF-8) that Excel writes at the start of a text file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// An archive that was read.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Imported {
-    /// What it holds, in the order of numbers, whatever the order of its rows.
-    pub history: History,
-    /// What in it was left out, and why.
-    pub left_out: Vec<LeftOut>,
-}
-
-/// Reads what [`runs`](crate::runs) wrote, in whichever format; the format is seen from the content, not from the name.
+/// Reads an archive written by [`runs`](crate::runs) in any of the three formats. The format is detected from
+/// the content, not from the file name.
 ///
 /// # Errors
 ///
-/// [`Error::Read`], [`Error::Foreign`], [`Error::Newer`], [`Error::Damaged`], [`Error::Contradiction`],
-/// [`Error::WithoutParquet`].
+/// [`Error::Read`], [`Error::NotAnArchive`], [`Error::UnsupportedSchema`], [`Error::Damaged`], [`Error::ConflictingRows`],
+/// [`Error::ParquetDisabled`].
 pub fn read_history(path: &Path) -> Result<Imported, Error> {
-    let unread = |source| Error::Read { path: path.to_owned(), source };
-    let mut input = BufReader::with_capacity(ROW_BYTES >> 8, File::open(path).map_err(unread)?);
-    if input.fill_buf().map_err(unread)?.starts_with(PARQUET) {
-        return read_parquet(File::open(path).map_err(unread)?, path);
+    let read_error = |source| Error::Read { path: path.to_owned(), source };
+    let mut input = BufReader::with_capacity(MAX_ROW_BYTES >> 8, File::open(path).map_err(read_error)?);
+    if input.fill_buf().map_err(read_error)?.starts_with(PARQUET_MAGIC) {
+        return read_parquet(File::open(path).map_err(read_error)?, path);
     }
     read_text(input, path)
 }
 
-/// As [`read_history`], from memory; `path` is what messages call it.
+/// Reads an archive from memory, like [`read_history`]; `path` is used only in error messages.
 ///
 /// # Errors
 ///
-/// As there.
+/// The same errors as [`read_history`].
 pub fn read_bytes(bytes: &[u8], path: &Path) -> Result<Imported, Error> {
-    match bytes.starts_with(PARQUET) {
+    match bytes.starts_with(PARQUET_MAGIC) {
         #[cfg(feature = "parquet")]
         true => read_parquet(bytes::Bytes::copy_from_slice(bytes), path),
         #[cfg(not(feature = "parquet"))]
-        true => Err(Error::WithoutParquet),
+        true => Err(Error::ParquetDisabled),
         false => read_text(bytes, path),
     }
 }
@@ -73,43 +64,37 @@ fn read_parquet(
     input: impl ::parquet::file::reader::ChunkReader + 'static,
     path: &Path,
 ) -> Result<Imported, Error> {
-    // Version 60 of the library panics on some footers that were changed, for example on negative lengths.
+    // Version 60 of the parquet crate panics on some damaged footers, for example on negative lengths.
     let read = || {
         let mut assembler = Assembler::new(path, "row");
         parquet::read(input, &mut assembler)?;
         assembler.finish()
     };
-    fence::fenced(read).unwrap_or_else(|| {
-        let detail = "its footer contradicts itself".to_owned();
+    panic_guard::catch_panic(read).unwrap_or_else(|| {
+        let detail = "its footer is inconsistent".to_owned();
         Err(Error::Damaged { path: path.to_owned(), detail })
     })
 }
 
 #[cfg(not(feature = "parquet"))]
 fn read_parquet(_: File, _: &Path) -> Result<Imported, Error> {
-    Err(Error::WithoutParquet)
+    Err(Error::ParquetDisabled)
 }
 
 fn read_text(mut input: impl BufRead, path: &Path) -> Result<Imported, Error> {
-    let unread = |source| Error::Read { path: path.to_owned(), source };
-    if input.fill_buf().map_err(unread)?.starts_with(BYTE_ORDER_MARK) {
+    let read_error = |source| Error::Read { path: path.to_owned(), source };
+    if input.fill_buf().map_err(read_error)?.starts_with(BYTE_ORDER_MARK) {
         input.consume(BYTE_ORDER_MARK.len());
     }
-    let begin = input.fill_buf().map_err(unread)?.iter().find(|byte| !byte.is_ascii_whitespace()).copied();
+    let first_byte =
+        input.fill_buf().map_err(read_error)?.iter().find(|byte| !byte.is_ascii_whitespace()).copied();
     let mut assembler = Assembler::new(path, "line");
-    match begin {
-        None => return Err(Error::Foreign { path: path.to_owned(), why: "it is empty".to_owned() }),
+    match first_byte {
+        None => {
+            return Err(Error::NotAnArchive { path: path.to_owned(), why: "the file is empty".to_owned() });
+        }
         Some(b'{') => json::read(input, &mut assembler)?,
         Some(_) => csv::read(input, &mut assembler)?,
     }
     assembler.finish()
-}
-
-/// Where the columns of a file go: to the place of a column that is known, or to nowhere, by name.
-struct Columns(Vec<Result<usize, String>>);
-
-impl Columns {
-    fn named<'n>(names: impl Iterator<Item = &'n str>) -> Self {
-        Self(names.map(|name| LAYOUT.place(name).ok_or_else(|| name.to_owned())).collect())
-    }
 }

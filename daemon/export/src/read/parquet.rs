@@ -1,4 +1,4 @@
-//! Parquet: a stretch of rows at a time, all columns side by side.
+//! Reads Parquet files in chunks of rows, all columns in parallel.
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
@@ -7,27 +7,29 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 
-use super::assemble::Assembler;
-use super::{Columns, ROW_BYTES};
+use super::assembler::{Assembler, MAX_ROW_BYTES};
+use super::columns::Columns;
 use crate::Error;
 use crate::table::Cell;
 
-/// Rows that are held in memory at once.
-const STRETCH: usize = 2048;
-/// Bytes of a column in a row group, unpacked: ours have a hundredth.
-const COLUMN_BYTES: i64 = (ROW_BYTES << 4) as i64;
+/// Number of rows that are held in memory at once.
+const CHUNK_ROWS: usize = 2048;
+/// Maximum uncompressed size of a column in one row group, in bytes. Columns written by longhaul are about a
+/// hundred times smaller.
+const MAX_COLUMN_BYTES: i64 = (MAX_ROW_BYTES << 4) as i64;
 
 pub(super) fn read(input: impl ChunkReader + 'static, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let damaged = |error: &ParquetError, assembler: &Assembler<'_>| assembler.damaged(&error.to_string());
+    let damaged =
+        |error: &ParquetError, assembler: &Assembler<'_>| assembler.damaged_error(&error.to_string());
     let file = SerializedFileReader::new(input).map_err(|error| damaged(&error, assembler))?;
     let columns = columns(file.metadata(), assembler)?;
     let mut at = 1;
     for group in 0..file.num_row_groups() {
-        let opened = file.get_row_group(group).and_then(|group| Group::open(&*group));
+        let opened = file.get_row_group(group).and_then(|group| RowGroupCursor::open(&*group));
         let mut group = opened.map_err(|error| damaged(&error, assembler))?;
-        while let Some(rows) = group.next().map_err(|error| damaged(&error, assembler))? {
+        while let Some(rows) = group.next_chunk().map_err(|error| damaged(&error, assembler))? {
             for row in 0..rows {
-                take(&columns, &mut group.columns, (row, at), assembler)?;
+                add_row(&columns, group.take_row(row), at, assembler)?;
                 at += 1;
             }
         }
@@ -39,98 +41,103 @@ fn columns(metadata: &ParquetMetaData, assembler: &Assembler<'_>) -> Result<Colu
     let schema = metadata.file_metadata().schema_descr();
     let names: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
     if !names.iter().any(|name| name == "record") {
-        return Err(assembler.foreign("it has no column `record`"));
+        return Err(assembler.not_an_archive("the file has no column `record`"));
     }
-    Ok(Columns::named(names.iter().map(String::as_str)))
+    Ok(Columns::from_names(names.iter().map(String::as_str)))
 }
 
-fn take(
+fn add_row(
     columns: &Columns,
-    stretches: &mut [Stretch],
-    place: (usize, u64),
+    row: impl Iterator<Item = Cell<'static>>,
+    at: u64,
     assembler: &mut Assembler<'_>,
 ) -> Result<(), Error> {
-    let (row, at) = place;
-    let mut cells = assembler.cells();
-    for (column, stretch) in columns.0.iter().zip(stretches) {
-        let cell = std::mem::take(&mut stretch.cells[row]);
+    let mut cells = assembler.empty_row();
+    for (column, cell) in columns.0.iter().zip(row) {
         match column {
-            Ok(place) => cells[*place] = cell,
-            Err(name) if cell != Cell::Null => assembler.leave_out_value(name, at),
+            Ok(index) => cells[*index] = cell,
+            Err(name) if cell != Cell::Null => assembler.skip_value(name, at),
             Err(_) => {}
         }
     }
-    assembler.take(at, &cells)
+    assembler.add_row(at, &cells)
 }
 
-/// A row group that is being read.
-struct Group {
-    columns: Vec<Stretch>,
+/// The read position in one row group.
+struct RowGroupCursor {
+    columns: Vec<ColumnCursor>,
     rows_left: usize,
 }
 
-/// One column of it, and the cells of the stretch that is looked at.
-struct Stretch {
+/// The read position in one column of a row group, with the cells of the current chunk.
+struct ColumnCursor {
     reader: ColumnReader,
-    most_defined: i16,
+    max_definition: i16,
     is_list: bool,
-    cells: Vec<Cell<'static>>,
+    read_cells: Vec<Cell<'static>>,
 }
 
-impl Group {
+impl RowGroupCursor {
     fn open(group: &dyn RowGroupReader) -> Result<Self> {
         let metadata = group.metadata();
-        let columns = (0..group.num_columns()).map(|place| Stretch::open(group, metadata, place));
+        let columns = (0..group.num_columns()).map(|index| ColumnCursor::open(group, metadata, index));
         let rows_left =
-            usize::try_from(metadata.num_rows()).map_err(|_| general("a negative number of rows"))?;
+            usize::try_from(metadata.num_rows()).map_err(|_| parquet_error("a negative number of rows"))?;
         Ok(Self { columns: columns.collect::<Result<_>>()?, rows_left })
     }
 
-    /// The number of rows in the next stretch; `None` at the end.
-    fn next(&mut self) -> Result<Option<usize>> {
-        let rows = self.rows_left.min(STRETCH);
+    /// Reads the next chunk and returns its number of rows. `None`: end of the row group.
+    fn next_chunk(&mut self) -> Result<Option<usize>> {
+        let rows = self.rows_left.min(CHUNK_ROWS);
         self.rows_left -= rows;
         for column in &mut self.columns {
             column.fill(rows)?;
         }
         Ok((rows > 0).then_some(rows))
     }
+
+    /// Takes the cells of a row out of the current chunk.
+    fn take_row(&mut self, row: usize) -> impl Iterator<Item = Cell<'static>> {
+        self.columns.iter_mut().map(move |column| std::mem::take(&mut column.read_cells[row]))
+    }
 }
 
-impl Stretch {
-    fn open(group: &dyn RowGroupReader, metadata: &RowGroupMetaData, place: usize) -> Result<Self> {
-        let column = metadata.column(place);
-        if column.uncompressed_size() > COLUMN_BYTES {
-            return Err(general("a column of a size that no export has"));
+impl ColumnCursor {
+    fn open(group: &dyn RowGroupReader, metadata: &RowGroupMetaData, index: usize) -> Result<Self> {
+        let column = metadata.column(index);
+        if column.uncompressed_size() > MAX_COLUMN_BYTES {
+            return Err(parquet_error("a column is larger than any longhaul exports"));
         }
         let descriptor = column.column_descr();
         Ok(Self {
-            reader: group.get_column_reader(place)?,
-            most_defined: descriptor.max_def_level(),
+            reader: group.get_column_reader(index)?,
+            max_definition: descriptor.max_def_level(),
             is_list: descriptor.max_rep_level() > 0,
-            cells: vec![],
+            read_cells: vec![],
         })
     }
 
     fn fill(&mut self, rows: usize) -> Result<()> {
-        let most_defined = self.most_defined;
+        let max_level = self.max_definition;
         let whole = |number: i64| Cell::Integer(number);
-        self.cells = match &mut self.reader {
+        // The archive has no list columns. Lists, other types and text that is not UTF-8 become a list cell, which
+        // no field of a record accepts, so that the row is skipped with a reason.
+        self.read_cells = match &mut self.reader {
             _ if self.is_list => vec![Cell::Integers(vec![].into()); rows],
             ColumnReader::ByteArrayColumnReader(reader) => {
                 let text = |bytes: ByteArray| match std::str::from_utf8(bytes.data()) {
                     Ok(text) => Cell::text(text.to_owned()),
                     Err(_) => Cell::Integers(vec![].into()),
                 };
-                cells(reader, (rows, most_defined), text)?
+                read_cells(reader, rows, max_level, text)?
             }
-            ColumnReader::Int64ColumnReader(reader) => cells(reader, (rows, most_defined), whole)?,
+            ColumnReader::Int64ColumnReader(reader) => read_cells(reader, rows, max_level, whole)?,
             ColumnReader::Int32ColumnReader(reader) => {
-                cells(reader, (rows, most_defined), |number| whole(number.into()))?
+                read_cells(reader, rows, max_level, |number| whole(number.into()))?
             }
-            ColumnReader::DoubleColumnReader(reader) => cells(reader, (rows, most_defined), Cell::Real)?,
+            ColumnReader::DoubleColumnReader(reader) => read_cells(reader, rows, max_level, Cell::Real)?,
             ColumnReader::FloatColumnReader(reader) => {
-                cells(reader, (rows, most_defined), |number| Cell::Real(number.into()))?
+                read_cells(reader, rows, max_level, |number| Cell::Real(number.into()))?
             }
             ColumnReader::BoolColumnReader(_)
             | ColumnReader::Int96ColumnReader(_)
@@ -140,33 +147,36 @@ impl Stretch {
     }
 }
 
-/// So many cells of a column, known or not.
-fn cells<T: DataType>(
+/// Reads `rows` cells of a column. A cell with less than the maximum definition level is null.
+fn read_cells<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
-    shape: (usize, i16),
+    rows: usize,
+    max_level: i16,
     cell: impl Fn(T::T) -> Cell<'static>,
 ) -> Result<Vec<Cell<'static>>> {
-    let (rows, most_defined) = shape;
     let (mut values, mut definitions) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
     while definitions.len() < rows {
         let left = rows - definitions.len();
         let before = values.len();
         let (read, _, _) = reader.read_records(left, Some(&mut definitions), None, &mut values)?;
-        if most_defined == 0 {
+        if max_level == 0 {
             definitions.resize(definitions.len() + values.len() - before, 0);
         }
         if read == 0 {
-            return Err(general("a column ends before the others"));
+            return Err(parquet_error("a column ends before the others"));
         }
     }
     let mut values = values.into_iter();
-    let cells = definitions.into_iter().map(|defined| match defined == most_defined {
-        true => values.next().map(&cell).ok_or_else(|| general("a column with fewer values than it says")),
+    let cells = definitions.into_iter().map(|defined| match defined == max_level {
+        true => values
+            .next()
+            .map(&cell)
+            .ok_or_else(|| parquet_error("a column has fewer values than its levels announce")),
         false => Ok(Cell::Null),
     });
     cells.collect()
 }
 
-fn general(what: &str) -> ParquetError {
+fn parquet_error(what: &str) -> ParquetError {
     ParquetError::General(what.to_owned())
 }

@@ -1,23 +1,23 @@
-//! Rows into records. A row that is not one is refused with its reason, to be read after "3 rows".
+//! Converts rows to records. The error of an invalid row is a reason worded to follow "3 rows".
 
-use longhaul_measure::model::{Event, Outcome, Role, RoundStatus, Scale, TargetName, Times};
-use longhaul_measure::summary::{KeptEpoch, KeptRound, KeptTarget};
-use longhaul_measure::workloads::WORKLOADS;
+use longhaul_model::TASKS;
+use longhaul_model::{EpochRecord, RoundRecord, TargetRecord};
+use longhaul_model::{Event, MetricTimes, Outcome, Role, RoundStatus, Scale, TargetName};
 use serde_json::Value;
 
-use super::left_out::shown;
+use super::skipped::quoted;
 use crate::archive::{Field, LAYOUT};
 use crate::table::Cell;
 
-/// The largest whole number up to which every whole number is a float.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-const NO_DURATION: &str = "with a duration that is not a positive number";
+/// Largest number (2^53) up to which every integer can be represented exactly as `f64`.
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
+const INVALID_DURATION: &str = "with a duration that is not a positive number";
 
-/// The cells of one row, each in the place of its column.
+/// The cells of one row, in the order of the layout.
 pub(super) struct Fields<'r>(pub(super) &'r [Cell<'r>]);
 
-/// A run whose target is still a name.
-pub(super) struct NamedRun {
+/// A run whose target is still a name and not yet an index.
+pub(super) struct UnresolvedRun {
     pub(super) round: i64,
     pub(super) epoch: i64,
     pub(super) target: TargetName,
@@ -26,7 +26,7 @@ pub(super) struct NamedRun {
     pub(super) outcome: Outcome,
     pub(super) started_us: i64,
     pub(super) seconds: f64,
-    pub(super) times: Times,
+    pub(super) times: MetricTimes,
 }
 
 impl Fields<'_> {
@@ -46,12 +46,12 @@ impl Fields<'_> {
         }
     }
 
-    pub(super) fn target(&self) -> Result<KeptTarget, String> {
-        Ok(KeptTarget { name: self.target_name()?, role: self.named(Field::Role, Role::from_name)? })
+    pub(super) fn target(&self) -> Result<TargetRecord, String> {
+        Ok(TargetRecord { name: self.target_name()?, role: self.parsed(Field::Role, Role::from_name)? })
     }
 
-    pub(super) fn epoch(&self) -> Result<KeptEpoch, String> {
-        Ok(KeptEpoch {
+    pub(super) fn epoch(&self) -> Result<EpochRecord, String> {
+        Ok(EpochRecord {
             number: self.number()?,
             target: self.target_name()?,
             opened_us: self.integer(Field::StartedUs)?,
@@ -59,22 +59,22 @@ impl Fields<'_> {
         })
     }
 
-    pub(super) fn round(&self) -> Result<KeptRound, String> {
+    pub(super) fn round(&self) -> Result<RoundRecord, String> {
         let offset = self.integer(Field::UtcOffsetSeconds)?;
         let status = self.text(Field::Status)?;
-        Ok(KeptRound {
+        Ok(RoundRecord {
             number: self.number()?,
             started_us: self.integer(Field::StartedUs)?,
             utc_offset_seconds: i32::try_from(offset)
-                .map_err(|_| not(Field::UtcOffsetSeconds, "an offset"))?,
-            scale: self.named(Field::Scale, Scale::from_name)?,
-            status: status.map(|name| known(Field::Status, name, RoundStatus::from_name)).transpose()?,
+                .map_err(|_| invalid(Field::UtcOffsetSeconds, "an offset"))?,
+            scale: self.parsed(Field::Scale, Scale::from_name)?,
+            status: status.map(|name| parse_name(Field::Status, name, RoundStatus::from_name)).transpose()?,
             reason: self.text(Field::Reason)?.map(ToOwned::to_owned),
         })
     }
 
     pub(super) fn event(&self) -> Result<Event, String> {
-        let parse = |name: &str| known(Field::Target, name, |name| name.parse().ok());
+        let parse = |name: &str| parse_name(Field::Target, name, |name| name.parse().ok());
         Ok(Event {
             target: self.text(Field::Target)?.map(parse).transpose()?,
             kind: self.text(Field::Kind)?.unwrap_or_default().to_owned(),
@@ -83,16 +83,16 @@ impl Fields<'_> {
         })
     }
 
-    pub(super) fn run(&self) -> Result<NamedRun, String> {
-        let workload = self
-            .named(Field::Workload, |name| WORKLOADS.iter().position(|workload| workload.name() == name))?;
-        let outcome = self.named(Field::Outcome, Outcome::from_name)?;
-        Ok(NamedRun {
+    pub(super) fn run(&self) -> Result<UnresolvedRun, String> {
+        let workload =
+            self.parsed(Field::Workload, |name| TASKS.iter().position(|workload| workload.name() == name))?;
+        let outcome = self.parsed(Field::Outcome, Outcome::from_name)?;
+        Ok(UnresolvedRun {
             round: self.integer(Field::Round)?,
             epoch: self.integer(Field::Epoch)?,
             target: self.target_name()?,
             workload,
-            scale: self.named(Field::Scale, Scale::from_name)?,
+            scale: self.parsed(Field::Scale, Scale::from_name)?,
             outcome,
             started_us: self.integer(Field::StartedUs)?,
             seconds: self.seconds(outcome)?,
@@ -100,88 +100,92 @@ impl Fields<'_> {
         })
     }
 
-    /// A run that met nothing to measure, or was stopped, may have taken no time.
+    /// Returns the duration of a run in seconds. Zero is allowed for runs that measured nothing or were
+    /// stopped.
     fn seconds(&self, outcome: Outcome) -> Result<f64, String> {
-        let seconds = self.real(Field::Seconds as usize)?.ok_or(NO_DURATION)?;
+        let seconds = self.real(Field::Seconds as usize)?.ok_or(INVALID_DURATION)?;
         let is_duration = match outcome {
             Outcome::Ok | Outcome::Hung => seconds > 0.0,
             Outcome::Error | Outcome::Unavailable | Outcome::Void => seconds >= 0.0,
         };
-        if is_duration && seconds.is_finite() { Ok(seconds) } else { Err(NO_DURATION.to_owned()) }
+        if is_duration && seconds.is_finite() { Ok(seconds) } else { Err(INVALID_DURATION.to_owned()) }
     }
 
-    fn times(&self, workload: usize) -> Result<Times, String> {
-        let mut times = Times::NONE;
-        for (place, column) in LAYOUT.endpoints[workload].iter().enumerate() {
+    fn times(&self, workload: usize) -> Result<MetricTimes, String> {
+        let mut times = MetricTimes::NONE;
+        for (index, column) in LAYOUT.metric_columns[workload].iter().enumerate() {
             match self.real(*column)? {
-                Some(seconds) if seconds > 0.0 && seconds.is_finite() => times = times.with(place, seconds),
-                Some(_) => return Err(NO_DURATION.to_owned()),
+                Some(seconds) if seconds > 0.0 && seconds.is_finite() => times = times.with(index, seconds),
+                Some(_) => return Err(INVALID_DURATION.to_owned()),
                 None => {}
             }
         }
         Ok(times)
     }
 
-    /// The columns of endpoints that this workload does not have, and that hold something.
-    pub(super) fn foreign_times(&self, workload: usize) -> impl Iterator<Item = &'static str> {
-        let ours = &LAYOUT.endpoints[workload];
-        let places = (Field::ALL.len()..self.0.len()).filter(|place| !ours.contains(place));
-        places.filter(|place| self.0[*place] != Cell::Null).map(|place| LAYOUT.columns[place].name.as_ref())
+    /// Returns the names of non-empty metric columns that belong to other workloads.
+    pub(super) fn unexpected_times(&self, workload: usize) -> impl Iterator<Item = &'static str> {
+        let own = &LAYOUT.metric_columns[workload];
+        let others = (Field::ALL.len()..self.0.len()).filter(|index| !own.contains(index));
+        others.filter(|index| self.0[*index] != Cell::Null).map(|index| LAYOUT.columns[index].name.as_ref())
     }
 
     fn target_name(&self) -> Result<TargetName, String> {
-        self.named(Field::Target, |name| name.parse().ok())
+        self.parsed(Field::Target, |name| name.parse().ok())
     }
 
     pub(super) fn text(&self, field: Field) -> Result<Option<&str>, String> {
         match &self.0[field as usize] {
             Cell::Null => Ok(None),
             Cell::Text(text) => Ok(Some(text)),
-            Cell::Integer(_) | Cell::Real(_) | Cell::Json(_) | Cell::Integers(_) => Err(not(field, "text")),
+            Cell::Integer(_) | Cell::Real(_) | Cell::Json(_) | Cell::Integers(_) => {
+                Err(invalid(field, "text"))
+            }
         }
     }
 
-    fn named<T>(&self, field: Field, from_name: impl Fn(&str) -> Option<T>) -> Result<T, String> {
-        let name = self.text(field)?.ok_or_else(|| without(field))?;
-        known(field, name, from_name)
+    fn parsed<T>(&self, field: Field, from_name: impl Fn(&str) -> Option<T>) -> Result<T, String> {
+        let name = self.text(field)?.ok_or_else(|| missing(field))?;
+        parse_name(field, name, from_name)
     }
 
     fn integer(&self, field: Field) -> Result<i64, String> {
         let whole = match &self.0[field as usize] {
-            Cell::Null => return Err(without(field)),
+            Cell::Null => return Err(missing(field)),
             Cell::Integer(number) => Some(*number),
-            // What a spreadsheet or a data frame makes of whole numbers beside empty cells.
-            Cell::Real(real) if real.fract() == 0.0 && real.abs() <= EXACT => Some(*real as i64),
+            // Spreadsheets and data frames turn an integer column with empty cells into floating-point numbers.
+            Cell::Real(real) if real.fract() == 0.0 && real.abs() <= MAX_EXACT_INTEGER => Some(*real as i64),
             Cell::Text(text) => text.parse().ok(),
             Cell::Real(_) | Cell::Json(_) | Cell::Integers(_) => None,
         };
-        whole.ok_or_else(|| not(field, "a whole number"))
+        whole.ok_or_else(|| invalid(field, "a whole number"))
     }
 
-    fn real(&self, place: usize) -> Result<Option<f64>, String> {
-        match &self.0[place] {
+    fn real(&self, column: usize) -> Result<Option<f64>, String> {
+        match &self.0[column] {
             Cell::Null => Ok(None),
             Cell::Real(real) => Ok(Some(*real)),
             Cell::Integer(whole) => Ok(Some(*whole as f64)),
-            Cell::Text(text) => text.parse().map(Some).map_err(|_| NO_DURATION.to_owned()),
-            Cell::Json(_) | Cell::Integers(_) => Err(NO_DURATION.to_owned()),
+            Cell::Text(text) => text.parse().map(Some).map_err(|_| INVALID_DURATION.to_owned()),
+            Cell::Json(_) | Cell::Integers(_) => Err(INVALID_DURATION.to_owned()),
         }
     }
 }
 
-fn name(field: Field) -> &'static str {
+fn column_name(field: Field) -> &'static str {
     Field::ALL[field as usize].0
 }
 
-fn without(field: Field) -> String {
-    format!("without `{}`", name(field))
+fn missing(field: Field) -> String {
+    format!("without `{}`", column_name(field))
 }
 
-fn not(field: Field, what: &str) -> String {
-    format!("with `{}` that is not {what}", name(field))
+fn invalid(field: Field, what: &str) -> String {
+    format!("with `{}` that is not {what}", column_name(field))
 }
 
-fn known<T>(field: Field, text: &str, from_name: impl Fn(&str) -> Option<T>) -> Result<T, String> {
-    let unknown = || format!("with the {} {}, which this longhaul does not know", name(field), shown(text));
+fn parse_name<T>(field: Field, text: &str, from_name: impl Fn(&str) -> Option<T>) -> Result<T, String> {
+    let unknown =
+        || format!("with the {} {}, which this longhaul does not know", column_name(field), quoted(text));
     from_name(text).ok_or_else(unknown)
 }

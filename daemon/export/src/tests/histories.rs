@@ -1,8 +1,10 @@
-//! Histories: a small one that looks real, and any that a database could hold.
+//! Example histories: a small realistic one, and a strategy that generates any history that a database could
+//! contain.
 
-use longhaul_measure::model::{Event, Outcome, Role, RoundStatus, Scale, Times};
-use longhaul_measure::summary::{History, KeptEpoch, KeptRound, KeptRun, KeptTarget, Premises};
-use longhaul_measure::workloads::WORKLOADS;
+use longhaul_model::TASKS;
+use longhaul_model::time::HOUR_US;
+use longhaul_model::{AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord};
+use longhaul_model::{Event, MetricTimes, Outcome, Role, RoundStatus, Scale};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -10,20 +12,19 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 
 const NAMES: [&str; 4] = ["smb", "nfs-4.2", "A_2", "0"];
-/// 2026-11-02T06:00:00+01:00.
+/// 2026-11-02T06:00:00+01:00, in microseconds since 1970 UTC.
 const BEGIN_US: i64 = 1_793_595_600_000_000;
-const HOUR_US: i64 = 3_600_000_000;
 
-/// Two targets, four rounds, every task once in each.
+/// Returns a history of two targets and four rounds, with every workload once per round and target.
 pub(super) fn small() -> History {
-    let target = |name: &str| KeptTarget { name: name.parse().unwrap(), role: Role::Share };
-    let rounds: Vec<KeptRound> = (1..=4).map(round).collect();
+    let target = |name: &str| TargetRecord { name: name.parse().unwrap(), role: Role::Share };
+    let rounds: Vec<RoundRecord> = (1..=4).map(round).collect();
     let runs = rounds.iter().flat_map(|round| (0..10).map(|cell| run(round, cell))).collect();
     History {
-        premises: Premises {
+        settings: AnalysisSettings {
             machine: Some("0123456789abcdef".into()),
             zone: Some("Europe/Berlin".into()),
-            ..Premises::default()
+            ..AnalysisSettings::default()
         },
         targets: vec![target("smb"), target("nfs")],
         epochs: (1..=2).map(epoch).collect(),
@@ -37,13 +38,13 @@ fn event(detail: Value) -> Event {
     Event { target: None, kind: "mtu".into(), detail, at_us: BEGIN_US + HOUR_US }
 }
 
-fn epoch(number: i64) -> KeptEpoch {
+fn epoch(number: i64) -> EpochRecord {
     let target = ["smb", "nfs"][number as usize - 1].parse().unwrap();
-    KeptEpoch { number, target, opened_us: BEGIN_US, protocol: (number == 1).then(|| "SMB 3.1.1".into()) }
+    EpochRecord { number, target, opened_us: BEGIN_US, protocol: (number == 1).then(|| "SMB 3.1.1".into()) }
 }
 
-fn round(number: i64) -> KeptRound {
-    KeptRound {
+fn round(number: i64) -> RoundRecord {
+    RoundRecord {
         number,
         started_us: BEGIN_US + number * HOUR_US,
         utc_offset_seconds: 3600,
@@ -53,11 +54,11 @@ fn round(number: i64) -> KeptRound {
     }
 }
 
-fn run(round: &KeptRound, cell: usize) -> KeptRun {
+fn run(round: &RoundRecord, cell: usize) -> RunRecord {
     let (target, workload) = (cell % 2, cell / 2);
-    let places = 0..WORKLOADS[workload].endpoints().len();
-    let time = |place: usize| (place + 1) as f64 / 3.0 + round.number as f64;
-    KeptRun {
+    let indexes = 0..TASKS[workload].metrics().len();
+    let time = |index: usize| (index + 1) as f64 / 3.0 + round.number as f64;
+    RunRecord {
         number: (round.number - 1) * 10 + cell as i64 + 1,
         round: round.number,
         epoch: target as i64 + 1,
@@ -67,7 +68,7 @@ fn run(round: &KeptRound, cell: usize) -> KeptRun {
         outcome: Outcome::Ok,
         started_us: round.started_us + cell as i64,
         seconds: 10.0 / 3.0,
-        times: places.fold(Times::NONE, |times, place| times.with(place, time(place))),
+        times: indexes.fold(MetricTimes::NONE, |times, index| times.with(index, time(index))),
     }
 }
 
@@ -94,19 +95,25 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Any positive duration, also those that no float literal writes shortly.
+/// Generates any positive duration, including values without a short decimal representation.
 fn duration() -> impl Strategy<Value = f64> {
     prop_oneof![1e-9..1e6f64, any::<f64>().prop_map(f64::abs)]
         .prop_filter("positive", |seconds| *seconds > 0.0 && seconds.is_finite())
 }
 
-fn premises() -> impl Strategy<Value = Premises> {
-    let mix = btree_map(text(), 0.0..1e9f64, 0..3);
-    (option::of(text()), option::of(text()), 1.0001..100.0f64, mix)
-        .prop_map(|(machine, zone, threshold, mix)| Premises { machine, zone, threshold, mix })
+fn settings() -> impl Strategy<Value = AnalysisSettings> {
+    let usage_profile = btree_map(text(), 0.0..1e9f64, 0..3);
+    (option::of(text()), option::of(text()), 1.0001..100.0f64, usage_profile).prop_map(
+        |(machine, zone, threshold, usage_profile)| AnalysisSettings {
+            machine,
+            zone,
+            threshold,
+            usage_profile,
+        },
+    )
 }
 
-/// Numbers from 1 with gaps, as many as there are texts to draw from.
+/// Generates records with increasing numbers from 1, with gaps.
 fn numbered<T: Clone + std::fmt::Debug>(
     records: impl Strategy<Value = Vec<T>>,
 ) -> impl Strategy<Value = Vec<(i64, T)>> {
@@ -122,21 +129,21 @@ fn numbered<T: Clone + std::fmt::Debug>(
     })
 }
 
-fn epochs(targets: usize) -> impl Strategy<Value = Vec<KeptEpoch>> {
+fn epochs(targets: usize) -> impl Strategy<Value = Vec<EpochRecord>> {
     let epochs = numbered(vec((0..targets, any::<i64>(), option::of(text())), 1..4));
     epochs.prop_map(|epochs| {
         let epoch = |(number, (target, opened_us, protocol)): (i64, (usize, i64, Option<String>))| {
-            KeptEpoch { number, target: NAMES[target].parse().unwrap(), opened_us, protocol }
+            EpochRecord { number, target: NAMES[target].parse().unwrap(), opened_us, protocol }
         };
         epochs.into_iter().map(epoch).collect()
     })
 }
 
-fn rounds() -> impl Strategy<Value = Vec<KeptRound>> {
+fn rounds() -> impl Strategy<Value = Vec<RoundRecord>> {
     let scale = select(Scale::ALL.to_vec());
     let end = (option::of(select(RoundStatus::ALL.to_vec())), option::of(text()));
     numbered(vec((any::<(i64, i32)>(), scale, end), 1..5)).prop_map(|rounds| {
-        let round = |(number, ((started_us, utc_offset_seconds), scale, (status, reason)))| KeptRound {
+        let round = |(number, ((started_us, utc_offset_seconds), scale, (status, reason)))| RoundRecord {
             number,
             started_us,
             utc_offset_seconds,
@@ -161,49 +168,51 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     )
 }
 
-fn times() -> impl Strategy<Value = Times> {
+fn times() -> impl Strategy<Value = MetricTimes> {
     vec(option::of(duration()), 4).prop_map(|times| {
-        let known = times.into_iter().enumerate().filter_map(|(place, time)| Some((place, time?)));
-        known.fold(Times::NONE, |times, (place, time)| times.with(place, time))
+        let known = times.into_iter().enumerate().filter_map(|(index, time)| Some((index, time?)));
+        known.fold(MetricTimes::NONE, |times, (index, time)| times.with(index, time))
     })
 }
 
-/// Runs of these rounds and epochs.
+/// Generates runs of these rounds and epochs.
 fn runs(
     targets: usize,
-    epochs: Vec<KeptEpoch>,
-    rounds: Vec<KeptRound>,
-) -> impl Strategy<Value = Vec<KeptRun>> {
+    epochs: Vec<EpochRecord>,
+    rounds: Vec<RoundRecord>,
+) -> impl Strategy<Value = Vec<RunRecord>> {
     let names =
-        move |epoch: &KeptEpoch| NAMES[..targets].iter().position(|name| *name == epoch.target.as_str());
-    let place = (select(rounds), select(epochs), 0..WORKLOADS.len());
+        move |epoch: &EpochRecord| NAMES[..targets].iter().position(|name| *name == epoch.target.as_str());
+    let references = (select(rounds), select(epochs), 0..TASKS.len());
     let what =
         (select(Scale::ALL.to_vec()), select(Outcome::ALL.to_vec()), any::<i64>(), duration(), times());
-    numbered(vec((place, what), 0..12)).prop_map(move |runs| {
-        let run = |(number, ((round, epoch, workload), what)): (i64, ((KeptRound, KeptEpoch, usize), _))| {
-            let (scale, outcome, started_us, seconds, times): (Scale, Outcome, i64, f64, Times) = what;
-            let ours = 0..WORKLOADS[workload].endpoints().len();
-            let times = ours.filter_map(|place| Some((place, times.get(place)?)));
-            KeptRun {
-                number,
-                round: round.number,
-                epoch: epoch.number,
-                target: names(&epoch).unwrap(),
-                workload,
-                scale,
-                outcome,
-                started_us,
-                seconds: if outcome == Outcome::Unavailable { 0.0 } else { seconds },
-                times: times.fold(Times::NONE, |times, (place, time)| times.with(place, time)),
-            }
-        };
+    numbered(vec((references, what), 0..12)).prop_map(move |runs| {
+        let run =
+            |(number, ((round, epoch, workload), what)): (i64, ((RoundRecord, EpochRecord, usize), _))| {
+                let (scale, outcome, started_us, seconds, times): (Scale, Outcome, i64, f64, MetricTimes) =
+                    what;
+                let own = 0..TASKS[workload].metrics().len();
+                let times = own.filter_map(|index| Some((index, times.get(index)?)));
+                RunRecord {
+                    number,
+                    round: round.number,
+                    epoch: epoch.number,
+                    target: names(&epoch).unwrap(),
+                    workload,
+                    scale,
+                    outcome,
+                    started_us,
+                    seconds: if outcome == Outcome::Unavailable { 0.0 } else { seconds },
+                    times: times.fold(MetricTimes::NONE, |times, (index, time)| times.with(index, time)),
+                }
+            };
         runs.into_iter().map(run).collect()
     })
 }
 
-/// Any history that a database could hold.
+/// Generates any history that a database could contain.
 pub(super) fn any_history() -> impl Strategy<Value = History> {
-    let target = |(name, role): (&&str, Role)| KeptTarget { name: name.parse().unwrap(), role };
+    let target = |(name, role): (&&str, Role)| TargetRecord { name: name.parse().unwrap(), role };
     let roles = vec(select(vec![Role::Share, Role::Baseline]), 1..=NAMES.len());
     let targets = roles.prop_map(move |roles| NAMES.iter().zip(roles).map(target).collect::<Vec<_>>());
     let shape = targets.prop_flat_map(|targets| {
@@ -212,9 +221,9 @@ pub(super) fn any_history() -> impl Strategy<Value = History> {
     });
     shape.prop_flat_map(|(targets, epochs, rounds)| {
         let runs = runs(targets.len(), epochs.clone(), rounds.clone());
-        (premises(), Just((targets, epochs, rounds)), runs, events()).prop_map(
-            |(premises, (targets, epochs, rounds), runs, events)| History {
-                premises,
+        (settings(), Just((targets, epochs, rounds)), runs, events()).prop_map(
+            |(settings, (targets, epochs, rounds), runs, events)| History {
+                settings,
                 targets,
                 epochs,
                 rounds,

@@ -1,4 +1,4 @@
-//! What the files promise, each promise a test.
+//! Tests of the export and import file formats.
 
 mod broken;
 mod histories;
@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use longhaul_measure::summary::History;
+use longhaul_model::History;
 
 use crate::{Error, Format, Imported, Output, Window, read_bytes};
 
@@ -17,7 +17,7 @@ const FORMATS: &[Format] =
     if cfg!(feature = "parquet") { &[Format::Csv, Format::Json, Format::Parquet] } else { &TEXTS };
 const TEXTS: [Format; 2] = [Format::Csv, Format::Json];
 
-/// A file in memory.
+/// A file in memory, for use as the writer of an output.
 #[derive(Clone, Default)]
 struct Memory(Arc<Mutex<Vec<u8>>>);
 
@@ -31,10 +31,10 @@ impl Write for Memory {
     }
 }
 
-/// What `write` writes.
+/// Returns the bytes that `write` writes.
 fn bytes_of(format: Format, write: impl FnOnce(Output) -> Result<u64, Error>) -> Vec<u8> {
     let memory = Memory::default();
-    write(Output { format, to: Box::new(memory.clone()), name: "memory".into() }).unwrap();
+    write(Output { format, writer: Box::new(memory.clone()), name: "memory".into() }).unwrap();
     Arc::try_unwrap(memory.0).unwrap().into_inner().unwrap()
 }
 
@@ -46,7 +46,7 @@ fn read(bytes: &[u8]) -> Result<Imported, Error> {
     read_bytes(bytes, Path::new("export"))
 }
 
-/// The lines of a text after its first, and the first.
+/// Splits a text into its first `heads` lines and the remaining lines.
 fn lines(bytes: &[u8], heads: usize) -> (Vec<String>, Vec<String>) {
     let text = String::from_utf8(bytes.to_vec()).unwrap();
     let mut head: Vec<String> = text.split_inclusive('\n').map(ToOwned::to_owned).collect();

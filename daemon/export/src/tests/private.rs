@@ -1,7 +1,7 @@
-//! What must not leave the machine does not.
+//! Tests that exports contain no private data.
 
-use longhaul_measure::model::Event;
-use longhaul_measure::summary::History;
+use longhaul_model::Event;
+use longhaul_model::History;
 use serde_json::json;
 
 use super::histories::small;
@@ -9,7 +9,7 @@ use super::{TEXTS, archive, bytes_of};
 use crate::Window;
 
 #[test]
-fn no_path_no_server_and_no_user_is_in_any_file() {
+fn exports_contain_no_path_server_or_user() {
     let detail = json!({
         "before": {"path": "/Users/ada/nas", "negotiated": {"rsize": "1048576"}},
         "after": {"path": "/Users/ada/nas2", "server": "diskstation", "source": "//ada@nas/media"},

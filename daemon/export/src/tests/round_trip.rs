@@ -1,54 +1,54 @@
-//! There and back.
+//! Tests that an exported history is imported unchanged.
 
-use longhaul_measure::summary::public;
+use longhaul_analysis::summary::anonymize;
 use proptest::prelude::*;
 
 use super::histories::{any_history, small};
 use super::{FORMATS, TEXTS, archive, bytes_of, lines, read};
-use crate::{Format, LeftOut, Noun, Window};
+use crate::{Format, Skipped, SkippedUnit, Window};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn a_history_comes_back_as_it_was(history in any_history()) {
-        let public = public(history.clone());
+    fn exported_history_is_imported_unchanged(history in any_history()) {
+        let public = anonymize(history.clone());
         for format in FORMATS.iter().copied() {
             let imported = read(&archive(&history, format)).unwrap();
-            prop_assert_eq!(&imported.left_out, &[] as &[LeftOut], "{:?}", format);
+            prop_assert_eq!(&imported.skipped, &[] as &[Skipped], "{:?}", format);
             prop_assert_eq!(&imported.history, &public, "{:?}", format);
             prop_assert_eq!(archive(&imported.history, format), archive(&history, format));
         }
     }
 
     #[test]
-    fn the_order_of_rows_does_not_matter(order in Just((0..51).collect::<Vec<usize>>()).prop_shuffle()) {
+    fn order_of_rows_does_not_matter(order in Just((0..51).collect::<Vec<usize>>()).prop_shuffle()) {
         for (format, heads) in [(Format::Csv, 1), (Format::Json, 0)] {
             let (head, rows) = lines(&archive(&small(), format), heads);
-            let shuffled = order.iter().filter_map(|place| rows.get(*place));
+            let shuffled = order.iter().filter_map(|index| rows.get(*index));
             let text: String = head.iter().chain(shuffled).cloned().collect();
             let imported = read(text.as_bytes()).unwrap();
-            prop_assert_eq!(imported.history, public(small()));
-            prop_assert_eq!(imported.left_out, []);
+            prop_assert_eq!(imported.history, anonymize(small()));
+            prop_assert_eq!(imported.skipped, []);
         }
     }
 }
 
 #[test]
-fn a_file_put_together_with_itself_is_the_same_and_says_so() {
+fn duplicate_rows_are_skipped_and_counted() {
     for format in TEXTS {
         let once = archive(&small(), format);
         let imported = read(&[once.clone(), once.clone()].concat()).unwrap();
-        assert_eq!(imported.history, public(small()));
+        assert_eq!(imported.history, anonymize(small()));
         let rows = 1 + 2 + 2 + 4 + 2 + 40;
-        let twice = imported.left_out.iter().find(|left_out| left_out.why == "twice").unwrap();
-        assert_eq!((twice.count, twice.noun), (rows, Noun::Row));
-        assert!(twice.to_string().starts_with("51 rows twice (the first in line "), "{twice}");
+        let repeated = imported.skipped.iter().find(|skipped| skipped.reason == "repeated").unwrap();
+        assert_eq!((repeated.count, repeated.unit), (rows, SkippedUnit::Row));
+        assert!(repeated.to_string().starts_with("51 rows repeated (the first in line "), "{repeated}");
     }
 }
 
 #[test]
-fn two_windows_of_one_history_hold_each_round_once_and_whole() {
+fn adjacent_windows_split_the_rounds_without_overlap() {
     let history = small();
     let middle = history.rounds[2].started_us;
     let sides =
@@ -67,7 +67,7 @@ fn two_windows_of_one_history_hold_each_round_once_and_whole() {
 }
 
 #[test]
-fn the_columns_are_those_that_the_legend_explains() {
+fn legend_explains_exactly_the_columns() {
     let (head, rows) = lines(&archive(&small(), Format::Csv), 1);
     let premises: serde_json::Value =
         serde_json::from_str(&lines(&archive(&small(), Format::Json), 0).1[0]).unwrap();
@@ -78,8 +78,8 @@ fn the_columns_are_those_that_the_legend_explains() {
 }
 
 #[test]
-fn a_file_that_a_spreadsheet_saved_again_is_read() {
+fn file_saved_by_a_spreadsheet_is_imported() {
     let csv = String::from_utf8(archive(&small(), Format::Csv)).unwrap();
     let saved = format!("\u{feff}{}", csv.replace('\n', "\r\n"));
-    assert_eq!(read(saved.as_bytes()).unwrap().history, public(small()));
+    assert_eq!(read(saved.as_bytes()).unwrap().history, anonymize(small()));
 }

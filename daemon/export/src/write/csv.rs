@@ -1,8 +1,8 @@
-//! CSV.
+//! Writes tables as CSV.
 
 use std::io::{self, Write};
 
-use super::{Sink, list};
+use super::sink::{Sink, json_list};
 use crate::table::{Cell, Column};
 
 pub(super) struct Csv {
@@ -23,7 +23,7 @@ impl Csv {
             Cell::Integer(number) => self.writer.write_field(number.to_string()),
             Cell::Real(number) if number.is_finite() => self.writer.write_field(number.to_string()),
             Cell::Real(_) => self.writer.write_field(""),
-            Cell::Integers(numbers) => self.writer.write_field(list(numbers)),
+            Cell::Integers(numbers) => self.writer.write_field(json_list(numbers)),
         }
     }
 }

@@ -1,39 +1,39 @@
-//! JSON Lines.
+//! Writes tables as JSON Lines.
 
 use std::io::{self, Write};
 
-use super::{Sink, list};
+use super::sink::{Sink, json_list};
 use crate::table::{Cell, Column};
 
 pub(super) struct Json {
-    to: Box<dyn Write + Send>,
-    /// The names of the columns as JSON.
+    writer: Box<dyn Write + Send>,
+    /// Column names as JSON strings, each followed by a colon.
     keys: Vec<String>,
 }
 
 impl Json {
     pub(super) fn begin(columns: &[Column], to: Box<dyn Write + Send>) -> Self {
         let key = |column: &Column| format!("{}:", serde_json::Value::from(column.name.as_ref()));
-        Self { to, keys: columns.iter().map(key).collect() }
+        Self { writer: to, keys: columns.iter().map(key).collect() }
     }
 }
 
 impl Sink for Json {
     fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
-        let mut before = "{";
+        let mut separator = "{";
         for (key, cell) in self.keys.iter().zip(cells) {
             if matches!(cell, Cell::Null) || matches!(cell, Cell::Real(number) if !number.is_finite()) {
                 continue;
             }
-            write!(self.to, "{before}{key}")?;
-            value(&mut self.to, cell)?;
-            before = ",";
+            write!(self.writer, "{separator}{key}")?;
+            value(&mut self.writer, cell)?;
+            separator = ",";
         }
-        self.to.write_all(if before == "{" { b"{}\n" } else { b"}\n" })
+        self.writer.write_all(if separator == "{" { b"{}\n" } else { b"}\n" })
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
-        self.to.flush()
+        self.writer.flush()
     }
 }
 
@@ -44,6 +44,6 @@ fn value(to: &mut impl Write, cell: &Cell<'_>) -> io::Result<()> {
         Cell::Json(text) => to.write_all(text.as_bytes()),
         Cell::Integer(number) => write!(to, "{number}"),
         Cell::Real(number) => Ok(serde_json::to_writer(to, number)?),
-        Cell::Integers(numbers) => to.write_all(list(numbers).as_bytes()),
+        Cell::Integers(numbers) => to.write_all(json_list(numbers).as_bytes()),
     }
 }

@@ -1,73 +1,68 @@
-//! From rows to bytes.
+//! Writes tables in the three file formats.
 
 mod csv;
 mod json;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod sink;
 
 use std::io::{self, BufWriter, Write};
 
 use crate::Error;
 use crate::table::{Cell, Column};
+pub(crate) use sink::Sink;
 
-/// Bytes between two write calls.
+/// Size of the write buffer, in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// How a table is written.
+/// File format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Comma-separated values as RFC 4180 has them, the names of the columns first; what is not known is empty.
+    /// Comma-separated values (RFC 4180) with a header line; unknown values are empty fields.
     Csv,
-    /// JSON Lines: one object per row, without what is not known.
+    /// JSON Lines: one object per row, without the keys of unknown values.
     Json,
     /// Apache Parquet, compressed with zstd.
     Parquet,
 }
 
-/// Where a table goes.
+/// Destination of a table.
 pub struct Output {
-    /// How it is written.
+    /// File format.
     pub format: Format,
-    /// What takes it.
-    pub to: Box<dyn Write + Send>,
-    /// What that is called in messages.
+    /// Destination of the bytes.
+    pub writer: Box<dyn Write + Send>,
+    /// Name of the destination in error messages.
     pub name: String,
 }
 
-/// Takes rows, each with a cell for every column.
-pub(crate) trait Sink {
-    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()>;
-    /// Nothing is complete before this.
-    fn finish(self: Box<Self>) -> io::Result<()>;
-}
-
 impl Output {
-    /// Writes a table, the rows of which `fill` gives, and gives their number.
+    /// Writes the rows that `fill` passes to the sink, and returns their number.
     pub(crate) fn write(
         self,
         columns: &[Column],
         fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>,
     ) -> Result<u64, Error> {
-        let Self { format, to, name } = self;
+        let Self { format, writer: to, name } = self;
         let to = Box::new(BufWriter::with_capacity(BUFFER_BYTES, to));
         let attempt = || {
-            let mut counted = Counted { sink: sink(format, columns, to)?, rows: 0 };
+            let mut counted = CountingSink { open_sink: open_sink(format, columns, to)?, rows: 0 };
             fill(&mut counted)?;
             let rows = counted.rows;
             Box::new(counted).finish().map(|()| rows)
         };
-        attempt().map_err(|source| refused(source, name))
+        attempt().map_err(|source| write_error(source, name))
     }
 }
 
-fn refused(source: io::Error, to: String) -> Error {
+fn write_error(source: io::Error, to: String) -> Error {
     match source.kind() {
-        io::ErrorKind::Unsupported if cfg!(not(feature = "parquet")) => Error::WithoutParquet,
+        io::ErrorKind::Unsupported if cfg!(not(feature = "parquet")) => Error::ParquetDisabled,
         _ => Error::Write { to, source },
     }
 }
 
-fn sink(format: Format, columns: &[Column], to: Box<dyn Write + Send>) -> io::Result<Box<dyn Sink>> {
+fn open_sink(format: Format, columns: &[Column], to: Box<dyn Write + Send>) -> io::Result<Box<dyn Sink>> {
     Ok(match format {
         Format::Csv => Box::new(csv::Csv::begin(columns, to)?),
         Format::Json => Box::new(json::Json::begin(columns, to)),
@@ -78,24 +73,18 @@ fn sink(format: Format, columns: &[Column], to: Box<dyn Write + Send>) -> io::Re
     })
 }
 
-struct Counted {
-    sink: Box<dyn Sink>,
+struct CountingSink {
+    open_sink: Box<dyn Sink>,
     rows: u64,
 }
 
-impl Sink for Counted {
+impl Sink for CountingSink {
     fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         self.rows += 1;
-        self.sink.row(cells)
+        self.open_sink.row(cells)
     }
 
     fn finish(self: Box<Self>) -> io::Result<()> {
-        self.sink.finish()
+        self.open_sink.finish()
     }
-}
-
-/// A list as JSON text.
-fn list(numbers: &[i64]) -> String {
-    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
-    format!("[{}]", numbers.join(","))
 }

@@ -1,4 +1,5 @@
-//! Parquet: a column at a time, a row group for so many rows, zstd, no Arrow.
+//! Writes tables as Parquet, compressed with zstd, without the Arrow libraries. Rows are buffered and written
+//! one row group at a time, column by column.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -11,18 +12,18 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{Type, TypePtr};
 
-use super::Sink;
+use super::sink::Sink;
 use crate::table::{Cell, Column, Kind};
 
-/// Rows of a row group: enough for columns to compress, few enough to be held in memory by any reader.
-const GROUP_ROWS: usize = 32_768;
+/// Number of rows per row group: enough for good compression, few enough for any reader to hold in memory.
+const ROW_GROUP_ROWS: usize = 32_768;
 
-/// The cells of a column that wait for their row group, as Parquet stores them: the values that are known, and for
-/// each cell how far down it is defined.
-struct Waiting {
+/// The buffered cells of one column of the next row group, in Parquet's representation: the known values, plus
+/// a definition level and a repetition level per cell.
+struct PendingColumn {
     values: Values,
     definitions: Vec<i16>,
-    /// 0 begins a row, 1 goes on with a list.
+    /// Repetition levels: 0 for the start of a row, 1 for a further element of a list.
     repetitions: Vec<i16>,
 }
 
@@ -35,20 +36,20 @@ enum Values {
 
 pub(super) struct Parquet {
     writer: SerializedFileWriter<Box<dyn Write + Send>>,
-    waiting: Vec<Waiting>,
+    columns: Vec<PendingColumn>,
     rows: usize,
 }
 
 impl Parquet {
     pub(super) fn begin(columns: &[Column], to: Box<dyn Write + Send>) -> io::Result<Self> {
-        let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>().map_err(failed)?;
-        let schema = Type::group_type_builder("longhaul").with_fields(fields).build().map_err(failed)?;
+        let fields = columns.iter().map(column_type).collect::<Result<Vec<_>, _>>().map_err(io_error)?;
+        let schema = Type::group_type_builder("longhaul").with_fields(fields).build().map_err(io_error)?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(concat!("longhaul ", env!("CARGO_PKG_VERSION")).to_owned());
         let properties = Arc::new(properties.build());
-        let writer = SerializedFileWriter::new(to, Arc::new(schema), properties).map_err(failed)?;
-        Ok(Self { writer, waiting: columns.iter().map(Waiting::of).collect(), rows: 0 })
+        let writer = SerializedFileWriter::new(to, Arc::new(schema), properties).map_err(io_error)?;
+        Ok(Self { writer, columns: columns.iter().map(PendingColumn::new).collect(), rows: 0 })
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -56,33 +57,33 @@ impl Parquet {
             return Ok(());
         }
         self.rows = 0;
-        let mut group = self.writer.next_row_group().map_err(failed)?;
-        for waiting in &mut self.waiting {
-            let mut column = group.next_column().map_err(failed)?.expect("the schema has a column for each");
-            waiting.write(column.untyped()).map_err(failed)?;
-            column.close().map_err(failed)?;
+        let mut group = self.writer.next_row_group().map_err(io_error)?;
+        for pending in &mut self.columns {
+            let mut column = group.next_column().map_err(io_error)?.expect("the schema has all columns");
+            pending.write(column.untyped()).map_err(io_error)?;
+            column.close().map_err(io_error)?;
         }
-        group.close().map(|_| ()).map_err(failed)
+        group.close().map(|_| ()).map_err(io_error)
     }
 }
 
 impl Sink for Parquet {
     fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
-        for (waiting, cell) in self.waiting.iter_mut().zip(cells) {
-            waiting.push(cell);
+        for (pending, cell) in self.columns.iter_mut().zip(cells) {
+            pending.push(cell);
         }
         self.rows += 1;
-        if self.rows == GROUP_ROWS { self.flush() } else { Ok(()) }
+        if self.rows == ROW_GROUP_ROWS { self.flush() } else { Ok(()) }
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         self.flush()?;
-        self.writer.close().map(|_| ()).map_err(failed)
+        self.writer.close().map(|_| ()).map_err(io_error)
     }
 }
 
-impl Waiting {
-    fn of(column: &Column) -> Self {
+impl PendingColumn {
+    fn new(column: &Column) -> Self {
         let values = match column.kind {
             Kind::Text | Kind::Json => Values::Text(vec![]),
             Kind::Integer => Values::Integer(vec![]),
@@ -116,7 +117,7 @@ impl Waiting {
         self.repetitions.push(0);
     }
 
-    /// 0 is no list, 1 an empty one, 2 an element.
+    /// Adds the levels of a list. Definition levels: 0 for no list, 1 for an empty list, 2 for an element.
     fn define_list(&mut self, length: usize) {
         let levels = length.max(1);
         self.definitions.extend(std::iter::repeat_n(if length == 0 { 1 } else { 2 }, levels));
@@ -142,7 +143,11 @@ impl Waiting {
                 column.write_batch(values, definitions, Some(&self.repetitions))?;
                 values.clear();
             }
-            _ => return Err(ParquetError::General("a column is not of the type of its schema".to_owned())),
+            _ => {
+                return Err(ParquetError::General(
+                    "a column has a different type than its schema".to_owned(),
+                ));
+            }
         }
         self.definitions.clear();
         self.repetitions.clear();
@@ -150,7 +155,7 @@ impl Waiting {
     }
 }
 
-fn field(column: &Column) -> Result<TypePtr, ParquetError> {
+fn column_type(column: &Column) -> Result<TypePtr, ParquetError> {
     let primitive =
         |name, physical, repetition| Type::primitive_type_builder(name, physical).with_repetition(repetition);
     let optional = |physical| primitive(&column.name, physical, Repetition::OPTIONAL);
@@ -161,14 +166,14 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
         Kind::Real => optional(Physical::DOUBLE).build(),
         Kind::Integers => {
             let element = primitive("element", Physical::INT64, Repetition::REQUIRED).build()?;
-            list_of(&column.name, Arc::new(element))
+            list_type(&column.name, Arc::new(element))
         }
     };
     built.map(Arc::new)
 }
 
-/// The three levels that Parquet prescribes for lists.
-fn list_of(name: &str, element: TypePtr) -> Result<Type, ParquetError> {
+/// Returns the type of a list column: the three nested levels that Parquet prescribes for lists.
+fn list_type(name: &str, element: TypePtr) -> Result<Type, ParquetError> {
     let list = Type::group_type_builder("list").with_repetition(Repetition::REPEATED);
     let list = list.with_fields(vec![element]).build()?;
     Type::group_type_builder(name)
@@ -179,7 +184,7 @@ fn list_of(name: &str, element: TypePtr) -> Result<Type, ParquetError> {
         .build()
 }
 
-fn failed(error: ParquetError) -> io::Error {
+fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(source) => *source,

@@ -1,24 +1,25 @@
-//! A source tree that changes from generation to generation, as a person's files do between two backups.
+//! A source tree of a backup that changes from generation to generation, as a user's files do between two backups.
 //!
-//! The state at generation `g` follows from `(seed, files, g)` alone: it is replayed, never stored, so the source can be
-//! brought to any generation on any day, and every file of it verified.
+//! The state at generation `g` is derived from `(seed, files, g)` alone. It is replayed and never stored, so the
+//! source can be brought to any generation on any day, and every file in it can be verified.
 
 use std::ffi::CString;
 use std::path::Path;
 
-use super::draw::{draw, draw_below, draw_home_size};
+use longhaul_model::draw::{draw, draw_below, draw_home_size};
 
-/// Files of one folder.
-const WIDTH: u64 = 48;
+/// Number of files in one folder.
+const FILES_PER_FOLDER: u64 = 48;
 /// Modification time of generation 0, in seconds since 1970 (2024-01-01 UTC).
 const BEGIN_SECONDS: i64 = 1_704_067_200;
-/// Seconds between generations: even, since FAT keeps times to two seconds and AFP to one.
+/// Time between two generations in seconds. It is even, because FAT stores times with a resolution of two seconds
+/// and AFP of one second.
 const GENERATION_SECONDS: i64 = 3600;
-/// Share of the files that change in one generation: 1 in this many.
-const CHANGED: u64 = 100;
+/// Number of files per changed file: in one generation, one file in a hundred changes.
+const FILES_PER_CHANGE: u64 = 100;
 
-/// What happens to files, and to how many of a hundred that change.
-const KINDS: [(Change, u64); 6] = [
+/// Kinds of changes, each with its share of all changes in percent.
+const CHANGE_PERCENTAGES: [(Change, u64); 6] = [
     (Change::Edit, 41),
     (Change::Append, 15),
     (Change::New, 12),
@@ -37,69 +38,69 @@ enum Change {
     Touch,
 }
 
-/// One file of the source, as it is at one generation.
+/// State of one file of the source at one generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Which file: it stays the same when the file is renamed or changed.
+    /// Number of the file. It does not change when the file is renamed or edited.
     pub number: u64,
-    /// How often it was renamed.
+    /// Number of times that the file was renamed.
     pub renames: u32,
-    /// How often its content was replaced.
+    /// Number of times that the content of the file was replaced.
     pub version: u32,
-    /// Its size in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
-    /// The generation of its last change, which is its modification time.
-    pub changed: u64,
+    /// Generation of the last change, which determines the modification time.
+    pub changed_generation: u64,
 }
 
-/// A source tree.
+/// Source tree of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Source {
-    /// The seed of everything in it.
+pub struct SourceTree {
+    /// Seed of all names, sizes, contents and changes.
     pub seed: u64,
-    /// How many files it begins with.
+    /// Number of files at generation 0.
     pub files: u64,
 }
 
-impl Source {
-    /// The files at a generation, in no particular order.
-    pub fn at(&self, generation: u64) -> Vec<SourceFile> {
-        let mut files: Vec<SourceFile> = (0..self.files).map(|number| self.begin(number, 0)).collect();
+impl SourceTree {
+    /// Returns the files at a generation, in no particular order.
+    pub fn files_at(&self, generation: u64) -> Vec<SourceFile> {
+        let mut files: Vec<SourceFile> = (0..self.files).map(|number| self.initial_file(number, 0)).collect();
         let mut next = self.files;
         for generation in 1..=generation {
-            for (place, (kind, percent)) in KINDS.iter().enumerate() {
-                let count = (self.files / CHANGED * percent / 100).max(1);
-                for turn in 0..count {
-                    let pick = draw(self.seed, generation, place as u64 * 1_000_000 + turn);
-                    self.change(&mut files, &mut next, (*kind, pick), generation);
+            for (index, (kind, percent)) in CHANGE_PERCENTAGES.iter().enumerate() {
+                let count = (self.files / FILES_PER_CHANGE * percent / 100).max(1);
+                for change in 0..count {
+                    let pick = draw(self.seed, generation, index as u64 * 1_000_000 + change);
+                    self.apply_change(&mut files, &mut next, (*kind, pick), generation);
                 }
             }
         }
         files
     }
 
-    fn begin(&self, number: u64, changed: u64) -> SourceFile {
+    fn initial_file(&self, number: u64, changed: u64) -> SourceFile {
         let size = draw_home_size(self.seed, 11, number);
-        SourceFile { number, renames: 0, version: 0, size, changed }
+        SourceFile { number, renames: 0, version: 0, size, changed_generation: changed }
     }
 
-    fn change(
+    fn apply_change(
         &self,
         files: &mut Vec<SourceFile>,
         next: &mut u64,
         (kind, pick): (Change, u64),
         generation: u64,
     ) {
-        let place = (pick % files.len().max(1) as u64) as usize;
+        let index = (pick % files.len().max(1) as u64) as usize;
         if kind == Change::New {
-            files.push(self.begin(*next, generation));
+            files.push(self.initial_file(*next, generation));
             *next += 1;
         }
-        let Some(file) = files.get_mut(place) else { return };
+        let Some(file) = files.get_mut(index) else { return };
         match kind {
             Change::New => return,
             Change::Delete => {
-                files.swap_remove(place);
+                files.swap_remove(index);
                 return;
             }
             Change::Edit => {
@@ -110,25 +111,26 @@ impl Source {
             Change::Rename => file.renames += 1,
             Change::Touch => {}
         }
-        file.changed = generation;
+        file.changed_generation = generation;
     }
 
-    /// The folder of a file.
+    /// Returns the name of the folder of a file.
     pub fn folder(&self, number: u64) -> CString {
-        text(format!("folder {:04}", number / WIDTH))
+        text(format!("folder {:04}", number / FILES_PER_FOLDER))
     }
 
-    /// The name of a file.
+    /// Returns the name of a file after this number of renames.
     pub fn name(&self, number: u64, renames: u32) -> CString {
         text(format!("Dokument {number:06} r{renames}.dat"))
     }
 
-    /// The seed of a file's content: appending goes on with the same content, an edit begins another.
+    /// Returns the seed of a file's content. Appending continues the same content; an edit increments the version
+    /// and so starts a different content.
     pub fn content_seed(&self, version: u32) -> u64 {
         draw(self.seed, 14, version.into())
     }
 
-    /// Whether a path, relative to the root of the source, could be one of its files at any generation.
+    /// Returns whether a path, relative to the root of the source, can be a file of the source at some generation.
     pub fn owns(&self, path: &Path) -> bool {
         let Some((folder, name)) = path.to_str().and_then(|path| path.split_once('/')) else { return false };
         let Some((number, renames)) = Self::parse_name(name) else { return false };
@@ -143,19 +145,19 @@ impl Source {
 }
 
 impl SourceFile {
-    /// Its modification time in seconds since 1970.
+    /// Returns the modification time of the file in seconds since 1970 UTC.
     pub fn modified_seconds(&self) -> i64 {
-        BEGIN_SECONDS + GENERATION_SECONDS * self.changed as i64
+        BEGIN_SECONDS + GENERATION_SECONDS * self.changed_generation as i64
     }
 
-    /// Whether it carries an extended attribute: one in sixteen does.
-    pub fn has_note(&self) -> bool {
+    /// Returns whether the file has an extended attribute, as one file in sixteen does.
+    pub fn has_xattr(&self) -> bool {
         self.number.is_multiple_of(16)
     }
 }
 
 fn text(name: String) -> CString {
-    CString::new(name).expect("names are made without NUL")
+    CString::new(name).expect("generated names contain no NUL")
 }
 
 #[cfg(test)]
@@ -164,14 +166,14 @@ mod tests {
 
     use super::*;
 
-    const SOURCE: Source = Source { seed: 4, files: 4000 };
+    const SOURCE: SourceTree = SourceTree { seed: 4, files: 4000 };
 
     fn by_number(generation: u64) -> BTreeMap<u64, SourceFile> {
-        SOURCE.at(generation).into_iter().map(|file| (file.number, file)).collect()
+        SOURCE.files_at(generation).into_iter().map(|file| (file.number, file)).collect()
     }
 
     #[test]
-    fn about_one_percent_changes_in_a_generation_and_in_every_way() {
+    fn one_percent_of_files_change_per_generation_in_every_way() {
         let (before, after) = (by_number(20), by_number(21));
         let both = || after.iter().filter_map(|(number, file)| Some((before.get(number)?, file)));
         let count =
@@ -187,21 +189,24 @@ mod tests {
         assert!(count(&|a, b| b.renames > a.renames) >= 1);
         assert!(count(&|a, b| b.version == a.version && b.size > a.size) >= 1, "appended");
         assert!(
-            count(&|a, b| b.size == a.size && b.changed > a.changed && b.renames == a.renames) >= 1,
+            count(&|a, b| b.size == a.size
+                && b.changed_generation > a.changed_generation
+                && b.renames == a.renames)
+                >= 1,
             "touched"
         );
     }
 
     #[test]
-    fn a_generation_is_the_same_whenever_it_is_replayed() {
-        assert_eq!(SOURCE.at(50), SOURCE.at(50));
-        let sizes = |generation| SOURCE.at(generation).len();
+    fn replay_of_a_generation_is_deterministic() {
+        assert_eq!(SOURCE.files_at(50), SOURCE.files_at(50));
+        let sizes = |generation| SOURCE.files_at(generation).len();
         assert!((3950..=4050).contains(&sizes(200)), "{} files after 200 generations", sizes(200));
     }
 
     #[test]
-    fn every_file_of_every_generation_is_recognised_and_no_other() {
-        for file in SOURCE.at(30) {
+    fn exactly_the_files_of_the_source_are_recognized() {
+        for file in SOURCE.files_at(30) {
             let path = format!(
                 "{}/{}",
                 SOURCE.folder(file.number).to_str().unwrap(),

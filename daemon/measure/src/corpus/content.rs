@@ -1,25 +1,25 @@
-//! Content that nothing can compress or deduplicate, made from a seed, at any place of a file.
+//! File content that cannot be compressed or deduplicated, generated from a seed, at any offset of a file.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// ChaCha counts its output in words of this many bytes.
+/// Size of a ChaCha output word in bytes. The position in a ChaCha stream is counted in words.
 const WORD_BYTES: u64 = 4;
-/// Verification generates this much at a time, on the stack: it stays in the first-level cache.
+/// Number of bytes that verification generates at a time, on the stack. They fit into the first-level cache.
 const COMPARED_BYTES: usize = 8 * 1024;
-/// Keeps these streams apart from every other use of the same generator and seed.
+/// Part of every key, so that file contents differ from any other use of the same generator and seed.
 const DOMAIN: [u8; 16] = *b"longhaul content";
 
-/// The endless content of one file: a ChaCha8 stream whose key is made of a corpus seed and a file number.
+/// Unlimited content of one file: a ChaCha8 stream whose key consists of a corpus seed and a file number.
 ///
-/// Any part of it can be made without the parts before, so reads can be verified in any order.
+/// Any part of the content can be generated without the parts before it, so reads can be verified in any order.
 #[derive(Clone, Debug)]
 pub struct Content {
     start: ChaCha8Rng,
 }
 
 impl Content {
-    /// The content of the file with that number in the corpus that was made from `seed`.
+    /// Creates the content of the file with this number in the corpus generated from `seed`.
     pub fn new(seed: u64, file: u64) -> Self {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -28,9 +28,9 @@ impl Content {
         Self { start: ChaCha8Rng::from_seed(key) }
     }
 
-    /// Writes the content that begins at byte `offset` of the file over the whole of `out`.
+    /// Fills `out` with the content of the file from byte `offset` on.
     ///
-    /// The bytes do not depend on how a file is cut into calls.
+    /// The bytes at an offset are always the same, however a file is split into calls.
     pub fn fill(&self, offset: u64, out: &mut [u8]) {
         let mut stream = self.start.clone();
         stream.set_word_pos(u128::from(offset / WORD_BYTES));
@@ -45,29 +45,30 @@ impl Content {
         stream.fill_bytes(rest);
     }
 
-    /// The place in the file of the first byte that is not what it must be, for bytes read at `offset`; `None` if all
-    /// are right. Allocates nothing.
+    /// Returns the offset in the file of the first wrong byte, for bytes that were read at `offset`; `None` if all
+    /// bytes are correct. Allocates no memory.
     pub fn first_difference(&self, offset: u64, bytes: &[u8]) -> Option<u64> {
-        let mut wanted = [0; COMPARED_BYTES];
-        let mut place = offset;
+        let mut expected = [0; COMPARED_BYTES];
+        let mut position = offset;
         for found in bytes.chunks(COMPARED_BYTES) {
-            let wanted = &mut wanted[..found.len()];
-            self.fill(place, wanted);
-            if let Some(index) = difference(found, wanted) {
-                return Some(place + index as u64);
+            let expected = &mut expected[..found.len()];
+            self.fill(position, expected);
+            if let Some(index) = difference(found, expected) {
+                return Some(position + index as u64);
             }
-            place += found.len() as u64;
+            position += found.len() as u64;
         }
         None
     }
 }
 
-/// The index of the first difference of two slices of one length. Equal slices, the common case, cost one `memcmp`.
-pub(super) fn difference(found: &[u8], wanted: &[u8]) -> Option<usize> {
-    if found == wanted {
+/// Returns the index of the first difference of two slices of equal length. Equal slices, the common case, cost
+/// one `memcmp`.
+pub(super) fn difference(found: &[u8], expected: &[u8]) -> Option<usize> {
+    if found == expected {
         return None;
     }
-    found.iter().zip(wanted).position(|(found, wanted)| found != wanted)
+    found.iter().zip(expected).position(|(found, expected)| found != expected)
 }
 
 #[cfg(test)]
@@ -90,12 +91,12 @@ mod tests {
     }
 
     #[test]
-    fn content_is_the_same_on_every_machine_and_in_every_version() {
+    fn content_is_stable_across_machines_and_versions() {
         assert_eq!(whole(1, 2, 8), [108, 105, 3, 19, 69, 52, 254, 81]);
     }
 
     #[test]
-    fn places_beyond_4_gib_have_content_of_their_own() {
+    fn content_does_not_repeat_beyond_4_gib() {
         let mut far = [0; 64];
         Content::new(1, 1).fill(1 << 40, &mut far);
         assert_ne!(whole(1, 1, 64), far);
@@ -104,20 +105,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn content_does_not_depend_on_how_it_is_cut(seed: u64, cuts in prop::collection::vec(0usize..700, 1..12)) {
-            let expected = whole(seed, 3, cuts.iter().sum());
+        fn content_does_not_depend_on_how_it_is_split(seed: u64, lengths in prop::collection::vec(0usize..700, 1..12)) {
+            let expected = whole(seed, 3, lengths.iter().sum());
             let content = Content::new(seed, 3);
-            let mut place = 0;
-            for cut in cuts {
-                let mut part = vec![0; cut];
-                content.fill(place as u64, &mut part);
-                prop_assert_eq!(&part[..], &expected[place..place + cut]);
-                place += cut;
+            let mut offset = 0;
+            for length in lengths {
+                let mut part = vec![0; length];
+                content.fill(offset as u64, &mut part);
+                prop_assert_eq!(&part[..], &expected[offset..offset + length]);
+                offset += length;
             }
         }
 
         #[test]
-        fn a_changed_byte_is_found_at_its_place(offset in 0u64..1 << 50, length in 1usize..20_000, at: prop::sample::Index) {
+        fn changed_byte_is_found_at_its_offset(offset in 0u64..1 << 50, length in 1usize..20_000, at: prop::sample::Index) {
             let content = Content::new(5, 6);
             let mut bytes = vec![0; length];
             content.fill(offset, &mut bytes);

@@ -1,6 +1,6 @@
-//! Reading photos as a viewer does: the thumbnail from the head of the file, then all the pixels.
+//! Decodes photos as a viewer does: the thumbnail from the start of the file, then all pixels.
 //!
-//! Pure: bytes in, facts out; no input makes it panic.
+//! The functions are pure, and no input makes them panic.
 
 use exif::{In, Reader, Tag};
 use std::ops::Range;
@@ -9,63 +9,67 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-/// Most pixels that are decoded, at three bytes of memory each: the largest photo of the corpus and some room.
+/// Maximum number of pixels that are decoded, at three bytes of memory each. It is slightly more than the largest
+/// photo of the corpus has.
 const MAXIMUM_PIXELS: usize = 128 << 20;
-/// Longest side in pixels.
+/// Maximum width and height in pixels.
 const MAXIMUM_SIDE: usize = 32_768;
 const SOI: [u8; 2] = [0xFF, 0xD8];
 const APP1: u8 = 0xE1;
 const SCAN: u8 = 0xDA;
 const EXIF: &[u8] = b"Exif\0\0";
 
-/// Why a photo or its thumbnail could not be read.
+/// Error of decoding a photo or its thumbnail.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The bytes do not begin as a JPEG file does.
+    /// The bytes do not start like a JPEG file.
     #[error("not a JPEG file")]
     NotJpeg,
-    /// A segment ends outside of the bytes that were given.
-    #[error("the JPEG segment at byte {0} is broken or not whole")]
+    /// A segment is invalid, or ends after the last byte.
+    #[error("the JPEG segment at byte {0} is broken or incomplete")]
     BrokenSegment(usize),
-    /// There is no Exif segment before the picture.
+    /// The file has no Exif segment before the picture.
     #[error("no Exif segment before the picture")]
     NoExif,
     /// The Exif segment cannot be read.
     #[error("the Exif segment cannot be read: {0}")]
     Exif(#[from] exif::Error),
-    /// The Exif segment has no thumbnail, or one that is not within it.
+    /// The Exif segment has no thumbnail, or a thumbnail that ends outside of the segment.
     #[error("no thumbnail in the Exif segment")]
     NoThumbnail,
-    /// The picture is larger than any of the corpus; decoding it would take too much memory.
-    #[error("a picture of {width} x {height} pixels is larger than any of the corpus")]
+    /// The picture is larger than any picture of the corpus; decoding it would take too much memory.
+    #[error("the picture of {width} x {height} pixels is larger than any picture of the corpus")]
     TooLarge {
-        /// Pixels.
+        /// Width in pixels.
         width: usize,
-        /// Pixels.
+        /// Height in pixels.
         height: usize,
     },
-    /// The picture cannot be decoded, in the words of the decoder.
+    /// The picture cannot be decoded; contains the decoder's message.
     #[error("the picture cannot be decoded: {0}")]
-    Picture(String),
+    Decode(String),
 }
 
-/// What a decoded picture is.
+/// Properties of a decoded picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pixels {
     /// Width in pixels.
     pub width: u32,
     /// Height in pixels.
     pub height: u32,
-    /// A sum over all RGB bytes. It shows that they were made; it may differ between machines, as decoders round.
+    /// Checksum of all RGB bytes. It proves that the pixels were decoded. It may differ between machines, because
+    /// decoders round differently.
     pub checksum: u64,
 }
 
-/// Where the embedded thumbnail, a JPEG file of its own, lies in `head`, the first 64 KiB of a JPEG file or more.
+/// Returns the range of the embedded thumbnail, which is itself a JPEG file, in `head`: at least the first 64 KiB
+/// of a JPEG file.
 ///
 /// # Errors
 ///
-/// [`DecodeError`] if the head is not that of a JPEG file with an Exif segment and a thumbnail, all within the head.
+/// [`DecodeError`] if `head` is not the start of a JPEG file, or does not contain a whole Exif segment with a
+/// thumbnail.
 pub fn thumbnail(head: &[u8]) -> Result<Range<usize>, DecodeError> {
     let block = exif_block(head)?;
     let exif = Reader::new().read_raw(head[block.clone()].to_vec())?;
@@ -76,19 +80,20 @@ pub fn thumbnail(head: &[u8]) -> Result<Range<usize>, DecodeError> {
     if length == 0 || range.end > block.end { Err(DecodeError::NoThumbnail) } else { Ok(range) }
 }
 
-/// Decodes a whole JPEG file strictly. Takes three bytes of memory per pixel.
+/// Decodes a whole JPEG file in strict mode. Uses three bytes of memory per pixel.
 ///
 /// # Errors
 ///
-/// [`DecodeError::TooLarge`] before any memory is taken, [`DecodeError::Picture`] for all that a strict decoder refuses.
+/// [`DecodeError::TooLarge`] before any memory is allocated; [`DecodeError::Decode`] if the strict decoder refuses
+/// the file.
 pub fn decode(bytes: &[u8]) -> Result<Pixels, DecodeError> {
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options());
-    decoder.decode_headers().map_err(|error| DecodeError::Picture(error.to_string()))?;
+    decoder.decode_headers().map_err(|error| DecodeError::Decode(error.to_string()))?;
     let (width, height) = decoder.dimensions().ok_or(DecodeError::NotJpeg)?;
     if width.saturating_mul(height) > MAXIMUM_PIXELS {
         return Err(DecodeError::TooLarge { width, height });
     }
-    let pixels = decoder.decode().map_err(|error| DecodeError::Picture(error.to_string()))?;
+    let pixels = decoder.decode().map_err(|error| DecodeError::Decode(error.to_string()))?;
     Ok(Pixels { width: width as u32, height: height as u32, checksum: checksum(&pixels) })
 }
 
@@ -100,9 +105,10 @@ fn options() -> DecoderOptions {
         .jpeg_set_out_colorspace(ColorSpace::RGB)
 }
 
-/// Where the TIFF block of the Exif segment lies. The segments are walked here, because the Exif reader does not say
-/// where it found what it read, and copies every segment on its way.
+/// Returns the range of the TIFF block of the Exif segment.
 fn exif_block(head: &[u8]) -> Result<Range<usize>, DecodeError> {
+    // The Exif reader could find the segment itself, but it does not report offsets and copies every segment on
+    // the way.
     if !head.starts_with(&SOI) {
         return Err(DecodeError::NotJpeg);
     }
@@ -117,14 +123,16 @@ fn exif_block(head: &[u8]) -> Result<Range<usize>, DecodeError> {
     }
 }
 
-/// Marker and body of the segment at a place (T.81 B.1.1.4); `None` if there is no whole segment.
+/// Returns the marker and the body range of the segment at an offset (T.81 B.1.1.4); `None` if there is no whole
+/// segment.
 fn segment(head: &[u8], at: usize) -> Option<(u8, Range<usize>)> {
     let [0xFF, marker, high, low] = *head.get(at..)?.first_chunk::<4>()? else { return None };
     let end = at + 2 + usize::from(u16::from_be_bytes([high, low]));
     (end >= at + 4 && end <= head.len()).then_some((marker, at + 4..end))
 }
 
-/// A sum of the words, turned at each so that their order counts. One pass at the speed of memory.
+/// Returns a checksum over all words. The sum is rotated at each word, so that the order of the words matters. One
+/// pass at the speed of memory.
 fn checksum(pixels: &[u8]) -> u64 {
     let (words, rest) = pixels.as_chunks::<8>();
     let tail = rest.iter().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte));
@@ -148,16 +156,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_photo_is_told_apart() {
+    fn each_kind_of_invalid_photo_has_its_own_error() {
         assert!(matches!(thumbnail(b"GIF89a"), Err(DecodeError::NotJpeg)));
         assert!(matches!(thumbnail(&photo()[..4096]), Err(DecodeError::BrokenSegment(20))));
         let bare = [&SOI[..], &[0xFF, SCAN, 0, 2]].concat();
         assert!(matches!(thumbnail(&bare), Err(DecodeError::NoExif)));
-        assert!(matches!(decode(b""), Err(DecodeError::Picture(_))));
+        assert!(matches!(decode(b""), Err(DecodeError::Decode(_))));
     }
 
     #[test]
-    fn a_picture_of_hostile_dimensions_is_refused() {
+    fn picture_with_hostile_dimensions_is_refused() {
         let mut bytes = photo();
         let frame =
             bytes.windows(4).rposition(|window| window == [0xFF, 0xC0, 0, 17]).expect("a frame header");
@@ -166,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_sees_every_byte() {
+    fn checksum_depends_on_every_byte() {
         let pixels = [7; 19];
         for index in 0..pixels.len() {
             let mut changed = pixels;
@@ -177,17 +185,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        fn decoding_any_bytes_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
             let _ = (thumbnail(&bytes), decode(&bytes));
             let headed = [&SOI[..], &bytes].concat();
             let _ = (thumbnail(&headed), decode(&headed));
         }
 
         #[test]
-        fn no_damage_makes_it_panic(places in prop::collection::vec((0usize..1600, any::<u8>()), 1..6), cut: prop::sample::Index) {
+        fn decoding_a_damaged_photo_does_not_panic(
+            changes in prop::collection::vec((0usize..1600, any::<u8>()), 1..6), cut: prop::sample::Index,
+        ) {
             let mut bytes = photo();
-            for (place, value) in places {
-                bytes[place] = value;
+            for (offset, value) in changes {
+                bytes[offset] = value;
             }
             let _ = (thumbnail(&bytes), decode(&bytes));
             let cut = cut.index(bytes.len());

@@ -1,13 +1,14 @@
-//! Deterministic data: everything that a workload reads follows from a seed, and can be verified weeks later.
+//! Deterministic test data: everything that a workload reads is derived from a seed and can be verified weeks
+//! later.
 //!
-//! Pure: no clock and no file. The same seed gives the same names, sizes and bytes on every machine.
+//! The code is pure and uses neither clocks nor files. The same seed gives the same names, sizes and bytes on
+//! every machine.
 
 pub mod apple_double;
 pub mod bands;
 pub mod churn;
 mod content;
 mod decode;
-pub mod draw;
 mod jpeg;
 pub mod sectors;
 pub mod slices;

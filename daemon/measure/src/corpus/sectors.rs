@@ -1,34 +1,36 @@
-//! Files whose parts are overwritten in any order, again and again, and can still be verified.
+//! File content that can be verified although parts of the file are overwritten repeatedly in any order.
 //!
-//! Each sector of 512 bytes begins with a stamp: which turn wrote it, in a form that looks like noise. The rest follows
-//! from seed, file, turn and place. So nothing compresses, no two turns write the same bytes, and a read of any part
-//! says by itself what it must be.
+//! Each write has a turn number. Each sector of 512 bytes starts with a stamp: the turn that wrote the sector,
+//! masked so that it looks random. The rest of the sector is derived from seed, file, turn and offset. So the
+//! content does not compress, no two turns write the same bytes, and any read can be verified without knowledge of
+//! the earlier writes.
 
 use super::Content;
-use super::draw::draw;
+use longhaul_model::draw::draw;
 
-/// Bytes of a sector: the least that may be overwritten.
+/// Size of a sector in bytes: the smallest part that may be overwritten.
 pub const SECTOR_BYTES: u64 = 512;
 
 const STAMP_BYTES: u64 = 8;
 
-/// The content of one file.
+/// Content of one file that is overwritten sector by sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sectors {
-    /// The seed of its set.
+    /// Seed of the set of files.
     pub seed: u64,
-    /// Its number in the set.
+    /// Number of the file in its set.
     pub file: u64,
 }
 
 impl Sectors {
-    /// Writes what this turn puts at `offset` over the whole of `out`.
+    /// Fills `out` with the bytes that turn `turn` writes at byte `offset` of the file.
     pub fn fill(&self, turn: u64, offset: u64, out: &mut [u8]) {
         self.content(turn).fill(offset, out);
         for sector in offset / SECTOR_BYTES..(offset + out.len() as u64).div_ceil(SECTOR_BYTES) {
-            let stamp = (turn ^ self.mask(sector)).to_le_bytes();
-            for (place, byte) in (sector * SECTOR_BYTES..).zip(stamp) {
-                let index = place.checked_sub(offset).and_then(|index| usize::try_from(index).ok());
+            let stamp = (turn ^ self.stamp_mask(sector)).to_le_bytes();
+            // The first and the last stamp may lie partly outside of `out`.
+            for (position, byte) in (sector * SECTOR_BYTES..).zip(stamp) {
+                let index = position.checked_sub(offset).and_then(|index| usize::try_from(index).ok());
                 if let Some(found) = index.and_then(|index| out.get_mut(index)) {
                     *found = byte;
                 }
@@ -36,20 +38,22 @@ impl Sectors {
         }
     }
 
-    /// Where the first byte lies that no turn up to `last` wrote there, for bytes read at `offset`; `None` if all are
-    /// right. A sector whose stamp was not read is passed over: it is checked when it is read whole.
+    /// Returns the offset in the file of the first byte that no turn up to `last` wrote, for bytes that were read
+    /// at `offset`; `None` if all bytes are correct. A sector whose stamp is not in `bytes` is not checked.
     pub fn first_difference(&self, last: u64, offset: u64, bytes: &[u8]) -> Option<u64> {
         let mut known: Option<(u64, Content)> = None;
         let end = offset + bytes.len() as u64;
         let mut begin = offset.next_multiple_of(SECTOR_BYTES);
         while begin + STAMP_BYTES <= end {
-            let turn = self.stamp(begin, &bytes[(begin - offset) as usize..]);
+            let turn = self.turn_of_sector(begin, &bytes[(begin - offset) as usize..]);
             if turn > last {
                 return Some(begin);
             }
-            // As many sectors as this turn wrote in a row are compared at once.
+            // Consecutive sectors of one turn are compared together, because setting up a content stream is
+            // costly.
             let mut until = begin + SECTOR_BYTES;
-            while until + STAMP_BYTES <= end && self.stamp(until, &bytes[(until - offset) as usize..]) == turn
+            while until + STAMP_BYTES <= end
+                && self.turn_of_sector(until, &bytes[(until - offset) as usize..]) == turn
             {
                 until += SECTOR_BYTES;
             }
@@ -57,12 +61,13 @@ impl Sectors {
                 Some((of, content)) if of == turn => content,
                 _ => self.content(turn),
             };
-            if let Some(place) = self.compare(
-                (turn, &content),
+            if let Some(position) = self.compare(
+                turn,
+                &content,
                 begin,
                 &bytes[(begin - offset) as usize..][..(until.min(end) - begin) as usize],
             ) {
-                return Some(place);
+                return Some(position);
             }
             known = Some((turn, content));
             begin = until;
@@ -70,22 +75,25 @@ impl Sectors {
         None
     }
 
-    /// Compares whole sectors of one turn, a few at a time so that what is made for it stays in the nearest cache.
-    fn compare(&self, (turn, content): (u64, &Content), begin: u64, bytes: &[u8]) -> Option<u64> {
-        let mut wanted = [0; 16 * SECTOR_BYTES as usize];
-        let mut place = begin;
-        for found in bytes.chunks(wanted.len()) {
-            let wanted = &mut wanted[..found.len()];
-            content.fill(place, wanted);
-            for (sector, part) in (place / SECTOR_BYTES..).zip(wanted.chunks_mut(SECTOR_BYTES as usize)) {
-                let stamp = (turn ^ self.mask(sector)).to_le_bytes();
+    /// Compares consecutive sectors of one turn with their expected content. Returns the offset of the first
+    /// difference.
+    fn compare(&self, turn: u64, content: &Content, begin: u64, bytes: &[u8]) -> Option<u64> {
+        // Only 16 sectors are generated at a time, so that they stay in the first-level cache.
+        let mut expected = [0; 16 * SECTOR_BYTES as usize];
+        let mut position = begin;
+        for found in bytes.chunks(expected.len()) {
+            let expected = &mut expected[..found.len()];
+            content.fill(position, expected);
+            for (sector, part) in (position / SECTOR_BYTES..).zip(expected.chunks_mut(SECTOR_BYTES as usize))
+            {
+                let stamp = (turn ^ self.stamp_mask(sector)).to_le_bytes();
                 let length = stamp.len().min(part.len());
                 part[..length].copy_from_slice(&stamp[..length]);
             }
-            if let Some(index) = super::content::difference(found, wanted) {
-                return Some(place + index as u64);
+            if let Some(index) = super::content::difference(found, expected) {
+                return Some(position + index as u64);
             }
-            place += found.len() as u64;
+            position += found.len() as u64;
         }
         None
     }
@@ -94,14 +102,14 @@ impl Sectors {
         Content::new(draw(self.seed, 0x7365_6374, turn), self.file)
     }
 
-    fn mask(&self, sector: u64) -> u64 {
+    fn stamp_mask(&self, sector: u64) -> u64 {
         draw(self.seed, self.file, sector)
     }
 
-    /// The turn that a sector says wrote it.
-    fn stamp(&self, begin: u64, bytes: &[u8]) -> u64 {
+    /// Returns the turn in the stamp of the sector that starts at offset `begin`.
+    fn turn_of_sector(&self, begin: u64, bytes: &[u8]) -> u64 {
         let stamp = u64::from_le_bytes(std::array::from_fn(|index| bytes[index]));
-        stamp ^ self.mask(begin / SECTOR_BYTES)
+        stamp ^ self.stamp_mask(begin / SECTOR_BYTES)
     }
 }
 
@@ -113,7 +121,7 @@ mod tests {
     const FILE: Sectors = Sectors { seed: 1, file: 2 };
 
     #[test]
-    fn another_turn_writes_other_bytes() {
+    fn different_turns_write_different_bytes() {
         let [mut one, mut two] = [[0; 1024]; 2];
         FILE.fill(1, 0, &mut one);
         FILE.fill(2, 0, &mut two);
@@ -121,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_come_and_what_is_of_another_place_is_found() {
+    fn future_turn_wrong_offset_and_wrong_file_are_found() {
         let mut bytes = [0; 4096];
         FILE.fill(3, 8192, &mut bytes);
         assert_eq!(FILE.first_difference(3, 8192, &bytes), None);
@@ -132,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn overwritten_parts_are_right_however_they_are_read(
+        fn overwritten_file_is_valid_in_any_read(
             parts in prop::collection::vec((0u64..40, 1u64..10), 0..20),
             (from, length) in (0usize..19_600, 0usize..6000),
         ) {
@@ -146,7 +154,7 @@ mod tests {
         }
 
         #[test]
-        fn content_does_not_depend_on_how_it_is_cut(cut in 0usize..5000) {
+        fn content_does_not_depend_on_how_it_is_split(cut in 0usize..5000) {
             let (mut whole, mut parts) = ([0; 5000], [0; 5000]);
             FILE.fill(9, 0, &mut whole);
             FILE.fill(9, 0, &mut parts[..cut]);
@@ -155,7 +163,7 @@ mod tests {
         }
 
         #[test]
-        fn a_changed_byte_is_found(at in 0usize..8192) {
+        fn changed_byte_is_found(at in 0usize..8192) {
             let mut bytes = [0; 8192];
             FILE.fill(5, 512, &mut bytes);
             bytes[at] ^= 1;

@@ -1,60 +1,64 @@
-//! Parts of a corpus that take turns, so that "cold" is cold.
+//! Slices: parts of a corpus that are used in rotation, so that a slice has rested and is cold when it is used
+//! again.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::ColdBy;
+use longhaul_model::ColdMethod;
 
-/// How many parts a corpus has unless its schedule wants more; a corpus is as large as this many slices.
-pub const SLICES: u64 = 4;
+/// Number of slices of a corpus, unless the schedule needs more. The nominal size of a corpus is this many slices.
+pub const DEFAULT_SLICES: u64 = 4;
 
-/// The most parts that a corpus may have.
-pub const MOST_SLICES: u64 = 64;
+/// Maximum number of slices of a corpus.
+pub const MAX_SLICES: u64 = 64;
 
-/// How long a slice must have rested before caches may be assumed to have forgotten it.
-const REST_US: i64 = 24 * 3600 * 1_000_000;
+/// Time without any access, in microseconds, after which a slice is assumed to be in no cache.
+const COLD_AFTER_US: i64 = 24 * 3600 * 1_000_000;
 
-/// One part of a corpus.
+/// State of one slice of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Slice {
-    /// How many of its files are made, in their order.
+    /// Number of files of the slice that have been created. Files are created in the order of their numbers.
     pub built: u64,
-    /// When it was last touched, in microseconds since 1970; `None` before it is made.
+    /// Time of the last access, in microseconds since 1970 UTC; `None` if the slice has not been created.
     pub used_us: Option<i64>,
-    /// Whether its data was evicted from this machine's cache when it was last left, confirmed by the kernel.
+    /// True if the data was evicted from this machine's cache after the last access, and the kernel confirmed it.
     #[serde(default)]
     pub evicted: bool,
 }
 
 impl Slice {
-    /// How far a phase that meets the names and attributes of this slice now may be called cold: only rest tells.
-    pub fn cold_by(&self, now_us: i64) -> ColdBy {
+    /// Returns the cold method of a phase that reads names and attributes of this slice at time `now_us`
+    /// (microseconds since 1970 UTC). Only a rest of a day makes them cold, because eviction does not affect them.
+    pub fn metadata_cold_method(&self, now_us: i64) -> ColdMethod {
         match self.used_us {
-            Some(used) if now_us - used >= REST_US => ColdBy::RotatedSlice,
-            _ => ColdBy::Unverified,
+            Some(used) if now_us - used >= COLD_AFTER_US => ColdMethod::RotatedSlice,
+            _ => ColdMethod::Unverified,
         }
     }
 
-    /// The same for a phase that meets its data, which eviction makes cold too.
-    pub fn data_cold_by(&self, now_us: i64) -> ColdBy {
-        match self.cold_by(now_us) {
-            ColdBy::Unverified if self.evicted => ColdBy::Evicted,
+    /// Returns the cold method of a phase that reads the data of this slice at time `now_us` (microseconds since
+    /// 1970 UTC). Data is cold after a rest of a day, and also after an eviction.
+    pub fn data_cold_method(&self, now_us: i64) -> ColdMethod {
+        match self.metadata_cold_method(now_us) {
+            ColdMethod::Unverified if self.evicted => ColdMethod::Evicted,
             other => other,
         }
     }
 }
 
-/// What a workload keeps of its corpora in the manifest: by the size of a slice, the slices.
+/// Slices of a workload's corpora, as stored in the manifest. Corpora of different scales are kept apart by the
+/// size of their slices.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Sets {
-    sets: BTreeMap<u64, Vec<Slice>>,
+pub struct SliceSets {
+    slices_by_size: BTreeMap<u64, Vec<Slice>>,
 }
 
-impl Sets {
-    /// One slice of the corpus whose slices have this many files.
+impl SliceSets {
+    /// Returns one slice of the corpus whose slices have `files` files each; adds it if it is not known yet.
     pub fn slice(&mut self, files: u64, slice: u64) -> &mut Slice {
-        let slices = self.sets.entry(files).or_default();
+        let slices = self.slices_by_size.entry(files).or_default();
         if slices.len() <= slice as usize {
             slices.resize(slice as usize + 1, Slice::default());
         }
@@ -62,16 +66,16 @@ impl Sets {
     }
 }
 
-/// The slice whose turn it is when the target has been measured so many times before.
-pub fn turn(rotation: u64, slices: u64) -> u64 {
-    rotation % slices.clamp(1, MOST_SLICES)
+/// Returns the number of the slice to use next. `rotation` is the number of times the target was measured before.
+pub fn slice_for_rotation(rotation: u64, slices: u64) -> u64 {
+    rotation % slices.clamp(1, MAX_SLICES)
 }
 
-/// How many slices let each of them rest for a day between two turns, when rounds begin this often on average.
-///
-/// One more than fit into a day, and one for the jitter of the schedule.
-pub fn slices_that_rest(rounds_per_day: u64) -> u64 {
-    (rounds_per_day + 2).clamp(SLICES, MOST_SLICES)
+/// Returns the number of slices with which each slice rests for at least a day between two uses, if this many
+/// rounds start per day on average.
+pub fn slices_for_daily_rotation(rounds_per_day: u64) -> u64 {
+    // One slice more than rounds in a day, and one for the jitter of the schedule.
+    (rounds_per_day + 2).clamp(DEFAULT_SLICES, MAX_SLICES)
 }
 
 #[cfg(test)]
@@ -79,12 +83,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slice_is_cold_only_after_a_day_of_rest() {
+    fn slice_is_cold_only_after_a_day_of_rest() {
         let slice = |used_us| Slice { built: 1, used_us, evicted: false };
-        assert_eq!(slice(None).cold_by(0), ColdBy::Unverified);
-        assert_eq!(slice(Some(0)).cold_by(REST_US - 1), ColdBy::Unverified);
-        assert_eq!(slice(Some(0)).cold_by(REST_US), ColdBy::RotatedSlice);
+        assert_eq!(slice(None).metadata_cold_method(0), ColdMethod::Unverified);
+        assert_eq!(slice(Some(0)).metadata_cold_method(COLD_AFTER_US - 1), ColdMethod::Unverified);
+        assert_eq!(slice(Some(0)).metadata_cold_method(COLD_AFTER_US), ColdMethod::RotatedSlice);
         let evicted = Slice { evicted: true, ..slice(Some(0)) };
-        assert_eq!((evicted.cold_by(1), evicted.data_cold_by(1)), (ColdBy::Unverified, ColdBy::Evicted));
+        assert_eq!(
+            (evicted.metadata_cold_method(1), evicted.data_cold_method(1)),
+            (ColdMethod::Unverified, ColdMethod::Evicted)
+        );
     }
 }

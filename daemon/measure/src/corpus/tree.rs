@@ -1,30 +1,32 @@
-//! A large tree of folders and files, as people have them: known whole from a seed and a number.
+//! A large tree of folders and files that resembles a home directory, derived from a seed and a number of files.
 //!
-//! Nothing is listed anywhere: the path, size and content of file `n` follow from `(seed, n)`, and from a path follows
-//! its number. So a tree of a million files is built as a stream, checked and deleted without memory for its names.
+//! The tree is not stored as a list: path, size and content of file `n` are derived from `(seed, n)`, and the
+//! number of a file is derived from its path. So a tree of a million files is created, checked and deleted without
+//! memory for names.
 
 use std::ffi::{CStr, CString};
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 
-use super::apple_double::twin_of;
-use super::draw::{draw_below, draw_home_size};
+use super::apple_double::owner_name;
+use longhaul_model::draw::{draw_below, draw_home_size};
 
-/// Files in the one folder that is shown.
+/// Number of files in the inbox: the one large folder that workloads open.
 const INBOX_FILES: u64 = 1000;
-/// Its name.
+/// Name of the inbox folder.
 pub const INBOX: &CStr = c"Inbox";
-/// Widths of folders, in a pattern that repeats: most are narrow, some wide.
-const WIDTHS: [u64; 10] = [3, 17, 1, 42, 8, 120, 5, 2, 30, 12];
+/// Numbers of files per folder, in a repeating pattern: most folders have few files, some have many.
+const FOLDER_WIDTHS: [u64; 10] = [3, 17, 1, 42, 8, 120, 5, 2, 30, 12];
+/// Number of files in one repetition of [`FOLDER_WIDTHS`].
 const PATTERN_FILES: u64 = 240;
-/// Folders in a folder.
-const FANOUT: u64 = 3;
-/// Largest number of files in one piece of work.
-const CHUNK: u64 = 64;
+/// Number of subfolders in a folder.
+const SUBFOLDERS_PER_FOLDER: u64 = 3;
+/// Maximum number of files in one chunk of work.
+const MAX_CHUNK_FILES: u64 = 64;
 
-/// First words of names. Those outside ASCII are made of characters that no file system decomposes (HFS+ and AFP
-/// store names in Unicode form D), so that a name comes back as it was given.
+/// First words of file and folder names. The non-ASCII ones use only characters that no file system decomposes
+/// (HFS+ and AFP store names in Unicode form D), so that listings return the names unchanged.
 const STEMS: [&str; 24] = [
     "scan",
     "IMG",
@@ -49,10 +51,10 @@ const STEMS: [&str; 24] = [
     "screenshot",
     "recording",
     "contract signed",
-    "a rather long name as people give them when nobody stops them",
+    "a rather long name as people give them when no one stops them",
 ];
-/// The stem that the search phase looks for.
-pub const SEARCHED: &str = "Rechnung";
+/// First words of the names that the search phase looks for.
+pub const SEARCH_STEM: &str = "Rechnung";
 const EXTENSIONS: [&str; 12] =
     [".pdf", ".jpg", ".txt", ".docx", ".xlsx", ".png", ".eml", ".md", ".html", ".key", ".mov", ".zip"];
 
@@ -63,41 +65,41 @@ mod stream {
     pub const FOLDER: u64 = 4;
 }
 
-/// One tree: one slice of the corpus.
+/// Tree of files: one slice of the corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tree {
-    /// The seed of everything in it.
+    /// Seed of all names and sizes.
     pub seed: u64,
-    /// How many files it has.
+    /// Number of files in the tree.
     pub files: u64,
 }
 
-/// What must be found in a tree.
+/// Totals that a complete walk of a tree must find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Bytes of the files in the inbox.
+    /// Total size of the files in the inbox, in bytes.
     pub inbox_bytes: u64,
-    /// Files outside the inbox, which a walk must find.
+    /// Number of files outside the inbox.
     pub files: u64,
-    /// Their bytes.
+    /// Total size of the files outside the inbox, in bytes.
     pub bytes: u64,
-    /// Files in the whole tree whose name the search must find.
-    pub matches: u64,
+    /// Number of files in the whole tree whose names match the search.
+    pub search_matches: u64,
 }
 
-/// Neighbouring files of one folder: a piece of building or checking.
+/// Consecutive files of one folder, created or checked as one unit of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// The folder, as names from the root of the tree.
+    /// Path of the folder, as names from the root of the tree.
     pub folder: Vec<CString>,
-    /// The first file.
+    /// Number of the first file.
     pub first: u64,
-    /// One past the last file.
+    /// Number of the last file plus one.
     pub end: u64,
 }
 
 impl Tree {
-    /// The name of a file.
+    /// Returns the name of a file.
     pub fn name(&self, number: u64) -> CString {
         let stem = pick(&STEMS, draw_below(self.seed, stream::STEM, number, STEMS.len() as u64));
         let extension =
@@ -105,24 +107,26 @@ impl Tree {
         text(format!("{stem} {number:06}{extension}"))
     }
 
-    /// The size of a file in bytes.
+    /// Returns the size of a file in bytes.
     pub fn size(&self, number: u64) -> u64 {
         draw_home_size(self.seed, stream::SIZE, number)
     }
 
-    /// Whether a file carries Finder info: one in sixteen does.
+    /// Returns whether a file has Finder info, as one file in sixteen does.
     pub fn has_finder_info(&self, number: u64) -> bool {
         number.is_multiple_of(16)
     }
 
-    /// The names of the folders that lead to a file.
+    /// Returns the path of a file's folder, as names from the root of the tree.
     pub fn folder(&self, number: u64) -> Vec<CString> {
-        let Some((index, _)) = self.place(number) else { return vec![INBOX.to_owned()] };
+        let Some((index, _)) = self.folder_position(number) else { return vec![INBOX.to_owned()] };
+        // Folders form a tree like a binary heap, but with three children each: the parent of folder `n` (counted
+        // from 1, 0 is the root) is `(n - 1) / 3`.
         let mut names = vec![];
         let mut folder = index + 1;
         while folder > 0 {
             names.push(self.folder_name(folder - 1));
-            folder = (folder - 1) / FANOUT;
+            folder = (folder - 1) / SUBFOLDERS_PER_FOLDER;
         }
         names.reverse();
         names
@@ -133,7 +137,7 @@ impl Tree {
         text(format!("{stem} {index:04}"))
     }
 
-    /// The pieces of the tree from a file on, in order.
+    /// Returns the chunks of the tree from a file on, in order.
     pub fn chunks(&self, from: u64) -> impl Iterator<Item = Chunk> {
         let mut first = from;
         std::iter::from_fn(move || {
@@ -144,10 +148,10 @@ impl Tree {
         })
     }
 
-    /// The number in a file's name, if it could be one of ours. An AppleDouble file has none: its name ends as that of the
-    /// file that it belongs to.
-    pub fn number_in(name: &[u8]) -> Option<u64> {
-        if twin_of(name).is_some() {
+    /// Returns the number in the name of a file; `None` if the name cannot belong to a tree. AppleDouble names
+    /// give `None`, because they end like the name of the file that they belong to.
+    pub fn parse_number(name: &[u8]) -> Option<u64> {
+        if owner_name(name).is_some() {
             return None;
         }
         let dot = name.iter().rposition(|byte| *byte == b'.')?;
@@ -158,7 +162,7 @@ impl Tree {
         number.parse().ok().filter(|_| digits.len() >= 6)
     }
 
-    /// Whether a path, relative to the root of the tree, is that of a file of this tree.
+    /// Returns whether a path, relative to the root of the tree, is the path of a file in this tree.
     pub fn owns(&self, path: &Path) -> bool {
         let names: Option<Vec<&[u8]>> = path
             .components()
@@ -168,16 +172,18 @@ impl Tree {
             })
             .collect();
         let Some((name, folder)) = names.as_deref().and_then(<[_]>::split_last) else { return false };
-        let Some(number) = Self::number_in(name).filter(|number| *number < self.files) else { return false };
+        let Some(number) = Self::parse_number(name).filter(|number| *number < self.files) else {
+            return false;
+        };
         let ours = self.folder(number);
         self.name(number).as_bytes() == *name
             && ours.iter().map(|name| name.as_bytes()).eq(folder.iter().copied())
     }
 
-    /// What must be found in it.
+    /// Returns the totals that a complete walk of the tree must find.
     pub fn totals(&self) -> Totals {
-        let searched = |number: &u64| {
-            pick(&STEMS, draw_below(self.seed, stream::STEM, *number, STEMS.len() as u64)) == SEARCHED
+        let matches_search = |number: &u64| {
+            pick(&STEMS, draw_below(self.seed, stream::STEM, *number, STEMS.len() as u64)) == SEARCH_STEM
         };
         let bytes = |numbers: std::ops::Range<u64>| numbers.map(|number| self.size(number)).sum();
         let inbox = self.inbox_files();
@@ -185,23 +191,24 @@ impl Tree {
             inbox_bytes: bytes(0..inbox),
             files: self.files - inbox,
             bytes: bytes(inbox..self.files),
-            matches: (0..self.files).filter(searched).count() as u64,
+            search_matches: (0..self.files).filter(matches_search).count() as u64,
         }
     }
 
-    /// How many files the shown folder has: 1,000, or two thirds of a small tree.
+    /// Returns the number of files in the inbox: 1,000, or two thirds of the files of a small tree.
     pub fn inbox_files(&self) -> u64 {
         INBOX_FILES.min((self.files * 2).div_ceil(3))
     }
 
-    /// The folder of a file outside the inbox, with the number of files before that folder; `None` for the inbox.
-    fn place(&self, number: u64) -> Option<(u64, u64)> {
+    /// Returns the index of the folder of a file outside the inbox, and the number of files before that folder;
+    /// `None` if the file is in the inbox.
+    fn folder_position(&self, number: u64) -> Option<(u64, u64)> {
         let rest = number.checked_sub(self.inbox_files())?;
         let (pattern, mut within) = (rest / PATTERN_FILES, rest % PATTERN_FILES);
         let mut before = self.inbox_files() + pattern * PATTERN_FILES;
-        for (index, width) in WIDTHS.iter().enumerate() {
+        for (index, width) in FOLDER_WIDTHS.iter().enumerate() {
             if within < *width {
-                return Some((pattern * WIDTHS.len() as u64 + index as u64, before));
+                return Some((pattern * FOLDER_WIDTHS.len() as u64 + index as u64, before));
             }
             within -= width;
             before += width;
@@ -209,13 +216,13 @@ impl Tree {
         unreachable!("the widths add up to the pattern")
     }
 
-    /// Where the chunk that begins with this file ends at the latest: with its folder, or when it is full.
+    /// Returns the end of the chunk that starts with this file: the end of the folder, or the maximum chunk size.
     fn chunk_end(&self, first: u64) -> u64 {
-        let folder_end = match self.place(first) {
+        let folder_end = match self.folder_position(first) {
             None => self.inbox_files(),
-            Some((index, before)) => before + WIDTHS[index as usize % WIDTHS.len()],
+            Some((index, before)) => before + FOLDER_WIDTHS[index as usize % FOLDER_WIDTHS.len()],
         };
-        folder_end.min(first + CHUNK)
+        folder_end.min(first + MAX_CHUNK_FILES)
     }
 }
 
@@ -224,7 +231,7 @@ fn pick<'a>(list: &[&'a str], index: u64) -> &'a str {
 }
 
 fn text(name: String) -> CString {
-    CString::new(name).expect("names are made without NUL")
+    CString::new(name).expect("generated names contain no NUL")
 }
 
 #[cfg(test)]
@@ -243,12 +250,12 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_recognised_and_no_other() {
+    fn exactly_the_files_of_the_tree_are_recognized() {
         let tree = Tree { seed: 3, files: 2500 };
         for number in 0..tree.files {
             assert!(tree.owns(&path(&tree, number)), "{number}");
         }
-        assert!(!tree.owns(&path(&Tree { seed: 3, files: 2501 }, 2500)), "beyond the end");
+        assert!(!tree.owns(&path(&Tree { seed: 3, files: 2501 }, 2500)), "number beyond the end of the tree");
         for foreign in
             ["", "x", "Inbox/a 000001.txt", "../scan 000001.pdf", "Inbox/IMG 99999999999999999999.jpg"]
         {
@@ -257,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_has_the_shape_of_a_home_directory() {
+    fn tree_resembles_a_home_directory() {
         let tree = Tree { seed: 9, files: 25_000 };
         let mut widths: BTreeMap<PathBuf, u64> = BTreeMap::new();
         let mut non_ascii = 0;
@@ -274,29 +281,29 @@ mod tests {
         assert!((5..=9).contains(&depth), "depth {depth}");
         assert!(
             widths.values().filter(|width| **width <= 5).count() * 3 > widths.len(),
-            "many narrow folders"
+            "many folders have few files"
         );
         assert!((0.1..0.4).contains(&(non_ascii as f64 / 25_000.0)));
         assert!((80..=255).contains(&longest), "longest name {longest} bytes");
     }
 
     #[test]
-    fn no_two_folders_of_a_folder_share_a_name() {
+    fn folder_paths_are_unique() {
         let tree = Tree { seed: 1, files: 60_000 };
         let folders: std::collections::BTreeSet<_> =
             (1000..tree.files).map(|number| tree.folder(number)).collect();
         let expected: std::collections::BTreeSet<_> =
-            (1000..tree.files).map(|n| tree.place(n).unwrap().0).collect();
+            (1000..tree.files).map(|n| tree.folder_position(n).unwrap().0).collect();
         assert_eq!(folders.len(), expected.len());
     }
 
     proptest! {
         #[test]
-        fn chunks_cover_the_rest_of_the_tree_once(files in 1u64..5000, from in 0u64..5000) {
+        fn chunks_cover_the_remaining_files_exactly_once(files in 1u64..5000, from in 0u64..5000) {
             let tree = Tree { seed: 5, files };
             let mut next = from;
             for chunk in tree.chunks(from) {
-                prop_assert!(chunk.first == next && chunk.end > next && chunk.end - next <= CHUNK);
+                prop_assert!(chunk.first == next && chunk.end > next && chunk.end - next <= MAX_CHUNK_FILES);
                 prop_assert!((chunk.first..chunk.end).all(|number| tree.folder(number) == chunk.folder));
                 next = chunk.end;
             }
@@ -304,8 +311,8 @@ mod tests {
         }
 
         #[test]
-        fn any_name_is_read_without_panic(name in proptest::collection::vec(any::<u8>(), 0..60)) {
-            let _ = Tree::number_in(&name);
+        fn parsing_any_name_does_not_panic(name in proptest::collection::vec(any::<u8>(), 0..60)) {
+            let _ = Tree::parse_number(&name);
         }
     }
 }

@@ -1,8 +1,9 @@
-//! What a file is before it is written in place: whether it is longhaul's alone.
+//! Identity of a file, which shows before a write in place whether the file belongs to longhaul alone.
 //!
-//! Linux knows link counts by two ways (`statx(2)`). Measured over Linux 6.1 and Samba 4.22: an open over SMB 2 and 3 sets
-//! the count that the client remembers to 1, so that only a question to the server (`STATX_FORCE_SYNC`) tells the truth;
-//! over NFS and SMB 1 and on local disks what an open brings along is right.
+//! On Linux, `statx(2)` returns link counts from the client's cache or from the server. Measured with Linux
+//! 6.1 and Samba 4.22: an open over SMB 2 and 3 sets the cached count to 1, so only a query to the server
+//! (`STATX_FORCE_SYNC`) returns the true count; over NFS and SMB 1 and on local disks the count that comes
+//! with an open is correct.
 
 use std::ffi::CStr;
 use std::io;
@@ -10,39 +11,46 @@ use std::os::fd::BorrowedFd;
 
 use rustix::fs::AtFlags;
 
-/// What a file is, as far as it decides whether it may be written in place.
+/// Properties that decide whether a file may be written in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileIdentity {
-    /// Whether it is a regular file: no folder, link, pipe, socket or device.
+    /// True for a regular file; false for a folder, link, pipe, socket or device.
     pub is_regular: bool,
-    /// How many names lead to it: hard links.
+    /// Number of hard links, which are names of the same file.
     pub links: u64,
-    /// Its size in bytes.
+    /// File size in bytes.
     pub size: u64,
-    /// The number of the file system that it lies on.
+    /// Device number of the file system that holds the file.
     pub device: u64,
 }
 
-/// Whom to ask about a file.
+/// Source of a file's metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// This machine's memory: no request crosses the wire. On macOS the attribute cache, which may ask when it is old.
+pub enum MetadataSource {
+    /// The client's cache: no request is sent to the server. On macOS the attribute cache, which may query
+    /// the server if an entry is old.
     Client,
-    /// The server. On macOS the attribute cache: no call there asks the server whatever the cache holds.
+    /// The server. On macOS the attribute cache too: no macOS call queries the server regardless of the
+    /// cache.
     Server,
 }
 
-/// The identity of an open file.
-pub fn identity_of(file: BorrowedFd<'_>, source: Source) -> io::Result<FileIdentity> {
+/// Returns the identity of an open file.
+pub fn identity_of(file: BorrowedFd<'_>, source: MetadataSource) -> io::Result<FileIdentity> {
     system::identity(file, c"", source)
 }
 
-/// The identity of a name in a folder, following nothing and opening nothing: a pipe cannot block it.
-pub fn identity_at(directory: BorrowedFd<'_>, name: &CStr, source: Source) -> io::Result<FileIdentity> {
+/// Returns the identity of a name in a folder. Follows no links and opens no file, so that a pipe cannot
+/// block the call.
+pub fn identity_at(
+    directory: BorrowedFd<'_>,
+    name: &CStr,
+    source: MetadataSource,
+) -> io::Result<FileIdentity> {
     system::identity(directory, name, source)
 }
 
-/// Gives a file in a folder a second name there.
+/// Creates a hard link to a file, in the same folder.
 pub fn link_at(directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
     Ok(rustix::fs::linkat(directory, from, directory, to, AtFlags::empty())?)
 }
@@ -52,10 +60,10 @@ mod system {
     use super::*;
     use rustix::fs::{FileType, StatxFlags, makedev, statx};
 
-    pub fn identity(at: BorrowedFd<'_>, name: &CStr, source: Source) -> io::Result<FileIdentity> {
+    pub fn identity(at: BorrowedFd<'_>, name: &CStr, source: MetadataSource) -> io::Result<FileIdentity> {
         let sync = match source {
-            Source::Client => AtFlags::STATX_DONT_SYNC,
-            Source::Server => AtFlags::STATX_FORCE_SYNC,
+            MetadataSource::Client => AtFlags::STATX_DONT_SYNC,
+            MetadataSource::Server => AtFlags::STATX_FORCE_SYNC,
         };
         let flags = sync | AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
         let facts = statx(at, name, flags, StatxFlags::BASIC_STATS)?;
@@ -73,7 +81,7 @@ mod system {
     use super::*;
     use rustix::fs::{FileType, fstat, statat};
 
-    pub fn identity(at: BorrowedFd<'_>, name: &CStr, _: Source) -> io::Result<FileIdentity> {
+    pub fn identity(at: BorrowedFd<'_>, name: &CStr, _: MetadataSource) -> io::Result<FileIdentity> {
         let facts = match name.is_empty() {
             true => fstat(at)?,
             false => statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?,

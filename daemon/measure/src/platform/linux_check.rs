@@ -1,19 +1,20 @@
-//! What only the self-check asks of Linux.
+//! Platform calls on Linux that only the self-check uses.
 
-use super::{System, Tool, linux_counters};
+use super::linux_counters;
+use super::types::{System, Tool};
 
-/// Linux.
+/// Operating system of this build: Linux.
 pub const SYSTEM: System = System::Linux;
 
-/// No child process is started on Linux: what the tools of a Mac tell is in files there.
+/// Tools that the self-check runs: none on Linux, where files contain what the tools of a Mac print.
 pub const TOOLS: &[Tool] = &[];
 
-/// Asks no tool: see [`TOOLS`].
-pub fn ask_tool(_tool: &Tool) -> Option<Vec<u8>> {
+/// Runs no tool and returns `None`: see [`TOOLS`].
+pub fn run_tool(_tool: &Tool) -> Option<Vec<u8>> {
     None
 }
 
-/// How many TCP connections to a file server there are, or why the kernel does not list them.
+/// Returns the number of TCP connections to file servers, or the reason why the kernel does not list them.
 pub fn connection_count() -> Result<usize, String> {
     linux_counters::file_server_connections().map(|found| found.len())
 }

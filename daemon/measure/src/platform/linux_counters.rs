@@ -1,4 +1,5 @@
-//! Counters, on Linux: files of `/proc` and one socket to the kernel. None of it asks a server.
+//! Counters on Linux, from files of `/proc` and one netlink socket. Reading them sends no request to a
+//! server.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -6,94 +7,100 @@ use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::os::fd::FromRawFd;
 
-use super::parse::{self, Connection};
-use super::readings::{Answer, Said, ports};
-use crate::model::{Counters, Covers, Mount, Protocol, Reading, Source, TargetName, Unread};
+use super::counter_mapping::{SourceAnswer, SourceAnswers, ports};
+use crate::parse::{self, Connection};
+use longhaul_model::{
+    CounterReading, CounterScope, CounterSource, CounterUnavailable, Counters, Mount, Protocol, TargetName,
+};
 
-/// More than any of these files holds: a mount table of thousands of NFS mounts.
-const LARGEST_FILE: u64 = 8 << 20;
+/// Maximum size of a `/proc` file in bytes. A mount table with thousands of NFS mounts is smaller.
+const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// One look at all counters: what they say of each target, and of the machine. Each source is read once however many
-/// targets there are; no target is touched, and nothing here waits for a server.
-pub fn readings(targets: &[(TargetName, Mount)]) -> Vec<Reading> {
+/// Reads all counters and returns the readings of each target and of the machine. Each source is read once
+/// for all targets. No target is accessed, and nothing here waits for a server.
+pub fn read_counters(targets: &[(TargetName, Mount)]) -> Vec<CounterReading> {
     let any = |wanted: fn(&Protocol) -> bool| targets.iter().any(|(_, mount)| wanted(&mount.protocol));
-    let said = Said {
+    let answers = SourceAnswers {
         mountstats: any(|protocol| matches!(protocol, Protocol::Nfs(_)))
-            .then(|| Ok(parse::mountstats(&file("/proc/self/mountstats")?))),
-        cifs: any(|protocol| matches!(protocol, Protocol::Smb(_))).then(cifs),
+            .then(|| Ok(parse::mountstats(&read_file("/proc/self/mountstats")?))),
+        cifs: any(|protocol| matches!(protocol, Protocol::Smb(_))).then(read_cifs_stats),
         connections: connections(targets),
-        interfaces: Some(text("/proc/net/dev").map(|table| parse::net_dev(&table))),
-        ..Said::default()
+        interfaces: Some(read_text("/proc/net/dev").map(|table| parse::net_dev(&table))),
+        ..SourceAnswers::default()
     };
-    said.readings(targets)
+    answers.readings(targets)
 }
 
-/// The counters of one target around a phase: none asks the target, so they are those of any time.
-pub fn phase_readings(target: &TargetName, mount: &Mount) -> Vec<Reading> {
-    readings(&[(target.clone(), mount.clone())])
+/// Reads the counters of one target before or after a phase. On Linux they are those of [`read_counters`],
+/// because none of them accesses the target.
+pub fn read_phase_counters(target: &TargetName, mount: &Mount) -> Vec<CounterReading> {
+    read_counters(&[(target.clone(), mount.clone())])
 }
 
-/// Nothing to ask: the mount table has the address where there is one.
+/// Returns the address of the server if the mount table contains it. Nothing is queried.
 pub fn server_address(mount: &Mount) -> Option<IpAddr> {
     mount.server
 }
 
-/// What a process read from and wrote to local disks, from `/proc/PID/io`: reads past the page cache, and writes as they
-/// are handed to it.
+/// Returns the bytes that a process read from and wrote to local disks, from `/proc/PID/io`: reads that the
+/// page cache did not serve, and writes when they enter the page cache.
 ///
 /// # Errors
 ///
-/// If the process is gone or another person's.
-pub fn disk_counters(process: u32) -> Result<Counters, Unread> {
-    let bytes = text(&format!("/proc/{process}/io"))
-        .and_then(|io| parse::process_disk_bytes(&io).ok_or("the kernel does not count it".to_owned()));
-    let (read, written) = bytes.map_err(|why| Unread { source: Source::Disk, why })?;
+/// If the process does not exist or belongs to another user.
+pub fn disk_counters(process: u32) -> Result<Counters, CounterUnavailable> {
+    let bytes = read_text(&format!("/proc/{process}/io")).and_then(|io| {
+        parse::process_disk_bytes(&io).ok_or("the kernel does not count the disk I/O of processes".to_owned())
+    });
+    let (read, written) =
+        bytes.map_err(|why| CounterUnavailable { source: CounterSource::Disk, reason: why })?;
     Ok(Counters {
         read_bytes: Some(read),
         written_bytes: Some(written),
-        ..Counters::of(Source::Disk, Covers::Process, process.to_string())
+        ..Counters::new(CounterSource::Disk, CounterScope::Process, process.to_string())
     })
 }
 
 type CifsAnswer = (parse::CifsStatistics, Vec<Option<&'static str>>);
 
-fn cifs() -> Result<CifsAnswer, String> {
+fn read_cifs_stats() -> Result<CifsAnswer, String> {
     const STATS: &str = "/proc/fs/cifs/Stats";
-    let found = parse::cifs_stats(&text(STATS)?).ok_or(format!("{STATS} is not of a form that is known"))?;
+    let found = parse::cifs_stats(&read_text(STATS)?).ok_or(format!("{STATS} has an unknown format"))?;
     let dialects = match found.shares.len() {
         0 | 1 => vec![],
-        _ => text("/proc/fs/cifs/DebugData").map_or(vec![], |debug| parse::cifs_dialects(&debug)),
+        _ => read_text("/proc/fs/cifs/DebugData").map_or(vec![], |debug| parse::cifs_dialects(&debug)),
     };
     Ok((found, dialects))
 }
 
-fn text(path: &str) -> Result<String, String> {
-    file(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+fn read_text(path: &str) -> Result<String, String> {
+    read_file(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A whole file of `/proc`, which is never empty and never huge.
-fn file(path: &str) -> Result<Vec<u8>, String> {
+/// Reads a whole file of `/proc`. An empty file or one larger than [`MAX_FILE_BYTES`] is an error.
+fn read_file(path: &str) -> Result<Vec<u8>, String> {
     let read = || {
         let mut bytes = vec![];
-        File::open(path)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+        File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     let bytes = read().map_err(|error: io::Error| format!("{path} cannot be read: {error}"))?;
     match bytes.len() as u64 {
         0 => Err(format!("{path} is empty")),
-        length if length > LARGEST_FILE => Err(format!("{path} is larger than it can be")),
+        length if length > MAX_FILE_BYTES => Err(format!("{path} is larger than expected")),
         _ => Ok(bytes),
     }
 }
 
-/// The connections to the ports of the targets' servers: one question to the kernel for each port and family.
-fn connections(targets: &[(TargetName, Mount)]) -> Answer<Vec<Connection>> {
+/// Returns the connections to the ports of the targets' servers, with one query to the kernel for each port
+/// and address family; `None` if no target needs any.
+fn connections(targets: &[(TargetName, Mount)]) -> SourceAnswer<Vec<Connection>> {
     let ports: BTreeSet<u16> =
         targets.iter().flat_map(|(_, mount)| ports(&mount.protocol)).copied().collect();
     (!ports.is_empty()).then(|| connections_to(&ports))
 }
 
-/// The connections to the ports of all kinds of file servers.
+/// Returns the connections to the ports of all kinds of file servers.
 pub(super) fn file_server_connections() -> Result<Vec<Connection>, String> {
     let protocols = [Protocol::Nfs(None), Protocol::Smb(None), Protocol::Afp];
     connections_to(&protocols.iter().flat_map(ports).copied().collect())
@@ -101,18 +108,19 @@ pub(super) fn file_server_connections() -> Result<Vec<Connection>, String> {
 
 fn connections_to(ports: &BTreeSet<u16>) -> Result<Vec<Connection>, String> {
     const FAMILIES: [u8; 2] = [libc::AF_INET as u8, libc::AF_INET6 as u8];
-    let questions = ports.iter().flat_map(|port| FAMILIES.map(|family| (family, *port)));
+    let requests = ports.iter().flat_map(|port| FAMILIES.map(|family| (family, *port)));
     let answers: Result<Vec<Vec<Connection>>, io::Error> =
-        questions.map(|(family, port)| ask(&parse::socket_request(family, port))).collect();
-    let said = answers.map(|found| found.concat());
-    said.map_err(|error| format!("the kernel does not list connections: {error}"))
+        requests.map(|(family, port)| query_connections(&parse::socket_request(family, port))).collect();
+    let answers = answers.map(|found| found.concat());
+    answers.map_err(|error| format!("the kernel does not list connections: {error}"))
 }
 
-/// The kernel answers a dump while it is asked and while the answer is read, so nothing is waited for.
-fn ask(request: &[u8]) -> io::Result<Vec<Connection>> {
-    let mut socket = diagnostics()?;
+/// Sends a request to the kernel and reads the answer. The kernel produces the answer during the write and
+/// read calls, so nothing waits.
+fn query_connections(request: &[u8]) -> io::Result<Vec<Connection>> {
+    let mut socket = open_diagnostic_socket()?;
     socket.write_all(request)?;
-    // NLMSG_GOODSIZE and more: include/linux/netlink.h has datagrams of 32 KiB at most
+    // Larger than NLMSG_GOODSIZE: include/linux/netlink.h has datagrams of 32 KiB at most.
     let mut datagram = vec![0; 64 << 10];
     let mut connections = vec![];
     loop {
@@ -120,7 +128,7 @@ fn ask(request: &[u8]) -> io::Result<Vec<Connection>> {
         let dumped = parse::sockets(&datagram[..length]);
         connections.extend(dumped.connections);
         match dumped.error {
-            // no IPv6 on this machine
+            // ENOENT means that this machine has no IPv6.
             Some(libc::ENOENT) => return Ok(connections),
             Some(number) => return Err(io::Error::from_raw_os_error(number)),
             None if dumped.is_last => return Ok(connections),
@@ -129,15 +137,16 @@ fn ask(request: &[u8]) -> io::Result<Vec<Connection>> {
     }
 }
 
-/// A socket that never blocks (sock_diag(7)); reading and writing it is receiving and sending.
-fn diagnostics() -> io::Result<File> {
+/// Opens a socket that never blocks (sock_diag(7)). Reading and writing the file receives and sends
+/// datagrams.
+fn open_diagnostic_socket() -> io::Result<File> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: three integers; the answer is checked.
     let number = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) };
     if number < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a descriptor that was opened a moment ago and that nobody else owns.
+    // SAFETY: the descriptor was opened a moment ago, and nothing else owns it.
     Ok(unsafe { File::from_raw_fd(number) })
 }
 
@@ -147,11 +156,11 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn a_file_that_is_missing_unreadable_empty_or_huge_is_a_reason() {
+    fn an_unreadable_empty_or_huge_file_gives_a_reason() {
         let folder = tempfile::tempdir().unwrap();
         let empty = folder.path().join("empty");
         File::create(&empty).unwrap();
-        let why = |path: &str| file(path).unwrap_err();
+        let why = |path: &str| read_file(path).unwrap_err();
         assert!(why("/proc/self/no-such-file").contains("cannot be read"));
         assert!(why(folder.path().to_str().unwrap()).contains("cannot be read"));
         assert!(why(empty.to_str().unwrap()).contains("is empty"));
@@ -159,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_tells_what_a_connection_carried() {
+    fn the_kernel_counts_the_bytes_of_a_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -168,7 +177,7 @@ mod tests {
         server.read_exact(&mut [0; 100_000]).unwrap();
         server.write_all(&[7; 5]).unwrap();
         client.read_exact(&mut [0; 5]).unwrap();
-        let found = ask(&parse::socket_request(libc::AF_INET as u8, port)).unwrap();
+        let found = query_connections(&parse::socket_request(libc::AF_INET as u8, port)).unwrap();
         let ours = client.local_addr().unwrap().port();
         let found: Vec<&Connection> = found.iter().filter(|one| one.local_port == ours).collect();
         assert_eq!(found.len(), 1);
@@ -177,14 +186,16 @@ mod tests {
     }
 
     #[test]
-    fn this_process_knows_what_it_read_from_disks_and_a_process_that_is_gone_does_not() {
+    fn disk_counters_exist_only_for_a_running_process() {
         assert!(disk_counters(std::process::id()).is_ok_and(|found| found.read_bytes.is_some()));
-        assert!(disk_counters(u32::MAX).is_err_and(|unread| unread.why.contains("cannot be read")));
+        assert!(
+            disk_counters(u32::MAX).is_err_and(|unavailable| unavailable.reason.contains("cannot be read"))
+        );
     }
 
     #[test]
-    fn a_look_without_targets_tells_of_the_machine_alone() {
-        let readings = readings(&[]);
+    fn without_targets_only_the_machine_is_read() {
+        let readings = read_counters(&[]);
         assert_eq!(readings.len(), 1);
         assert_eq!(readings[0].target, None);
     }

@@ -1,4 +1,4 @@
-//! The machine around a measurement, on Linux.
+//! State of the machine during a measurement, on Linux.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::parse;
-use crate::model::{Link, Mount};
+use super::common_facts::common_facts;
+use super::keep_awake::KeepAwake;
+use crate::parse;
+use longhaul_model::{Mount, NetworkLink};
 
 fn text(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok()
@@ -28,7 +30,7 @@ fn entries(folder: &str, prefix: &str) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
-/// Charge of the first battery in percent, from `/sys/class/power_supply/*/capacity`.
+/// Returns the charge of the first battery in percent, from `/sys/class/power_supply/*/capacity`.
 pub fn battery_percent() -> Option<f64> {
     let supplies = entries("/sys/class/power_supply", "");
     let is_battery =
@@ -36,12 +38,20 @@ pub fn battery_percent() -> Option<f64> {
     supplies.iter().filter(is_battery).find_map(|path| number(path.join("capacity")))
 }
 
-/// Whether the person asked the machine to save energy: the ACPI platform profile `low-power` (sysfs-platform_profile).
+/// Returns `None`: a Linux desktop does not sleep on mains power by default, and the way to prevent sleep
+/// differs between desktops.
+pub fn keep_awake() -> Option<KeepAwake> {
+    None
+}
+
+/// Returns whether the user enabled power saving: the ACPI platform profile is `low-power`
+/// (sysfs-platform_profile).
 pub fn low_power_mode() -> Option<bool> {
     text("/sys/firmware/acpi/platform_profile").map(|profile| profile.trim() == "low-power")
 }
 
-/// Whether a thermal zone has reached the point at which the machine slows down; `None` without zones.
+/// Returns whether a thermal zone has reached the temperature at which the machine throttles; `None` without
+/// thermal zones.
 pub fn is_hot() -> Option<bool> {
     let zones = entries("/sys/class/thermal", "thermal_zone");
     let hot = |zone: &std::path::PathBuf| {
@@ -55,19 +65,19 @@ pub fn is_hot() -> Option<bool> {
     zones.iter().filter_map(hot).reduce(|any, one| any || one)
 }
 
-/// There is no Time Machine here to ask.
+/// Returns `None`: Linux has no Time Machine.
 pub fn backup_running() -> Option<bool> {
     None
 }
 
-/// Share of the last ten seconds in which something waited for memory.
+/// Returns the share of the last ten seconds in which at least one task waited for memory, from 0 to 1.
 pub fn memory_pressure() -> Option<f64> {
     parse::memory_pressure(&text("/proc/pressure/memory")?)
 }
 
-/// The interface that leads to a server, or to the network by default, from `/proc/net/route`, `/proc/net/ipv6_route` and
-/// `/sys/class/net`. No packet is sent.
-pub fn link_to(server: Option<IpAddr>) -> Option<Link> {
+/// Returns the interface that leads to a server, or that of the default route, from `/proc/net/route`,
+/// `/proc/net/ipv6_route` and `/sys/class/net`. No packet is sent.
+pub fn link_to(server: Option<IpAddr>) -> Option<NetworkLink> {
     let name = match server.map(|server| server.to_canonical()) {
         None => parse::default_route(&text("/proc/net/route")?)?,
         Some(IpAddr::V4(server)) => parse::route_to(&text("/proc/net/route")?, server)?,
@@ -75,9 +85,10 @@ pub fn link_to(server: Option<IpAddr>) -> Option<Link> {
     };
     let folder = Path::new("/sys/class/net").join(&name);
     let is_wireless = folder.join("wireless").exists() || folder.join("phy80211").exists();
-    Some(Link {
+    Some(NetworkLink {
         kind: parse::link_kind(&name, number(folder.join("type")), Some(is_wireless)),
         mtu: number(folder.join("mtu")),
+        // An unknown speed is reported as zero or a negative number.
         megabits: number::<i64>(folder.join("speed"))
             .and_then(|speed| u64::try_from(speed).ok())
             .filter(|speed| *speed > 0),
@@ -85,8 +96,8 @@ pub fn link_to(server: Option<IpAddr>) -> Option<Link> {
     })
 }
 
-/// What of the kernel's settings may change numbers: the names below `/proc/sys` (Documentation/admin-guide/sysctl/).
-const SETTINGS: [&str; 15] = [
+/// Kernel settings that may change results, as names below `/proc/sys` (Documentation/admin-guide/sysctl/).
+const KERNEL_SETTINGS: [&str; 15] = [
     "net/core/rmem_max",
     "net/core/wmem_max",
     "net/ipv4/tcp_congestion_control",
@@ -103,13 +114,13 @@ const SETTINGS: [&str; 15] = [
     "vm/dirty_ratio",
     "vm/vfs_cache_pressure",
 ];
-/// Files that say how shares are mounted: nfs.conf(5), nfsmount.conf(5).
-const FILES: [&str; 2] = ["/etc/nfs.conf", "/etc/nfsmount.conf"];
+/// Configuration files for mounting shares: nfs.conf(5), nfsmount.conf(5).
+const MOUNT_CONFIG_FILES: [&str; 2] = ["/etc/nfs.conf", "/etc/nfsmount.conf"];
 
-/// What the machine is like, for the journal: facts that change seldom and may change numbers.
+/// Returns facts about the machine for the event log: values that change seldom and may change results.
 pub fn machine_facts() -> BTreeMap<String, String> {
-    let mut facts = super::common_facts(link_to(None), &FILES.map(Into::into));
-    for name in SETTINGS {
+    let mut facts = common_facts(link_to(None), &MOUNT_CONFIG_FILES.map(Into::into));
+    for name in KERNEL_SETTINGS {
         facts.extend(text(Path::new("/proc/sys").join(name)).map(|value| {
             let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
             (name.replace('/', "."), value)
@@ -118,9 +129,10 @@ pub fn machine_facts() -> BTreeMap<String, String> {
     facts
 }
 
-/// Whether the disk below a local file system spins; `None` where that cannot be told. Asks the kernel, not the disk:
-/// `queue/rotational` of Documentation/block/queue-sysfs.rst, of the disk or of the one that the partition is on.
-pub fn spins(mount: &Mount) -> Option<bool> {
+/// Returns whether the disk of a local file system is rotational; `None` if unknown. Queries the kernel, not
+/// the disk: `queue/rotational` of Documentation/block/queue-sysfs.rst, of the device or of the disk that
+/// holds the partition.
+pub fn is_rotational(mount: &Mount) -> Option<bool> {
     let device = Path::new(&mount.source).file_name().filter(|_| mount.source.starts_with("/dev/"))?;
     let folder = Path::new("/sys/class/block").join(device);
     let rotational = |folder: &Path| number::<u8>(folder.join("queue/rotational"));
@@ -128,20 +140,20 @@ pub fn spins(mount: &Mount) -> Option<bool> {
     rotational(&folder).or_else(of_disk).map(|flag| flag == 1)
 }
 
-/// The signal in dBm of the interface of the default route, from `/proc/net/wireless`, which drivers of today fill through
-/// cfg80211; `None` if it is no radio.
+/// Returns the signal strength in dBm of the interface of the default route, from `/proc/net/wireless`, which
+/// current drivers fill through cfg80211; `None` if the interface is not wireless.
 pub fn signal_dbm() -> Option<i32> {
     let interface = parse::default_route(&text("/proc/net/route")?)?;
     parse::wireless_dbm(&text("/proc/net/wireless")?, &interface)
 }
 
-/// Wakes whenever the mount table changes, without a look at any mount.
+/// Watch that reports changes of the mount table without accessing any mount.
 pub struct MountWatch {
     table: File,
 }
 
 impl MountWatch {
-    /// Watches from now on.
+    /// Starts to watch the mount table.
     ///
     /// # Errors
     ///
@@ -150,12 +162,13 @@ impl MountWatch {
         Ok(Self { table: File::open("/proc/self/mountinfo")? })
     }
 
-    /// Waits for a change, this long at most (for ever for `None`), and says whether there was one. The kernel marks the
-    /// table with POLLPRI and POLLERR until it has been polled once (fs/proc_namespace.c, `mounts_poll`).
+    /// Waits for a change, at most for this time (without a limit for `None`), and returns whether there was
+    /// one. After a change the kernel marks the table with POLLPRI and POLLERR until it has been polled once
+    /// (fs/proc_namespace.c, `mounts_poll`).
     ///
     /// # Errors
     ///
-    /// If the system does not let itself be asked.
+    /// If the `poll` call fails.
     pub fn wait(&self, limit: Option<Duration>) -> io::Result<bool> {
         let limit = limit.map(|limit| Timespec {
             tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),

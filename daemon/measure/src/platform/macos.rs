@@ -1,7 +1,7 @@
-//! macOS, through libSystem and Apple's own tools only: no framework is linked.
+//! Platform calls on macOS, through libSystem and Apple's own tools only: no framework is linked.
 //!
-//! Nothing here was run on a Mac by who wrote it. Layouts and constants are asserted against what Apple publishes; each
-//! fact names its source.
+//! The author never ran this code on a Mac. Layouts and constants are asserted against what Apple publishes;
+//! each fact names its source.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::File;
@@ -15,26 +15,28 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
 
 use super::apple_tools::{self, Tools};
-use super::parse::{self, Attributes, Entry, EntryKind, FINDER_INFO_BYTES};
-use super::{IoPolicy, Wanted, unix};
-use crate::model::{Mount, Negotiated, Power, SyncKind};
+use super::types::{IoPolicy, ListingFields};
+use super::unix::{self, ByteRange};
+use crate::parse::{self, Attributes, Entry, EntryKind, FINDER_INFO_BYTES};
+use longhaul_model::{Mount, NegotiatedOptions, Power, SyncKind};
 
-/// The extended attribute that holds Finder info (xnu bsd/sys/xattr.h, `XATTR_FINDERINFO_NAME`).
+/// Extended attribute that holds Finder info (xnu bsd/sys/xattr.h, `XATTR_FINDERINFO_NAME`).
 pub const FINDER_INFO: &CStr = c"com.apple.FinderInfo";
 
-/// The extended attribute by which the backup learns what survives the way to a target.
-pub const NOTE_ATTRIBUTE: &CStr = c"org.longhaul.note";
+/// Extended attribute by which the backup workload checks which metadata a target preserves.
+pub const TEST_XATTR: &CStr = c"org.longhaul.note";
 
-/// Whether [`list`] brings attributes along: one `getattrlistbulk` does, as Finder asks.
+/// True if [`list`] returns attributes too. One `getattrlistbulk` call returns them, which is how Finder
+/// requests them.
 pub const LISTS_ATTRIBUTES: bool = true;
 
-// xnu bsd/sys/mount.h, 64-bit inode variant
+// Layout of `statfs` in xnu bsd/sys/mount.h, 64-bit inode variant.
 const _: () = assert!(size_of::<libc::statfs>() == 2168);
 const _: () = assert!(std::mem::offset_of!(libc::statfs, f_flags) == 64);
 const _: () = assert!(std::mem::offset_of!(libc::statfs, f_fstypename) == 72);
 const _: () = assert!(std::mem::offset_of!(libc::statfs, f_mntonname) == 88);
 const _: () = assert!(std::mem::offset_of!(libc::statfs, f_mntfromname) == 1112);
-// xnu bsd/sys/attr.h
+// Sizes of the structs in xnu bsd/sys/attr.h.
 const _: () = assert!(size_of::<libc::attrlist>() == 24 && size_of::<libc::attrreference_t>() == 8);
 const _: () = assert!(size_of::<libc::attribute_set_t>() == 20);
 
@@ -44,32 +46,34 @@ fn checked(answer: c_int) -> io::Result<usize> {
 
 fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is valid for the call. Both clocks exist since 10.12, so the answer is not looked at.
+    // SAFETY: `time` is valid for the call. Both clocks exist since 10.12, so the return value is not
+    // checked.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Nanoseconds of a clock that never steps and stops while the machine sleeps (`mach_absolute_time`; Libc
-/// gen/clock_gettime.c).
+/// Returns the time in nanoseconds of a clock that never steps and stops while the machine sleeps
+/// (`mach_absolute_time`; Libc gen/clock_gettime.c).
 #[inline]
 pub fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_UPTIME_RAW)
 }
 
-/// Nanoseconds of a clock that never steps and goes on while the machine sleeps (`mach_continuous_time`; Libc
-/// gen/clock_gettime.c). On Linux the clock of this name stops.
+/// Returns the time in nanoseconds of a clock that never steps and continues while the machine sleeps
+/// (`mach_continuous_time`; Libc gen/clock_gettime.c). On Linux the clock with this name stops.
 pub fn continuous_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// The mount table, without touching a mount: `getfsstat(MNT_NOWAIT)` never talks to a server, and its sizes are what
-/// the system last heard. With `MNT_WAIT` it would block on a dead server and then leave that mount out (xnu
-/// bsd/vfs/vfs_syscalls.c, `getfsstat_callback`).
+/// Returns the mount table without accessing a mount: `getfsstat(MNT_NOWAIT)` never talks to a server, and
+/// its sizes are those that the system last received. With `MNT_WAIT` it would block on a dead server and
+/// then leave that mount out (xnu bsd/vfs/vfs_syscalls.c, `getfsstat_callback`).
 pub fn mounts() -> io::Result<Vec<Mount>> {
     Ok(parse::with_data_volume(mount_table()?.iter().map(mount).collect()))
 }
 
-/// Reads the table with room to spare, and again with more for as long as it comes back full.
+/// Reads the mount table into a buffer with spare room, and again into a larger one as long as the buffer
+/// comes back full.
 fn mount_table() -> io::Result<Vec<libc::statfs>> {
     // SAFETY: with a null buffer the call writes nothing and returns how many mounts there are.
     let mut room = checked(unsafe { libc::getfsstat(std::ptr::null_mut(), 0, libc::MNT_NOWAIT) })? + 8;
@@ -93,37 +97,33 @@ fn mount(facts: &libc::statfs) -> Mount {
         parse::statfs(&bytes(&facts.f_fstypename), &bytes(&facts.f_mntfromname), facts.f_flags);
     let known = |blocks: u64| (facts.f_blocks > 0).then(|| blocks.saturating_mul(facts.f_bsize.into()));
     Mount {
-        point: PathBuf::from(std::ffi::OsStr::from_bytes(&bytes(&facts.f_mntonname))),
-        source,
-        protocol,
-        negotiated: Negotiated::new(),
         read_only: facts.f_flags & libc::MNT_RDONLY as u32 != 0,
         free_bytes: known(facts.f_bavail),
         total_bytes: known(facts.f_blocks),
-        server: None,
-        device: None,
+        ..Mount::new(PathBuf::from(std::ffi::OsStr::from_bytes(&bytes(&facts.f_mntonname))), source, protocol)
     }
 }
 
-/// The bytes of a name up to its first NUL.
+/// Returns the bytes of a name up to its first NUL.
 fn bytes(name: &[c_char]) -> Vec<u8> {
     name.iter().map(|unit| *unit as u8).take_while(|byte| *byte != 0).collect()
 }
 
-/// What was negotiated on a mount, from `smbutil` or `nfsstat`; what the mount table said where they have no answer.
-pub fn negotiated(mount: &Mount) -> Negotiated {
-    let told = apple_tools::negotiated_with(&Tools::system(), mount);
-    told.unwrap_or_else(|_| mount.negotiated.clone())
+/// Returns the negotiated options of a mount from `smbutil` or `nfsstat`, or those of the mount table if the
+/// tools have no answer.
+pub fn negotiated(mount: &Mount) -> NegotiatedOptions {
+    let options = apple_tools::negotiated_with(&Tools::system(), mount);
+    options.unwrap_or_else(|_| mount.negotiated.clone())
 }
 
-/// The attributes of a name, following nothing.
+/// Returns the attributes of a name in a folder, without following links.
 pub fn attributes_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Attributes> {
     let facts = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(Attributes {
         kind: match FileType::from_raw_mode(facts.st_mode) {
             FileType::RegularFile => EntryKind::File,
             FileType::Directory => EntryKind::Folder,
-            FileType::Symlink => EntryKind::Link,
+            FileType::Symlink => EntryKind::Symlink,
             _ => EntryKind::Other,
         },
         size: u64::try_from(facts.st_size).unwrap_or(0),
@@ -132,10 +132,11 @@ pub fn attributes_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Attri
     })
 }
 
-/// An extended attribute of a name in a folder; `None` if it is absent.
+/// Reads an extended attribute of a name in a folder and returns its length; `None` if the attribute is
+/// absent.
 ///
-/// There is no `getxattrat`. Finder info comes from one `getattrlistat`, as Finder asks for it. Any other attribute
-/// costs three calls, open, get and close, of which a server sees the first and the last too.
+/// macOS has no `getxattrat`. Finder info comes from one `getattrlistat`, as Finder requests it. Any other
+/// attribute costs three calls (open, get and close), and a server sees the open and the close too.
 pub fn getxattr_at(
     directory: BorrowedFd<'_>,
     name: &CStr,
@@ -150,11 +151,13 @@ pub fn getxattr_at(
     unix::getxattr(file.as_fd(), attribute, buffer)
 }
 
-/// Finder info of zeros is the same as none (xnu bsd/vfs/vfs_xattr.c, `emptyfinfo`).
+/// Reads the Finder info of a name in a folder and returns its length; `None` if it is absent. Finder info of
+/// zeros counts as absent (xnu bsd/vfs/vfs_xattr.c, `emptyfinfo`).
 fn finder_info_at(directory: BorrowedFd<'_>, name: &CStr, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     let mut wanted = attributes_wanted([libc::ATTR_CMN_RETURNED_ATTRS | libc::ATTR_CMN_FNDRINFO, 0, 0]);
     let mut answer = [0u8; 24 + FINDER_INFO_BYTES];
-    // SAFETY: the name ends in NUL, `wanted` is an attrlist, and the kernel writes at most `answer.len()` bytes.
+    // SAFETY: the name ends in NUL, `wanted` is an attrlist, and the kernel writes at most `answer.len()`
+    // bytes.
     checked(unsafe {
         libc::getattrlistat(
             directory.as_raw_fd(),
@@ -176,12 +179,13 @@ fn finder_info_at(directory: BorrowedFd<'_>, name: &CStr, buffer: &mut [u8]) -> 
     }
 }
 
-/// One `getattrlistbulk`: fills the buffer with the next entries of a folder and returns how many bytes they take; 0
-/// at the end. The buffer needs room for at least one entry: 128 KiB are ample.
-pub fn list(directory: BorrowedFd<'_>, wanted: Wanted, buffer: &mut [u8]) -> io::Result<usize> {
+/// Fills the buffer with the next entries of a folder, with one `getattrlistbulk` call, and returns the
+/// number of bytes that they take; 0 at the end. The buffer needs room for at least one entry: 128 KiB are
+/// ample.
+pub fn list(directory: BorrowedFd<'_>, wanted: ListingFields, buffer: &mut [u8]) -> io::Result<usize> {
     let mut wanted = attributes_wanted(match wanted {
-        Wanted::Names => NAMES,
-        Wanted::FinderAttributes => FINDER_ATTRIBUTES,
+        ListingFields::Names => NAMES,
+        ListingFields::FinderAttributes => FINDER_ATTRIBUTES,
     });
     // SAFETY: `wanted` is an attrlist, and the kernel writes at most `buffer.len()` bytes.
     let count = checked(unsafe {
@@ -196,18 +200,19 @@ pub fn list(directory: BorrowedFd<'_>, wanted: Wanted, buffer: &mut [u8]) -> io:
     parse::bulk_length(buffer, count).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// The entries that [`list`] put into a buffer.
-pub fn entries(buffer: &[u8], _wanted: Wanted) -> impl Iterator<Item = Entry<'_>> {
+/// Returns the entries that [`list`] wrote into a buffer.
+pub fn entries(buffer: &[u8], _wanted: ListingFields) -> impl Iterator<Item = Entry<'_>> {
     parse::bulk(buffer)
 }
 
-/// Common, folder and file attributes for names and kinds alone. The first two are obligatory (xnu
-/// bsd/vfs/vfs_attrlist.c).
+/// Common, folder and file attributes that request names and kinds only. The first two attributes are
+/// mandatory (xnu bsd/vfs/vfs_attrlist.c).
 const NAMES: [u32; 3] =
     [libc::ATTR_CMN_RETURNED_ATTRS | libc::ATTR_CMN_NAME | parse::BULK_ERROR | libc::ATTR_CMN_OBJTYPE, 0, 0];
 
-/// What a Finder-style view shows. The list that Finder asks for is not published; with Finder info in it, NFS has to
-/// do the work that makes its folders slow (NFS kext/nfs_vnops.c).
+/// Common, folder and file attributes that a Finder-style view shows. The list that Finder requests is not
+/// published. With Finder info in it, NFS has to do the work that makes its folders slow (NFS
+/// kext/nfs_vnops.c).
 const FINDER_ATTRIBUTES: [u32; 3] = [
     NAMES[0]
         | libc::ATTR_CMN_FSID
@@ -241,19 +246,20 @@ fn attributes_wanted([common, folder, file]: [u32; 3]) -> libc::attrlist {
     }
 }
 
-/// Drops pages of a range, where it begins and how long it is, from the cache: a mapping without access, and `msync(MS_INVALIDATE)` on it (fio os/mac/posix.c,
-/// contributed by Apple). What is dirty is written first.
+/// Drops the pages of a range (start, length) from the cache, with a mapping without access and
+/// `msync(MS_INVALIDATE)` on it (fio os/mac/posix.c, contributed by Apple). Dirty pages are written first.
 ///
-/// `F_NOCACHE` is not set. It drops nothing by itself; it would stay with the descriptor, and then smbfs reads without
-/// clusters and closes at once (SMBClient kernel/smbfs/smbfs_vnops.c), so that what is measured would not be what any
-/// program does.
-pub fn evict(file: BorrowedFd<'_>, range: (u64, u64)) -> io::Result<()> {
-    let (begin, length) = unix::whole_pages(range);
+/// `F_NOCACHE` is not set. By itself it drops nothing. It would also stay set on the descriptor, and then
+/// smbfs reads without clusters and closes at once (SMBClient kernel/smbfs/smbfs_vnops.c), so that the
+/// measured behavior would not be that of any other program.
+pub fn evict(file: BorrowedFd<'_>, range: ByteRange) -> io::Result<()> {
+    let ByteRange { begin, length } = unix::whole_pages(range);
     let length = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
     if length == 0 {
         return Ok(());
     }
-    // SAFETY: a fresh mapping that overlaps nothing; without access it is never read, so the file may change beneath it.
+    // SAFETY: a fresh mapping that overlaps nothing; without access it is never read, so the file may change
+    // beneath it.
     let base =
         unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::empty(), MapFlags::SHARED, file, begin) }?;
     // SAFETY: `base` is the mapping of `length` bytes made above, which holds no value of this program.
@@ -263,11 +269,13 @@ pub fn evict(file: BorrowedFd<'_>, range: (u64, u64)) -> io::Result<()> {
     Ok(dropped?)
 }
 
-/// Asks for a file's data and metadata to be on stable storage, and says which way it went.
+/// Writes a file's data and metadata to stable storage and returns the kind of sync that was used.
 ///
-/// For Time Machine's tasks and longhaul's own files only: `rsync` and the originals of presets call `fsync`, and over SMB
-/// `F_FULLFSYNC` costs twice its round trips (SMBClient kernel/smbfs/smbfs_vnops.c). `F_FULLFSYNC` first; many SMB servers do not offer it, and then the client refuses (SMBClient
-/// kernel/smbfs/smbfs_vnops.c): then `fsync`. The two take differently long and must not be compared.
+/// Only for Time Machine workloads and longhaul's own files: `rsync` and the originals of presets call
+/// `fsync`, and over SMB `F_FULLFSYNC` costs twice its round trips (SMBClient kernel/smbfs/smbfs_vnops.c).
+/// `F_FULLFSYNC` is tried first. Many SMB servers do not offer it, and then the client refuses it (SMBClient
+/// kernel/smbfs/smbfs_vnops.c) and `fsync` is used. The two have different durations and must not be
+/// compared.
 pub fn full_sync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
     // SAFETY: the descriptor is open, and this command takes no argument.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_FULLFSYNC) } != -1 {
@@ -281,27 +289,28 @@ pub fn full_sync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
 }
 
 unsafe extern "C" {
-    /// xnu bsd/sys/resource.h; libc lacks it.
+    /// Sets an I/O policy (xnu bsd/sys/resource.h); the libc crate lacks this function.
     fn setiopolicy_np(kind: c_int, scope: c_int, policy: c_int) -> c_int;
-    /// As above.
+    /// Returns an I/O policy (xnu bsd/sys/resource.h); the libc crate lacks this function.
     fn getiopolicy_np(kind: c_int, scope: c_int) -> c_int;
 }
 
-// xnu bsd/sys/resource.h
+// Constants of xnu bsd/sys/resource.h.
 const TYPE_DISK: c_int = 0;
 const SCOPE_PROCESS: c_int = 0;
 const POLICY_DEFAULT: c_int = 0;
 const POLICY_THROTTLE: c_int = 3;
 
-/// What this longhaul does otherwise on this system than an earlier one did, for what tells epochs apart: until version 0.1
-/// every task synced with `F_FULLFSYNC`.
-pub const OWN_CIRCUMSTANCES: &[(&str, &str)] = &[("longhaul-sync", "full for time machine")];
+/// Changes of longhaul's own behavior since earlier versions that start a new epoch on this system: until
+/// version 0.1 every task synced with `F_FULLFSYNC`.
+pub const BEHAVIOR_MARKERS: &[(&str, &str)] = &[("longhaul-sync", "full for time machine")];
 
-/// Puts this process's disk I/O behind that of others, or back. The process's, because a thread does not inherit the policy
-/// of the one that starts it (xnu osfmk/kern/thread_policy.c), and several write in one run.
+/// Gives this process's disk I/O a lower priority than that of other processes, or the default priority
+/// again. The policy is that of the process, because a thread does not inherit the policy of the thread that
+/// starts it (xnu osfmk/kern/thread_policy.c), and several threads write in one run.
 ///
-/// Throttling reaches local disks, SMB and AFP, but not NFS (xnu bsd/man/man3/getiopolicy_np.3): so figures that are
-/// compared are made at the default.
+/// Throttling affects local disks, SMB and AFP, but not NFS (xnu bsd/man/man3/getiopolicy_np.3). Figures that
+/// are compared are therefore measured with the default policy.
 pub fn set_io_policy(policy: IoPolicy) -> io::Result<()> {
     let policy = match policy {
         IoPolicy::Default => POLICY_DEFAULT,
@@ -311,7 +320,7 @@ pub fn set_io_policy(policy: IoPolicy) -> io::Result<()> {
     checked(unsafe { setiopolicy_np(TYPE_DISK, SCOPE_PROCESS, policy) }).map(drop)
 }
 
-/// The policy that this process's disk I/O is under, as the kernel says (getiopolicy_np(3)).
+/// Returns the policy of this process's disk I/O, as the kernel reports it (getiopolicy_np(3)).
 pub fn io_policy() -> io::Result<IoPolicy> {
     // SAFETY: two integers.
     match checked(unsafe { getiopolicy_np(TYPE_DISK, SCOPE_PROCESS) })? as c_int {
@@ -320,8 +329,9 @@ pub fn io_policy() -> io::Result<IoPolicy> {
     }
 }
 
-/// Marks a folder for Time Machine to leave out, as `tmutil addexclusion` does (tmutil(8)): an attribute with a binary property
-/// list of one text. Only on disks of this Mac that keep attributes: elsewhere it would be a file `._NAME` beside the folder.
+/// Excludes a folder from Time Machine backups, as `tmutil addexclusion` does (tmutil(8)): sets an extended
+/// attribute with a binary property list of one string. This is done only on local disks that store
+/// attributes: elsewhere the attribute would become a file `._NAME` next to the folder.
 pub fn exclude_from_backup(folder: BorrowedFd<'_>) -> io::Result<()> {
     const EXCLUDED: &CStr = c"com.apple.metadata:com_apple_backup_excludeItem";
     let facts = rustix::fs::fstatfs(folder)?;
@@ -334,8 +344,8 @@ pub fn exclude_from_backup(folder: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Peak resident memory of this process in bytes, which is what macOS counts it in (getrusage(2)); `None` if the
-/// system does not say.
+/// Returns the peak resident memory of this process in bytes, the unit that macOS uses (getrusage(2)); `None`
+/// if the system does not report it.
 pub fn peak_memory_bytes() -> Option<u64> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is valid for the call, which fills it; zeroes are a valid rusage.
@@ -344,24 +354,26 @@ pub fn peak_memory_bytes() -> Option<u64> {
     if answer == 0 { u64::try_from(usage.ru_maxrss).ok() } else { None }
 }
 
-/// What the machine runs on; `None` if it does not say.
+/// Returns the power source of the machine; `None` if the system does not report it.
 pub fn power() -> Option<Power> {
     apple_tools::power_with(&Tools::system()).ok()
 }
 
-/// Lets this process's requests to an NFS mount that is known not to respond fail with `EIO` instead of hanging.
+/// Makes requests of this process to an NFS mount that is known not to respond fail with `EIO` instead of
+/// hanging.
 ///
-/// The switch is what umount(8) sets on itself (xnu bsd/vfs/vfs_subr.c, `vfs.generic.noremotehang`): open to every
-/// process for itself, and not inherited by children. It is documented nowhere, so its absence is not an error. SMB
-/// does not look at it.
+/// This is the setting that umount(8) makes for itself (xnu bsd/vfs/vfs_subr.c, `vfs.generic.noremotehang`).
+/// Every process may make it for itself, and children do not inherit it. It is documented nowhere, so its
+/// absence is not an error. SMB ignores it.
 pub fn prepare_worker() {
     let _ = forbid_remote_hang();
 }
 
-/// Sets that switch, and says whether the system took it.
+/// Sets `vfs.generic.noremotehang` for this process, and returns an error if the system does not accept it.
 pub fn forbid_remote_hang() -> io::Result<()> {
     let mut own: libc::pid_t = rustix::process::getpid().as_raw_nonzero().get();
-    // SAFETY: the name ends in NUL, and the new value is a pid of the length that is given; no old value is asked for.
+    // SAFETY: the name ends in NUL, and the new value is a pid of the length that is given; no old value is
+    // requested.
     checked(unsafe {
         libc::sysctlbyname(
             c"vfs.generic.noremotehang".as_ptr(),
@@ -374,7 +386,8 @@ pub fn forbid_remote_hang() -> io::Result<()> {
     .map(drop)
 }
 
-/// `macOS` with its version and build (xnu bsd/kern/kern_sysctl.c); without what the system does not say.
+/// Returns `macOS` with its version and build (xnu bsd/kern/kern_sysctl.c), without those that the system
+/// does not report.
 pub fn system_version() -> String {
     let version = system_text(c"kern.osproductversion").map_or_else(String::new, |text| format!(" {text}"));
     let build = system_text(c"kern.osversion").map_or_else(String::new, |text| format!(" ({text})"));
@@ -391,8 +404,9 @@ fn system_text(name: &CStr) -> Option<String> {
     Some(text.to_string_lossy().into_owned())
 }
 
-/// An empty file for memory that processes share, and where another one opens it: on the local disk, as macOS has no
-/// files in memory. Whoever has opened it removes the name.
+/// Creates an empty file for memory that processes share. Returns the file, and the path at which another
+/// process opens it. The file is on the local disk, as macOS has no files in memory. The process that opens
+/// it removes the name.
 pub fn shared_file() -> io::Result<(File, PathBuf)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -406,22 +420,23 @@ fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Where the database lives: `~/Library/Application Support/longhaul`.
+/// Returns the folder of the database: `~/Library/Application Support/longhaul`.
 pub fn data_directory() -> Option<PathBuf> {
     Some(home()?.join("Library/Application Support/longhaul"))
 }
 
-/// Where logs live: `~/Library/Logs/longhaul`, where Console looks.
+/// Returns the folder of the log files: `~/Library/Logs/longhaul`, where Console looks.
 pub fn log_directory() -> Option<PathBuf> {
     Some(home()?.join("Library/Logs/longhaul"))
 }
 
-/// Where the configuration lives: beside the data, as there is no folder for the configuration of command line tools.
+/// Returns the folder of the configuration. It is that of the data, because macOS has no folder for the
+/// configuration of command line tools.
 pub fn config_directory() -> Option<PathBuf> {
     data_directory()
 }
 
-/// Where launchd looks for the agents of a person (launchd.plist(5)).
+/// Returns the folder in which launchd looks for a user's agents (launchd.plist(5)).
 pub fn service_directory() -> Option<PathBuf> {
     Some(home()?.join("Library/LaunchAgents"))
 }

@@ -1,80 +1,76 @@
-//! What only the self-check asks of macOS. None of it was run on a Mac by its author.
+//! Platform calls on macOS that only the self-check uses. The author never ran this code on a Mac.
 
 use std::time::Duration;
 
-use super::child::output_within;
-use super::{System, Tool, macos_counters};
+use super::macos_counters;
+use super::tool_process::stdout_with_timeout;
+use super::types::{System, Tool};
 
-/// macOS.
+/// Operating system of this build: macOS.
 pub const SYSTEM: System = System::MacOs;
 
-/// How long a tool may take.
+/// Timeout of a tool.
 const TOOL_LIMIT: Duration = Duration::from_secs(4);
 
-/// Every tool that longhaul asks for facts, as it asks them. `smbutil statshares` is not here: it needs a share.
+/// Tools that longhaul runs to collect facts, with the same arguments. `smbutil statshares` is not listed
+/// here: it needs a share.
 pub const TOOLS: &[Tool] = &[
     Tool {
-        call: "nfsstat -m",
+        name: "nfsstat -m",
         command: &["/usr/bin/nfsstat", "-m", "-f", "JSON"],
-        expected: "an object by source with Mount Point and Current mount parameters; empty without an NFS mount",
+        expected: "an object keyed by source, with Mount Point and Current mount parameters; empty without an NFS mount",
         source: "NFS nfsstat/nfsstat.c, do_mountinfo",
     },
     Tool {
-        call: "nfsstat -c",
-        command: &["/usr/bin/nfsstat", "-c", "-f", "JSON"],
-        expected: "Client Info with RPC Info, all numbers",
-        source: "NFS nfsstat/nfsstat.c, printer.c",
-    },
-    Tool {
-        call: "pmset -g batt",
+        name: "pmset -g batt",
         command: &["/usr/bin/pmset", "-g", "batt"],
         expected: "a first line that names the power source",
         source: "PowerManagement pmset/pmset.c",
     },
     Tool {
-        call: "pmset -g",
+        name: "pmset -g",
         command: &["/usr/bin/pmset", "-g"],
         expected: "settings with lowpowermode or powermode",
         source: "PowerManagement pmset/pmset.c",
     },
     Tool {
-        call: "pmset -g therm",
+        name: "pmset -g therm",
         command: &["/usr/bin/pmset", "-g", "therm"],
         expected: "CPU_Speed_Limit (Intel), or a note that no warning level has been recorded",
         source: "man pmset(1)",
     },
     Tool {
-        call: "tmutil status",
+        name: "tmutil status",
         command: &["/usr/bin/tmutil", "status"],
         expected: "a property list with Running",
         source: "man tmutil(8)",
     },
     Tool {
-        call: "tmutil destinationinfo",
+        name: "tmutil destinationinfo",
         command: &["/usr/bin/tmutil", "destinationinfo"],
         expected: "Name and Kind of each destination; nothing where Full Disk Access is missing",
         source: "man tmutil(8)",
     },
     Tool {
-        call: "route -n get default",
+        name: "route -n get default",
         command: &["/sbin/route", "-n", "get", "default"],
         expected: "interface, if there is a default route",
         source: "network_cmds route.tproj/route.c",
     },
     Tool {
-        call: "sysctl -i",
+        name: "sysctl -i",
         command: &["/usr/sbin/sysctl", "-i", "net.inet.tcp.delayed_ack", "net.smb.fs.version"],
-        expected: "a line for each name that there is",
+        expected: "one line for each name that exists",
         source: "man sysctl(8)",
     },
 ];
 
-/// What a tool prints; `None` if it is not there or gives no answer within four seconds.
-pub fn ask_tool(tool: &Tool) -> Option<Vec<u8>> {
-    output_within(tool.command, TOOL_LIMIT)
+/// Returns the output of a tool; `None` if it is missing or does not answer within four seconds.
+pub fn run_tool(tool: &Tool) -> Option<Vec<u8>> {
+    stdout_with_timeout(tool.command, TOOL_LIMIT)
 }
 
-/// How many TCP connections there are, or why the kernel does not list them.
+/// Returns the number of TCP connections to file servers, or the reason why the kernel does not list them.
 pub fn connection_count() -> Result<usize, String> {
     macos_counters::connections().map(|found| found.len())
 }

@@ -1,5 +1,5 @@
-//! The machine around a measurement, on macOS: Apple's own tools as child processes with a limit. Nothing here was run
-//! on a Mac by who wrote it.
+//! State of the machine during a measurement, on macOS, from Apple's own tools, which run as child processes
+//! with a timeout. The author never ran this code on a Mac.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
@@ -11,39 +11,48 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::apple_tools::{self, Tools};
-use super::child::output_within;
-use super::parse;
-use crate::model::{Link, Mount};
+use super::common_facts::common_facts;
+use super::keep_awake::KeepAwake;
+use super::tool_process::stdout_with_timeout;
+use crate::parse;
+use longhaul_model::{Mount, NetworkLink};
 
-/// How long `sysctl` may take: it asks no share.
+/// Timeout of `sysctl`, which accesses no share.
 const TOOL_LIMIT: Duration = Duration::from_secs(4);
 
-/// Charge of the battery in percent, from `pmset -g batt`.
+/// Returns the battery charge in percent, from `pmset -g batt`.
 pub fn battery_percent() -> Option<f64> {
     apple_tools::battery_percent_with(&Tools::system()).ok().flatten()
 }
 
-/// Whether Low Power Mode is on, from `pmset -g`.
+/// Prevents idle sleep of the Mac during a round on mains power: see [`KeepAwake`].
+pub fn keep_awake() -> Option<KeepAwake> {
+    apple_tools::keep_awake_with(&Tools::system())
+}
+
+/// Returns whether Low Power Mode is on, from `pmset -g`.
 pub fn low_power_mode() -> Option<bool> {
     apple_tools::low_power_with(&Tools::system()).ok().flatten()
 }
 
-/// Whether the machine slows itself down, from what the system publishes of thermal pressure, and from `pmset -g therm`,
-/// which tells it on Intel only.
+/// Returns whether the machine throttles itself, from the thermal pressure that the system publishes, and
+/// from `pmset -g therm`, which reports throttling on Intel only.
 pub fn is_hot() -> Option<bool> {
     let pressure = thermal_pressure().and_then(parse::is_heavy_pressure);
-    parse::is_too_hot(pressure, apple_tools::heat_with(&Tools::system()).ok())
+    parse::is_too_hot(pressure, apple_tools::thermal_state_with(&Tools::system()).ok())
 }
 
 unsafe extern "C" {
-    /// Libnotify notify.h, part of libSystem; libc lacks these three. All return 0 (`NOTIFY_STATUS_OK`) on success.
+    /// Function of Libnotify (notify.h), part of libSystem; the libc crate lacks this one and the next two.
+    /// All three return 0 (`NOTIFY_STATUS_OK`) on success.
     fn notify_register_check(name: *const c_char, token: *mut c_int) -> u32;
     fn notify_get_state(token: c_int, state: *mut u64) -> u32;
     fn notify_cancel(token: c_int) -> u32;
 }
 
-/// The level of thermal pressure, which `NSProcessInfo.thermalState` is made of too (libkern/OSThermalNotification.h,
-/// `kOSThermalNotificationPressureLevelName`). No privilege is needed, and nothing is asked of the hardware.
+/// Returns the level of thermal pressure, from which `NSProcessInfo.thermalState` is derived too
+/// (libkern/OSThermalNotification.h, `kOSThermalNotificationPressureLevelName`). No privilege is needed, and
+/// the hardware is not queried.
 fn thermal_pressure() -> Option<u64> {
     let (mut token, mut state) = (0, 0);
     // SAFETY: the name ends in NUL, and the token is written to an integer.
@@ -57,24 +66,25 @@ fn thermal_pressure() -> Option<u64> {
     (status == 0).then_some(state)
 }
 
-/// Whether Time Machine makes a backup just now, from `tmutil status`.
+/// Returns whether a Time Machine backup is running, from `tmutil status`.
 pub fn backup_running() -> Option<bool> {
     apple_tools::backup_running_with(&Tools::system()).ok()
 }
 
-/// macOS tells levels of memory pressure, not a share.
+/// Returns `None`: macOS reports levels of memory pressure, not a share.
 pub fn memory_pressure() -> Option<f64> {
     None
 }
 
-/// The interface that leads to a server, or to the network by default. No packet is sent.
-pub fn link_to(server: Option<IpAddr>) -> Option<Link> {
+/// Returns the interface that leads to a server, or that of the default route. No packet is sent.
+pub fn link_to(server: Option<IpAddr>) -> Option<NetworkLink> {
     apple_tools::link_with(&Tools::system(), server).ok().flatten()
 }
 
-/// What of the kernel's settings may change numbers (handbook section 2.8; the first four read in xnu bsd/netinet/tcp_*.c).
-/// Not `net.smb.fs`: its names come and go with the first share that is mounted.
-const SETTINGS: [&str; 8] = [
+/// Kernel settings that may change results (docs/macos.md; the first four are read in xnu
+/// bsd/netinet/tcp_*.c). `net.smb.fs` is not among them: its names come and go with the first share that is
+/// mounted.
+const KERNEL_SETTINGS: [&str; 8] = [
     "kern.ipc.maxsockbuf",
     "net.inet.tcp.autorcvbufmax",
     "net.inet.tcp.autosndbufmax",
@@ -84,62 +94,64 @@ const SETTINGS: [&str; 8] = [
     "net.inet.tcp.sendspace",
     "net.inet.tcp.win_scale_factor",
 ];
-/// Files that say how shares are mounted (handbook sections 2.5 and 2.6: nfs.conf(5), nsmb.conf(5)).
-const FILES: [&str; 2] = ["/etc/nfs.conf", "/etc/nsmb.conf"];
-/// The user's own, below the home folder.
+/// Configuration files for mounting shares (nfs.conf(5), nsmb.conf(5)).
+const MOUNT_CONFIG_FILES: [&str; 2] = ["/etc/nfs.conf", "/etc/nsmb.conf"];
+/// Configuration file of the user for mounting SMB shares, relative to the home folder.
 const OWN_FILE: &str = "Library/Preferences/nsmb.conf";
 
-/// What the machine is like, for the journal: facts that change seldom and may change numbers. A name that this system
-/// does not have is left out by `sysctl -i`.
+/// Returns facts about the machine for the event log: values that change seldom and may change results.
+/// `sysctl -i` leaves out names that this system does not have.
 pub fn machine_facts() -> BTreeMap<String, String> {
     let own = std::env::home_dir().map(|home| home.join(OWN_FILE));
-    let files: Vec<_> = FILES.iter().map(PathBuf::from).chain(own).collect();
-    let mut facts = super::common_facts(link_to(None), &files);
+    let files: Vec<_> = MOUNT_CONFIG_FILES.iter().map(PathBuf::from).chain(own).collect();
+    let mut facts = common_facts(link_to(None), &files);
     let mut command = vec!["/usr/sbin/sysctl", "-i"];
-    command.extend(SETTINGS);
-    let settings = output_within(&command, TOOL_LIMIT);
-    facts
-        .extend(settings.map(|text| parse::named_lines(&String::from_utf8_lossy(&text))).unwrap_or_default());
+    command.extend(KERNEL_SETTINGS);
+    let settings = stdout_with_timeout(&command, TOOL_LIMIT);
+    facts.extend(
+        settings.map(|text| parse::colon_separated(&String::from_utf8_lossy(&text))).unwrap_or_default(),
+    );
     facts.extend(apple_tools::destination_facts_with(&Tools::system()));
     facts
 }
 
-/// Whether the disk below a local file system spins, from `diskutil info -plist`, asked once for each device: what it says does
-/// not change, and it takes a moment.
-pub fn spins(mount: &Mount) -> Option<bool> {
+/// Returns whether the disk of a local file system is rotational, from `diskutil info -plist`. The tool runs
+/// once for each device, because its answer does not change and takes a moment.
+pub fn is_rotational(mount: &Mount) -> Option<bool> {
     static KNOWN: Mutex<BTreeMap<String, Option<bool>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let ask = || apple_tools::spins_with(&Tools::system(), &mount.point).ok().flatten();
-    *known.entry(mount.source.clone()).or_insert_with(ask)
+    let query = || apple_tools::is_rotational_with(&Tools::system(), &mount.point).ok().flatten();
+    *known.entry(mount.source.clone()).or_insert_with(query)
 }
 
-/// Not known: a Mac tells it through the CoreWLAN framework, and no framework is linked.
+/// Returns `None`: macOS reports the signal strength through the CoreWLAN framework, and no framework is
+/// linked.
 pub fn signal_dbm() -> Option<i32> {
     None
 }
 
-/// Wakes whenever the mount table changes, without a look at any mount: `EVFILT_FS` (xnu bsd/vfs/vfs_subr.c,
-/// `fs_filtops`), which needs no privilege. It says that something changed, not what.
+/// Watch that reports changes of the mount table without accessing any mount, with `EVFILT_FS` (xnu
+/// bsd/vfs/vfs_subr.c, `fs_filtops`), which needs no privilege. It reports that something changed, not what.
 pub struct MountWatch {
     queue: OwnedFd,
 }
 
-/// VQ_MOUNT, VQ_UNMOUNT, VQ_DEAD and VQ_UPDATE of xnu bsd/sys/mount.h.
+/// Mount events that are watched: VQ_MOUNT, VQ_UNMOUNT, VQ_DEAD and VQ_UPDATE of xnu bsd/sys/mount.h.
 const WANTED: u32 = 0x8 | 0x10 | 0x20 | 0x100;
 
 impl MountWatch {
-    /// Watches from now on.
+    /// Starts to watch the mount table.
     ///
     /// # Errors
     ///
-    /// If the system gives no queue.
+    /// If the kernel cannot create an event queue.
     pub fn new() -> io::Result<Self> {
         // SAFETY: no arguments; the answer is checked.
         let number = unsafe { libc::kqueue() };
         if number < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a descriptor that was opened a moment ago and that nobody else owns.
+        // SAFETY: the descriptor was opened a moment ago, and nothing else owns it.
         let queue = unsafe { OwnedFd::from_raw_fd(number) };
         let wanted = libc::kevent {
             ident: 0,
@@ -155,11 +167,12 @@ impl MountWatch {
         if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(Self { queue }) }
     }
 
-    /// Waits for a change, this long at most (for ever for `None`), and says whether there was one.
+    /// Waits for a change, at most for this time (without a limit for `None`), and returns whether there was
+    /// one.
     ///
     /// # Errors
     ///
-    /// If the system does not let itself be asked.
+    /// If the `kevent` call fails.
     pub fn wait(&self, limit: Option<Duration>) -> io::Result<bool> {
         let limit = limit.map(|limit| libc::timespec {
             tv_sec: limit.as_secs().try_into().unwrap_or(libc::time_t::MAX),
@@ -167,7 +180,8 @@ impl MountWatch {
         });
         let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let mut seen = std::mem::MaybeUninit::<libc::kevent>::uninit();
-        // SAFETY: no event is read, at most one is written to `seen`; `limit` is null or points to a timespec.
+        // SAFETY: no event is read, at most one is written to `seen`; `limit` is null or points to a
+        // timespec.
         let answer =
             unsafe { libc::kevent(self.queue.as_raw_fd(), std::ptr::null(), 0, seen.as_mut_ptr(), 1, limit) };
         match answer {

@@ -7,9 +7,10 @@ use std::sync::atomic::AtomicU64;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// A file of 64-bit words mapped into this process, shared with whoever else maps it.
+/// File of 64-bit words that is mapped into this process and shared with every other process that maps it.
 ///
-/// The file has to lie on a local file system: a fault on a mapping of a dead share would kill the process.
+/// The file has to be on a local file system: a page fault on a mapping of a dead share would kill the
+/// process.
 pub struct SharedMapping {
     base: *mut AtomicU64,
     words: usize,
@@ -21,22 +22,25 @@ unsafe impl Send for SharedMapping {}
 unsafe impl Sync for SharedMapping {}
 
 impl SharedMapping {
-    /// Makes an empty file one of `words` zero words, and maps it.
+    /// Sets an empty file to `words` zero words and maps it.
     pub fn create(file: &File, words: usize) -> io::Result<Self> {
         file.set_len(words as u64 * 8)?;
         Self::map(file, words)
     }
 
-    /// Maps a file that [`SharedMapping::create`] made.
+    /// Maps a file that [`SharedMapping::create`] created.
     pub fn open(path: &Path, words: usize) -> io::Result<Self> {
         let file = File::options().read(true).write(true).open(path)?;
         if file.metadata()?.len() != words as u64 * 8 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "not a flight recorder of this version"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "it is not a flight recorder of this version",
+            ));
         }
         Self::map(&file, words)
     }
 
-    /// Memory of this process alone, for work without a supervisor.
+    /// Allocates memory of this process alone, for work without a supervisor.
     pub fn private(words: usize) -> io::Result<Self> {
         let length = words * 8;
         // SAFETY: a fresh anonymous mapping at an address that the kernel chooses overlaps nothing.
@@ -52,7 +56,8 @@ impl SharedMapping {
     }
 
     fn map(file: &File, words: usize) -> io::Result<Self> {
-        // SAFETY: a fresh mapping at an address that the kernel chooses overlaps nothing; the file is `words * 8` long.
+        // SAFETY: a fresh mapping at an address that the kernel chooses overlaps nothing; the file is `words
+        // * 8` long.
         let base = unsafe {
             mmap(
                 std::ptr::null_mut(),
@@ -66,17 +71,18 @@ impl SharedMapping {
         Ok(Self { base: base.cast(), words })
     }
 
-    /// The words.
+    /// Returns the words of the mapping.
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: `base` is page-aligned memory of `words * 8` bytes, mapped until drop, and an AtomicU64 has no
-        // invalid bit pattern; other processes change it only through atomics of the same size.
+        // SAFETY: `base` is page-aligned memory of `words * 8` bytes, mapped until drop, and an AtomicU64 has
+        // no invalid bit pattern; other processes change it only through atomics of the same size.
         unsafe { std::slice::from_raw_parts(self.base, self.words) }
     }
 }
 
 impl Drop for SharedMapping {
     fn drop(&mut self) {
-        // SAFETY: exactly what was mapped, and no reference outlives `self`. A failure would leak, nothing more.
+        // SAFETY: exactly what was mapped, and no reference outlives `self`. A failure would leak, nothing
+        // more.
         let _ = unsafe { munmap(self.base.cast(), self.words * 8) };
     }
 }

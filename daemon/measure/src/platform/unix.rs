@@ -1,4 +1,5 @@
-//! What POSIX gives on every system here. Each function is one system call unless it says otherwise.
+//! POSIX calls that are the same on Linux and macOS. Each function is one system call unless it says
+//! otherwise.
 
 use std::ffi::CStr;
 use std::io;
@@ -8,17 +9,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, XattrFlags};
 
-use crate::model::SyncKind;
+use longhaul_model::SyncKind;
 
-/// What a file is opened for.
+/// Access mode of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Reading.
+    /// Read access.
     Read,
-    /// Writing.
+    /// Write access.
     Write,
-    /// Reading and writing.
-    Both,
+    /// Read and write access.
+    ReadWrite,
 }
 
 impl Access {
@@ -26,17 +27,17 @@ impl Access {
         match self {
             Self::Read => OFlags::RDONLY,
             Self::Write => OFlags::WRONLY,
-            Self::Both => OFlags::RDWR,
+            Self::ReadWrite => OFlags::RDWR,
         }
     }
 }
 
-/// Opens a folder by path, following nothing in its last component.
+/// Opens a folder by path, without following a link in the last component.
 pub fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, directory_flags(), Mode::empty())?)
 }
 
-/// Opens a folder in a folder, following nothing.
+/// Opens a folder in a folder, without following links.
 pub fn open_directory_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(directory, name, directory_flags(), Mode::empty())?)
 }
@@ -45,54 +46,64 @@ fn directory_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// Opens a file that exists, following nothing.
+/// Opens an existing file, without following links.
 pub fn open_at(directory: BorrowedFd<'_>, name: &CStr, access: Access) -> io::Result<OwnedFd> {
     let flags = access.flags() | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(directory, name, flags, Mode::empty())?)
 }
 
-/// Makes a file that must not exist, readable and writable for its owner, and opens it.
+/// Creates and opens a file that must not exist yet, with mode 0644.
 pub fn create_at(directory: BorrowedFd<'_>, name: &CStr, access: Access) -> io::Result<OwnedFd> {
     let flags = access.flags() | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o644))?)
 }
 
-/// The user that a name belongs to, following nothing.
+/// Returns the user ID of a name's owner, without following links.
 pub fn owner_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<u32> {
     Ok(rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid)
 }
 
-/// Reads at an offset; fewer bytes than asked for is not an error, none is the end of the file.
+/// Reads at an offset and returns the number of bytes. Fewer bytes than requested are not an error; 0 means
+/// the end of the file.
 pub fn read_at(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     Ok(rustix::io::pread(file, buffer, offset)?)
 }
 
-/// Writes at an offset; fewer bytes than asked for is not an error.
+/// Writes at an offset and returns the number of bytes. Fewer bytes than requested are not an error.
 pub fn write_at(file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> io::Result<usize> {
     Ok(rustix::io::pwrite(file, bytes, offset)?)
 }
 
-/// What is done about a lock on a range of bytes.
+/// Operation on a byte-range lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RangeLock {
-    /// It is taken, exclusively and without waiting.
+pub enum LockAction {
+    /// Takes the lock, exclusively and without waiting.
     Take,
-    /// It is given back.
+    /// Releases the lock.
     Release,
 }
 
-/// Takes or gives back a POSIX lock on a range of bytes (`fcntl` with `F_SETLK`).
-pub fn lock_range(file: BorrowedFd<'_>, what: RangeLock, (begin, length): (u64, u64)) -> io::Result<()> {
+/// Range of bytes in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByteRange {
+    /// Offset of the first byte.
+    pub begin: u64,
+    /// Number of bytes.
+    pub length: u64,
+}
+
+/// Takes or releases a POSIX lock on a byte range (`fcntl` with `F_SETLK`).
+pub fn lock_range(file: BorrowedFd<'_>, what: LockAction, bytes: ByteRange) -> io::Result<()> {
     let too_far = |_| io::Error::from(io::ErrorKind::InvalidInput);
     // SAFETY: zeroes are a valid flock.
     let mut range: libc::flock = unsafe { std::mem::zeroed() };
     range.l_type = match what {
-        RangeLock::Take => libc::F_WRLCK as libc::c_short,
-        RangeLock::Release => libc::F_UNLCK as libc::c_short,
+        LockAction::Take => libc::F_WRLCK as libc::c_short,
+        LockAction::Release => libc::F_UNLCK as libc::c_short,
     };
     range.l_whence = libc::SEEK_SET as libc::c_short;
-    range.l_start = libc::off_t::try_from(begin).map_err(too_far)?;
-    range.l_len = libc::off_t::try_from(length).map_err(too_far)?;
+    range.l_start = libc::off_t::try_from(bytes.begin).map_err(too_far)?;
+    range.l_len = libc::off_t::try_from(bytes.length).map_err(too_far)?;
     // SAFETY: the descriptor is open for the call, and the struct lives as long.
     match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &range) } {
         -1 => Err(io::Error::last_os_error()),
@@ -100,7 +111,7 @@ pub fn lock_range(file: BorrowedFd<'_>, what: RangeLock, (begin, length): (u64, 
     }
 }
 
-/// Closes a file and says what closing said: on NFS it is where delayed writes fail.
+/// Closes a file and returns the error of closing: on NFS, delayed writes fail there.
 pub fn close(file: OwnedFd) -> io::Result<()> {
     // SAFETY: the descriptor is owned, and ownership ends here whatever close returns.
     match unsafe { libc::close(file.into_raw_fd()) } {
@@ -109,9 +120,9 @@ pub fn close(file: OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Renames within or between folders, over an existing file too.
-pub fn rename_at(from: (BorrowedFd<'_>, &CStr), to: (BorrowedFd<'_>, &CStr)) -> io::Result<()> {
-    Ok(rustix::fs::renameat(from.0, from.1, to.0, to.1)?)
+/// Renames a file within or between folders, also over an existing file.
+pub fn rename_at(directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
+    Ok(rustix::fs::renameat(directory, from, directory, to)?)
 }
 
 /// Removes a file.
@@ -124,12 +135,12 @@ pub fn remove_directory_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result
     Ok(rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)?)
 }
 
-/// Makes a folder for its owner.
+/// Creates a folder with mode 0755.
 pub fn make_directory_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
     Ok(rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o755))?)
 }
 
-/// Sets the times of access and modification of a name, following nothing, in nanoseconds since 1970.
+/// Sets the access and modification times of a name, in nanoseconds since 1970 UTC, without following links.
 pub fn set_times_at(directory: BorrowedFd<'_>, name: &CStr, modified_ns: i64) -> io::Result<()> {
     let time = Timespec {
         tv_sec: modified_ns.div_euclid(1_000_000_000),
@@ -139,18 +150,18 @@ pub fn set_times_at(directory: BorrowedFd<'_>, name: &CStr, modified_ns: i64) ->
     Ok(rustix::fs::utimensat(directory, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// Sets the permission bits.
+/// Sets the permission bits of an open file.
 pub fn set_mode(file: BorrowedFd<'_>, mode: u16) -> io::Result<()> {
     Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode as rustix::fs::RawMode))?)
 }
 
-/// Cuts or grows a file.
+/// Truncates or extends a file to this length in bytes.
 pub fn truncate(file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
     Ok(rustix::fs::ftruncate(file, length)?)
 }
 
-/// Asks for a file's data and metadata to be on stable storage, as most programs do (`fsync(2)`). On macOS a drive's own cache
-/// may still hold them (fsync(2) there).
+/// Writes a file's data and metadata to stable storage, as most programs do (`fsync(2)`). On macOS a drive's
+/// own cache may still hold them (fsync(2) there).
 pub fn fsync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
     rustix::fs::fsync(file)?;
     Ok(SyncKind::Fsync)
@@ -161,9 +172,10 @@ pub fn setxattr(file: BorrowedFd<'_>, name: &CStr, value: &[u8]) -> io::Result<(
     Ok(rustix::fs::fsetxattr(file, name, value, XattrFlags::empty())?)
 }
 
-/// Reads an extended attribute of an open file; `None` if there is no such attribute or no attributes at all.
+/// Reads an extended attribute of an open file and returns its length; `None` if the attribute is absent or
+/// if the file system has no attributes.
 pub fn getxattr(file: BorrowedFd<'_>, name: &CStr, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-    absent_xattr_is_none(rustix::fs::fgetxattr(file, name, &mut *buffer))
+    none_if_xattr_absent(rustix::fs::fgetxattr(file, name, &mut *buffer))
 }
 
 /// Removes an extended attribute of an open file.
@@ -171,8 +183,8 @@ pub fn remove_xattr(file: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
     Ok(rustix::fs::fremovexattr(file, name)?)
 }
 
-/// Makes "there is no such attribute" and "there are no attributes here" an answer instead of an error.
-pub(super) fn absent_xattr_is_none(result: rustix::io::Result<usize>) -> io::Result<Option<usize>> {
+/// Converts the errors "no such attribute" and "no attributes on this file system" into `None`.
+pub(super) fn none_if_xattr_absent(result: rustix::io::Result<usize>) -> io::Result<Option<usize>> {
     use rustix::io::Errno;
     #[cfg(target_os = "linux")]
     const ABSENT: Errno = Errno::NODATA;
@@ -186,27 +198,28 @@ pub(super) fn absent_xattr_is_none(result: rustix::io::Result<usize>) -> io::Res
     }
 }
 
-/// Tells the system errors by which a file system says that it has no such operation.
+/// Returns whether a system error means that the file system does not support an operation.
 ///
-/// Asked of the number, not of `ErrorKind::Unsupported`: on macOS ENOTSUP is 45 and EOPNOTSUPP is 102 (xnu
-/// bsd/sys/errno.h), and std 1.95 knows only the second (library/std/src/sys/io/error/unix.rs). On Linux both are 95.
+/// Compares the number, not `ErrorKind::Unsupported`: on macOS ENOTSUP is 45 and EOPNOTSUPP is 102 (xnu
+/// bsd/sys/errno.h), and std 1.95 knows only the second (library/std/src/sys/io/error/unix.rs). On Linux both
+/// are 95.
 pub const fn is_unsupported(error: i32) -> bool {
     error == libc::ENOTSUP || error == libc::EOPNOTSUPP || error == libc::ENOSYS
 }
 
-// On every system that this is built for, whatever its numbers are.
+// This holds on every system that longhaul is built for, whatever its error numbers are.
 const _: () = assert!(is_unsupported(libc::ENOTSUP) && is_unsupported(libc::EOPNOTSUPP));
 
-/// How much fits on a file system.
+/// Size and free space of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
-    /// Bytes that this user may still write.
+    /// Free space for this user, in bytes.
     pub free_bytes: u64,
-    /// Its size in bytes.
+    /// Total size, in bytes.
     pub total_bytes: u64,
 }
 
-/// The space on the file system of an open file. Blocks on a dead share.
+/// Returns the size and free space of an open file's file system. Blocks on a dead share.
 #[cfg(not(target_os = "macos"))]
 pub fn space(file: BorrowedFd<'_>) -> io::Result<Space> {
     let facts = rustix::fs::fstatvfs(file)?;
@@ -214,10 +227,10 @@ pub fn space(file: BorrowedFd<'_>) -> io::Result<Space> {
     Ok(Space { free_bytes: bytes(facts.f_bavail), total_bytes: bytes(facts.f_blocks) })
 }
 
-/// The space on the file system of an open file. Blocks on a dead share.
+/// Returns the size and free space of an open file's file system. Blocks on a dead share.
 ///
-/// Not `fstatvfs`: there a number of blocks is 32 bits wide (xnu bsd/sys/_types.h, `__darwin_fsblkcnt_t`), too few for
-/// a large NAS.
+/// Does not use `fstatvfs`, whose number of blocks is 32 bits wide (xnu bsd/sys/_types.h,
+/// `__darwin_fsblkcnt_t`), too few for a large NAS.
 #[cfg(target_os = "macos")]
 pub fn space(file: BorrowedFd<'_>) -> io::Result<Space> {
     let facts = rustix::fs::fstatfs(file)?;
@@ -225,21 +238,23 @@ pub fn space(file: BorrowedFd<'_>) -> io::Result<Space> {
     Ok(Space { free_bytes: bytes(facts.f_bavail), total_bytes: bytes(facts.f_blocks) })
 }
 
-/// Bytes of a page: the least that the page cache holds of a file.
+/// Returns the page size in bytes: the smallest part of a file that the page cache holds.
 pub fn page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// A range of a file, where it begins and how long it is, grown to whole pages.
-pub fn whole_pages((begin, length): (u64, u64)) -> (u64, u64) {
-    let (page, end) = (page_bytes(), begin.saturating_add(length));
-    let begin = begin - begin % page;
-    (begin, end.div_ceil(page).saturating_mul(page).saturating_sub(begin))
+/// Extends a range of a file to whole pages.
+pub fn whole_pages(range: ByteRange) -> ByteRange {
+    let (page, end) = (page_bytes(), range.begin.saturating_add(range.length));
+    let begin = range.begin - range.begin % page;
+    ByteRange { begin, length: end.div_ceil(page).saturating_mul(page).saturating_sub(begin) }
 }
 
-/// The share of a file's pages that this machine's page cache holds, from 0 to 1; `None` for an empty file.
+/// Returns the share of a file's pages that this machine's page cache holds, from 0 to 1; `None` for an empty
+/// file.
 ///
-/// Maps the file and asks `mincore`; nothing is read. Linux answers truthfully only to whoever may write the file.
+/// Maps the file and calls `mincore`; no data is read. Linux answers truthfully only to a process that may
+/// write the file.
 pub fn resident_share(file: BorrowedFd<'_>, length: u64) -> io::Result<Option<f64>> {
     use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
     let length = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
@@ -247,21 +262,24 @@ pub fn resident_share(file: BorrowedFd<'_>, length: u64) -> io::Result<Option<f6
     if pages == 0 {
         return Ok(None);
     }
-    // SAFETY: a fresh mapping that overlaps nothing; it is never read, so the file may change or vanish beneath it.
+    // SAFETY: a fresh mapping that overlaps nothing; it is never read, so the file may change or vanish
+    // beneath it.
     let base = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, 0) }?;
-    let held = held_pages(base.cast(), length);
+    let held = resident_pages(base.cast(), length);
     // SAFETY: exactly what was mapped above.
     unsafe { munmap(base, length) }?;
     Ok(Some(held? as f64 / pages as f64))
 }
 
-/// How many pages of a mapping are in memory, asked for in parts, so that a large one needs no large buffer.
-fn held_pages(base: *mut libc::c_void, length: usize) -> io::Result<usize> {
+/// Returns the number of a mapping's pages that are in memory. The pages are queried in parts, so that a
+/// large mapping needs no large buffer.
+fn resident_pages(base: *mut libc::c_void, length: usize) -> io::Result<usize> {
     const PART: usize = 4096;
     let (page, mut resident, mut held) = (page_bytes() as usize, [0u8; PART], 0);
     for begin in (0..length).step_by(PART * page) {
         let part = (PART * page).min(length - begin);
-        // SAFETY: the part lies in a mapping of `length` bytes, and `resident` has one byte for each of its pages.
+        // SAFETY: the part lies in a mapping of `length` bytes, and `resident` has one byte for each of its
+        // pages.
         let answer = unsafe { libc::mincore(base.byte_add(begin), part, resident.as_mut_ptr().cast()) };
         if answer != 0 {
             return Err(io::Error::last_os_error());
@@ -271,59 +289,63 @@ fn held_pages(base: *mut libc::c_void, length: usize) -> io::Result<usize> {
     Ok(held)
 }
 
-/// The effective user.
+/// Returns the effective user ID.
 pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The name that this machine has in the network.
+/// Returns the name of this machine in the network.
 pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// The most descriptors that macOS wants a process to ask for (`OPEN_MAX`, xnu bsd/sys/syslimits.h; setrlimit(2), "COMPATIBILITY").
-const MOST_DESCRIPTORS: u64 = 10_240;
+/// Maximum number of file descriptors that a process on macOS should request (`OPEN_MAX`, xnu
+/// bsd/sys/syslimits.h; setrlimit(2), "COMPATIBILITY").
+const MAX_DESCRIPTORS: u64 = 10_240;
 
-/// Raises the soft limit of open files to the hard one, 10,240 at most; never lowers it. Children inherit it.
+/// Raises the soft limit of open files to the hard limit, but to 10,240 at most; never lowers it. Child
+/// processes inherit the limit.
 ///
-/// Terminals on macOS begin with 256, and a preset opens files from a hundred threads.
+/// Terminals on macOS start with a limit of 256, and a preset opens files from a hundred threads.
 ///
 /// # Errors
 ///
-/// If the system does not take the limit: the one from before stays in force.
+/// If the system rejects the limit: the previous one stays in force.
 pub fn raise_descriptor_limit() -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    match raised(current, maximum) {
+    match raised_limit(current, maximum) {
         None => Ok(()),
         current => Ok(setrlimit(Resource::Nofile, Rlimit { current, maximum })?),
     }
 }
 
-/// Returns the soft limit to set for a soft and a hard one, of which `None` means that there is none; `None`: it is high enough.
-fn raised(soft: Option<u64>, hard: Option<u64>) -> Option<u64> {
-    let wanted = hard.map_or(MOST_DESCRIPTORS, |hard| hard.min(MOST_DESCRIPTORS));
+/// Returns the soft limit to set, given the present soft and hard limits (`None` for no limit); `None` if the
+/// soft limit is high enough.
+fn raised_limit(soft: Option<u64>, hard: Option<u64>) -> Option<u64> {
+    let wanted = hard.map_or(MAX_DESCRIPTORS, |hard| hard.min(MAX_DESCRIPTORS));
     (soft? < wanted).then_some(wanted)
 }
 
-/// The load average over one minute; `None` if the system does not say.
+/// Returns the one-minute load average; `None` if the system does not report it.
 pub fn load_average() -> Option<f64> {
     let mut averages = [0.0f64; 1];
     // SAFETY: the array has room for the one number that is asked for.
     (unsafe { libc::getloadavg(averages.as_mut_ptr(), 1) } == 1).then(|| averages[0])
 }
 
-/// The wall clock in microseconds since 1970: a label, never a measurement.
+/// Returns the wall-clock time in microseconds since 1970 UTC: a label, never a measurement.
 pub fn wall_clock_us() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// How far local time is ahead of UTC now, in seconds.
+/// Returns the present offset of local time from UTC, in seconds.
 pub fn utc_offset_seconds() -> i32 {
     let now: libc::time_t = wall_clock_us() / 1_000_000;
     let mut local = std::mem::MaybeUninit::<libc::tm>::zeroed();
-    // SAFETY: both pointers are valid for the call; localtime_r fills the struct or returns null, and zeroes are a valid tm.
+    // SAFETY: both pointers are valid for the call; localtime_r fills the struct or returns null, and zeroes
+    // are a valid tm.
     let local = unsafe {
         libc::localtime_r(&now, local.as_mut_ptr());
         local.assume_init()
@@ -331,43 +353,43 @@ pub fn utc_offset_seconds() -> i32 {
     i32::try_from(local.tm_gmtoff).unwrap_or(0)
 }
 
-/// The name of a system error, `ENOSPC`; `None` if the error did not come from the system.
+/// Returns the name of a system error, such as `ENOSPC`; `None` if the error did not come from the system.
 pub fn error_name(error: &io::Error) -> Option<String> {
     let code = error.raw_os_error()?;
-    let known = NAMED_ERRORS.iter().chain(ITS_OWN_ERRORS).find(|(number, _)| *number == code);
+    let known = NAMED_ERRORS.iter().chain(SYSTEM_SPECIFIC_ERRORS).find(|(number, _)| *number == code);
     Some(known.map_or_else(|| format!("errno {code}"), |(_, name)| (*name).to_owned()))
 }
 
-macro_rules! named {
+macro_rules! named_errors {
     ($($name:ident)*) => { &[$((libc::$name, stringify!($name))),*] };
 }
 
-/// The errors that file systems are known to answer with.
-const NAMED_ERRORS: &[(i32, &str)] = named![
+/// Errors that file systems are known to return.
+const NAMED_ERRORS: &[(i32, &str)] = named_errors![
     EACCES EAGAIN EBADF EBUSY ECANCELED ECONNABORTED ECONNREFUSED ECONNRESET EDEADLK EDQUOT EEXIST EFAULT EFBIG
     EHOSTDOWN EHOSTUNREACH EILSEQ EINTR EINVAL EIO EISDIR ELOOP EMFILE EMLINK ENAMETOOLONG ENETDOWN ENETUNREACH
     ENFILE ENOBUFS ENODATA ENODEV ENOENT ENOLCK ENOMEM ENOSPC ENOSYS ENOTCONN ENOTDIR ENOTEMPTY ENOTSUP ENXIO
     EOVERFLOW EPERM EPIPE EPROTO EPROTONOSUPPORT ERANGE EROFS ESTALE ETIMEDOUT ETXTBSY EXDEV
 ];
-/// Those that only this system has: of a server that failed, and of keys that have expired.
+/// Errors that only Linux has: of a server that failed, and of keys that have expired.
 #[cfg(target_os = "linux")]
-const ITS_OWN_ERRORS: &[(i32, &str)] = named![EKEYEXPIRED ENOKEY EREMOTEIO];
-/// Those that only this system has (`sys/errno.h`): of remote procedure calls, of signing in, of an attribute that is missing.
+const SYSTEM_SPECIFIC_ERRORS: &[(i32, &str)] = named_errors![EKEYEXPIRED ENOKEY EREMOTEIO];
+/// Errors that only macOS has (`sys/errno.h`): of remote procedure calls, of authentication, of a missing
+/// attribute.
 #[cfg(target_os = "macos")]
-const ITS_OWN_ERRORS: &[(i32, &str)] =
-    named![EAUTH EBADRPC ENEEDAUTH ENOATTR EOPNOTSUPP EPROCUNAVAIL EPROGMISMATCH EPROGUNAVAIL ERPCMISMATCH];
+const SYSTEM_SPECIFIC_ERRORS: &[(i32, &str)] = named_errors![EAUTH EBADRPC ENEEDAUTH ENOATTR EOPNOTSUPP EPROCUNAVAIL EPROGMISMATCH EPROGUNAVAIL ERPCMISMATCH];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_of_descriptors_is_raised_and_never_lowered() {
-        assert_eq!(raised(Some(256), None), Some(10_240));
-        assert_eq!(raised(Some(1024), Some(524_288)), Some(10_240));
-        assert_eq!(raised(Some(256), Some(4096)), Some(4096));
+    fn the_descriptor_limit_is_raised_and_never_lowered() {
+        assert_eq!(raised_limit(Some(256), None), Some(10_240));
+        assert_eq!(raised_limit(Some(1024), Some(524_288)), Some(10_240));
+        assert_eq!(raised_limit(Some(256), Some(4096)), Some(4096));
         for high_enough in [(Some(4096), Some(4096)), (Some(20_000), None), (None, None)] {
-            assert_eq!(raised(high_enough.0, high_enough.1), None);
+            assert_eq!(raised_limit(high_enough.0, high_enough.1), None);
         }
     }
 }

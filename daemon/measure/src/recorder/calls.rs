@@ -1,174 +1,183 @@
-//! Single calls that are kept as witnesses: the first that failed, the slowest, and some that were drawn with equal chance
-//! (Vitter's algorithm R). Each lane keeps its own; whoever reads them merges.
+//! Individual calls that the recorder keeps as examples: the first failed calls, the slowest calls, and a random
+//! sample with equal probabilities (Vitter's algorithm R). Each thread slot keeps its own calls; the reader merges
+//! them.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::{Lane, Recorder};
-use crate::corpus::draw::draw_below;
-use crate::model::{Call, Kept, Operation};
+use longhaul_model::draw::draw_below;
+use longhaul_model::{Call, KeepReason, Operation};
 
-/// How many of each kind are kept, of a lane and of a phase.
-const EACH: usize = Kept::EACH;
-/// Words of one call: what it was, when it began, how long it took.
+/// Number of calls that are kept for each reason, per thread slot and per phase.
+const CALLS_PER_REASON: usize = KeepReason::CALLS_PER_REASON;
+/// Number of words of one call: tag (operation and error flag), start time, duration.
 const CALL_WORDS: usize = 3;
-/// Words of one kind.
-const KIND_WORDS: usize = EACH * CALL_WORDS;
-/// Words of a lane's calls: how many there were, how many failed, the time that one of the slowest has to exceed, and the kept.
-pub(super) const WORDS: usize = 3 + Kept::ALL.len() * KIND_WORDS;
+/// Number of words for all calls that are kept for one reason.
+const KIND_WORDS: usize = CALLS_PER_REASON * CALL_WORDS;
+/// Number of words for the calls of a thread slot: number of calls, number of failed calls, duration that a call
+/// must exceed to be one of the slowest, then the kept calls.
+pub(super) const WORDS: usize = 3 + KeepReason::ALL.len() * KIND_WORDS;
 
-/// A call, as it is noted.
+/// Call that has returned, as stored in the recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Noted {
+pub(super) struct RecordedCall {
     pub operation: Operation,
     pub began_ns: u64,
-    pub nanoseconds: u64,
+    pub duration_ns: u64,
     pub is_error: bool,
 }
 
-impl Noted {
-    fn what(self) -> u64 {
+impl RecordedCall {
+    fn tag(self) -> u64 {
         (self.operation as u64 + 1) * 2 + u64::from(self.is_error)
     }
 
-    /// The call in these words; `None` while it is written, or if there is none.
+    /// Reads a call from its words; returns `None` if there is none, or while it is being written.
     fn read(words: &[AtomicU64]) -> Option<Self> {
-        let what = words[0].load(Acquire);
+        let tag = words[0].load(Acquire);
         let (began_ns, nanoseconds) = (words[1].load(Acquire), words[2].load(Acquire));
-        let operation = Operation::from_number((what / 2).checked_sub(1)?)?;
-        let noted = Self { operation, began_ns, nanoseconds, is_error: what % 2 == 1 };
-        (words[0].load(Relaxed) == what).then_some(noted)
+        let operation = Operation::from_number((tag / 2).checked_sub(1)?)?;
+        let call = Self { operation, began_ns, duration_ns: nanoseconds, is_error: tag % 2 == 1 };
+        // The writer clears the tag before it changes the other words, so an unchanged tag means that they belong
+        // together.
+        (words[0].load(Relaxed) == tag).then_some(call)
     }
 
     fn write(self, words: &[AtomicU64]) {
         words[0].store(0, Release);
         words[1].store(self.began_ns, Release);
-        words[2].store(self.nanoseconds, Release);
-        words[0].store(self.what(), Release);
+        words[2].store(self.duration_ns, Release);
+        words[0].store(self.tag(), Release);
     }
 }
 
-impl Lane<'_> {
-    /// Notes a call that has returned. Few are kept, so that the usual one costs two comparisons.
+/// Words of a thread slot in which it keeps calls.
+#[derive(Clone, Copy)]
+pub(super) struct KeptCalls<'recorder>(pub &'recorder [AtomicU64]);
+
+impl KeptCalls<'_> {
+    /// Records a call that has returned. Most calls are not kept and cost only two comparisons.
     #[inline]
-    pub(super) fn note_call(&self, call: Noted) {
-        let Some(words) = self.calls() else { return };
+    pub(super) fn record(self, call: RecordedCall) {
+        let words = self.0;
         let seen = words[0].load(Relaxed);
         words[0].store(seen + 1, Relaxed);
-        // The lowest bits of the clock are as good as drawn.
-        let drawn = ((call.began_ns.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * (seen + 1)) >> 32;
-        let place = if seen < EACH as u64 { seen } else { drawn };
-        if place < EACH as u64 {
-            call.write(of_kind(words, Kept::Sample, place as usize));
+        // The lowest bits of the start time are random enough, so no random number generator is needed.
+        let random = ((call.began_ns.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * (seen + 1)) >> 32;
+        let position = if seen < CALLS_PER_REASON as u64 { seen } else { random };
+        if position < CALLS_PER_REASON as u64 {
+            call.write(call_words(words, KeepReason::Sample, position as usize));
         }
-        if call.nanoseconds > words[2].load(Relaxed) || seen < EACH as u64 {
-            slowest(words, call, seen);
+        if call.duration_ns > words[2].load(Relaxed) || seen < CALLS_PER_REASON as u64 {
+            keep_slowest(words, call, seen);
         }
         if call.is_error {
-            failed(words, call);
+            keep_failed(words, call);
         }
     }
 
-    fn calls(&self) -> Option<&[AtomicU64]> {
-        self.body.len().checked_sub(WORDS).map(|begin| &self.body[begin..])
+    /// Returns the number of recorded calls, and the calls that are kept for a reason.
+    fn kept(self, reason: KeepReason) -> (u64, Vec<RecordedCall>) {
+        let calls =
+            (0..CALLS_PER_REASON).filter_map(|index| RecordedCall::read(call_words(self.0, reason, index)));
+        (self.0[0].load(Relaxed), calls.collect())
     }
 
-    /// How many calls there were, and those that are kept for a reason.
-    fn kept(&self, kept: Kept) -> (u64, Vec<Noted>) {
-        let Some(words) = self.calls() else { return (0, vec![]) };
-        let calls = (0..EACH).filter_map(|place| Noted::read(of_kind(words, kept, place)));
-        (words[0].load(Relaxed), calls.collect())
-    }
-
-    /// Forgets them.
-    pub(super) fn clear_calls(&self) {
-        let words = self.calls().filter(|words| words[0].load(Relaxed) > 0);
-        words.into_iter().flatten().for_each(|word| word.store(0, Relaxed));
+    /// Removes all kept calls.
+    pub(super) fn clear(self) {
+        if self.0[0].load(Relaxed) > 0 {
+            self.0.iter().for_each(|word| word.store(0, Relaxed));
+        }
     }
 }
 
-fn of_kind(words: &[AtomicU64], kept: Kept, place: usize) -> &[AtomicU64] {
-    let begin = 3 + kept as usize * KIND_WORDS + place * CALL_WORDS;
+fn call_words(words: &[AtomicU64], reason: KeepReason, index: usize) -> &[AtomicU64] {
+    let begin = 3 + reason as usize * KIND_WORDS + index * CALL_WORDS;
     &words[begin..begin + CALL_WORDS]
 }
 
 #[cold]
-fn failed(words: &[AtomicU64], call: Noted) {
+fn keep_failed(words: &[AtomicU64], call: RecordedCall) {
     let before = words[1].load(Relaxed);
     words[1].store(before + 1, Relaxed);
-    if before < EACH as u64 {
-        call.write(of_kind(words, Kept::Failed, before as usize));
+    if before < CALLS_PER_REASON as u64 {
+        call.write(call_words(words, KeepReason::Failed, before as usize));
     }
 }
 
-/// Puts a call in the place of the quickest of the slowest, and notes what the next one has to exceed.
+/// Replaces the fastest of the kept slowest calls with this call, and stores the duration that the next call must
+/// exceed.
 #[cold]
-fn slowest(words: &[AtomicU64], call: Noted, seen: u64) {
-    let took = |place: &usize| of_kind(words, Kept::Slowest, *place)[2].load(Relaxed);
-    let place = if seen < EACH as u64 { seen as usize } else { (0..EACH).min_by_key(took).unwrap_or(0) };
-    call.write(of_kind(words, Kept::Slowest, place));
-    if seen + 1 >= EACH as u64 {
-        words[2].store((0..EACH).map(|place| took(&place)).min().unwrap_or(0), Relaxed);
+fn keep_slowest(words: &[AtomicU64], call: RecordedCall, seen: u64) {
+    let duration = |index: &usize| call_words(words, KeepReason::Slowest, *index)[2].load(Relaxed);
+    let index = if seen < CALLS_PER_REASON as u64 {
+        seen as usize
+    } else {
+        (0..CALLS_PER_REASON).min_by_key(duration).unwrap_or(0)
+    };
+    call.write(call_words(words, KeepReason::Slowest, index));
+    if seen + 1 >= CALLS_PER_REASON as u64 {
+        words[2].store((0..CALLS_PER_REASON).map(|index| duration(&index)).min().unwrap_or(0), Relaxed);
     }
 }
 
-impl Recorder {
-    /// The calls that are kept of a phase that began then, in nanoseconds of the monotonic clock: at most eight for each
-    /// reason, and each call once.
-    pub fn calls(&self, began_ns: u64) -> Vec<Call> {
-        let mut found: Vec<Call> = vec![];
-        for kept in Kept::ALL {
-            for noted in self.merged(kept) {
-                let call = Call {
-                    operation: noted.operation,
-                    after_ns: noted.began_ns.saturating_sub(began_ns),
-                    nanoseconds: noted.nanoseconds,
-                    is_error: noted.is_error,
-                    kept,
-                };
-                if !found.iter().any(|known| Call { kept, ..*known } == call) {
-                    found.push(call);
-                }
+/// Returns the kept calls of several thread slots: at most eight for each reason, and no call twice. `began_ns` is
+/// the start of the phase, in nanoseconds of the monotonic clock.
+pub(super) fn merge(slots: &[KeptCalls<'_>], began_ns: u64) -> Vec<Call> {
+    let mut found: Vec<Call> = vec![];
+    for reason in KeepReason::ALL {
+        for recorded in merge_reason(slots, reason) {
+            let call = Call {
+                operation: recorded.operation,
+                offset_ns: recorded.began_ns.saturating_sub(began_ns),
+                duration_ns: recorded.duration_ns,
+                is_error: recorded.is_error,
+                keep_reason: reason,
+            };
+            if !found.iter().any(|known| Call { keep_reason: reason, ..*known } == call) {
+                found.push(call);
             }
         }
-        found
     }
-
-    fn merged(&self, kept: Kept) -> Vec<Noted> {
-        let lanes: Vec<(u64, Vec<Noted>)> = self.lanes().map(|lane| lane.kept(kept)).collect();
-        let mut all: Vec<Noted> = match kept {
-            Kept::Sample => return drawn(lanes),
-            Kept::Failed | Kept::Slowest => lanes.into_iter().flat_map(|(_, calls)| calls).collect(),
-        };
-        match kept {
-            Kept::Slowest => all.sort_by_key(|call| std::cmp::Reverse(call.nanoseconds)),
-            Kept::Failed | Kept::Sample => all.sort_by_key(|call| call.began_ns),
-        }
-        all.truncate(EACH);
-        all
-    }
+    found
 }
 
-/// Draws from the lanes' own samples, from each as often as its share of all calls lets expect.
-fn drawn(mut lanes: Vec<(u64, Vec<Noted>)>) -> Vec<Noted> {
-    let seed = lanes.iter().flat_map(|(_, calls)| calls).fold(0, |seed, call| seed ^ call.began_ns);
+fn merge_reason(slots: &[KeptCalls<'_>], reason: KeepReason) -> Vec<RecordedCall> {
+    let slots: Vec<(u64, Vec<RecordedCall>)> = slots.iter().map(|slot| slot.kept(reason)).collect();
+    let mut all: Vec<RecordedCall> = match reason {
+        KeepReason::Sample => return merge_samples(slots),
+        KeepReason::Failed | KeepReason::Slowest => slots.into_iter().flat_map(|(_, calls)| calls).collect(),
+    };
+    match reason {
+        KeepReason::Slowest => all.sort_by_key(|call| std::cmp::Reverse(call.duration_ns)),
+        KeepReason::Failed | KeepReason::Sample => all.sort_by_key(|call| call.began_ns),
+    }
+    all.truncate(CALLS_PER_REASON);
+    all
+}
+
+/// Merges the samples of all thread slots into one sample. Each element of `slots` is the number of calls of a
+/// slot and the slot's own sample.
+fn merge_samples(mut slots: Vec<(u64, Vec<RecordedCall>)>) -> Vec<RecordedCall> {
+    let seed = slots.iter().flat_map(|(_, calls)| calls).fold(0, |seed, call| seed ^ call.began_ns);
     let mut found = vec![];
-    for pick in 0..EACH as u64 {
-        let total: u64 = lanes.iter().map(|(seen, _)| seen).sum();
+    for pick in 0..CALLS_PER_REASON as u64 {
+        let total: u64 = slots.iter().map(|(seen, _)| seen).sum();
         if total == 0 {
             break;
         }
-        let mut at = draw_below(seed, 0x6472_6177, pick, total);
-        let lane = lanes.iter_mut().find(|(seen, _)| {
-            let is_it = at < *seen;
-            at = at.saturating_sub(*seen);
-            is_it
+        // A slot is chosen with the probability of its share of all calls, so that every call has the same chance.
+        let mut position = draw_below(seed, 0x6472_6177, pick, total);
+        let slot = slots.iter_mut().find(|(seen, _)| {
+            let is_chosen = position < *seen;
+            position = position.saturating_sub(*seen);
+            is_chosen
         });
-        let Some((seen, calls)) = lane else { break };
+        let Some((seen, calls)) = slot else { break };
         *seen -= 1;
         if !calls.is_empty() {
-            let place = draw_below(seed, 0x6c61_6e65, pick, calls.len() as u64);
-            found.push(calls.swap_remove(place as usize));
+            let index = draw_below(seed, 0x6c61_6e65, pick, calls.len() as u64);
+            found.push(calls.swap_remove(index as usize));
         }
     }
     found.sort_by_key(|call| call.began_ns);
@@ -180,64 +189,67 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::recorder::Recorder;
 
-    fn note(recorder: &Recorder, lane: usize, (began_ns, nanoseconds, is_error): (u64, u64, bool)) {
-        let call = Noted { operation: Operation::Read, began_ns, nanoseconds, is_error };
-        recorder.lane(lane).note_call(call);
+    fn record(recorder: &Recorder, slot: usize, (began_ns, nanoseconds, is_error): (u64, u64, bool)) {
+        let call = RecordedCall { operation: Operation::Read, began_ns, duration_ns: nanoseconds, is_error };
+        recorder.thread_slot(slot).calls().unwrap().record(call);
     }
 
-    fn of(calls: &[Call], kept: Kept) -> Vec<Call> {
-        calls.iter().filter(|call| call.kept == kept).copied().collect()
+    fn kept_for(calls: &[Call], reason: KeepReason) -> Vec<Call> {
+        calls.iter().filter(|call| call.keep_reason == reason).copied().collect()
     }
 
     proptest! {
         #[test]
-        fn the_slowest_and_the_first_that_failed_are_kept_and_no_call_twice(
+        fn slowest_and_first_failed_calls_are_kept_once(
             calls in prop::collection::vec((1u64..1 << 40, prop::bool::weighted(0.05)), 1..400),
-            lanes in 1usize..5,
+            slots in 1usize..5,
         ) {
             let recorder = Recorder::private().unwrap();
-            for (place, (took, is_error)) in calls.iter().enumerate() {
-                note(&recorder, place % lanes, (1000 + place as u64, *took, *is_error));
+            for (index, (duration, is_error)) in calls.iter().enumerate() {
+                record(&recorder, index % slots, (1000 + index as u64, *duration, *is_error));
             }
             let found = recorder.calls(1000);
-            let mut took: Vec<u64> = calls.iter().map(|(took, _)| *took).collect();
-            took.sort_unstable_by_key(|took| std::cmp::Reverse(*took));
-            for slowest in took.into_iter().take(EACH) {
-                prop_assert!(found.iter().any(|call| call.nanoseconds == slowest));
+            let mut durations: Vec<u64> = calls.iter().map(|(duration, _)| *duration).collect();
+            durations.sort_unstable_by_key(|duration| std::cmp::Reverse(*duration));
+            for slowest in durations.into_iter().take(CALLS_PER_REASON) {
+                prop_assert!(found.iter().any(|call| call.duration_ns == slowest));
             }
-            let failed: Vec<u64> = (0u64..).zip(&calls).filter(|(_, (_, is_error))| *is_error).map(|(at, _)| at).collect();
-            let kept: Vec<u64> = of(&found, Kept::Failed).iter().map(|call| call.after_ns).collect();
-            prop_assert_eq!(&kept[..], &failed[..failed.len().min(EACH)]);
-            let mut instants: Vec<u64> = found.iter().map(|call| call.after_ns).collect();
-            instants.sort_unstable();
-            instants.dedup();
-            prop_assert_eq!(instants.len(), found.len());
-            prop_assert!(found.iter().all(|call| calls[call.after_ns as usize] == (call.nanoseconds, call.is_error)));
+            let failed: Vec<u64> =
+                (0u64..).zip(&calls).filter(|(_, (_, is_error))| *is_error).map(|(index, _)| index).collect();
+            let kept: Vec<u64> = kept_for(&found, KeepReason::Failed).iter().map(|call| call.offset_ns).collect();
+            prop_assert_eq!(&kept[..], &failed[..failed.len().min(CALLS_PER_REASON)]);
+            let mut offsets: Vec<u64> = found.iter().map(|call| call.offset_ns).collect();
+            offsets.sort_unstable();
+            offsets.dedup();
+            prop_assert_eq!(offsets.len(), found.len());
+            prop_assert!(found.iter().all(|call| calls[call.offset_ns as usize] == (call.duration_ns, call.is_error)));
             recorder.clear();
             prop_assert_eq!(recorder.calls(0), vec![]);
         }
     }
 
     #[test]
-    fn every_call_has_the_same_chance_to_be_drawn() {
-        // Two lanes, one with nine tenths of the calls; instants as a real clock gives them.
-        let (mut first_half, mut busy_lane, mut all) = (0, 0, 0);
-        for turn in 0..400u64 {
+    fn every_call_has_the_same_chance_to_be_sampled() {
+        // Two thread slots, one of them with nine tenths of the calls. The start times resemble those of a real
+        // clock.
+        let (mut first_half, mut busy_slot, mut all) = (0, 0, 0);
+        for repetition in 0..400u64 {
             let recorder = Recorder::private().unwrap();
-            for place in 0..1000u64 {
-                let began_ns = turn * 1_000_003 + place * 977 + (place * place) % 89;
-                note(&recorder, usize::from(place % 10 == 0), (began_ns, 1 + place, false));
+            for index in 0..1000u64 {
+                let began_ns = repetition * 1_000_003 + index * 977 + (index * index) % 89;
+                record(&recorder, usize::from(index % 10 == 0), (began_ns, 1 + index, false));
             }
-            let sample = recorder.merged(Kept::Sample);
-            assert_eq!(sample.len(), EACH);
-            first_half += sample.iter().filter(|call| call.nanoseconds <= 500).count();
-            busy_lane += sample.iter().filter(|call| (call.nanoseconds - 1) % 10 != 0).count();
+            let sample = merge_reason(&recorder.kept_calls(), KeepReason::Sample);
+            assert_eq!(sample.len(), CALLS_PER_REASON);
+            first_half += sample.iter().filter(|call| call.duration_ns <= 500).count();
+            busy_slot += sample.iter().filter(|call| (call.duration_ns - 1) % 10 != 0).count();
             all += sample.len();
         }
         let share = |count: usize| count as f64 / all as f64;
-        // 3200 draws: four standard errors are 0.035 and 0.021.
+        // With 3200 sampled calls, four standard errors are 0.035 and 0.021.
         assert!((share(first_half) - 0.5).abs() < 0.035, "{}", share(first_half));
-        assert!((share(busy_lane) - 0.9).abs() < 0.021, "{}", share(busy_lane));
+        assert!((share(busy_slot) - 0.9).abs() < 0.021, "{}", share(busy_slot));
     }
 }

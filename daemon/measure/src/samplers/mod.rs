@@ -1,21 +1,20 @@
-//! What is learned of a target without loading it: answers of the light probe, traffic from readings of counters, and the
-//! ledger of waits.
+//! Sampling of a target: the latency probe, traffic computed from counter readings, and the stall log.
 //!
-//! [`slots`] says when the probe asks, `pool` what it asks about, `probe` is the thread that does; [`gate`] is how a worker
-//! says whether it may.
+//! [`probe_schedule`] computes the times of the probe's requests, `probe_files` contains the files that they use,
+//! and `probe` is the thread that makes them. A worker switches the probe on and off with [`probe_switch`].
 
-pub mod gate;
-mod ledger;
-mod pool;
 mod probe;
-pub mod slots;
-mod telling;
+mod probe_files;
+pub mod probe_schedule;
+pub mod probe_switch;
+mod sample_reporter;
+mod stall_log;
 mod traffic;
 
-pub use gate::Gate;
-pub use ledger::{Flight, Ledger, seconds_waited};
-pub use pool::{elsewhere, owns};
 pub use probe::Probe;
-pub use telling::{Hears, Telling};
-pub(crate) use traffic::crossed;
-pub use traffic::{Look, Meter, Metered, Own, is_used};
+pub use probe_files::{file_system_changed, owns};
+pub use probe_switch::ProbeSwitch;
+pub use sample_reporter::{SampleReporter, SampleSink};
+pub use stall_log::{PendingCall, StallLog};
+pub(crate) use traffic::wire_traffic;
+pub use traffic::{MeteredTraffic, Observation, SelfTraffic, TrafficMeter, is_used_by_others};

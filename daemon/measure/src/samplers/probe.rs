@@ -1,304 +1,320 @@
-//! The thread that asks.
+//! The thread of the latency probe.
 //!
-//! It has at most one call outstanding, records in a lane of its own, and nobody ever waits for it: a call that hangs
-//! hangs alone, and the worker ends without it.
+//! The thread has at most one call in flight and records it in its own thread slot. No other thread ever waits for
+//! the probe: if its call hangs, runs continue, and the worker can exit.
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::pool::{Grown, Pool, Site, Visit};
-use super::slots::{Call, Moment, Slot, Slots};
-use super::{Gate, Telling};
-use crate::arena::Claim;
-use crate::context::{Context, StopSwitch};
-use crate::corpus::apple_double::twin_of;
+use super::probe_files::{GrowthOutcome, PreparedProbe, ProbeFiles, ProbeSite};
+use super::probe_schedule::{ClockReading, ProbeSchedule, ProbeSlot, SlotCall};
+use super::{ProbeSwitch, SampleReporter};
+use crate::corpus::apple_double::owner_name;
 use crate::error::RunError;
-use crate::model::{Failure, Operation, ProbePlan, Probed, TargetName};
 use crate::platform::{self, FolderWatch};
-use crate::recorder::{PROBE_LANE, Recorder};
+use crate::recorder::{PROBE_THREAD_SLOT, Recorder};
+use crate::sandbox::SandboxLocation;
+use crate::timed_fs::{StopSwitch, TimedFs};
+use longhaul_model::{Failure, Operation, ProbePlan, ProbeSample, TargetName};
 
-/// How long before its slot what it needs is opened at least, in nanoseconds: where that takes long, twice as long
-/// before as it took the last time. Half an interval is the most.
-const LEAD_NS: u64 = 250_000_000;
-/// The pause after which a probe that could not go on tries again: at first, and at most.
-const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(64)];
-/// How long a pool is left as it is when it could not grow, and when there was no space for it, in nanoseconds.
-const FAILED_NS: u64 = 60 * 1_000_000_000;
-const SHORT_NS: u64 = 3600 * 1_000_000_000;
-/// The word for an answer that is not what was written.
+/// Minimum time in nanoseconds between opening the file of a request and the request itself. If opening is slow,
+/// the time is twice the last duration of opening, but at most half of the probe's interval.
+const MIN_LEAD_NS: u64 = 250_000_000;
+/// First and longest pause before a probe that could not continue tries again. The pause doubles with each
+/// attempt.
+const RETRY_PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(64)];
+/// Time in nanoseconds before the next attempt to grow the read file after a failed attempt.
+const GROWTH_RETRY_NS: u64 = 60 * 1_000_000_000;
+/// Time in nanoseconds before the next attempt to grow the read file after there was not enough free space.
+const NO_SPACE_RETRY_NS: u64 = 3600 * 1_000_000_000;
+/// Error name of a read that returned other bytes than were written.
 const MISMATCH: &str = "MISMATCH";
 
-/// All that the probe of a target has.
+/// Latency probe of a target, with everything that its thread needs.
 pub struct Probe {
-    /// Its plan.
+    /// Settings of the probe.
     pub plan: ProbePlan,
-    /// The target's folder.
+    /// Path of the target's folder.
     pub path: PathBuf,
-    /// The target.
+    /// Name of the target.
     pub target: TargetName,
-    /// The random id of this installation.
+    /// Random id of this installation (machine id).
     pub machine: String,
-    /// The flight recorder.
+    /// Flight recorder of the worker.
     pub recorder: Arc<Recorder>,
-    /// Whether it may ask.
-    pub gate: Arc<Gate>,
-    /// Where answers go.
-    pub telling: Arc<Telling>,
-    /// The file system that the target lies on, if that is known.
+    /// Switch that turns the probe on and off.
+    pub switch: Arc<ProbeSwitch>,
+    /// Reporter that receives the samples.
+    pub reporter: Arc<SampleReporter>,
+    /// Device number of the target's file system; `None` if unknown.
     pub device: Option<u64>,
-    /// Asks the thread that leads runs for an arena: two that make one would meet.
-    pub claim: Box<dyn Fn() + Send>,
+    /// Requests a sandbox from the thread that leads runs. The probe never creates one, because two threads that
+    /// create a sandbox would conflict.
+    pub request_sandbox: Box<dyn Fn() + Send>,
 }
 
-/// What a probe remembers from stretch to stretch.
-struct SoFar {
-    asked: u64,
+/// State of a probe that lasts over several sessions.
+struct ProbeProgress {
+    answered_slots: u64,
     device: Option<u64>,
 }
 
-/// How a stretch of slots came to its end.
-enum End {
-    /// The probe may not ask any more.
-    Closed,
-    /// There is no arena yet.
-    Homeless,
-    /// It cannot go on.
-    Lame(RunError),
+/// Reason why a probe session ended.
+enum SessionEnd {
+    /// The probe was switched off.
+    SwitchedOff,
+    /// There is no sandbox yet.
+    NoSandbox,
+    /// An error prevents further requests.
+    Failed(RunError),
 }
 
-impl From<RunError> for End {
+impl From<RunError> for SessionEnd {
     fn from(error: RunError) -> Self {
-        Self::Lame(error)
+        Self::Failed(error)
     }
 }
 
 impl Probe {
-    /// Starts the thread. It ends with the process.
+    /// Starts the thread of the probe. It ends with the process.
     ///
     /// # Errors
     ///
-    /// If the system gives no thread.
+    /// If the operating system cannot create a thread.
     pub fn start(self) -> io::Result<()> {
         let thread = std::thread::Builder::new().name("probe".to_owned());
-        thread.spawn(move || self.go_on()).map(drop)
+        thread.spawn(move || self.run()).map(drop)
     }
 
-    /// Stretch after stretch, with a pause that grows for as long as there is nothing to ask.
-    fn go_on(&self) {
-        let [first, longest] = PAUSES;
+    /// Runs one session after the other. The pause between sessions grows until a request is answered.
+    fn run(&self) {
+        let [first, longest] = RETRY_PAUSES;
         let mut pause = first;
-        let mut so_far = SoFar { asked: 0, device: self.device };
+        let mut progress = ProbeProgress { answered_slots: 0, device: self.device };
         loop {
-            self.gate.wait_until_open();
-            let before = so_far.asked;
-            let Err(end) = self.stretch(&mut so_far) else { return };
-            if so_far.asked > before {
+            self.switch.wait_until_on();
+            let before = progress.answered_slots;
+            let Err(end) = self.run_session(&mut progress) else { return };
+            if progress.answered_slots > before {
                 pause = first;
             }
             match end {
-                End::Closed => continue,
-                End::Homeless => (self.claim)(),
-                End::Lame(error) => self.telling.lame(error.failure().message),
+                SessionEnd::SwitchedOff => continue,
+                SessionEnd::NoSandbox => (self.request_sandbox)(),
+                SessionEnd::Failed(error) => self.reporter.report_disabled(error.failure().message),
             }
-            self.gate.wait_until(platform::monotonic_ns() + pause.as_nanos() as u64);
+            self.switch.wait_until(platform::monotonic_ns() + pause.as_nanos() as u64);
             pause = (pause * 2).min(longest);
         }
     }
 
-    /// Asks slot after slot until there is a reason not to. Returns `Ok` only when the plan has nothing to ask.
-    fn stretch(&self, so_far: &mut SoFar) -> Result<(), End> {
+    /// Runs slot after slot until the session must end. Returns `Ok` only if the plan contains no kind of request.
+    fn run_session(&self, progress: &mut ProbeProgress) -> Result<(), SessionEnd> {
         let stop = StopSwitch::default();
-        let context = Context::new(&self.recorder, PROBE_LANE, &stop);
+        let context = TimedFs::new(&self.recorder, PROBE_THREAD_SLOT, &stop);
         let begin_ns = platform::monotonic_ns();
         let plan = &self.plan;
-        let Some(slots) = Slots::new(begin_ns, plan.interval_ms, &plan.kinds, plan.seed) else {
+        let Some(slots) = ProbeSchedule::new(begin_ns, plan.interval_ms, &plan.kinds, plan.seed) else {
             return Ok(());
         };
-        let claim = Claim { target_path: &self.path, target: &self.target, machine: &self.machine };
-        let site =
-            Site { claim, device: so_far.device, plan, salt: platform::wall_clock_us().cast_unsigned() };
-        let pool = Pool::open(&site, &context)?.ok_or(End::Homeless)?;
-        so_far.device = Some(pool.device());
+        let location =
+            SandboxLocation { target_path: &self.path, target: &self.target, machine: &self.machine };
+        let site = ProbeSite {
+            location,
+            device: progress.device,
+            plan,
+            salt: platform::wall_clock_us().cast_unsigned(),
+        };
+        let files = ProbeFiles::open(&site, &context)?.ok_or(SessionEnd::NoSandbox)?;
+        // From now on, another file system at this path is refused: the share may be unmounted between two slots.
+        progress.device = Some(files.device());
         let watch = context.timed(Operation::Lookup, || FolderWatch::new(&self.path)).unwrap_or(None);
-        let (lead_ns, free) = (LEAD_NS.min(slots.interval_ns() / 2), now());
-        let mut stretch = Stretch { probe: self, context, slots, pool, lead_ns, free, grows_ns: 0 };
+        let (lead_ns, free) = (MIN_LEAD_NS.min(slots.interval_ns() / 2), clock_reading());
+        let mut session =
+            ProbeSession { probe: self, context, slots, files, lead_ns, last_free: free, next_growth_ns: 0 };
         loop {
-            so_far.asked += u64::from(stretch.turn()?);
-            self.telling.cost(platform::thread_cpu_ns());
-            self.telling.waits(self.gate.beside().as_deref());
-            if watch.as_ref().is_some_and(|watch| watch.changed(is_ours)) {
-                self.telling.changed(platform::wall_clock_us());
+            progress.answered_slots += u64::from(session.run_slot()?);
+            self.reporter.set_cpu_ns(platform::thread_cpu_ns());
+            self.reporter.report_slow_calls(self.switch.current_workload().as_deref());
+            if watch.as_ref().is_some_and(|watch| watch.has_changed(is_sandbox_name)) {
+                self.reporter.set_folder_changed(platform::wall_clock_us());
             }
         }
     }
 }
 
-/// Tells arenas of any installation, and their AppleDouble files: they are no user's doing.
-fn is_ours(name: &[u8]) -> bool {
-    twin_of(name).unwrap_or(name).starts_with(b".longhaul-")
+/// Returns whether a name is a sandbox of any installation, or the AppleDouble file of a sandbox. Changes of these
+/// are not made by a user.
+fn is_sandbox_name(name: &[u8]) -> bool {
+    owner_name(name).unwrap_or(name).starts_with(b".longhaul-")
 }
 
-fn now() -> Moment {
-    Moment { awake_ns: platform::monotonic_ns(), asleep_ns: platform::asleep_ns() }
+fn clock_reading() -> ClockReading {
+    ClockReading { awake_ns: platform::monotonic_ns(), asleep_ns: platform::asleep_ns() }
 }
 
-/// Slots that are asked one after the other.
-struct Stretch<'a> {
+/// Session of the probe, in which slots are handled one after the other.
+struct ProbeSession<'a> {
     probe: &'a Probe,
-    context: Context<'a>,
-    slots: Slots,
-    pool: Pool,
+    context: TimedFs<'a>,
+    slots: ProbeSchedule,
+    files: ProbeFiles,
     lead_ns: u64,
-    /// When the probe was last free: the slots up to then are dealt with.
-    free: Moment,
-    /// When the pool may grow again, on the monotonic clock.
-    grows_ns: u64,
+    /// Time at which the probe last finished a slot. All slots up to this time are done.
+    last_free: ClockReading,
+    /// Earliest time at which the read file may grow again, in nanoseconds of the monotonic clock.
+    next_growth_ns: u64,
 }
 
-/// What came of asking.
-struct Answer {
-    returned: Moment,
+/// Result of a probe request.
+struct ProbeResult {
+    returned: ClockReading,
     call_ns: Option<u64>,
     result: Result<(), RunError>,
 }
 
-impl Stretch<'_> {
-    /// Deals with the next slot, and says whether it was asked.
-    fn turn(&mut self) -> Result<bool, End> {
-        let gate = &self.probe.gate;
-        let beside = gate.beside();
-        self.tend()?;
-        let slot = self.next(beside.as_deref());
-        if !gate.wait_until(slot.at_ns.saturating_sub(self.lead_ns)) {
-            return Err(End::Closed);
+impl ProbeSession<'_> {
+    /// Handles the next slot. Returns whether a request was made.
+    fn run_slot(&mut self) -> Result<bool, SessionEnd> {
+        let switch = &self.probe.switch;
+        let during = switch.current_workload();
+        self.maintain_files()?;
+        let slot = self.next_slot(during.as_deref());
+        if !switch.wait_until(slot.at_ns.saturating_sub(self.lead_ns)) {
+            return Err(SessionEnd::SwitchedOff);
         }
-        let visit = self.visit(slot);
+        let request = self.prepare(slot);
         let is_early = platform::monotonic_ns() < slot.at_ns;
-        if !gate.wait_until(slot.at_ns) {
-            return Err(End::Closed);
+        if !switch.wait_until(slot.at_ns) {
+            return Err(SessionEnd::SwitchedOff);
         }
         let woken_ns = is_early.then(platform::monotonic_ns);
-        // What could not be opened early is tried once more in time: then its delay is the slot's.
-        let visit = visit.or_else(|_| self.visit(slot));
-        let beside = gate.beside().or(beside);
-        let answer = match visit {
+        // If the file could not be opened ahead of the slot, opening is tried again at the time of the slot. Its
+        // duration then counts as latency.
+        let request = request.or_else(|_| self.prepare(slot));
+        let during = switch.current_workload().or(during);
+        let answer = match request {
             Ok(None) => {
-                self.free = Moment { awake_ns: slot.at_ns, ..now() };
+                self.last_free = ClockReading { awake_ns: slot.at_ns, ..clock_reading() };
                 return Ok(false);
             }
-            Ok(Some(visit)) => self.ask(visit),
-            Err(error) => Answer { returned: now(), call_ns: None, result: Err(error) },
+            Ok(Some(request)) => self.execute(request),
+            Err(error) => ProbeResult { returned: clock_reading(), call_ns: None, result: Err(error) },
         };
-        let call = Call { slot, free: self.free, woken_ns, returned: answer.returned };
-        self.tell(&call, &answer, beside);
-        self.free = answer.returned;
+        let call = SlotCall { slot, last_free: self.last_free, woken_ns, returned: answer.returned };
+        self.report(&call, &answer, during);
+        self.last_free = answer.returned;
         match answer.result {
-            Err(error) if is_final(&error) => Err(End::Lame(error)),
+            Err(error) if is_permanent(&error) => Err(SessionEnd::Failed(error)),
             _ => Ok(true),
         }
     }
 
-    /// Opens what a slot needs, and notes how early that has to begin.
-    fn visit(&mut self, slot: Slot) -> Result<Option<Visit>, RunError> {
-        let began = platform::monotonic_ns();
-        let visit = self.pool.visit(slot.kind, &self.context);
-        let took = platform::monotonic_ns().saturating_sub(began);
-        if let Some(note) = self.pool.take_note() {
-            self.probe.telling.lame(note);
+    /// Opens the file that a slot needs, and adapts the lead time to the duration of opening. Returns `None` if
+    /// there is nothing to read yet.
+    fn prepare(&mut self, slot: ProbeSlot) -> Result<Option<PreparedProbe>, RunError> {
+        let start = platform::monotonic_ns();
+        let request = self.files.prepare(slot.kind, &self.context);
+        let duration = platform::monotonic_ns().saturating_sub(start);
+        if let Some(warning) = self.files.take_warning() {
+            self.probe.reporter.report_disabled(warning);
         }
-        let most = self.slots.interval_ns() / 2;
-        self.lead_ns = took.saturating_mul(2).clamp(LEAD_NS.min(most), most);
-        visit
+        let max_lead = self.slots.interval_ns() / 2;
+        self.lead_ns = duration.saturating_mul(2).clamp(MIN_LEAD_NS.min(max_lead), max_lead);
+        request
     }
 
-    /// Between two slots: lets the pool grow where nobody is disturbed, and begins a new pass over it.
-    fn tend(&mut self) -> Result<(), End> {
-        let began = platform::monotonic_ns();
-        let next = self.slots.after(self.free.awake_ns.max(began));
-        if next.at_ns - began < self.slots.interval_ns() / 2 {
+    /// Maintains the read file between two slots: grows it if no run is in progress, and starts a new pass over
+    /// it.
+    fn maintain_files(&mut self) -> Result<(), SessionEnd> {
+        let now = platform::monotonic_ns();
+        let next = self.slots.next_after(self.last_free.awake_ns.max(now));
+        // Maintenance must not delay the next slot, so it is skipped in the second half of an interval.
+        if next.at_ns - now < self.slots.interval_ns() / 2 {
             return Ok(());
         }
-        if !self.pool.is_complete() && began >= self.grows_ns && self.probe.gate.may_build() {
-            match self.pool.grow(&self.context) {
-                Ok(Grown::Yes) => {}
-                Ok(Grown::Short(reason)) => {
-                    self.grows_ns = began + SHORT_NS;
-                    self.probe.telling.lame(reason);
+        if !self.files.is_complete() && now >= self.next_growth_ns && self.probe.switch.allows_extra_calls() {
+            match self.files.grow(&self.context) {
+                Ok(GrowthOutcome::Grown) => {}
+                Ok(GrowthOutcome::NoSpace(reason)) => {
+                    self.next_growth_ns = now + NO_SPACE_RETRY_NS;
+                    self.probe.reporter.report_disabled(reason);
                 }
-                Err(error) if is_final(&error) => return Err(End::Lame(error)),
-                Err(_) => self.grows_ns = began + FAILED_NS,
+                Err(error) if is_permanent(&error) => return Err(SessionEnd::Failed(error)),
+                Err(_) => self.next_growth_ns = now + GROWTH_RETRY_NS,
             }
         }
-        match self.pool.renew(&self.context) {
-            Err(error) if is_final(&error) => Err(End::Lame(error)),
+        match self.files.start_pass_if_done(&self.context) {
+            Err(error) if is_permanent(&error) => Err(SessionEnd::Failed(error)),
             _ => Ok(()),
         }
     }
 
-    /// The slot to ask. Those that passed while a pool grew or a file was closed waited until now, but for the latest,
-    /// which is asked late.
-    fn next(&mut self, beside: Option<&str>) -> Slot {
-        let now = now();
-        let mut passed: Vec<Slot> = self.slots.passed(self.free, now).collect();
-        let Some(latest) = passed.pop() else {
-            let is_void = now.slept_since(self.free);
-            return self.slots.after(if is_void { now.awake_ns } else { self.free.awake_ns });
+    /// Returns the next slot to handle. Slots that were missed during file maintenance are reported with their
+    /// delay until now, except the latest one, which is returned and handled late.
+    fn next_slot(&mut self, during: Option<&str>) -> ProbeSlot {
+        let now = clock_reading();
+        let mut missed: Vec<ProbeSlot> = self.slots.missed(self.last_free, now).collect();
+        let Some(latest) = missed.pop() else {
+            let is_void = now.slept_since(self.last_free);
+            return self.slots.next_after(if is_void { now.awake_ns } else { self.last_free.awake_ns });
         };
-        let label = Label::of(now, None, beside.map(ToOwned::to_owned));
-        self.probe.telling.probed(passed.iter().map(|slot| label.passed(*slot)));
+        let label = SampleLabel::new(now, None, during.map(ToOwned::to_owned));
+        self.probe.reporter.add_probes(missed.iter().map(|slot| label.missed_slot(*slot)));
         latest
     }
 
-    fn ask(&self, mut visit: Visit) -> Answer {
-        let began = platform::monotonic_ns();
-        let result = visit.ask(&self.context);
-        let returned = now();
-        let call_ns = Some(returned.awake_ns.saturating_sub(began));
-        let result = result.and_then(|()| self.pool.check(&visit));
-        // Where closing fails nothing was lost: what was written is on stable storage.
-        let _ = visit.close(&self.context);
-        Answer { returned, call_ns, result }
+    fn execute(&self, mut request: PreparedProbe) -> ProbeResult {
+        let start = platform::monotonic_ns();
+        let result = request.execute(&self.context);
+        let returned = clock_reading();
+        let call_ns = Some(returned.awake_ns.saturating_sub(start));
+        let result = result.and_then(|()| self.files.verify(&request));
+        // An error of closing is ignored, because the written data is already on stable storage.
+        let _ = request.close(&self.context);
+        ProbeResult { returned, call_ns, result }
     }
 
-    /// Tells of a slot and of those that passed meanwhile.
-    fn tell(&self, call: &Call, answer: &Answer, beside: Option<String>) {
-        let label = Label::of(call.returned, answer.result.as_ref().err().map(word), beside);
+    /// Reports the sample of a slot, and a sample for each slot that was missed while its call was in flight.
+    fn report(&self, call: &SlotCall, answer: &ProbeResult, during: Option<String>) {
+        let label = SampleLabel::new(call.returned, answer.result.as_ref().err().map(error_name), during);
+        // Only the first sample has a call of its own.
         let mut call_ns = answer.call_ns;
-        let felt = self.slots.felt(call).map(|(slot, latency_ns)| Probed {
+        let samples = self.slots.latencies(call).map(|(slot, latency_ns)| ProbeSample {
             latency_ns,
             call_ns: call_ns.take(),
-            ..label.passed(slot)
+            ..label.missed_slot(slot)
         });
-        self.probe.telling.probed(felt);
+        self.probe.reporter.add_probes(samples);
     }
 }
 
-/// What the slots that were answered at one moment share.
-struct Label {
-    returned: Moment,
+/// Values that all samples that were completed by the same call have in common.
+struct SampleLabel {
+    returned: ClockReading,
     returned_us: i64,
     error: Option<String>,
-    beside: Option<String>,
+    during: Option<String>,
 }
 
-impl Label {
-    fn of(returned: Moment, error: Option<String>, beside: Option<String>) -> Self {
+impl SampleLabel {
+    fn new(returned: ClockReading, error: Option<String>, during: Option<String>) -> Self {
         let since_ns = platform::monotonic_ns().saturating_sub(returned.awake_ns);
-        Self { returned, returned_us: platform::wall_clock_us() - microseconds(since_ns), error, beside }
+        Self { returned, returned_us: platform::wall_clock_us() - microseconds(since_ns), error, during }
     }
 
-    /// A slot that passed without a call of its own.
-    fn passed(&self, slot: Slot) -> Probed {
+    /// Returns the sample of a slot that was missed and has no call of its own.
+    fn missed_slot(&self, slot: ProbeSlot) -> ProbeSample {
         let latency_ns = self.returned.awake_ns.saturating_sub(slot.at_ns);
-        Probed {
+        ProbeSample {
             kind: slot.kind,
             at_us: self.returned_us - microseconds(latency_ns),
             latency_ns,
             call_ns: None,
             error: self.error.clone(),
-            beside: self.beside.clone(),
+            during: self.during.clone(),
         }
     }
 }
@@ -307,31 +323,31 @@ fn microseconds(nanoseconds: u64) -> i64 {
     i64::try_from(nanoseconds / 1000).unwrap_or(i64::MAX)
 }
 
-/// The word for an error: the system's name for it where it has one.
-fn word(error: &RunError) -> String {
+/// Returns the name of an error for a sample: the system's name such as `EIO` if there is one.
+fn error_name(error: &RunError) -> String {
     match error {
-        RunError::Operation { source, .. } | RunError::Local { source, .. } => {
+        RunError::Operation { source, .. } | RunError::LocalDisk { source, .. } => {
             platform::error_name(source).unwrap_or_else(|| source.kind().to_string())
         }
         RunError::Damaged { .. } => MISMATCH.to_owned(),
-        RunError::Refused(_) | RunError::NotOurs { .. } => "ENODEV".to_owned(),
-        RunError::Blocked { .. } => Failure::BLOCKED.to_owned(),
+        RunError::Refused(_) | RunError::NotExclusive { .. } => "ENODEV".to_owned(),
+        RunError::PrivacyBlocked { .. } => Failure::BLOCKED.to_owned(),
         RunError::Stopped(_) => "EINTR".to_owned(),
     }
 }
 
-/// Whether there is no sense in asking again before something was done about it. What comes from a server or a network
-/// that is away is not final: how long that lasts is what is measured.
-fn is_final(error: &RunError) -> bool {
+/// Returns whether an error lasts until a user corrects its cause. Errors of an unreachable server or network are
+/// not permanent: the probe continues, because it measures how long they last.
+fn is_permanent(error: &RunError) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match error {
         RunError::Operation { source, .. } => {
             matches!(source.kind(), NotFound | NotADirectory | PermissionDenied)
         }
-        RunError::Refused(_) | RunError::Blocked { .. } => true,
-        RunError::Local { .. }
+        RunError::Refused(_) | RunError::PrivacyBlocked { .. } => true,
+        RunError::LocalDisk { .. }
         | RunError::Damaged { .. }
-        | RunError::NotOurs { .. }
+        | RunError::NotExclusive { .. }
         | RunError::Stopped(_) => false,
     }
 }
@@ -341,8 +357,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arenas_and_their_twins_are_no_users_doing() {
-        assert!(is_ours(b".longhaul-m-nas") && is_ours(b"._.longhaul-m-nas"));
-        assert!(!is_ours(b"photo.jpg") && !is_ours(b"._photo.jpg"));
+    fn sandboxes_and_their_apple_doubles_are_recognized() {
+        assert!(is_sandbox_name(b".longhaul-m-nas") && is_sandbox_name(b"._.longhaul-m-nas"));
+        assert!(!is_sandbox_name(b"photo.jpg") && !is_sandbox_name(b"._photo.jpg"));
     }
 }

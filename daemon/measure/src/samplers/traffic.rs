@@ -1,52 +1,59 @@
-//! Readings of counters into what went on between them. Pure.
+//! Computes traffic from counter readings, and splits it into traffic of users and longhaul's own traffic. Pure,
+//! without I/O and clocks.
 //!
-//! A counter counts what crossed the wire, whoever asked for it; longhaul knows what its own calls moved. Of what crossed,
-//! its own are taken away so:
+//! A counter counts all bytes on the wire, whatever program caused them. longhaul knows how many bytes its own
+//! calls read and wrote. Its own part of the counted bytes is:
 //!
-//! - **Read**: at most what its own calls returned in the same time. What the client's cache served never crossed, so it is
-//!   never taken from somebody else. Read-ahead crosses before a call asks for it: at the edge of a window up to that much
-//!   is taken for the user's, and as much less in the next one.
-//! - **Written**: what its own calls wrote may cross later, so what has not been seen yet is carried over, for
-//!   [`CARRIED_SECONDS`] at most: bytes that were overwritten or deleted first never cross.
-//! - Sources that count headers too ([`Source::Connections`], [`Source::Smbutil`]) get an allowance for those, so that a
-//!   little of somebody else's may hide behind a lot of longhaul's own.
+//! - **Read**: at most the bytes that its own calls returned between the two readings. Bytes from the client's
+//!   cache are not on the wire, so they are never subtracted from a user's bytes. Read-ahead is on the wire before
+//!   a call requests it: at the end of an interval, up to that many bytes are counted as a user's, and as many
+//!   fewer in the next interval.
+//! - **Written**: bytes that its own calls wrote may be on the wire later. So bytes that were not seen yet are
+//!   carried over, for at most [`WRITEBACK_SECONDS`], because bytes that are overwritten or deleted before are
+//!   never on the wire.
+//! - Sources that also count headers ([`CounterSource::Connections`], [`CounterSource::Smbutil`]) get an allowance
+//!   for them. As a result, a little traffic of a user can be hidden by a lot of longhaul's own traffic.
 //!
-//! Always: user + own = what crossed, and neither is below zero.
+//! Always: bytes of users + own bytes = bytes on the wire, and neither is negative.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::model::{Counters, Covers, Reading, Source, TargetName, Traffic, Wire};
+use longhaul_model::{
+    CounterReading, CounterScope, CounterSource, Counters, SLEPT_NS, TargetName, Traffic, WireTraffic,
+};
 
-/// For how long bytes that longhaul wrote are waited for on the wire: twice the age at which Linux writes dirty pages out
-/// (`vm.dirty_expire_centisecs`, 30 s).
-const CARRIED_SECONDS: u64 = 60;
-/// Linux closes an NFS connection that nobody used for five minutes (net/sunrpc/xprtsock.c, `XS_IDLE_DISC_TO`). A minute less:
-/// readings and requests are apart.
-const REST_NS: u64 = 240 * 1_000_000_000;
-/// Sleep beyond which what went on in between says nothing, in nanoseconds.
-const SLEPT_NS: u64 = 1_000_000_000;
-/// Requests that are nobody's: what a client asks on its own now and then, such as a server's interfaces.
+/// Maximum time in seconds until bytes that longhaul wrote are expected on the wire: twice the age at which Linux
+/// writes dirty pages back (`vm.dirty_expire_centisecs`, 30 s).
+const WRITEBACK_SECONDS: u64 = 60;
+/// Time without requests in nanoseconds after which a reconnect is not counted as a failure. Linux closes an NFS
+/// connection that was idle for five minutes (net/sunrpc/xprtsock.c, `XS_IDLE_DISC_TO`). The value is a minute
+/// less, because readings and requests are at different times.
+const IDLE_DISCONNECT_NS: u64 = 240 * 1_000_000_000;
+/// Maximum number of requests between two readings of an unused mount: requests that a client makes on its own,
+/// such as for a server's interfaces.
 const IDLE_REQUESTS: u64 = 4;
-/// Bytes that are nobody's: renewed leases and echoes, some hundred bytes each.
+/// Maximum number of bytes between two readings of an unused mount: lease renewals and echoes of some hundred
+/// bytes each.
 const IDLE_BYTES: u64 = 32 << 10;
-/// Requests that one call may need: look up, ask for access, open, close.
-const REQUESTS_OF_A_CALL: u64 = 4;
-/// Bytes of the headers and attributes that one call needs.
-const BYTES_OF_A_CALL: u64 = 1 << 10;
+/// Maximum number of requests that one call causes: lookup, access check, open, close.
+const REQUESTS_PER_CALL: u64 = 4;
+/// Number of bytes for headers and attributes of one call.
+const OVERHEAD_BYTES_PER_CALL: u64 = 1 << 10;
 
-/// What longhaul's own runs and probes did on a target, as their calls say. It only grows.
+/// Traffic of longhaul's own runs and latency probe on a target, counted at their calls. The values never
+/// decrease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Own {
-    /// Bytes that read calls returned.
+pub struct SelfTraffic {
+    /// Number of bytes that read calls returned.
     pub read: u64,
-    /// Bytes that write calls accepted.
+    /// Number of bytes that write calls accepted.
     pub written: u64,
-    /// Calls of every kind.
+    /// Number of calls of all kinds.
     pub calls: u64,
 }
 
-impl Own {
-    fn plus(self, other: Self) -> Self {
+impl SelfTraffic {
+    fn saturating_add(self, other: Self) -> Self {
         Self {
             read: self.read.saturating_add(other.read),
             written: self.written.saturating_add(other.written),
@@ -54,8 +61,8 @@ impl Own {
         }
     }
 
-    /// `None` if it went back.
-    fn since(self, then: Self) -> Option<Self> {
+    /// Returns the difference to an earlier value; `None` if a value has decreased.
+    fn checked_sub(self, then: Self) -> Option<Self> {
         Some(Self {
             read: self.read.checked_sub(then.read)?,
             written: self.written.checked_sub(then.written)?,
@@ -64,55 +71,55 @@ impl Own {
     }
 }
 
-/// When readings were made, and what longhaul itself had done by then.
+/// Time of a set of counter readings, and longhaul's own traffic until then.
 #[derive(Debug, Clone, Copy)]
-pub struct Look<'a> {
-    /// Nanoseconds of the clock that stops in sleep.
+pub struct Observation<'a> {
+    /// Time in nanoseconds of the monotonic clock, which stops during sleep.
     pub monotonic_ns: u64,
-    /// Nanoseconds that the machine has slept since it was started.
+    /// Total time that the machine has slept since boot, in nanoseconds.
     pub asleep_ns: u64,
-    /// Longhaul's own doings by target; a target that is not in it was not touched.
-    pub own: &'a BTreeMap<TargetName, Own>,
+    /// longhaul's own traffic by target. A target that is missing has none.
+    pub self_traffic: &'a BTreeMap<TargetName, SelfTraffic>,
 }
 
-/// What went on at one source of one target since the last look.
+/// Traffic at one source of one target since the last reading.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Metered {
-    /// The target; `None`: the machine.
+pub struct MeteredTraffic {
+    /// Name of the target; `None` for counters of the whole machine.
     pub target: Option<TargetName>,
-    /// What went on.
+    /// Traffic since the last reading.
     pub traffic: Traffic,
-    /// Whether somebody else than longhaul used it; see [`is_used`].
-    pub used: Option<bool>,
+    /// True if a user other than longhaul used the target; `None` if unknown. See [`is_used_by_others`].
+    pub is_used: Option<bool>,
 }
 
-/// Remembers the last reading of every source of every target.
+/// Meter that stores the last reading of every source of every target, and computes the traffic since then.
 #[derive(Debug, Default)]
-pub struct Meter {
-    gauges: BTreeMap<(Option<TargetName>, Source), Gauge>,
+pub struct TrafficMeter {
+    last_readings: BTreeMap<(Option<TargetName>, CounterSource), LastReading>,
 }
 
-impl Meter {
-    /// Takes in what every source says now and gives what went on since it last said something. A first reading gives
-    /// nothing, and neither does one after sleep, or after its counter or the count of our own began anew.
-    pub fn feed(&mut self, readings: &[Reading], look: &Look<'_>) -> Vec<Metered> {
-        let own = own_by_counter(readings, look.own);
+impl TrafficMeter {
+    /// Stores new readings, and returns the traffic of each source since its last reading. There is no traffic for
+    /// a first reading, after sleep, and after a reset of the counter or of the own traffic.
+    pub fn update(&mut self, readings: &[CounterReading], at: &Observation<'_>) -> Vec<MeteredTraffic> {
+        let own = self_traffic_by_counter(readings, at.self_traffic);
         let mut metered = vec![];
         for reading in readings {
             for counters in reading.counters.iter().flatten() {
-                let own = own.get(&(&counters.source, &counters.life)).copied().unwrap_or_default();
-                let now = Gauge::new(counters, look, own);
+                let own = own.get(&(&counters.source, &counters.instance_id)).copied().unwrap_or_default();
+                let now = LastReading::new(counters, at, own);
                 let key = (reading.target.clone(), counters.source.clone());
-                let seen = match self.gauges.get_mut(&key) {
-                    Some(gauge) => gauge.advance(now),
+                let result = match self.last_readings.get_mut(&key) {
+                    Some(last) => last.advance(now),
                     None => {
-                        self.gauges.insert(key, now);
+                        self.last_readings.insert(key, now);
                         None
                     }
                 };
-                metered.extend(seen.map(|(traffic, calls)| Metered {
+                metered.extend(result.map(|(traffic, calls)| MeteredTraffic {
                     target: reading.target.clone(),
-                    used: is_used(&traffic, calls),
+                    is_used: is_used_by_others(&traffic, calls),
                     traffic,
                 }));
             }
@@ -121,153 +128,170 @@ impl Meter {
     }
 }
 
-/// Longhaul's own doings behind each counter: targets that are counted by one counter add up.
-fn own_by_counter<'a>(
-    readings: &'a [Reading],
-    own: &BTreeMap<TargetName, Own>,
-) -> BTreeMap<(&'a Source, &'a String), Own> {
-    let mut sums: BTreeMap<(&Source, &String), Own> = BTreeMap::new();
+/// Returns longhaul's own traffic for each counter: the sum over all targets that the counter covers.
+fn self_traffic_by_counter<'a>(
+    readings: &'a [CounterReading],
+    own: &BTreeMap<TargetName, SelfTraffic>,
+) -> BTreeMap<(&'a CounterSource, &'a String), SelfTraffic> {
+    let mut sums: BTreeMap<(&CounterSource, &String), SelfTraffic> = BTreeMap::new();
     for reading in readings {
-        let done = reading.target.as_ref().and_then(|name| own.get(name)).copied().unwrap_or_default();
+        let of_target = reading.target.as_ref().and_then(|name| own.get(name)).copied().unwrap_or_default();
         for counters in reading.counters.iter().flatten() {
-            let sum = sums.entry((&counters.source, &counters.life)).or_default();
-            *sum = sum.plus(done);
+            let sum = sums.entry((&counters.source, &counters.instance_id)).or_default();
+            *sum = sum.saturating_add(of_target);
         }
     }
     sums
 }
 
-/// One source of one target as it was last read.
+/// Last reading of one source of one target.
 #[derive(Debug)]
-struct Gauge {
+struct LastReading {
     counters: Counters,
     monotonic_ns: u64,
     asleep_ns: u64,
-    own: Own,
-    /// When requests were last seen to be answered; `None`: not since it was first read.
-    busy_ns: Option<u64>,
-    /// What longhaul wrote and was not seen on the wire yet, with when it was first missed; oldest first.
-    awaited: VecDeque<(u64, u64)>,
+    self_traffic: SelfTraffic,
+    /// Time of the last reading that showed answered requests, in nanoseconds of the monotonic clock; `None` if
+    /// there was none since the first reading.
+    last_busy_ns: Option<u64>,
+    /// Bytes that longhaul wrote and that were not counted on the wire yet, each with the time of the reading, in
+    /// nanoseconds of the monotonic clock; oldest first.
+    pending_writes: VecDeque<(u64, u64)>,
 }
 
-impl Gauge {
-    fn new(counters: &Counters, look: &Look<'_>, own: Own) -> Self {
+impl LastReading {
+    fn new(counters: &Counters, at: &Observation<'_>, own: SelfTraffic) -> Self {
         Self {
             counters: counters.clone(),
-            monotonic_ns: look.monotonic_ns,
-            asleep_ns: look.asleep_ns,
-            own,
-            busy_ns: None,
-            awaited: VecDeque::new(),
+            monotonic_ns: at.monotonic_ns,
+            asleep_ns: at.asleep_ns,
+            self_traffic: own,
+            last_busy_ns: None,
+            pending_writes: VecDeque::new(),
         }
     }
 
-    /// Goes on to the next reading: what went on until then, and how many calls of our own were made.
+    /// Replaces the reading with a new one. Returns the traffic between the two readings and the number of
+    /// longhaul's own calls; `None` if the readings cannot be compared.
     fn advance(&mut self, now: Self) -> Option<(Traffic, u64)> {
-        let window = Window::between(self, &now).map(|window| self.without_rests(window));
-        let (awaited, busy_ns) = (std::mem::take(&mut self.awaited), self.busy_ns);
+        let interval =
+            ReadingInterval::between(self, &now).map(|interval| self.without_idle_reconnects(interval));
+        let (pending, busy_ns) = (std::mem::take(&mut self.pending_writes), self.last_busy_ns);
         *self = now;
-        let window = window?;
-        let was_busy = window.grown.round_trips.is_some_and(|(count, _)| count > 0);
-        self.busy_ns = if was_busy { Some(self.monotonic_ns) } else { busy_ns };
-        self.awaited = awaited;
-        let calls = window.own.calls;
-        Some((self.traffic(window), calls))
+        let interval = interval?;
+        let was_busy = interval.delta.round_trips.is_some_and(|(count, _)| count > 0);
+        self.last_busy_ns = if was_busy { Some(self.monotonic_ns) } else { busy_ns };
+        self.pending_writes = pending;
+        let calls = interval.self_traffic.calls;
+        Some((self.traffic(interval), calls))
     }
 
-    /// A connection that was closed because nobody used it did not fail: it is made again with the next request.
-    fn without_rests(&self, mut window: Window) -> Window {
-        let until_ns = self.monotonic_ns.saturating_add((window.seconds * 1e9) as u64);
-        let may_have_rested = self.busy_ns.is_none_or(|busy_ns| until_ns.saturating_sub(busy_ns) >= REST_NS);
-        if self.counters.source == Source::Mountstats && may_have_rested {
-            window.grown.reconnects = window.grown.reconnects.map(|_| 0);
+    /// Sets the number of reconnects to zero if the connection may have been idle. The client closes an idle
+    /// connection and opens it again with the next request, which is not a failure.
+    fn without_idle_reconnects(&self, mut interval: ReadingInterval) -> ReadingInterval {
+        let until_ns = self.monotonic_ns.saturating_add((interval.seconds * 1e9) as u64);
+        let may_have_been_idle =
+            self.last_busy_ns.is_none_or(|busy_ns| until_ns.saturating_sub(busy_ns) >= IDLE_DISCONNECT_NS);
+        if self.counters.source == CounterSource::Mountstats && may_have_been_idle {
+            interval.delta.reconnects = interval.delta.reconnects.map(|_| 0);
         }
-        window
+        interval
     }
 
-    fn traffic(&mut self, window: Window) -> Traffic {
-        let Window { grown, seconds, own } = window;
-        let Counters { source, covers, .. } = grown;
-        let read = grown.read_bytes.map(|wire| (wire, wire.min(on_the_wire(&source, own.read, own.calls))));
-        let written = grown.written_bytes.map(|wire| (wire, self.own_written(wire, own)));
-        let split = |of: Option<(u64, u64)>| match covers {
-            Covers::Interface => (of.map(|(wire, _)| wire), None),
-            Covers::Process => (of.map(|_| 0), of.map(|(wire, _)| wire)),
-            Covers::Mount | Covers::Server | Covers::Protocol => {
-                (of.map(|(wire, own)| wire - own), of.map(|(_, own)| own))
+    fn traffic(&mut self, interval: ReadingInterval) -> Traffic {
+        let ReadingInterval { delta, seconds, self_traffic: own } = interval;
+        let Counters { source, scope, .. } = delta;
+        let read =
+            delta.read_bytes.map(|wire| (wire, wire.min(max_wire_bytes(&source, own.read, own.calls))));
+        let written = delta.written_bytes.map(|wire| (wire, self.own_written(wire, own)));
+        // An interface carries traffic of many servers, so longhaul's part is unknown. A process counter of a
+        // worker counts only longhaul's own traffic.
+        let split = |bytes: Option<(u64, u64)>| match scope {
+            CounterScope::Interface => (bytes.map(|(wire, _)| wire), None),
+            CounterScope::Process => (bytes.map(|_| 0), bytes.map(|(wire, _)| wire)),
+            CounterScope::Mount | CounterScope::Server | CounterScope::Protocol => {
+                (bytes.map(|(wire, own)| wire - own), bytes.map(|(_, own)| own))
             }
         };
         let ((user_read, own_read), (user_written, own_written)) = (split(read), split(written));
         Traffic {
             source,
-            covers,
+            scope,
             seconds,
             user_read,
             user_written,
-            own_read,
-            own_written,
-            requests: grown.requests,
-            retransmissions: grown.retransmissions,
-            errors: grown.errors,
-            reconnects: grown.reconnects,
-            round_trips: grown.round_trips,
-            packet_round_trip_us: grown.packet_round_trip_us,
+            longhaul_read: own_read,
+            longhaul_written: own_written,
+            requests: delta.requests,
+            retransmits: delta.retransmits,
+            errors: delta.errors,
+            reconnects: delta.reconnects,
+            round_trips: delta.round_trips,
+            tcp_rtt_us: delta.tcp_rtt_us,
         }
     }
 
-    /// Of the bytes that were sent, those that longhaul wrote now or lately.
-    fn own_written(&mut self, wire: u64, own: Own) -> u64 {
-        let begun = self.monotonic_ns.saturating_sub(CARRIED_SECONDS * 1_000_000_000);
-        self.awaited.retain(|(since, _)| *since >= begun);
-        self.awaited
-            .push_back((self.monotonic_ns, on_the_wire(&self.counters.source, own.written, own.calls)));
-        let mut left = wire;
-        while let Some((_, bytes)) = self.awaited.front_mut() {
-            let seen = left.min(*bytes);
-            (*bytes, left) = (*bytes - seen, left - seen);
+    /// Returns how many of the `wire` bytes sent are longhaul's own, written in this interval or shortly before.
+    fn own_written(&mut self, wire: u64, own: SelfTraffic) -> u64 {
+        let oldest = self.monotonic_ns.saturating_sub(WRITEBACK_SECONDS * 1_000_000_000);
+        self.pending_writes.retain(|(since, _)| *since >= oldest);
+        self.pending_writes
+            .push_back((self.monotonic_ns, max_wire_bytes(&self.counters.source, own.written, own.calls)));
+        let mut unexplained = wire;
+        while let Some((_, bytes)) = self.pending_writes.front_mut() {
+            let sent = unexplained.min(*bytes);
+            (*bytes, unexplained) = (*bytes - sent, unexplained - sent);
             if *bytes > 0 {
                 break;
             }
-            self.awaited.pop_front();
+            self.pending_writes.pop_front();
         }
-        wire - left
+        wire - unexplained
     }
 }
 
-/// What longhaul's own bytes are at a source, at most: headers included where the source counts them.
-fn on_the_wire(source: &Source, bytes: u64, calls: u64) -> u64 {
+/// Returns the maximum number of bytes that a source counts for `bytes` own bytes in `calls` calls. The result
+/// includes headers if the source counts them.
+fn max_wire_bytes(source: &CounterSource, bytes: u64, calls: u64) -> u64 {
     match source {
-        Source::Connections | Source::Smbutil => {
-            bytes.saturating_add(bytes / 32).saturating_add(calls.saturating_mul(BYTES_OF_A_CALL))
+        CounterSource::Connections | CounterSource::Smbutil => {
+            bytes.saturating_add(bytes / 32).saturating_add(calls.saturating_mul(OVERHEAD_BYTES_PER_CALL))
         }
-        Source::Mountstats | Source::CifsStats | Source::Nfsstat | Source::Interface(_) | Source::Disk => {
-            bytes
-        }
+        CounterSource::Mountstats
+        | CounterSource::CifsStats
+        | CounterSource::Interface(_)
+        | CounterSource::Disk => bytes,
     }
 }
 
-/// The time between two readings of one life of a counter.
-struct Window {
-    /// What was counted in it; levels are as at its end.
-    grown: Counters,
+/// Interval between two readings of a counter that was not reset in between.
+struct ReadingInterval {
+    /// Differences of the counts. Values that are not counts, such as the TCP round-trip time, are those of the
+    /// second reading.
+    delta: Counters,
     seconds: f64,
-    own: Own,
+    self_traffic: SelfTraffic,
 }
 
-impl Window {
-    /// `None` if nothing can be said: something began anew, or the machine slept.
-    fn between(then: &Gauge, now: &Gauge) -> Option<Self> {
-        let own = now.own.since(then.own)?;
+impl ReadingInterval {
+    /// Returns the interval between two readings; `None` if a counter was reset or the machine slept.
+    fn between(then: &LastReading, now: &LastReading) -> Option<Self> {
+        let own = now.self_traffic.checked_sub(then.self_traffic)?;
         let nanoseconds = now.monotonic_ns.checked_sub(then.monotonic_ns).filter(|elapsed| *elapsed > 0)?;
         let slept = now.asleep_ns.saturating_sub(then.asleep_ns) > SLEPT_NS;
-        let same = then.counters.life == now.counters.life && !is_younger(then, now);
-        (same && !slept).then_some(())?;
-        Some(Self { grown: grown(&then.counters, &now.counters)?, seconds: nanoseconds as f64 / 1e9, own })
+        let is_same = then.counters.instance_id == now.counters.instance_id && !is_younger(then, now);
+        (is_same && !slept).then_some(())?;
+        Some(Self {
+            delta: counter_delta(&then.counters, &now.counters)?,
+            seconds: nanoseconds as f64 / 1e9,
+            self_traffic: own,
+        })
     }
 }
 
-/// Whether a counter is younger than it can be, with two seconds for rounding: what it counted before is gone.
-fn is_younger(then: &Gauge, now: &Gauge) -> bool {
+/// Returns whether a counter was created after the last reading, according to its age.
+fn is_younger(then: &LastReading, now: &LastReading) -> bool {
+    // Ages are in whole seconds, so a difference of two seconds may be a rounding error.
     let elapsed = now.monotonic_ns.saturating_sub(then.monotonic_ns) / 1_000_000_000;
     match (then.counters.age_seconds, now.counters.age_seconds) {
         (Some(then), Some(now)) => now.saturating_add(2) < then.saturating_add(elapsed),
@@ -275,85 +299,94 @@ fn is_younger(then: &Gauge, now: &Gauge) -> bool {
     }
 }
 
-/// What crossed between two readings of one source; `None` if its counter began anew in between.
-pub(crate) fn crossed(then: &Counters, now: &Counters) -> Option<Wire> {
-    let is_same = then.source == now.source && then.life == now.life;
+/// Returns the traffic on the wire between two readings of one source; `None` if the counter was reset in between.
+pub(crate) fn wire_traffic(then: &Counters, now: &Counters) -> Option<WireTraffic> {
+    let is_same = then.source == now.source && then.instance_id == now.instance_id;
     let is_younger = now.age_seconds.zip(then.age_seconds).is_some_and(|(now, then)| now < then);
     (is_same && !is_younger).then_some(())?;
-    let Counters { read_bytes: read, written_bytes: written, requests, source, covers, .. } =
-        grown(then, now)?;
-    Some(Wire { read, written, requests, source, covers })
+    let Counters { read_bytes: read, written_bytes: written, requests, source, scope, .. } =
+        counter_delta(then, now)?;
+    Some(WireTraffic { read, written, requests, source, scope })
 }
 
-/// What was counted between two readings; `None` if any count went back.
-fn grown(then: &Counters, now: &Counters) -> Option<Counters> {
-    let of = |then: Option<u64>, now: Option<u64>, bits: Bits| match then.zip(now) {
-        Some((then, now)) => since(then, now, bits).map(Some),
+/// Returns the differences of all counts between two readings; `None` if a count decreased.
+fn counter_delta(then: &Counters, now: &Counters) -> Option<Counters> {
+    let delta = |then: Option<u64>, now: Option<u64>, bits: CounterWidth| match then.zip(now) {
+        Some((then, now)) => wrapping_delta(then, now, bits).map(Some),
         None => Some(None),
     };
     let round_trips = match then.round_trips.zip(now.round_trips) {
-        Some((then, now)) => Some((since(then.0, now.0, Bits::All)?, since(then.1, now.1, Bits::All)?)),
+        Some((then, now)) => Some((
+            wrapping_delta(then.0, now.0, CounterWidth::Bits64)?,
+            wrapping_delta(then.1, now.1, CounterWidth::Bits64)?,
+        )),
         None => None,
     };
-    let bits = bits_of_counts(&now.source);
+    let bits = counter_width(&now.source);
     Some(Counters {
-        read_bytes: of(then.read_bytes, now.read_bytes, Bits::All)?,
-        written_bytes: of(then.written_bytes, now.written_bytes, Bits::All)?,
-        requests: of(then.requests, now.requests, bits)?,
-        retransmissions: of(then.retransmissions, now.retransmissions, bits)?,
-        errors: of(then.errors, now.errors, Bits::All)?,
-        reconnects: of(then.reconnects, now.reconnects, bits)?,
+        read_bytes: delta(then.read_bytes, now.read_bytes, CounterWidth::Bits64)?,
+        written_bytes: delta(then.written_bytes, now.written_bytes, CounterWidth::Bits64)?,
+        requests: delta(then.requests, now.requests, bits)?,
+        retransmits: delta(then.retransmits, now.retransmits, bits)?,
+        errors: delta(then.errors, now.errors, CounterWidth::Bits64)?,
+        reconnects: delta(then.reconnects, now.reconnects, bits)?,
         round_trips,
         ..now.clone()
     })
 }
 
-/// How wide a counter is.
+/// Width of a counter in bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Bits {
-    ThirtyTwo,
-    All,
+enum CounterWidth {
+    Bits32,
+    Bits64,
 }
 
-/// The kernel keeps requests of SMB in an `atomic_t` (fs/smb/client/cifsglob.h, `num_smbs_sent`) and retransmitted segments
-/// in a `__u32` (`tcpi_total_retrans`); it adds bytes up in 64 bits.
-fn bits_of_counts(source: &Source) -> Bits {
+/// Returns the width of a source's counters of requests, retransmits and reconnects. Bytes are always counted in
+/// 64 bits.
+fn counter_width(source: &CounterSource) -> CounterWidth {
     match source {
-        Source::CifsStats | Source::Connections => Bits::ThirtyTwo,
-        Source::Mountstats | Source::Nfsstat | Source::Smbutil | Source::Interface(_) | Source::Disk => {
-            Bits::All
-        }
+        // The kernel stores SMB requests in an `atomic_t` (fs/smb/client/cifsglob.h, `num_smbs_sent`), and
+        // retransmitted segments in a `__u32` (`tcpi_total_retrans`).
+        CounterSource::CifsStats | CounterSource::Connections => CounterWidth::Bits32,
+        CounterSource::Mountstats
+        | CounterSource::Smbutil
+        | CounterSource::Interface(_)
+        | CounterSource::Disk => CounterWidth::Bits64,
     }
 }
 
-/// How much a counter grew; one of 32 bits may have begun again at 0, and has if that makes less than half its range.
-fn since(then: u64, now: u64, bits: Bits) -> Option<u64> {
+/// Returns the increase of a counter; `None` if it decreased without a wraparound.
+fn wrapping_delta(then: u64, now: u64, bits: CounterWidth) -> Option<u64> {
+    // A decrease of a 32-bit counter is a wraparound if the increase is then less than half of the range.
+    // Otherwise the counter was reset.
     let wrapped = || now.checked_add(1 << 32)?.checked_sub(then).filter(|grown| *grown < 1 << 31);
-    now.checked_sub(then).or_else(|| wrapped().filter(|_| bits == Bits::ThirtyTwo))
+    now.checked_sub(then).or_else(|| wrapped().filter(|_| bits == CounterWidth::Bits32))
 }
 
-/// Whether somebody else than longhaul used a mount, or its server where the source counts the server's; `None` if the
-/// source cannot tell. `own_calls`: how many calls longhaul itself made in this time.
+/// Returns whether a user other than longhaul used a mount, or its server if the source counts per server; `None`
+/// if the source cannot show it. `own_calls` is the number of longhaul's own calls in the interval.
 ///
-/// Keeping leases and connections alive is no use: such requests are not counted, or come to a few hundred bytes. What
-/// longhaul's own calls may have needed is allowed for, so that a little use beside a busy run goes unseen.
-pub fn is_used(traffic: &Traffic, own_calls: u64) -> Option<bool> {
+/// Requests that keep leases and connections alive are not use: they are not counted, or take a few hundred bytes.
+/// The requests and bytes that longhaul's own calls may have caused are subtracted, so a little use during a busy
+/// run is not detected.
+pub fn is_used_by_others(traffic: &Traffic, own_calls: u64) -> Option<bool> {
     let bytes =
         traffic.user_read.zip(traffic.user_written).map(|(read, written)| read.saturating_add(written));
-    let beyond = |idle: u64, of_a_call: u64| {
-        move |seen: u64| seen > idle.saturating_add(own_calls.saturating_mul(of_a_call))
+    let exceeds = |idle: u64, per_call: u64| {
+        move |count: u64| count > idle.saturating_add(own_calls.saturating_mul(per_call))
     };
-    let by_bytes = bytes.map(beyond(IDLE_BYTES, BYTES_OF_A_CALL));
-    let by_requests = traffic.requests.map(beyond(IDLE_REQUESTS, REQUESTS_OF_A_CALL));
+    let by_bytes = bytes.map(exceeds(IDLE_BYTES, OVERHEAD_BYTES_PER_CALL));
+    let by_requests = traffic.requests.map(exceeds(IDLE_REQUESTS, REQUESTS_PER_CALL));
     let used = match (by_bytes, by_requests) {
         (None, None) => return None,
         (bytes, requests) => bytes.unwrap_or(false) || requests.unwrap_or(false),
     };
-    match traffic.covers {
-        Covers::Mount | Covers::Server => Some(used),
-        // somebody used one of several servers
-        Covers::Protocol => (!used).then_some(false),
-        Covers::Interface | Covers::Process => None,
+    match traffic.scope {
+        CounterScope::Mount | CounterScope::Server => Some(used),
+        // The counter covers all servers of a protocol: if it shows use, the used server is unknown.
+        CounterScope::Protocol => (!used).then_some(false),
+        CounterScope::Interface | CounterScope::Process => None,
     }
 }
 

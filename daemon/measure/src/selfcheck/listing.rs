@@ -1,191 +1,201 @@
-//! The scratch folder seen from above: its space, its listing, the files that a Mac adds to it, and its changes.
+//! Checks of the scratch folder as a whole: free space, listing, `._` files that a Mac adds, change notification.
 
 use std::ffi::CStr;
 
 use crate::error::RunError;
-use crate::platform::{self, EntryKind, FINDER_INFO, NOTE_ATTRIBUTE, SYSTEM, Space, System, Wanted};
+use crate::platform::{self, EntryKind, FINDER_INFO, ListingFields, SYSTEM, Space, System, TEST_XATTR};
 
-use super::scratch::{Listed, numbered};
-use super::{
-    Answer, Ask, CheckedTarget, Expectation, Expectations, Scratch, TargetCheck, milliseconds_since,
+use super::check::{
+    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, milliseconds_since,
 };
+use super::scratch::{ListedEntry, ScratchFolder};
+use super::scratch_names::numbered_name;
 
-/// The calls of this group.
+/// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
     TargetCheck {
-        call: "space",
+        name: "space",
         expected: Expectations {
-            linux: Expectation { text: "a size, and no more free than that", source: "statvfs(3)" },
+            linux: Expectation { text: "a size, and not more free space than that", source: "statvfs(3)" },
             macos: Expectation {
-                text: "a size, and no more free than that",
+                text: "a size, and not more free space than that",
                 source: "xnu bsd/sys/mount.h, struct statfs",
             },
         },
-        ask: Ask::Files(space),
+        method: TargetCheckMethod::Files(space),
     },
     TargetCheck {
-        call: "folder listing",
+        name: "folder listing",
         expected: Expectations {
-            linux: Expectation { text: "every name once, each a file", source: "getdents(2)" },
+            linux: Expectation { text: "every name once, each of type file", source: "getdents(2)" },
             macos: Expectation {
-                text: "every name once, each a file with its size, and no ._ file",
+                text: "every name once, each of type file and with its size, and no ._ file",
                 source: "man getattrlistbulk(2); xnu bsd/vfs/vfs_attrlist.c",
             },
         },
-        ask: Ask::Files(listing),
+        method: TargetCheckMethod::Files(listing),
     },
     TargetCheck {
-        call: "._ files",
+        name: "._ files",
         expected: Expectations {
             linux: Expectation { text: "none", source: "xattr(7)" },
             macos: Expectation {
-                text: "none, or one for each file with attributes, renamed and removed with it",
+                text: "none, or one for each file with attributes, renamed and removed together with the file",
                 source: "xnu bsd/vfs/vfs_xattr.c, default_setxattr; bsd/vfs/kpi_vfs.c, vn_rename",
             },
         },
-        ask: Ask::Files(twins),
+        method: TargetCheckMethod::Files(apple_doubles),
     },
     TargetCheck {
-        call: "folder watch",
+        name: "folder watch",
         expected: Expectations {
-            linux: Expectation { text: "made, and hears a change by this machine", source: "inotify(7)" },
+            linux: Expectation { text: "reports a change made by this machine", source: "inotify(7)" },
             macos: Expectation {
-                text: "not offered: an open folder would keep its share from being ejected",
+                text: "not available: an open folder would prevent its share from being ejected",
                 source: "xnu bsd/vfs/vfs_subr.c, vflush",
             },
         },
-        ask: Ask::Files(watch),
+        method: TargetCheckMethod::Files(watch),
     },
 ];
 
-fn space(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
+fn space(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {
     Ok(judge_space(on.context.space(scratch.folder())?))
 }
 
-fn judge_space(Space { free_bytes, total_bytes }: Space) -> Answer {
+fn judge_space(Space { free_bytes, total_bytes }: Space) -> CheckAnswer {
     let gigabytes = |bytes: u64| bytes as f64 / 1e9;
     let text = format!("{:.1} GB free of {:.1} GB", gigabytes(free_bytes), gigabytes(total_bytes));
-    Answer::expect(total_bytes > 0 && free_bytes <= total_bytes, text)
+    CheckAnswer::ok_if(total_bytes > 0 && free_bytes <= total_bytes, text)
 }
 
-/// Files in the listing. Few, so that a share far away is not asked for long.
+/// Number of files in the listing. It is small, so that the check is quick on a distant share.
 const ENTRIES: usize = 8;
 
-fn listing(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
+fn listing(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {
     for number in 0..ENTRIES {
-        scratch.write(&numbered("entry-", number), &vec![7; number], on.context)?;
+        scratch.write(&numbered_name("entry-", number), &vec![7; number], on.context)?;
     }
-    // Two looks: the time of the second is that of one listing, whatever the first waited for.
-    let is_whole = |listed: &[Listed]| own_entries(listed) == ENTRIES;
-    scratch.list_until(on.context, Wanted::FinderAttributes, is_whole)?;
-    let began = platform::monotonic_ns();
-    let listed = scratch.list(on.context, Wanted::FinderAttributes)?;
-    Ok(judge_listing(&listed, &milliseconds_since(began)))
+    // The folder is listed until it is complete, then once more: only the last listing is timed, so that the time
+    // does not include waiting for new files to become visible.
+    let is_complete = |listed: &[ListedEntry]| own_entries(listed) == ENTRIES;
+    scratch.list_until(on.context, ListingFields::FinderAttributes, is_complete)?;
+    let start = platform::monotonic_ns();
+    let listed = scratch.list(on.context, ListingFields::FinderAttributes)?;
+    Ok(judge_listing(&listed, &milliseconds_since(start)))
 }
 
-/// How many of the files are listed exactly once.
-fn own_entries(listed: &[Listed]) -> usize {
-    let times = |number| listed.iter().filter(|entry| entry.name == numbered("entry-", number)).count();
+/// Returns the number of test files that are listed exactly once.
+fn own_entries(listed: &[ListedEntry]) -> usize {
+    let times = |number| listed.iter().filter(|entry| entry.name == numbered_name("entry-", number)).count();
     (0..ENTRIES).filter(|number| times(*number) == 1).count()
 }
 
-fn judge_listing(listed: &[Listed], took: &str) -> Answer {
-    let named = |number| listed.iter().filter(move |entry| entry.name == numbered("entry-", number));
+fn judge_listing(listed: &[ListedEntry], time: &str) -> CheckAnswer {
+    let named = |number| listed.iter().filter(move |entry| entry.name == numbered_name("entry-", number));
     let found = own_entries(listed);
     let wrong_size = (0..ENTRIES)
         .filter(|number| named(*number).any(|entry| entry.size.is_some_and(|size| size != *number as u64)));
     let wrong_size = wrong_size.count();
-    let twins = listed.iter().filter(|entry| entry.is_twin()).count();
-    let others = listed.len() - twins - (0..ENTRIES).map(|number| named(number).count()).sum::<usize>();
+    let apple_doubles = listed.iter().filter(|entry| entry.is_apple_double()).count();
+    let others =
+        listed.len() - apple_doubles - (0..ENTRIES).map(|number| named(number).count()).sum::<usize>();
     let kinds = listed.iter().filter(|entry| entry.kind == EntryKind::File).count();
     let sizes = if listed.iter().any(|entry| entry.size.is_some()) { "with sizes" } else { "without sizes" };
     let text = format!(
-        "{found} of {ENTRIES} names in {took}, {kinds} told to be files, {sizes}, {wrong_size} wrong; {twins} ._ files, \
-         {others} others"
+        "{found} of {ENTRIES} names in {time}, {kinds} listed as files, {sizes}, {wrong_size} wrong; \
+         {apple_doubles} ._ files, {others} others"
     );
-    let is_whole = found == ENTRIES && wrong_size + twins + others == 0;
-    // gvfs leaves the kind open; then longhaul asks for it.
+    let is_whole = found == ENTRIES && wrong_size + apple_doubles + others == 0;
+    // gvfs does not report the type of an entry; longhaul then requests the type with a separate call.
     let unknown = listed.iter().filter(|entry| entry.kind == EntryKind::Unknown).count();
-    Answer::expect(is_whole && kinds + unknown == listed.len(), text)
+    CheckAnswer::ok_if(is_whole && kinds + unknown == listed.len(), text)
 }
 
-/// Files that get attributes: half of them Finder info, half one of longhaul's own.
-const MARKED: usize = 4;
+/// Number of files that get an extended attribute: half of them Finder info, half a test attribute of longhaul.
+const MARKED_FILES: usize = 4;
 
-/// How many `._` files there were after each step.
+/// Numbers of `._` files (AppleDouble) after each step of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Twins {
-    /// Files whose attribute was accepted.
+struct AppleDoubleCounts {
+    /// Number of files whose extended attribute was accepted.
     marked: usize,
-    /// After the attributes were set.
+    /// Number of `._` files after the attributes were set.
     after_setting: usize,
-    /// Whether one file's twin had its new name after the file was renamed.
+    /// True if the `._` file of a renamed file was renamed as well.
     renamed: bool,
-    /// After all files were removed.
+    /// Number of `._` files after all files were removed.
     after_removal: usize,
 }
 
-fn twins(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
-    let mut seen = Twins::default();
-    for number in 0..MARKED {
-        seen.marked += usize::from(mark(on, scratch, number)?);
+fn apple_doubles(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {
+    let mut counts = AppleDoubleCounts::default();
+    for number in 0..MARKED_FILES {
+        counts.marked += usize::from(create_with_attribute(on, scratch, number)?);
     }
-    let twins = || -> Result<Vec<Listed>, RunError> {
-        let listed = scratch.list(on.context, Wanted::Names)?;
-        Ok(listed.into_iter().filter(Listed::is_twin).collect())
+    let apple_doubles = || -> Result<Vec<ListedEntry>, RunError> {
+        let listed = scratch.list(on.context, ListingFields::Names)?;
+        Ok(listed.into_iter().filter(ListedEntry::is_apple_double).collect())
     };
-    seen.after_setting = twins()?.len();
+    counts.after_setting = apple_doubles()?.len();
     let folder = scratch.folder();
-    on.context.rename((folder, &numbered("marked-", 0)), (folder, c"moved"))?;
-    seen.renamed = twins()?.iter().any(|entry| entry.name.as_c_str() == c"._moved");
+    on.context.rename(folder, &numbered_name("marked-", 0), c"moved")?;
+    counts.renamed = apple_doubles()?.iter().any(|entry| entry.name.as_c_str() == c"._moved");
     scratch.unlink(c"moved", on.context)?;
-    for number in 1..MARKED {
-        scratch.unlink(&numbered("marked-", number), on.context)?;
+    for number in 1..MARKED_FILES {
+        scratch.unlink(&numbered_name("marked-", number), on.context)?;
     }
-    seen.after_removal = twins()?.len();
-    Ok(judge_twins(SYSTEM, seen))
+    counts.after_removal = apple_doubles()?.len();
+    Ok(judge_apple_doubles(SYSTEM, counts))
 }
 
-/// Makes a file and gives it an attribute; `false` where the file system refuses it.
-fn mark(on: &CheckedTarget<'_>, scratch: &Scratch, number: usize) -> Result<bool, RunError> {
-    let name = numbered("marked-", number);
+/// Creates a file with an extended attribute; returns `false` if the file system does not support the attribute.
+fn create_with_attribute(
+    on: &CheckedTarget<'_>,
+    scratch: &ScratchFolder,
+    number: usize,
+) -> Result<bool, RunError> {
+    let name = numbered_name("marked-", number);
     let file = on.context.create(scratch.folder(), &name)?;
     let marked = match number % 2 {
         0 => on.context.setxattr(&file, FINDER_INFO, &finder_info()),
-        _ => on.context.setxattr(&file, NOTE_ATTRIBUTE, b"note"),
+        _ => on.context.setxattr(&file, TEST_XATTR, b"note"),
     };
     on.context.close(file)?;
     marked
 }
 
-/// Finder info with a type and a creator: of zeros alone a Mac makes nothing.
+/// Returns Finder info with a file type and a creator. It is not all zeros, because a Mac does not store Finder
+/// info of zeros.
 pub fn finder_info() -> [u8; platform::FINDER_INFO_BYTES] {
     let mut info = [0; platform::FINDER_INFO_BYTES];
     info[..8].copy_from_slice(b"TEXTlgha");
     info
 }
 
-fn judge_twins(system: System, seen: Twins) -> Answer {
-    let Twins { marked, after_setting, renamed, after_removal } = seen;
-    let of = format!("{marked} of {MARKED} files took attributes");
+fn judge_apple_doubles(system: System, counts: AppleDoubleCounts) -> CheckAnswer {
+    let AppleDoubleCounts { marked, after_setting, renamed, after_removal } = counts;
+    let accepted = format!("{marked} of {MARKED_FILES} files accepted attributes");
     if after_setting + after_removal == 0 {
-        return Answer::ok(format!("none; {of}"));
+        return CheckAnswer::ok(format!("none; {accepted}"));
     }
-    let moved = if renamed { "renamed with its file" } else { "not renamed with its file" };
-    let text =
-        format!("{after_setting} after setting, {moved}, {after_removal} after removing the files; {of}");
+    let moved = if renamed { "renamed with the file" } else { "not renamed with the file" };
+    let text = format!(
+        "{after_setting} after setting attributes, {moved}, {after_removal} after removing the files; {accepted}"
+    );
     let is_appledouble = after_setting == marked && renamed && after_removal == 0;
-    Answer::expect(system == System::MacOs && is_appledouble, text)
+    CheckAnswer::ok_if(system == System::MacOs && is_appledouble, text)
 }
 
-fn watch(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
+fn watch(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {
     const NAME: &CStr = c"changed";
     let Some(watch) = on.context.watch_folder(scratch.folder())? else {
-        return Ok(Answer::expect(SYSTEM == System::MacOs, "not offered"));
+        return Ok(CheckAnswer::ok_if(SYSTEM == System::MacOs, "not available"));
     };
     scratch.write(NAME, b"x", on.context)?;
-    let hears = watch.changed(|_| false);
-    Ok(Answer::expect(hears, if hears { "hears a change" } else { "made, but hears no change" }))
+    let is_reported = watch.has_changed(|_| false);
+    let text = if is_reported { "reports a change" } else { "created, but does not report a change" };
+    Ok(CheckAnswer::ok_if(is_reported, text))
 }
 
 #[cfg(test)]
@@ -194,15 +204,15 @@ mod tests {
     use crate::selfcheck::Verdict;
 
     #[test]
-    fn more_free_than_there_is_differs() {
+    fn more_free_space_than_the_size_differs() {
         let judged = |free_bytes, total_bytes| judge_space(Space { free_bytes, total_bytes }).verdict;
         assert_eq!(judged(5, 10), Verdict::Ok);
         assert_eq!((judged(11, 10), judged(0, 0)), (Verdict::Differs, Verdict::Differs));
     }
 
-    fn whole() -> Vec<Listed> {
-        let entry = |number| Listed {
-            name: numbered("entry-", number),
+    fn complete_listing() -> Vec<ListedEntry> {
+        let entry = |number| ListedEntry {
+            name: numbered_name("entry-", number),
             kind: EntryKind::File,
             size: Some(number as u64),
         };
@@ -210,20 +220,20 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_with_every_name_once_is_as_expected() {
-        assert_eq!(judge_listing(&whole(), "1 ms").verdict, Verdict::Ok);
-        let mut open = whole();
-        open[3].kind = EntryKind::Unknown;
-        open.iter_mut().for_each(|entry| entry.size = None);
-        let open = judge_listing(&open, "1 ms");
-        assert_eq!(open.verdict, Verdict::Ok, "{}", open.text);
-        assert!(open.text.contains("7 told to be files, without sizes"), "{}", open.text);
+    fn listing_with_every_name_once_is_as_expected() {
+        assert_eq!(judge_listing(&complete_listing(), "1 ms").verdict, Verdict::Ok);
+        let mut without_types = complete_listing();
+        without_types[3].kind = EntryKind::Unknown;
+        without_types.iter_mut().for_each(|entry| entry.size = None);
+        let answer = judge_listing(&without_types, "1 ms");
+        assert_eq!(answer.verdict, Verdict::Ok, "{}", answer.text);
+        assert!(answer.text.contains("7 listed as files, without sizes"), "{}", answer.text);
     }
 
     #[test]
-    fn a_listing_that_lies_differs() {
-        let differs = |change: fn(&mut Vec<Listed>)| {
-            let mut listed = whole();
+    fn wrong_listing_differs() {
+        let differs = |change: fn(&mut Vec<ListedEntry>)| {
+            let mut listed = complete_listing();
             change(&mut listed);
             let answer = judge_listing(&listed, "1 ms");
             assert_eq!(answer.verdict, Verdict::Differs, "{}", answer.text);
@@ -233,28 +243,28 @@ mod tests {
         differs(|listed| listed.push(listed[0].clone()));
         differs(|listed| listed[2].size = Some(9));
         differs(|listed| listed[2].kind = EntryKind::Folder);
-        let twin =
-            differs(|listed| listed.push(Listed { name: c"._entry-1".to_owned(), ..listed[1].clone() }));
-        assert!(twin.contains("1 ._ files, 0 others"), "{twin}");
+        let apple_double =
+            differs(|listed| listed.push(ListedEntry { name: c"._entry-1".to_owned(), ..listed[1].clone() }));
+        assert!(apple_double.contains("1 ._ files, 0 others"), "{apple_double}");
         let other =
-            differs(|listed| listed.push(Listed { name: c".DS_Store".to_owned(), ..listed[1].clone() }));
+            differs(|listed| listed.push(ListedEntry { name: c".DS_Store".to_owned(), ..listed[1].clone() }));
         assert!(other.contains("0 ._ files, 1 others"), "{other}");
     }
 
     #[test]
-    fn twins_follow_their_files_on_a_mac_and_are_not_there_on_linux() {
-        let twins = Twins { marked: 4, after_setting: 4, renamed: true, after_removal: 0 };
-        assert_eq!(judge_twins(System::MacOs, twins).verdict, Verdict::Ok);
-        assert_eq!(judge_twins(System::Linux, twins).verdict, Verdict::Differs);
+    fn apple_double_files_are_expected_only_on_a_mac() {
+        let counts = AppleDoubleCounts { marked: 4, after_setting: 4, renamed: true, after_removal: 0 };
+        assert_eq!(judge_apple_doubles(System::MacOs, counts).verdict, Verdict::Ok);
+        assert_eq!(judge_apple_doubles(System::Linux, counts).verdict, Verdict::Differs);
         for other in [
-            Twins { after_setting: 8, ..twins },
-            Twins { renamed: false, ..twins },
-            Twins { after_removal: 1, ..twins },
+            AppleDoubleCounts { after_setting: 8, ..counts },
+            AppleDoubleCounts { renamed: false, ..counts },
+            AppleDoubleCounts { after_removal: 1, ..counts },
         ] {
-            assert_eq!(judge_twins(System::MacOs, other).verdict, Verdict::Differs, "{other:?}");
+            assert_eq!(judge_apple_doubles(System::MacOs, other).verdict, Verdict::Differs, "{other:?}");
         }
-        let none = Twins { marked: 4, ..Twins::default() };
-        assert_eq!(judge_twins(System::MacOs, none).verdict, Verdict::Ok);
-        assert_eq!(judge_twins(System::Linux, none).verdict, Verdict::Ok);
+        let none = AppleDoubleCounts { marked: 4, ..AppleDoubleCounts::default() };
+        assert_eq!(judge_apple_doubles(System::MacOs, none).verdict, Verdict::Ok);
+        assert_eq!(judge_apple_doubles(System::Linux, none).verdict, Verdict::Ok);
     }
 }

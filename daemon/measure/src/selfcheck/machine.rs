@@ -1,117 +1,119 @@
-//! What longhaul asks of its own process and of the kernel.
+//! Checks of calls that concern longhaul's own process and the kernel.
 
 use std::time::{Duration, Instant};
 
-use crate::context::instrument_ns;
-use crate::model::{Family, Operation};
 use crate::platform::{self, IoPolicy, MountWatch, SYSTEM, System};
 use crate::recorder::Recorder;
+use crate::timed_fs::timed_fs_overhead_ns;
+use longhaul_model::{Family, Operation};
 
-use super::{Answer, Expectation, Expectations, MachineCheck, Question, milliseconds_since};
+use super::check::{
+    CheckAnswer, Expectation, Expectations, MachineCheck, MachineCheckMethod, milliseconds_since,
+};
 
-/// The calls of this group.
+/// Checks of this module, in the order in which they run.
 pub const CHECKS: &[MachineCheck] = &[
     MachineCheck {
-        call: "system version",
+        name: "system version",
         expected: Expectations {
             linux: Expectation { text: "Linux and its release", source: "uname(2)" },
             macos: Expectation {
-                text: "macOS, version and build",
+                text: "macOS with version and build",
                 source: "xnu bsd/kern/kern_sysctl.c, kern.osproductversion",
             },
         },
-        question: Question::Call(version),
+        method: MachineCheckMethod::Call(version),
     },
     MachineCheck {
-        call: "clocks",
+        name: "clocks",
         expected: Expectations {
             linux: Expectation {
-                text: "neither goes back; the one that counts sleep is ahead",
+                text: "no clock goes backwards; the clock that includes sleep is ahead",
                 source: "clock_gettime(2)",
             },
             macos: Expectation {
-                text: "neither goes back; the one that counts sleep is ahead",
+                text: "no clock goes backwards; the clock that includes sleep is ahead",
                 source: "Libc gen/clock_gettime.c",
             },
         },
-        question: Question::Call(clocks),
+        method: MachineCheckMethod::Call(clocks),
     },
     MachineCheck {
-        call: "cost of a timed call",
+        name: "cost of a timed call",
         expected: Expectations {
             linux: Expectation { text: "less than 1 ms", source: "vdso(7)" },
             macos: Expectation { text: "less than 1 ms", source: "Libc gen/clock_gettime.c" },
         },
-        question: Question::Call(instrument),
+        method: MachineCheckMethod::Call(timed_call_overhead),
     },
     MachineCheck {
-        call: "peak memory",
+        name: "peak memory",
         expected: Expectations {
             linux: Expectation { text: "from 1 MB to 10 GB", source: "proc_pid_status(5)" },
             macos: Expectation { text: "from 1 MB to 10 GB", source: "man getrusage(2), ru_maxrss" },
         },
-        question: Question::Call(memory),
+        method: MachineCheckMethod::Call(memory),
     },
     MachineCheck {
-        call: "flight recorder",
+        name: "flight recorder",
         expected: Expectations {
             linux: Expectation {
-                text: "a call is seen through the second mapping",
+                text: "a call is visible through a second mapping",
                 source: "memfd_create(2), mmap(2)",
             },
-            macos: Expectation { text: "a call is seen through the second mapping", source: "man mmap(2)" },
+            macos: Expectation { text: "a call is visible through a second mapping", source: "man mmap(2)" },
         },
-        question: Question::Call(recorder),
+        method: MachineCheckMethod::Call(recorder),
     },
     MachineCheck {
-        call: "I/O policy",
+        name: "I/O policy",
         expected: Expectations {
-            linux: Expectation { text: "set, read back, and set back", source: "ioprio_set(2)" },
+            linux: Expectation { text: "set, read back, and restored", source: "ioprio_set(2)" },
             macos: Expectation {
-                text: "set, read back, and set back",
+                text: "set, read back, and restored",
                 source: "man getiopolicy_np(3); xnu bsd/sys/resource.h",
             },
         },
-        question: Question::Call(io_policy),
+        method: MachineCheckMethod::Call(io_policy),
     },
     MachineCheck {
-        call: "switch against hangs",
+        name: "remote hang switch",
         expected: Expectations {
-            linux: Expectation { text: "not offered", source: "signal(7): a signal ends a wait for NFS" },
+            linux: Expectation { text: "not available", source: "signal(7): a signal ends a wait for NFS" },
             macos: Expectation {
-                text: "accepted without a privilege",
+                text: "accepted without privileges",
                 source: "xnu bsd/vfs/vfs_subr.c, vfs.generic.noremotehang",
             },
         },
-        question: Question::Call(hang_switch),
+        method: MachineCheckMethod::Call(remote_hang_switch),
     },
     MachineCheck {
-        call: "mount table",
+        name: "mount table",
         expected: Expectations {
-            linux: Expectation { text: "a mount on the root folder", source: "proc_pid_mountinfo(5)" },
+            linux: Expectation { text: "contains the root folder's mount", source: "proc_pid_mountinfo(5)" },
             macos: Expectation {
-                text: "a mount on the root folder, at once",
+                text: "contains the root folder's mount, without delay",
                 source: "xnu bsd/vfs/vfs_syscalls.c, getfsstat_callback",
             },
         },
-        question: Question::Call(mounts),
+        method: MachineCheckMethod::Call(mounts),
     },
     MachineCheck {
-        call: "mount watch",
+        name: "mount watch",
         expected: Expectations {
             linux: Expectation {
-                text: "made, and quiet while nothing is mounted",
+                text: "created, and reports nothing while nothing is mounted",
                 source: "kernel fs/proc_namespace.c, mounts_poll",
             },
             macos: Expectation {
-                text: "made, and quiet while nothing is mounted",
+                text: "created, and reports nothing while nothing is mounted",
                 source: "xnu bsd/vfs/vfs_subr.c, fs_filtops",
             },
         },
-        question: Question::Call(mount_watch),
+        method: MachineCheckMethod::Call(mount_watch),
     },
     MachineCheck {
-        call: "disk counters",
+        name: "disk counters",
         expected: Expectations {
             linux: Expectation { text: "bytes of this process", source: "proc_pid_io(5)" },
             macos: Expectation {
@@ -119,37 +121,37 @@ pub const CHECKS: &[MachineCheck] = &[
                 source: "xnu bsd/sys/resource.h, rusage_info_v2",
             },
         },
-        question: Question::Call(disk_counters),
+        method: MachineCheckMethod::Call(disk_counters),
     },
     MachineCheck {
-        call: "interface counters",
+        name: "interface counters",
         expected: Expectations {
             linux: Expectation { text: "bytes of each interface", source: "proc_pid_net(5), dev" },
             macos: Expectation { text: "bytes of each interface", source: "xnu bsd/net/if_mib.h" },
         },
-        question: Question::Call(interfaces),
+        method: MachineCheckMethod::Call(interfaces),
     },
     MachineCheck {
-        call: "connections",
+        name: "connections",
         expected: Expectations {
-            linux: Expectation { text: "a list, without a privilege", source: "sock_diag(7)" },
+            linux: Expectation { text: "a list, without privileges", source: "sock_diag(7)" },
             macos: Expectation {
-                text: "a list, without a privilege",
+                text: "a list, without privileges",
                 source: "xnu bsd/netinet/in_pcblist.c, pcblist_n",
             },
         },
-        question: Question::Call(connections),
+        method: MachineCheckMethod::Call(connections),
     },
 ];
 
-fn version() -> Answer {
+fn version() -> CheckAnswer {
     let version = platform::system_version();
     let has_number =
         version.split(' ').nth(1).is_some_and(|part| part.starts_with(|c: char| c.is_ascii_digit()));
-    Answer::expect(has_number, version)
+    CheckAnswer::ok_if(has_number, version)
 }
 
-fn clocks() -> Answer {
+fn clocks() -> CheckAnswer {
     const READINGS: usize = 1000;
     let mut steps = vec![];
     let mut last = platform::monotonic_ns();
@@ -163,145 +165,147 @@ fn clocks() -> Answer {
     let (monotonic, continuous) = (platform::monotonic_ns(), platform::continuous_ns());
     let is_ahead = continuous >= monotonic;
     let finest = steps.iter().min().map_or("no step".to_owned(), |step| format!("{step} ns"));
+    // The continuous clock also runs during sleep, so the difference is the time asleep since boot.
     let asleep = continuous.saturating_sub(monotonic) / 1_000_000_000;
     let order = match (goes_back, is_ahead) {
-        (true, _) => "the monotonic clock goes back",
-        (false, false) => "the clock that counts sleep is behind",
-        (false, true) => "in order",
+        (true, _) => "the monotonic clock goes backwards",
+        (false, false) => "the clock that includes sleep is behind",
+        (false, true) => "correct order",
     };
-    Answer::expect(
+    CheckAnswer::ok_if(
         is_ahead && !goes_back,
-        format!("{order}; finest step {finest}, {asleep} s asleep since the start"),
+        format!("{order}; smallest step {finest}, {asleep} s asleep since boot"),
     )
 }
 
-fn instrument() -> Answer {
+fn timed_call_overhead() -> CheckAnswer {
     const MOST_NS: f64 = 1e6;
-    match instrument_ns() {
-        Ok(cost) => Answer::expect(cost < MOST_NS, format!("{cost:.0} ns")),
-        Err(error) => Answer::differs(error_name(&error)),
+    match timed_fs_overhead_ns() {
+        Ok(cost) => CheckAnswer::ok_if(cost < MOST_NS, format!("{cost:.0} ns")),
+        Err(error) => CheckAnswer::differs(error_name(&error)),
     }
 }
 
-fn memory() -> Answer {
+fn memory() -> CheckAnswer {
     match platform::peak_memory_bytes() {
-        None => Answer::differs("not told"),
+        None => CheckAnswer::differs("not reported"),
         Some(bytes) => {
             let is_plausible = (1_000_000..10_000_000_000).contains(&bytes);
-            Answer::expect(is_plausible, format!("{:.1} MB", bytes as f64 / 1e6))
+            CheckAnswer::ok_if(is_plausible, format!("{:.1} MB", bytes as f64 / 1e6))
         }
     }
 }
 
-fn recorder() -> Answer {
+fn recorder() -> CheckAnswer {
     let seen = || {
         let (file, path) = platform::shared_file()?;
         let ours = Recorder::create(&file)?;
         let theirs = Recorder::open(&path);
-        // On macOS it has a name, which goes as soon as both have mapped it.
+        // On macOS the shared file has a path. It can be removed as soon as both recorders have mapped the file.
         let _ = std::fs::remove_file(&path);
-        ours.lane(0).begin(Operation::Read, platform::monotonic_ns());
+        ours.thread_slot(0).begin(Operation::Read, platform::monotonic_ns());
         Ok::<_, std::io::Error>(theirs?.in_flight().map(|flight| flight.operation))
     };
     match seen() {
-        Ok(Some(Operation::Read)) => Answer::ok("a call is seen through the second mapping"),
-        Ok(_) => Answer::differs("a call is not seen through the second mapping"),
-        Err(error) => Answer::differs(error_name(&error)),
+        Ok(Some(Operation::Read)) => CheckAnswer::ok("a call is visible through a second mapping"),
+        Ok(_) => CheckAnswer::differs("a call is not visible through a second mapping"),
+        Err(error) => CheckAnswer::differs(error_name(&error)),
     }
 }
 
-/// Only this thread is throttled meanwhile.
-fn io_policy() -> Answer {
+/// Sets the throttled I/O policy for this thread, reads it back, and restores the default policy. Other threads
+/// are not affected.
+fn io_policy() -> CheckAnswer {
     let set = |policy| platform::set_io_policy(policy).and_then(|()| platform::io_policy());
     match (set(IoPolicy::Throttled), set(IoPolicy::Default)) {
         (Ok(first), Ok(second)) => {
             let is_kept = (first, second) == (IoPolicy::Throttled, IoPolicy::Default);
-            Answer::expect(is_kept, format!("read back {}, then {}", first.name(), second.name()))
+            CheckAnswer::ok_if(is_kept, format!("read back {}, then {}", first.name(), second.name()))
         }
-        (Err(error), _) | (_, Err(error)) => Answer::differs(error_name(&error)),
+        (Err(error), _) | (_, Err(error)) => CheckAnswer::differs(error_name(&error)),
     }
 }
 
-fn hang_switch() -> Answer {
+fn remote_hang_switch() -> CheckAnswer {
     match (platform::forbid_remote_hang(), SYSTEM) {
-        (Ok(()), _) => Answer::ok("accepted"),
-        (Err(_), System::Linux) => Answer::ok("not offered"),
-        (Err(error), System::MacOs) => Answer::differs(error_name(&error)),
+        (Ok(()), _) => CheckAnswer::ok("accepted"),
+        (Err(_), System::Linux) => CheckAnswer::ok("not available"),
+        (Err(error), System::MacOs) => CheckAnswer::differs(error_name(&error)),
     }
 }
 
-fn mounts() -> Answer {
-    let began = platform::monotonic_ns();
+fn mounts() -> CheckAnswer {
+    let start = platform::monotonic_ns();
     let found = platform::mounts();
-    let took = milliseconds_since(began);
+    let time = milliseconds_since(start);
     let found = match found {
         Ok(found) => found,
-        Err(error) => return Answer::differs(error_name(&error)),
+        Err(error) => return CheckAnswer::differs(error_name(&error)),
     };
     let count = |family| found.iter().filter(|mount| mount.protocol.family() == family).count();
     let has_root = found.iter().any(|mount| mount.point.as_os_str() == "/");
     let text = format!(
-        "{} mounts in {took}: {} local, {} network, {} FUSE, {} others",
+        "{} mounts in {time}: {} local, {} network, {} FUSE, {} others",
         found.len(),
         count(Family::Local),
         count(Family::Network),
         count(Family::Fuse),
         count(Family::Other)
     );
-    Answer::expect(has_root, text)
+    CheckAnswer::ok_if(has_root, text)
 }
 
-fn mount_watch() -> Answer {
+fn mount_watch() -> CheckAnswer {
     const WATCHED: Duration = Duration::from_millis(500);
-    // One event may wait from before, another mount may come and go by chance.
+    // One event may be pending from before the watch, and an unrelated mount may come and go during it.
     const MOST_EVENTS: usize = 3;
     let watch = match MountWatch::new() {
         Ok(watch) => watch,
-        Err(error) => return Answer::differs(error_name(&error)),
+        Err(error) => return CheckAnswer::differs(error_name(&error)),
     };
-    let (began, mut events) = (Instant::now(), 0);
-    while let Some(left) = WATCHED.checked_sub(began.elapsed()).filter(|_| events <= MOST_EVENTS) {
+    let (start, mut events) = (Instant::now(), 0);
+    while let Some(left) = WATCHED.checked_sub(start.elapsed()).filter(|_| events <= MOST_EVENTS) {
         match watch.wait(Some(left)) {
             Ok(changed) => events += usize::from(changed),
-            Err(error) => return Answer::differs(error_name(&error)),
+            Err(error) => return CheckAnswer::differs(error_name(&error)),
         }
     }
-    let text = format!("{events} events in {} ms", began.elapsed().as_millis());
-    Answer::expect(events <= MOST_EVENTS, text)
+    let text = format!("{events} events in {} ms", start.elapsed().as_millis());
+    CheckAnswer::ok_if(events <= MOST_EVENTS, text)
 }
 
-/// The counters of this process: those of a worker where a worker asks.
-pub fn disk_counters() -> Answer {
+/// Checks the disk counters of the calling process, which is a worker process when a target is checked.
+pub fn disk_counters() -> CheckAnswer {
     match platform::disk_counters(std::process::id()) {
         Ok(counters) => {
-            let are_there = counters.read_bytes.is_some() && counters.written_bytes.is_some();
-            Answer::expect(are_there, "bytes read and written by this process")
+            let has_bytes = counters.read_bytes.is_some() && counters.written_bytes.is_some();
+            CheckAnswer::ok_if(has_bytes, "bytes read and written by this process")
         }
-        Err(unread) => Answer::differs(unread.why),
+        Err(unavailable) => CheckAnswer::differs(unavailable.reason),
     }
 }
 
-fn interfaces() -> Answer {
-    let readings = platform::readings(&[]);
-    let told = readings.iter().flat_map(|reading| &reading.counters);
-    let (mut counted, mut why) = (0, None);
-    for one in told {
-        match one {
+fn interfaces() -> CheckAnswer {
+    let readings = platform::read_counters(&[]);
+    let counters = readings.iter().flat_map(|reading| &reading.counters);
+    let (mut counted, mut failure) = (0, None);
+    for counter in counters {
+        match counter {
             Ok(counters) => counted += usize::from(counters.read_bytes.is_some()),
-            Err(unread) => why = Some(unread.why.clone()),
+            Err(unavailable) => failure = Some(unavailable.reason.clone()),
         }
     }
-    match why {
-        Some(why) => Answer::differs(why),
-        None if counted == 0 => Answer::unknown("no interface but the loopback"),
-        None => Answer::ok(format!("{counted} interfaces")),
+    match failure {
+        Some(reason) => CheckAnswer::differs(reason),
+        None if counted == 0 => CheckAnswer::unknown("no interface except loopback"),
+        None => CheckAnswer::ok(format!("{counted} interfaces")),
     }
 }
 
-fn connections() -> Answer {
+fn connections() -> CheckAnswer {
     match platform::connection_count() {
-        Ok(count) => Answer::ok(format!("{count} listed")),
-        Err(why) => Answer::differs(why),
+        Ok(count) => CheckAnswer::ok(format!("{count} listed")),
+        Err(reason) => CheckAnswer::differs(reason),
     }
 }
 
@@ -316,10 +320,18 @@ mod tests {
     use crate::selfcheck::Verdict;
 
     #[test]
-    fn calls_of_this_machine_are_answered() {
-        for check in
-            [version, clocks, instrument, memory, recorder, io_policy, hang_switch, mounts, disk_counters]
-        {
+    fn machine_checks_succeed_on_this_machine() {
+        for check in [
+            version,
+            clocks,
+            timed_call_overhead,
+            memory,
+            recorder,
+            io_policy,
+            remote_hang_switch,
+            mounts,
+            disk_counters,
+        ] {
             let answer = check();
             assert_eq!(answer.verdict, Verdict::Ok, "{}", answer.text);
         }

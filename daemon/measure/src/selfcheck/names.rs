@@ -1,171 +1,142 @@
-//! What a share does with names: case, normalization, odd characters, length.
+//! Checks of a share's handling of file names: case, normalization, odd characters, length.
 
 use std::ffi::{CStr, CString};
 
 use crate::error::RunError;
-use crate::platform::{self, Wanted};
+use crate::platform::{self, ListingFields};
 
-use super::scratch::Listed;
-use super::{Answer, Ask, CheckedTarget, Expectation, Expectations, Scratch, TargetCheck};
+use super::check::{CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod};
+use super::scratch::{ListedEntry, ScratchFolder};
+use super::scratch_names::{COMPOSED, DECOMPOSED, LOWER, ODD_NAMES, UPPER, WIDE_LETTER};
 
-/// The calls of this group.
+/// Checks of this module, in the order in which they run.
 pub const CHECKS: &[TargetCheck] = &[
     TargetCheck {
-        call: "case of names",
+        name: "case of names",
         expected: Expectations {
             linux: Expectation {
-                text: "listed as it was written",
+                text: "listed with the same case",
                 source: "path_resolution(7), mount.cifs(8)",
             },
             macos: Expectation {
-                text: "listed as it was written",
+                text: "listed with the same case",
                 source: "man getattrlist(2), VOL_CAP_FMT_CASE_PRESERVING",
             },
         },
-        ask: Ask::Files(case),
+        method: TargetCheckMethod::Files(case),
     },
     TargetCheck {
-        call: "normalization of names",
+        name: "normalization of names",
         expected: Expectations {
             linux: Expectation {
-                text: "found again, listed as it was written or in another form",
+                text: "found by its name, listed as written or in another form",
                 source: "path_resolution(7)",
             },
             macos: Expectation {
-                text: "found again, listed as it was written or in another form",
+                text: "found by its name, listed as written or in another form",
                 source: "Apple File System Reference, case and normalization",
             },
         },
-        ask: Ask::Files(normalization),
+        method: TargetCheckMethod::Files(normalization),
     },
     TargetCheck {
-        call: "odd characters in names",
+        name: "odd characters in names",
         expected: Expectations {
-            linux: Expectation { text: "each kept or refused, none changed", source: "path_resolution(7)" },
+            linux: Expectation { text: "each stored unchanged or refused", source: "path_resolution(7)" },
             macos: Expectation {
-                text: "each kept or refused, none changed",
+                text: "each stored unchanged or refused",
                 source: "SMBClient kernel/smbfs/smbfs_subr.c; xnu bsd/vfs/vfs_utfconv.c",
             },
         },
-        ask: Ask::Files(odd_characters),
+        method: TargetCheckMethod::Files(odd_characters),
     },
     TargetCheck {
-        call: "longest name",
+        name: "longest name",
         expected: Expectations {
             linux: Expectation { text: "255 bytes", source: "NAME_MAX, limits.h(0p)" },
             macos: Expectation { text: "255 bytes", source: "xnu bsd/sys/syslimits.h, NAME_MAX" },
         },
-        ask: Ask::Files(longest),
+        method: TargetCheckMethod::Files(longest_name),
     },
 ];
 
-const UPPER: &CStr = c"Case";
-const LOWER: &CStr = c"case";
-/// One name in its two forms: with one character for the letter and its accent, and with two.
-const COMPOSED: &CStr = c"caf\u{e9}";
-const DECOMPOSED: &CStr = c"cafe\u{301}";
+/// Length of the longest file name on Linux and macOS (`NAME_MAX`), in bytes.
+const MAX_NAME_BYTES: usize = 255;
 
-/// Names that some servers refuse or change, with what is odd about them.
-const ODD: [(&CStr, &str); 14] = [
-    (c"a:b", "colon"),
-    (c"a*b", "asterisk"),
-    (c"a?b", "question mark"),
-    (c"a\"b", "quotation mark"),
-    (c"a<b", "less-than"),
-    (c"a>b", "greater-than"),
-    (c"a|b", "vertical bar"),
-    (c"a\\b", "backslash"),
-    (c"a ", "space at the end"),
-    (c"a.", "dot at the end"),
-    (c"a\nb", "line feed"),
-    (c"a%41", "percent sign"),
-    (c"a\u{1f600}", "emoji"),
-    (c"a\xff", "byte that is no UTF-8"),
-];
-
-/// A letter of two bytes, for a name that is longer in bytes than in characters.
-const WIDE: &str = "\u{e9}";
-/// The longest name of POSIX systems, in bytes.
-const LONGEST: usize = 255;
-
-/// Whether a check of this group gives this name to a file.
-pub fn is_own(name: &[u8]) -> bool {
-    let fixed = [UPPER, LOWER, COMPOSED, DECOMPOSED];
-    let is_long = !name.is_empty() && name.iter().all(|byte| *byte == b'n');
-    let is_wide = !name.is_empty()
-        && name.len().is_multiple_of(2)
-        && name.chunks(2).all(|pair| pair == WIDE.as_bytes());
-    fixed.into_iter().chain(ODD.map(|(name, _)| name)).any(|own| own.to_bytes() == name) || is_long || is_wide
-}
-
-/// Whether a listing shows a name.
-fn shows(listed: &[Listed], name: &CStr) -> bool {
+/// Returns whether a listing contains a name.
+fn is_listed(listed: &[ListedEntry], name: &CStr) -> bool {
     listed.iter().any(|entry| entry.name.as_c_str() == name)
 }
 
-fn case(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
+fn case(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {
     scratch.write(UPPER, b"x", on.context)?;
     let is_sensitive = on.context.lookup(scratch.folder(), LOWER)?.is_none();
-    let listed = scratch.list_until(on.context, Wanted::Names, |listed| shows(listed, UPPER))?;
-    let is_kept = shows(&listed, UPPER);
+    let listed = scratch.list_until(on.context, ListingFields::Names, |listed| is_listed(listed, UPPER))?;
+    let is_preserved = is_listed(&listed, UPPER);
     let sensitive = if is_sensitive { "case-sensitive" } else { "case-insensitive" };
-    let kept = if is_kept { "case is kept" } else { "case is not kept" };
-    Ok(Answer::expect(is_kept, format!("{sensitive}; {kept}")))
+    let preserved = if is_preserved { "case is preserved" } else { "case is not preserved" };
+    Ok(CheckAnswer::ok_if(is_preserved, format!("{sensitive}; {preserved}")))
 }
 
-fn normalization(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
+fn normalization(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {
     scratch.write(COMPOSED, b"x", on.context)?;
-    let shows_one = |listed: &[Listed]| shows(listed, COMPOSED) || shows(listed, DECOMPOSED);
-    let listed = scratch.list_until(on.context, Wanted::Names, shows_one)?;
-    let form = match (shows(&listed, COMPOSED), shows(&listed, DECOMPOSED)) {
-        (true, _) => "listed as it was written",
-        (false, true) => "listed decomposed",
+    let shows_one = |listed: &[ListedEntry]| is_listed(listed, COMPOSED) || is_listed(listed, DECOMPOSED);
+    let listed = scratch.list_until(on.context, ListingFields::Names, shows_one)?;
+    let form = match (is_listed(&listed, COMPOSED), is_listed(&listed, DECOMPOSED)) {
+        (true, _) => "listed as written",
+        (false, true) => "listed in decomposed form",
         (false, false) => "not listed in any form",
     };
     let finds = |name| Ok::<bool, RunError>(on.context.lookup(scratch.folder(), name)?.is_some());
     let (itself, other) = (finds(COMPOSED)?, finds(DECOMPOSED)?);
-    let other = if other { "the other form finds it too" } else { "the other form is another name" };
+    let other = if other { "also found by the other form" } else { "not found by the other form" };
     let is_found = itself && shows_one(&listed);
-    let itself = if itself { "found again" } else { "not found again" };
-    Ok(Answer::expect(is_found, format!("{itself}; {form}; {other}")))
+    let itself = if itself { "found by its name" } else { "not found by its name" };
+    Ok(CheckAnswer::ok_if(is_found, format!("{itself}; {form}; {other}")))
 }
 
-/// The result of making a file with a name.
+/// Result of creating a file with a certain name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum NameOutcome {
     Kept,
     Changed,
+    /// The file could not be created, with the name of the error.
     Refused(String),
 }
 
-fn odd_characters(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
-    let outcomes = outcomes(on, scratch, &ODD.map(|(name, _)| name))?;
-    let named: Vec<_> = ODD.iter().map(|(_, what)| *what).zip(outcomes).collect();
+fn odd_characters(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {
+    let outcomes = name_outcomes(on, scratch, &ODD_NAMES.map(|(name, _)| name))?;
+    let named: Vec<_> = ODD_NAMES.iter().map(|(_, description)| *description).zip(outcomes).collect();
     Ok(judge_odd(&named))
 }
 
-/// Makes a file of each name, looks at all in one listing, and removes them.
-fn outcomes(
+/// Creates a file with each name, lists the folder once, removes the files, and returns the outcome per name.
+fn name_outcomes(
     on: &CheckedTarget<'_>,
-    scratch: &Scratch,
+    scratch: &ScratchFolder,
     names: &[&CStr],
 ) -> Result<Vec<NameOutcome>, RunError> {
-    let refusals = names.iter().map(|name| refusal(on, scratch, name)).collect::<Result<Vec<_>, _>>()?;
-    let made = || names.iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none()).map(|(name, _)| *name);
-    let is_whole = |listed: &[Listed]| made().all(|name| shows(listed, name));
-    let listed = scratch.list_until(on.context, Wanted::Names, is_whole)?;
-    // By the name that was given: one that is listed otherwise would not be found by anything else.
-    made().try_for_each(|name| scratch.unlink(name, on.context))?;
+    let refusals = names.iter().map(|name| create_error(on, scratch, name)).collect::<Result<Vec<_>, _>>()?;
+    let created =
+        || names.iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none()).map(|(name, _)| *name);
+    let is_complete = |listed: &[ListedEntry]| created().all(|name| is_listed(listed, name));
+    let listed = scratch.list_until(on.context, ListingFields::Names, is_complete)?;
+    // Each file is removed by the name it was created with, because the name in the listing may be a changed one.
+    created().try_for_each(|name| scratch.unlink(name, on.context))?;
     let outcome = |(name, refusal): (&&CStr, Option<String>)| match refusal {
         Some(error) => NameOutcome::Refused(error),
-        None if shows(&listed, name) => NameOutcome::Kept,
+        None if is_listed(&listed, name) => NameOutcome::Kept,
         None => NameOutcome::Changed,
     };
     Ok(names.iter().zip(refusals).map(outcome).collect())
 }
 
-/// Makes a file; the name of the error where that is refused.
-fn refusal(on: &CheckedTarget<'_>, scratch: &Scratch, name: &CStr) -> Result<Option<String>, RunError> {
+/// Creates a file and closes it. Returns the name of the error if the file cannot be created.
+fn create_error(
+    on: &CheckedTarget<'_>,
+    scratch: &ScratchFolder,
+    name: &CStr,
+) -> Result<Option<String>, RunError> {
     match on.context.create(scratch.folder(), name) {
         Ok(file) => on.context.close(file).map(|()| None),
         Err(RunError::Operation { source, .. }) => {
@@ -175,45 +146,45 @@ fn refusal(on: &CheckedTarget<'_>, scratch: &Scratch, name: &CStr) -> Result<Opt
     }
 }
 
-fn judge_odd(outcomes: &[(&str, NameOutcome)]) -> Answer {
+fn judge_odd(outcomes: &[(&str, NameOutcome)]) -> CheckAnswer {
     let kept = outcomes.iter().filter(|(_, outcome)| *outcome == NameOutcome::Kept).count();
-    let mut text = format!("{kept} of {} kept", outcomes.len());
-    let refused = outcomes.iter().filter_map(|(what, outcome)| match outcome {
-        NameOutcome::Refused(error) => Some(format!("{what} ({error})")),
+    let mut text = format!("{kept} of {} stored unchanged", outcomes.len());
+    let refused = outcomes.iter().filter_map(|(description, outcome)| match outcome {
+        NameOutcome::Refused(error) => Some(format!("{description} ({error})")),
         NameOutcome::Kept | NameOutcome::Changed => None,
     });
     let changed = outcomes
         .iter()
         .filter(|(_, outcome)| *outcome == NameOutcome::Changed)
-        .map(|(what, _)| (*what).to_owned());
+        .map(|(description, _)| (*description).to_owned());
     let (refused, changed): (Vec<_>, Vec<_>) = (refused.collect(), changed.collect());
     for (word, list) in [("refused", &refused), ("changed", &changed)] {
         if !list.is_empty() {
             text += &format!("; {word}: {}", list.join(", "));
         }
     }
-    Answer::expect(changed.is_empty(), text)
+    CheckAnswer::ok_if(changed.is_empty(), text)
 }
 
-fn longest(on: &CheckedTarget<'_>, scratch: &Scratch) -> Result<Answer, RunError> {
+fn longest_name(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {
     let mut fits = |length| accepts(on, scratch, "n".repeat(length));
-    // Some encrypted folders take 143 bytes.
-    let found = if fits(LONGEST)? { LONGEST } else { longest_that(&mut fits)? };
-    let more = if fits(LONGEST + 1)? { "256 are accepted" } else { "256 are refused" };
-    let wide = accepts(on, scratch, WIDE.repeat(LONGEST))?;
+    // Some encrypted folders accept at most 143 bytes, so the actual limit is searched for.
+    let found = if fits(MAX_NAME_BYTES)? { MAX_NAME_BYTES } else { longest_accepted(&mut fits)? };
+    let more = if fits(MAX_NAME_BYTES + 1)? { "256 are accepted" } else { "256 are refused" };
+    let wide = accepts(on, scratch, WIDE_LETTER.repeat(MAX_NAME_BYTES))?;
     let wide = if wide { "accepted" } else { "refused" };
     let text = format!("{found} bytes; {more}; 255 letters of two bytes are {wide}");
-    Ok(Answer::expect(found == LONGEST, text))
+    Ok(CheckAnswer::ok_if(found == MAX_NAME_BYTES, text))
 }
 
-fn accepts(on: &CheckedTarget<'_>, scratch: &Scratch, name: String) -> Result<bool, RunError> {
-    let name = CString::new(name).expect("the name holds no NUL");
-    Ok(outcomes(on, scratch, &[&name])? == [NameOutcome::Kept])
+fn accepts(on: &CheckedTarget<'_>, scratch: &ScratchFolder, name: String) -> Result<bool, RunError> {
+    let name = CString::new(name).expect("the name contains no NUL");
+    Ok(name_outcomes(on, scratch, &[&name])? == [NameOutcome::Kept])
 }
 
-/// The largest length from 0 to 254 that fits, by halving.
-fn longest_that(fits: &mut impl FnMut(usize) -> Result<bool, RunError>) -> Result<usize, RunError> {
-    let (mut fitting, mut too_long) = (0, LONGEST);
+/// Returns the largest accepted length from 0 to 254, by binary search.
+fn longest_accepted(fits: &mut impl FnMut(usize) -> Result<bool, RunError>) -> Result<usize, RunError> {
+    let (mut fitting, mut too_long) = (0, MAX_NAME_BYTES);
     while too_long - fitting > 1 {
         let middle = (fitting + too_long) / 2;
         if fits(middle)? { fitting = middle } else { too_long = middle }
@@ -227,33 +198,24 @@ mod tests {
     use crate::selfcheck::Verdict;
 
     #[test]
-    fn a_changed_name_differs_and_a_refused_one_does_not() {
+    fn changed_name_differs_and_refused_name_does_not() {
         let outcomes = [
             ("colon", NameOutcome::Refused("EINVAL".to_owned())),
             ("asterisk", NameOutcome::Kept),
             ("emoji", NameOutcome::Kept),
         ];
         let answer = judge_odd(&outcomes);
-        assert_eq!(answer, Answer::ok("2 of 3 kept; refused: colon (EINVAL)"));
+        assert_eq!(answer, CheckAnswer::ok("2 of 3 stored unchanged; refused: colon (EINVAL)"));
         let changed = judge_odd(&[("dot at the end", NameOutcome::Changed)]);
         assert_eq!(changed.verdict, Verdict::Differs);
         assert!(changed.text.contains("changed: dot at the end"), "{}", changed.text);
     }
 
     #[test]
-    fn the_longest_name_is_found_by_halving() {
+    fn longest_name_is_found_by_binary_search() {
         for longest in [0, 1, 143, 254] {
-            let found = longest_that(&mut |length| Ok(length <= longest)).unwrap();
+            let found = longest_accepted(&mut |length| Ok(length <= longest)).unwrap();
             assert_eq!(found, longest);
         }
-    }
-
-    #[test]
-    fn long_and_odd_names_are_known_as_own() {
-        let own = |name: &[u8]| is_own(name);
-        assert!(own("n".repeat(255).as_bytes()) && own(WIDE.repeat(255).as_bytes()));
-        assert!(ODD.iter().all(|(name, _)| own(name.to_bytes())));
-        assert!(own(COMPOSED.to_bytes()) && own(DECOMPOSED.to_bytes()));
-        assert!(!own(b"") && !own(b"name") && !own(b"a") && !own(b"letter.txt"));
     }
 }

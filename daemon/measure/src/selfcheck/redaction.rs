@@ -1,30 +1,31 @@
-//! Keeps names, paths and addresses out of a table that is made to be published.
+//! Removes names, paths and addresses from text that is meant to be published.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// What stands in the place of a name.
+/// Placeholder for a name.
 const NAME: &str = "(name)";
-/// What stands in the place of a path.
+/// Placeholder for a path.
 const PATH: &str = "(path)";
-/// What stands in the place of an address.
+/// Placeholder for a network address.
 const ADDRESS: &str = "(address)";
 
-/// Folders of the system: a path below one of them says nothing about a user.
+/// System folders. A path below one of them is not replaced, because it contains nothing private.
 const SYSTEM_FOLDERS: [&str; 6] = ["/proc/", "/sys/", "/usr/bin/", "/usr/sbin/", "/sbin/", "/bin/"];
-/// Signs that may enclose a word and belong to the sentence.
+/// Punctuation marks that may surround a word and are not part of it.
 const PUNCTUATION: [char; 12] = [',', ';', '.', ':', '(', ')', '[', ']', '"', '\'', '`', '='];
 
-/// Replaces private words in a text: those that are known, and those that look like a path or an address.
+/// Replaces private words in a text: known secrets, and words that look like a path or an address.
 ///
-/// Answers are made of fixed words, so this is the second line of defence.
+/// The answers of a self-check consist of fixed words, so redaction is a second line of defence.
 #[derive(Debug, Clone, Default)]
 pub struct Redaction {
-    /// The longest first, so that a path is replaced before a name in it.
+    /// Known secrets, longest first, so that a path is replaced before a name that it contains.
     secrets: Vec<String>,
 }
 
 impl Redaction {
-    /// One that knows these words. Words of one letter would only damage the text and are left out.
+    /// Creates a redaction that knows these secrets. Secrets of one character are ignored, because replacing them
+    /// would damage the text.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let mut secrets: Vec<String> =
             secrets.into_iter().filter(|secret| secret.chars().count() > 1).collect();
@@ -32,15 +33,15 @@ impl Redaction {
         Self { secrets }
     }
 
-    /// The text without private words.
+    /// Returns the text with every private word replaced by a placeholder.
     pub fn apply(&self, text: &str) -> String {
-        let known = self.secrets.iter().fold(text.to_owned(), |text, secret| without(&text, secret));
-        known.split(' ').map(published).collect::<Vec<_>>().join(" ")
+        let known = self.secrets.iter().fold(text.to_owned(), |text, secret| replace_secret(&text, secret));
+        known.split(' ').map(redact_word).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// Replaces a secret where it stands alone, in upper or lower case.
-fn without(text: &str, secret: &str) -> String {
+/// Replaces a secret in a text, ignoring case. Occurrences inside a longer word are not replaced.
+fn replace_secret(text: &str, secret: &str) -> String {
     let (lower, secret) = (text.to_ascii_lowercase(), secret.to_ascii_lowercase());
     let is_word = |c: char| c.is_alphanumeric();
     let mut result = String::new();
@@ -56,22 +57,22 @@ fn without(text: &str, secret: &str) -> String {
     result + &text[begin..]
 }
 
-/// A word as it may be published.
-fn published(word: &str) -> String {
+/// Replaces a word that looks like an address, a path or a user name; returns other words unchanged.
+fn redact_word(word: &str) -> String {
     if holds_address(word) {
         let end = word.trim_end_matches([',', ';', '.']).len();
         return format!("{ADDRESS}{}", &word[end..]);
     }
     let core = word.trim_matches(PUNCTUATION);
-    let is_of_system = SYSTEM_FOLDERS.iter().any(|folder| core.starts_with(folder));
+    let is_system_path = SYSTEM_FOLDERS.iter().any(|folder| core.starts_with(folder));
     match core {
-        core if core.contains('/') && !is_of_system => word.replacen(core, PATH, 1),
+        core if core.contains('/') && !is_system_path => word.replacen(core, PATH, 1),
         core if core.contains('@') => word.replacen(core, NAME, 1),
         _ => word.to_owned(),
     }
 }
 
-/// Whether a word is an address, or a setting whose value is one.
+/// Returns whether a word is a network address, or a setting such as `addr=10.0.0.7` with an address as its value.
 fn holds_address(word: &str) -> bool {
     let core = word.trim_matches([',', ';', '.', '(', ')', '"', '\'', '`']);
     let mut parts = core.split(['=', '@']);
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_word_is_replaced_where_it_stands_alone() {
+    fn known_secret_is_replaced_only_as_a_whole_word() {
         assert_eq!(redacted("the user Anna, again"), "the user (name), again");
         assert_eq!(redacted("annas-mac and nas.local:445"), "(name) and (name):445");
         assert_eq!(redacted("savanna has no a"), "savanna has no a");
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_path_or_an_address_is_replaced() {
+    fn paths_and_addresses_are_replaced() {
         assert_eq!(redacted("open /Users/bob/x: EPERM"), "open (path): EPERM");
         assert_eq!(redacted("(smb://bob@host/share)"), "((path))");
         assert_eq!(redacted("from 192.168.1.5, port 445"), "from (address), port 445");
@@ -114,11 +115,11 @@ mod tests {
     }
 
     #[test]
-    fn words_of_the_system_stay() {
+    fn system_paths_and_plain_words_are_unchanged() {
         for text in [
             "SMB 3.1.1; 12 keys in 3 ms: vers rsize",
             "/proc/fs/cifs/Stats cannot be read: ENOENT",
-            "/usr/bin/smbutil is not there",
+            "/usr/bin/smbutil is missing",
             "100 % in memory after reading, 0 % after eviction",
             "`lookup` failed: EACCES",
         ] {
@@ -128,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_known_word_stays_alone_in_any_text(before in "\\PC{0,20}", after in "\\PC{0,20}") {
+        fn known_secret_is_never_left_as_a_word(before in "\\PC{0,20}", after in "\\PC{0,20}") {
             let text = redacted(&format!("{before} nas.local {after}"));
             prop_assert!(!text.split(' ').any(|word| word == "nas.local"), "{text}");
         }

@@ -1,113 +1,67 @@
-//! The folder in a sandbox in which a self-check makes its files, and the names of those.
+//! The scratch folder in a sandbox, in which a self-check creates its files.
 
 use std::ffi::{CStr, CString};
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::arena::Arena;
-use crate::context::{Context, Folder, Listing};
+use super::scratch_names::{FOLDER, is_own};
 use crate::error::RunError;
-use crate::platform::{Access, EntryKind, Wanted};
+use crate::platform::{Access, EntryKind, ListingFields};
+use crate::sandbox::Sandbox;
+use crate::timed_fs::{Folder, ListingBuffer, TimedFs};
 
-use super::names;
-
-/// The name of the folder, in the sandbox and in its manifest.
-pub const FOLDER: &str = "selfcheck";
+/// [`FOLDER`] as a C string.
 const FOLDER_NAME: &CStr = c"selfcheck";
 
-/// The names of files that no table of names holds. Each check has its own: over SMB a file that was just removed may be there
-/// for a moment longer.
-const FILES: [&[u8]; 16] = [
-    b"changed",
-    b"moved",
-    b"note",
-    b"finder",
-    b"time",
-    b"mode",
-    b"lock",
-    b"over-old",
-    b"over-new",
-    b"open-old",
-    b"open-new",
-    b"linked",
-    b"linked-2",
-    b"synced",
-    b"evicted",
-    b"read-twice",
-];
-/// What the names of numbered files begin with.
-const NUMBERED: [&str; 2] = ["entry-", "marked-"];
-/// More files of one kind than any check makes.
-const MOST_NUMBERED: usize = 8;
-
-/// Whether a path below a folder of a sandbox is a file of a self-check.
-pub fn owns(folder: &str, path: &Path) -> bool {
-    folder == FOLDER && is_own(path.as_os_str().as_bytes())
-}
-
-/// Whether a file has a name that a check gives. A name with a slash is none.
-fn is_own(name: &[u8]) -> bool {
-    let is_numbered = || {
-        let mut names =
-            NUMBERED.iter().flat_map(|kind| (0..MOST_NUMBERED).map(move |n| format!("{kind}{n}")));
-        names.any(|numbered| numbered.as_bytes() == name)
-    };
-    FILES.contains(&name) || is_numbered() || names::is_own(name)
-}
-
-/// The name of a numbered file.
-pub fn numbered(kind: &str, number: usize) -> CString {
-    debug_assert!(NUMBERED.contains(&kind) && number < MOST_NUMBERED);
-    CString::new(format!("{kind}{number}")).expect("the name holds no NUL")
-}
-
-/// One name of the scratch folder, as a listing tells it.
+/// Entry of the scratch folder, as reported by a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
-    /// The name.
+pub struct ListedEntry {
+    /// Name of the entry.
     pub name: CString,
-    /// What it stands for.
+    /// Type of the entry.
     pub kind: EntryKind,
-    /// Its size in bytes, where the listing brings it along.
+    /// Size in bytes; `None` if the listing does not report sizes.
     pub size: Option<u64>,
 }
 
-impl Listed {
-    /// Whether it is where a Mac keeps the extended attributes of another file.
-    pub fn is_twin(&self) -> bool {
+impl ListedEntry {
+    /// Returns whether the entry is an AppleDouble file, in which a Mac stores extended attributes of another
+    /// file.
+    pub fn is_apple_double(&self) -> bool {
         self.name.to_bytes().starts_with(b"._")
     }
 }
 
-/// The scratch folder.
-pub struct Scratch {
+/// Open scratch folder of a self-check.
+pub struct ScratchFolder {
     sandbox: Folder,
     folder: Folder,
 }
 
-/// How long a share may take to show what was just made or removed: SMB clients keep listings, and close files late.
-const LAG: Duration = Duration::from_secs(1);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// Time within which a share must show that a file was created or removed. It is not zero because SMB clients
+/// cache listings and close files late.
+const VISIBILITY_TIMEOUT: Duration = Duration::from_secs(1);
+/// Pause between two listings while waiting for a change to become visible.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-impl Scratch {
-    /// Makes the folder, which may be there already, and empties it.
-    pub fn make(arena: &Arena, context: &Context<'_>) -> Result<Self, RunError> {
-        // Only what the manifest names is ever removed by `longhaul clean`, so it comes first.
-        if arena.holding::<()>(FOLDER)?.is_none() {
-            arena.keep(FOLDER, &(), context)?;
+impl ScratchFolder {
+    /// Creates the scratch folder if it does not exist, opens it, and removes the files in it.
+    pub fn create(sandbox: &Sandbox, context: &TimedFs<'_>) -> Result<Self, RunError> {
+        // The manifest entry is written before the folder is created, because `longhaul targets clean` removes
+        // only folders that are in the manifest.
+        if sandbox.manifest_entry::<()>(FOLDER)?.is_none() {
+            sandbox.record_entry(FOLDER, &(), context)?;
         }
-        let sandbox = arena.folder()?;
-        let folder = context.make_folder(&sandbox, FOLDER_NAME)?;
+        let sandbox = sandbox.folder()?;
+        let folder = context.create_and_open_folder(&sandbox, FOLDER_NAME)?;
         let scratch = Self { sandbox, folder };
         scratch.empty(context)?;
         Ok(scratch)
     }
 
-    /// Removes every file of a check. Another file stays.
-    pub fn empty(&self, context: &Context<'_>) -> Result<(), RunError> {
-        for Listed { name, .. } in self.list(context, Wanted::Names)? {
+    /// Removes all files of self-checks from the folder. Foreign files remain.
+    pub fn empty(&self, context: &TimedFs<'_>) -> Result<(), RunError> {
+        for ListedEntry { name, .. } in self.list(context, ListingFields::Names)? {
             let bytes = name.to_bytes();
             if is_own(bytes.strip_prefix(b"._").unwrap_or(bytes)) {
                 self.unlink(&name, context)?;
@@ -116,73 +70,78 @@ impl Scratch {
         Ok(())
     }
 
-    /// Removes the folder with every file of a check in it. Another file stays, and is an error.
-    pub fn remove(self, context: &Context<'_>) -> Result<(), RunError> {
-        let began = Instant::now();
+    /// Removes the folder and all files of self-checks in it. Fails if the folder contains a foreign file.
+    pub fn remove(self, context: &TimedFs<'_>) -> Result<(), RunError> {
+        let start = Instant::now();
         loop {
             self.empty(context)?;
             match context.remove_folder(&self.sandbox, FOLDER_NAME) {
-                Err(error) if is_kind(&error, ErrorKind::DirectoryNotEmpty) && began.elapsed() < LAG => {
-                    std::thread::sleep(BETWEEN_LOOKS);
+                Err(error)
+                    if is_kind(&error, ErrorKind::DirectoryNotEmpty)
+                        && start.elapsed() < VISIBILITY_TIMEOUT =>
+                {
+                    std::thread::sleep(POLL_INTERVAL);
                 }
                 other => return other,
             }
         }
     }
 
-    /// Removes a file; its absence is fine, as the twin of a file goes with it.
-    pub fn unlink(&self, name: &CStr, context: &Context<'_>) -> Result<(), RunError> {
+    /// Removes a file. A missing file is no error, because a Mac removes an AppleDouble file together with its
+    /// owner.
+    pub fn unlink(&self, name: &CStr, context: &TimedFs<'_>) -> Result<(), RunError> {
         match context.unlink(&self.folder, name) {
             Err(error) if is_kind(&error, ErrorKind::NotFound) => Ok(()),
             other => other,
         }
     }
 
-    /// The folder.
+    /// Returns the handle of the scratch folder.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// Lists the folder through a handle of its own, as a listing goes on where its handle stands.
-    pub fn list(&self, context: &Context<'_>, wanted: Wanted) -> Result<Vec<Listed>, RunError> {
+    /// Lists the folder through a new handle, because a listing continues at the position of its handle.
+    pub fn list(&self, context: &TimedFs<'_>, wanted: ListingFields) -> Result<Vec<ListedEntry>, RunError> {
         let folder = context.open_folder(&self.folder, c".")?;
         let mut listed = vec![];
-        context.list(&folder, wanted, &mut Listing::default(), |entry| {
+        context.list(&folder, wanted, &mut ListingBuffer::default(), |entry| {
             let size = entry.attributes.map(|attributes| attributes.size);
-            listed.push(Listed { name: entry.name.to_owned(), kind: entry.kind, size });
+            listed.push(ListedEntry { name: entry.name.to_owned(), kind: entry.kind, size });
             Ok::<(), RunError>(())
         })?;
         Ok(listed)
     }
 
-    /// Lists the folder until it shows what it must, for a second at most; then what it shows.
+    /// Lists the folder repeatedly until the listing is complete or `VISIBILITY_TIMEOUT` has passed. Returns the
+    /// last listing.
     pub fn list_until(
         &self,
-        context: &Context<'_>,
-        wanted: Wanted,
-        is_whole: impl Fn(&[Listed]) -> bool,
-    ) -> Result<Vec<Listed>, RunError> {
-        let began = Instant::now();
+        context: &TimedFs<'_>,
+        wanted: ListingFields,
+        is_complete: impl Fn(&[ListedEntry]) -> bool,
+    ) -> Result<Vec<ListedEntry>, RunError> {
+        let start = Instant::now();
         loop {
             let listed = self.list(context, wanted)?;
-            if is_whole(&listed) || began.elapsed() >= LAG {
+            if is_complete(&listed) || start.elapsed() >= VISIBILITY_TIMEOUT {
                 return Ok(listed);
             }
-            std::thread::sleep(BETWEEN_LOOKS);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// Makes a file with this content.
-    pub fn write(&self, name: &CStr, content: &[u8], context: &Context<'_>) -> Result<(), RunError> {
+    /// Creates a file with this content.
+    pub fn write(&self, name: &CStr, content: &[u8], context: &TimedFs<'_>) -> Result<(), RunError> {
         let file = context.create(&self.folder, name)?;
         context.write_all(&file, content, 0)?;
         context.close(file)
     }
 
-    /// Reads a file of at most this many bytes.
-    pub fn read(&self, name: &CStr, most: usize, context: &Context<'_>) -> Result<Vec<u8>, RunError> {
+    /// Reads at most `max_bytes` bytes from the start of a file.
+    pub fn read(&self, name: &CStr, max_bytes: usize, context: &TimedFs<'_>) -> Result<Vec<u8>, RunError> {
         let file = context.open(&self.folder, name, Access::Read)?;
-        let mut content = vec![0; most];
+        let mut content = vec![0; max_bytes];
         let length = context.read_full(&file, &mut content, 0)?;
         content.truncate(length);
         context.close(file)?;
@@ -190,7 +149,7 @@ impl Scratch {
     }
 }
 
-/// Whether a call failed with an error of this kind.
+/// Returns whether a call failed with an error of this kind.
 fn is_kind(error: &RunError, kind: ErrorKind) -> bool {
     matches!(error, RunError::Operation { source, .. } if source.kind() == kind)
 }

@@ -1,29 +1,31 @@
-//! The shape of what a tool prints: its keys and the kinds of its values. A value may be a name, so none is shown.
+//! Describes the shape of a tool's output: its keys and the types of its values. Values are never shown, because a
+//! value may be a name.
 
 use serde_json::Value;
 
-/// Characters of a shape that are shown.
-const LONGEST: usize = 600;
-/// The longest word that is taken for a key.
-const LONGEST_KEY: usize = 40;
+/// Maximum length of a shape in characters; a longer shape is truncated.
+const MAX_SHAPE_CHARS: usize = 600;
+/// Maximum length of a key in bytes; a longer word is treated as a value.
+const MAX_KEY_CHARS: usize = 40;
 
-/// The shape of JSON: `{Client Info: {RPC Info: {Requests: number}}}`. `None` if it is no JSON.
-pub fn of_json(output: &[u8]) -> Option<String> {
+/// Returns the shape of JSON output, such as `{Client Info: {RPC Info: {Requests: number}}}`; `None` if the output
+/// is not JSON.
+pub fn json_shape(output: &[u8]) -> Option<String> {
     let value = serde_json::from_slice(output).ok()?;
-    Some(shortened(of_value(&value)))
+    Some(truncate_shape(value_shape(&value)))
 }
 
-/// The shape of text: how many lines, and the words before a colon or an equals sign.
-pub fn of_text(output: &[u8]) -> String {
+/// Returns the shape of text output: the number of non-empty lines, and the keys before a colon or an equals sign.
+pub fn text_shape(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     let mut keys: Vec<&str> = text.lines().filter_map(key_of).collect();
     keys.dedup();
     let keys = if keys.is_empty() { "no keys".to_owned() } else { format!("keys: {}", keys.join(", ")) };
-    shortened(format!("{lines} lines, {keys}"))
+    truncate_shape(format!("{lines} lines, {keys}"))
 }
 
-/// `key: value`, `key = value`, or `key    value` as `pmset -g` prints it.
+/// Returns the key of a line such as `key: value`, `key = value`, or `key    value` (printed by `pmset -g`).
 fn key_of(line: &str) -> Option<&str> {
     let line = line.trim();
     let key = match line.split_once([':', '=']) {
@@ -34,14 +36,15 @@ fn key_of(line: &str) -> Option<&str> {
     is_key(key).then_some(key)
 }
 
-/// Whether a word can be published: a mount point, a server or an address has other signs than these.
+/// Returns whether a word is a key and can be published. Mount points, server names and addresses contain
+/// characters that are not allowed here.
 fn is_key(word: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '-' | '#');
-    let begins = word.starts_with(|c: char| c.is_ascii_alphabetic());
-    begins && word.len() <= LONGEST_KEY && word.chars().all(is_plain)
+    let starts_with_letter = word.starts_with(|c: char| c.is_ascii_alphabetic());
+    starts_with_letter && word.len() <= MAX_KEY_CHARS && word.chars().all(is_plain)
 }
 
-fn of_value(value: &Value) -> String {
+fn value_shape(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(_) => "flag".to_owned(),
@@ -49,24 +52,24 @@ fn of_value(value: &Value) -> String {
         Value::String(_) => "text".to_owned(),
         Value::Array(values) => match values.first() {
             None => "empty list".to_owned(),
-            Some(first) => format!("list of {} × {}", values.len(), of_value(first)),
+            Some(first) => format!("list of {} × {}", values.len(), value_shape(first)),
         },
         Value::Object(members) => {
             let (named, hidden): (Vec<_>, Vec<_>) = members.iter().partition(|(key, _)| is_key(key));
-            let named = named.into_iter().map(|(key, value)| format!("{key}: {}", of_value(value)));
-            // Keys that are mount points or numbers: one of them stands for all.
+            let named = named.into_iter().map(|(key, value)| format!("{key}: {}", value_shape(value)));
+            // Keys that are mount points or numbers are only counted; the value of the first shows their shape.
             let hidden =
-                hidden.first().map(|(_, value)| format!("{} × *: {}", hidden.len(), of_value(value)));
+                hidden.first().map(|(_, value)| format!("{} × *: {}", hidden.len(), value_shape(value)));
             format!("{{{}}}", named.chain(hidden).collect::<Vec<_>>().join(", "))
         }
     }
 }
 
-fn shortened(text: String) -> String {
-    if text.chars().count() <= LONGEST {
+fn truncate_shape(text: String) -> String {
+    if text.chars().count() <= MAX_SHAPE_CHARS {
         return text;
     }
-    text.chars().take(LONGEST).chain("…".chars()).collect()
+    text.chars().take(MAX_SHAPE_CHARS).chain("…".chars()).collect()
 }
 
 #[cfg(test)]
@@ -75,33 +78,33 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn json_is_told_by_its_keys_and_kinds_alone() {
+    fn json_shape_contains_only_keys_and_types() {
         let sessions =
             br#"{"\/Volumes\/media": {"session_info": {"mc_on": "yes", "servers": ["nas"], "id": 3}}}"#;
         assert_eq!(
-            of_json(sessions).unwrap(),
+            json_shape(sessions).unwrap(),
             "{1 × *: {session_info: {id: number, mc_on: text, servers: list of 1 × text}}}"
         );
-        assert_eq!(of_json(b"{}").unwrap(), "{}");
-        assert_eq!(of_json(b"not JSON"), None);
+        assert_eq!(json_shape(b"{}").unwrap(), "{}");
+        assert_eq!(json_shape(b"not JSON"), None);
     }
 
     #[test]
-    fn text_is_told_by_its_keys_alone() {
+    fn text_shape_contains_only_keys() {
         let settings = b"System-wide power settings:\nCurrently in use:\n lowpowermode         1\n sleep  1 (sleep prevented by anna)\n";
         assert_eq!(
-            of_text(settings),
+            text_shape(settings),
             "4 lines, keys: System-wide power settings, Currently in use, lowpowermode, sleep"
         );
-        assert_eq!(of_text(b"route to: default\n192.168.1.1: x\n"), "2 lines, keys: route to");
-        assert_eq!(of_text(b""), "0 lines, no keys");
+        assert_eq!(text_shape(b"route to: default\n192.168.1.1: x\n"), "2 lines, keys: route to");
+        assert_eq!(text_shape(b""), "0 lines, no keys");
     }
 
     proptest! {
         #[test]
-        fn any_output_has_a_short_shape(output: Vec<u8>) {
-            prop_assert!(of_text(&output).chars().count() <= LONGEST + 1);
-            prop_assert!(of_json(&output).is_none_or(|shape| shape.chars().count() <= LONGEST + 1));
+        fn shape_of_any_output_is_short(output: Vec<u8>) {
+            prop_assert!(text_shape(&output).chars().count() <= MAX_SHAPE_CHARS + 1);
+            prop_assert!(json_shape(&output).is_none_or(|shape| shape.chars().count() <= MAX_SHAPE_CHARS + 1));
         }
     }
 }

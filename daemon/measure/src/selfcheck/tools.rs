@@ -1,10 +1,11 @@
-//! The tools of the operating system that longhaul asks for facts.
+//! Checks of the operating system's tools that longhaul runs to get facts.
 
-use crate::platform::{TOOLS, Tool};
+use crate::platform::{TOOLS, Tool, run_tool};
 
-use super::{Answer, Expectation, Expectations, MachineCheck, Question, shape};
+use super::check::{CheckAnswer, Expectation, Expectations, MachineCheck, MachineCheckMethod};
+use super::shape;
 
-/// A check for each tool of this system.
+/// Returns a check for each tool of this operating system.
 pub fn checks() -> impl Iterator<Item = MachineCheck> {
     TOOLS.iter().map(check)
 }
@@ -12,23 +13,34 @@ pub fn checks() -> impl Iterator<Item = MachineCheck> {
 fn check(tool: &'static Tool) -> MachineCheck {
     let expectation = Expectation { text: tool.expected, source: tool.source };
     MachineCheck {
-        call: tool.call,
+        name: tool.name,
         expected: Expectations { linux: expectation, macos: expectation },
-        question: Question::Tool(tool),
+        method: MachineCheckMethod::Tool(tool),
     }
 }
 
-/// What a tool printed, without its values.
-pub fn judge(tool: &Tool, output: Option<&[u8]>) -> Answer {
+impl MachineCheck {
+    /// Runs the check and returns its answer.
+    pub fn answer(&self) -> CheckAnswer {
+        match self.method {
+            MachineCheckMethod::Call(run) => run(),
+            MachineCheckMethod::Tool(tool) => judge(tool, run_tool(tool).as_deref()),
+        }
+    }
+}
+
+/// Judges the output of a tool. The answer shows the shape of the output, without its values. `None` means that
+/// the tool is missing or timed out.
+pub fn judge(tool: &Tool, output: Option<&[u8]>) -> CheckAnswer {
     let is_json = tool.command.contains(&"JSON");
     match output {
-        None => Answer::differs("it is not there, or gave no answer within 4 s"),
-        Some([]) => Answer::unknown("it printed nothing"),
-        Some(output) if is_json => match shape::of_json(output) {
-            Some(shape) => Answer::ok(shape),
-            None => Answer::differs(format!("no JSON: {}", shape::of_text(output))),
+        None => CheckAnswer::differs("not found, or no answer within 4 s"),
+        Some([]) => CheckAnswer::unknown("no output"),
+        Some(output) if is_json => match shape::json_shape(output) {
+            Some(shape) => CheckAnswer::ok(shape),
+            None => CheckAnswer::differs(format!("not JSON: {}", shape::text_shape(output))),
         },
-        Some(output) => Answer::ok(shape::of_text(output)),
+        Some(output) => CheckAnswer::ok(shape::text_shape(output)),
     }
 }
 
@@ -38,17 +50,20 @@ mod tests {
     use crate::selfcheck::Verdict;
 
     const JSON_TOOL: Tool =
-        Tool { call: "nfsstat -c", command: &["nfsstat", "-c", "-f", "JSON"], expected: "", source: "" };
+        Tool { name: "nfsstat -m", command: &["nfsstat", "-m", "-f", "JSON"], expected: "", source: "" };
 
     #[test]
-    fn a_tool_is_judged_by_what_it_printed() {
+    fn tool_is_judged_by_its_output() {
         let judged = |output| judge(&JSON_TOOL, output);
         assert_eq!(
             judged(Some(br#"{"Client Info": {"/mnt/nas": 1}}"#)),
-            Answer::ok("{Client Info: {1 × *: number}}")
+            CheckAnswer::ok("{Client Info: {1 × *: number}}")
         );
         assert_eq!(judged(None).verdict, Verdict::Differs);
         assert_eq!(judged(Some(b"")).verdict, Verdict::Unknown);
-        assert_eq!(judged(Some(b"Client Info:\n")), Answer::differs("no JSON: 1 lines, keys: Client Info"));
+        assert_eq!(
+            judged(Some(b"Client Info:\n")),
+            CheckAnswer::differs("not JSON: 1 lines, keys: Client Info")
+        );
     }
 }

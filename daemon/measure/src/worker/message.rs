@@ -1,4 +1,4 @@
-//! What supervisor and worker say to each other: one JSON value a line.
+//! Messages between supervisor and worker. Each message is one line of JSON.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,161 +6,167 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::arena::{CleanReport, Mode};
-use crate::model::{
-    CacheState, ColdBy, Conditions, Failure, Negotiated, Outcome, Phase, ProbePlan, Probing, Progress,
-    Protocol, Sampled, Scale, Target,
-};
+use super::examination::TargetExamination;
+use crate::sandbox::{CleanMode, CleanReport};
 use crate::selfcheck::Check;
-use crate::worker::Examined;
 use crate::workloads::Settings;
+use longhaul_model::{
+    CacheState, ColdMethod, Conditions, Failure, NegotiatedOptions, Outcome, Phase, ProbeMode, ProbePlan,
+    Progress, Protocol, Scale, Target, WorkerSample,
+};
 
-/// The first line that a worker reads.
+/// Version of longhaul of this process. A supervisor only uses workers of its own version.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Setup of a worker: the first line that a worker reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Setup {
-    /// The only target that this worker may touch.
+pub struct WorkerSetup {
+    /// Target of this worker. The worker accesses no other target.
     pub target: Target,
-    /// The random id of this installation.
+    /// Random id of this installation (machine id).
     pub machine: String,
-    /// A folder on the local disk for this target alone.
+    /// Folder on the local disk that is used only for this target.
     pub local: PathBuf,
-    /// The flight recorder's file.
+    /// Path of the flight recorder's file.
     pub recorder: PathBuf,
-    /// How the light probe goes; `None`: there is none.
+    /// Settings of the latency probe; `None` if the worker does not probe.
     #[serde(default)]
     pub probe: Option<ProbePlan>,
 }
 
-/// Which run is meant.
+/// Description of the run that a worker prepares or executes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
-    /// The workload's name in the table.
+    /// Name of the workload.
     pub workload: String,
-    /// How large.
+    /// Scale of the test data.
     pub scale: Scale,
-    /// What is set for all workloads.
+    /// Settings of all workloads.
     pub settings: Settings,
-    /// How many times the target has been measured before: decides whose turn it is among slices.
+    /// Number of times the target was measured before. It determines the slice to use.
     pub rotation: u64,
-    /// The round's seed.
+    /// Random seed of the round.
     pub seed: u64,
 }
 
-/// What a worker is told to do. It does one thing at a time, but hears [`Command::Stop`] at any time.
+/// Command to a worker. A worker executes one command at a time, but handles [`WorkerCommand::Stop`] and
+/// [`WorkerCommand::Probe`] immediately.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case")]
-pub enum Command {
-    /// Make what a run needs; answered by [`Message::Prepared`].
+pub enum WorkerCommand {
+    /// Creates the data that a run needs; answered by [`WorkerMessage::Prepared`].
     Prepare(Assignment),
-    /// Do a run; answered by [`Message::Ended`].
+    /// Executes a run; answered by [`WorkerMessage::Ended`].
     Run(Assignment),
-    /// Make an arena, empty as it is; answered by [`Message::Claimed`].
-    Claim,
-    /// Give back what the arena holds; answered by [`Message::Cleaned`].
+    /// Creates an empty sandbox if there is none; answered by [`WorkerMessage::SandboxCreated`].
+    CreateSandbox,
+    /// Removes the data in the sandbox; answered by [`WorkerMessage::Cleaned`].
     Clean {
-        /// Remove, or only list.
-        mode: Mode,
+        /// Mode of the cleaning: remove or only list.
+        mode: CleanMode,
     },
-    /// Do everything that a run needs once, with one small file; answered by [`Message::Examined`].
+    /// Makes every call that a run needs once, with one small file; answered by [`WorkerMessage::Examined`].
     Examine,
-    /// Make one call of a self-check; answered by [`Message::SelfChecked`].
+    /// Runs one check of a self-check; answered by [`WorkerMessage::SelfChecked`].
     SelfCheck {
-        /// Its name.
+        /// Name of the check.
         call: String,
     },
-    /// Whether the light probe asks from now on. Heard at any time.
+    /// Changes the mode of the latency probe. Takes effect immediately.
     Probe {
-        /// Whether it does.
-        probing: Probing,
+        /// New mode of the probe.
+        probing: ProbeMode,
     },
-    /// End what is being done after the operation in flight.
+    /// Stops the current command after the operation in flight.
     Stop {
-        /// Whether the run's cap is over; otherwise the person wants no more.
+        /// True if the run has reached its cap; false if the user stopped it.
         capped: bool,
     },
 }
 
-/// What a worker says.
+/// Message from a worker to its supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "kebab-case")]
-pub enum Message {
-    /// It has found out how its target is reached.
+pub enum WorkerMessage {
+    /// The worker is ready and has looked up the mount of its target.
     Ready {
-        /// The protocol with what was negotiated; `None` if no mount could be found.
+        /// Protocol of the target with its negotiated version; `None` if no mount was found.
         protocol: Option<Protocol>,
-        /// What was negotiated.
-        negotiated: Negotiated,
-        /// The server's address, where it is known: the way to it is looked up. It stays on this machine.
+        /// Negotiated options of the mount.
+        negotiated: NegotiatedOptions,
+        /// Address of the server, used to find the network link to it; `None` if unknown. It is never sent to
+        /// another machine.
         #[serde(default)]
         server: Option<IpAddr>,
-        /// Its version of longhaul: [`VERSION`](super::VERSION). One from before this was told has an empty one.
+        /// Version of longhaul of the worker: [`VERSION`]. Empty for versions that did not report
+        /// it yet.
         #[serde(default)]
         version: String,
     },
-    /// A preparation has come this far.
+    /// Progress of a preparation.
     Progress(Progress),
-    /// A phase begins.
+    /// A phase has started.
     PhaseBegan {
-        /// Its name.
+        /// Name of the phase.
         name: String,
-        /// Whether it meets caches.
+        /// Cache state that the phase claims.
         cache: CacheState,
-        /// How it was made cold.
-        cold_by: Option<ColdBy>,
+        /// Method that made the data cold; `None` for a phase that is not cold.
+        cold_by: Option<ColdMethod>,
     },
-    /// A phase ended.
+    /// A phase has ended.
     PhaseEnded(Phase),
-    /// A preparation ended.
+    /// A preparation has ended.
     Prepared {
-        /// Why it failed, and what else was true; `None` if it did not.
-        failed: Option<Report>,
+        /// Report on a failed preparation; `None` if it succeeded.
+        failed: Option<RunReport>,
     },
-    /// What sampling brought. It comes at any time, and is no answer.
-    Sampled(Sampled),
-    /// A run ended.
-    Ended(Report),
-    /// An arena is there.
-    Claimed {
-        /// Why it is not; `None` if it is.
-        failed: Option<Ending>,
+    /// Sample of the worker. It can arrive at any time and is not an answer to a command.
+    Sample(WorkerSample),
+    /// A run has ended.
+    Ended(RunReport),
+    /// The sandbox exists, or could not be created.
+    SandboxCreated {
+        /// Reason why the sandbox could not be created; `None` on success.
+        failed: Option<FailureReport>,
     },
     /// The target was examined.
     Examined {
-        /// What was found.
-        found: Option<Examined>,
-        /// Why it failed.
-        failed: Option<Ending>,
+        /// Result of the examination; `None` if it failed.
+        found: Option<TargetExamination>,
+        /// Reason why the examination failed; `None` on success.
+        failed: Option<FailureReport>,
     },
-    /// A call of a self-check was made.
+    /// A check of a self-check was run.
     SelfChecked {
-        /// Its answer; `None` if there is no such call.
+        /// Result of the check; `None` if the worker does not know a check with this name.
         check: Option<Check>,
     },
-    /// An arena was cleaned.
+    /// The sandbox was cleaned.
     Cleaned {
-        /// What was removed; `None` if there is no arena, or if it failed.
+        /// Report on the removed entries; `None` if there is no sandbox or the cleaning failed.
         report: Option<CleanReport>,
-        /// Why it failed.
-        failed: Option<Ending>,
+        /// Reason why the cleaning failed; `None` on success.
+        failed: Option<FailureReport>,
     },
 }
 
-/// How something that failed ended.
+/// Outcome and failure of a failed run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ending {
-    /// The outcome to book.
+pub struct FailureReport {
+    /// Outcome that is stored for the run.
     pub outcome: Outcome,
-    /// Why.
+    /// Reason of the failure.
     pub failure: Failure,
 }
 
-/// What a worker says of a run beside its phases.
+/// Report on a run, in addition to its phases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Report {
-    /// How it failed; `None` if it did not.
-    pub failed: Option<Ending>,
-    /// Facts that the workload found.
+pub struct RunReport {
+    /// Failure of the run; `None` if it succeeded.
+    pub failure: Option<FailureReport>,
+    /// Facts that the workload found, by name.
     pub facts: BTreeMap<String, String>,
-    /// What else was true.
+    /// Conditions of the machine and the mount during the run.
     pub conditions: Conditions,
 }

@@ -1,66 +1,53 @@
-//! How the target is reached: its mount, the protocol with its version, and what was negotiated.
+//! Finds the mount of the target and reports its protocol and options.
 
 use std::io;
 
-use super::{Message, VERSION, Worker};
-use crate::model::{Mount, Negotiated, Operation, Protocol};
+use super::message::{VERSION, WorkerMessage};
+use super::state::Worker;
+use super::target_mount::TargetMount;
 use crate::platform;
-
-/// How a target is reached.
-pub(super) struct Reached {
-    /// Its line of the mount table, with the server's address where that is known.
-    pub mount: Mount,
-    /// The protocol, with its version where that was told.
-    pub protocol: Protocol,
-    /// What was negotiated; empty where the question was not answered.
-    pub negotiated: Negotiated,
-}
-
-impl Reached {
-    fn of(mount: Mount, path: &std::path::Path) -> Self {
-        let negotiated = platform::negotiated(&mount);
-        let protocol = platform::protocol_with(platform::protocol_below(&mount, path), &negotiated);
-        let server = platform::server_address(&mount);
-        Self { mount: Mount { server, ..mount }, protocol, negotiated }
-    }
-}
+use longhaul_model::{Mount, NegotiatedOptions, Operation};
 
 impl Worker {
-    /// Finds out how the target is reached. The real path is asked for here, where a hang is booked and hurts nobody.
-    pub(super) fn find_mount(&self) {
+    /// Finds the mount of the target and queries its negotiated options.
+    pub fn find_mount(&self) {
         let path = &self.setup.target.path;
-        let real = self.bare_context().timed(Operation::Lookup, || std::fs::canonicalize(path));
+        // The path is resolved in the worker, not in the service, because the call hangs if the server is dead.
+        // Here the hang is recorded, and it blocks only this worker.
+        let real = self.untracked_fs().timed(Operation::Lookup, || std::fs::canonicalize(path));
         let mounts = platform::mounts().unwrap_or_default();
-        let found = real.ok().and_then(|real| Some((Mount::of_path(&mounts, &real)?.clone(), real)));
-        *self.mount.borrow_mut() = found.map(|(mount, real)| Reached::of(mount, &real));
+        let found = real.ok().and_then(|real| Some((Mount::for_path(&mounts, &real)?.clone(), real)));
+        *self.mount.borrow_mut() = found.map(|(mount, real)| TargetMount::query(mount, &real));
     }
 
-    /// Asks once more where the tool that knows the version gave no answer, as while a session is made again after sleep:
-    /// else the whole round would be booked without it. Tells what came of it.
-    pub(super) fn ask_again(&self) -> io::Result<()> {
-        let lacks_version = |reached: &Reached| reached.protocol.lacks_version();
+    /// Queries the protocol version again if it is unknown, and sends the result. The tool that reports the
+    /// version gives no answer while a session is being re-established after sleep; without the retry, the whole
+    /// round would be stored without a version.
+    pub fn retry_version_query(&self) -> io::Result<()> {
+        let lacks_version = |found: &TargetMount| found.protocol.is_version_unknown();
         if !self.mount.borrow().as_ref().is_some_and(lacks_version) {
             return Ok(());
         }
         self.find_mount();
-        self.say(&self.ready())
+        self.send(&self.ready_message())
     }
 
-    pub(super) fn ready(&self) -> Message {
-        let reached = self.mount.borrow();
-        Message::Ready {
-            protocol: reached.as_ref().map(|reached| reached.protocol.clone()),
-            negotiated: reached.as_ref().map(|reached| reached.negotiated.clone()).unwrap_or_default(),
-            server: reached.as_ref().and_then(|reached| reached.mount.server),
+    pub fn ready_message(&self) -> WorkerMessage {
+        let found = self.mount.borrow();
+        WorkerMessage::Ready {
+            protocol: found.as_ref().map(|found| found.protocol.clone()),
+            negotiated: found.as_ref().map(|found| found.negotiated.clone()).unwrap_or_default(),
+            server: found.as_ref().and_then(|found| found.mount.server),
             version: VERSION.to_owned(),
         }
     }
 
-    /// What tells this run's epoch apart: what was negotiated, and what this longhaul does otherwise than an earlier one.
-    pub(super) fn circumstances(&self) -> Negotiated {
-        let told = self.mount.borrow().as_ref().map(|reached| reached.negotiated.clone());
-        let own = platform::OWN_CIRCUMSTANCES.iter();
-        let own = own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        told.unwrap_or_default().into_iter().chain(own).collect()
+    /// Returns the options that distinguish epochs: the negotiated options of the mount, and markers for changes
+    /// in the behavior of this version of longhaul.
+    pub fn epoch_options(&self) -> NegotiatedOptions {
+        let negotiated = self.mount.borrow().as_ref().map(|found| found.negotiated.clone());
+        let markers = platform::BEHAVIOR_MARKERS.iter();
+        let markers = markers.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        negotiated.unwrap_or_default().into_iter().chain(markers).collect()
     }
 }

@@ -1,28 +1,28 @@
-//! What a worker says, from whichever thread.
+//! The output of a worker, through which any of its threads sends messages.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
-use super::Message;
-use crate::model::Sampled;
-use crate::samplers::Hears;
+use super::message::WorkerMessage;
+use crate::samplers::SampleSink;
+use longhaul_model::WorkerSample;
 
-/// The way to the supervisor. One message at a time; none is written while an operation is timed by the thread that says
-/// it.
+/// Output to the supervisor. Messages are written one at a time. A thread never sends a message while it is timing
+/// an operation.
 pub struct Output(Mutex<Box<dyn Write + Send>>);
 
 impl Output {
-    /// Says everything there.
+    /// Creates an output that writes all messages to `output`.
     pub fn new(output: impl Write + Send + 'static) -> Self {
         Self(Mutex::new(Box::new(output)))
     }
 
-    /// Says a message.
+    /// Sends a message as one line of JSON.
     ///
     /// # Errors
     ///
-    /// If nobody listens any more.
-    pub fn say(&self, message: &Message) -> io::Result<()> {
+    /// If the supervisor has closed its end of the pipe.
+    pub fn send(&self, message: &WorkerMessage) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         let mut output = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,9 +31,9 @@ impl Output {
     }
 }
 
-impl Hears for Output {
-    /// That nobody listens is noticed by the thread that reads commands.
-    fn hear(&self, sampled: Sampled) {
-        let _ = self.say(&Message::Sampled(sampled));
+impl SampleSink for Output {
+    fn on_sample(&self, sample: WorkerSample) {
+        // An error is ignored: the thread that reads commands notices when the supervisor is gone.
+        let _ = self.send(&WorkerMessage::Sample(sample));
     }
 }

@@ -1,89 +1,93 @@
-//! The calls of a self-check that need the target: one command, one call, so that the supervisor can limit each.
+//! The checks of a self-check that need the target. Each command runs one check, so that the supervisor can apply
+//! a timeout to each of them.
 
-use std::path::Path;
-
-use super::Worker;
-use crate::arena::{Arena, Mode};
+use super::state::Worker;
 use crate::error::RunError;
+use crate::sandbox::{CleanMode, Sandbox};
 use crate::selfcheck::{
-    self, Answer, Ask, Check, CheckedTarget, MACHINE, Scratch, TargetCheck, error_text, target_check,
+    Check, CheckAnswer, CheckedTarget, SELFCHECK_MACHINE_ID, ScratchFolder, TargetCheck, TargetCheckMethod,
+    error_text, target_check,
 };
-use crate::{samplers, workloads};
-
-/// Whether longhaul made a file of a sandbox: the path is relative to one of the folders in it.
-pub(super) fn is_own(folder: &str, path: &Path) -> bool {
-    workloads::owns(folder, path) || samplers::owns(folder, path) || selfcheck::owns(folder, path)
-}
 
 impl Worker {
-    /// Makes one call; `None` if this worker does not know it.
-    pub(super) fn self_check(&self, call: &str) -> Option<Check> {
+    /// Runs one check; returns `None` if this worker does not know a check with this name.
+    pub fn self_check(&self, call: &str) -> Option<Check> {
         let check = target_check(call)?;
-        Some(check.expected.check(check.call, self.answer(check)))
+        Some(check.expected.to_check(check.name, self.answer(check)))
     }
 
-    fn answer(&self, check: &TargetCheck) -> Answer {
-        let context = self.context();
+    fn answer(&self, check: &TargetCheck) -> CheckAnswer {
+        let context = self.timed_fs();
         let mount = self.mount.borrow();
-        let reached = mount.as_ref().map(|reached| (&reached.mount, &reached.protocol));
-        let on = CheckedTarget { context: &context, target: &self.setup.target, reached };
-        match check.ask {
-            Ask::Mount(ask) => ask(&on),
-            Ask::Open => {
-                self.open_sandbox().map_or_else(|error| Answer::failed(&error), |(_, answer)| answer)
+        let found = mount.as_ref().map(|found| (&found.mount, &found.protocol));
+        let on = CheckedTarget { context: &context, target: &self.setup.target, mount: found };
+        match check.method {
+            TargetCheckMethod::Mount(run) => run(&on),
+            TargetCheckMethod::Open => {
+                self.open_sandbox().map_or_else(|error| CheckAnswer::failed(&error), |(_, answer)| answer)
             }
-            Ask::Files(ask) => self.with_files(&on, ask),
-            Ask::Remove => self.remove_sandbox().unwrap_or_else(|error| Answer::failed(&error)),
+            TargetCheckMethod::Files(run) => self.with_files(&on, run),
+            TargetCheckMethod::Remove => {
+                self.remove_sandbox().unwrap_or_else(|error| CheckAnswer::failed(&error))
+            }
         }
     }
 
-    /// Opens the sandbox, and remembers if there was none before.
-    fn open_sandbox(&self) -> Result<(Arena, Answer), RunError> {
-        let context = self.context();
-        if let Some(arena) = Arena::open_existing(&self.claim(), &context)? {
-            return Ok((arena, Answer::ok("opened")));
+    /// Opens the sandbox, or creates it and remembers that this process created it.
+    fn open_sandbox(&self) -> Result<(Sandbox, CheckAnswer), RunError> {
+        let context = self.timed_fs();
+        if let Some(sandbox) = Sandbox::open_existing(&self.sandbox_location(), &context)? {
+            return Ok((sandbox, CheckAnswer::ok("opened")));
         }
-        let arena = Arena::open(&self.claim(), &context)?;
+        let sandbox = Sandbox::open(&self.sandbox_location(), &context)?;
         self.made_sandbox.set(true);
-        Ok((arena, Answer::ok("made")))
+        Ok((sandbox, CheckAnswer::ok("created")))
     }
 
     fn with_files(
         &self,
         on: &CheckedTarget<'_>,
-        ask: fn(&CheckedTarget<'_>, &Scratch) -> Result<Answer, RunError>,
-    ) -> Answer {
-        let opened = self.open_sandbox().and_then(|(arena, _)| Scratch::make(&arena, on.context));
+        run: fn(&CheckedTarget<'_>, &ScratchFolder) -> Result<CheckAnswer, RunError>,
+    ) -> CheckAnswer {
+        let opened = self.open_sandbox().and_then(|(sandbox, _)| ScratchFolder::create(&sandbox, on.context));
         let scratch = match opened {
             Ok(scratch) => scratch,
             Err(error) => {
-                return Answer::unknown(format!("not asked, without a folder: {}", error_text(&error)));
+                return CheckAnswer::unknown(format!(
+                    "not checked, because there is no scratch folder: {}",
+                    error_text(&error)
+                ));
             }
         };
-        let answer = ask(on, &scratch).unwrap_or_else(|error| Answer::failed(&error));
+        let answer = run(on, &scratch).unwrap_or_else(|error| CheckAnswer::failed(&error));
         match scratch.empty(on.context) {
             Ok(()) => answer,
-            Err(error) => Answer::differs(format!("{}; its files stay: {}", answer.text, error_text(&error))),
+            Err(error) => {
+                CheckAnswer::differs(format!("{}; files not removed: {}", answer.text, error_text(&error)))
+            }
         }
     }
 
-    /// Removes the sandbox if this process made it, or if it belongs to self-checks alone; otherwise only the scratch folder.
-    fn remove_sandbox(&self) -> Result<Answer, RunError> {
-        let context = self.context();
-        let Some(arena) = Arena::open_existing(&self.claim(), &context)? else {
-            return Ok(Answer::ok("there is nothing to remove"));
+    /// Removes the sandbox if this process created it, or if it is only used by self-checks; otherwise removes
+    /// only the scratch folder.
+    fn remove_sandbox(&self) -> Result<CheckAnswer, RunError> {
+        let context = self.timed_fs();
+        let Some(sandbox) = Sandbox::open_existing(&self.sandbox_location(), &context)? else {
+            return Ok(CheckAnswer::ok("there is nothing to remove"));
         };
-        // Before the sandbox: a share may show a removed file for a moment, which is waited for here.
-        let removed = Scratch::make(&arena, &context)?.remove(&context);
-        if !self.made_sandbox.get() && self.setup.machine != MACHINE {
-            return removed
-                .map(|()| Answer::ok("the scratch folder is gone, the sandbox stays as it was before"));
+        // The scratch folder is removed before the sandbox, because a share may list a removed file for a moment
+        // longer, and `ScratchFolder::remove` waits until it has disappeared.
+        let removed = ScratchFolder::create(&sandbox, &context)?.remove(&context);
+        if !self.made_sandbox.get() && self.setup.machine != SELFCHECK_MACHINE_ID {
+            return removed.map(|()| {
+                CheckAnswer::ok("the scratch folder is removed, the sandbox stays as it was before")
+            });
         }
-        let report = arena.clean(Mode::Remove, &context, &is_own)?;
+        let report = sandbox.clean(CleanMode::Remove, &context, &|folder, path| self.owns(folder, path))?;
         let foreign = report.foreign.len();
-        Ok(match report.arena_removed {
-            true => Answer::ok("the sandbox is gone"),
-            false => Answer::differs(format!("{foreign} files stay that longhaul does not know")),
+        Ok(match report.sandbox_removed {
+            true => CheckAnswer::ok("the sandbox is removed"),
+            false => CheckAnswer::differs(format!("the sandbox stays: it contains {foreign} foreign files")),
         })
     }
 }

@@ -1,55 +1,58 @@
-//! Opening a batch of photos, Preview-like: thumbnails of all, the first image in full, then switching between images;
-//! and all of it once more, to see what the client keeps.
+//! Opens a batch of photos like Preview: thumbnails of all, the first photo in full, then switches between photos.
+//!
+//! Everything is then repeated, to measure the benefit of the client's cache.
 
 use std::ffi::{CStr, CString};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use super::{Job, Workload};
-use crate::context::{Buffer, Context, Folder, PhaseSpec};
-use crate::corpus::draw::shuffled;
-use crate::corpus::slices::{MOST_SLICES, Sets};
+use super::job::Job;
+use super::leftovers::create_or_replace;
+use super::workload::Workload;
+use crate::corpus::slices::{MAX_SLICES, SliceSets};
 use crate::corpus::{Photo, decode, photo_sizes, thumbnail};
 use crate::error::RunError;
-use crate::model::{CacheState, ColdBy, Endpoint, Figure, Operation, Presence, Progress, Scale, Unit};
 use crate::platform::Access;
-use crate::stats::{P95_NEEDS, median, quantile};
+use crate::timed_fs::{Buffer, Folder, PhaseSpec, TimedFs};
+use longhaul_model::draw::shuffled_indices;
+use longhaul_model::{ColdMethod, Figure, Operation, PHOTO_BATCH, Progress, Scale, Unit, WaitMetric};
+use longhaul_model::{MIN_VALUES_FOR_P95, median, quantile};
 
-/// How much of each photo is read for its thumbnail: Exif lies in the first 64 KiB.
+/// The number of bytes read from each photo for its thumbnail: Exif data is in the first 64 KiB.
 const HEAD_BYTES: usize = 64 << 10;
-/// Bytes of one read call for a whole image.
+/// The number of bytes in one read call when a whole photo is read.
 const READ_BYTES: usize = 256 << 10;
-/// How many photos are opened at the same time.
-const WIDTH: usize = 8;
-/// How many photos are made at the same time.
-const BUILT_AT_ONCE: usize = 4;
-/// Mean size of a photo: 155 of them make 415 MB.
-pub const MEAN_BYTES: u64 = 415_000_000 / 155;
+/// The number of threads that open photos.
+const READ_THREADS: usize = 8;
+/// The number of threads that create photos.
+const BUILD_THREADS: usize = 4;
+/// The mean size of a photo in bytes: 155 photos have 415 MB.
+pub const MEAN_PHOTO_BYTES: u64 = 415_000_000 / 155;
 
-/// The workload.
+/// The workload that opens a batch of photos.
 pub struct PhotoBatch;
 
-/// What the manifest says of its corpora.
-fn kept(job: &Job<'_>) -> Result<Sets, RunError> {
-    Ok(job.arena.holding(PhotoBatch.folder())?.unwrap_or_default())
+/// Reads the state of this workload's slices from the manifest.
+fn stored_slices(job: &Job<'_>) -> Result<SliceSets, RunError> {
+    Ok(job.sandbox.manifest_entry(PhotoBatch.folder())?.unwrap_or_default())
 }
 
-/// How much is done at a scale.
-struct Plan {
+/// The amount of work at one scale.
+struct PhotoPlan {
     photos: u64,
     switches: u32,
     switch_seconds: f64,
 }
 
-fn plan(scale: Scale) -> Plan {
+fn plan(scale: Scale) -> PhotoPlan {
     match scale {
-        Scale::Quick => Plan { photos: 16, switches: 5, switch_seconds: 0.5 },
-        Scale::Standard => Plan { photos: 155, switches: 20, switch_seconds: 2.0 },
-        Scale::Large => Plan { photos: 620, switches: 20, switch_seconds: 2.0 },
+        Scale::Quick => PhotoPlan { photos: 16, switches: 5, switch_seconds: 0.5 },
+        Scale::Standard => PhotoPlan { photos: 155, switches: 20, switch_seconds: 2.0 },
+        Scale::Large => PhotoPlan { photos: 620, switches: 20, switch_seconds: 2.0 },
     }
 }
 
-/// One slice: photos of one seed.
+/// One slice of the corpus: photos that are generated from one seed.
 pub struct Album {
     seed: u64,
     sizes: Vec<u64>,
@@ -57,10 +60,10 @@ pub struct Album {
 }
 
 impl Album {
-    /// The album of that slice.
+    /// Creates the description of the album of a slice.
     pub fn new(photos: u64, slice: u64) -> Self {
         let seed = 0x7068_6f00 + slice;
-        let sizes = photo_sizes(seed, photos as usize, photos * MEAN_BYTES);
+        let sizes = photo_sizes(seed, photos as usize, photos * MEAN_PHOTO_BYTES);
         Self { seed, sizes, folder: album_name(photos, slice) }
     }
 
@@ -68,67 +71,40 @@ impl Album {
         Photo::new(self.seed, index as u32, self.sizes[index])
     }
 
-    /// How many photos it has.
+    /// Returns the number of photos in the album.
     pub fn photos(&self) -> usize {
         self.sizes.len()
     }
 
-    /// Their bytes.
+    /// Returns the total size of the album's photos in bytes.
     pub fn bytes(&self) -> u64 {
         self.sizes.iter().sum()
     }
 }
 
 fn album_name(photos: u64, slice: u64) -> CString {
-    CString::new(format!("{photos}-{slice}")).expect("digits hold no NUL")
+    CString::new(format!("{photos}-{slice}")).expect("digits contain no NUL")
 }
 
 fn photo_name(index: usize) -> CString {
-    CString::new(format!("IMG_{:04}.JPG", index + 1)).expect("digits hold no NUL")
+    CString::new(format!("IMG_{:04}.JPG", index + 1)).expect("digits contain no NUL")
 }
-
-/// What a person waits for: that all previews are there, and that the next image is.
-const ENDPOINTS: [Endpoint; 4] = {
-    const fn open(name: &'static str, cache: CacheState) -> Endpoint {
-        Endpoint {
-            name,
-            activity: "opening a batch of photos",
-            cache,
-            figures: &[("open", "sidebar")],
-            presence: Presence::Interactive,
-            weight: 0.0625,
-        }
-    }
-    const fn switch(name: &'static str, cache: CacheState) -> Endpoint {
-        Endpoint {
-            activity: "switching to the next photo",
-            figures: &[("browse", "switch-median")],
-            ..open(name, cache)
-        }
-    }
-    [
-        open("photos-cold", CacheState::Cold),
-        open("photos-warm", CacheState::Warm),
-        switch("switch-cold", CacheState::Cold),
-        switch("switch-warm", CacheState::Warm),
-    ]
-};
 
 impl Workload for PhotoBatch {
     fn name(&self) -> &'static str {
-        "photo-batch"
+        PHOTO_BATCH.name()
     }
 
     fn summary(&self) -> &'static str {
-        "opens 155 photos (415 MB) with thumbnails, switches between images, then all of it again"
+        PHOTO_BATCH.summary()
     }
 
     fn is_paced(&self) -> bool {
-        true
+        PHOTO_BATCH.is_paced()
     }
 
-    fn endpoints(&self) -> &'static [Endpoint] {
-        &ENDPOINTS
+    fn metrics(&self) -> &'static [WaitMetric] {
+        PHOTO_BATCH.metrics()
     }
 
     fn owns(&self, path: &Path) -> bool {
@@ -141,62 +117,65 @@ impl Workload for PhotoBatch {
             (1..=photos).contains(&number) && photo_name(number as usize - 1).to_bytes() == name.as_bytes()
         };
         album_name(photos, slice).to_bytes() == album.as_bytes()
-            && slice < MOST_SLICES
+            && slice < MAX_SLICES
             && number.is_some_and(is_ours)
     }
 
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
         let photos = plan(job.scale).photos;
-        build(job, photos, job.slice())
+        build(job, photos, job.current_slice())
     }
 
     fn run(&self, job: &Job<'_>) -> Result<(), RunError> {
         let plan = plan(job.scale);
-        let slice = job.slice();
+        let slice = job.current_slice();
         let album = Album::new(plan.photos, slice);
-        let context = job.preparation();
+        let context = job.untimed();
         let folder = open_album(&context, job, &album)?;
-        let mut albums = kept(job)?;
-        let cold = albums.slice(plan.photos, slice).data_cold_by(job.now_us);
-        let visit = Visit { plan: &plan, album: &album, folder: &folder, seed: job.seed };
-        let result = visit.phases(job, cold);
+        let mut albums = stored_slices(job)?;
+        let cold = albums.slice(plan.photos, slice).data_cold_method(job.now_us);
+        let visit = AlbumVisit { plan: &plan, album: &album, folder: &folder, seed: job.seed };
+        let result = visit.run_phases(job, cold);
+        // The album counts as used even after an error: caches may hold parts of it.
         let state = albums.slice(plan.photos, slice);
         state.used_us = Some(job.now_us);
         state.evicted = result.is_ok() && evict(&context, &folder, &album)?;
-        if result.as_ref().is_err_and(RunError::spoils_the_corpus) {
+        if result.as_ref().is_err_and(RunError::invalidates_corpus) {
             state.built = 0;
         }
-        job.arena.keep(self.folder(), &albums, &context)?;
+        job.sandbox.record_entry(self.folder(), &albums, &context)?;
         result
     }
 }
 
-fn open_album(context: &Context<'_>, job: &Job<'_>, album: &Album) -> Result<Folder, RunError> {
-    let home = context.make_folder(&job.arena.folder()?, c"photo-batch")?;
-    context.make_folder(&home, &album.folder)
+fn open_album(context: &TimedFs<'_>, job: &Job<'_>, album: &Album) -> Result<Folder, RunError> {
+    let home = context.create_and_open_folder(&job.sandbox.folder()?, c"photo-batch")?;
+    context.create_and_open_folder(&home, &album.folder)
 }
 
-/// Makes what is missing of a slice, a few photos at a time.
+/// Creates the missing photos of a slice, a few at a time.
+///
+/// The progress is stored in the manifest after every 16 photos, so that an interrupted preparation can continue.
 fn build(job: &Job<'_>, photos: u64, slice: u64) -> Result<(), RunError> {
-    let mut albums = kept(job)?;
+    let mut albums = stored_slices(job)?;
     let built = albums.slice(photos, slice).built;
     if built >= photos {
         return Ok(());
     }
     let album = Album::new(photos, slice);
     job.require_space(album.sizes[built as usize..].iter().sum())?;
-    let context = job.preparation();
-    job.arena.keep(PhotoBatch.folder(), &albums, &context)?;
+    let context = job.untimed();
+    job.sandbox.record_entry(PhotoBatch.folder(), &albums, &context)?;
     let folder = open_album(&context, job, &album)?;
     let mut progress = Progress {
-        what: format!("album {slice} of photo-batch"),
+        item: format!("album {slice} of photo-batch"),
         files: built,
         files_total: photos,
         bytes: album.sizes[..built as usize].iter().sum(),
         bytes_total: album.bytes(),
     };
-    for first in (built..photos).step_by(BUILT_AT_ONCE) {
-        let end = photos.min(first + BUILT_AT_ONCE as u64);
+    for first in (built..photos).step_by(BUILD_THREADS) {
+        let end = photos.min(first + BUILD_THREADS as u64);
         make_photos(&context, &folder, &album, first as usize..end as usize)?;
         progress.files = end;
         progress.bytes = album.sizes[..end as usize].iter().sum();
@@ -206,26 +185,27 @@ fn build(job: &Job<'_>, photos: u64, slice: u64) -> Result<(), RunError> {
         state.used_us = Some(job.now_us);
         if state.built % 16 == 0 || state.built == photos {
             state.evicted = state.built == photos && evict(&context, &folder, &album)?;
-            job.arena.keep(PhotoBatch.folder(), &albums, &context)?;
+            job.sandbox.record_entry(PhotoBatch.folder(), &albums, &context)?;
         }
     }
     Ok(())
 }
 
-/// Makes photos of an album, several at a time: a share takes in more than one core draws.
+/// Creates photos of an album in several threads: one core generates photos more slowly than a share can store
+/// them.
 pub fn make_photos(
-    context: &Context<'_>,
+    context: &TimedFs<'_>,
     folder: &Folder,
     album: &Album,
     indices: std::ops::Range<usize>,
 ) -> Result<(), RunError> {
     let indices: Vec<usize> = indices.collect();
-    context.spread(BUILT_AT_ONCE, &indices, |context, index| make_photo(context, folder, album, *index))
+    context.run_parallel(BUILD_THREADS, &indices, |context, index| make_photo(context, folder, album, *index))
 }
 
-/// Makes one photo of an album, synced so that it can be evicted.
-fn make_photo(context: &Context<'_>, folder: &Folder, album: &Album, index: usize) -> Result<(), RunError> {
-    let file = super::create_anew(context, folder, &photo_name(index))?;
+/// Creates one photo of an album and syncs it, because only clean pages can be evicted.
+fn make_photo(context: &TimedFs<'_>, folder: &Folder, album: &Album, index: usize) -> Result<(), RunError> {
+    let file = create_or_replace(context, folder, &photo_name(index))?;
     let mut offset = 0;
     album.photo(index).write(&mut |bytes: &[u8]| {
         context.write_all(&file, bytes, offset)?;
@@ -236,67 +216,68 @@ fn make_photo(context: &Context<'_>, folder: &Folder, album: &Album, index: usiz
     context.close(file)
 }
 
-/// Evicts a whole album and says whether the kernel confirms that nothing stayed.
+/// Evicts a whole album from this machine's cache and returns whether the kernel confirms that nothing remained.
 ///
-/// It is done when a slice is left, not before it is met: opening the files then would warm their attributes.
-fn evict(context: &Context<'_>, folder: &Folder, album: &Album) -> Result<bool, RunError> {
+/// An album is evicted after its use and not before its next use: opening the files then would warm their
+/// attributes.
+fn evict(context: &TimedFs<'_>, folder: &Folder, album: &Album) -> Result<bool, RunError> {
     let mut all_gone = true;
     for (index, size) in album.sizes.iter().enumerate() {
-        all_gone &= context.evict_named(folder, &photo_name(index), *size)?;
+        all_gone &= context.evict_by_name(folder, &photo_name(index), *size)?;
     }
     Ok(all_gone)
 }
 
-/// One visit to one album.
-struct Visit<'a> {
-    plan: &'a Plan,
+/// The parameters of one run on one album.
+struct AlbumVisit<'a> {
+    plan: &'a PhotoPlan,
     album: &'a Album,
     folder: &'a Folder,
     seed: u64,
 }
 
-impl Visit<'_> {
-    fn phases(&self, job: &Job<'_>, cold: ColdBy) -> Result<(), RunError> {
+impl AlbumVisit<'_> {
+    fn run_phases(&self, job: &Job<'_>, cold: ColdMethod) -> Result<(), RunError> {
         let session = job.session;
-        session.fact("photos", format!("{} files, {} bytes", self.plan.photos, self.album.bytes()));
-        session.phase(PhaseSpec::cold("open", cold), |context| self.open(context))?;
+        session.add_fact("photos", format!("{} files, {} bytes", self.plan.photos, self.album.bytes()));
+        session.phase(PhaseSpec::cold("open", cold), |context| self.open_photos(context))?;
         session.phase(PhaseSpec::cold("browse", cold), |context| self.browse(context))?;
-        session.phase(PhaseSpec::warm("open"), |context| self.open(context))?;
+        session.phase(PhaseSpec::warm("open"), |context| self.open_photos(context))?;
         session.phase(PhaseSpec::warm("browse"), |context| self.browse(context))
     }
 
-    /// Reads the head of every photo and decodes its thumbnail; the first photo is read and decoded in full.
-    fn open(&self, context: &Context<'_>) -> Result<Vec<Figure>, RunError> {
-        let window = OnceLock::new();
+    /// Reads the start of every photo and decodes its thumbnail; reads and decodes the first photo in full.
+    fn open_photos(&self, context: &TimedFs<'_>) -> Result<Vec<Figure>, RunError> {
+        let first_photo = OnceLock::new();
         let indices: Vec<usize> = (0..self.album.sizes.len()).collect();
-        context.spread(WIDTH, &indices, |context, index| {
+        context.run_parallel(READ_THREADS, &indices, |context, index| {
             self.show_thumbnail(context, *index)?;
             if *index == 0 {
                 let bytes = self.show_photo(context, 0)?;
-                window.get_or_init(|| context.elapsed());
+                first_photo.get_or_init(|| context.elapsed());
                 self.verify(0, &bytes)?;
             }
             Ok(())
         })?;
-        let sidebar = context.elapsed();
+        let all_thumbnails = context.elapsed();
         Ok(vec![
-            Figure::new("window", Unit::Seconds, window.get().copied().unwrap_or(sidebar)),
-            Figure::new("sidebar", Unit::Seconds, sidebar),
+            Figure::new("first-photo", Unit::Seconds, first_photo.get().copied().unwrap_or(all_thumbnails)),
+            Figure::new("all-thumbnails", Unit::Seconds, all_thumbnails),
         ])
     }
 
-    fn show_thumbnail(&self, context: &Context<'_>, index: usize) -> Result<(), RunError> {
+    fn show_thumbnail(&self, context: &TimedFs<'_>, index: usize) -> Result<(), RunError> {
         let name = photo_name(index);
         let mut head = Buffer::new(HEAD_BYTES);
         let file = context.open(self.folder, &name, Access::Read)?;
         let length = context.read_full(&file, &mut head, 0)?;
         context.close(file)?;
         let decoded = context.compute(Operation::Decode, || decode(&head[thumbnail(&head[..length])?]));
-        decoded.map(drop).map_err(|error| self.not_an_image(&name, &error))
+        decoded.map(drop).map_err(|error| self.decode_error(&name, &error))
     }
 
-    /// Reads a whole photo and decodes it.
-    fn show_photo(&self, context: &Context<'_>, index: usize) -> Result<Buffer, RunError> {
+    /// Reads a whole photo, decodes it and returns its bytes.
+    fn show_photo(&self, context: &TimedFs<'_>, index: usize) -> Result<Buffer, RunError> {
         let name = photo_name(index);
         let file = context.open(self.folder, &name, Access::Read)?;
         let mut bytes = Buffer::new(self.album.sizes[index] as usize);
@@ -307,28 +288,30 @@ impl Visit<'_> {
         context.close(file)?;
         bytes.truncate(length);
         let decoded = context.compute(Operation::Decode, || decode(&bytes));
-        decoded.map_err(|error| self.not_an_image(&name, &error))?;
+        decoded.map_err(|error| self.decode_error(&name, &error))?;
         Ok(bytes)
     }
 
-    fn not_an_image(&self, name: &CStr, error: &dyn std::fmt::Display) -> RunError {
-        RunError::damaged(&self.folder.join(name), format!("it does not decode: {error}"))
+    fn decode_error(&self, name: &CStr, error: &dyn std::fmt::Display) -> RunError {
+        RunError::damaged(&self.folder.join(name), format!("the photo cannot be decoded: {error}"))
     }
 
     fn verify(&self, index: usize, bytes: &[u8]) -> Result<(), RunError> {
-        match self.album.photo(index).matches(bytes) {
+        match self.album.photo(index).first_difference(bytes) {
             None => Ok(()),
             Some(offset) => Err(RunError::damaged(
                 &self.folder.join(&photo_name(index)),
-                format!("byte {offset} is not what was written"),
+                format!("byte {offset} differs from what was written"),
             )),
         }
     }
 
-    /// Switches to images that were not shown before, on a fixed schedule; the latency counts from the scheduled
-    /// instant, so that a slow switch also delays the ones behind it, as it does for a person.
-    fn browse(&self, context: &Context<'_>) -> Result<Vec<Figure>, RunError> {
-        let order = shuffled(self.seed, 0x6272_6f77, self.album.sizes.len() as u64);
+    /// Switches to photos that were not shown before, on a fixed schedule.
+    ///
+    /// Latencies are measured from the scheduled time, so that a slow switch also delays the next ones, as it
+    /// does for a user.
+    fn browse(&self, context: &TimedFs<'_>) -> Result<Vec<Figure>, RunError> {
+        let order = shuffled_indices(self.seed, 0x6272_6f77, self.album.sizes.len() as u64);
         let mut latencies = vec![];
         for (turn, index) in
             order.iter().filter(|index| **index != 0).take(self.plan.switches as usize).enumerate()
@@ -343,7 +326,10 @@ impl Visit<'_> {
         let slowest = latencies.iter().copied().reduce(f64::max);
         let figures = [
             figure("switch-median", median(&latencies)),
-            figure("switch-p95", quantile(&latencies, 0.95).filter(|_| latencies.len() >= P95_NEEDS)),
+            figure(
+                "switch-p95",
+                quantile(&latencies, 0.95).filter(|_| latencies.len() >= MIN_VALUES_FOR_P95),
+            ),
             figure("switch-slowest", slowest),
         ];
         Ok(figures.into_iter().flatten().collect())

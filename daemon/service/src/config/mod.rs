@@ -1,65 +1,67 @@
-//! The configuration file: TOML, every key known, every error with file, line and key.
+//! The configuration file, in TOML. Unknown keys are errors, and every error names file, line and key.
 
+mod analysis;
 mod sampling;
 mod schedule;
 mod telemetry;
-mod verdict;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use longhaul_measure::bounded;
-use longhaul_measure::model::{Role, Scale, Target, TargetName};
-use longhaul_measure::workloads::{Settings, WORKLOADS, Workload, everything, workload};
+use longhaul_measure::small_file;
+use longhaul_measure::workloads::Settings;
+use longhaul_model::{FreeSpaceReserve, Role, Scale, TASKS, Target, TargetName};
+use longhaul_presets::catalog;
 use serde::Deserialize;
 
+pub use analysis::AnalysisConfig;
+use analysis::{FileUsageProfile, FileVerdict};
 use sampling::FileSampling;
 pub use sampling::Sampling;
-pub use schedule::{Design, LEVELS, Log, Schedule, Web};
+pub use schedule::{Design, LOG_LEVELS, Log, Schedule, Web};
 use schedule::{FileLog, FileSchedule, FileWeb};
 use telemetry::FileTelemetry;
-pub use verdict::Premises;
-use verdict::{FileMix, FileVerdict};
 
-/// A commented sample with every key at its default; `longhaul config --print` prints it, and a test reads it.
-pub const SAMPLE: &str = include_str!("sample.toml");
+/// Commented sample configuration with every key at its default. `longhaul config
+/// --print` prints it; tests parse it.
+pub const SAMPLE_CONFIG: &str = include_str!("sample.toml");
 
-/// What to measure.
+/// The settings read from the configuration file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Where the database is; `None`: in the platform's data folder.
+    /// Path of the database file. `None`: `longhaul.sqlite` in the platform's data folder.
     pub database: Option<PathBuf>,
-    /// How large corpora are.
+    /// Size of the test data on each target.
     pub scale: Scale,
-    /// Which workloads run, by name; all if the file does not say.
+    /// Names of the workloads to run. Default: all workloads that are not presets.
     pub workloads: Vec<String>,
-    /// What is measured.
+    /// The targets to measure.
     pub targets: Vec<Target>,
-    /// What holds a run in bounds.
+    /// Limits on the duration of a run and on daily traffic.
     pub limits: Limits,
-    /// What is set for all workloads.
+    /// Settings shared by all workloads.
     pub settings: Settings,
-    /// What the weekly summary is asked.
-    pub premises: Premises,
-    /// When the background service measures.
+    /// The settings of the weekly summary.
+    pub analysis: AnalysisConfig,
+    /// Schedule of the rounds that the background service runs.
     pub schedule: Schedule,
-    /// What it samples between and beside rounds.
+    /// Settings of passive sampling between and during rounds.
     pub sampling: Sampling,
-    /// Where its page and control interface are.
+    /// Settings of the dashboard and of the API that controls the service.
     pub web: Web,
-    /// Its log.
+    /// Settings of the service's log file.
     pub log: Log,
-    /// What is exported to an OpenTelemetry collector.
-    pub telemetry: longhaul_telemetry::settings::Configured,
+    /// The settings of the OpenTelemetry export.
+    pub telemetry: longhaul_telemetry::settings::TelemetryConfig,
 }
 
-/// What holds a run in bounds.
+/// Limits on the duration of a run and on daily traffic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// How long a run may take before it is booked as hung.
+    /// Longest duration of a run, after which it is stored as hung.
     pub cap: Duration,
-    /// Bytes that may be read and written on one target in 24 hours; `None`: as many as it takes.
+    /// Bytes that may be read and written on one target within 24 hours. `None`: no limit.
     pub bytes_per_day: Option<u64>,
 }
 
@@ -74,47 +76,47 @@ impl Default for Config {
         Self {
             database: None,
             scale: Scale::Standard,
-            workloads: WORKLOADS.iter().map(|workload| workload.name().to_owned()).collect(),
+            workloads: TASKS.iter().map(|workload| workload.name().to_owned()).collect(),
             targets: vec![],
             limits: Limits::default(),
             settings: Settings::default(),
-            premises: Premises::default(),
+            analysis: AnalysisConfig::default(),
             schedule: Schedule::default(),
             sampling: Sampling::default(),
             web: Web::default(),
             log: Log::default(),
-            telemetry: longhaul_telemetry::settings::Configured::default(),
+            telemetry: longhaul_telemetry::settings::TelemetryConfig::default(),
         }
     }
 }
 
-/// Why a configuration is not taken.
+/// The reason why a configuration file is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file cannot be read.
+    /// The configuration file cannot be read.
     #[error("read {}: {source}. Give another file with --config", path.display())]
     Read {
-        /// The file.
+        /// Path of the configuration file.
         path: PathBuf,
-        /// What the system said.
+        /// Error returned by the operating system.
         source: std::io::Error,
     },
-    /// The file says something that has no meaning.
+    /// The configuration file has a syntax error, an unknown key or an invalid value.
     #[error("{}:{line}: {message}", path.display())]
-    Content {
-        /// The file.
+    Invalid {
+        /// Path of the configuration file.
         path: PathBuf,
-        /// The line, from 1.
+        /// Line number, starting at 1.
         line: usize,
-        /// What is wrong, and what would be right.
+        /// Description of the problem and of a valid value.
         message: String,
     },
 }
 
-/// What the file says, word for word.
+/// The configuration file as written, before its values are validated.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct File {
+struct ConfigFile {
     database: Option<PathBuf>,
     scale: Option<Scale>,
     workloads: Option<Vec<toml::Spanned<String>>>,
@@ -129,7 +131,7 @@ struct File {
     #[serde(default)]
     verdict: FileVerdict,
     #[serde(default)]
-    mix: FileMix,
+    usage_profile: FileUsageProfile,
     #[serde(default)]
     schedule: FileSchedule,
     #[serde(default)]
@@ -153,7 +155,7 @@ struct FileTarget {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct FileLimits {
     cap_seconds: Option<toml::Spanned<u64>>,
-    free_floor_percent: Option<toml::Spanned<f64>>,
+    min_free_percent: Option<toml::Spanned<f64>>,
     megabytes_per_day: Option<u64>,
     operations_per_second: Option<toml::Spanned<u32>>,
 }
@@ -170,44 +172,44 @@ struct FileTimeMachine {
     band_mebibytes: Option<toml::Spanned<u64>>,
 }
 
-/// Something wrong at a place in the file.
-struct Wrong {
-    at: usize,
+/// A problem at a byte offset in the configuration file.
+struct InvalidValue {
+    offset: usize,
     message: String,
 }
 
 impl Config {
-    /// Reads a file.
+    /// Reads and validates a configuration file.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text =
-            bounded::read_text(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        let text = small_file::read_text(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         Self::parse(&text, path)
     }
 
-    /// Reads text; the path is for messages only.
+    /// Parses and validates configuration text. `path` is used in error messages only.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        let file = toml::from_str::<File>(text).map_err(|error| {
+        let file = toml::from_str::<ConfigFile>(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            Wrong { at, message: with_nearest_key(error.message()) }
+            InvalidValue { offset: at, message: with_nearest_key(error.message()) }
         });
-        file.and_then(Self::from_file).map_err(|wrong| ConfigError::Content {
+        file.and_then(Self::from_file).map_err(|wrong| ConfigError::Invalid {
             path: path.to_owned(),
-            line: 1 + text.bytes().take(wrong.at).filter(|byte| *byte == b'\n').count(),
+            line: 1 + text.bytes().take(wrong.offset).filter(|byte| *byte == b'\n').count(),
             message: wrong.message,
         })
     }
 
-    fn from_file(file: File) -> Result<Self, Wrong> {
+    fn from_file(file: ConfigFile) -> Result<Self, InvalidValue> {
         let default = Self::default();
-        let workloads = file.workloads.map(|names| names.into_iter().map(known_workload).collect());
-        let targets = file.targets.into_iter().map(|(name, target)| target_of(&name, target));
+        let workloads = file.workloads.map(|names| names.into_iter().map(parse_workload).collect());
+        let targets = file.targets.into_iter().map(|(name, target)| parse_target(&name, target));
         Ok(Self {
             database: file.database,
             scale: file.scale.unwrap_or(default.scale),
             workloads: workloads.unwrap_or(Ok(default.workloads))?,
             targets: targets.collect::<Result<_, _>>()?,
             limits: Limits {
-                cap: within(file.limits.cap_seconds, "cap-seconds", 1..=86_400)?
+                cap: in_range(file.limits.cap_seconds, "cap-seconds", 1..=86_400)?
                     .map_or(default.limits.cap, Duration::from_secs),
                 bytes_per_day: file
                     .limits
@@ -215,66 +217,66 @@ impl Config {
                     .map(|megabytes| megabytes.saturating_mul(1_000_000)),
             },
             settings: Settings {
-                tree_files: within(file.folder_index.files, "files", 1..=10_000_000)?,
-                band_bytes: within(file.time_machine.band_mebibytes, "band-mebibytes", 1..=256)?
+                tree_files: in_range(file.folder_index.files, "files", 1..=10_000_000)?,
+                band_bytes: in_range(file.time_machine.band_mebibytes, "band-mebibytes", 1..=256)?
                     .map_or(default.settings.band_bytes, |mebibytes| mebibytes << 20),
-                free_floor: within(file.limits.free_floor_percent, "free-floor-percent", 0.0..=90.0)?
-                    .map_or(default.settings.free_floor, |percent| percent / 100.0),
-                operations_per_second: within(
+                reserve: in_range(file.limits.min_free_percent, "min-free-percent", 0.0..=90.0)?
+                    .map_or(default.settings.reserve, |percent| FreeSpaceReserve::share(percent / 100.0)),
+                operations_per_second: in_range(
                     file.limits.operations_per_second,
                     "operations-per-second",
                     1..=1_000_000,
                 )?,
                 ..default.settings
             },
-            premises: Premises::from_file(file.verdict, file.mix)?,
-            schedule: file.schedule.read()?,
-            sampling: file.sampling.read()?,
-            web: file.web.read()?,
-            log: file.log.read()?,
-            telemetry: file.telemetry.read()?,
+            analysis: AnalysisConfig::from_file(file.verdict, file.usage_profile)?,
+            schedule: file.schedule.validate()?,
+            sampling: file.sampling.validate()?,
+            web: file.web.validate()?,
+            log: file.log.validate()?,
+            telemetry: file.telemetry.validate()?,
         })
     }
 }
 
-fn known_workload(name: toml::Spanned<String>) -> Result<String, Wrong> {
-    if workload(name.get_ref()).is_some() {
+fn parse_workload(name: toml::Spanned<String>) -> Result<String, InvalidValue> {
+    if catalog().find(name.get_ref()).is_some() {
         return Ok(name.into_inner());
     }
-    let names: Vec<&str> = everything().map(Workload::name).collect();
+    let names: Vec<&str> = catalog().workloads.iter().map(|workload| workload.name()).collect();
     let message =
         format!("there is no workload `{}`{}", name.get_ref(), did_you_mean(name.get_ref(), &names));
-    Err(Wrong { at: name.span().start, message })
+    Err(InvalidValue { offset: name.span().start, message })
 }
 
-fn target_of(name: &toml::Spanned<String>, target: FileTarget) -> Result<Target, Wrong> {
-    let wrong_name = |error: longhaul_measure::model::TargetNameError| Wrong {
-        at: name.span().start,
+fn parse_target(name: &toml::Spanned<String>, target: FileTarget) -> Result<Target, InvalidValue> {
+    let wrong_name = |error: longhaul_model::TargetNameError| InvalidValue {
+        offset: name.span().start,
         message: error.to_string(),
     };
     let parsed: TargetName = name.get_ref().parse().map_err(wrong_name)?;
     if !target.path.get_ref().is_absolute() {
-        let message = format!("the path of target `{parsed}` has to begin with `/`");
-        return Err(Wrong { at: target.path.span().start, message });
+        let message = format!("the path of target `{parsed}` must start with `/`");
+        return Err(InvalidValue { offset: target.path.span().start, message });
     }
     Ok(Target { name: parsed, path: target.path.into_inner(), role: target.role.unwrap_or(Role::Share) })
 }
 
-fn within<T: PartialOrd + std::fmt::Display>(
+fn in_range<T: PartialOrd + std::fmt::Display>(
     value: Option<toml::Spanned<T>>,
     key: &str,
     range: std::ops::RangeInclusive<T>,
-) -> Result<Option<T>, Wrong> {
+) -> Result<Option<T>, InvalidValue> {
     match value {
-        Some(value) if !range.contains(value.get_ref()) => Err(Wrong {
-            at: value.span().start,
-            message: format!("`{key}` has to be between {} and {}", range.start(), range.end()),
+        Some(value) if !range.contains(value.get_ref()) => Err(InvalidValue {
+            offset: value.span().start,
+            message: format!("`{key}` must be between {} and {}", range.start(), range.end()),
         }),
         value => Ok(value.map(toml::Spanned::into_inner)),
     }
 }
 
-/// Adds the nearest known key to "unknown field `x`, expected one of `a`, `b`".
+/// Turns "unknown field `x`, expected one of `a`, `b`" into a message that suggests the most similar known key.
 fn with_nearest_key(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     match quoted.split_first() {
@@ -285,12 +287,14 @@ fn with_nearest_key(message: &str) -> String {
     }
 }
 
+/// Returns the end of a message about an unknown name: the most similar known name, or all of them.
 fn did_you_mean(word: &str, known: &[&str]) -> String {
     let nearest =
         known.iter().max_by(|a, b| strsim::jaro_winkler(word, a).total_cmp(&strsim::jaro_winkler(word, b)));
     match nearest {
+        // 0.7: a typing error scores higher, an unrelated word lower.
         Some(nearest) if strsim::jaro_winkler(word, nearest) > 0.7 => format!("; did you mean `{nearest}`?"),
-        _ => format!("; known are {}", known.join(", ")),
+        _ => format!("; valid names are {}", known.join(", ")),
     }
 }
 
@@ -304,13 +308,13 @@ mod tests {
     }
 
     #[test]
-    fn the_sample_says_nothing_but_the_defaults() {
-        assert_eq!(parse(SAMPLE), Ok(Config::default()));
+    fn sample_sets_nothing_but_the_defaults() {
+        assert_eq!(parse(SAMPLE_CONFIG), Ok(Config::default()));
     }
 
     #[test]
-    fn the_sample_without_its_comment_signs_is_valid_and_names_every_key() {
-        let uncommented: String = SAMPLE
+    fn uncommented_sample_is_valid_and_sets_every_key() {
+        let uncommented: String = SAMPLE_CONFIG
             .lines()
             .map(|line| line.strip_prefix("#: ").unwrap_or(line))
             .map(|line| format!("{line}\n"))
@@ -318,30 +322,30 @@ mod tests {
         let config = parse(&uncommented).unwrap();
         assert_eq!(config.targets.len(), 3);
         assert!(config.database.is_some() && config.limits.bytes_per_day.is_some());
-        assert_eq!(config.premises.mix.len(), 5);
-        assert!(config.settings.tree_files.is_some() && config.schedule.rules.quiet.is_some());
-        let names: Vec<_> = WORKLOADS.iter().map(|workload| workload.name()).collect();
+        assert_eq!(config.analysis.usage_profile.len(), 5);
+        assert!(config.settings.tree_files.is_some() && config.schedule.skip_rules.quiet_hours.is_some());
+        let names: Vec<_> = TASKS.iter().map(|workload| workload.name()).collect();
         assert_eq!(config.workloads, names, "the sample lists every workload");
     }
 
     #[test]
-    fn a_classic_can_be_added_to_rounds_in_both_manners() {
-        let config = parse("workloads = [\"dd\", \"time-machine\", \"bonnie-as-original\"]").unwrap();
-        assert_eq!(config.workloads, ["dd", "time-machine", "bonnie-as-original"]);
+    fn presets_and_their_original_versions_can_be_added() {
+        let config = parse("workloads = [\"dd\", \"time-machine\", \"blogbench-as-original\"]").unwrap();
+        assert_eq!(config.workloads, ["dd", "time-machine", "blogbench-as-original"]);
         assert!(parse("workloads = [\"blogbnch\"]").unwrap_err().contains("did you mean `blogbench`?"));
     }
 
     #[test]
-    fn no_section_has_to_be_there() {
+    fn every_section_may_be_missing_or_empty() {
         assert_eq!(parse(""), Ok(Config::default()));
-        let sections = SAMPLE.lines().filter(|line| line.starts_with('['));
+        let sections = SAMPLE_CONFIG.lines().filter(|line| line.starts_with('['));
         for section in sections {
             assert_eq!(parse(section), Ok(Config::default()), "{section}");
         }
     }
 
     #[test]
-    fn an_unknown_key_is_named_with_its_line_and_the_nearest_known_one() {
+    fn unknown_key_error_names_its_line_and_a_similar_key() {
         assert_eq!(
             parse("scale = \"quick\"\n[limits]\ncap-second = 3\n").unwrap_err(),
             "c.toml:3: unknown key `cap-second`; did you mean `cap-seconds`?"
@@ -353,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_on_one_other_address_at_most_and_never_on_all_of_them() {
+    fn dashboard_listens_on_at_most_one_other_address() {
         let address = |text: &str| parse(&format!("[web]\naddress = \"{text}\""));
         assert_eq!(address("192.168.1.5").unwrap().web.address, Some([192, 168, 1, 5].into()));
         assert!(address("fd00::5").unwrap().web.address.is_some_and(|address| address.is_ipv6()));
@@ -363,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn values_out_of_range_and_bad_targets_are_refused_at_their_line() {
+    fn invalid_values_and_targets_are_refused_at_their_line() {
         assert!(parse("[limits]\n\ncap-seconds = 0").unwrap_err().starts_with("c.toml:3: `cap-seconds`"));
         assert!(parse("[targets.smb]\npath = \"media\"").unwrap_err().starts_with("c.toml:2: the path"));
         assert!(parse("[targets.\"a/b\"]\npath = \"/x\"").unwrap_err().starts_with("c.toml:1: `a/b` is not"));
@@ -372,7 +376,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused_without_panic(text in "[a-z\\[\\]=.\"\n0-9#-]{0,200}") {
+        fn any_text_is_parsed_or_refused_without_panic(text in "[a-z\\[\\]=.\"\n0-9#-]{0,200}") {
             let _ = parse(&text);
         }
     }

@@ -1,67 +1,68 @@
-//! The part of the configuration that is about passive sampling.
+//! The `[sampling]` section of the configuration file.
 
 use std::time::Duration;
 
-use longhaul_measure::model::{ProbeKind, Touch};
+use longhaul_model::{ProbeKind, ProbePolicy};
 use serde::Deserialize;
 
-use super::{Wrong, within};
+use super::{InvalidValue, in_range};
 
-/// What is sampled between and beside rounds.
+/// Settings of passive sampling between and during rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampling {
-    /// When the probe may touch a target.
-    pub touch: Touch,
-    /// From slot to slot of the probe.
-    pub probe_every: Duration,
-    /// Whether the probe writes, too.
+    /// Policy for when the latency probe may access a target.
+    pub probe_policy: ProbePolicy,
+    /// Interval between two requests of the latency probe.
+    pub probe_interval: Duration,
+    /// True if the latency probe also writes.
     pub probe_writes: bool,
-    /// From look to look at the counters; `None`: they are not looked at.
-    pub counters_every: Option<Duration>,
+    /// Interval between two readings of the system's counters. `None`: counters are not read.
+    pub counter_interval: Option<Duration>,
 }
 
 impl Default for Sampling {
     fn default() -> Self {
         Self {
-            touch: Touch::default(),
-            probe_every: Duration::from_secs(5),
+            probe_policy: ProbePolicy::default(),
+            probe_interval: Duration::from_secs(5),
             probe_writes: false,
-            counters_every: Some(Duration::from_secs(10)),
+            counter_interval: Some(Duration::from_secs(10)),
         }
     }
 }
 
 impl Sampling {
-    /// What the probe asks, in rotation.
-    pub fn kinds(&self) -> Vec<ProbeKind> {
+    /// Returns the requests that the latency probe sends in rotation.
+    pub fn probe_kinds(&self) -> Vec<ProbeKind> {
         ProbeKind::ALL.into_iter().filter(|kind| self.probe_writes || *kind != ProbeKind::WriteSync).collect()
     }
 }
 
-/// `[sampling]`, word for word.
+/// The `[sampling]` section as written, before its values are validated.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FileSampling {
-    touch: Option<Touch>,
-    probe_seconds: Option<toml::Spanned<u64>>,
+    probe_when: Option<ProbePolicy>,
+    probe_interval_seconds: Option<toml::Spanned<u64>>,
     probe_writes: Option<bool>,
-    counters_seconds: Option<toml::Spanned<u64>>,
+    counter_interval_seconds: Option<toml::Spanned<u64>>,
 }
 
 impl FileSampling {
-    pub(super) fn read(self) -> Result<Sampling, Wrong> {
+    pub(super) fn validate(self) -> Result<Sampling, InvalidValue> {
         let default = Sampling::default();
-        let counters_every = match within(self.counters_seconds, "counters-seconds", 0..=3_600)? {
-            Some(0) => None,
-            Some(seconds) => Some(Duration::from_secs(seconds)),
-            None => default.counters_every,
-        };
+        let counters_every =
+            match in_range(self.counter_interval_seconds, "counter-interval-seconds", 0..=3_600)? {
+                Some(0) => None,
+                Some(seconds) => Some(Duration::from_secs(seconds)),
+                None => default.counter_interval,
+            };
         Ok(Sampling {
-            touch: self.touch.unwrap_or_default(),
-            probe_every: within(self.probe_seconds, "probe-seconds", 1..=3_600)?
-                .map_or(default.probe_every, Duration::from_secs),
+            probe_policy: self.probe_when.unwrap_or_default(),
+            probe_interval: in_range(self.probe_interval_seconds, "probe-interval-seconds", 1..=3_600)?
+                .map_or(default.probe_interval, Duration::from_secs),
             probe_writes: self.probe_writes.unwrap_or(default.probe_writes),
-            counters_every,
+            counter_interval: counters_every,
         })
     }
 }

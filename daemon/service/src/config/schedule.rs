@@ -1,38 +1,39 @@
-//! The parts of the configuration that are about the background service.
+//! The sections of the configuration file for the background service: `[schedule]`, `[web]` and `[log]`.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
-use super::{Wrong, within};
-use crate::schedule::skip::Rules;
+use super::{InvalidValue, in_range};
+use crate::schedule::skip::SkipRules;
 
-/// Which rounds are made.
+/// The order in which the schedule measures targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
-    /// Every round measures every target: the one that decides soonest.
+    /// Every round measures every target. This design needs the least time for a verdict.
     #[default]
     Rounds,
-    /// One target a week, for a NAS that can be mounted in one way at a time.
+    /// One target is measured per week, for a NAS that can be mounted with only one protocol at a time.
     Weeks,
 }
 
-/// When the background service measures.
+/// Schedule of the rounds that the background service runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
-    /// Rounds in 24 hours.
+    /// Number of rounds in 24 hours.
     pub rounds_per_day: u64,
-    /// Which rounds.
+    /// The order in which targets are measured.
     pub design: Design,
-    /// How many slices of a corpus take turns; `None`: as many as let each rest for a day, where there is ample space.
+    /// Number of corpus slices that take turns. `None`: enough for each to rest for a day if every target has
+    /// ample free space, otherwise the default number.
     pub slices: Option<u64>,
-    /// What rounds are skipped for.
-    pub rules: Rules,
-    /// The share of time that rounds may take, from 0 to 1; `None`: any.
-    pub duty: Option<f64>,
-    /// How many times its calm latency a share may take before a round yields to a person who works on it.
+    /// Conditions under which a round is skipped.
+    pub skip_rules: SkipRules,
+    /// Largest share of the time that rounds may take, from 0 to 1. `None`: no limit.
+    pub max_time_share: Option<f64>,
+    /// Slowdown of a share in use, as a multiple of its idle latency, at which a round yields to the user.
     pub yield_factor: f64,
 }
 
@@ -42,45 +43,46 @@ impl Default for Schedule {
             rounds_per_day: 24,
             design: Design::Rounds,
             slices: None,
-            rules: Rules::default(),
-            duty: Some(0.2),
+            skip_rules: SkipRules::default(),
+            max_time_share: Some(0.2),
             yield_factor: 3.0,
         }
     }
 }
 
 impl Schedule {
-    /// Seconds from round to round.
+    /// Returns the planned time between two rounds, in seconds.
     pub fn interval_seconds(&self) -> u64 {
         86_400 / self.rounds_per_day.max(1)
     }
 }
 
-/// The page and the control interface.
+/// Settings of the dashboard and of the API that controls the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Web {
-    /// The port on 127.0.0.1; 0: whichever is free.
+    /// Port on 127.0.0.1; 0: any free port.
     pub port: u16,
-    /// Another address of this machine on which the page is, for browsers with a key; `None`: on this machine only.
+    /// Another address of this machine on which the dashboard listens, for browsers with
+    /// a key. `None`: 127.0.0.1 only.
     pub address: Option<IpAddr>,
 }
 
-/// The service's log.
+/// Settings of the service's log file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
-    /// What is written: `error`, `warn`, `info`, `debug` or `trace`.
+    /// Log level: `error`, `warn`, `info`, `debug` or `trace`.
     pub level: String,
-    /// Bytes that the log and the older parts kept beside it may take in all.
-    pub bytes: u64,
+    /// Size limit of the log and its rotated files together, in bytes.
+    pub max_bytes: u64,
 }
 
 impl Default for Log {
     fn default() -> Self {
-        Self { level: "info".to_owned(), bytes: 10_000_000 }
+        Self { level: "info".to_owned(), max_bytes: 10_000_000 }
     }
 }
 
-/// `[schedule]`, word for word.
+/// The `[schedule]` section as written, before its values are validated.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FileSchedule {
@@ -94,11 +96,11 @@ pub(super) struct FileSchedule {
     skip_during_backup: Option<bool>,
     skip_on_other_link: Option<bool>,
     skip_above_traffic_megabytes_per_second: Option<toml::Spanned<f64>>,
-    duty_percent: Option<toml::Spanned<f64>>,
+    max_time_percent: Option<toml::Spanned<f64>>,
     yield_factor: Option<toml::Spanned<f64>>,
 }
 
-/// `[web]`, word for word.
+/// The `[web]` section as written, before its values are validated.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FileWeb {
@@ -106,7 +108,7 @@ pub(super) struct FileWeb {
     address: Option<toml::Spanned<String>>,
 }
 
-/// `[log]`, word for word.
+/// The `[log]` section as written, before its values are validated.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FileLog {
@@ -115,91 +117,95 @@ pub(super) struct FileLog {
 }
 
 impl FileSchedule {
-    pub(super) fn read(self) -> Result<Schedule, Wrong> {
+    pub(super) fn validate(self) -> Result<Schedule, InvalidValue> {
         let default = Schedule::default();
         Ok(Schedule {
-            rounds_per_day: within(self.rounds_per_day, "rounds-per-day", 1..=8640)?
+            rounds_per_day: in_range(self.rounds_per_day, "rounds-per-day", 1..=8640)?
                 .unwrap_or(default.rounds_per_day),
             design: self.design.unwrap_or_default(),
-            slices: within(self.slices, "slices", 2..=64)?,
-            duty: share(self.duty_percent, "duty-percent", 0.0..=100.0)?.or(default.duty),
-            yield_factor: within(self.yield_factor, "yield-factor", 1.0..=1000.0)?
+            slices: in_range(self.slices, "slices", 2..=64)?,
+            max_time_share: parse_fraction(self.max_time_percent, "max-time-percent", 0.0..=100.0)?
+                .or(default.max_time_share),
+            yield_factor: in_range(self.yield_factor, "yield-factor", 1.0..=1000.0)?
                 .unwrap_or(default.yield_factor),
-            rules: Rules {
-                battery_below: within(
+            skip_rules: SkipRules {
+                battery_below: in_range(
                     self.skip_on_battery_below_percent,
                     "skip-on-battery-below-percent",
                     0.0..=101.0,
                 )?
-                .or(default.rules.battery_below),
-                low_power_mode: self.skip_in_low_power_mode.unwrap_or(default.rules.low_power_mode),
-                heat: self.skip_when_hot.unwrap_or(default.rules.heat),
-                backup: self.skip_during_backup.unwrap_or(default.rules.backup),
-                other_link: self.skip_on_other_link.unwrap_or(default.rules.other_link),
-                traffic_above: within(
+                .or(default.skip_rules.battery_below),
+                in_low_power_mode: self
+                    .skip_in_low_power_mode
+                    .unwrap_or(default.skip_rules.in_low_power_mode),
+                when_hot: self.skip_when_hot.unwrap_or(default.skip_rules.when_hot),
+                during_backup: self.skip_during_backup.unwrap_or(default.skip_rules.during_backup),
+                on_other_link: self.skip_on_other_link.unwrap_or(default.skip_rules.on_other_link),
+                traffic_above: in_range(
                     self.skip_above_traffic_megabytes_per_second,
                     "skip-above-traffic-megabytes-per-second",
                     0.0..=1e6,
                 )?
                 .map(|megabytes| megabytes * 1e6)
-                .or(default.rules.traffic_above),
-                quiet: self.quiet_hours.map(quiet_hours).transpose()?,
+                .or(default.skip_rules.traffic_above),
+                quiet_hours: self.quiet_hours.map(parse_quiet_hours).transpose()?,
             },
         })
     }
 }
 
 impl FileWeb {
-    pub(super) fn read(self) -> Result<Web, Wrong> {
-        let address = self.address.map(of_this_machine).transpose()?;
+    pub(super) fn validate(self) -> Result<Web, InvalidValue> {
+        let address = self.address.map(local_address).transpose()?;
         Ok(Web { port: self.port.unwrap_or_default(), address })
     }
 }
 
-/// One address: all of them at once would be more than a person means.
-fn of_this_machine(text: toml::Spanned<String>) -> Result<IpAddr, Wrong> {
+/// Parses a single address. The wildcard addresses are refused: they would expose the
+/// dashboard on every interface.
+fn local_address(text: toml::Spanned<String>) -> Result<IpAddr, InvalidValue> {
     let address = text.get_ref().parse().ok().filter(|address: &IpAddr| !address.is_unspecified());
-    address.ok_or_else(|| Wrong {
-        at: text.span().start,
+    address.ok_or_else(|| InvalidValue {
+        offset: text.span().start,
         message: format!(
-            "`address`: `{}` is not one address of this machine, as 192.168.1.5 is",
+            "`address`: `{}` is not an address of this machine; give one such as 192.168.1.5",
             text.get_ref()
         ),
     })
 }
 
 impl FileLog {
-    pub(super) fn read(self) -> Result<Log, Wrong> {
+    pub(super) fn validate(self) -> Result<Log, InvalidValue> {
         let default = Log::default();
         Ok(Log {
-            level: self.level.map(level).transpose()?.unwrap_or(default.level),
-            bytes: within(self.megabytes, "megabytes", 1..=10_000)?
-                .map_or(default.bytes, |megabytes| megabytes * 1_000_000),
+            level: self.level.map(parse_level).transpose()?.unwrap_or(default.level),
+            max_bytes: in_range(self.megabytes, "megabytes", 1..=10_000)?
+                .map_or(default.max_bytes, |megabytes| megabytes * 1_000_000),
         })
     }
 }
 
-/// The levels of a log, from few words to many.
-pub const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+/// Log levels, from the fewest messages to the most.
+pub const LOG_LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
-fn level(level: toml::Spanned<String>) -> Result<String, Wrong> {
-    if LEVELS.contains(&level.get_ref().as_str()) {
+fn parse_level(level: toml::Spanned<String>) -> Result<String, InvalidValue> {
+    if LOG_LEVELS.contains(&level.get_ref().as_str()) {
         return Ok(level.into_inner());
     }
-    let message = format!("`level` has to be one of {}", LEVELS.join(", "));
-    Err(Wrong { at: level.span().start, message })
+    let message = format!("`level` must be one of {}", LOG_LEVELS.join(", "));
+    Err(InvalidValue { offset: level.span().start, message })
 }
 
-fn share(
+fn parse_fraction(
     percent: Option<toml::Spanned<f64>>,
     key: &str,
     range: RangeInclusive<f64>,
-) -> Result<Option<f64>, Wrong> {
-    Ok(within(percent, key, range)?.map(|percent| percent / 100.0))
+) -> Result<Option<f64>, InvalidValue> {
+    Ok(in_range(percent, key, range)?.map(|percent| percent / 100.0))
 }
 
-/// `22:00-07:00` as minutes of the day.
-fn quiet_hours(text: toml::Spanned<String>) -> Result<(u16, u16), Wrong> {
+/// Parses a span such as `22:00-07:00` into two minutes of the day.
+fn parse_quiet_hours(text: toml::Spanned<String>) -> Result<(u16, u16), InvalidValue> {
     let minute = |clock: &str| {
         let (hours, minutes) = clock.trim().split_once(':')?;
         let (hours, minutes) = (hours.parse::<u16>().ok()?, minutes.parse::<u16>().ok()?);
@@ -207,5 +213,5 @@ fn quiet_hours(text: toml::Spanned<String>) -> Result<(u16, u16), Wrong> {
     };
     let parsed = text.get_ref().split_once('-').and_then(|(from, to)| Some((minute(from)?, minute(to)?)));
     let message = "write `quiet-hours` as \"22:00-07:00\"".to_owned();
-    parsed.ok_or(Wrong { at: text.span().start, message })
+    parsed.ok_or(InvalidValue { offset: text.span().start, message })
 }

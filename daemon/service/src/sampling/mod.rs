@@ -1,10 +1,10 @@
-//! What the service does for samples: it hears the probes, reads the counters, keeps the ledger, and gathers all of it
-//! until it is stored. It touches no target and waits for nothing.
+//! Passive sampling: receives samples of the latency probes, reads counters, tracks stalls, and merges
+//! everything until it is stored. Never accesses a target and never blocks.
 
-mod feeling;
-mod gathered;
-mod journal;
-mod own;
+mod aggregator;
+mod baselines;
+mod fact_changes;
+mod self_traffic;
 mod sensors;
 #[cfg(test)]
 mod tests;
@@ -13,153 +13,164 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use longhaul_measure::model::{Beside, Event, MachineStep, Mount, Sampled, Source, Stall, TargetName};
-use longhaul_measure::recorder::{InFlight, Recorder};
-use longhaul_measure::samplers::{Flight, Ledger, Look, Meter, Metered};
+use longhaul_measure::recorder::{InFlightCall, Recorder};
+use longhaul_measure::samplers::{MeteredTraffic, Observation, PendingCall, StallLog, TrafficMeter};
+use longhaul_model::{
+    CounterSource, Event, LoadContext, MachineStep, Mount, Stall, TargetName, WorkerSample,
+};
 use longhaul_store::Samples;
 use serde_json::json;
 
-use self::feeling::Feelings;
-use self::gathered::Gathered;
-use self::own::OwnBook;
-use crate::clock::Moment;
-use crate::schedule::backoff::{Felt, must_yield};
+use self::aggregator::SampleAggregator;
+use self::baselines::LatencyBaselines;
+use self::self_traffic::SelfTrafficTracker;
+use crate::clock::ClockReading;
+use crate::schedule::backoff::{LatencySummary, must_yield};
 use crate::worker;
 
-pub use journal::{differences, facts_of_mount};
+pub use fact_changes::{changed_facts, mount_facts};
 pub use sensors::{Sensors, SystemSensors};
 
-/// For so long after its last use a share counts as used, in nanoseconds.
-const USED_FOR_NS: i64 = 300_000_000_000;
-/// A person who used a share so long ago still works on it, in nanoseconds: what the back-off asks.
-const WORKING_FOR_NS: i64 = 60_000_000_000;
-/// A call of a run that has been in flight for so long is a stall before it returns, in nanoseconds. Shorter ones are told
-/// when they do: writing out a large file may take seconds and is no stall of the share.
-const RUN_STALL_NS: u64 = 10_000_000_000;
+/// Time after the last use of a share for which it still counts as in use, in nanoseconds.
+const IN_USE_WINDOW_NS: i64 = 300_000_000_000;
+/// Time after the last use of a share for which its user still counts as active, in
+/// nanoseconds. Decides whether a round yields.
+const USER_ACTIVE_WINDOW_NS: i64 = 60_000_000_000;
+/// Age from which a run's operation in flight is shown as a stall before it returns, in nanoseconds. Shorter
+/// ones are reported when they return: writing out a large file may take seconds and
+/// is not a stall of the share.
+const RUN_STALL_THRESHOLD_NS: u64 = 10_000_000_000;
 
-/// Everything that a tick needs to know.
-pub struct Scene<'a> {
-    /// The moment it is.
-    pub now: Moment,
-    /// The same moment on the clock of the flight recorders, in nanoseconds.
+/// The state of the service that one sampling step needs.
+pub struct SamplingContext<'a> {
+    /// Current time on all clocks.
+    pub now: ClockReading,
+    /// Current time on the clock of the flight recorders, in nanoseconds.
     pub monotonic_ns: u64,
-    /// The targets that are mounted, and how.
+    /// Mounted targets and their mounts.
     pub mounts: &'a [(TargetName, Mount)],
-    /// What of ours goes on, for people; `None`: nothing.
-    pub beside: Option<&'a str>,
+    /// User-visible name of the load that longhaul itself causes. `None`: idle.
+    pub during: Option<&'a str>,
 }
 
-/// See the module.
+/// State of passive sampling, from received samples to batches for the database.
 pub struct Sampler {
     sensors: Box<dyn Sensors>,
-    sender: Sender<(TargetName, Sampled)>,
-    heard: Receiver<(TargetName, Sampled)>,
-    meter: Meter,
-    ledger: Ledger,
-    gathered: Gathered,
-    own: OwnBook,
-    feelings: Feelings,
-    /// When somebody else than longhaul was last seen to use each target, by the awake clock in nanoseconds.
-    used: BTreeMap<TargetName, i64>,
-    /// Probes that cannot go on, and why.
-    lame: BTreeMap<TargetName, String>,
-    /// Whose connection is being made again and again: one event for all of it.
-    reconnecting: BTreeSet<(Option<TargetName>, Source)>,
-    events: Vec<Event>,
-    /// Lines of the ledger that the database did not take.
-    unkept: Vec<Stall>,
-    looked_ns: Option<i64>,
+    sender: Sender<(TargetName, WorkerSample)>,
+    receiver: Receiver<(TargetName, WorkerSample)>,
+    traffic_meter: TrafficMeter,
+    stall_log: StallLog,
+    aggregator: SampleAggregator,
+    self_traffic: SelfTrafficTracker,
+    latency_baselines: LatencyBaselines,
+    /// Time at which a program other than longhaul last used each target, on the awake clock in nanoseconds.
+    last_used_ns: BTreeMap<TargetName, i64>,
+    /// Targets whose probe cannot run, with the reason.
+    probe_errors: BTreeMap<TargetName, String>,
+    /// Counters whose last reading showed reconnects. Reconnects in consecutive readings give one event.
+    reconnecting: BTreeSet<(Option<TargetName>, CounterSource)>,
+    /// Events since [`Sampler::events`] was last called.
+    take_events: Vec<Event>,
+    /// Stalls that the database refused and that are stored next time.
+    unstored_stalls: Vec<Stall>,
+    last_read_ns: Option<i64>,
 }
 
 impl Sampler {
-    /// A sampler that has seen nothing yet.
+    /// Creates a sampler without any samples.
     pub fn new(sensors: Box<dyn Sensors>) -> Self {
-        let (sender, heard) = channel();
+        let (sender, receiver) = channel();
         Self {
             sensors,
             sender,
-            heard,
-            meter: Meter::default(),
-            ledger: Ledger::default(),
-            gathered: Gathered::default(),
-            own: OwnBook::default(),
-            feelings: Feelings::default(),
-            used: BTreeMap::new(),
+            receiver,
+            traffic_meter: TrafficMeter::default(),
+            stall_log: StallLog::default(),
+            aggregator: SampleAggregator::default(),
+            self_traffic: SelfTrafficTracker::default(),
+            latency_baselines: LatencyBaselines::default(),
+            last_used_ns: BTreeMap::new(),
             reconnecting: BTreeSet::new(),
-            lame: BTreeMap::new(),
-            events: vec![],
-            unkept: vec![],
-            looked_ns: None,
+            probe_errors: BTreeMap::new(),
+            take_events: vec![],
+            unstored_stalls: vec![],
+            last_read_ns: None,
         }
     }
 
-    /// Where workers send what they sample.
-    pub fn ear(&self) -> worker::Samples {
+    /// Returns a channel to which workers send their samples.
+    pub fn new_sender(&self) -> worker::SampleSender {
         self.sender.clone()
     }
 
-    /// The flight recorder of the process that serves a target now; `None`: there is none.
-    pub fn follow(&mut self, target: &TargetName, recorder: Option<Arc<Recorder>>) {
-        self.own.follow(target, recorder);
+    /// Sets the flight recorder of the process that serves a target. `None`: there is no process.
+    pub fn set_recorder(&mut self, target: &TargetName, recorder: Option<Arc<Recorder>>) {
+        self.self_traffic.set_recorder(target, recorder);
     }
 
-    /// Takes in what has come, and looks at the calls in flight. Often, and at no cost.
-    pub fn tick(&mut self, scene: &Scene<'_>) {
-        while let Ok((target, sampled)) = self.heard.try_recv() {
-            self.hear(&target, sampled, scene);
+    /// Receives pending samples and checks the operations in flight. Cheap, so that it can be called often.
+    pub fn tick(&mut self, context: &SamplingContext<'_>) {
+        while let Ok((target, sample)) = self.receiver.try_recv() {
+            self.on_sample(&target, sample, context);
         }
-        for (target, recorder) in self.own.recorders() {
-            let flight = flight(recorder, scene);
-            self.ledger.in_flight(target, flight, (scene.now.wall_us, scene.beside));
+        for (target, recorder) in self.self_traffic.recorders() {
+            let flight = longest_pending_call(recorder, context);
+            self.stall_log.update_in_flight(target, flight, (context.now.wall_us, context.during));
         }
-        self.ledger.settle(scene.now.wall_us);
+        self.stall_log.close_finished(context.now.wall_us);
     }
 
-    fn hear(&mut self, target: &TargetName, sampled: Sampled, scene: &Scene<'_>) {
-        match sampled {
-            Sampled::Probed { slots, cost_ns } => {
-                self.lame.remove(target);
-                let at_us = scene.now.wall_us;
-                self.gathered.machine(MachineStep { at_us, probe_ns: cost_ns, ..MachineStep::default() });
-                for slot in slots {
-                    let is_ours = scene.beside.is_some() || slot.beside.is_some();
-                    let beside = if is_ours { Beside::Round } else { Beside::Calm };
-                    self.ledger.probed(target, &slot);
-                    self.feelings.take(target, &slot, beside);
-                    self.gathered.probe(target, &slot, beside);
+    fn on_sample(&mut self, target: &TargetName, sample: WorkerSample, context: &SamplingContext<'_>) {
+        match sample {
+            WorkerSample::Probes { slots, cost_ns } => {
+                self.probe_errors.remove(target);
+                let at_us = context.now.wall_us;
+                self.aggregator.add_machine(MachineStep {
+                    at_us,
+                    probe_cpu_ns: cost_ns,
+                    ..MachineStep::default()
+                });
+                for sample in slots {
+                    let is_ours = context.during.is_some() || sample.during.is_some();
+                    let load = if is_ours { LoadContext::Round } else { LoadContext::Idle };
+                    self.stall_log.record_probe(target, &sample);
+                    self.latency_baselines.record(target, &sample, load);
+                    self.aggregator.add_probe(target, &sample, load);
                 }
             }
-            Sampled::Waited(waited) => self.ledger.waited(target, &waited),
-            Sampled::Changed { .. } => drop(self.used.insert(target.clone(), scene.now.awake_ns)),
-            Sampled::Lame { reason } => drop(self.lame.insert(target.clone(), reason)),
+            WorkerSample::SlowCall(slow_call) => self.stall_log.record_slow_call(target, &slow_call),
+            WorkerSample::FolderChanged { .. } => {
+                self.last_used_ns.insert(target.clone(), context.now.awake_ns);
+            }
+            WorkerSample::ProbeDisabled { reason } => drop(self.probe_errors.insert(target.clone(), reason)),
         }
     }
 
-    /// Reads every counter, unless the last look was less than this ago.
-    pub fn look(&mut self, scene: &Scene<'_>, every_ns: i64) {
-        let now_ns = scene.now.awake_ns;
-        if self.looked_ns.is_some_and(|looked_ns| now_ns - looked_ns < every_ns) {
+    /// Reads all counters, unless the last reading is less than `interval_ns` nanoseconds old.
+    pub fn read_counters(&mut self, context: &SamplingContext<'_>, interval_ns: i64) {
+        let now_ns = context.now.awake_ns;
+        if self.last_read_ns.is_some_and(|read_ns| now_ns - read_ns < interval_ns) {
             return;
         }
-        self.looked_ns = Some(now_ns);
-        let Some(readings) = self.sensors.readings(scene.mounts) else { return };
-        let own = self.own.totals();
-        let look = Look {
+        self.last_read_ns = Some(now_ns);
+        let Some(readings) = self.sensors.counter_readings(context.mounts) else { return };
+        let self_traffic = self.self_traffic.totals();
+        let observation = Observation {
             monotonic_ns: now_ns.cast_unsigned(),
-            asleep_ns: scene.now.asleep_ns().cast_unsigned(),
-            own: &own,
+            asleep_ns: context.now.asleep_ns().cast_unsigned(),
+            self_traffic: &self_traffic,
         };
-        for metered in self.meter.feed(&readings, &look) {
-            self.meter_read(metered, &scene.now);
+        for metered in self.traffic_meter.update(&readings, &observation) {
+            self.record_traffic(metered, &context.now);
         }
-        let machine = self.sensors.machine();
-        self.gathered.machine(MachineStep { at_us: scene.now.wall_us, ..machine });
+        let machine = self.sensors.machine_sample();
+        self.aggregator.add_machine(MachineStep { at_us: context.now.wall_us, ..machine });
     }
 
-    fn meter_read(&mut self, metered: Metered, now: &Moment) {
-        let Metered { target, traffic, used } = metered;
-        if let Some(target) = target.as_ref().filter(|_| used == Some(true)) {
-            self.used.insert(target.clone(), now.awake_ns);
+    fn record_traffic(&mut self, metered: MeteredTraffic, now: &ClockReading) {
+        let MeteredTraffic { target, traffic, is_used } = metered;
+        if let Some(target) = target.as_ref().filter(|_| is_used == Some(true)) {
+            self.last_used_ns.insert(target.clone(), now.awake_ns);
         }
         let counter = (target.clone(), traffic.source.clone());
         match traffic.reconnects {
@@ -167,79 +178,86 @@ impl Sampler {
             Some(count) if self.reconnecting.insert(counter) => {
                 let detail = json!({ "counter": traffic.source.name(), "count": count });
                 let kind = "reconnect".to_owned();
-                self.events.push(Event { target: target.clone(), kind, detail, at_us: now.wall_us });
+                self.take_events.push(Event { target: target.clone(), kind, detail, at_us: now.wall_us });
             }
             Some(_) | None => {}
         }
-        self.gathered.traffic(target, traffic, now.wall_us);
+        self.aggregator.add_traffic(target, traffic, now.wall_us);
     }
 
-    /// What happened since this was last asked.
+    /// Takes the events since the last call.
     pub fn events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.events)
+        std::mem::take(&mut self.take_events)
     }
 
-    /// Whether something has to be stored soon: a line of the ledger, which people look for at once.
-    pub fn has_news(&self) -> bool {
-        self.ledger.has_news()
+    /// Returns whether a stall has started or ended. Stalls are stored soon, because users look for them at once.
+    pub fn has_stall_updates(&self) -> bool {
+        self.stall_log.has_updates()
     }
 
-    /// What the machine is like; `None`: not known yet.
-    pub fn facts(&mut self) -> Option<BTreeMap<String, String>> {
-        self.sensors.facts()
+    /// Returns stored facts about the machine, such as kernel and network settings. `None`: not known yet.
+    pub fn read_facts(&mut self) -> Option<BTreeMap<String, String>> {
+        self.sensors.machine_facts()
     }
 
-    /// What has come together since this was last asked, to be stored. The targets are left to the caller.
-    pub fn take(&mut self, now: &Moment) -> Samples {
-        let mut stalls = std::mem::take(&mut self.unkept);
-        stalls.extend(self.ledger.take_news());
-        Samples { stalls, now_us: now.wall_us, ..self.gathered.take() }
+    /// Takes the samples and stalls since the last call, to be stored. The field `targets` is left to the caller.
+    pub fn take_samples(&mut self, now: &ClockReading) -> Samples {
+        let mut stalls = std::mem::take(&mut self.unstored_stalls);
+        stalls.extend(self.stall_log.take_updates());
+        Samples { stalls, now_us: now.wall_us, ..self.aggregator.take() }
     }
 
-    /// Brings back what could not be stored.
-    pub fn bring_back(&mut self, mut samples: Samples) {
-        self.unkept.append(&mut samples.stalls);
-        self.gathered.bring_back(samples);
+    /// Adds samples and stalls back that could not be stored.
+    pub fn restore(&mut self, mut samples: Samples) {
+        self.unstored_stalls.append(&mut samples.stalls);
+        self.aggregator.restore(samples);
     }
 
-    /// Whether somebody uses a target, so that a probe wakes nobody up.
-    pub fn is_used(&self, target: &TargetName, now: &Moment) -> bool {
-        self.was_used_within(target, now, USED_FOR_NS)
+    /// Returns whether a user used a target recently. The probe accesses only such
+    /// targets, so that it wakes up no sleeping disk.
+    pub fn is_in_use(&self, target: &TargetName, now: &ClockReading) -> bool {
+        self.was_used_within(target, now, IN_USE_WINDOW_NS)
     }
 
-    fn was_used_within(&self, target: &TargetName, now: &Moment, nanoseconds: i64) -> bool {
-        self.used.get(target).is_some_and(|used_ns| now.awake_ns - used_ns < nanoseconds)
+    fn was_used_within(&self, target: &TargetName, now: &ClockReading, nanoseconds: i64) -> bool {
+        self.last_used_ns.get(target).is_some_and(|used_ns| now.awake_ns - used_ns < nanoseconds)
     }
 
-    /// The target whose person has to wait for a round of ours, with how many times slower than calm it answers.
-    pub fn suffers(&self, now: &Moment, factor: f64) -> Option<(TargetName, f64)> {
-        let suffers = |(target, felt): (&TargetName, Felt)| {
-            let is_user_active = Some(self.was_used_within(target, now, WORKING_FOR_NS));
-            let felt = Felt { is_user_active, ..felt };
-            must_yield(&felt, factor).then(|| (target.clone(), felt.now_us.zip(felt.calm_us)))
+    /// Returns a target that a user works on and that a round slows down by more than
+    /// `factor`, with its slowdown relative to idle.
+    pub fn overloaded_target(&self, now: &ClockReading, factor: f64) -> Option<(TargetName, f64)> {
+        let overloaded = |(target, latency): (&TargetName, LatencySummary)| {
+            let is_user_active = Some(self.was_used_within(target, now, USER_ACTIVE_WINDOW_NS));
+            let latency = LatencySummary { is_user_active, ..latency };
+            must_yield(&latency, factor).then(|| (target.clone(), latency.recent_us.zip(latency.idle_us)))
         };
-        let (target, times) = self.feelings.felt(now.wall_us).find_map(suffers)?;
-        times.map(|(slow, calm)| (target, slow / calm))
+        let (target, times) = self.latency_baselines.summaries(now.wall_us).find_map(overloaded)?;
+        times.map(|(recent, idle)| (target, recent / idle))
     }
 
-    /// Why the probe of a target cannot go on; `None`: nothing is known against it.
-    pub fn lameness(&self, target: &TargetName) -> Option<&str> {
-        self.lame.get(target).map(String::as_str)
+    /// Returns the reason why the probe of a target cannot run. `None`: no problem is known.
+    pub fn probe_error(&self, target: &TargetName) -> Option<&str> {
+        self.probe_errors.get(target).map(String::as_str)
     }
 
-    /// The stalls that go on.
-    pub fn stalls(&self) -> impl Iterator<Item = &Stall> {
-        self.ledger.open()
+    /// Returns the ongoing stalls.
+    pub fn ongoing_stalls(&self) -> impl Iterator<Item = &Stall> {
+        self.stall_log.ongoing()
     }
 }
 
-/// The call that has been in flight for longest: of the probe, or of a run if it is a stall by itself.
-fn flight<'a>(recorder: &Recorder, scene: &Scene<'_>) -> Option<Flight<'a>> {
-    let age_ns = |flight: &InFlight| scene.monotonic_ns.saturating_sub(flight.since_ns);
-    let of_run = recorder.in_flight().filter(|flight| age_ns(flight) >= RUN_STALL_NS);
+/// Returns the operation in flight for longest: of the probe, or of a run if it is
+/// older than [`RUN_STALL_THRESHOLD_NS`].
+fn longest_pending_call<'a>(recorder: &Recorder, context: &SamplingContext<'_>) -> Option<PendingCall<'a>> {
+    let age_ns = |flight: &InFlightCall| context.monotonic_ns.saturating_sub(flight.since_ns);
+    let of_run = recorder.in_flight().filter(|flight| age_ns(flight) >= RUN_STALL_THRESHOLD_NS);
     let flights = recorder.probe_in_flight().map(|flight| (flight, "probe"));
     let flights = flights.into_iter().chain(of_run.map(|flight| (flight, "a run")));
-    let (flight, who) = flights.min_by_key(|(flight, _)| flight.since_ns)?;
+    let (flight, source) = flights.min_by_key(|(flight, _)| flight.since_ns)?;
     let age_us = i64::try_from(age_ns(&flight) / 1000).unwrap_or(i64::MAX);
-    Some(Flight { operation: flight.operation, since_us: scene.now.wall_us.saturating_sub(age_us), who })
+    Some(PendingCall {
+        operation: flight.operation,
+        since_us: context.now.wall_us.saturating_sub(age_us),
+        source,
+    })
 }

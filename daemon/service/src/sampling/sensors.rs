@@ -1,98 +1,102 @@
-//! Where samples of counters and of the machine come from.
+//! Reads the system's counters, load and facts, without blocking the service.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use longhaul_measure::model::{MachineStep, Mount, Reading, TargetName};
 use longhaul_measure::platform;
+use longhaul_model::{CounterReading, MachineStep, Mount, TargetName};
 
-use crate::host::Pulse;
+use crate::host::SystemLoad;
 
-/// How long the service waits for a look. A helper program of the system may take longer: then the look is taken later.
-const PATIENCE: Duration = Duration::from_millis(100);
-/// The stack of a thread that asks.
+/// Time that the service waits for a reading. If a helper program takes longer, the
+/// reading is picked up by a later call.
+const RESPONSE_TIMEOUT: Duration = Duration::from_millis(100);
+/// Stack size of a background thread, in bytes.
 const STACK_BYTES: usize = 256 << 10;
 
-/// Facts about the counters and the machine.
+/// A source of counter readings, load samples and machine facts.
 pub trait Sensors: Send {
-    /// What every counter says now; `None`: that is not known yet.
-    fn readings(&mut self, mounts: &[(TargetName, Mount)]) -> Option<Vec<Reading>>;
+    /// Reads all counters of the mounted targets. `None`: the reading is not ready yet.
+    fn counter_readings(&mut self, mounts: &[(TargetName, Mount)]) -> Option<Vec<CounterReading>>;
 
-    /// The machine since the last look. Its moment is left to the caller.
-    fn machine(&mut self) -> MachineStep;
+    /// Returns the load of the machine since the last call. The caller sets the time.
+    fn machine_sample(&mut self) -> MachineStep;
 
-    /// What the machine is like, for the journal: facts that change seldom; `None`: that is not known yet.
-    fn facts(&mut self) -> Option<BTreeMap<String, String>>;
+    /// Returns rarely changing facts about the machine, for the event log. `None`: the facts are not ready yet.
+    fn machine_facts(&mut self) -> Option<BTreeMap<String, String>>;
 }
 
-/// Asks something on a thread of its own, so that a slow helper program of the system delays nobody.
-struct Asker<Question, Answer> {
-    questions: SyncSender<Question>,
-    answers: Receiver<Answer>,
-    /// An answer is still to come.
-    is_waiting: bool,
+/// Runs a slow query on its own thread, so that a slow helper program of the system blocks no other thread.
+struct BackgroundQuery<Question, Answer> {
+    requests: SyncSender<Question>,
+    responses: Receiver<Answer>,
+    /// True if a request was sent whose response has not arrived.
+    is_pending: bool,
 }
 
-impl<Question: Send + 'static, Answer: Send + 'static> Asker<Question, Answer> {
-    fn new(name: &str, ask: impl Fn(Question) -> Answer + Send + 'static) -> Self {
-        let (questions, asked) = sync_channel(1);
-        let (answer, answers) = sync_channel(1);
-        let work = move || asked.into_iter().try_for_each(|question| answer.send(ask(question)));
+impl<Question: Send + 'static, Answer: Send + 'static> BackgroundQuery<Question, Answer> {
+    fn new(name: &str, run: impl Fn(Question) -> Answer + Send + 'static) -> Self {
+        let (requests, pending) = sync_channel(1);
+        let (response, responses) = sync_channel(1);
+        let work = move || pending.into_iter().try_for_each(|request| response.send(run(request)));
         let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
-        // Should the system refuse a thread, nothing is known here, and everything else goes on.
+        // If the system refuses a new thread, these values stay unknown and everything else continues.
         let _ = thread.spawn(work);
-        Self { questions, answers, is_waiting: false }
+        Self { requests, responses, is_pending: false }
     }
 
-    /// The answer; `None`: it is not there yet, and will be that of a later question.
-    fn ask(&mut self, question: impl FnOnce() -> Question) -> Option<Answer> {
-        if !self.is_waiting {
-            self.questions.try_send(question()).ok()?;
-            self.is_waiting = true;
+    /// Returns the response, waiting briefly. `None`: not ready yet; a later call returns
+    /// the response to this request.
+    fn query(&mut self, request: impl FnOnce() -> Question) -> Option<Answer> {
+        if !self.is_pending {
+            self.requests.try_send(request()).ok()?;
+            self.is_pending = true;
         }
-        let answer = self.answers.recv_timeout(PATIENCE).ok()?;
-        self.is_waiting = false;
-        Some(answer)
+        let response = self.responses.recv_timeout(RESPONSE_TIMEOUT).ok()?;
+        self.is_pending = false;
+        Some(response)
     }
 }
 
-/// This machine.
+/// Sensors of the machine that the service runs on.
 pub struct SystemSensors {
-    counters: Asker<Vec<(TargetName, Mount)>, Vec<Reading>>,
-    facts: Asker<(), BTreeMap<String, String>>,
-    pulse: Pulse,
+    counters: BackgroundQuery<Vec<(TargetName, Mount)>, Vec<CounterReading>>,
+    facts: BackgroundQuery<(), BTreeMap<String, String>>,
+    load: SystemLoad,
 }
 
 impl Default for SystemSensors {
     fn default() -> Self {
         Self {
-            counters: Asker::new("counters", |mounts: Vec<(TargetName, Mount)>| platform::readings(&mounts)),
-            facts: Asker::new("facts", |()| platform::machine_facts()),
-            pulse: Pulse::default(),
+            counters: BackgroundQuery::new("counters", |mounts: Vec<(TargetName, Mount)>| {
+                platform::read_counters(&mounts)
+            }),
+            facts: BackgroundQuery::new("facts", |()| platform::machine_facts()),
+            load: SystemLoad::default(),
         }
     }
 }
 
 impl Sensors for SystemSensors {
-    fn readings(&mut self, mounts: &[(TargetName, Mount)]) -> Option<Vec<Reading>> {
-        self.counters.ask(|| mounts.to_vec())
+    fn counter_readings(&mut self, mounts: &[(TargetName, Mount)]) -> Option<Vec<CounterReading>> {
+        self.counters.query(|| mounts.to_vec())
     }
 
-    fn machine(&mut self) -> MachineStep {
-        let share = self.pulse.processor_share();
+    fn machine_sample(&mut self) -> MachineStep {
+        let share = self.load.processor_share();
         MachineStep {
-            looks: 1,
+            observations: 1,
             processor_share: share,
-            processor_peak: share,
-            memory_least: self.pulse.memory_available(),
-            load_most: platform::load_average(),
-            signal_least: platform::signal_dbm().map(f64::from),
+            processor_share_max: share,
+            memory_available_min: self.load.memory_available(),
+            load_average_max: platform::load_average(),
+            signal_dbm_min: platform::signal_dbm().map(f64::from),
             ..MachineStep::default()
         }
     }
 
-    fn facts(&mut self) -> Option<BTreeMap<String, String>> {
-        self.facts.ask(|| ())
+    fn machine_facts(&mut self) -> Option<BTreeMap<String, String>> {
+        self.facts.query(|| ())
     }
 }

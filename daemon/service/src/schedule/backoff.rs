@@ -1,23 +1,22 @@
-//! Whether a round has to yield: the person works on the share, and our load makes it slow for them. Pure.
+//! Decides whether a round yields: a user works on a share, and the round's load makes it slow. Pure.
 //!
-//! The latency comes from the passive probe, which does not exist yet, and whether the person is active from the
-//! platform, which is not asked yet: until both are there nobody calls this with facts.
+//! Latencies come from the latency probe; user activity comes from the counters of the share.
 
-/// What is known in the middle of a round.
+/// Idle and recent latency of a share, and whether a user works on it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Felt {
-    /// The probe's median latency when nothing of ours runs, in microseconds.
-    pub calm_us: Option<f64>,
-    /// The probe's median latency now, in microseconds.
-    pub now_us: Option<f64>,
-    /// Whether the person uses the machine.
+pub struct LatencySummary {
+    /// Median latency of the probe while longhaul is idle, in microseconds. `None`: too few samples.
+    pub idle_us: Option<f64>,
+    /// Median latency of the probe in the last minute of a round, in microseconds. `None`: too few samples.
+    pub recent_us: Option<f64>,
+    /// True if a user used the share recently. `None`: unknown.
     pub is_user_active: Option<bool>,
 }
 
-/// Whether the round is to stop. What is not known is no reason to.
-pub fn must_yield(felt: &Felt, factor: f64) -> bool {
-    match (felt.calm_us, felt.now_us, felt.is_user_active) {
-        (Some(calm), Some(now), Some(true)) => now > calm * factor,
+/// Returns whether the round must stop. An unknown value is no reason to stop.
+pub fn must_yield(latency: &LatencySummary, factor: f64) -> bool {
+    match (latency.idle_us, latency.recent_us, latency.is_user_active) {
+        (Some(idle), Some(recent), Some(true)) => recent > idle * factor,
         _ => false,
     }
 }
@@ -27,11 +26,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_yields_only_to_an_active_person_who_feels_it() {
-        let felt = |now, active| Felt { calm_us: Some(500.0), now_us: Some(now), is_user_active: active };
-        assert!(must_yield(&felt(1501.0, Some(true)), 3.0));
-        assert!(!must_yield(&felt(1500.0, Some(true)), 3.0));
-        assert!(!must_yield(&felt(9000.0, Some(false)), 3.0));
-        assert!(!must_yield(&felt(9000.0, None), 3.0));
+    fn round_yields_only_to_an_active_user_of_a_slow_share() {
+        let latency = |now, active| LatencySummary {
+            idle_us: Some(500.0),
+            recent_us: Some(now),
+            is_user_active: active,
+        };
+        assert!(must_yield(&latency(1501.0, Some(true)), 3.0));
+        assert!(!must_yield(&latency(1500.0, Some(true)), 3.0));
+        assert!(!must_yield(&latency(9000.0, Some(false)), 3.0));
+        assert!(!must_yield(&latency(9000.0, None), 3.0));
     }
 }

@@ -1,135 +1,145 @@
-//! Hard limits on what measuring takes: bytes a day on each target, a share of the time, free space. Pure.
+//! Limits on what measuring may use: bytes a day on each target, share of the time, free space. Pure.
 
 use std::collections::BTreeMap;
 
-use longhaul_measure::model::{Target, TargetName};
-use longhaul_store::Room;
+use longhaul_model::time::DAY_US;
+use longhaul_model::{FreeSpaceReserve, Target, TargetName};
+use longhaul_store::FreeSpace;
 
-use super::skip::Reason;
+use super::skip::SkipReason;
 
-/// A day in microseconds: what budgets are counted over, always the last 24 hours.
-pub const DAY_US: i64 = 24 * 3600 * 1_000_000;
-/// For so long a target is taken to be as full as it was found.
-const ROOM_KNOWN_US: i64 = DAY_US / 4;
+/// Age up to which a reading of free space is trusted, in microseconds (six hours).
+const FREE_SPACE_VALID_US: i64 = DAY_US / 4;
 
-/// What may be taken.
+/// Limits of what measuring may use.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Budget {
-    /// Bytes read and written on one target in 24 hours; `None`: as many as it takes.
+    /// Bytes that may be read and written on one target within 24 hours. `None`: no limit.
     pub bytes_per_day: Option<u64>,
-    /// Share of the last 24 hours that rounds may take, from 0 to 1; `None`: any.
-    pub duty: Option<f64>,
-    /// Share of a target that stays free, from 0 to 1.
-    pub free_floor: f64,
+    /// Largest share of the last 24 hours that rounds may take, from 0 to 1. `None`: no limit.
+    pub max_time_share: Option<f64>,
+    /// Space that must stay free on each target.
+    pub reserve: FreeSpaceReserve,
 }
 
-/// What was taken, and what there is.
+/// Bytes and time that rounds used in the last 24 hours, and the free space of the targets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Usage {
-    /// Bytes on each target in the last 24 hours.
+    /// Bytes read and written on each target in the last 24 hours.
     pub bytes: BTreeMap<TargetName, u64>,
-    /// The most that a round has taken on each target in that time: what the next one is expected to take.
-    pub most_in_a_round: BTreeMap<TargetName, u64>,
-    /// Microseconds of the last 24 hours that rounds took.
+    /// Largest number of bytes of one round on each target in the last 24 hours, used as
+    /// the estimate for the next round.
+    pub max_bytes_per_round: BTreeMap<TargetName, u64>,
+    /// Time that rounds took in the last 24 hours, in microseconds.
     pub busy_us: i64,
-    /// The space on each target, as a worker last found it.
-    pub rooms: BTreeMap<TargetName, Room>,
-    /// When all this was counted, in microseconds since 1970 UTC.
-    pub counted_us: i64,
+    /// Free space of each target, as last observed by a worker.
+    pub free_space: BTreeMap<TargetName, FreeSpace>,
+    /// Time at which the usage was read, in microseconds since 1970 UTC.
+    pub measured_us: i64,
 }
 
-/// Why the next round would break the budget; `None`: it would not.
-pub fn reason(budget: &Budget, usage: &Usage, targets: &[Target]) -> Option<Reason> {
-    let bytes = || targets.iter().find_map(|target| over_bytes(budget.bytes_per_day?, usage, &target.name));
-    let free = || targets.iter().find_map(|target| too_full(budget.free_floor, usage, &target.name));
-    bytes().or_else(|| over_duty(budget.duty?, usage.busy_us)).or_else(free)
+/// Returns the reason why the next round would exceed the budget. `None`: it stays within it.
+pub fn over_budget_reason(budget: &Budget, usage: &Usage, targets: &[Target]) -> Option<SkipReason> {
+    let bytes =
+        || targets.iter().find_map(|target| over_byte_budget(budget.bytes_per_day?, usage, &target.name));
+    let free =
+        || targets.iter().find_map(|target| too_little_free_space(budget.reserve, usage, &target.name));
+    bytes().or_else(|| over_time_budget(budget.max_time_share?, usage.busy_us)).or_else(free)
 }
 
-fn over_bytes(most: u64, usage: &Usage, name: &TargetName) -> Option<Reason> {
+fn over_byte_budget(limit: u64, usage: &Usage, name: &TargetName) -> Option<SkipReason> {
     let used = usage.bytes.get(name).copied().unwrap_or(0);
-    let next = usage.most_in_a_round.get(name).copied().unwrap_or(0);
-    (used.saturating_add(next) > most).then(|| {
+    let next = usage.max_bytes_per_round.get(name).copied().unwrap_or(0);
+    (used.saturating_add(next) > limit).then(|| {
         let gigabytes = |bytes: u64| bytes as f64 / 1e9;
         let text = format!(
-            "`{name}` had {:.2} GB read and written in 24 hours and a round takes {:.2} GB; {:.2} GB are allowed",
+            "{:.2} GB were read and written on `{name}` in the last 24 hours and a round takes {:.2} GB; the limit \
+             is {:.2} GB",
             gigabytes(used),
             gigabytes(next),
-            gigabytes(most)
+            gigabytes(limit)
         );
-        Reason::new("budget", text)
+        SkipReason::new("byte-budget", text)
     })
 }
 
-fn over_duty(most: f64, busy_us: i64) -> Option<Reason> {
+fn over_time_budget(limit: f64, busy_us: i64) -> Option<SkipReason> {
     let share = busy_us as f64 / DAY_US as f64;
-    (share >= most).then(|| {
+    (share >= limit).then(|| {
         let text = format!(
-            "rounds took {:.1} % of the last 24 hours; {:.1} % are allowed",
+            "rounds took {:.1} % of the last 24 hours; the limit is {:.1} %",
             share * 100.0,
-            most * 100.0
+            limit * 100.0
         );
-        Reason::new("duty", text)
+        SkipReason::new("time-budget", text)
     })
 }
 
-/// Only a round finds out that there is room again, so what was found a while ago keeps none away.
-fn too_full(floor: f64, usage: &Usage, name: &TargetName) -> Option<Reason> {
-    let room = usage.rooms.get(name).filter(|room| usage.counted_us - room.found_us < ROOM_KNOWN_US)?;
-    let least = (room.total_bytes? as f64 * floor) as u64;
-    (room.free_bytes < least).then(|| {
+/// Returns the skip reason if a target has too little free space. Old readings are ignored: only a round takes
+/// a new one, so they would block all rounds for ever.
+fn too_little_free_space(reserve: FreeSpaceReserve, usage: &Usage, name: &TargetName) -> Option<SkipReason> {
+    let space = usage
+        .free_space
+        .get(name)
+        .filter(|space| usage.measured_us - space.observed_us < FREE_SPACE_VALID_US)?;
+    let reserve_bytes = reserve.bytes_of(space.total_bytes?);
+    (space.free_bytes < reserve_bytes).then(|| {
         let gigabytes = |bytes: u64| bytes as f64 / 1e9;
         let text = format!(
-            "`{name}` had {:.2} GB free when it was last asked; {:.2} GB have to stay free",
-            gigabytes(room.free_bytes),
-            gigabytes(least)
+            "`{name}` had {:.2} GB free when last checked; {:.2} GB must stay free",
+            gigabytes(space.free_bytes),
+            gigabytes(reserve_bytes)
         );
-        Reason::new("free-space", text)
+        SkipReason::new("free-space", text)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_measure::model::Role;
+    use longhaul_model::Role;
 
     fn smb() -> Target {
         Target { name: "smb".parse().unwrap(), path: "/x".into(), role: Role::Share }
     }
 
-    fn word(budget: Budget, usage: &Usage) -> Option<&'static str> {
-        reason(&budget, usage, &[smb()]).map(|reason| reason.word)
+    fn code(budget: Budget, usage: &Usage) -> Option<&'static str> {
+        over_budget_reason(&budget, usage, &[smb()]).map(|reason| reason.code)
     }
 
     #[test]
-    fn a_round_that_would_go_beyond_the_bytes_is_not_begun() {
+    fn round_that_would_exceed_the_byte_limit_is_skipped() {
         let budget = Budget { bytes_per_day: Some(100), ..Budget::default() };
         let usage = |used: u64, next: u64| Usage {
             bytes: BTreeMap::from([(smb().name, used)]),
-            most_in_a_round: BTreeMap::from([(smb().name, next)]),
+            max_bytes_per_round: BTreeMap::from([(smb().name, next)]),
             ..Usage::default()
         };
-        assert_eq!(word(budget, &usage(60, 40)), None);
-        assert_eq!(word(budget, &usage(61, 40)), Some("budget"));
-        assert_eq!(word(budget, &Usage::default()), None);
+        assert_eq!(code(budget, &usage(60, 40)), None);
+        assert_eq!(code(budget, &usage(61, 40)), Some("byte-budget"));
+        assert_eq!(code(budget, &Usage::default()), None);
     }
 
     #[test]
-    fn time_is_a_limit_too() {
+    fn round_is_skipped_when_the_time_limit_is_reached() {
         let busy = Usage { busy_us: DAY_US / 10, ..Usage::default() };
-        assert_eq!(word(Budget { duty: Some(0.1), ..Budget::default() }, &busy), Some("duty"));
-        assert_eq!(word(Budget { duty: Some(0.11), ..Budget::default() }, &busy), None);
+        assert_eq!(
+            code(Budget { max_time_share: Some(0.1), ..Budget::default() }, &busy),
+            Some("time-budget")
+        );
+        assert_eq!(code(Budget { max_time_share: Some(0.11), ..Budget::default() }, &busy), None);
     }
 
     #[test]
-    fn a_target_that_was_too_full_is_asked_again_after_six_hours() {
-        let budget = Budget { free_floor: 0.05, ..Budget::default() };
+    fn full_target_is_tried_again_after_six_hours() {
+        let budget = Budget { reserve: FreeSpaceReserve::share(0.05), ..Budget::default() };
         let after = |hours: i64, free_bytes: u64| {
-            let room = Room { free_bytes, total_bytes: Some(100), found_us: 0 };
-            let rooms = BTreeMap::from([(smb().name, room)]);
-            word(budget, &Usage { rooms, counted_us: hours * 3_600_000_000, ..Usage::default() })
+            let space = FreeSpace { free_bytes, total_bytes: Some(100), observed_us: 0 };
+            let free_space = BTreeMap::from([(smb().name, space)]);
+            code(budget, &Usage { free_space, measured_us: hours * 3_600_000_000, ..Usage::default() })
         };
         assert_eq!((after(1, 4), after(1, 5)), (Some("free-space"), None));
         assert_eq!((after(5, 4), after(6, 4)), (Some("free-space"), None));
-        assert_eq!(word(budget, &Usage::default()), None);
+        assert_eq!(code(budget, &Usage::default()), None);
     }
 }

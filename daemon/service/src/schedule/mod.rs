@@ -1,168 +1,178 @@
-//! When the next round is due: pure.
+//! The schedule of rounds: decides when the next one is due. Pure.
 //!
-//! The schedule counts in **slots**, one every interval on a clock that never steps and goes on while the machine sleeps.
-//! Each slot has a start that is jittered uniformly around its instant, drawn from the seed, so that rounds lock on to
-//! nobody's full hour. A slot is dealt with exactly once: made, skipped with a reason, or missed. What is missed, asleep
-//! or switched off, is never caught up on. The wall clock is only a label, so clock steps, daylight saving and travel
-//! neither double nor lose a round.
+//! The schedule counts in **slots**, one every interval on a clock that never steps and keeps running while the
+//! machine sleeps. Each slot's start is jittered uniformly around its instant, drawn from the seed, so that
+//! rounds do not coincide with hourly jobs of other programs. Each slot is handled exactly once: run, skipped
+//! with a reason, or missed. Slots missed while the machine was asleep or switched off are never made up for.
+//! The wall clock is only a label, so clock steps, daylight saving and travel neither double nor lose a round.
 
 pub mod backoff;
 pub mod budget;
 pub mod skip;
 pub mod weeks;
 
-use longhaul_measure::corpus::draw::draw_below;
-use longhaul_measure::model::Role;
+use longhaul_model::Role;
+use longhaul_model::draw::draw_below;
 
-use crate::clock::Moment;
+use crate::clock::ClockReading;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// Every how many rounds the baselines are measured too.
-pub const BASELINE_EVERY: u64 = 4;
-/// How long after a first start the first round begins.
-const FIRST_NS: i64 = 10 * SECOND_NS;
+/// Number of rounds from one measurement of the baselines to the next.
+pub const BASELINE_INTERVAL: u64 = 4;
+/// Delay of the first round after the first start of the service.
+const FIRST_ROUND_DELAY_NS: i64 = 10 * SECOND_NS;
 
-/// How often rounds are.
+/// Parameters from which the start times of all slots follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rhythm {
-    /// From slot to slot, in nanoseconds.
+pub struct SlotTimes {
+    /// Time between two slots, in nanoseconds.
     pub interval_ns: i64,
-    /// How far a start may lie from its slot, to both sides, in nanoseconds.
+    /// Largest distance between a slot's instant and its start, earlier or later, in nanoseconds.
     pub jitter_ns: i64,
-    /// How long nothing is begun after the machine woke, in nanoseconds.
+    /// Time after the machine woke up in which no round starts, in nanoseconds.
     pub grace_ns: i64,
-    /// What the jitter is drawn from.
+    /// Seed of the random jitter.
     pub seed: u64,
 }
 
-impl Rhythm {
-    /// Rounds every so many seconds, jittered by a sixth of that to both sides: ten minutes of an hour.
-    pub fn every(seconds: u64, seed: u64) -> Self {
+impl SlotTimes {
+    /// Returns slots `seconds` apart, jittered by a sixth of the interval: ten minutes of an hour.
+    pub fn with_interval(seconds: u64, seed: u64) -> Self {
         let interval_ns =
             i64::try_from(seconds).unwrap_or(i64::MAX / SECOND_NS).max(1).saturating_mul(SECOND_NS);
         Self { interval_ns, jitter_ns: interval_ns / 6, grace_ns: 60 * SECOND_NS, seed }
     }
 
-    /// When a slot's round is to start, on the continuous clock.
+    /// Returns the start of a slot's round on the continuous clock, in nanoseconds.
     pub fn start_ns(&self, slot: Slot) -> i64 {
+        // 0x736c_6f74 is "slot" in ASCII: it separates these draws from others with the same seed.
         let jitter = draw_below(self.seed, 0x736c_6f74, slot.number, self.jitter_ns.cast_unsigned() * 2 + 1);
         slot.at_ns + jitter.cast_signed() - self.jitter_ns
     }
 
-    /// After this, a slot is missed. Late by a little is not: the round before, or the grace after wake, took its time.
-    fn last_start_ns(&self, slot: Slot) -> i64 {
+    /// Returns the time after which a slot counts as missed. A quarter of an interval late is allowed: the
+    /// previous round or the grace period after a wake-up may take that long.
+    fn deadline_ns(&self, slot: Slot) -> i64 {
         self.start_ns(slot) + self.interval_ns / 4
     }
 
-    fn after(&self, slot: Slot) -> Slot {
+    fn slot_after(&self, slot: Slot) -> Slot {
         Slot { number: slot.number + 1, at_ns: slot.at_ns + self.interval_ns }
     }
 }
 
-/// One planned round.
+/// One planned round of the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
-    /// Its number, from 0.
+    /// Number of the slot, starting at 0.
     pub number: u64,
-    /// Its instant on the continuous clock, in nanoseconds; before zero if it was before the machine was started.
+    /// Instant of the slot on the continuous clock, in nanoseconds. Negative: before the machine was started.
     pub at_ns: i64,
 }
 
-/// What the schedule has to know of the past.
+/// The last handled slot and the last wake-up of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct History {
-    /// The slot that was dealt with last.
+pub struct SlotHistory {
+    /// The last slot that was run, skipped or missed.
     pub last: Slot,
-    /// When the machine last woke, on the continuous clock; `None`: it has not slept.
-    pub woke_ns: Option<i64>,
+    /// Time of the last wake-up on the continuous clock, in nanoseconds. `None`: the machine has not slept.
+    pub resumed_ns: Option<i64>,
 }
 
-impl History {
-    /// A first start: the first round begins in a moment, so that the person sees one, and its slot lies accordingly.
-    pub fn fresh(now: &Moment, rhythm: &Rhythm) -> Self {
-        let jitter_ns = rhythm.start_ns(Slot { number: 1, at_ns: 0 });
-        let at_ns = now.continuous_ns + FIRST_NS - jitter_ns - rhythm.interval_ns;
-        Self { last: Slot { number: 0, at_ns }, woke_ns: None }
+impl SlotHistory {
+    /// Returns the history for the very first start. The first round starts after ten seconds, so that the user
+    /// sees one soon, and its slot is chosen to match.
+    pub fn new(now: &ClockReading, times: &SlotTimes) -> Self {
+        let jitter_ns = times.start_ns(Slot { number: 1, at_ns: 0 });
+        let at_ns = now.continuous_ns + FIRST_ROUND_DELAY_NS - jitter_ns - times.interval_ns;
+        Self { last: Slot { number: 0, at_ns }, resumed_ns: None }
     }
 
-    /// A start after others: the last slot was meant to be then by the wall clock. That may be ahead of us by the jitter, for
-    /// its round may have begun early. If it is further ahead, the clock was set back, and the slot counts as dealt with
-    /// just now, so that nothing waits for longer than an interval.
-    pub fn resumed(now: &Moment, number: u64, scheduled_us: i64, rhythm: &Rhythm) -> Self {
+    /// Returns the history after a restart, from the last slot's planned wall-clock time. That time may be in
+    /// the future by up to the jitter, because a round may start before its slot. If it is further ahead, the
+    /// clock was set back: the slot then counts as just handled, so that the wait is at most one interval.
+    pub fn from_last_round(now: &ClockReading, number: u64, scheduled_us: i64, times: &SlotTimes) -> Self {
         let ahead_ns = scheduled_us.saturating_sub(now.wall_us).saturating_mul(1000);
-        let ahead_ns = if ahead_ns > rhythm.jitter_ns { 0 } else { ahead_ns };
+        let ahead_ns = if ahead_ns > times.jitter_ns { 0 } else { ahead_ns };
         let at_ns = now.continuous_ns.saturating_add(ahead_ns);
-        Self { last: Slot { number, at_ns }, woke_ns: None }
+        Self { last: Slot { number, at_ns }, resumed_ns: None }
     }
 
-    /// The rhythm has changed: slots go on from now, the next one an interval away.
-    pub fn rescheduled(self, now: &Moment) -> Self {
+    /// Returns the history after the interval has changed: the next slot is one interval from now.
+    pub fn restarted_at(self, now: &ClockReading) -> Self {
         Self { last: Slot { at_ns: now.continuous_ns, ..self.last }, ..self }
     }
 }
 
-/// What is to be done.
+/// The next action of the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    /// Nothing until then, on the continuous clock: the start of this slot.
+pub enum NextSlot {
+    /// No round is due yet.
     Wait {
-        /// Which slot.
+        /// The next slot.
         slot: Slot,
-        /// Its start.
+        /// Start of the slot's round on the continuous clock, in nanoseconds.
         until_ns: i64,
     },
-    /// This slot's round is due.
+    /// The round of this slot is due now.
     Due(Slot),
-    /// These slots passed without anybody being there to make their rounds. The last of them is dealt with then.
+    /// These slots passed without a round. They count as handled once they are recorded.
     Missed {
-        /// The first.
+        /// First missed slot.
         first: Slot,
-        /// The last.
+        /// Last missed slot.
         last: Slot,
     },
 }
 
-/// What is to be done now. Pure: the same arguments give the same answer.
-pub fn next(now: &Moment, history: &History, rhythm: &Rhythm) -> Next {
-    let first = rhythm.after(history.last);
-    if let Some(last) = last_missed(now.continuous_ns, first, rhythm) {
-        return Next::Missed { first, last };
+/// Returns the next action. Pure: equal arguments give equal results.
+pub fn next_slot(now: &ClockReading, history: &SlotHistory, times: &SlotTimes) -> NextSlot {
+    let first = times.slot_after(history.last);
+    if let Some(last) = last_missed(now.continuous_ns, first, times) {
+        return NextSlot::Missed { first, last };
     }
-    let grace_ns = history.woke_ns.map_or(i64::MIN, |woke_ns| woke_ns + rhythm.grace_ns);
-    let until_ns = rhythm.start_ns(first).max(grace_ns);
-    if now.continuous_ns >= until_ns { Next::Due(first) } else { Next::Wait { slot: first, until_ns } }
+    let grace_ns = history.resumed_ns.map_or(i64::MIN, |woke_ns| woke_ns + times.grace_ns);
+    let until_ns = times.start_ns(first).max(grace_ns);
+    if now.continuous_ns >= until_ns {
+        NextSlot::Due(first)
+    } else {
+        NextSlot::Wait { slot: first, until_ns }
+    }
 }
 
-/// The last slot from `first` on whose time is over. Found without a walk through weeks of slots.
-fn last_missed(now_ns: i64, first: Slot, rhythm: &Rhythm) -> Option<Slot> {
-    let is_missed = |slot: &Slot| rhythm.last_start_ns(*slot) < now_ns;
-    let surely = ((now_ns - first.at_ns) / rhythm.interval_ns - 2).max(0);
-    let far = Slot {
-        number: first.number + surely.cast_unsigned(),
-        at_ns: first.at_ns + surely * rhythm.interval_ns,
+/// Returns the last missed slot, starting at `first`. `None`: `first` is not missed.
+fn last_missed(now_ns: i64, first: Slot, times: &SlotTimes) -> Option<Slot> {
+    let is_missed = |slot: &Slot| times.deadline_ns(*slot) < now_ns;
+    // Jumps over slots that are certainly missed instead of walking through weeks of
+    // them; the last two are checked one by one.
+    let skippable = ((now_ns - first.at_ns) / times.interval_ns - 2).max(0);
+    let start = Slot {
+        number: first.number + skippable.cast_unsigned(),
+        at_ns: first.at_ns + skippable * times.interval_ns,
     };
-    let mut slot = if is_missed(&far) { far } else { Some(first).filter(is_missed)? };
-    while is_missed(&rhythm.after(slot)) {
-        slot = rhythm.after(slot);
+    let mut slot = if is_missed(&start) { start } else { Some(first).filter(is_missed)? };
+    while is_missed(&times.slot_after(slot)) {
+        slot = times.slot_after(slot);
     }
     Some(slot)
 }
 
-/// Whether a target takes part in a round: baselines stand beside the comparison, and once in four rounds is enough.
-pub fn takes_part(role: Role, turn: u64, there_are_shares: bool) -> bool {
+/// Returns whether a target takes part in a round. Baselines are only a comparison next to the shares, so every
+/// fourth round is enough for them.
+pub fn takes_part(role: Role, round_index: u64, has_shares: bool) -> bool {
     match role {
         Role::Share => true,
-        Role::Baseline => !there_are_shares || turn.is_multiple_of(BASELINE_EVERY),
+        Role::Baseline => !has_shares || round_index.is_multiple_of(BASELINE_INTERVAL),
     }
 }
 
-/// Which time it is that a target is measured, from 1, as far as its slices are concerned. Baselines that are met in every
-/// fourth round only still have to meet all slices in turn.
-pub fn rotation(role: Role, turn: u64, baseline_every: u64) -> u64 {
+/// Returns the rotation number of a target in a round, from 1, which selects the corpus slice. Baselines count
+/// only the rounds they take part in, so that they also use all slices in turn.
+pub fn slice_rotation(role: Role, round_index: u64, baseline_interval: u64) -> u64 {
     match role {
-        Role::Share => turn + 1,
-        Role::Baseline => turn / baseline_every.max(1) + 1,
+        Role::Share => round_index + 1,
+        Role::Baseline => round_index / baseline_interval.max(1) + 1,
     }
 }
 
@@ -173,32 +183,32 @@ mod tests {
 
     const HOUR_NS: i64 = 3600 * SECOND_NS;
 
-    fn at(continuous_ns: i64) -> Moment {
-        Moment { continuous_ns, awake_ns: continuous_ns, ..Moment::default() }
+    fn at(continuous_ns: i64) -> ClockReading {
+        ClockReading { continuous_ns, awake_ns: continuous_ns, ..ClockReading::default() }
     }
 
-    /// Deals with every slot as it comes; returns the starts of those that were due.
-    fn live(rhythm: &Rhythm, from_ns: i64, to_ns: i64) -> (Vec<i64>, History) {
+    /// Handles every slot at its time. Returns the starts of the due ones, and the final history.
+    fn simulate(times: &SlotTimes, from_ns: i64, to_ns: i64) -> (Vec<i64>, SlotHistory) {
         let mut now_ns = from_ns;
-        let (mut history, mut starts) = (History::fresh(&at(now_ns), rhythm), vec![]);
+        let (mut history, mut starts) = (SlotHistory::new(&at(now_ns), times), vec![]);
         while now_ns < to_ns {
-            match next(&at(now_ns), &history, rhythm) {
-                Next::Wait { until_ns, .. } => now_ns = until_ns,
-                Next::Due(slot) => {
+            match next_slot(&at(now_ns), &history, times) {
+                NextSlot::Wait { until_ns, .. } => now_ns = until_ns,
+                NextSlot::Due(slot) => {
                     starts.push(now_ns);
                     history.last = slot;
                     now_ns += 400 * SECOND_NS;
                 }
-                Next::Missed { .. } => panic!("nobody was away"),
+                NextSlot::Missed { .. } => panic!("no slot can be missed"),
             }
         }
         (starts, history)
     }
 
     #[test]
-    fn a_day_has_a_round_an_hour_that_locks_on_to_nothing() {
-        let rhythm = Rhythm::every(3600, 7);
-        let (starts, _) = live(&rhythm, 0, 100 * 24 * HOUR_NS);
+    fn a_day_has_hourly_rounds_at_scattered_minutes() {
+        let times = SlotTimes::with_interval(3600, 7);
+        let (starts, _) = simulate(&times, 0, 100 * 24 * HOUR_NS);
         assert!((2398..=2401).contains(&starts.len()), "{}", starts.len());
         let offsets: Vec<i64> =
             starts.iter().map(|start| start.rem_euclid(HOUR_NS) / (300 * SECOND_NS)).collect();
@@ -209,83 +219,86 @@ mod tests {
     }
 
     #[test]
-    fn a_night_asleep_is_missed_slot_by_slot_and_never_caught_up_on() {
-        let rhythm = Rhythm::every(3600, 7);
-        let (_, mut history) = live(&rhythm, 0, 5 * HOUR_NS);
+    fn slots_missed_asleep_are_never_made_up_for() {
+        let times = SlotTimes::with_interval(3600, 7);
+        let (_, mut history) = simulate(&times, 0, 5 * HOUR_NS);
         let woke_ns = history.last.at_ns + 8 * HOUR_NS + HOUR_NS / 2;
-        history.woke_ns = Some(woke_ns);
-        let Next::Missed { first, last } = next(&at(woke_ns), &history, &rhythm) else { panic!() };
+        history.resumed_ns = Some(woke_ns);
+        let NextSlot::Missed { first, last } = next_slot(&at(woke_ns), &history, &times) else { panic!() };
         assert_eq!(first.number, history.last.number + 1);
         assert!((7..=8).contains(&(last.number - history.last.number)), "{last:?}");
         history.last = last;
-        let Next::Wait { until_ns, .. } = next(&at(woke_ns), &history, &rhythm) else { panic!("no burst") };
-        assert!(until_ns >= woke_ns + rhythm.grace_ns, "grace after wake");
+        let NextSlot::Wait { until_ns, .. } = next_slot(&at(woke_ns), &history, &times) else {
+            panic!("missed slots must not be made up for")
+        };
+        assert!(until_ns >= woke_ns + times.grace_ns, "no round starts right after the wake-up");
     }
 
     #[test]
-    fn the_wall_clock_decides_nothing_while_the_machine_runs() {
-        let rhythm = Rhythm::every(3600, 7);
-        let (_, history) = live(&rhythm, 0, 5 * HOUR_NS);
+    fn wall_clock_steps_do_not_change_the_schedule() {
+        let times = SlotTimes::with_interval(3600, 7);
+        let (_, history) = simulate(&times, 0, 5 * HOUR_NS);
         let now = at(5 * HOUR_NS);
         for wall_us in [0, -3_600_000_000, 86_400_000_000] {
-            let stepped = Moment { wall_us, utc_offset_seconds: 7200, ..now };
-            assert_eq!(next(&stepped, &history, &rhythm), next(&now, &history, &rhythm));
+            let stepped = ClockReading { wall_us, utc_offset_seconds: 7200, ..now };
+            assert_eq!(next_slot(&stepped, &history, &times), next_slot(&now, &history, &times));
         }
     }
 
     #[test]
-    fn a_restart_goes_on_where_it_was_and_a_clock_that_was_set_back_delays_by_an_interval_at_most() {
-        let rhythm = Rhythm::every(3600, 7);
-        let now = Moment { wall_us: 50_000_000_000, ..at(SECOND_NS) };
-        let resumed = History::resumed(&now, 41, now.wall_us - 1_800_000_000, &rhythm);
-        let Next::Wait { slot, until_ns } = next(&now, &resumed, &rhythm) else { panic!() };
+    fn restart_continues_and_a_clock_set_back_delays_little() {
+        let times = SlotTimes::with_interval(3600, 7);
+        let now = ClockReading { wall_us: 50_000_000_000, ..at(SECOND_NS) };
+        let resumed = SlotHistory::from_last_round(&now, 41, now.wall_us - 1_800_000_000, &times);
+        let NextSlot::Wait { slot, until_ns } = next_slot(&now, &resumed, &times) else { panic!() };
         assert_eq!((slot.number, slot.at_ns), (42, SECOND_NS + HOUR_NS / 2));
-        assert!((until_ns - slot.at_ns).abs() <= rhythm.jitter_ns);
-        let future = History::resumed(&now, 41, now.wall_us + 86_400_000_000, &rhythm);
-        let Next::Wait { slot, .. } = next(&now, &future, &rhythm) else { panic!() };
+        assert!((until_ns - slot.at_ns).abs() <= times.jitter_ns);
+        let future = SlotHistory::from_last_round(&now, 41, now.wall_us + 86_400_000_000, &times);
+        let NextSlot::Wait { slot, .. } = next_slot(&now, &future, &times) else { panic!() };
         assert_eq!(slot.at_ns, SECOND_NS + HOUR_NS);
     }
 
     #[test]
-    fn a_restart_between_an_early_start_and_its_instant_keeps_the_rhythm() {
-        let rhythm = Rhythm::every(3600, 7);
-        let now = Moment { wall_us: 50_000_000_000, ..at(SECOND_NS) };
-        let resumed = History::resumed(&now, 41, now.wall_us + 300_000_000, &rhythm);
-        let Next::Wait { slot, .. } = next(&now, &resumed, &rhythm) else { panic!() };
+    fn restart_between_early_start_and_slot_keeps_the_interval() {
+        let times = SlotTimes::with_interval(3600, 7);
+        let now = ClockReading { wall_us: 50_000_000_000, ..at(SECOND_NS) };
+        let resumed = SlotHistory::from_last_round(&now, 41, now.wall_us + 300_000_000, &times);
+        let NextSlot::Wait { slot, .. } = next_slot(&now, &resumed, &times) else { panic!() };
         assert_eq!((slot.number, slot.at_ns), (42, SECOND_NS + 300 * SECOND_NS + HOUR_NS));
     }
 
     #[test]
-    fn baselines_take_part_in_every_fourth_round_and_meet_every_slice() {
-        let turns: Vec<u64> = (0..64).filter(|turn| takes_part(Role::Baseline, *turn, true)).collect();
-        assert_eq!(turns.len(), 16);
+    fn baselines_join_every_fourth_round_and_use_every_slice() {
+        let rounds: Vec<u64> = (0..64).filter(|round| takes_part(Role::Baseline, *round, true)).collect();
+        assert_eq!(rounds.len(), 16);
         for slices in [4u64, 26] {
-            let long = (0..4000).filter(|turn| takes_part(Role::Baseline, *turn, true));
-            let met: std::collections::BTreeSet<u64> =
-                long.map(|turn| rotation(Role::Baseline, turn, BASELINE_EVERY) % slices).collect();
-            assert_eq!(met.len() as u64, slices);
+            let measured = (0..4000).filter(|round| takes_part(Role::Baseline, *round, true));
+            let used: std::collections::BTreeSet<u64> = measured
+                .map(|round| slice_rotation(Role::Baseline, round, BASELINE_INTERVAL) % slices)
+                .collect();
+            assert_eq!(used.len() as u64, slices);
         }
-        assert!(takes_part(Role::Baseline, 1, false), "without shares there is nothing to stand beside");
+        assert!(takes_part(Role::Baseline, 1, false), "without shares, baselines are in every round");
     }
 
     proptest! {
         #[test]
-        fn every_slot_is_dealt_with_exactly_once(
+        fn every_slot_is_handled_exactly_once(
             seed: u64,
-            naps in proptest::collection::vec((1i64..20_000, any::<bool>()), 1..60),
+            sleeps in proptest::collection::vec((1i64..20_000, any::<bool>()), 1..60),
         ) {
-            let rhythm = Rhythm::every(3600, seed);
+            let times = SlotTimes::with_interval(3600, seed);
             let mut now_ns = 0;
-            let mut history = History::fresh(&at(0), &rhythm);
+            let mut history = SlotHistory::new(&at(0), &times);
             let mut seen = 0;
-            for (seconds, slept) in naps {
+            for (seconds, slept) in sleeps {
                 now_ns += seconds * SECOND_NS;
-                history.woke_ns = if slept { Some(now_ns) } else { history.woke_ns };
+                history.resumed_ns = if slept { Some(now_ns) } else { history.resumed_ns };
                 loop {
-                    let (first, last) = match next(&at(now_ns), &history, &rhythm) {
-                        Next::Wait { until_ns, .. } => { prop_assert!(until_ns > now_ns); break }
-                        Next::Due(slot) => (slot, slot),
-                        Next::Missed { first, last } => (first, last),
+                    let (first, last) = match next_slot(&at(now_ns), &history, &times) {
+                        NextSlot::Wait { until_ns, .. } => { prop_assert!(until_ns > now_ns); break }
+                        NextSlot::Due(slot) => (slot, slot),
+                        NextSlot::Missed { first, last } => (first, last),
                     };
                     prop_assert_eq!(first.number, history.last.number + 1);
                     prop_assert!(last.number >= first.number);
@@ -294,7 +307,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(seen, history.last.number);
-            let elapsed = now_ns / rhythm.interval_ns;
+            let elapsed = now_ns / times.interval_ns;
             prop_assert!((seen.cast_signed() - elapsed).abs() <= 2, "{} of {}", seen, elapsed);
         }
     }

@@ -1,121 +1,139 @@
-//! Whether a round is skipped: decided on facts from before it, for the whole round, for every target. Pure.
+//! Rules for skipping a round. They use facts from before the round only, and skip it for all targets. Pure.
 
-use longhaul_measure::model::{Link, LinkKind, Power, Surroundings};
+use longhaul_model::{LinkKind, MachineSnapshot, NetworkLink, Power};
 
-/// What the person wants rounds to be skipped for.
+/// The user's rules for skipping rounds. An unknown fact never skips a round.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rules {
-    /// Below this charge in percent, on battery; `None`: never.
+pub struct SkipRules {
+    /// Battery charge in percent below which rounds are skipped on battery. `None`: never.
     pub battery_below: Option<f64>,
-    /// While the machine saves energy.
-    pub low_power_mode: bool,
-    /// While the machine slows itself down because it is too hot.
-    pub heat: bool,
-    /// While a Time Machine backup runs.
-    pub backup: bool,
-    /// While the way to the network is a tunnel, or another interface than that of the latest rounds.
-    pub other_link: bool,
-    /// Above so many bytes a second of the person's own traffic in the minute before; `None`: never.
+    /// True if rounds are skipped in low power mode.
+    pub in_low_power_mode: bool,
+    /// True if rounds are skipped while the machine is throttled because it is too hot.
+    pub when_hot: bool,
+    /// True if rounds are skipped while a Time Machine backup runs.
+    pub during_backup: bool,
+    /// True if rounds are skipped while the network is reached through a tunnel, or
+    /// another interface than in the last rounds.
+    pub on_other_link: bool,
+    /// Network traffic in the minute before a round above which it is skipped, in bytes a second. `None`: never.
     pub traffic_above: Option<f64>,
-    /// From and to which minute of the local day; over midnight if the first is the later.
-    pub quiet: Option<(u16, u16)>,
+    /// First minute of the local day in which rounds are skipped, and the minute at which they resume. The span
+    /// crosses midnight if the first is later.
+    pub quiet_hours: Option<(u16, u16)>,
 }
 
-impl Default for Rules {
+impl Default for SkipRules {
     fn default() -> Self {
         Self {
             battery_below: Some(40.0),
-            low_power_mode: true,
-            heat: true,
-            backup: true,
-            other_link: true,
+            in_low_power_mode: true,
+            when_hot: true,
+            during_backup: true,
+            on_other_link: true,
             traffic_above: Some(2_000_000.0),
-            quiet: None,
+            quiet_hours: None,
         }
     }
 }
 
-/// Why a round is skipped: one word that programs count, and a sentence for people.
+/// The reason why a round is skipped: a code for programs, and a text for users.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reason {
-    /// One word.
-    pub word: &'static str,
-    /// A sentence.
+pub struct SkipReason {
+    /// Code of the reason, such as `quiet-hours`.
+    pub code: &'static str,
+    /// Explanation for users.
     pub text: String,
 }
 
-impl Reason {
-    /// A reason.
-    pub fn new(word: &'static str, text: impl Into<String>) -> Self {
-        Self { word, text: text.into() }
+impl SkipReason {
+    /// Creates a reason from its code and its text.
+    pub fn new(code: &'static str, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
     }
 }
 
-impl std::fmt::Display for Reason {
+impl std::fmt::Display for SkipReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.word, self.text)
+        write!(f, "{}: {}", self.code, self.text)
     }
 }
 
-/// Why this round is skipped; `None`: it is not. What is not known is no reason.
+/// Returns the reason why this round is skipped. `None`: it is not. An unknown fact is no reason.
 ///
-/// `usual` is the interface that the latest rounds went over.
-pub fn reason(rules: &Rules, now: &Surroundings, usual: Option<&Link>, minute_of_day: u16) -> Option<Reason> {
-    quiet(rules, minute_of_day)
-        .or_else(|| battery(rules, now))
-        .or_else(|| state(rules, now))
-        .or_else(|| link(rules, now.link.as_ref(), usual))
-        .or_else(|| traffic(rules, now.traffic))
+/// `usual` is the network interface of the last rounds.
+pub fn skip_reason(
+    rules: &SkipRules,
+    now: &MachineSnapshot,
+    usual: Option<&NetworkLink>,
+    minute_of_day: u16,
+) -> Option<SkipReason> {
+    quiet_hours_reason(rules, minute_of_day)
+        .or_else(|| battery_reason(rules, now))
+        .or_else(|| machine_state_reason(rules, now))
+        .or_else(|| link_reason(rules, now.link.as_ref(), usual))
+        .or_else(|| traffic_reason(rules, now.traffic))
 }
 
-fn quiet(rules: &Rules, minute: u16) -> Option<Reason> {
-    let (from, to) = rules.quiet?;
+fn quiet_hours_reason(rules: &SkipRules, minute: u16) -> Option<SkipReason> {
+    let (from, to) = rules.quiet_hours?;
     let is_quiet = if from <= to { (from..to).contains(&minute) } else { minute >= from || minute < to };
     let clock = |minute: u16| format!("{:02}:{:02}", minute / 60, minute % 60);
     is_quiet.then(|| {
-        Reason::new("quiet-hours", format!("nothing is measured from {} to {}", clock(from), clock(to)))
+        SkipReason::new("quiet-hours", format!("no rounds run from {} to {}", clock(from), clock(to)))
     })
 }
 
-fn battery(rules: &Rules, now: &Surroundings) -> Option<Reason> {
-    let (least, charge) = (rules.battery_below?, now.battery_percent?);
-    let is_low = now.power == Some(Power::Battery) && charge < least;
+fn battery_reason(rules: &SkipRules, now: &MachineSnapshot) -> Option<SkipReason> {
+    let (limit, charge) = (rules.battery_below?, now.battery_percent?);
+    let is_low = now.power == Some(Power::Battery) && charge < limit;
     is_low.then(|| {
-        Reason::new("battery", format!("the machine runs on battery at {charge:.0} %, below {least:.0} %"))
+        SkipReason::new(
+            "battery",
+            format!("the machine runs on battery at {charge:.0} %, below {limit:.0} %"),
+        )
     })
 }
 
-fn state(rules: &Rules, now: &Surroundings) -> Option<Reason> {
-    let is_so = |wanted: bool, fact: Option<bool>| wanted && fact == Some(true);
-    if is_so(rules.low_power_mode, now.low_power_mode) {
-        return Some(Reason::new("low-power-mode", "the machine saves energy"));
+fn machine_state_reason(rules: &SkipRules, now: &MachineSnapshot) -> Option<SkipReason> {
+    let applies = |enabled: bool, fact: Option<bool>| enabled && fact == Some(true);
+    if applies(rules.in_low_power_mode, now.low_power_mode) {
+        return Some(SkipReason::new("low-power-mode", "the machine is in low power mode"));
     }
-    if is_so(rules.heat, now.is_hot) {
-        return Some(Reason::new("heat", "the machine slows itself down because it is too hot"));
+    if applies(rules.when_hot, now.is_hot) {
+        return Some(SkipReason::new("heat", "the machine slows itself down because it is too hot"));
     }
-    is_so(rules.backup, now.backup_running).then(|| Reason::new("backup", "a Time Machine backup is running"))
+    applies(rules.during_backup, now.backup_running)
+        .then(|| SkipReason::new("backup", "a Time Machine backup is running"))
 }
 
-fn link(rules: &Rules, now: Option<&Link>, usual: Option<&Link>) -> Option<Reason> {
-    let now = now.filter(|_| rules.other_link)?;
+fn link_reason(
+    rules: &SkipRules,
+    now: Option<&NetworkLink>,
+    usual: Option<&NetworkLink>,
+) -> Option<SkipReason> {
+    let now = now.filter(|_| rules.on_other_link)?;
     if now.kind == LinkKind::Tunnel {
-        return Some(Reason::new("vpn", format!("the way to the network is the tunnel `{}`", now.name)));
+        return Some(SkipReason::new(
+            "vpn",
+            format!("the network is reached through the tunnel `{}`", now.name),
+        ));
     }
     let usual = usual.filter(|usual| usual.name != now.name)?;
-    let text = format!("the way to the network is `{}`; rounds went over `{}`", now.name, usual.name);
-    Some(Reason::new("link", text))
+    let text = format!("the network is reached over `{}`; the last rounds used `{}`", now.name, usual.name);
+    Some(SkipReason::new("other-link", text))
 }
 
-fn traffic(rules: &Rules, rate: Option<f64>) -> Option<Reason> {
-    let (most, rate) = (rules.traffic_above?, rate?);
+fn traffic_reason(rules: &SkipRules, rate: Option<f64>) -> Option<SkipReason> {
+    let (limit, rate) = (rules.traffic_above?, rate?);
     let megabytes = |bytes: f64| bytes / 1e6;
-    (rate > most).then(|| {
+    (rate > limit).then(|| {
         let text = format!(
-            "{:.1} MB/s crossed the network in the minute before, above {:.1} MB/s",
+            "network traffic was {:.1} MB/s in the minute before the round; the limit is {:.1} MB/s",
             megabytes(rate),
-            megabytes(most)
+            megabytes(limit)
         );
-        Reason::new("traffic", text)
+        SkipReason::new("traffic", text)
     })
 }
 
@@ -123,62 +141,66 @@ fn traffic(rules: &Rules, rate: Option<f64>) -> Option<Reason> {
 mod tests {
     use super::*;
 
-    fn word(rules: &Rules, now: &Surroundings) -> Option<&'static str> {
-        reason(rules, now, Some(&wire("en0")), 12 * 60).map(|reason| reason.word)
+    fn code(rules: &SkipRules, now: &MachineSnapshot) -> Option<&'static str> {
+        skip_reason(rules, now, Some(&wire("en0")), 12 * 60).map(|reason| reason.code)
     }
 
-    fn wire(name: &str) -> Link {
-        Link { name: name.to_owned(), kind: LinkKind::Wired, mtu: None, megabits: None }
-    }
-
-    #[test]
-    fn what_is_not_known_is_no_reason() {
-        assert_eq!(word(&Rules::default(), &Surroundings::default()), None);
+    fn wire(name: &str) -> NetworkLink {
+        NetworkLink { name: name.to_owned(), kind: LinkKind::Wired, mtu: None, megabits: None }
     }
 
     #[test]
-    fn each_rule_has_its_reason_and_can_be_switched_off() {
-        let calm = Surroundings::default;
-        let tunnel = Link { kind: LinkKind::Tunnel, ..wire("utun3") };
+    fn unknown_facts_never_skip_a_round() {
+        assert_eq!(code(&SkipRules::default(), &MachineSnapshot::default()), None);
+    }
+
+    #[test]
+    fn each_rule_has_its_code_and_can_be_disabled() {
+        let idle = MachineSnapshot::default;
+        let tunnel = NetworkLink { kind: LinkKind::Tunnel, ..wire("utun3") };
         let cases = [
-            ("battery", Surroundings { power: Some(Power::Battery), battery_percent: Some(39.0), ..calm() }),
-            ("low-power-mode", Surroundings { low_power_mode: Some(true), ..calm() }),
-            ("heat", Surroundings { is_hot: Some(true), ..calm() }),
-            ("backup", Surroundings { backup_running: Some(true), ..calm() }),
-            ("vpn", Surroundings { link: Some(tunnel), ..calm() }),
-            ("link", Surroundings { link: Some(wire("en5")), ..calm() }),
-            ("traffic", Surroundings { traffic: Some(3e6), ..calm() }),
+            (
+                "battery",
+                MachineSnapshot { power: Some(Power::Battery), battery_percent: Some(39.0), ..idle() },
+            ),
+            ("low-power-mode", MachineSnapshot { low_power_mode: Some(true), ..idle() }),
+            ("heat", MachineSnapshot { is_hot: Some(true), ..idle() }),
+            ("backup", MachineSnapshot { backup_running: Some(true), ..idle() }),
+            ("vpn", MachineSnapshot { link: Some(tunnel), ..idle() }),
+            ("other-link", MachineSnapshot { link: Some(wire("en5")), ..idle() }),
+            ("traffic", MachineSnapshot { traffic: Some(3e6), ..idle() }),
         ];
-        let off = Rules {
+        let off = SkipRules {
             battery_below: None,
-            low_power_mode: false,
-            heat: false,
-            backup: false,
-            other_link: false,
+            in_low_power_mode: false,
+            when_hot: false,
+            during_backup: false,
+            on_other_link: false,
             traffic_above: None,
-            quiet: None,
+            quiet_hours: None,
         };
         for (expected, now) in cases {
-            assert_eq!(word(&Rules::default(), &now), Some(expected));
-            assert_eq!(word(&off, &now), None, "{expected}");
+            assert_eq!(code(&SkipRules::default(), &now), Some(expected));
+            assert_eq!(code(&off, &now), None, "{expected}");
         }
     }
 
     #[test]
-    fn a_full_battery_and_the_mains_are_no_reason() {
-        let on = |power, charge| Surroundings {
+    fn charged_battery_or_mains_power_does_not_skip() {
+        let on = |power, charge| MachineSnapshot {
             power: Some(power),
             battery_percent: Some(charge),
-            ..Surroundings::default()
+            ..MachineSnapshot::default()
         };
-        assert_eq!(word(&Rules::default(), &on(Power::Battery, 40.0)), None);
-        assert_eq!(word(&Rules::default(), &on(Power::Mains, 5.0)), None);
+        assert_eq!(code(&SkipRules::default(), &on(Power::Battery, 40.0)), None);
+        assert_eq!(code(&SkipRules::default(), &on(Power::Mains, 5.0)), None);
     }
 
     #[test]
     fn quiet_hours_may_cross_midnight() {
-        let rules = Rules { quiet: Some((22 * 60, 7 * 60)), ..Rules::default() };
-        let is_quiet = |hour: u16| reason(&rules, &Surroundings::default(), None, hour * 60).is_some();
+        let rules = SkipRules { quiet_hours: Some((22 * 60, 7 * 60)), ..SkipRules::default() };
+        let is_quiet =
+            |hour: u16| skip_reason(&rules, &MachineSnapshot::default(), None, hour * 60).is_some();
         assert!(is_quiet(23) && is_quiet(0) && is_quiet(6) && !is_quiet(7) && !is_quiet(21));
     }
 }

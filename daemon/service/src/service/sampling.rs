@@ -1,262 +1,351 @@
-//! What the service does for samples while it waits and while a round goes on.
+//! Passive sampling by the service, between rounds and during a round: what is read when, and stored when.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use longhaul_measure::model::{Family, Mount, ProbePlan, Probing, Target, TargetName, Touch};
 use longhaul_measure::platform;
+use longhaul_measure::recorder::Recorder;
+use longhaul_model::{
+    Event, Family, Hint, Mount, ProbeMode, ProbePlan, ProbePolicy, Stall, Target, TargetName,
+};
 use longhaul_store::Samples;
 use serde_json::json;
 
-use super::Service;
-use crate::clock::Moment;
+use crate::clock::ClockReading;
 use crate::config::Config;
-use crate::round::Stop;
-use crate::sampling::{Scene, differences, facts_of_mount};
+use crate::database::Database;
+use crate::mounts::MountTracker;
+use crate::round_stop::RoundStop;
+use crate::sampling::{Sampler, SamplingContext, Sensors, changed_facts, mount_facts};
 use crate::status::ProbeState;
-use crate::worker::Worker;
+use crate::worker::{SampleSender, Worker};
 
-/// How often samples are stored, in nanoseconds of the awake clock: a disk may sleep in between.
-const KEEP_EVERY_NS: i64 = 300_000_000_000;
-/// How often samples are taken in during a round, in nanoseconds.
-const TICK_NS: u64 = 1_000_000_000;
-/// So long workers may take to tell what they have when the service ends.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How often the surroundings are written down, in nanoseconds of the continuous clock.
-const DAY_NS: i64 = 86_400_000_000_000;
+/// Interval at which samples are stored, in nanoseconds of the awake clock. Long, so
+/// that a disk can spin down in between.
+const STORE_INTERVAL_NS: i64 = 300_000_000_000;
+/// Time without any use of a share, and without a probe, after which counters are read less often, in nanoseconds of
+/// the awake clock.
+const QUIET_AFTER_NS: i64 = 300_000_000_000;
+/// Shortest interval between two readings of the counters while nothing happens, so that the machine can sleep deeply.
+const QUIET_COUNTER_INTERVAL: Duration = Duration::from_secs(60);
+/// Interval at which facts about the machine are stored, in nanoseconds of the continuous clock.
+const FACTS_INTERVAL_NS: i64 = 86_400_000_000_000;
 
-/// When what was done last.
-#[derive(Debug, Default)]
-pub(super) struct Diary {
-    /// When samples were last taken in during a round, by the clock of the flight recorders.
-    ticked_ns: u64,
-    kept_ns: Option<i64>,
-    written_ns: Option<i64>,
-    /// The targets that have been looked at since the start, and those among them since mounts changed last.
-    met: BTreeSet<TargetName>,
-    known: BTreeSet<TargetName>,
-    /// The servers' addresses as the last processes of the workers found them, for where the mount table does not tell them.
+/// The state of the service that sampling needs.
+#[derive(Clone, Copy)]
+pub(super) struct SamplingView<'a> {
+    /// Current time on all clocks.
+    pub(super) now: ClockReading,
+    pub(super) config: &'a Config,
+    pub(super) mounts: &'a MountTracker,
+    /// True while the probe must not send requests between rounds.
+    pub(super) is_paused: bool,
+}
+
+/// The sampler, and the times and targets of its last steps.
+pub(super) struct Sampling {
+    sampler: Sampler,
+    /// Time at which a share was last in use or probed, or at which the service started, on the awake clock in
+    /// nanoseconds. `None`: it has just started.
+    last_active_ns: Option<i64>,
+    last_stored_ns: Option<i64>,
+    last_facts_ns: Option<i64>,
+    /// Targets whose facts were stored since the service started.
+    seen_targets: BTreeSet<TargetName>,
+    /// Targets whose facts were stored since a mount last changed.
+    recorded_targets: BTreeSet<TargetName>,
+    /// Addresses of the targets' servers as found by workers, used where the mount table has no address.
     servers: BTreeMap<TargetName, IpAddr>,
 }
 
-/// How the probe of a target goes; `None`: there is none.
-pub(super) fn plan(config: &Config, seed: u64) -> Option<ProbePlan> {
+/// Returns the settings of the latency probe. `None`: the probe is disabled.
+pub(super) fn probe_plan(config: &Config, seed: u64) -> Option<ProbePlan> {
     let sampling = &config.sampling;
-    (sampling.touch != Touch::Never).then(|| ProbePlan {
-        interval_ms: u64::try_from(sampling.probe_every.as_millis()).unwrap_or(u64::MAX),
-        kinds: sampling.kinds(),
+    (sampling.probe_policy != ProbePolicy::Never).then(|| ProbePlan {
+        interval_ms: u64::try_from(sampling.probe_interval.as_millis()).unwrap_or(u64::MAX),
+        kinds: sampling.probe_kinds(),
         seed,
-        begins: Probing::DuringRuns,
-        pool_bytes: ProbePlan::pool_bytes_at(config.scale),
-        free_floor: config.settings.free_floor,
+        initial_mode: ProbeMode::DuringRuns,
+        read_file_bytes: ProbePlan::read_file_bytes_at(config.scale),
+        reserve: config.settings.reserve,
     })
 }
 
-impl Service {
-    /// Between rounds: has a process there for each probe that may ask, and takes in what came.
-    pub(super) fn sample(&mut self) {
-        let _span = tracing::debug_span!("sample").entered();
-        let now = self.seen;
-        let mut workers = std::mem::take(&mut self.workers);
-        for worker in &mut workers {
-            let target = worker.target().clone();
-            worker.close(self.why_not_sampled(&target));
-            match self.probing(&target, &now) {
-                Probing::On => {
-                    worker.set_probing(Probing::On);
-                    if let Err(ending) = worker.sample() {
-                        tracing::debug!(target_name = %target.name, message = ending.failure.message, "no probe");
-                    }
-                }
-                Probing::DuringRuns => {
-                    worker.set_probing(Probing::DuringRuns);
-                    worker.dismiss();
+impl Sampling {
+    /// Creates the sampling of a service that starts.
+    pub(super) fn new(sensors: Box<dyn Sensors>) -> Self {
+        Self {
+            sampler: Sampler::new(sensors),
+            last_active_ns: None,
+            last_stored_ns: None,
+            last_facts_ns: None,
+            seen_targets: BTreeSet::new(),
+            recorded_targets: BTreeSet::new(),
+            servers: BTreeMap::new(),
+        }
+    }
+
+    /// Returns a channel to which workers send their samples.
+    pub(super) fn new_sender(&self) -> SampleSender {
+        self.sampler.new_sender()
+    }
+
+    /// Sets the flight recorder of the process that serves a target.
+    pub(super) fn set_recorder(&mut self, target: &TargetName, recorder: Arc<Recorder>) {
+        self.sampler.set_recorder(target, Some(recorder));
+    }
+
+    /// Starts or stops the probe of a worker between rounds, with its process.
+    pub(super) fn update_probe(&mut self, worker: &mut Worker, view: SamplingView<'_>) {
+        let target = worker.target().clone();
+        let mode = self.probe_mode(&target, view);
+        worker.set_probing(mode);
+        match mode {
+            ProbeMode::On => {
+                if let Err(error) = worker.ensure_started() {
+                    tracing::debug!(target_name = %target.name, message = error.failure.message, "no probe");
                 }
             }
-            self.sampler.borrow_mut().follow(&target.name, worker.recorder());
-            let server = worker.server.map(|server| (target.name.clone(), server));
-            self.diary.borrow_mut().servers.extend(server);
+            ProbeMode::DuringRuns => worker.shut_down(),
         }
-        self.workers = workers;
-        self.take_samples(&now, None);
-        self.write_journal(&now);
+        self.sampler.set_recorder(&target.name, worker.recorder());
+        self.servers.extend(worker.server.map(|server| (target.name, server)));
     }
 
-    /// In a round, once a second: takes in what came, and says whether the round has to yield to a person who waits for it.
-    pub(super) fn sample_beside(&self) -> Option<Stop> {
-        let monotonic_ns = platform::monotonic_ns();
-        if monotonic_ns.saturating_sub(self.diary.borrow().ticked_ns) < TICK_NS {
-            return None;
+    /// Collects samples and reads counters that are due. Returns events to record. `during` is the load that
+    /// longhaul itself causes; `None`: idle.
+    pub(super) fn collect(&mut self, view: SamplingView<'_>, during: Option<&str>) -> Vec<Event> {
+        let mounts = self.mounted_targets(view);
+        let context = SamplingContext {
+            now: view.now,
+            monotonic_ns: platform::monotonic_ns(),
+            mounts: &mounts,
+            during,
+        };
+        self.sampler.tick(&context);
+        let is_active = view.config.targets.iter().any(|target| self.is_active(target, view));
+        if is_active || self.last_active_ns.is_none() {
+            self.last_active_ns = Some(view.now.awake_ns);
         }
-        self.diary.borrow_mut().ticked_ns = monotonic_ns;
-        let now = self.clock.glance();
-        self.take_samples(&now, Some("a round"));
-        let factor = self.config.schedule.yield_factor;
-        let (target, times) = self.sampler.borrow().suffers(&now, factor)?;
-        Some(Stop::CutShort(format!(
-            "yield: `{target}` answered {times:.1} times slower than when it is calm, while somebody worked on it"
-        )))
+        if let Some(interval) = self.counter_interval(view, during) {
+            self.sampler.read_counters(&context, to_nanoseconds(interval));
+        }
+        self.sampler.events()
     }
 
-    fn take_samples(&self, now: &Moment, beside: Option<&str>) {
-        let mounts = self.mounted();
-        let scene = Scene { now: *now, monotonic_ns: platform::monotonic_ns(), mounts: &mounts, beside };
-        let mut sampler = self.sampler.borrow_mut();
-        sampler.tick(&scene);
-        if let Some(every) = self.config.sampling.counters_every {
-            sampler.look(&scene, nanoseconds(every));
-        }
-        for event in sampler.events() {
-            self.event(event.target.as_ref(), &event.kind, event.detail);
-        }
-        if sampler.has_news() {
-            self.desk.set_stalls(sampler.stalls().cloned().collect());
-        }
-        drop(sampler);
-        let kept_ns = *self.diary.borrow_mut().kept_ns.get_or_insert(now.awake_ns);
-        if now.awake_ns - kept_ns >= KEEP_EVERY_NS || self.sampler.borrow().has_news() {
-            self.keep_samples(now);
+    /// Returns whether a target is probed, or is a share that a user works on.
+    fn is_active(&self, target: &Target, view: SamplingView<'_>) -> bool {
+        let is_local = |mount: &Mount| mount.protocol.family() == Family::Local;
+        let is_share = !view.mounts.mount(&target.name).is_some_and(is_local);
+        let is_in_use = is_share && self.sampler.is_in_use(&target.name, &view.now);
+        is_in_use || self.probe_mode(target, view) == ProbeMode::On
+    }
+
+    /// Returns the time between two readings of the counters: as configured, or longer while nothing happens.
+    /// `None`: they are not read.
+    pub(super) fn counter_interval(&self, view: SamplingView<'_>, during: Option<&str>) -> Option<Duration> {
+        let interval = view.config.sampling.counter_interval.filter(|_| !view.config.targets.is_empty())?;
+        let is_quiet = self.last_active_ns.is_some_and(|ns| view.now.awake_ns - ns >= QUIET_AFTER_NS);
+        // A round reads them as configured, to notice a user to whom it must yield.
+        let is_quiet = is_quiet && during.is_none();
+        Some(if is_quiet { interval.max(QUIET_COUNTER_INTERVAL) } else { interval })
+    }
+
+    /// Returns the ongoing stalls if one has started or ended. Stalls are stored soon, because users look for
+    /// them at once.
+    pub(super) fn changed_stalls(&self) -> Option<Vec<Stall>> {
+        self.sampler.has_stall_updates().then(|| self.sampler.ongoing_stalls().cloned().collect())
+    }
+
+    /// Stores the collected samples if they are due.
+    pub(super) fn store_if_due(&mut self, view: SamplingView<'_>, database: &Database) {
+        let stored_ns = *self.last_stored_ns.get_or_insert(view.now.awake_ns);
+        if view.now.awake_ns - stored_ns >= STORE_INTERVAL_NS || self.sampler.has_stall_updates() {
+            self.store(view, database);
         }
     }
 
-    /// Stores what has come together. What the database does not take is kept for the next time.
-    fn keep_samples(&self, now: &Moment) {
-        self.diary.borrow_mut().kept_ns = Some(now.awake_ns);
-        let samples = self.sampler.borrow_mut().take(now);
+    /// Stores the collected samples. If the database refuses them, they are kept in memory for the next time.
+    pub(super) fn store(&mut self, view: SamplingView<'_>, database: &Database) {
+        self.last_stored_ns = Some(view.now.awake_ns);
+        let samples = self.sampler.take_samples(&view.now);
         if samples.is_empty() {
             return;
         }
-        let samples = Samples { targets: self.config.targets.clone(), ..samples };
-        if let Err(error) = self.database.writer().add_samples(samples.clone()) {
-            tracing::warn!(%error, "samples could not be kept; they are kept in memory");
-            self.sampler.borrow_mut().bring_back(samples);
+        let samples = Samples { targets: view.config.targets.clone(), ..samples };
+        if let Err(error) = database.writer().add_samples(samples.clone()) {
+            tracing::warn!(error = error.one_line(), "samples could not be stored; they are kept in memory");
+            self.sampler.restore(samples);
         }
     }
 
-    /// At the end: what has come so far, what the workers have together, and stalls that longhaul does not see the end of.
-    pub(super) fn keep_last_samples(&mut self) {
-        self.workers.iter_mut().for_each(Worker::dismiss);
-        let began = Instant::now();
-        self.workers
-            .iter_mut()
-            .for_each(|worker| worker.await_end(LAST_WORDS.saturating_sub(began.elapsed())));
-        let now = self.clock.glance();
-        self.take_samples(&now, None);
-        self.keep_samples(&now);
-        if let Err(error) = self.database.writer().close_stalls(now.wall_us) {
-            tracing::warn!(%error, "stalls that go on could not be closed");
-        }
+    /// Returns the reason to stop a round that must yield to a user. `None`: it need not.
+    pub(super) fn yield_reason(&self, view: SamplingView<'_>) -> Option<RoundStop> {
+        let (target, slowdown) =
+            self.sampler.overloaded_target(&view.now, view.config.schedule.yield_factor)?;
+        Some(RoundStop::CutShort(format!(
+            "yield: `{target}` responded {slowdown:.1} times slower than when idle, while a user was working on it"
+        )))
     }
 
-    /// Whether the probe of a target may ask between rounds.
-    fn probing(&self, target: &Target, now: &Moment) -> Probing {
-        let book = self.book.borrow();
+    /// Returns whether the probe of a target may send requests between rounds.
+    fn probe_mode(&self, target: &Target, view: SamplingView<'_>) -> ProbeMode {
         let is_awake = |mount: &Mount| match mount.protocol.family() {
-            Family::Local => platform::spins(mount) == Some(false),
-            Family::Network | Family::Fuse | Family::Other => {
-                self.sampler.borrow().is_used(&target.name, now)
-            }
+            // A rotating local disk may have spun down, and a request would wake it up.
+            Family::Local => platform::is_rotational(mount) == Some(false),
+            Family::Network | Family::Fuse | Family::Other => self.sampler.is_in_use(&target.name, &view.now),
         };
-        let is_paused = self.pause != crate::desk::Pause::Off || self.safe_mode;
-        match self.config.sampling.touch {
-            _ if is_paused => Probing::DuringRuns,
-            Touch::Always => Probing::On,
-            Touch::Active if book.mount(&target.name).is_some_and(is_awake) => Probing::On,
-            Touch::Active | Touch::Never => Probing::DuringRuns,
+        match view.config.sampling.probe_policy {
+            _ if view.is_paused => ProbeMode::DuringRuns,
+            ProbePolicy::Always => ProbeMode::On,
+            ProbePolicy::Active if view.mounts.mount(&target.name).is_some_and(is_awake) => ProbeMode::On,
+            ProbePolicy::Active | ProbePolicy::Never => ProbeMode::DuringRuns,
         }
     }
 
-    /// What the probe of a target does, for the status.
-    pub(super) fn probe_state(&self, target: &Target, now: &Moment) -> ProbeState {
-        if self.config.sampling.touch == Touch::Never {
+    /// Returns the state of a target's probe for the status.
+    pub(super) fn probe_state(&self, target: &Target, view: SamplingView<'_>) -> ProbeState {
+        if view.config.sampling.probe_policy == ProbePolicy::Never {
             return ProbeState::Off;
         }
-        if let Some(reason) = self.sampler.borrow().lameness(&target.name) {
-            return ProbeState::Lame { reason: reason.to_owned() };
+        if let Some(reason) = self.sampler.probe_error(&target.name) {
+            return ProbeState::Failed { reason: reason.to_owned() };
         }
-        match self.probing(target, now) {
-            Probing::On => ProbeState::Asking,
-            Probing::DuringRuns => ProbeState::Waiting,
+        match self.probe_mode(target, view) {
+            ProbeMode::On => ProbeState::Active,
+            ProbeMode::DuringRuns => ProbeState::Waiting,
         }
     }
 
-    fn mounted(&self) -> Vec<(TargetName, Mount)> {
-        let (book, diary) = (self.book.borrow(), self.diary.borrow());
+    fn mounted_targets(&self, view: SamplingView<'_>) -> Vec<(TargetName, Mount)> {
         let mount = |target: &Target| {
-            let mut mount = book.mount(&target.name)?.clone();
-            mount.server = mount.server.or_else(|| diary.servers.get(&target.name).copied());
+            let mut mount = view.mounts.mount(&target.name)?.clone();
+            mount.server = mount.server.or_else(|| self.servers.get(&target.name).copied());
             Some((target.name.clone(), mount))
         };
-        self.config.targets.iter().filter_map(mount).collect()
+        view.config.targets.iter().filter_map(mount).collect()
     }
 
-    /// The addresses of the targets' servers, as far as they are known.
-    pub(super) fn servers(&self) -> BTreeSet<IpAddr> {
-        self.mounted().into_iter().filter_map(|(_, mount)| mount.server).collect()
+    /// Returns the known addresses of the targets' servers.
+    pub(super) fn servers(&self, view: SamplingView<'_>) -> BTreeSet<IpAddr> {
+        self.mounted_targets(view).into_iter().filter_map(|(_, mount)| mount.server).collect()
     }
 
-    /// Writes down what targets and machine are like: at the start, after a change of mounts, and daily. A difference from
-    /// the last time, which may have been before a restart, is an event.
-    fn write_journal(&self, now: &Moment) {
-        self.meet_targets(now);
+    /// Expires all facts after a mount change, so that they are stored again.
+    pub(super) fn expire_facts(&mut self) {
+        self.last_facts_ns = None;
+        self.recorded_targets.clear();
+    }
+
+    /// Stores facts about targets and the machine: at the start, after a mount change, and daily. Returns an event
+    /// for each difference from the last stored facts, which may be from before a restart.
+    pub(super) fn record_facts(&mut self, view: SamplingView<'_>, database: &Database) -> Vec<Event> {
+        let mut events = self.record_mount_facts(view, database);
         let is_due =
-            self.diary.borrow().written_ns.is_none_or(|then_ns| now.continuous_ns - then_ns >= DAY_NS);
-        if !is_due {
-            return;
+            self.last_facts_ns.is_none_or(|last_ns| view.now.continuous_ns - last_ns >= FACTS_INTERVAL_NS);
+        if is_due && let Some(facts) = self.sampler.read_facts() {
+            self.last_facts_ns = Some(view.now.continuous_ns);
+            events.extend(FactStore { database, now: &view.now }.update(None, &facts));
         }
-        let Some(facts) = self.sampler.borrow_mut().facts() else { return };
-        self.diary.borrow_mut().written_ns = Some(now.continuous_ns);
-        self.note_facts(None, &facts, now);
+        events
     }
 
-    /// What mounts changed is due to be written down again.
-    pub(super) fn turn_page(&self) {
-        let mut diary = self.diary.borrow_mut();
-        diary.written_ns = None;
-        diary.known.clear();
-    }
-
-    /// The first look at a target is compared with what the last service wrote down; what changes while this one runs is an
-    /// event of its own.
-    fn meet_targets(&self, now: &Moment) {
-        for (target, mount) in self.mounted() {
-            if !self.diary.borrow_mut().known.insert(target.clone()) {
+    /// Stores the facts of the targets' mounts. Only the first facts since the start are compared with the
+    /// stored ones; a later change was already recorded as a mount event.
+    fn record_mount_facts(&mut self, view: SamplingView<'_>, database: &Database) -> Vec<Event> {
+        let store = FactStore { database, now: &view.now };
+        let mut events = vec![];
+        for (target, mount) in self.mounted_targets(view) {
+            if !self.recorded_targets.insert(target.clone()) {
                 continue;
             }
-            let facts = facts_of_mount(&mount);
-            if self.diary.borrow_mut().met.insert(target.clone()) {
-                self.note_facts(Some(&target), &facts, now);
+            let facts = mount_facts(&mount);
+            if self.seen_targets.insert(target.clone()) {
+                events.extend(store.update(Some(&target), &facts));
             } else {
-                self.keep_facts(target.as_str(), &facts, now);
+                store.save(target.as_str(), &facts);
             }
         }
+        events
     }
+}
 
-    fn note_facts(&self, target: Option<&TargetName>, facts: &BTreeMap<String, String>, now: &Moment) {
+/// Stores facts at one time.
+struct FactStore<'a> {
+    database: &'a Database,
+    now: &'a ClockReading,
+}
+
+impl FactStore<'_> {
+    /// Stores facts that differ from the stored ones. Returns the event that records a difference.
+    fn update(&self, target: Option<&TargetName>, facts: &BTreeMap<String, String>) -> Option<Event> {
         let subject = target.map_or("", TargetName::as_str);
-        let before = self.database.reader().and_then(|reader| reader.surroundings(subject));
-        let difference = match &before {
-            Ok(Some(before)) => differences(before, facts),
-            Ok(None) => None,
-            Err(error) => return tracing::warn!(%error, "the journal cannot be read"),
-        };
-        if difference.is_none() && matches!(before, Ok(Some(_))) {
-            return;
+        let before = self.database.reader().and_then(|reader| reader.environment_facts(subject));
+        let before = before
+            .inspect_err(|error| tracing::warn!(error = error.one_line(), "the stored facts cannot be read"))
+            .ok()?;
+        let difference = before.as_ref().and_then(|before| changed_facts(before, facts));
+        if before.is_none() || difference.is_some() {
+            self.save(subject, facts);
         }
-        if let Some(changed) = difference {
-            self.event(target, "changed", json!(changed));
-        }
-        self.keep_facts(subject, facts, now);
+        Some(Event {
+            target: target.cloned(),
+            kind: "facts-changed".to_owned(),
+            detail: json!(difference?),
+            at_us: self.now.wall_us,
+        })
     }
 
-    fn keep_facts(&self, subject: &str, facts: &BTreeMap<String, String>, now: &Moment) {
-        if let Err(error) = self.database.writer().keep_surroundings(subject, facts, now.wall_us) {
-            tracing::warn!(%error, "the journal cannot be kept");
+    fn save(&self, subject: &str, facts: &BTreeMap<String, String>) {
+        let saved = self.database.writer().save_environment_facts(subject, facts, self.now.wall_us);
+        if let Err(error) = saved {
+            tracing::warn!(error = error.one_line(), "the facts could not be stored");
         }
     }
 }
 
-fn nanoseconds(time: Duration) -> i64 {
+fn to_nanoseconds(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::{CounterReading, MachineStep, Protocol, Role};
+
+    use super::*;
+
+    struct NoSensors;
+
+    impl Sensors for NoSensors {
+        fn counter_readings(&mut self, _: &[(TargetName, Mount)]) -> Option<Vec<CounterReading>> {
+            None
+        }
+
+        fn machine_sample(&mut self) -> MachineStep {
+            MachineStep::default()
+        }
+
+        fn machine_facts(&mut self) -> Option<BTreeMap<String, String>> {
+            None
+        }
+    }
+
+    #[test]
+    fn counters_are_read_less_often_after_five_quiet_minutes() {
+        let target = Target { name: "smb".parse().unwrap(), path: "/m/smb".into(), role: Role::Share };
+        let mut mounts = MountTracker::default();
+        mounts.update(std::slice::from_ref(&target), &[Mount::new("/m/smb", "nas:/x", Protocol::Smb(None))]);
+        let config = Config { targets: vec![target], ..Config::default() };
+        let mut sampling = Sampling::new(Box::new(NoSensors));
+        let mut interval_at = |seconds: i64, during: Option<&str>| {
+            let now = ClockReading { awake_ns: seconds * 1_000_000_000, ..ClockReading::default() };
+            let view = SamplingView { now, config: &config, mounts: &mounts, is_paused: false };
+            sampling.collect(view, during);
+            sampling.counter_interval(view, during).unwrap().as_secs()
+        };
+        assert_eq!([interval_at(0, None), interval_at(299, None), interval_at(300, None)], [10, 10, 60]);
+        assert_eq!([interval_at(310, Some("a round")), interval_at(320, None)], [10, 60]);
+    }
 }

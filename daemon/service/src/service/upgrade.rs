@@ -1,70 +1,84 @@
-//! Ends the service when another version of it was installed, or says that it has to be restarted.
+//! Notices that another version was installed: the service exits so that it starts, or asks for a restart.
 
 use longhaul_measure::worker::VERSION;
 
-use super::Service;
-use crate::program::{ProgramFile, Takeover};
-use crate::round::Stop;
-use crate::schedule::skip::Reason;
+use crate::clock::ClockReading;
+use crate::handle::ServiceHandle;
+use crate::program_file::{ProgramFile, UpgradeAction};
+use crate::round_stop::RoundStop;
+use crate::schedule::skip::SkipReason;
 
-/// How often the program file is looked at while no round is near.
-const LOOK_EVERY_NS: i64 = 180 * 1_000_000_000;
-/// The word of the problem that a replaced program is, and of the reason of a round that is not made for it.
-const REPLACED: &str = "replaced";
+/// Interval at which the program file is checked between rounds, in nanoseconds.
+const CHECK_INTERVAL_NS: i64 = 180 * 1_000_000_000;
+/// Code of the problem, and of the reason to skip or void a round, when the program file was replaced.
+const REPLACED_CODE: &str = "program-replaced";
 
-/// How the service ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// It was told to stop.
-    Stopped,
-    /// Another version is in the place of its program, and a service manager starts that.
-    Replaced,
+/// The service's program file, and what is known about another version.
+pub(super) struct Upgrade {
+    /// `None`: not checked.
+    file: Option<ProgramFile>,
+    /// Time of the last check of the program file, on the continuous clock in nanoseconds.
+    checked_ns: Option<i64>,
+    /// True if a worker of the last round had another version than the service.
+    has_mismatch: bool,
+    /// True if another version takes over.
+    is_replaced: bool,
 }
 
-impl Service {
-    /// Looks at the program file, unless it did so a few minutes ago.
-    pub(super) fn look_at_program(&mut self) {
-        let now_ns = self.clock.glance().continuous_ns;
-        if self.program_seen_ns.is_none_or(|seen_ns| now_ns - seen_ns >= LOOK_EVERY_NS) {
-            self.give_way();
-        }
+impl Upgrade {
+    /// Starts to watch a program file.
+    pub(super) fn of(file: Option<ProgramFile>) -> Self {
+        Self { file, checked_ns: None, has_mismatch: false, is_replaced: false }
     }
 
-    /// Looks at the program file. Returns why no round may begin, if the service ends for another version.
-    pub(super) fn give_way(&mut self) -> Option<Reason> {
-        self.program_seen_ns = Some(self.clock.glance().continuous_ns);
-        let file = self.program_file.as_ref()?;
-        let is_told = self.worker_version.borrow().is_some();
-        match if is_told { file.replaced() } else { file.look() } {
-            Takeover::Continue => self.desk.relieve(REPLACED),
-            Takeover::Warn => self.desk.complain(REPLACED, warning(file), self.clock.glance().wall_us),
-            Takeover::End => {
+    /// Returns whether another version takes over, so that the service exits.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.is_replaced
+    }
+
+    /// Records whether a worker of the current round has another version than the service.
+    pub(super) fn set_mismatch(&mut self, has_mismatch: bool) {
+        self.has_mismatch = has_mismatch;
+    }
+
+    /// Returns whether the last check is more than a few minutes old.
+    pub(super) fn is_due(&self, now: &ClockReading) -> bool {
+        self.checked_ns.is_none_or(|checked_ns| now.continuous_ns - checked_ns >= CHECK_INTERVAL_NS)
+    }
+
+    /// Checks the program file. Returns the reason not to start a round if the service exits for another version.
+    pub(super) fn check(&mut self, now: &ClockReading, handle: &ServiceHandle) -> Option<SkipReason> {
+        self.checked_ns = Some(now.continuous_ns);
+        let file = self.file.as_ref()?;
+        match if self.has_mismatch { file.on_version_mismatch() } else { file.check() } {
+            UpgradeAction::Continue => handle.clear_problem(REPLACED_CODE),
+            UpgradeAction::Warn => {
+                handle.raise_problem(REPLACED_CODE, replacement_warning(file), now.wall_us);
+            }
+            UpgradeAction::Exit => {
                 tracing::info!(path = %file.path().display(), "another version was installed: it takes over");
-                self.end = End::Replaced;
-                self.desk.order(|orders| orders.stop = true);
-                return Some(Reason::new(
-                    REPLACED,
+                self.is_replaced = true;
+                return Some(SkipReason::new(
+                    REPLACED_CODE,
                     "another version of longhauld was installed and takes over",
                 ));
             }
         }
         None
     }
-
-    /// Returns why the round in progress says nothing, if one of its workers is another version.
-    pub(super) fn version_stop(&self) -> Option<Stop> {
-        let version = self.worker_version.borrow();
-        let version = version.as_ref()?;
-        Some(Stop::Void(format!(
-            "{REPLACED}: another version was installed: a worker is longhaul {version}, the service {VERSION}"
-        )))
-    }
 }
 
-fn warning(file: &ProgramFile) -> String {
+/// Returns the reason to void a round of which a worker has this other version.
+pub(super) fn version_stop(version: &str) -> RoundStop {
+    RoundStop::Void(format!(
+        "{REPLACED_CODE}: another version was installed: a worker has version {version}, the service {VERSION}"
+    ))
+}
+
+fn replacement_warning(file: &ProgramFile) -> String {
     format!(
-        "longhauld was replaced by another version: restart it. It runs on as version {VERSION}, and a round whose workers \
-         {} starts as another version is void",
+        "longhauld was replaced by another version: restart it. Version {VERSION} is still running, and a round is \
+         void if its workers, started from {}, have another version",
         file.path().display()
     )
 }

@@ -1,434 +1,422 @@
-//! The supervisor's side of a worker process.
+//! Supervises a worker process: starts it, limits every wait for it, and turns its failures into results.
 //!
-//! A worker is never waited for without a limit. When a run's cap is over, the worker is told to stop; if it does not
-//! answer because a call does not return, the flight recorder says which one and everything before it, the run is
-//! booked, and the worker is killed and left behind. While it is still there, no second one is started on its target.
+//! When a run reaches its cap, the worker is asked to stop. If it does not respond because a call does not
+//! return, the flight recorder gives that call and all measurements before it, the run is stored, and the
+//! worker is killed and abandoned. While the abandoned process exists, no second
+//! worker is started on its target.
 
-mod endings;
-mod link;
-mod ready;
-mod recording;
+mod failures;
+mod handshake;
+mod interruption;
+mod phase_record;
+mod process;
+mod request;
 mod sampling;
-mod waiting;
+mod wait;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use longhaul_measure::arena::{CleanReport, Mode};
-use longhaul_measure::lock::Held;
-use longhaul_measure::model::{
-    Negotiated, Operation, Phase, ProbePlan, Progress, Protocol, Sampled, Target, TargetName,
-};
-use longhaul_measure::recorder::Recorder;
+use longhaul_measure::lock::FileLock;
+use longhaul_measure::sandbox::{CleanMode, CleanReport};
 use longhaul_measure::selfcheck::Check;
-use longhaul_measure::worker::{self, Assignment, Command, Ending, Examined, Message, Report, Setup};
+use longhaul_measure::worker::{
+    self, Assignment, FailureReport, RunReport, TargetExamination, WorkerCommand, WorkerMessage, WorkerSetup,
+};
+use longhaul_model::{
+    NegotiatedOptions, Operation, Phase, ProbePlan, Protocol, Target, TargetName, WorkerSample,
+};
 
-use endings::{confused, failed, hung, still_stuck, void};
-use link::{Answer, Link};
-use waiting::{Falls, Limit, Told, Wait};
+use failures::{failed_report, hung_failure, still_hung_failure, unexpected_message_failure, void_failure};
+pub use interruption::Interruption;
+use process::{ProcessEvent, WorkerProcess};
+use request::{RequestFailed, Response};
+pub use request::{RequestOptions, WorkerObserver};
+use wait::{CrashBackoff, LimitScope, PendingRequest, StopRequest};
 
-/// How long a worker may take to answer after it was told to stop, before its operation counts as hung.
-const GRACE: Duration = Duration::from_secs(2);
-/// How often it is looked whether a process has ended.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
-/// How often the supervisor looks up while it waits.
-const TICK: Duration = Duration::from_millis(100);
+/// Time that a worker may take to respond after it was asked to stop, before its operation counts as hung.
+const KILL_GRACE: Duration = Duration::from_secs(2);
+/// Interval at which the lock of a process that another supervisor abandoned is checked: its release sends no event.
+const LOCK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How a worker is started.
+/// Settings for starting a worker process.
 #[derive(Debug, Clone)]
 pub struct Launcher {
-    /// The program: this same binary.
+    /// Path of the worker program, which is this same binary.
     pub program: PathBuf,
-    /// Its hidden subcommand.
+    /// Arguments of the worker program: its hidden subcommand.
     pub arguments: Vec<String>,
-    /// The random id of this installation.
-    pub machine: String,
-    /// Folder on the local disk below which each target has its own.
-    pub local: PathBuf,
-    /// How the light probe goes; `None`: there is none, as in the foreground.
-    pub probe: Option<ProbePlan>,
-    /// Where samples go; `None`: nobody wants them.
-    pub samples: Option<Samples>,
+    /// Random id of this installation.
+    pub machine_id: String,
+    /// Folder on the local disk in which each target has a subfolder.
+    pub local_folder: PathBuf,
+    /// Settings of the latency probe. `None`: no probe, as in the foreground.
+    pub probe_plan: Option<ProbePlan>,
+    /// Channel for samples of the probe. `None`: samples are discarded.
+    pub sample_sender: Option<SampleSender>,
 }
 
-/// Where the samples of workers go, each with its target.
-pub type Samples = Sender<(TargetName, Sampled)>;
+/// Channel for samples of all workers, each with its target's name.
+pub type SampleSender = Sender<(TargetName, WorkerSample)>;
 
-/// Hears what workers do.
-pub trait Observer {
-    /// A preparation has come this far.
-    fn progress(&mut self, target: &TargetName, progress: &Progress);
-    /// A phase of a run begins.
-    fn phase_began(&mut self, target: &TargetName, name: &str);
-    /// A worker begins to do something; its flight recorder tells how it goes.
-    fn touches(&mut self, _target: &TargetName, _recorder: &Arc<Recorder>) {}
-    /// A worker that was started is another version of longhaul, and does nothing.
-    fn other_version(&mut self, _target: &TargetName, _version: &str) {}
-}
-
-/// What a caller wants of an assignment beside its result.
-pub struct Watch<'a> {
-    /// How long a run may take in all, and an operation of a preparation.
-    pub cap: Duration,
-    /// How long a slow operation may take after a wish to stop, before the worker is left behind.
-    pub patience: Duration,
-    /// Whether the person wants to stop.
-    pub interrupted: &'a dyn Fn() -> bool,
-    /// Who hears of it.
-    pub observer: &'a mut dyn Observer,
-}
-
-/// What came of a run.
+/// The result of a run, before it is stored.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finished {
-    /// Its phases, the last one possibly cut short.
+pub struct RunResult {
+    /// Completed phases of the run; the last one may be truncated.
     pub phases: Vec<Phase>,
-    /// What the worker said, or what the supervisor had to conclude.
-    pub report: Report,
+    /// Report of the worker, or of the supervisor if the worker did not finish.
+    pub report: RunReport,
 }
 
-impl Finished {
-    /// A run of which there is nothing but how it ended.
-    pub fn failed(ending: Ending) -> Self {
-        Self { phases: vec![], report: failed(ending) }
+impl RunResult {
+    /// Creates the result of a run that has no data except its failure.
+    pub fn failed(failure: FailureReport) -> Self {
+        Self { phases: vec![], report: failed_report(failure) }
     }
 }
 
-/// Where the process is.
+/// The state of the worker process.
 enum State {
-    /// Not started yet, or ended.
-    Absent,
-    /// Started for its samples; what it said of itself has not been heard yet.
-    Starting(Link),
-    /// Waiting for a command.
-    Idle(Link),
-    /// Dismissed, and about to end.
-    Leaving(Link),
-    /// A process that another supervisor left behind is there, noticed then.
-    Inherited { since: Instant },
-    /// Left behind with a call that does not return.
-    Stuck { link: Link, operation: Option<Operation>, since: Instant },
+    /// There is no process.
+    NotRunning,
+    /// Started for the probe; its first message has not been read yet.
+    Starting(WorkerProcess),
+    /// Waits for a command.
+    Idle(WorkerProcess),
+    /// Asked to exit, but still running.
+    Exiting(WorkerProcess),
+    /// A process abandoned by another supervisor holds the target's lock. `since`: time at which it was noticed.
+    Orphaned { since: Instant },
+    /// Abandoned with a call that does not return.
+    Stuck { link: WorkerProcess, operation: Option<Operation>, since: Instant },
 }
 
-/// What a worker is doing, for those who look on.
+/// The availability of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stance {
-    /// There is no process, or one that waits.
-    Ready,
-    /// A call does not return.
+pub enum WorkerStatus {
+    /// There is no process, or an idle one.
+    Available,
+    /// A call of the process does not return.
     Stuck {
-        /// Which one, if that is known.
+        /// The operation. `None`: unknown.
         operation: Option<Operation>,
-        /// For how long it has been waited for, in all.
+        /// Time since the call started, in seconds.
         for_seconds: u64,
     },
 }
 
-/// One target and the process that may touch it.
+/// A target and the process that may access it.
 pub struct Worker {
     target: Target,
     launcher: Launcher,
-    /// Held by whichever process is on the target.
-    lock: PathBuf,
+    /// Path of the lock that the target's worker process holds.
+    lock_path: PathBuf,
     state: State,
-    falls: Falls,
-    /// Why the target must not be touched; `None`: it may be.
-    closed: Option<Ending>,
-    /// How the target is reached, as the last process said.
+    backoff: CrashBackoff,
+    /// Reason why the target must not be accessed. `None`: access is allowed.
+    unavailable: Option<FailureReport>,
+    /// Protocol of the target, as last reported by a process. `None`: unknown.
     pub protocol: Option<Protocol>,
-    /// What was negotiated, as the last process said.
-    pub negotiated: Negotiated,
-    /// The address of its server, where a process found one.
+    /// Negotiated options, as last reported by a process.
+    pub negotiated: NegotiatedOptions,
+    /// Address of the target's server, as last found by a process. `None`: unknown.
     pub server: Option<IpAddr>,
 }
 
 impl Worker {
-    /// A worker for a target; its process starts with its first task.
+    /// Creates a worker for a target. Its process starts with the first request.
     pub fn new(target: Target, launcher: Launcher) -> Self {
         Self {
-            lock: worker::lock_beside(&launcher.local.join(target.name.as_str()), &target.path),
+            lock_path: worker::lock_path(&launcher.local_folder.join(target.name.as_str()), &target.path),
             target,
             launcher,
-            state: State::Absent,
-            falls: Falls::default(),
-            closed: None,
+            state: State::NotRunning,
+            backoff: CrashBackoff::default(),
+            unavailable: None,
             protocol: None,
-            negotiated: Negotiated::new(),
+            negotiated: NegotiatedOptions::new(),
             server: None,
         }
     }
 
-    /// The target.
+    /// Returns the target of this worker.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// What it is doing. A process that was stuck and has ended is reaped here.
-    pub fn stance(&mut self) -> Stance {
-        let (stance, has_ended) = match &mut self.state {
-            State::Stuck { link, operation, since } => (stuck(*operation, *since), link.has_ended()),
-            // One that is about to end is not stuck.
-            State::Inherited { since } if since.elapsed() < GRACE => {
-                (Stance::Ready, !Held::is_taken(&self.lock))
+    /// Returns whether the worker can be used. Reaps a stuck process that has ended.
+    pub fn status(&mut self) -> WorkerStatus {
+        let (status, has_ended) = match &mut self.state {
+            State::Stuck { link, operation, since } => (stuck_status(*operation, *since), link.has_ended()),
+            // A process that is just exiting still holds the lock for a moment and is not stuck.
+            State::Orphaned { since } if since.elapsed() < KILL_GRACE => {
+                (WorkerStatus::Available, !FileLock::is_held(&self.lock_path))
             }
-            State::Inherited { since } => (stuck(None, *since), !Held::is_taken(&self.lock)),
-            State::Leaving(link) => (Stance::Ready, link.has_ended()),
-            State::Absent | State::Starting(_) | State::Idle(_) => (Stance::Ready, false),
+            State::Orphaned { since } => (stuck_status(None, *since), !FileLock::is_held(&self.lock_path)),
+            State::Exiting(link) => (WorkerStatus::Available, link.has_ended()),
+            State::NotRunning | State::Starting(_) | State::Idle(_) => (WorkerStatus::Available, false),
         };
         if has_ended {
-            self.state = State::Absent;
-            return Stance::Ready;
+            self.state = State::NotRunning;
+            return WorkerStatus::Available;
         }
-        stance
+        status
     }
 
-    /// Whether a call of its process does not return.
+    /// Returns whether a call of the process does not return.
     pub fn is_stuck(&mut self) -> bool {
-        matches!(self.stance(), Stance::Stuck { .. })
+        matches!(self.status(), WorkerStatus::Stuck { .. })
     }
 
-    /// Forbids to touch the target: everything that is asked of it from now on ends like this. `None` allows it again.
-    pub fn close(&mut self, why: Option<Ending>) {
-        self.closed = why;
+    /// Forbids access to the target: every request fails with this report. `None` allows access again.
+    pub fn set_unavailable(&mut self, reason: Option<FailureReport>) {
+        self.unavailable = reason;
     }
 
-    /// Lets the process end, so that it takes no memory until there is something to do. Not waited for.
-    pub fn dismiss(&mut self) {
-        self.state = match std::mem::replace(&mut self.state, State::Absent) {
+    /// Asks an idle process to exit, so that it uses no memory. Does not wait for the exit.
+    pub fn shut_down(&mut self) {
+        self.state = match std::mem::replace(&mut self.state, State::NotRunning) {
             State::Starting(mut link) | State::Idle(mut link) => {
-                link.dismiss();
-                State::Leaving(link)
+                link.close_input();
+                State::Exiting(link)
             }
             other => other,
         };
     }
 
-    /// Has a run prepared, and says how many bytes that wrote; else what there is to book in its place.
-    pub fn prepare(&mut self, assignment: &Assignment, watch: &mut Watch<'_>) -> Result<u64, Box<Finished>> {
-        Err(Box::new(match self.ask(&Command::Prepare(assignment.clone()), watch, Limit::PerOperation) {
-            Ok(Asked { answer: Message::Prepared { failed: None }, bytes_written, .. }) => {
-                return Ok(bytes_written);
+    /// Prepares a run and returns the number of bytes written, or the failed run to store instead.
+    pub fn prepare(
+        &mut self,
+        assignment: &Assignment,
+        options: &mut RequestOptions<'_>,
+    ) -> Result<u64, Box<RunResult>> {
+        Err(Box::new(
+            match self.request(&WorkerCommand::Prepare(assignment.clone()), options, LimitScope::PerOperation)
+            {
+                Ok(Response { message: WorkerMessage::Prepared { failed: None }, bytes_written, .. }) => {
+                    return Ok(bytes_written);
+                }
+                Ok(Response { message: WorkerMessage::Prepared { failed: Some(report) }, .. }) => {
+                    RunResult { phases: vec![], report }
+                }
+                Ok(Response { message: answer, .. }) => {
+                    RunResult::failed(unexpected_message_failure(&answer))
+                }
+                Err(RequestFailed { failure, .. }) => RunResult::failed(failure),
+            },
+        ))
+    }
+
+    /// Runs a workload. Always returns a result that can be stored.
+    pub fn run(&mut self, assignment: &Assignment, options: &mut RequestOptions<'_>) -> RunResult {
+        match self.request(&WorkerCommand::Run(assignment.clone()), options, LimitScope::Total) {
+            Ok(Response { message: WorkerMessage::Ended(report), phases, .. }) => {
+                RunResult { phases, report }
             }
-            Ok(Asked { answer: Message::Prepared { failed: Some(report) }, .. }) => {
-                Finished { phases: vec![], report }
+            Ok(Response { message: answer, phases, .. }) => {
+                RunResult { phases, report: failed_report(unexpected_message_failure(&answer)) }
             }
-            Ok(Asked { answer, .. }) => Finished::failed(confused(&answer)),
-            Err(Unanswered { ending, .. }) => Finished::failed(ending),
-        }))
-    }
-
-    /// Has a run made. Always returns something to book.
-    pub fn run(&mut self, assignment: &Assignment, watch: &mut Watch<'_>) -> Finished {
-        match self.ask(&Command::Run(assignment.clone()), watch, Limit::InAll) {
-            Ok(Asked { answer: Message::Ended(report), phases, .. }) => Finished { phases, report },
-            Ok(Asked { answer, phases, .. }) => Finished { phases, report: failed(confused(&answer)) },
-            Err(Unanswered { phases, ending }) => Finished { phases, report: failed(ending) },
+            Err(RequestFailed { phases, failure }) => RunResult { phases, report: failed_report(failure) },
         }
     }
 
-    /// Has the arena made, without anything in it.
-    pub fn claim(&mut self, watch: &mut Watch<'_>) -> Result<(), Ending> {
-        match self.ask(&Command::Claim, watch, Limit::PerOperation)?.answer {
-            Message::Claimed { failed } => failed.map_or(Ok(()), Err),
-            other => Err(confused(&other)),
+    /// Creates the sandbox without any test data.
+    pub fn create_sandbox(&mut self, options: &mut RequestOptions<'_>) -> Result<(), FailureReport> {
+        match self.request(&WorkerCommand::CreateSandbox, options, LimitScope::PerOperation)?.message {
+            WorkerMessage::SandboxCreated { failed } => failed.map_or(Ok(()), Err),
+            other => Err(unexpected_message_failure(&other)),
         }
     }
 
-    /// Has the arena cleaned. `None`: there is no arena.
-    pub fn clean(&mut self, mode: Mode, watch: &mut Watch<'_>) -> Result<Option<CleanReport>, Ending> {
-        match self.ask(&Command::Clean { mode }, watch, Limit::PerOperation)?.answer {
-            Message::Cleaned { report, failed: None } => Ok(report),
-            Message::Cleaned { failed: Some(ending), .. } => Err(ending),
-            other => Err(confused(&other)),
+    /// Cleans the sandbox. `None`: there is no sandbox.
+    pub fn clean_sandbox(
+        &mut self,
+        mode: CleanMode,
+        options: &mut RequestOptions<'_>,
+    ) -> Result<Option<CleanReport>, FailureReport> {
+        match self.request(&WorkerCommand::Clean { mode }, options, LimitScope::PerOperation)?.message {
+            WorkerMessage::Cleaned { report, failed: None } => Ok(report),
+            WorkerMessage::Cleaned { failed: Some(failure), .. } => Err(failure),
+            other => Err(unexpected_message_failure(&other)),
         }
     }
 
-    /// Has everything that a run needs done once, with one small file.
-    pub fn examine(&mut self, watch: &mut Watch<'_>) -> Result<Examined, Ending> {
-        match self.ask(&Command::Examine, watch, Limit::InAll)?.answer {
-            Message::Examined { found: Some(found), .. } => Ok(found),
-            Message::Examined { failed: Some(ending), .. } => Err(ending),
-            other => Err(confused(&other)),
+    /// Tests every operation that a run needs once, with one small file.
+    pub fn examine(&mut self, options: &mut RequestOptions<'_>) -> Result<TargetExamination, FailureReport> {
+        match self.request(&WorkerCommand::Examine, options, LimitScope::Total)?.message {
+            WorkerMessage::Examined { found: Some(found), .. } => Ok(found),
+            WorkerMessage::Examined { failed: Some(failure), .. } => Err(failure),
+            other => Err(unexpected_message_failure(&other)),
         }
     }
 
-    /// Has a call of a self-check made; `None` if the worker does not know it.
-    pub fn self_check(&mut self, call: &str, watch: &mut Watch<'_>) -> Result<Option<Check>, Ending> {
-        match self.ask(&Command::SelfCheck { call: call.to_owned() }, watch, Limit::InAll)?.answer {
-            Message::SelfChecked { check } => Ok(check),
-            other => Err(confused(&other)),
+    /// Runs one check of a self-check. `None`: the worker does not know the check.
+    pub fn self_check(
+        &mut self,
+        call: &str,
+        options: &mut RequestOptions<'_>,
+    ) -> Result<Option<Check>, FailureReport> {
+        match self
+            .request(&WorkerCommand::SelfCheck { call: call.to_owned() }, options, LimitScope::Total)?
+            .message
+        {
+            WorkerMessage::SelfChecked { check } => Ok(check),
+            other => Err(unexpected_message_failure(&other)),
         }
     }
 
-    /// Gives a command and waits for its answer, for as long as the limit allows.
-    fn ask(&mut self, command: &Command, watch: &mut Watch<'_>, limit: Limit) -> Result<Asked, Unanswered> {
-        if let Some(ending) = &self.closed {
-            return Err(ending.clone().into());
+    /// Sends a command and waits for the response within the limit.
+    fn request(
+        &mut self,
+        command: &WorkerCommand,
+        options: &mut RequestOptions<'_>,
+        limit: LimitScope,
+    ) -> Result<Response, RequestFailed> {
+        if let Some(failure) = &self.unavailable {
+            return Err(failure.clone().into());
         }
-        let mut link = self.link(watch)?;
+        let mut link = self.ensure_process(options)?;
         if link.send(command).is_err() {
-            return Err(self.ended(link, vec![]));
+            return Err(self.handle_crash(link, vec![]));
         }
-        watch.observer.touches(&self.target.name, link.recorder());
+        options.observer.worker_started(&self.target.name, link.recorder());
+        // The counter covers the whole life of the process: bytes of earlier requests are subtracted below.
         let written = link.recorder().bytes_written();
-        let mut wait = Wait::new(limit);
+        let mut wait = PendingRequest::new(limit);
+        let _wake = options.interruption.wakes(link.event_sender());
         loop {
-            match link.receive(TICK) {
-                Answer::Message(message) if self.is_ready(&message) => {}
-                Answer::Message(message) => {
-                    if let Some(answer) = wait.hear(*message, &self.target.name, watch) {
-                        self.falls = Falls::default();
+            match link.receive(wait.time_to_limit(&link, options)) {
+                ProcessEvent::Message(message) if self.accept_ready(&message) => {}
+                ProcessEvent::Message(message) => {
+                    if let Some(answer) = wait.handle_message(*message, &self.target.name, options) {
+                        self.backoff = CrashBackoff::default();
                         let bytes_written = link.recorder().bytes_written().saturating_sub(written);
                         self.state = State::Idle(link);
-                        return Ok(Asked { answer, phases: wait.phases, bytes_written });
+                        return Ok(Response { message: answer, phases: wait.phases, bytes_written });
                     }
                 }
-                Answer::Ended => return Err(self.ended(link, wait.phases)),
-                Answer::Silence => {}
+                ProcessEvent::Closed => return Err(self.handle_crash(link, wait.phases)),
+                ProcessEvent::Interrupted | ProcessEvent::TimedOut => {}
             }
-            if wait.is_hopeless(&mut link, watch) {
-                return Err(self.abandon(link, wait, watch.cap));
+            if wait.must_give_up(&mut link, options) {
+                return Err(self.give_up(link, wait, options.cap));
             }
         }
     }
 
-    /// A process to talk to: the one that is there, or a new one.
-    fn link(&mut self, watch: &mut Watch<'_>) -> Result<Link, Unanswered> {
-        match std::mem::replace(&mut self.state, State::Absent) {
-            State::Absent => self.start(watch),
+    /// Returns a process that is ready for a command: the current one, or a new one.
+    fn ensure_process(&mut self, options: &mut RequestOptions<'_>) -> Result<WorkerProcess, RequestFailed> {
+        match std::mem::replace(&mut self.state, State::NotRunning) {
+            State::NotRunning => self.start(options),
             State::Starting(mut link) => {
                 if link.has_ended() {
-                    self.falls.add();
-                    return self.start(watch);
+                    self.backoff.record_crash();
+                    return self.start(options);
                 }
-                self.await_ready(link, watch)
+                self.await_ready(link, options)
             }
-            // One that died while it had nothing to do hurt nothing: another takes its place.
+            // A process that died while idle has done no harm, so it is replaced and does not count as a crash.
             State::Idle(mut link) => {
                 if link.has_ended() {
-                    self.start(watch)
+                    self.start(options)
                 } else {
                     Ok(link)
                 }
             }
-            State::Leaving(mut link) => {
-                if link.ends_within(GRACE) {
-                    return self.start(watch);
+            State::Exiting(mut link) => {
+                if link.exits_within(KILL_GRACE) {
+                    return self.start(options);
                 }
                 let operation = link.recorder().in_flight().map(|flight| flight.operation);
                 link.kill();
                 self.state = State::Stuck { link, operation, since: Instant::now() };
-                Err(still_stuck(&self.target.path, operation).into())
+                Err(still_hung_failure(&self.target.path, operation).into())
             }
-            State::Inherited { since } => {
-                self.state = State::Inherited { since };
-                while Held::is_taken(&self.lock) {
-                    if since.elapsed() >= GRACE {
-                        return Err(still_stuck(&self.target.path, None).into());
+            State::Orphaned { since } => {
+                self.state = State::Orphaned { since };
+                while FileLock::is_held(&self.lock_path) {
+                    if since.elapsed() >= KILL_GRACE {
+                        return Err(still_hung_failure(&self.target.path, None).into());
                     }
-                    std::thread::sleep(BETWEEN_LOOKS);
+                    std::thread::sleep(LOCK_INTERVAL);
                 }
-                self.start(watch)
+                self.start(options)
             }
             State::Stuck { mut link, operation, since } => {
                 if link.has_ended() {
-                    return self.start(watch);
+                    return self.start(options);
                 }
                 self.state = State::Stuck { link, operation, since };
-                Err(still_stuck(&self.target.path, operation).into())
+                Err(still_hung_failure(&self.target.path, operation).into())
             }
         }
     }
 
-    /// Starts a process and waits until it has said how its target is reached.
-    fn start(&mut self, watch: &mut Watch<'_>) -> Result<Link, Unanswered> {
-        if Held::is_taken(&self.lock) {
-            self.state = State::Inherited { since: Instant::now() };
-            return self.link(watch);
+    /// Starts a process and waits for its first message.
+    fn start(&mut self, options: &mut RequestOptions<'_>) -> Result<WorkerProcess, RequestFailed> {
+        if FileLock::is_held(&self.lock_path) {
+            self.state = State::Orphaned { since: Instant::now() };
+            return self.ensure_process(options);
         }
-        let link = self.launch()?;
-        self.await_ready(link, watch)
+        let link = self.spawn()?;
+        self.await_ready(link, options)
     }
 
-    /// Starts a process, unless the last ones ended by themselves a moment ago.
-    fn launch(&self) -> Result<Link, Ending> {
-        if let Some(seconds) = self.falls.seconds_to_wait() {
-            let (name, falls) = (&self.target.name, self.falls.count);
+    /// Starts a process, unless the last ones crashed moments ago.
+    fn spawn(&self) -> Result<WorkerProcess, FailureReport> {
+        if let Some(seconds) = self.backoff.seconds_to_wait() {
+            let (name, crashes) = (&self.target.name, self.backoff.crash_count);
             let message = format!(
-                "the worker of `{name}` ended by itself {falls} times in a row; it is started again in {seconds} s"
+                "the worker of `{name}` crashed {crashes} times in a row; it will be restarted in {seconds} s"
             );
-            return Err(void(message));
+            return Err(void_failure(message));
         }
-        let local = self.launcher.local.join(self.target.name.as_str());
-        let setup = |recorder: &Path| Setup {
+        let local = self.launcher.local_folder.join(self.target.name.as_str());
+        let setup = |recorder: &Path| WorkerSetup {
             target: self.target.clone(),
-            machine: self.launcher.machine.clone(),
+            machine: self.launcher.machine_id.clone(),
             local,
             recorder: recorder.to_owned(),
-            probe: self.launcher.probe.clone(),
+            probe: self.launcher.probe_plan.clone(),
         };
-        Link::start(&self.launcher, setup).map_err(|error| {
-            void(format!("no worker process could be started for `{}`: {error}", self.target.name))
+        WorkerProcess::start(&self.launcher, setup).map_err(|error| {
+            void_failure(format!("no worker process could be started for `{}`: {error}", self.target.name))
         })
     }
 
-    /// Books a worker that ended by itself.
-    fn ended(&mut self, mut link: Link, phases: Vec<Phase>) -> Unanswered {
+    /// Records a crash of the worker, and returns the phases it completed.
+    fn handle_crash(&mut self, mut link: WorkerProcess, phases: Vec<Phase>) -> RequestFailed {
         let how = link.exit_text();
-        self.falls.add();
-        tracing::warn!(target_name = %self.target.name, how, "a worker ended by itself");
-        let ending =
-            void(format!("the worker of `{}` ended in the middle of its task ({how})", self.target.name));
-        Unanswered { phases, ending }
+        self.backoff.record_crash();
+        tracing::warn!(target_name = %self.target.name, how, "a worker ended unexpectedly");
+        let failure =
+            void_failure(format!("the worker of `{}` ended unexpectedly ({how})", self.target.name));
+        RequestFailed { phases, failure }
     }
 
-    /// Leaves a worker behind whose call does not return, with all that it had measured.
-    fn abandon(&mut self, mut link: Link, mut wait: Wait, cap: Duration) -> Unanswered {
+    /// Abandons a worker whose call does not return, and returns everything that it has measured.
+    fn give_up(&mut self, mut link: WorkerProcess, mut wait: PendingRequest, cap: Duration) -> RequestFailed {
         let recorder = link.recorder();
         let flight = recorder.in_flight();
-        let ending = match wait.told {
-            Some(Told { capped: false, .. }) => void(
-                "stopped by the person while an operation did not return; what was measured before it is kept".to_owned(),
+        let report = match wait.stop_request {
+            Some(StopRequest { is_over_cap: false, .. }) => void_failure(
+                "stopped by the user while an operation did not return; the measurements before it are stored"
+                    .to_owned(),
             ),
-            _ => hung(&self.target.path, flight, cap),
+            _ => hung_failure(&self.target.path, flight, cap),
         };
-        wait.phases.extend(wait.current.take().map(|phase| recording::cut_short(phase, recorder)));
-        tracing::warn!(target_name = %self.target.name, message = ending.failure.message, "a worker is left behind");
+        wait.phases
+            .extend(wait.current_phase.take().map(|phase| phase_record::truncated_phase(phase, recorder)));
+        tracing::warn!(target_name = %self.target.name, message = report.failure.message, "a worker was abandoned");
         link.kill();
-        let since = Instant::now() - flight.map_or(Duration::ZERO, recording::age);
+        let since = Instant::now() - flight.map_or(Duration::ZERO, phase_record::call_age);
         self.state = State::Stuck { link, operation: flight.map(|flight| flight.operation), since };
-        Unanswered { phases: wait.phases, ending }
+        RequestFailed { phases: wait.phases, failure: report }
     }
 }
 
-/// An answer, with the phases that ended before it.
-struct Asked {
-    answer: Message,
-    phases: Vec<Phase>,
-    bytes_written: u64,
-}
-
-/// No answer, with what there is to book instead.
-struct Unanswered {
-    phases: Vec<Phase>,
-    ending: Ending,
-}
-
-impl From<Ending> for Unanswered {
-    fn from(ending: Ending) -> Self {
-        Self { phases: vec![], ending }
-    }
-}
-
-impl From<Unanswered> for Ending {
-    fn from(unanswered: Unanswered) -> Self {
-        unanswered.ending
-    }
-}
-
-fn stuck(operation: Option<Operation>, since: Instant) -> Stance {
-    Stance::Stuck { operation, for_seconds: since.elapsed().as_secs() }
+fn stuck_status(operation: Option<Operation>, since: Instant) -> WorkerStatus {
+    WorkerStatus::Stuck { operation, for_seconds: since.elapsed().as_secs() }
 }

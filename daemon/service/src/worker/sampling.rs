@@ -1,94 +1,86 @@
-//! What a supervisor does for samples: it has a process there, says whether its probe asks, and never waits for either.
+//! Sampling by a worker: keeps its process running for the latency probe and switches
+//! the probe on and off. Never blocks.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use longhaul_measure::lock::Held;
-use longhaul_measure::model::Probing;
+use longhaul_measure::lock::FileLock;
 use longhaul_measure::recorder::Recorder;
-use longhaul_measure::worker::{Command, Ending};
+use longhaul_measure::worker::{FailureReport, WorkerCommand};
+use longhaul_model::ProbeMode;
 
-use super::endings::{still_stuck, void};
-use super::link::Link;
-use super::{BETWEEN_LOOKS, Stance, State, Worker};
+use super::failures::{still_hung_failure, void_failure};
+use super::process::WorkerProcess;
+use super::{State, Worker, WorkerStatus};
 
 impl Worker {
-    /// Has a process there, so that its probe can go on. Never waits: the process says what it is when it is first asked
-    /// for something.
+    /// Starts the process if there is none, so that its probe can run. Never blocks: the first message of the
+    /// process is read by the next request.
     ///
     /// # Errors
     ///
-    /// Why there is none: the target must not be touched, an earlier process has not ended, or it keeps ending by itself.
-    pub fn sample(&mut self) -> Result<(), Ending> {
-        if let Some(ending) = &self.closed {
-            return Err(ending.clone());
+    /// If the target must not be accessed, an earlier process has not ended, or the process keeps crashing.
+    pub fn ensure_started(&mut self) -> Result<(), FailureReport> {
+        if let Some(failure) = &self.unavailable {
+            return Err(failure.clone());
         }
-        if let Stance::Stuck { operation, .. } = self.stance() {
-            return Err(still_stuck(&self.target.path, operation));
+        if let WorkerStatus::Stuck { operation, .. } = self.status() {
+            return Err(still_hung_failure(&self.target.path, operation));
         }
-        if self.present().is_some_and(Link::has_ended) {
-            self.falls.add();
-            self.state = State::Absent;
+        if self.active_process().is_some_and(WorkerProcess::has_ended) {
+            self.backoff.record_crash();
+            self.state = State::NotRunning;
         }
         match self.state {
-            State::Absent if Held::is_taken(&self.lock) => {
-                self.state = State::Inherited { since: Instant::now() };
-                return Err(void(format!("an earlier worker of `{}` has not ended", self.target.name)));
+            // A process of an earlier supervisor is still on the target; a second one must not start.
+            State::NotRunning if FileLock::is_held(&self.lock_path) => {
+                self.state = State::Orphaned { since: Instant::now() };
+                return Err(void_failure(format!(
+                    "an earlier worker of `{}` has not ended",
+                    self.target.name
+                )));
             }
-            State::Absent => self.state = State::Starting(self.launch()?),
-            State::Leaving(_) | State::Inherited { .. } => {
-                return Err(void(format!("the last worker of `{}` has not ended", self.target.name)));
+            State::NotRunning => self.state = State::Starting(self.spawn()?),
+            State::Exiting(_) | State::Orphaned { .. } => {
+                return Err(void_failure(format!("the last worker of `{}` has not ended", self.target.name)));
             }
             State::Starting(_) | State::Idle(_) | State::Stuck { .. } => {}
         }
         Ok(())
     }
 
-    /// Says whether the probe asks: to the process that is there, and to those that are started from now on.
-    pub fn set_probing(&mut self, probing: Probing) {
-        let Some(plan) = &mut self.launcher.probe else { return };
-        plan.begins = probing;
-        if let Some(link) = self.present() {
-            // One that has ended is noticed when it is needed.
-            let _ = link.send(&Command::Probe { probing });
+    /// Sets whether the probe sends requests, in the current process and in all later ones.
+    pub fn set_probing(&mut self, probing: ProbeMode) {
+        let Some(plan) = &mut self.launcher.probe_plan else { return };
+        plan.initial_mode = probing;
+        if let Some(link) = self.active_process() {
+            // A process that has ended is detected by the next request.
+            let _ = link.send(&WorkerCommand::Probe { probing });
         }
     }
 
-    /// Whether it was dismissed, and its process is still there or has more to say.
-    fn is_leaving(&mut self) -> bool {
-        match &mut self.state {
-            State::Leaving(link) => !(link.has_ended() && link.is_heard()),
-            State::Absent
-            | State::Inherited { .. }
-            | State::Starting(_)
-            | State::Idle(_)
-            | State::Stuck { .. } => false,
+    /// Waits up to `limit` until a process that was asked to exit has ended and its output has been read.
+    pub fn wait_until_exited(&mut self, limit: Duration) {
+        if let State::Exiting(link) = &mut self.state {
+            link.exits_within(limit);
         }
     }
 
-    /// Waits until a process that was dismissed has ended and been heard, for so long at most.
-    pub fn await_end(&mut self, limit: Duration) {
-        let began = Instant::now();
-        while self.is_leaving() && began.elapsed() < limit {
-            std::thread::sleep(BETWEEN_LOOKS);
-        }
-    }
-
-    /// The flight recorder of the process that is there.
+    /// Returns the flight recorder of the current process. `None`: there is no process.
     pub fn recorder(&self) -> Option<Arc<Recorder>> {
         match &self.state {
-            State::Absent | State::Inherited { .. } => None,
-            State::Starting(link) | State::Idle(link) | State::Leaving(link) | State::Stuck { link, .. } => {
+            State::NotRunning | State::Orphaned { .. } => None,
+            State::Starting(link) | State::Idle(link) | State::Exiting(link) | State::Stuck { link, .. } => {
                 Some(Arc::clone(link.recorder()))
             }
         }
     }
 
-    /// The process that is there and has nothing to do.
-    fn present(&mut self) -> Option<&mut Link> {
+    /// Returns the current process if it is idle or just started.
+    fn active_process(&mut self) -> Option<&mut WorkerProcess> {
         match &mut self.state {
             State::Starting(link) | State::Idle(link) => Some(link),
-            State::Absent | State::Inherited { .. } | State::Leaving(_) | State::Stuck { .. } => None,
+            State::NotRunning | State::Orphaned { .. } | State::Exiting(_) | State::Stuck { .. } => None,
         }
     }
 }

@@ -1,29 +1,31 @@
-//! A world of its own for the real service: its clocks, its host and what its workers say are scripted; schedule, rounds,
-//! processes, pipes and database are real.
+//! A simulated environment for the real service: clocks, machine and worker output are scripted; schedule,
+//! rounds, processes, pipes and database are real.
 
-// Every test file compiles this module and uses its own part of it.
+// Each test file includes this module and uses only a part of it.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use longhaul_measure::model::{
-    CacheState, ColdBy, Conditions, Figure, MachineStep, Mount, Negotiated, Operation, OperationStats, Phase,
-    Power, Protocol, Reading, Role, Surroundings, Target, TargetName, Unit,
+use longhaul_measure::worker::{RunReport, VERSION, WorkerMessage};
+use longhaul_model::Histogram;
+use longhaul_model::{
+    CacheState, ColdMethod, Conditions, CounterReading, Figure, MachineSnapshot, MachineStep, Mount,
+    NegotiatedOptions, Operation, OperationStats, Phase, Power, Protocol, Role, Target, TargetName, Unit,
 };
-use longhaul_measure::stats::Histogram;
-use longhaul_measure::worker::{Message, Report, VERSION};
-use longhaul_service::clock::{Bell, Clock, Moment};
+use longhaul_service::clock::{Clock, ClockReading};
+use longhaul_service::command::Command;
 use longhaul_service::config::{Config, Sampling};
-use longhaul_service::desk::Desk;
+use longhaul_service::handle::ServiceHandle;
 use longhaul_service::host::Host;
-use longhaul_service::program::ProgramFile;
+use longhaul_service::program_file::ProgramFile;
 use longhaul_service::sampling::Sensors;
-use longhaul_service::service::{Parts, Service};
+use longhaul_service::service::{Service, ServiceDeps};
 use longhaul_store::{Reader, StoredRound};
 
 pub const SECOND: i64 = 1_000_000_000;
@@ -31,47 +33,47 @@ pub const HOUR: i64 = 3600 * SECOND;
 pub const DAY: i64 = 24 * HOUR;
 pub const WEEK: i64 = 7 * DAY;
 
-/// Something that happens by itself.
+/// An event of the simulation.
 #[derive(Debug, Clone)]
-pub enum Happening {
-    /// The machine sleeps for so many nanoseconds.
+pub enum SimulatedEvent {
+    /// The machine sleeps for this number of nanoseconds.
     Sleep(i64),
-    /// The wall clock steps by so many microseconds.
-    Step(i64),
-    /// Local time is so many seconds from UTC from now on.
-    Zone(i32),
-    /// The machine around is so from now on.
-    Around(Box<Surroundings>),
-    /// The mount table is so from now on.
+    /// The wall clock steps by this number of microseconds.
+    ClockStep(i64),
+    /// The offset of local time from UTC changes to this number of seconds.
+    UtcOffset(i32),
+    /// The facts about the machine change to these.
+    Machine(Box<MachineSnapshot>),
+    /// The mount table changes to this.
     Mounts(Vec<Mount>),
-    /// Somebody orders something, or looks.
-    Do(fn(&Desk, &Path)),
+    /// A function is called with the service's handle and the path of the database.
+    Call(fn(&ServiceHandle, &Path)),
 }
 
-/// What is true now, and what is to come, by the continuous clock.
-pub struct World {
-    now: Moment,
-    around: Surroundings,
+/// The simulated state of clocks and machine, and the events to come.
+pub struct SimulatedWorld {
+    now: ClockReading,
+    machine: MachineSnapshot,
     mounts: Vec<Mount>,
-    to_come: Vec<(i64, Happening)>,
+    to_come: Vec<(i64, SimulatedEvent)>,
     end_ns: i64,
-    desk: Arc<Desk>,
+    handle: Arc<ServiceHandle>,
     database: PathBuf,
 }
 
-impl World {
+impl SimulatedWorld {
     fn advance(&mut self, nanoseconds: i64) {
-        let mut left = nanoseconds.max(1);
+        let mut remaining = nanoseconds.max(1);
         loop {
             let next =
                 self.to_come.first().map_or(i64::MAX, |(at_ns, _)| at_ns - self.now.continuous_ns).max(0);
-            if next > left {
-                break self.pass(left, left);
+            if next > remaining {
+                break self.pass(remaining, remaining);
             }
             self.pass(next, next);
-            left -= next;
-            let (_, happening) = self.to_come.remove(0);
-            self.happen(happening);
+            remaining -= next;
+            let (_, event) = self.to_come.remove(0);
+            self.happen(event);
         }
     }
 
@@ -81,48 +83,50 @@ impl World {
         self.now.wall_us += continuous_ns / 1000;
     }
 
-    fn happen(&mut self, happening: Happening) {
-        match happening {
-            Happening::Sleep(for_ns) => self.pass(for_ns, 0),
-            Happening::Step(by_us) => self.now.wall_us += by_us,
-            Happening::Zone(seconds) => self.now.utc_offset_seconds = seconds,
-            Happening::Around(around) => self.around = *around,
-            Happening::Mounts(mounts) => self.mounts = mounts,
-            Happening::Do(what) => what(&self.desk, &self.database),
+    fn happen(&mut self, event: SimulatedEvent) {
+        match event {
+            SimulatedEvent::Sleep(for_ns) => self.pass(for_ns, 0),
+            SimulatedEvent::ClockStep(by_us) => self.now.wall_us += by_us,
+            SimulatedEvent::UtcOffset(seconds) => self.now.utc_offset_seconds = seconds,
+            SimulatedEvent::Machine(machine) => self.machine = *machine,
+            SimulatedEvent::Mounts(mounts) => self.mounts = mounts,
+            SimulatedEvent::Call(call) => call(&self.handle, &self.database),
         }
     }
 }
 
 #[derive(Clone)]
-struct WorldClock(Arc<Mutex<World>>);
+struct WorldClock(Arc<Mutex<SimulatedWorld>>);
 
 impl Clock for WorldClock {
-    /// Looking at the clock takes a second: so that a round, which looks often, takes its time.
-    fn now(&self) -> Moment {
+    /// Advances time by one second and returns it, so that a round, which reads the clock often, takes time.
+    fn now(&self) -> ClockReading {
         let mut world = self.0.lock().unwrap();
         world.advance(SECOND);
         world.now
     }
 
-    fn glance(&self) -> Moment {
+    fn peek(&self) -> ClockReading {
         self.0.lock().unwrap().now
     }
 
-    fn wait(&self, _bell: &Bell, limit: Duration) {
-        let mut world = self.0.lock().unwrap();
-        world.advance(i64::try_from(limit.as_nanos()).unwrap());
-        // Between rounds: the end of a life cuts none short, wherever its rounds happen to lie.
-        if world.now.continuous_ns >= world.end_ns {
-            world.desk.order(|orders| orders.stop = true);
-        }
+    /// The service sleeps only between rounds, so that the end of the simulation cuts no round short.
+    fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            let mut world = self.0.lock().unwrap();
+            world.advance(i64::try_from(time.as_nanos()).unwrap());
+            if world.now.continuous_ns >= world.end_ns {
+                world.handle.send(Command::Stop);
+            }
+        })
     }
 }
 
-struct WorldHost(Arc<Mutex<World>>);
+struct WorldHost(Arc<Mutex<SimulatedWorld>>);
 
 impl Host for WorldHost {
-    fn look(&mut self, _: &BTreeSet<IpAddr>) -> Surroundings {
-        self.0.lock().unwrap().around.clone()
+    fn snapshot(&mut self, _: &BTreeSet<IpAddr>) -> MachineSnapshot {
+        self.0.lock().unwrap().machine.clone()
     }
 
     fn mounts(&mut self) -> io::Result<Vec<Mount>> {
@@ -130,44 +134,44 @@ impl Host for WorldHost {
     }
 }
 
-/// Counters of which nothing is known, on a machine that never changes.
+/// Sensors without any counters, on a machine that never changes.
 struct NoSensors;
 
 impl Sensors for NoSensors {
-    fn readings(&mut self, _: &[(TargetName, Mount)]) -> Option<Vec<Reading>> {
+    fn counter_readings(&mut self, _: &[(TargetName, Mount)]) -> Option<Vec<CounterReading>> {
         None
     }
 
-    fn machine(&mut self) -> MachineStep {
+    fn machine_sample(&mut self) -> MachineStep {
         MachineStep::default()
     }
 
-    fn facts(&mut self) -> Option<BTreeMap<String, String>> {
+    fn machine_facts(&mut self) -> Option<BTreeMap<String, String>> {
         Some(BTreeMap::new())
     }
 }
 
-/// A folder, on a file system in memory where there is one: syncs are not what these tests are about.
+/// Creates a temporary folder, in memory if possible: these tests do not depend on syncs reaching a disk.
 pub fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let builder = || tempfile::Builder::new().prefix("longhaul-weeks-").to_owned();
     if memory.is_dir() { builder().tempdir_in(memory).unwrap() } else { builder().tempdir().unwrap() }
 }
 
-/// What is simulated.
-pub struct Life {
+/// Settings of a simulation of the service.
+pub struct Simulation {
     pub config: Config,
     pub database: PathBuf,
     pub for_ns: i64,
-    pub to_come: Vec<(i64, Happening)>,
-    pub start: Moment,
+    pub to_come: Vec<(i64, SimulatedEvent)>,
+    pub start: ClockReading,
     pub sensors: Box<dyn Sensors>,
     pub worker_version: &'static str,
     pub program_file: Option<ProgramFile>,
 }
 
-impl Life {
-    /// Two shares and a local disk, measured every hour.
+impl Simulation {
+    /// Creates a simulation of two shares and a local disk, measured every hour for a day.
     pub fn new(folder: &Path) -> Self {
         let target = |name: &str, role| Target {
             name: name.parse().unwrap(),
@@ -177,14 +181,14 @@ impl Life {
         let targets =
             vec![target("smb", Role::Share), target("nfs", Role::Share), target("local", Role::Baseline)];
         // 1 January 2026, 00:00 UTC; the machine was started an hour ago.
-        let start = Moment {
+        let start = ClockReading {
             wall_us: 1_767_225_600_000_000,
             awake_ns: HOUR,
             continuous_ns: HOUR,
             utc_offset_seconds: 3600,
         };
-        // The looks at the counters are those of every five minutes: weeks are to pass in seconds.
-        let sampling = Sampling { counters_every: Some(Duration::from_secs(300)), ..Sampling::default() };
+        // Counters are read every five minutes only, so that weeks pass in seconds.
+        let sampling = Sampling { counter_interval: Some(Duration::from_secs(300)), ..Sampling::default() };
         let config = Config { targets, sampling, ..Config::default() };
         let database = folder.join("longhaul.sqlite");
         let (to_come, sensors) = (vec![], Box::new(NoSensors));
@@ -200,91 +204,83 @@ impl Life {
         }
     }
 
-    /// Something happens so many nanoseconds after the start.
-    pub fn then(mut self, at_ns: i64, happening: Happening) -> Self {
-        self.to_come.push((self.start.continuous_ns + at_ns, happening));
+    /// Adds an event at `at_ns` nanoseconds after the start.
+    pub fn then(mut self, at_ns: i64, event: SimulatedEvent) -> Self {
+        self.to_come.push((self.start.continuous_ns + at_ns, event));
         self.to_come.sort_by_key(|(at_ns, _)| *at_ns);
         self
     }
 
+    /// Sets the duration of the simulation in nanoseconds.
     pub fn lasting(self, for_ns: i64) -> Self {
         Self { for_ns, ..self }
     }
 
-    /// Lives it to its end, and returns the moment of that.
-    pub fn live(self) -> Moment {
-        let desk = Arc::new(Desk::default());
-        let world = Arc::new(Mutex::new(World {
+    /// Runs the simulation to its end and returns the clock reading at the end.
+    pub fn run(self) -> ClockReading {
+        let handle = Arc::new(ServiceHandle::default());
+        let world = Arc::new(Mutex::new(SimulatedWorld {
             now: self.start,
-            around: calm(),
-            mounts: shares(),
+            machine: normal_machine(),
+            mounts: both_shares(),
             to_come: self.to_come,
             end_ns: self.start.continuous_ns + self.for_ns,
-            desk: Arc::clone(&desk),
+            handle: Arc::clone(&handle),
             database: self.database.clone(),
         }));
-        let parts = Parts {
+        let deps = ServiceDeps {
             clock: Box::new(WorldClock(Arc::clone(&world))),
             host: Box::new(WorldHost(Arc::clone(&world))),
             sensors: self.sensors,
-            program: ("/bin/sh".into(), script(self.worker_version)),
+            worker_command: ("/bin/sh".into(), script(self.worker_version)),
             program_file: self.program_file,
-            desk,
+            handle,
             config: self.config,
             config_path: None,
-            database: self.database,
-            log: None,
+            database_path: self.database,
+            log_path: None,
             safe_mode: false,
         };
-        Service::open(parts).unwrap().run();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(Service::open(deps).unwrap().run());
         let world = world.lock().unwrap();
         world.now
     }
 }
 
-/// A machine on which nothing forbids a round.
-pub fn calm() -> Surroundings {
-    Surroundings { power: Some(Power::Mains), load_average: Some(0.5), ..Surroundings::default() }
+/// Returns facts about a machine on which no rule skips a round.
+pub fn normal_machine() -> MachineSnapshot {
+    MachineSnapshot { power: Some(Power::Mains), load_average: Some(0.5), ..MachineSnapshot::default() }
 }
 
-/// Both shares are mounted.
-pub fn shares() -> Vec<Mount> {
+/// Returns a mount table in which both shares are mounted.
+pub fn both_shares() -> Vec<Mount> {
     let local = Protocol::Local("ext4".into());
     vec![mount("/", local), mount("/m/smb", Protocol::Smb(None)), mount("/m/nfs", Protocol::Nfs(None))]
 }
 
-/// A line of the mount table.
+/// Returns an entry of the mount table.
 pub fn mount(point: &str, protocol: Protocol) -> Mount {
-    Mount {
-        point: point.into(),
-        source: "nas:/share".into(),
-        protocol,
-        negotiated: Negotiated::new(),
-        read_only: false,
-        free_bytes: None,
-        total_bytes: None,
-        server: None,
-        device: None,
-    }
+    Mount::new(point, "nas:/share", protocol)
 }
 
 pub fn rounds(database: &Path) -> Vec<StoredRound> {
     Reader::open(database).unwrap().rounds().unwrap()
 }
 
-/// A shell that answers as a worker of a version does.
+/// Returns the arguments of a shell that sends the messages of a worker of `version`.
 fn script(version: &str) -> Vec<String> {
     let shell = "read -r setup; printf '%s\\n' \"$1\"; while read -r line; do case $line in \
         *'\"prepare\"'*) printf '%s\\n' \"$2\";; *'\"run\"'*) printf '%s\\n' \"$3\" \"$4\" \"$5\" \"$6\";; esac; done";
-    let line = |message: &Message| serde_json::to_string(message).unwrap();
-    let ready = Message::Ready {
+    let line = |message: &WorkerMessage| serde_json::to_string(message).unwrap();
+    let ready = WorkerMessage::Ready {
         protocol: Some(Protocol::Smb(Some("3.1.1".into()))),
-        negotiated: Negotiated::new(),
+        negotiated: NegotiatedOptions::new(),
         server: None,
         version: version.to_owned(),
     };
-    let report = Report {
-        failed: None,
+    let report = RunReport {
+        failure: None,
         facts: Default::default(),
         conditions: Conditions {
             free_bytes: Some(1 << 40),
@@ -292,14 +288,14 @@ fn script(version: &str) -> Vec<String> {
             ..Conditions::default()
         },
     };
-    let mut words = vec!["-c".to_owned(), shell.to_owned(), "worker".to_owned()];
-    words.extend([line(&ready), line(&Message::Prepared { failed: None })]);
-    words.extend((0..3).map(|number| line(&Message::PhaseEnded(phase(number)))));
-    words.push(line(&Message::Ended(report)));
-    words
+    let mut arguments = vec!["-c".to_owned(), shell.to_owned(), "worker".to_owned()];
+    arguments.extend([line(&ready), line(&WorkerMessage::Prepared { failed: None })]);
+    arguments.extend((0..3).map(|number| line(&WorkerMessage::PhaseEnded(phase(number)))));
+    arguments.push(line(&WorkerMessage::Ended(report)));
+    arguments
 }
 
-/// A phase as large as those of the real workloads are on average.
+/// Returns a phase of the average size of a real workload's phase.
 fn phase(number: u64) -> Phase {
     let stats = |operation| {
         let mut latency = Histogram::new();
@@ -310,7 +306,7 @@ fn phase(number: u64) -> Phase {
     Phase {
         name: format!("phase-{number}"),
         cache: CacheState::Cold,
-        cold_by: Some(ColdBy::RotatedSlice),
+        cold_by: Some(ColdMethod::RotatedSlice),
         began_us: Some(1_000_000),
         seconds: 1.5,
         bytes_read: 1_000_000,

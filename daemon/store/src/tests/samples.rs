@@ -1,16 +1,16 @@
-//! Runs to store: one that looks real, and any that could be.
+//! Example runs: one realistic run, and a strategy that generates arbitrary runs.
 
-use longhaul_measure::model::{
-    CacheState, Call, ColdBy, Conditions, Covers, Failure, Figure, Kept, Operation, OperationStats, Outcome,
-    Phase, Power, Protocol, Run, Scale, Source, TargetName, Unit, Wire,
+use longhaul_model::Histogram;
+use longhaul_model::{
+    CacheState, Call, ColdMethod, Conditions, CounterScope, CounterSource, Failure, Figure, KeepReason,
+    Operation, OperationStats, Outcome, Phase, Power, Protocol, Run, Scale, TargetName, Unit, WireTraffic,
 };
-use longhaul_measure::stats::Histogram;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// A run of the usual size, told apart by its round and slot.
+/// Returns a run of realistic size whose values depend on its round and slot.
 pub(super) fn run(round: i64, slot: u32) -> Run {
     let phase = |name: &str, cache, cold_by| Phase {
         name: name.into(),
@@ -27,12 +27,12 @@ pub(super) fn run(round: i64, slot: u32) -> Run {
         ],
         operations: Operation::ALL.iter().map(|operation| stats(*operation, slot)).collect(),
         calls: vec![],
-        wire: (cache == CacheState::Warm).then_some(Wire {
+        wire: (cache == CacheState::Warm).then_some(WireTraffic {
             read: Some(1_550_000),
             written: None,
             requests: Some(12),
-            source: Source::Mountstats,
-            covers: Covers::Mount,
+            source: CounterSource::Mountstats,
+            scope: CounterScope::Mount,
         }),
     };
     Run {
@@ -47,7 +47,7 @@ pub(super) fn run(round: i64, slot: u32) -> Run {
         utc_offset_seconds: 3600,
         seconds: 2.5,
         phases: vec![
-            phase("scan", CacheState::Cold, Some(ColdBy::Evicted)),
+            phase("scan", CacheState::Cold, Some(ColdMethod::Evicted)),
             phase("again", CacheState::Warm, None),
         ],
         failure: None,
@@ -67,7 +67,7 @@ fn stats(operation: Operation, seed: u32) -> OperationStats {
     OperationStats { operation, latency, errors: 0 }
 }
 
-/// Any text, with control characters and everything beyond the basic plane.
+/// Generates any text, including control characters and characters beyond the Basic Multilingual Plane.
 pub(super) fn text() -> impl Strategy<Value = String> {
     vec(any::<char>(), 0..8).prop_map(String::from_iter)
 }
@@ -79,7 +79,7 @@ fn finite() -> impl Strategy<Value = f64> {
 fn histogram() -> impl Strategy<Value = Histogram> {
     vec(any::<u64>(), 0..20).prop_map(|durations| {
         let mut histogram = Histogram::new();
-        // Within what a histogram can tell apart: up to about an hour and beyond.
+        // The shift spreads the durations over all orders of magnitude, up to and beyond the largest bucket.
         durations.into_iter().for_each(|nanoseconds| histogram.record(nanoseconds >> (nanoseconds % 64)));
         histogram
     })
@@ -102,27 +102,32 @@ fn figure() -> impl Strategy<Value = Figure> {
     (text(), select(units), finite()).prop_map(|(name, unit, value)| Figure { name, unit, value })
 }
 
-fn wire() -> impl Strategy<Value = Wire> {
-    let source = prop_oneof![Just(Source::CifsStats), Just(Source::Disk), text().prop_map(Source::Interface)];
-    let covers = select(vec![Covers::Mount, Covers::Server, Covers::Process]);
-    (source, covers, any::<(Option<u64>, Option<u64>, Option<u64>)>()).prop_map(
-        |(source, covers, (read, written, requests))| Wire { read, written, requests, source, covers },
+fn wire() -> impl Strategy<Value = WireTraffic> {
+    let source = prop_oneof![
+        Just(CounterSource::CifsStats),
+        Just(CounterSource::Disk),
+        text().prop_map(CounterSource::Interface)
+    ];
+    let scope = select(vec![CounterScope::Mount, CounterScope::Server, CounterScope::Process]);
+    (source, scope, any::<(Option<u64>, Option<u64>, Option<u64>)>()).prop_map(
+        |(source, scope, (read, written, requests))| WireTraffic { read, written, requests, source, scope },
     )
 }
 
-/// A call of one of a phase's operations, by what is drawn.
+/// Returns a call of one of a phase's operations. `None`: the phase has no operations.
 fn call(
     operations: &[OperationStats],
-    (place, after_ns, nanoseconds, is_error): (usize, u64, u64, bool),
+    (index, after_ns, nanoseconds, is_error): (usize, u64, u64, bool),
 ) -> Option<Call> {
-    let operation = operations.get(place % operations.len().max(1))?.operation;
-    let kept = Kept::ALL[place % Kept::ALL.len()];
-    Some(Call { operation, after_ns, nanoseconds, is_error, kept })
+    let operation = operations.get(index % operations.len().max(1))?.operation;
+    let keep_reason = KeepReason::ALL[index % KeepReason::ALL.len()];
+    Some(Call { operation, offset_ns: after_ns, duration_ns: nanoseconds, is_error, keep_reason })
 }
 
 fn phase() -> impl Strategy<Value = Phase> {
     let cache = select(vec![CacheState::Cold, CacheState::Warm, CacheState::None]);
-    let cold_by = option::of(select(vec![ColdBy::Evicted, ColdBy::RotatedSlice, ColdBy::Unverified]));
+    let cold_by =
+        option::of(select(vec![ColdMethod::Evicted, ColdMethod::RotatedSlice, ColdMethod::Unverified]));
     let head = (text(), cache, cold_by, option::of(any::<i64>()), finite());
     let tail =
         (any::<(u64, u64, bool)>(), vec(figure(), 0..3), vec(operation_stats(), 0..3), option::of(wire()));
@@ -174,9 +179,10 @@ fn conditions() -> impl Strategy<Value = Conditions> {
         io_policy: texts.1,
         free_bytes: numbers.1[1],
         total_bytes: numbers.1[2],
-        instrument_ns: measured.1,
+        timing_overhead_ns: measured.1,
         worker_peak_bytes: numbers.1[3],
         slept_seconds: measured.2,
+        kept_awake: measured.0.is_some(),
         negotiated: texts.2,
     })
 }
@@ -186,7 +192,7 @@ fn failure() -> impl Strategy<Value = Failure> {
         .prop_map(|(operation, path, error, message)| Failure { operation, path, error, message })
 }
 
-/// Any run of round 1.
+/// Generates any run of round 1.
 pub(super) fn any_run() -> impl Strategy<Value = Run> {
     let name = select(vec!["smb", "nfs", "A_2"]);
     let scales = (select(Scale::ALL.to_vec()), select(Outcome::ALL.to_vec()));

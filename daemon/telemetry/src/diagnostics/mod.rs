@@ -1,127 +1,165 @@
-//! The service's own log and what it was busy with, on their way to the collector, for whoever looks for a fault in longhaul.
-//! Nothing of it is kept: what does not fit while a collector is away is dropped and counted; the log is in its file anyway.
+//! Sends the service's own spans and log lines to the collector, to diagnose longhaul itself, with the official
+//! OpenTelemetry crates.
+//!
+//! They are not stored: what does not fit into the queue of a processor, and what a collector does not accept
+//! after some attempts, is dropped. The log file still contains all log lines.
 
-mod lanes;
-mod line;
-mod work;
+mod gated;
+mod switch;
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
-pub(crate) use lanes::Lanes;
-pub use line::Line;
-pub use work::{Place, Work};
+use opentelemetry::KeyValue;
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
+use opentelemetry_otlp::{ExporterBuildError, LogExporter, Protocol, SpanExporter};
+use opentelemetry_otlp::{WithExportConfig, WithHttpConfig, WithTonicConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::logs::{BatchConfigBuilder as LogBatchConfig, BatchLogProcessor, SdkLoggerProvider};
+use opentelemetry_sdk::logs::{LogExporter as _, LogProcessor as _};
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder as SpanBatchConfig, BatchSpanProcessor, SdkTracerProvider,
+};
+use opentelemetry_sdk::trace::{SpanExporter as _, SpanProcessor as _};
+use tracing::{Metadata, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::dynamic_filter_fn;
+use tracing_subscriber::registry::LookupSpan;
 
-/// Lines that wait at most, and likewise pieces of work.
-const MOST: usize = 2000;
-/// So many go with one message.
-const MOST_AT_ONCE: usize = 512;
+use crate::attributes;
+use crate::connection::ConnectionError;
+use crate::environment::{Compression, OtlpProtocol};
+use crate::export_pause::ExportPause;
+use crate::grpc::GrpcTransport;
+use crate::http::HttpTransport;
+use crate::settings::{DiagnosticsEndpoints, OtlpEndpoint};
+use gated::Gated;
+use switch::Switch;
 
-/// Lines and pieces of work between whoever tells them and the exporter. Clones share them. To put one in takes no time to
-/// speak of, and nobody waits for a collector.
-#[derive(Clone, Default)]
+/// Maximum time to send what is queued when the export stops. The exporter must end within two seconds.
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// An error when the export of the own spans and log lines is started.
+#[derive(Debug, thiserror::Error)]
+pub enum DiagnosticsError {
+    /// The connection cannot be configured.
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+    /// The system refuses what the threads that send need.
+    #[error("the service's own log and spans cannot be sent: {0}")]
+    Runtime(#[from] std::io::Error),
+    /// The exporter does not accept its settings.
+    #[error("the service's own log and spans cannot be sent: {0}")]
+    Exporter(#[from] ExporterBuildError),
+}
+
+/// Settings that both signals share.
+pub(crate) struct DiagnosticsSettings<'a> {
+    /// Addresses of the collector.
+    pub endpoints: &'a DiagnosticsEndpoints,
+    /// Attributes of the resource.
+    pub resource: Vec<KeyValue>,
+    /// Time between two messages of a signal.
+    pub interval: Duration,
+}
+
+/// The service's own spans and log lines. Nothing is recorded until the exporter starts it. Clones share the
+/// state.
+#[derive(Debug, Clone, Default)]
 pub struct Diagnostics {
-    wanted: Arc<AtomicBool>,
-    lines: Queue<Line>,
-    work: Queue<Work>,
+    spans: Switch<BatchSpanProcessor>,
+    logs: Switch<BatchLogProcessor>,
 }
 
 impl Diagnostics {
-    /// Whether anybody wants them: while nobody does, none need be made.
-    pub fn is_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed)
+    /// Returns the layer that records the spans and events of longhaul. Recording never waits for the collector.
+    pub fn layer<S>(&self) -> impl Layer<S> + use<S>
+    where
+        S: Subscriber + for<'span> LookupSpan<'span>,
+    {
+        let tracers = SdkTracerProvider::builder().with_span_processor(self.spans.clone()).build();
+        let loggers = SdkLoggerProvider::builder().with_log_processor(self.logs.clone()).build();
+        // A filter that depends on the switch instead of a layer that is exchanged: a span that was entered
+        // must also be exited, or its context would stay active on its thread.
+        let (spans, logs) = (self.spans.clone(), self.logs.clone());
+        tracing_opentelemetry::layer()
+            .with_tracer(tracers.tracer_with_scope(attributes::scope()))
+            .with_location(false)
+            .with_threads(false)
+            .with_tracked_inactivity(false)
+            .with_filter(dynamic_filter_fn(move |from, _| from.is_span() && spans.is_on() && is_own(from)))
+            .and_then(OpenTelemetryTracingBridge::new(&loggers).with_filter(dynamic_filter_fn(
+                move |from, _| from.is_event() && logs.is_on() && is_own(from),
+            )))
     }
 
-    /// Puts a line in; the oldest makes room.
-    pub fn push(&self, line: Line) {
-        self.lines.push(line);
+    /// Starts to record and to send. Each signal has a thread of its own, which sends only while `pause` permits
+    /// it.
+    pub(crate) fn start(
+        &self,
+        settings: &DiagnosticsSettings<'_>,
+        pause: &Arc<ExportPause>,
+    ) -> Result<(), DiagnosticsError> {
+        let resource = Resource::builder_empty()
+            .with_schema_url(settings.resource.clone(), attributes::SCHEMA_URL)
+            .build();
+        let mut exporter = Gated::new(pause, || span_exporter(&settings.endpoints.spans))?;
+        exporter.set_resource(&resource);
+        let config = SpanBatchConfig::default().with_scheduled_delay(settings.interval).build();
+        self.spans.turn_on(BatchSpanProcessor::new(exporter, config));
+        let mut exporter = Gated::new(pause, || log_exporter(&settings.endpoints.logs))?;
+        exporter.set_resource(&resource);
+        let config = LogBatchConfig::default().with_scheduled_delay(settings.interval).build();
+        self.logs.turn_on(BatchLogProcessor::builder(exporter).with_batch_config(config).build());
+        Ok(())
     }
 
-    /// Puts in what the service has done; the oldest makes room.
-    pub fn push_work(&self, work: Work) {
-        self.work.push(work);
-    }
-
-    pub(crate) fn want(&self, is_wanted: bool) {
-        self.wanted.store(is_wanted, Ordering::Relaxed);
-        if !is_wanted {
-            self.lines.clear();
-            self.work.clear();
-        }
-    }
-}
-
-/// What waits, oldest first, and how many had to make room.
-struct Queue<T>(Arc<Mutex<(VecDeque<T>, u64)>>);
-
-impl<T> Clone for Queue<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<T> Default for Queue<T> {
-    fn default() -> Self {
-        Self(Arc::default())
-    }
-}
-
-impl<T> Queue<T> {
-    fn push(&self, one: T) {
-        let (kept, dropped) = &mut *self.lock();
-        if kept.len() >= MOST {
-            kept.pop_front();
-            *dropped += 1;
-        }
-        kept.push_back(one);
-    }
-
-    /// The oldest, as many as go with a message, and how many were dropped before them.
-    fn take(&self) -> (Vec<T>, u64) {
-        let (kept, dropped) = &mut *self.lock();
-        let most = kept.len().min(MOST_AT_ONCE);
-        (kept.drain(..most).collect(), std::mem::take(dropped))
-    }
-
-    fn give_back(&self, taken: Vec<T>, missing: u64) {
-        let (kept, dropped) = &mut *self.lock();
-        let lost = taken.len().saturating_sub(MOST.saturating_sub(kept.len()));
-        *dropped += missing + lost as u64;
-        taken.into_iter().skip(lost).rev().for_each(|one| kept.push_front(one));
-    }
-
-    fn clear(&self) {
-        *self.lock() = (VecDeque::new(), 0);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, (VecDeque<T>, u64)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Stops to record, and sends what is queued if the collector answers soon and no round runs.
+    pub(crate) fn stop(&self) {
+        // What cannot be sent in time is dropped, like any other part of these signals.
+        let _ = self.spans.turn_off().map(|spans| spans.shutdown_with_timeout(FLUSH_TIMEOUT));
+        let _ = self.logs.turn_off().map(|logs| logs.shutdown_with_timeout(FLUSH_TIMEOUT));
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Returns true for spans and events of longhaul. Those of the export itself are left out, because sending them
+/// would create new ones.
+fn is_own(from: &Metadata<'_>) -> bool {
+    from.target().starts_with("longhaul") && !from.target().starts_with("longhaul_telemetry")
+}
 
-    #[test]
-    fn the_oldest_make_room_and_are_counted() {
-        let queue = Queue::default();
-        (0..MOST + 3).for_each(|number| queue.push(number));
-        let (taken, dropped) = queue.take();
-        assert_eq!((taken[0], taken.len(), dropped), (3, MOST_AT_ONCE, 3));
-        (0..10).for_each(|number| queue.push(number));
-        queue.give_back(taken, dropped);
-        let (taken, dropped) = queue.take();
-        assert_eq!((taken[0], dropped), (13, 13), "the newest of them are kept, in order");
-    }
+fn span_exporter(endpoint: &OtlpEndpoint) -> Result<SpanExporter, DiagnosticsError> {
+    Ok(match endpoint.protocol {
+        OtlpProtocol::HttpProtobuf => over_http(SpanExporter::builder().with_http(), endpoint)?.build()?,
+        OtlpProtocol::Grpc => over_grpc(SpanExporter::builder().with_tonic(), endpoint)?.build()?,
+    })
+}
 
-    #[test]
-    fn what_nobody_wants_any_more_is_forgotten() {
-        let diagnostics = Diagnostics::default();
-        diagnostics.want(true);
-        diagnostics.push_work(work::tests::work(1));
-        diagnostics.want(false);
-        assert_eq!((diagnostics.is_wanted(), diagnostics.work.take().0.len()), (false, 0));
-    }
+fn log_exporter(endpoint: &OtlpEndpoint) -> Result<LogExporter, DiagnosticsError> {
+    Ok(match endpoint.protocol {
+        OtlpProtocol::HttpProtobuf => over_http(LogExporter::builder().with_http(), endpoint)?.build()?,
+        OtlpProtocol::Grpc => over_grpc(LogExporter::builder().with_tonic(), endpoint)?.build()?,
+    })
+}
+
+fn over_http<B: WithHttpConfig + WithExportConfig>(
+    builder: B,
+    endpoint: &OtlpEndpoint,
+) -> Result<B, ConnectionError> {
+    let builder = builder.with_http_client(HttpTransport::new(endpoint)?).with_protocol(Protocol::HttpBinary);
+    Ok(builder.with_endpoint(&endpoint.url).with_timeout(endpoint.timeout))
+}
+
+fn over_grpc<B: WithTonicConfig + WithExportConfig>(
+    builder: B,
+    endpoint: &OtlpEndpoint,
+) -> Result<B, ConnectionError> {
+    let transport = GrpcTransport::new(endpoint)?;
+    let builder = builder.with_channel(transport.channel()).with_metadata(transport.metadata());
+    let builder = builder.with_timeout(endpoint.timeout);
+    Ok(match endpoint.compression {
+        Compression::Gzip => builder.with_compression(opentelemetry_otlp::Compression::Gzip),
+        Compression::None => builder,
+    })
 }

@@ -1,4 +1,4 @@
-//! What the pure parts promise about whole rounds.
+//! Tests of traces, and example rounds for tests of other modules.
 
 pub mod samples;
 mod traces;

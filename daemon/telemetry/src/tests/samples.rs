@@ -1,20 +1,20 @@
-//! Rounds as they are stored, the same for the same number.
+//! Example rounds for tests; the same number always gives the same round.
 
-use longhaul_measure::corpus::draw::draw_below;
-use longhaul_measure::model::{
-    CacheState, ColdBy, Conditions, Event, Failure, Figure, Operation, OperationStats, Outcome, Phase,
+use longhaul_model::Histogram;
+use longhaul_model::draw::draw_below;
+use longhaul_model::time::HOUR_US;
+use longhaul_model::{
+    CacheState, ColdMethod, Conditions, Event, Failure, Figure, Operation, OperationStats, Outcome, Phase,
     Protocol, RoundStatus, Run, Scale, Unit,
 };
-use longhaul_measure::stats::Histogram;
 use longhaul_store::{FinishedRound, NewRound, RoundEnd, StoredRound, StoredRun};
 
-/// Rounds of one UTC day.
+/// Number of rounds per UTC day: one per hour.
 pub const ROUNDS_A_DAY: i64 = 24;
-/// 2026-11-09T00:00Z.
+/// Start of the first day, 2026-11-09T00:00Z, in microseconds since 1970 UTC.
 const BEGIN_US: i64 = 1_794_182_400_000_000;
-const HOUR_US: i64 = 3_600_000_000;
 
-/// A round with two runs: one that is ok, one that hung.
+/// Returns a round with one successful and one hung run.
 pub fn round(number: i64) -> FinishedRound {
     let started_us = BEGIN_US + (number - 1) * HOUR_US + 123_457;
     let round = NewRound {
@@ -66,7 +66,7 @@ fn run((round, slot): (i64, u32), round_us: i64, outcome: Outcome) -> StoredRun 
         started_us,
         utc_offset_seconds: 3600,
         seconds: if is_ok { 3.75 } else { 900.0 },
-        phases: (0..3).map(|place| phase(round * 8 + place, started_us + 1_000_001 * (place + 1))).collect(),
+        phases: (0..3).map(|index| phase(round * 8 + index, started_us + 1_000_001 * (index + 1))).collect(),
         failure: (!is_ok).then_some(failure),
         facts: Default::default(),
         conditions: Conditions { free_bytes: Some(5_000_000_000), ..Conditions::default() },
@@ -84,7 +84,7 @@ fn phase(seed: i64, began_us: i64) -> Phase {
     Phase {
         name: format!("phase-{}", seed % 8),
         cache,
-        cold_by: (cache == CacheState::Cold).then_some(ColdBy::Evicted),
+        cold_by: (cache == CacheState::Cold).then_some(ColdMethod::Evicted),
         began_us: Some(began_us),
         seconds: 0.5 + 0.000_001 * seed as f64,
         bytes_read: 1000,

@@ -1,24 +1,26 @@
 //! The Exif part of a photo: a little-endian TIFF block (Exif 2.32 section 4.5) with an embedded thumbnail.
 
-/// Where the thumbnail begins in the TIFF block. What lies between the last tag and it is zero, as cameras pad too.
+/// Offset of the thumbnail in the TIFF block, in bytes. The bytes between the last tag and the thumbnail are zero;
+/// cameras pad in the same way.
 pub(super) const THUMBNAIL_OFFSET: usize = 768;
-/// Byte-order mark, 42 and the offset of IFD0 (Exif 2.32 4.5.2).
+/// TIFF header: byte-order mark, 42 and the offset of IFD0 (Exif 2.32 4.5.2).
 const TIFF_HEADER: [u8; 8] = [b'I', b'I', 42, 0, 8, 0, 0, 0];
 const ENTRY_BYTES: usize = 12;
-/// An entry count before the entries, the offset of the next directory after them (Exif 2.32 4.6.2).
+/// Size of a directory without its entries, in bytes: the number of entries before them, and the offset of the
+/// next directory after them (Exif 2.32 4.6.2).
 const DIRECTORY_BYTES: usize = 2 + 4;
-/// Values of up to this size are in the entry itself (Exif 2.32 4.6.2).
+/// Maximum size of a value that is stored in its entry, in bytes (Exif 2.32 4.6.2).
 const INLINE_BYTES: usize = 4;
 
-/// What the Exif block of a photo says.
-pub(super) struct Facts {
-    /// Pixels.
+/// Properties of a photo that its Exif block contains.
+pub(super) struct ExifFields {
+    /// Width of the picture in pixels.
     pub(super) width: u16,
-    /// Pixels.
+    /// Height of the picture in pixels.
     pub(super) height: u16,
-    /// Number of the photo, from which its time is made.
+    /// Number of the photo, from which the time of the photo is derived.
     pub(super) index: u32,
-    /// Bytes of the thumbnail that follows.
+    /// Size of the thumbnail in bytes.
     pub(super) thumbnail_bytes: u32,
 }
 
@@ -31,7 +33,7 @@ enum Value {
 }
 
 impl Value {
-    /// Type and count of Exif 2.32 4.6.2, and the bytes.
+    /// Returns the type and the count (Exif 2.32 4.6.2), and the encoded bytes.
     fn encode(&self) -> (u16, u32, Vec<u8>) {
         match self {
             Self::Text(text) => (2, text.len() as u32 + 1, [text.as_bytes(), &[0]].concat()),
@@ -43,23 +45,24 @@ impl Value {
     }
 }
 
-/// The TIFF block up to the thumbnail: exactly [`THUMBNAIL_OFFSET`] bytes, to which the thumbnail is appended.
-pub(super) fn block(facts: &Facts) -> Vec<u8> {
+/// Returns the TIFF block up to the thumbnail: exactly [`THUMBNAIL_OFFSET`] bytes, to which the caller appends the
+/// thumbnail.
+pub(super) fn exif_block(facts: &ExifFields) -> Vec<u8> {
     let mut block = TIFF_HEADER.to_vec();
     let exif_at = directory_end(&block, &main_tags(facts, 0));
     let main = main_tags(facts, exif_at);
     let exif = exif_tags(facts);
     let second_at = exif_at + (directory_end(&[], &exif));
-    append(&mut block, &main, second_at);
-    append(&mut block, &exif, 0);
-    append(&mut block, &thumbnail_tags(facts), 0);
-    assert!(block.len() <= THUMBNAIL_OFFSET, "the tags have a fixed size that leaves room");
+    append_directory(&mut block, &main, second_at);
+    append_directory(&mut block, &exif, 0);
+    append_directory(&mut block, &thumbnail_tags(facts), 0);
+    assert!(block.len() <= THUMBNAIL_OFFSET, "the tags have a fixed size and fit before the thumbnail");
     block.resize(THUMBNAIL_OFFSET, 0);
     block
 }
 
-/// IFD0 (Exif 2.32 table 4), in the order of the tags as TIFF asks.
-fn main_tags(facts: &Facts, exif_at: u32) -> Vec<(u16, Value)> {
+/// Returns the tags of IFD0 (Exif 2.32 table 4), in ascending order as TIFF requires.
+fn main_tags(facts: &ExifFields, exif_at: u32) -> Vec<(u16, Value)> {
     vec![
         (0x010F, Value::Text("longhaul".into())),
         (0x0110, Value::Text("longhaul synthetic camera".into())),
@@ -73,8 +76,8 @@ fn main_tags(facts: &Facts, exif_at: u32) -> Vec<(u16, Value)> {
     ]
 }
 
-/// The Exif directory (Exif 2.32 tables 5, 7 and 8).
-fn exif_tags(facts: &Facts) -> Vec<(u16, Value)> {
+/// Returns the tags of the Exif directory (Exif 2.32 tables 5, 7 and 8).
+fn exif_tags(facts: &ExifFields) -> Vec<(u16, Value)> {
     vec![
         (0x829A, Value::Ratio(1, 125)),
         (0x829D, Value::Ratio(28, 10)),
@@ -90,8 +93,8 @@ fn exif_tags(facts: &Facts) -> Vec<(u16, Value)> {
     ]
 }
 
-/// IFD1: a compressed thumbnail (Exif 2.32 4.5.5, 4.6.4).
-fn thumbnail_tags(facts: &Facts) -> Vec<(u16, Value)> {
+/// Returns the tags of IFD1, which describes a compressed thumbnail (Exif 2.32 4.5.5, 4.6.4).
+fn thumbnail_tags(facts: &ExifFields) -> Vec<(u16, Value)> {
     vec![
         (0x0103, Value::Short(6)),
         (0x011A, Value::Ratio(72, 1)),
@@ -102,26 +105,29 @@ fn thumbnail_tags(facts: &Facts) -> Vec<(u16, Value)> {
     ]
 }
 
-/// A time in the form of Exif 2.32 4.6.4 (DateTime): photos of one corpus are taken ten seconds apart, on one of 28 days.
+/// Returns the time of a photo in the format of Exif 2.32 4.6.4 (DateTime). Photos of a corpus are ten seconds
+/// apart, and the times repeat after 28 days.
 fn taken_at(index: u32) -> String {
     let tens = index % (28 * 24 * 360);
     let (day, hour, minute) = (tens / (24 * 360) + 1, tens / 360 % 24, tens / 6 % 60);
     format!("2025:06:{day:02} {hour:02}:{minute:02}:{:02}", tens % 6 * 10)
 }
 
-/// Where a directory with these tags ends if it begins at the end of `before`.
+/// Returns the end offset of a directory with these tags that starts at the end of `before`.
 fn directory_end(before: &[u8], tags: &[(u16, Value)]) -> u32 {
     let outside: usize = tags.iter().map(|(_, value)| outside_bytes(value.encode().2.len())).sum();
     (before.len() + DIRECTORY_BYTES + tags.len() * ENTRY_BYTES + outside) as u32
 }
 
-/// Bytes that a value takes after its directory; offsets are even (TIFF 6.0 section 2).
+/// Returns the number of bytes that a value takes after its directory. It is rounded up to an even number, because
+/// offsets must be even (TIFF 6.0 section 2).
 fn outside_bytes(length: usize) -> usize {
     if length > INLINE_BYTES { length.next_multiple_of(2) } else { 0 }
 }
 
-/// Appends a directory, the offset of the `next` one (0: none) and the values that did not fit into its entries.
-fn append(block: &mut Vec<u8>, tags: &[(u16, Value)], next: u32) {
+/// Appends a directory, the offset of the `next` directory (0 if there is none), and the values that do not fit
+/// into their entries.
+fn append_directory(block: &mut Vec<u8>, tags: &[(u16, Value)], next: u32) {
     let mut outside = Vec::new();
     let outside_at = block.len() + DIRECTORY_BYTES + tags.len() * ENTRY_BYTES;
     block.extend((tags.len() as u16).to_le_bytes());
@@ -149,8 +155,8 @@ mod tests {
 
     #[test]
     fn every_tag_is_read_back() {
-        let facts = Facts { width: 2432, height: 1840, index: 7, thumbnail_bytes: 10 };
-        let mut bytes = block(&facts);
+        let facts = ExifFields { width: 2432, height: 1840, index: 7, thumbnail_bytes: 10 };
+        let mut bytes = exif_block(&facts);
         bytes.extend([0; 10]);
         let read = Reader::new().read_raw(bytes).expect("a TIFF block");
         let text =
@@ -159,11 +165,11 @@ mod tests {
         assert_eq!(text(Tag::DateTimeOriginal, In::PRIMARY).as_deref(), Some("2025-06-01 00:01:10"));
         assert_eq!(text(Tag::PixelXDimension, In::PRIMARY).as_deref(), Some("2432"));
         assert_eq!(text(Tag::JPEGInterchangeFormat, In::THUMBNAIL).as_deref(), Some("768"));
-        assert_eq!(read.fields().len(), 8 + 11 + 6, "the pointer is followed, not listed");
+        assert_eq!(read.fields().len(), 8 + 11 + 6, "the pointer to the Exif directory is not counted");
     }
 
     #[test]
-    fn times_are_possible_for_every_index() {
+    fn time_is_valid_for_every_index() {
         assert_eq!(taken_at(0), "2025:06:01 00:00:00");
         assert_eq!(taken_at(28 * 24 * 360 - 1), "2025:06:28 23:59:50");
         assert_eq!(taken_at(u32::MAX).len(), 19);

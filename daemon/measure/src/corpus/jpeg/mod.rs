@@ -1,4 +1,5 @@
-//! Photos: real JPEG files of an exact size with incompressible content, made from a seed as fast as a disk writes.
+//! Photos: real JPEG files of an exact size with incompressible content, generated from a seed as fast as a disk
+//! writes.
 
 mod exif;
 mod scan;
@@ -12,26 +13,30 @@ use super::content::difference;
 use scan::{INTERVAL_BYTES, INTERVAL_MCUS, MCU_SIDE, Scan};
 use segments::{COMMENT_HEAD, COMMENT_MAXIMUM, HEAD_BYTES, TABLES_BYTES, THUMBNAIL_INTERVALS};
 
-/// The smallest photo in bytes: the Exif part with its thumbnail takes 13 KiB, the rest is the picture.
+/// Minimum size of a photo in bytes. The Exif part with the thumbnail takes 13 KiB, the rest is the picture.
 pub const MINIMUM_PHOTO_BYTES: u64 = 32 * 1024;
-/// The largest photo in bytes: about 112 megapixels.
+/// Maximum size of a photo in bytes: about 112 megapixels.
 pub const MAXIMUM_PHOTO_BYTES: u64 = 64 * 1024 * 1024;
-/// Most bytes that [`Photo::write`] hands out at once, and what every piece but the last has.
+/// Size of the chunks in bytes that [`Photo::write`] passes on. Only the last chunk may be smaller.
 pub const CHUNK_BYTES: usize = 1024 * 1024;
 
-/// Intervals that are made at a time: 39 KiB, so that the mask is laid over them while they are in the cache.
+/// Number of restart intervals that are generated at a time: 39 KiB, so that the template is applied while the
+/// bytes are still in the cache.
 const BATCH_INTERVALS: u64 = 32;
-/// Keeps the content of photos apart from that of other files of the corpus: "JPEG" in the upper half.
+/// Upper half ("JPEG") of a photo's file number, so that its content differs from that of other files of the
+/// corpus.
 const PHOTO_FILES: u64 = 0x4A50_4547 << 32;
-/// Where the random bits of the parts of a photo begin in its content: far enough apart never to meet.
+/// Offset of the thumbnail's random bytes in a photo's content stream, far enough from the others never to
+/// overlap.
 const THUMBNAIL_START: u64 = 1 << 40;
+/// Offset of the comments' random bytes in a photo's content stream, far enough from the others never to overlap.
 const COMMENT_START: u64 = 2 << 40;
 /// Width in pixels of one restart interval.
 const INTERVAL_WIDTH: u64 = MCU_SIDE * INTERVAL_MCUS as u64;
 
-/// One photo: a baseline JPEG with JFIF, Exif, a thumbnail and restart markers, that strict decoders accept.
+/// Photo: a baseline JPEG with JFIF, Exif, a thumbnail and restart markers that strict decoders accept.
 ///
-/// It holds no bytes, only what they are made from.
+/// The value contains no bytes of the file, only the parameters from which they are generated.
 #[derive(Clone, Debug)]
 pub struct Photo {
     index: u32,
@@ -42,13 +47,13 @@ pub struct Photo {
 }
 
 impl Photo {
-    /// The photo with that number in the corpus made from `seed`, of exactly `size` bytes.
+    /// Creates the photo with this number in the corpus generated from `seed`, of exactly `size` bytes.
     ///
-    /// A size outside of [`MINIMUM_PHOTO_BYTES`] to [`MAXIMUM_PHOTO_BYTES`] is brought to the nearer end.
+    /// The size is clamped to the range from [`MINIMUM_PHOTO_BYTES`] to [`MAXIMUM_PHOTO_BYTES`].
     pub fn new(seed: u64, index: u32, size: u64) -> Self {
         let size = size.clamp(MINIMUM_PHOTO_BYTES, MAXIMUM_PHOTO_BYTES);
         let room = (size - HEAD_BYTES - COMMENT_HEAD - TABLES_BYTES) / INTERVAL_BYTES as u64;
-        let (across, rows) = shape(room);
+        let (across, rows) = interval_grid(room);
         let content = Content::new(seed, PHOTO_FILES | u64::from(index));
         let pixels =
             |count: u64| u16::try_from(count).expect("the largest photo is far below 65536 pixels wide");
@@ -61,48 +66,49 @@ impl Photo {
         }
     }
 
-    /// Size of the file in bytes, after clamping.
+    /// Returns the size of the file in bytes, after clamping.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Width of the picture in pixels.
+    /// Returns the width of the picture in pixels.
     pub fn width(&self) -> u32 {
         self.width.into()
     }
 
-    /// Height of the picture in pixels.
+    /// Returns the height of the picture in pixels.
     pub fn height(&self) -> u32 {
         self.height.into()
     }
 
-    /// Hands the file to `write` from its first to its last byte, in pieces of [`CHUNK_BYTES`] and a last one that may
-    /// be shorter. Uses one buffer of at most 1.1 MiB.
+    /// Passes the bytes of the file to `write` in order, in chunks of [`CHUNK_BYTES`]; the last chunk may be
+    /// shorter. Uses one buffer of at most 1.1 MiB.
     ///
     /// # Errors
     ///
-    /// The first error of `write`, after which nothing more is made.
+    /// The first error of `write`, after which the function returns.
     pub fn write<E>(&self, write: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let mut pieces = Pieces::new(self.size, write);
-        pieces.append(&segments::head(self.width, self.height, self.index, &self.thumbnail()))?;
-        self.write_comments(&mut pieces)?;
-        pieces.append(&segments::tables(self.width, self.height))?;
-        self.write_scan(&mut pieces)?;
-        pieces.finish()
+        let mut chunks = ChunkWriter::new(self.size, write);
+        chunks.append(&segments::head(self.width, self.height, self.index, &self.thumbnail()))?;
+        self.write_comments(&mut chunks)?;
+        chunks.append(&segments::tables(self.width, self.height))?;
+        self.write_scan(&mut chunks)?;
+        chunks.finish()
     }
 
-    /// The place of the first byte in which a whole file differs from this photo; `None` if it is this photo.
+    /// Returns the offset of the first byte in which a whole file differs from this photo; `None` if they are
+    /// equal.
     ///
-    /// A file that is too short differs at its end, one that is too long at this photo's end.
-    pub fn matches(&self, bytes: &[u8]) -> Option<u64> {
+    /// A file that is too short differs at its own end; a file that is too long differs at the photo's end.
+    pub fn first_difference(&self, bytes: &[u8]) -> Option<u64> {
         let mut rest = bytes;
-        let compared = self.write(&mut |wanted| {
-            let (found, after) = rest.split_at(wanted.len().min(rest.len()));
-            let place = (bytes.len() - rest.len()) as u64;
+        let compared = self.write(&mut |expected| {
+            let (found, after) = rest.split_at(expected.len().min(rest.len()));
+            let offset = (bytes.len() - rest.len()) as u64;
             rest = after;
-            match difference(found, &wanted[..found.len()]) {
-                Some(index) => Err(place + index as u64),
-                None if found.len() < wanted.len() => Err(bytes.len() as u64),
+            match difference(found, &expected[..found.len()]) {
+                Some(index) => Err(offset + index as u64),
+                None if found.len() < expected.len() => Err(bytes.len() as u64),
                 None => Ok(()),
             }
         });
@@ -113,45 +119,48 @@ impl Photo {
         Scan { start: THUMBNAIL_START, intervals: THUMBNAIL_INTERVALS, ..self.scan.clone() }
     }
 
-    /// Random comments bring the file to its size: what is left is less than a row of intervals, but at least one head.
-    fn write_comments<W, E>(&self, pieces: &mut Pieces<W>) -> Result<(), E>
+    /// Writes comment segments with random text that bring the file to its exact size. They fill the bytes that
+    /// the scan leaves over: less than a row of intervals, but at least the head of one comment.
+    fn write_comments<W, E>(&self, chunks: &mut ChunkWriter<W>) -> Result<(), E>
     where
         W: FnMut(&[u8]) -> Result<(), E>,
     {
-        let mut place = COMMENT_START;
+        let mut position = COMMENT_START;
         let mut left = self.size - HEAD_BYTES - TABLES_BYTES - self.scan.bytes();
         while left > 0 {
             let segment = comment_bytes(left);
-            pieces.append(&segments::comment_head(segment))?;
-            pieces.extend((segment - COMMENT_HEAD) as usize, |text| self.scan.content.fill(place, text))?;
-            place += segment;
+            chunks.append(&segments::comment_head(segment))?;
+            chunks
+                .extend((segment - COMMENT_HEAD) as usize, |text| self.scan.content.fill(position, text))?;
+            position += segment;
             left -= segment;
         }
         Ok(())
     }
 
-    fn write_scan<W, E>(&self, pieces: &mut Pieces<W>) -> Result<(), E>
+    fn write_scan<W, E>(&self, chunks: &mut ChunkWriter<W>) -> Result<(), E>
     where
         W: FnMut(&[u8]) -> Result<(), E>,
     {
         let mut first = 0;
         while first < self.scan.intervals {
             let count = BATCH_INTERVALS.min(self.scan.intervals - first);
-            pieces.extend(count as usize * INTERVAL_BYTES, |coded| self.scan.fill(first, coded))?;
+            chunks.extend(count as usize * INTERVAL_BYTES, |coded| self.scan.fill(first, coded))?;
             first += count;
         }
         Ok(())
     }
 }
 
-/// Intervals across and rows of a picture of about 4:3 that fits into `room` intervals: with 128 by 16 pixels each,
-/// six times as many rows as there are intervals in a row.
-fn shape(room: u64) -> (u64, u64) {
+/// Returns the intervals per row and the number of rows of a picture of about 4:3 with at most `room` intervals.
+/// An interval has 128 by 16 pixels, so there are six times as many rows as intervals in a row.
+fn interval_grid(room: u64) -> (u64, u64) {
     let across = ((4 * room / 6).isqrt().div_ceil(2)).max(1);
     (across, room / across)
 }
 
-/// Bytes of the next comment: the largest, unless what is then left would be too little for another.
+/// Returns the size of the next comment segment in bytes: the maximum, unless the remaining bytes would then be
+/// too few for another comment.
 fn comment_bytes(left: u64) -> u64 {
     match left.checked_sub(COMMENT_MAXIMUM) {
         None | Some(0) => left,
@@ -160,16 +169,17 @@ fn comment_bytes(left: u64) -> u64 {
     }
 }
 
-/// Cuts a file that is made in parts of any length into pieces of [`CHUNK_BYTES`].
-struct Pieces<'a, W> {
+/// Collects parts of any length and passes them on in chunks of [`CHUNK_BYTES`].
+struct ChunkWriter<'a, W> {
     buffer: Vec<u8>,
     used: usize,
     write: &'a mut W,
 }
 
-impl<'a, W> Pieces<'a, W> {
-    /// Room for a piece and the part that crosses its end, or for the whole file if that is less.
+impl<'a, W> ChunkWriter<'a, W> {
+    /// Creates a writer for a file of `size` bytes.
     fn new(size: u64, write: &'a mut W) -> Self {
+        // Room for one chunk and a part that extends beyond its end, or for the whole file if that is smaller.
         let room = size.min((CHUNK_BYTES + COMMENT_MAXIMUM as usize) as u64);
         Self { buffer: vec![0; room as usize], used: 0, write }
     }
@@ -181,7 +191,7 @@ impl<'a, W> Pieces<'a, W> {
         self.extend(part.len(), |room| room.copy_from_slice(part))
     }
 
-    /// Adds a part of at most [`COMMENT_MAXIMUM`] bytes, made in place.
+    /// Adds a part of at most [`COMMENT_MAXIMUM`] bytes. `make` fills the part directly in the buffer.
     fn extend<E>(&mut self, length: usize, make: impl FnOnce(&mut [u8])) -> Result<(), E>
     where
         W: FnMut(&[u8]) -> Result<(), E>,

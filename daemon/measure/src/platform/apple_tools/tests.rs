@@ -4,14 +4,14 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::*;
-use crate::model::LinkKind;
-use crate::platform::unknown_answers;
+use crate::platform::unrecognized_outputs;
+use longhaul_model::LinkKind;
 
-/// Long enough for a script on a machine that is busy.
+/// Timeout that is long enough for a script on a busy machine.
 const PATIENT: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(300);
 
-/// Scripts that stand in for Apple's tools, in a folder of their own.
+/// Folder with scripts that replace Apple's tools.
 struct Fakes {
     folder: tempfile::TempDir,
 }
@@ -22,11 +22,12 @@ impl Fakes {
     }
 
     fn tools(&self, limit: Duration) -> Tools {
-        Tools { root: self.folder.path().to_owned(), limit }
+        Tools { root: self.folder.path().to_owned(), timeout: limit }
     }
 
-    /// Puts a script at the path of a tool. It is written by another process: as long as this one had it open for writing,
-    /// a child that another test starts would have too, and then it cannot be run (execve(2), ETXTBSY).
+    /// Writes a script to the path of a tool. Another process writes it: while this process has the file open
+    /// for writing, a child that another test starts would inherit the descriptor, and then the script cannot
+    /// be run (execve(2), ETXTBSY).
     fn script(&self, tool: &str, lines: &str) {
         let path = self.folder.path().join(tool.trim_start_matches('/'));
         let mut writer = Command::new("/bin/sh")
@@ -39,7 +40,7 @@ impl Fakes {
         assert!(writer.wait().unwrap().success());
     }
 
-    /// A tool that prints a capture, and ends with 0 or as it did.
+    /// Installs a tool that prints a captured output.
     fn prints(&self, tool: &str, file: &str) {
         self.script(tool, &format!("cat '{}'", fixture(file)));
     }
@@ -55,29 +56,19 @@ fn fixture(file: &str) -> String {
 
 fn mount(kind: &[u8], from: &[u8], point: &str) -> Mount {
     let (protocol, source) = parse::statfs(kind, from, 0);
-    Mount {
-        point: point.into(),
-        source,
-        protocol,
-        negotiated: Negotiated::new(),
-        read_only: false,
-        free_bytes: None,
-        total_bytes: None,
-        server: None,
-        device: None,
-    }
+    Mount::new(point, source, protocol)
 }
 
 fn share() -> Mount {
     mount(b"smbfs", b"//ada@nas/media", "/Volumes/media")
 }
 
-fn is_noted(line: &str) -> bool {
-    unknown_answers().iter().any(|answer| answer.first_line.contains(line))
+fn is_recorded(line: &str) -> bool {
+    unrecognized_outputs().iter().any(|answer| answer.first_line.contains(line))
 }
 
 #[test]
-fn a_tool_that_hangs_is_killed_and_unanswered() {
+fn a_hanging_tool_is_killed_and_reported() {
     let fakes = Fakes::new();
     let process = fakes.path("process");
     fakes.script("/usr/bin/smbutil", &format!("echo $$ >'{}'; exec sleep 600", process.display()));
@@ -92,11 +83,11 @@ fn a_tool_that_hangs_is_killed_and_unanswered() {
     while is_there() && begin.elapsed() < PATIENT {
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(!is_there(), "it was left running");
+    assert!(!is_there(), "the tool is still running");
 }
 
 #[test]
-fn a_tool_that_hung_once_is_asked_again() {
+fn a_tool_that_hung_once_is_run_again() {
     let fakes = Fakes::new();
     let flag = fakes.path("flag");
     let capture = fixture("statshares-sonoma.txt");
@@ -106,7 +97,7 @@ fn a_tool_that_hung_once_is_asked_again() {
     );
     fakes.script("/usr/bin/smbutil", &lines);
     let begin = Instant::now();
-    // until the script has begun, its first answer may be late for another reason
+    // Until the script has started, the first call may time out because the machine is busy.
     while !flag.exists() && begin.elapsed() < PATIENT {
         let first = negotiated_with(&fakes.tools(SHORT), &share());
         assert!(
@@ -123,7 +114,7 @@ fn a_tool_that_hung_once_is_asked_again() {
 }
 
 #[test]
-fn an_answer_that_is_late_but_in_time_counts() {
+fn a_slow_answer_within_the_timeout_counts() {
     let fakes = Fakes::new();
     fakes.script("/usr/bin/nfsstat", &format!("sleep 0.3; cat '{}'", fixture("nfsstat-big-sur.json")));
     let found = nfs_mount_with(&fakes.tools(PATIENT), Path::new("/Users/ada/efs")).unwrap();
@@ -131,76 +122,77 @@ fn an_answer_that_is_late_but_in_time_counts() {
 }
 
 #[test]
-fn an_answer_counts_though_the_tool_fails_for_the_rest() {
+fn output_counts_even_if_the_tool_then_fails() {
     let fakes = Fakes::new();
     let capture = fixture("../smbutil-macos15.json");
     let complaint = "stat_all_shares : stat_share() failed for /Volumes/other";
     fakes.script("/usr/bin/smbutil", &format!("cat '{capture}'; echo '{complaint}' >&2; exit 60"));
-    let told = negotiated_with(&fakes.tools(PATIENT), &share()).unwrap();
-    assert_eq!(told.get("dialect").map(String::as_str), Some("3.1.1"));
+    let options = negotiated_with(&fakes.tools(PATIENT), &share()).unwrap();
+    assert_eq!(options.get("dialect").map(String::as_str), Some("3.1.1"));
 }
 
 #[test]
-fn a_refusal_is_told_with_its_first_line() {
+fn a_refusal_is_reported_with_its_first_line() {
     let fakes = Fakes::new();
     let refusal = fixture("destination-refused-long.txt");
     fakes.script("/usr/bin/tmutil", &format!("cat '{refusal}' >&2; exit 77"));
     let error = destinations_with(&fakes.tools(PATIENT)).unwrap_err().to_string();
     let line = "tmutil: destinationinfo requires Full Disk Access privileges.";
-    assert_eq!(error, format!("tmutil destinationinfo may not tell: {line}"));
-    assert!(!is_noted(line), "what is refused is known well enough");
+    assert_eq!(error, format!("tmutil destinationinfo is not permitted: {line}"));
+    assert!(!is_recorded(line), "a refusal is not an unrecognized output");
     let facts = destination_facts_with(&fakes.tools(PATIENT));
     assert_eq!(facts, [("time-machine-destination".to_owned(), format!("not known: {line}"))].into());
 }
 
 #[test]
-fn an_exit_code_without_an_answer_is_unknown() {
+fn an_exit_code_without_output_is_unrecognized() {
     let fakes = Fakes::new();
     fakes.script("/usr/bin/nfsstat", "exit 112");
-    let first_line = "nothing, and exit code 112".to_owned();
+    let first_line = "no output, exit code 112".to_owned();
     let tool = "nfsstat -m".to_owned();
     let mount = || nfs_mount_with(&fakes.tools(PATIENT), Path::new("/Volumes/media"));
-    assert_eq!(mount(), Err(ToolError::Unknown { tool, first_line }));
+    assert_eq!(mount(), Err(ToolError::UnrecognizedOutput { tool, first_line }));
     fakes.script("/usr/bin/nfsstat", "echo 'nfsstat: a complaint of its own' >&2; exit 112");
     let error = mount().unwrap_err().to_string();
     assert!(error.ends_with("nfsstat: a complaint of its own"), "{error}");
 }
 
 #[test]
-fn garbage_is_unknown_with_its_first_line() {
+fn garbage_is_reported_with_its_first_line() {
     let fakes = Fakes::new();
     fakes.script("/usr/bin/smbutil", r"printf '\n\377\376\001 what is this\nmore\n'");
     let error = smb_session_with(&fakes.tools(PATIENT), Path::new("/Volumes/media")).unwrap_err();
-    assert!(matches!(&error, ToolError::Unknown { .. }), "{error}");
+    assert!(matches!(&error, ToolError::UnrecognizedOutput { .. }), "{error}");
     assert!(error.to_string().ends_with("what is this"), "{error}");
-    assert!(is_noted("what is this"));
+    assert!(is_recorded("what is this"));
 }
 
 #[test]
-fn megabytes_are_unknown_however_long_they_go_on() {
+fn endless_output_is_cut_off_and_unrecognized() {
     let fakes = Fakes::new();
     fakes.script("/usr/sbin/diskutil", "exec yes '<plist><key>SolidState</key><true/>'");
-    let error = spins_with(&fakes.tools(PATIENT), Path::new("/")).unwrap_err().to_string();
-    assert_eq!(error, "diskutil info wrote something that is not known: more than a MiB");
+    let error = is_rotational_with(&fakes.tools(PATIENT), Path::new("/")).unwrap_err().to_string();
+    assert_eq!(error, "diskutil info printed something unrecognized: more than 1 MiB");
 }
 
 #[test]
-fn megabytes_of_complaints_hold_up_no_answer() {
+fn a_large_error_output_does_not_block_the_answer() {
     let fakes = Fakes::new();
     let capture = fixture("batt-discharging.txt");
     fakes.script("/usr/bin/pmset", &format!("head -c 900000 /dev/zero >&2; cat '{capture}'"));
     assert_eq!(power_with(&fakes.tools(PATIENT)), Ok(Power::Battery));
+    assert!(keep_awake_with(&fakes.tools(PATIENT)).is_none(), "on battery, sleep is the user's decision");
     assert_eq!(battery_percent_with(&fakes.tools(PATIENT)), Ok(Some(27.0)));
 }
 
 #[test]
-fn a_tool_that_is_missing_is_named() {
+fn a_missing_tool_is_named() {
     let error = power_with(&Fakes::new().tools(PATIENT)).unwrap_err().to_string();
     assert!(error.starts_with("pmset -g cannot be started: "), "{error}");
 }
 
 #[test]
-fn a_mount_that_is_not_listed_is_no_empty_answer() {
+fn an_unlisted_mount_is_an_error() {
     let fakes = Fakes::new();
     fakes.prints("/usr/bin/nfsstat", "nfsstat-none.txt");
     let nfs = mount(b"nfs", b"nas:/volume1", "/Volumes/four");
@@ -209,7 +201,7 @@ fn a_mount_that_is_not_listed_is_no_empty_answer() {
 }
 
 #[test]
-fn real_captures_tell_what_the_machine_is_like() {
+fn captured_outputs_give_the_state_of_the_machine() {
     let fakes = Fakes::new();
     let tools = fakes.tools(PATIENT);
     fakes.script(
@@ -231,15 +223,15 @@ fn real_captures_tell_what_the_machine_is_like() {
     );
     fakes.prints("/usr/sbin/diskutil", "diskutil-flash.plist");
     assert_eq!((power_with(&tools), battery_percent_with(&tools)), (Ok(Power::Battery), Ok(None)));
-    assert_eq!(low_power_with(&tools), Ok(None), "an older system does not have it");
-    assert_eq!(heat_with(&tools), Ok(Heat::Hot));
+    assert_eq!(low_power_with(&tools), Ok(None), "older systems do not have Low Power Mode");
+    assert_eq!(thermal_state_with(&tools), Ok(ThermalState::Hot));
     assert_eq!(backup_running_with(&tools), Ok(true));
-    assert_eq!(destinations_with(&tools), Ok(vec![]), "that there is none is an answer");
-    assert_eq!(spins_with(&tools, Path::new("/Volumes/stick")), Ok(None));
+    assert_eq!(destinations_with(&tools), Ok(vec![]), "an empty list is a valid answer");
+    assert_eq!(is_rotational_with(&tools, Path::new("/Volumes/stick")), Ok(None));
 }
 
 #[test]
-fn the_link_is_radio_only_where_a_port_says_so() {
+fn a_link_is_wireless_only_if_its_port_says_so() {
     let fakes = Fakes::new();
     let tools = fakes.tools(PATIENT);
     fakes.prints("/usr/sbin/networksetup", "ports-macbook.txt");
@@ -251,9 +243,35 @@ fn the_link_is_radio_only_where_a_port_says_so() {
     let wifi = link("route-default.txt", "ifconfig-wifi.txt");
     assert_eq!((wifi.name.as_str(), wifi.kind, wifi.mtu), ("en0", LinkKind::Wireless, Some(1500)));
     assert_eq!(link("route-default.txt", "ifconfig-2500.txt").kind, LinkKind::Wired);
-    assert_eq!(link("route-nas.txt", "ifconfig-unplugged.txt").kind, LinkKind::Unknown, "en7 is no port");
+    assert_eq!(
+        link("route-nas.txt", "ifconfig-unplugged.txt").kind,
+        LinkKind::Unknown,
+        "en7 is not a listed port"
+    );
     assert_eq!(link("route-vpn.txt", "ifconfig-utun.txt").kind, LinkKind::Tunnel);
     fakes.script("/sbin/route", &format!("cat '{}' >&2; exit 1", fixture("route-none.txt")));
-    assert_eq!(link_with(&tools, None), Ok(None), "no route is no failure");
-    assert!(!is_noted("not in table"));
+    assert_eq!(link_with(&tools, None), Ok(None), "a missing route is not an error");
+    assert!(!is_recorded("not in table"));
+}
+
+#[test]
+fn a_mac_on_mains_power_stays_awake_during_a_round() {
+    let fakes = Fakes::new();
+    fakes.prints("/usr/bin/pmset", "batt-desktop.txt");
+    let tools = fakes.tools(PATIENT);
+    assert!(keep_awake_with(&tools).is_none(), "without the tool the round still runs");
+    let words = fakes.path("words");
+    let script = format!("echo $$ \"$@\" > {0}.new; mv {0}.new {0}\nexec sleep 600", words.display());
+    fakes.script("/usr/bin/caffeinate", &script);
+    let keep_awake = keep_awake_with(&tools).unwrap();
+    let until = Instant::now() + PATIENT;
+    while !words.exists() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let written = std::fs::read_to_string(&words).unwrap();
+    let (process, arguments) = written.trim().split_once(' ').unwrap();
+    assert_eq!(arguments, format!("-i -w {}", std::process::id()));
+    drop(keep_awake);
+    let status = Command::new("/bin/kill").args(["-0", process]).stderr(Stdio::null()).status().unwrap();
+    assert!(!status.success(), "the tool ends with the round");
 }

@@ -1,42 +1,45 @@
-//! Building a slice as a stream that can be interrupted and resumed at any file, and looking for damage in it.
+//! Creates the tree of a slice, which can be interrupted and continued at any file, and finds damage in it.
 
-use super::{FolderIndex, kept, slice_name, tree, walk};
-use crate::context::{Context, Folder, OpenFile};
+use super::slices::{slice_name, stored_slices, tree};
+use super::tree_walk;
 use crate::corpus::Content;
 use crate::corpus::tree::{Chunk, Tree};
 use crate::error::RunError;
-use crate::model::{Operation, Progress};
 use crate::platform::{FINDER_INFO, FINDER_INFO_BYTES};
-use crate::workloads::{Job, Workload, create_anew};
+use crate::timed_fs::{Folder, OpenFile, TimedFs};
+use crate::workloads::{Job, create_or_replace};
+use longhaul_model::{FOLDER_INDEX, Operation, Progress};
 
-/// How many files are made at the same time.
-pub const WIDTH: usize = 4;
-/// How many pieces are made between two entries in the manifest.
-const PIECES: usize = 64;
+/// The number of threads that create files.
+pub const BUILD_THREADS: usize = 4;
+/// The number of chunks that are created before the progress is stored in the manifest.
+const CHUNKS_PER_SAVE: usize = 64;
 
-/// Makes what is missing of a slice.
+/// Creates the missing files of a slice.
 pub fn build(job: &Job<'_>, files: u64, slice: u64) -> Result<(), RunError> {
-    let mut trees = kept(job)?;
+    let mut trees = stored_slices(job)?;
     let tree = tree(files, slice);
     let built = trees.slice(files, slice).built;
     if built >= files {
         return Ok(());
     }
     job.require_space((built..files).map(|number| tree.size(number) + 4096).sum())?;
-    let context = job.preparation();
-    job.arena.keep(FolderIndex.folder(), &trees, &context)?;
-    let home = context.make_folder(&job.arena.folder()?, c"folder-index")?;
-    let root = context.make_folder(&home, &slice_name(files, slice))?;
+    let context = job.untimed();
+    job.sandbox.record_entry(FOLDER_INDEX.name(), &trees, &context)?;
+    let home = context.create_and_open_folder(&job.sandbox.folder()?, c"folder-index")?;
+    let root = context.create_and_open_folder(&home, &slice_name(files, slice))?;
     let mut chunks = tree.chunks(built).peekable();
     let mut progress = progress_of(&tree, slice, built);
     while chunks.peek().is_some() {
-        let pieces: Vec<Chunk> = chunks.by_ref().take(PIECES).collect();
-        context.spread(WIDTH, &pieces, |context, chunk| make_chunk(context, &root, &tree, chunk))?;
+        let batch: Vec<Chunk> = chunks.by_ref().take(CHUNKS_PER_SAVE).collect();
+        context
+            .run_parallel(BUILD_THREADS, &batch, |context, chunk| make_chunk(context, &root, &tree, chunk))?;
+        // Only whole batches are stored. After an interruption, files of a partial batch are created again.
         let state = trees.slice(files, slice);
-        state.built = pieces.last().map_or(state.built, |chunk| chunk.end);
+        state.built = batch.last().map_or(state.built, |chunk| chunk.end);
         state.used_us = Some(job.now_us);
-        job.arena.keep(FolderIndex.folder(), &trees, &context)?;
-        advance(&mut progress, &tree, &pieces);
+        job.sandbox.record_entry(FOLDER_INDEX.name(), &trees, &context)?;
+        advance_progress(&mut progress, &tree, &batch);
         job.session.progress(&progress);
     }
     Ok(())
@@ -45,7 +48,7 @@ pub fn build(job: &Job<'_>, files: u64, slice: u64) -> Result<(), RunError> {
 fn progress_of(tree: &Tree, slice: u64, built: u64) -> Progress {
     let bytes = |numbers: std::ops::Range<u64>| numbers.map(|number| tree.size(number)).sum();
     Progress {
-        what: format!("tree {slice} of folder-index"),
+        item: format!("tree {slice} of folder-index"),
         files: built,
         files_total: tree.files,
         bytes: bytes(0..built),
@@ -53,28 +56,28 @@ fn progress_of(tree: &Tree, slice: u64, built: u64) -> Progress {
     }
 }
 
-fn advance(progress: &mut Progress, tree: &Tree, pieces: &[Chunk]) {
-    for chunk in pieces {
+fn advance_progress(progress: &mut Progress, tree: &Tree, batch: &[Chunk]) {
+    for chunk in batch {
         progress.files = chunk.end;
         progress.bytes += (chunk.first..chunk.end).map(|number| tree.size(number)).sum::<u64>();
     }
 }
 
-/// Makes neighbouring files, and the folders that lead to them.
-pub fn make_chunk(context: &Context<'_>, root: &Folder, tree: &Tree, chunk: &Chunk) -> Result<(), RunError> {
-    let made = walk::make(context, root, &chunk.folder)?;
-    let folder = made.as_ref().unwrap_or(root);
+/// Creates the files of one chunk, which are in the same folder, and the parent folders.
+pub fn make_chunk(context: &TimedFs<'_>, root: &Folder, tree: &Tree, chunk: &Chunk) -> Result<(), RunError> {
+    let created = tree_walk::make_path(context, root, &chunk.folder)?;
+    let folder = created.as_ref().unwrap_or(root);
     let mut buffer = vec![0u8; 64 << 10];
     (chunk.first..chunk.end).try_for_each(|number| make_file(context, folder, (tree, number), &mut buffer))
 }
 
 fn make_file(
-    context: &Context<'_>,
+    context: &TimedFs<'_>,
     folder: &Folder,
     (tree, number): (&Tree, u64),
     buffer: &mut [u8],
 ) -> Result<(), RunError> {
-    let file = create_anew(context, folder, &tree.name(number))?;
+    let file = create_or_replace(context, folder, &tree.name(number))?;
     let (content, size) = (Content::new(tree.seed, number), tree.size(number));
     let mut offset = 0;
     while offset < size {
@@ -89,28 +92,38 @@ fn make_file(
     context.close(file)
 }
 
-/// Compares the beginning of a file with what was written.
+/// Compares the start of a file with the expected content.
+///
+/// # Errors
+///
+/// [`RunError::Damaged`] if the content differs, or if fewer than `wanted` bytes were read.
 pub fn verify(tree: &Tree, number: u64, file: &OpenFile, head: &[u8], wanted: usize) -> Result<(), RunError> {
     if head.len() < wanted {
-        return Err(RunError::damaged(file.path(), format!("it ends after {} bytes", head.len())));
+        return Err(RunError::damaged(file.path(), format!("the file ends after {} bytes", head.len())));
     }
     match Content::new(tree.seed, number).first_difference(0, head) {
         None => Ok(()),
-        Some(offset) => Err(RunError::damaged(file.path(), format!("byte {offset} is not what was written"))),
+        Some(offset) => {
+            Err(RunError::damaged(file.path(), format!("byte {offset} differs from what was written")))
+        }
     }
 }
 
-/// The first file of a tree that is not as it was made: the walk says only that one is.
-pub fn first_difference(context: &Context<'_>, root: &Folder, tree: &Tree) -> Result<RunError, RunError> {
+/// Finds the first file of a tree that is missing or has the wrong size, and returns it as an error.
+///
+/// Called after a walk whose totals were wrong, because the totals do not identify the file.
+pub fn find_damage(context: &TimedFs<'_>, root: &Folder, tree: &Tree) -> Result<RunError, RunError> {
     for chunk in tree.chunks(0) {
-        let folder = walk::descend(context, root, &chunk.folder)?;
+        let folder = tree_walk::open_path(context, root, &chunk.folder)?;
         let folder = folder.as_ref().unwrap_or(root);
         for number in chunk.first..chunk.end {
             let name = tree.name(number);
             let detail = match context.lookup(folder, &name)? {
-                None => "it is gone".to_owned(),
+                None => "the file is missing".to_owned(),
                 Some(found) if found.size == tree.size(number) => continue,
-                Some(found) => format!("it has {} bytes, {} were written", found.size, tree.size(number)),
+                Some(found) => {
+                    format!("the file has {} bytes, but {} were written", found.size, tree.size(number))
+                }
             };
             return Ok(RunError::damaged(&folder.join(&name), detail));
         }

@@ -1,116 +1,65 @@
-//! Finder-style indexing of a large tree: show one folder, walk everything cold and warm, search, preview.
+//! Finder-style indexing of a large tree: open a folder, walk the tree cold and warm, search it, and preview
+//! files.
 //!
-//! "Finder-style", not "what Finder does": the exact attribute list is not published. On macOS one call brings names
-//! with attributes and Finder info (`getattrlistbulk`); on Linux it takes getdents64, statx and the Finder xattr. The
-//! two are not comparable with each other, and the system is stored with every run.
+//! This only approximates Finder, because Finder's exact attribute list is not published. On macOS, one call
+//! returns names with attributes and Finder info (`getattrlistbulk`); on Linux, this takes getdents64, statx and
+//! the Finder extended attribute. Results of the two systems are not comparable, so the system is stored with
+//! every run.
 
 pub(crate) mod build;
-pub(crate) mod walk;
+mod slices;
+pub(crate) mod tree_walk;
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::path::Path;
 
-use super::{Job, Workload};
-use crate::context::{Buffer, Context, Folder, Listing, PhaseSpec};
-use crate::corpus::apple_double::{FACT, twin, twin_of};
-use crate::corpus::draw::shuffled;
-use crate::corpus::slices::{MOST_SLICES, SLICES, Sets};
-use crate::corpus::tree::{INBOX, SEARCHED, Totals, Tree};
+use super::job::Job;
+use super::workload::Workload;
+use crate::corpus::apple_double::{FACT_NAME, apple_double_name, owner_name};
+use crate::corpus::slices::DEFAULT_SLICES;
+use crate::corpus::tree::{INBOX, SEARCH_STEM, Totals, Tree};
 use crate::error::RunError;
-use crate::model::{CacheState, ColdBy, Endpoint, Figure, Presence, Scale, Unit};
-use crate::platform::{
-    Access, Attributes, EntryKind, FINDER_INFO, FINDER_INFO_BYTES, LISTS_ATTRIBUTES, Wanted,
-};
-use walk::{Depth, Scope};
+use crate::platform::{Access, EntryKind, LISTS_ATTRIBUTES, ListingFields};
+use crate::timed_fs::{Buffer, Folder, ListingBuffer, PhaseSpec, TimedFs};
+use longhaul_model::draw::shuffled_indices;
+use longhaul_model::{ColdMethod, FOLDER_INDEX, Figure, Scale, Unit, WaitMetric};
+use slices::{parse_slice_name, slice_name, stored_slices, tree};
+use tree_walk::{EntryDetail, WalkOptions, attributes_and_finder_info};
 
-/// How many files the preview phase looks into.
-const PREVIEWED: usize = 100;
-/// How much of each: what a viewer reads to draw an icon.
+/// The number of files that the preview phase reads.
+const PREVIEWED_FILES: usize = 100;
+/// The number of bytes read from each previewed file: the amount that a viewer reads to draw an icon.
 const PREVIEW_BYTES: usize = 16 << 10;
-/// Rows that a window shows at once; for these the `._` twin is looked for.
-const VISIBLE: usize = 40;
-/// Names that a Finder-style view looks for in a folder and mostly does not find.
+/// The number of rows in a window. For these, the AppleDouble file (`._NAME`) is looked up.
+const VISIBLE_ENTRIES: usize = 40;
+/// Names that a Finder-style view looks up in every folder, and that usually do not exist.
 const SIDE_FILES: [&CStr; 4] = [c".DS_Store", c".localized", c".hidden", c"Icon\r"];
 
-/// No slice has more files: a folder whose name says so is not one of ours.
-const MOST_FILES: u64 = 10_000_000;
-
-/// The workload.
+/// The workload that indexes a folder tree.
 pub struct FolderIndex;
 
-/// What the manifest says of its corpora.
-fn kept(job: &Job<'_>) -> Result<Sets, RunError> {
-    Ok(job.arena.holding(FolderIndex.folder())?.unwrap_or_default())
-}
-
-/// Files of one slice.
+/// Returns the number of files in one slice.
 fn slice_files(job: &Job<'_>) -> u64 {
     let total = job.settings.tree_files.unwrap_or(match job.scale {
         Scale::Quick => 6_000,
         Scale::Standard => 10_000,
         Scale::Large => 100_000,
     });
-    total.div_ceil(SLICES).max(1)
+    total.div_ceil(DEFAULT_SLICES).max(1)
 }
-
-/// The tree of a slice; slices differ in their seed.
-fn tree(files: u64, slice: u64) -> Tree {
-    Tree { seed: 0x7265_6500 + slice, files }
-}
-
-/// The folder of a slice.
-fn slice_name(files: u64, slice: u64) -> CString {
-    CString::new(format!("{files}-{slice}")).expect("digits hold no NUL")
-}
-
-/// The folder of a slice, read back.
-fn parse_slice_name(name: &str) -> Option<(u64, u64)> {
-    let (files, slice) = name.split_once('-')?;
-    let parsed = (files.parse().ok()?, slice.parse().ok()?);
-    let is_ours = slice_name(parsed.0, parsed.1).to_bytes() == name.as_bytes();
-    (is_ours && parsed.0 <= MOST_FILES && parsed.1 < MOST_SLICES).then_some(parsed)
-}
-
-/// What a person waits for when a folder is opened, and what an indexer does. The other phases are in the summary.
-const ENDPOINTS: [Endpoint; 4] = {
-    const fn folder(name: &'static str, cache: CacheState, weight: f64) -> Endpoint {
-        Endpoint {
-            name,
-            activity: "opening a large folder",
-            cache,
-            figures: &[("open-folder", "folder-shown")],
-            presence: Presence::Interactive,
-            weight,
-        }
-    }
-    const fn walk(name: &'static str, cache: CacheState, weight: f64) -> Endpoint {
-        Endpoint {
-            activity: "walking a large tree",
-            figures: &[("walk", "walk")],
-            presence: Presence::Background,
-            ..folder(name, cache, weight)
-        }
-    }
-    [
-        folder("folder-cold", CacheState::Cold, 0.125),
-        folder("folder-warm", CacheState::Warm, 0.0),
-        walk("walk-cold", CacheState::Cold, 0.125),
-        walk("walk-warm", CacheState::Warm, 0.0),
-    ]
-};
 
 impl Workload for FolderIndex {
     fn name(&self) -> &'static str {
-        "folder-index"
+        FOLDER_INDEX.name()
     }
 
     fn summary(&self) -> &'static str {
-        "shows a folder of 1,000 files, walks a tree cold and warm, searches it, previews files"
+        FOLDER_INDEX.summary()
     }
 
-    fn endpoints(&self) -> &'static [Endpoint] {
-        &ENDPOINTS
+    fn metrics(&self) -> &'static [WaitMetric] {
+        FOLDER_INDEX.metrics()
     }
 
     fn owns(&self, path: &Path) -> bool {
@@ -120,57 +69,57 @@ impl Workload for FolderIndex {
     }
 
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
-        build::build(job, slice_files(job), job.slice())
+        build::build(job, slice_files(job), job.current_slice())
     }
 
     fn run(&self, job: &Job<'_>) -> Result<(), RunError> {
-        let (files, slice) = (slice_files(job), job.slice());
-        let result = Visit::begin(job, files, slice).and_then(|visit| visit.phases(job));
-        let mut trees = kept(job)?;
+        let (files, slice) = (slice_files(job), job.current_slice());
+        let result = TreeVisit::open(job, files, slice).and_then(|visit| visit.run_phases(job));
+        let mut trees = stored_slices(job)?;
         let state = trees.slice(files, slice);
         state.used_us = Some(job.now_us);
-        if result.as_ref().is_err_and(RunError::spoils_the_corpus) {
+        if result.as_ref().is_err_and(RunError::invalidates_corpus) {
             state.built = 0;
         }
-        job.arena.keep(self.folder(), &trees, &job.preparation())?;
+        job.sandbox.record_entry(self.folder(), &trees, &job.untimed())?;
         result
     }
 }
 
-/// One visit to one slice.
-struct Visit {
+/// The state of one run on one slice of the tree.
+struct TreeVisit {
     tree: Tree,
     totals: Totals,
-    cold: ColdBy,
+    cold_by: ColdMethod,
     root: Folder,
-    /// AppleDouble files that the inbox showed.
-    twins: Cell<u64>,
+    /// Number of AppleDouble files that the listing of the inbox showed.
+    apple_double_files: Cell<u64>,
 }
 
-impl Visit {
-    fn begin(job: &Job<'_>, files: u64, slice: u64) -> Result<Self, RunError> {
-        let context = job.preparation();
-        let home = context.open_folder(&job.arena.folder()?, c"folder-index")?;
+impl TreeVisit {
+    fn open(job: &Job<'_>, files: u64, slice: u64) -> Result<Self, RunError> {
+        let context = job.untimed();
+        let home = context.open_folder(&job.sandbox.folder()?, c"folder-index")?;
         let tree = tree(files, slice);
         Ok(Self {
             tree,
             totals: tree.totals(),
-            cold: kept(job)?.slice(files, slice).cold_by(job.now_us),
+            cold_by: stored_slices(job)?.slice(files, slice).metadata_cold_method(job.now_us),
             root: context.open_folder(&home, &slice_name(files, slice))?,
-            twins: Cell::default(),
+            apple_double_files: Cell::default(),
         })
     }
 
-    fn phases(&self, job: &Job<'_>) -> Result<(), RunError> {
+    fn run_phases(&self, job: &Job<'_>) -> Result<(), RunError> {
         let session = job.session;
-        session.fact(
+        session.add_fact(
             "tree",
             format!("{} files and {} in the inbox", self.totals.files, self.tree.inbox_files()),
         );
-        session.phase(PhaseSpec::cold("open-folder", self.cold), |context| self.open_folder(context))?;
+        session.phase(PhaseSpec::cold("open-folder", self.cold_by), |context| self.open_folder(context))?;
         session.phase(PhaseSpec::warm("open-folder"), |context| self.open_folder(context))?;
         let mut cold_seconds = 0.0;
-        session.phase(PhaseSpec::cold("walk", self.cold), |context| {
+        session.phase(PhaseSpec::cold("walk", self.cold_by), |context| {
             let figures = self.walk(context, job)?;
             cold_seconds = context.elapsed();
             Ok(figures)
@@ -181,14 +130,15 @@ impl Visit {
             Ok(figures)
         })?;
         session.phase(PhaseSpec::warm("search"), |context| self.search(context))?;
-        session.phase(PhaseSpec::cold("preview", self.cold), |context| self.preview(context, job))
+        session.phase(PhaseSpec::cold("preview", self.cold_by), |context| self.preview(context, job))
     }
 
-    /// Shows the folder of 1,000 files: names, attributes and Finder info, then the names that mostly are not there.
-    fn open_folder(&self, context: &Context<'_>) -> Result<Vec<Figure>, RunError> {
+    /// Opens the folder of 1,000 files: lists names, attributes and Finder info, then looks up names that rarely
+    /// exist.
+    fn open_folder(&self, context: &TimedFs<'_>) -> Result<Vec<Figure>, RunError> {
         let inbox = context.open_folder(&self.root, INBOX)?;
         let mut entries: Vec<(CString, u64)> = vec![];
-        context.list(&inbox, Wanted::FinderAttributes, &mut Listing::default(), |entry| {
+        context.list(&inbox, ListingFields::FinderAttributes, &mut ListingBuffer::default(), |entry| {
             entries.push((entry.name.to_owned(), entry.attributes.map_or(0, |attributes| attributes.size)));
             Ok::<_, RunError>(())
         })?;
@@ -200,47 +150,50 @@ impl Visit {
         for name in SIDE_FILES {
             context.lookup(&inbox, name)?;
         }
-        // A window shows no name that begins with a dot.
-        let shown = entries.iter().filter(|(name, _)| twin_of(name.to_bytes()).is_none());
-        for (name, _) in shown.take(VISIBLE) {
-            context.lookup(&inbox, &twin(name))?;
+        // A window hides names that start with a dot, so AppleDouble files do not take up rows.
+        let shown = entries.iter().filter(|(name, _)| owner_name(name.to_bytes()).is_none());
+        for (name, _) in shown.take(VISIBLE_ENTRIES) {
+            context.lookup(&inbox, &apple_double_name(name))?;
         }
         let seconds = context.elapsed();
-        let twins = entries.iter().filter(|(name, _)| twin_of(name.to_bytes()).is_some());
-        self.twins.set(twins.count() as u64);
-        let ours = || entries.iter().filter(|(name, _)| Tree::number_in(name.to_bytes()).is_some());
+        let apple_double_files = entries.iter().filter(|(name, _)| owner_name(name.to_bytes()).is_some());
+        self.apple_double_files.set(apple_double_files.count() as u64);
+        let ours = || entries.iter().filter(|(name, _)| Tree::parse_number(name.to_bytes()).is_some());
         let bytes: u64 = ours().map(|(_, size)| size).sum();
         if (ours().count() as u64, bytes) != (self.tree.inbox_files(), self.totals.inbox_bytes) {
-            return Err(build::first_difference(context, &self.root, &self.tree)?);
+            return Err(build::find_damage(context, &self.root, &self.tree)?);
         }
         Ok(vec![Figure::new("folder-shown", Unit::Seconds, seconds)])
     }
 
-    /// Walks everything but the inbox, which was just shown and is warm, and compares what it found with what was made.
-    fn walk(&self, context: &Context<'_>, job: &Job<'_>) -> Result<Vec<Figure>, RunError> {
+    /// Walks the tree and compares the totals with the expected ones.
+    ///
+    /// Skips the inbox, because it was just opened and is warm.
+    fn walk(&self, context: &TimedFs<'_>, job: &Job<'_>) -> Result<Vec<Figure>, RunError> {
         let mut found = Totals::default();
-        let (mut entries, mut foreign, mut twins) = (0u64, 0u64, self.twins.get());
-        let scope = Scope { depth: Depth::FinderInfo, without: Some(INBOX) };
-        walk::walk(context, &self.root, scope, |_, name, attributes| {
+        let (mut entries, mut foreign, mut apple_double_files) = (0u64, 0u64, self.apple_double_files.get());
+        let options = WalkOptions { detail: EntryDetail::FinderInfo, skipped_folder: Some(INBOX) };
+        tree_walk::walk(context, &self.root, options, |_, name, attributes| {
             entries += 1;
-            match Tree::number_in(name.to_bytes()) {
+            match Tree::parse_number(name.to_bytes()) {
                 Some(_) => {
                     found.files += 1;
                     found.bytes += attributes.size;
                 }
-                None if twin_of(name.to_bytes()).is_some() => twins += 1,
+                None if owner_name(name.to_bytes()).is_some() => apple_double_files += 1,
                 None => foreign += u64::from(attributes.kind == EntryKind::File),
             }
         })?;
+        // The clock is read before the totals are checked, so that the check is not part of the figure.
         let seconds = context.elapsed();
         if foreign > 0 {
-            job.session.fact("foreign-files-in-the-tree", foreign.to_string());
+            job.session.add_fact("unexpected-files", foreign.to_string());
         }
-        if twins > 0 {
-            job.session.fact(FACT, twins.to_string());
+        if apple_double_files > 0 {
+            job.session.add_fact(FACT_NAME, apple_double_files.to_string());
         }
         if (found.files, found.bytes) != (self.totals.files, self.totals.bytes) {
-            return Err(build::first_difference(context, &self.root, &self.tree)?);
+            return Err(build::find_damage(context, &self.root, &self.tree)?);
         }
         Ok(vec![
             Figure::new("walk", Unit::Seconds, seconds),
@@ -248,19 +201,25 @@ impl Visit {
         ])
     }
 
-    /// Looks for files by name, as the search field of a window does on a volume without an index.
-    fn search(&self, context: &Context<'_>) -> Result<Vec<Figure>, RunError> {
+    /// Searches the tree for files by name, like the search field of a window on a volume without an index.
+    fn search(&self, context: &TimedFs<'_>) -> Result<Vec<Figure>, RunError> {
         let mut matches = 0u64;
         let mut entries = 0u64;
-        walk::walk(context, &self.root, Scope::all(Depth::Names), |_, name, attributes| {
-            entries += 1;
-            let is_file = attributes.kind == EntryKind::File;
-            let name = name.to_string_lossy();
-            matches += u64::from(is_file && name.starts_with(SEARCHED));
-        })?;
+        tree_walk::walk(
+            context,
+            &self.root,
+            WalkOptions::whole_tree(EntryDetail::Names),
+            |_, name, attributes| {
+                entries += 1;
+                let is_file = attributes.kind == EntryKind::File;
+                let name = name.to_string_lossy();
+                matches += u64::from(is_file && name.starts_with(SEARCH_STEM));
+            },
+        )?;
         let seconds = context.elapsed();
-        if matches != self.totals.matches {
-            let detail = format!("the search found {matches} files, {} are there", self.totals.matches);
+        if matches != self.totals.search_matches {
+            let detail =
+                format!("the search found {matches} files instead of {}", self.totals.search_matches);
             return Err(RunError::damaged(self.root.path(), detail));
         }
         Ok(vec![
@@ -269,22 +228,22 @@ impl Visit {
         ])
     }
 
-    /// Reads the beginning of a sample that differs from round to round.
-    fn preview(&self, context: &Context<'_>, job: &Job<'_>) -> Result<Vec<Figure>, RunError> {
-        let sample = shuffled(job.seed, 0x7072_6576, self.tree.files);
+    /// Reads the start of a random sample of files, which differs from round to round.
+    fn preview(&self, context: &TimedFs<'_>, job: &Job<'_>) -> Result<Vec<Figure>, RunError> {
+        let sample = shuffled_indices(job.seed, 0x7072_6576, self.tree.files);
         let mut head = Buffer::new(PREVIEW_BYTES);
-        for number in sample.iter().take(PREVIEWED) {
+        for number in sample.iter().take(PREVIEWED_FILES) {
             self.preview_file(context, *number, &mut head)?;
         }
-        let shown = sample.len().min(PREVIEWED) as f64;
+        let shown = sample.len().min(PREVIEWED_FILES) as f64;
         Ok(vec![
             Figure::new("preview", Unit::Seconds, context.elapsed()),
             Figure::new("previews", Unit::PerSecond, shown / context.elapsed()),
         ])
     }
 
-    fn preview_file(&self, context: &Context<'_>, number: u64, head: &mut [u8]) -> Result<(), RunError> {
-        let folder = walk::descend(context, &self.root, &self.tree.folder(number))?;
+    fn preview_file(&self, context: &TimedFs<'_>, number: u64, head: &mut [u8]) -> Result<(), RunError> {
+        let folder = tree_walk::open_path(context, &self.root, &self.tree.folder(number))?;
         let folder = folder.as_ref().unwrap_or(&self.root);
         let file = context.open(folder, &self.tree.name(number), Access::Read)?;
         let wanted = head.len().min(self.tree.size(number) as usize);
@@ -294,27 +253,14 @@ impl Visit {
     }
 }
 
-/// The attributes of a name, and its Finder info. An AppleDouble file has none: asked for it, a Mac refuses (EPERM, xnu
-/// bsd/vfs/vfs_xattr.c `open_xattrfile`).
-fn attributes_and_finder_info(
-    context: &Context<'_>,
-    folder: &Folder,
-    name: &CStr,
-) -> Result<Attributes, RunError> {
-    let attributes = context.getattr(folder, name)?;
-    if twin_of(name.to_bytes()).is_none() {
-        context.getxattr_at(folder, name, FINDER_INFO, &mut [0u8; FINDER_INFO_BYTES])?;
-    }
-    Ok(attributes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use slices::MAX_FILES;
 
     #[test]
-    fn a_folder_that_claims_an_impossible_size_is_not_ours() {
-        for size in [u64::MAX, u64::MAX / 2 + 1, MOST_FILES + 1] {
+    fn a_folder_name_with_an_impossible_size_is_not_owned() {
+        for size in [u64::MAX, u64::MAX / 2 + 1, MAX_FILES + 1] {
             let path = format!("{size}-0/Inbox/x 000001.txt");
             assert!(!FolderIndex.owns(Path::new(&path)), "{path}");
         }

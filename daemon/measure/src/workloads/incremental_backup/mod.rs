@@ -1,163 +1,163 @@
-//! An incremental backup, rsync-style: a local source that changed by about 1 % is copied to the target.
+//! An incremental backup like rsync: a local source of which about 1 % changed is copied to the target.
 //!
-//! Scan by size and modification time, copy what differs under a temporary name with mode and attributes, sync, close,
-//! set the time, rename over the old file, delete what is gone, then read a sample back and compare it. Afterwards the
-//! destination equals the source, which is checked.
+//! The workload scans for differences by size and modification time. Each changed file is copied under a
+//! temporary name with its mode and attributes, synced and closed; then its time is set, and it is renamed over
+//! the old file. Files that the source no longer has are deleted. Finally, a sample is read back and compared,
+//! and a scan checks that the destination equals the source.
 
+mod copy_engine;
 mod listing;
+mod local_tree;
 pub(crate) mod source;
-mod sync;
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Job, Workload};
-use crate::context::{Context, Folder, PhaseSpec};
-use crate::corpus::apple_double::FACT;
-use crate::corpus::churn::Source;
+use super::job::Job;
+use super::workload::Workload;
+use crate::corpus::apple_double::FACT_NAME;
+use crate::corpus::churn::SourceTree;
 use crate::error::RunError;
-use crate::model::{CacheState, ColdBy, Endpoint, Figure, Presence, Progress, Scale, Unit};
-use sync::Tree;
-pub use sync::copy_tree;
-use sync::{Differences, LocalFile, scan};
+use crate::timed_fs::{Folder, PhaseSpec, TimedFs};
+pub use copy_engine::copy_tree;
+use copy_engine::{Differences, scan};
+use local_tree::{LocalFile, LocalTree};
+use longhaul_model::{ColdMethod, Figure, INCREMENTAL_BACKUP, Progress, Scale, Unit, WaitMetric};
 
-/// How many files the verify phase reads back.
-const VERIFIED: usize = 40;
-/// How long clients may show attributes from their cache: Linux's SMB client one second by default (`actimeo`).
+/// The number of files that the verify phase reads back.
+const VERIFIED_FILES: usize = 40;
+/// The seconds to wait until a client's attribute cache has expired.
+///
+/// Linux's SMB client caches attributes for one second by default (`actimeo`).
 const ATTRIBUTE_CACHE_SECONDS: f64 = 2.0;
 
-/// The workload.
+/// The workload that runs an incremental backup.
 pub struct IncrementalBackup;
 
-/// What it keeps in the manifest: by files of the source, how far the destination is.
+/// The manifest entry: the states of all destinations, by the number of files in their source.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Destinations {
     sets: BTreeMap<u64, Destination>,
 }
 
-/// A destination.
+/// The state of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Destination {
-    /// The generation of the source that it equals, or is on its way to.
+    /// Generation of the source that the destination equals; if `unfinished`, the generation it is being updated
+    /// to.
     generation: u64,
-    /// Whether it may be anything between two generations.
+    /// True while a backup is in progress and after it was interrupted: the destination may be between two
+    /// generations.
     unfinished: bool,
 }
 
-/// The source of a scale.
-fn source_of(scale: Scale) -> Source {
+/// Returns the source tree of a scale.
+fn source_for(scale: Scale) -> SourceTree {
     let files = match scale {
         Scale::Quick => 600,
         Scale::Standard => 4_000,
         Scale::Large => 40_000,
     };
-    Source { seed: 0x6261_636b, files }
+    SourceTree { seed: 0x6261_636b, files }
 }
 
-fn set_name(files: u64) -> CString {
-    CString::new(files.to_string()).expect("digits hold no NUL")
+fn destination_name(files: u64) -> CString {
+    CString::new(files.to_string()).expect("digits contain no NUL")
 }
-
-const ENDPOINTS: [Endpoint; 1] = [Endpoint {
-    name: "backup",
-    activity: "an incremental backup",
-    cache: CacheState::None,
-    figures: &[("scan", "scan"), ("copy", "copy"), ("delete", "delete")],
-    presence: Presence::Background,
-    weight: 0.25,
-}];
 
 impl Workload for IncrementalBackup {
     fn name(&self) -> &'static str {
-        "incremental-backup"
+        INCREMENTAL_BACKUP.name()
     }
 
     fn summary(&self) -> &'static str {
-        "copies a source of which about 1 % changed, rsync-style with sync, and verifies the copy"
+        INCREMENTAL_BACKUP.summary()
     }
 
-    fn endpoints(&self) -> &'static [Endpoint] {
-        &ENDPOINTS
+    fn metrics(&self) -> &'static [WaitMetric] {
+        INCREMENTAL_BACKUP.metrics()
     }
 
     fn owns(&self, path: &Path) -> bool {
         let mut parts = path.components();
         let files = parts.next().and_then(|part| part.as_os_str().to_str()?.parse().ok());
         let Some(files) = files else { return false };
-        let source = Source { files, ..source_of(Scale::Quick) };
-        source.owns(&sync::without_partial_prefix(parts.as_path()))
+        let source = SourceTree { files, ..source_for(Scale::Quick) };
+        source.owns(&copy_engine::final_path(parts.as_path()))
     }
 
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
-        let source = source_of(job.scale);
-        let mut destinations: Destinations = job.arena.holding(self.name())?.unwrap_or_default();
+        let source = source_for(job.scale);
+        let mut destinations: Destinations = job.sandbox.manifest_entry(self.name())?.unwrap_or_default();
         let is_new = !destinations.sets.contains_key(&source.files);
         let state = destinations.sets.entry(source.files).or_default();
         let local = local_path(job, &source);
+        // The destination must equal one generation before the timed run copies the differences to the next one.
         if is_new || state.unfinished {
             state.unfinished = true;
             let generation = state.generation;
-            job.arena.keep(self.name(), &destinations, &job.preparation())?;
-            source::bring_to(&source, generation, &local)?;
-            bring_up(job, &source, &local)?;
+            job.sandbox.record_entry(self.name(), &destinations, &job.untimed())?;
+            source::apply_generation(&source, generation, &local)?;
+            update_destination(job, &source, &local)?;
         }
         let state = destinations.sets.entry(source.files).or_default();
         *state = Destination { generation: state.generation + 1, unfinished: true };
-        source::bring_to(&source, state.generation, &local)?;
-        job.arena.keep(self.name(), &destinations, &job.preparation())
+        source::apply_generation(&source, state.generation, &local)?;
+        job.sandbox.record_entry(self.name(), &destinations, &job.untimed())
     }
 
     fn run(&self, job: &Job<'_>) -> Result<(), RunError> {
-        let source = source_of(job.scale);
-        back_up(job, &source)?;
-        let mut destinations: Destinations = job.arena.holding(self.name())?.unwrap_or_default();
+        let source = source_for(job.scale);
+        run_backup(job, &source)?;
+        let mut destinations: Destinations = job.sandbox.manifest_entry(self.name())?.unwrap_or_default();
         destinations.sets.entry(source.files).or_default().unfinished = false;
-        job.arena.keep(self.name(), &destinations, &job.preparation())
+        job.sandbox.record_entry(self.name(), &destinations, &job.untimed())
     }
 }
 
-fn local_path(job: &Job<'_>, source: &Source) -> PathBuf {
-    job.local.join("incremental-backup").join(source.files.to_string())
+fn local_path(job: &Job<'_>, source: &SourceTree) -> PathBuf {
+    job.local_folder.join("incremental-backup").join(source.files.to_string())
 }
 
-fn destination(context: &Context<'_>, job: &Job<'_>, source: &Source) -> Result<Folder, RunError> {
-    let home = context.make_folder(&job.arena.folder()?, c"incremental-backup")?;
-    context.make_folder(&home, &set_name(source.files))
+fn destination_folder(context: &TimedFs<'_>, job: &Job<'_>, source: &SourceTree) -> Result<Folder, RunError> {
+    let home = context.create_and_open_folder(&job.sandbox.folder()?, c"incremental-backup")?;
+    context.create_and_open_folder(&home, &destination_name(source.files))
 }
 
-/// Makes the destination equal to the source without measuring it: the first time, and after an interrupted run.
-fn bring_up(job: &Job<'_>, source: &Source, local: &Path) -> Result<(), RunError> {
-    let context = job.preparation();
-    let root = destination(&context, job, source)?;
-    let tree = Tree::of(local)?;
+/// Makes the destination equal to the source, untimed. Needed before the first run and after an interrupted run.
+fn update_destination(job: &Job<'_>, source: &SourceTree, local: &Path) -> Result<(), RunError> {
+    let context = job.untimed();
+    let root = destination_folder(&context, job, source)?;
+    let tree = LocalTree::read(local)?;
     let differences = scan(&context, &tree, &root)?;
-    job.require_space(differences.bytes())?;
+    job.require_space(differences.bytes_to_copy())?;
     let mut progress = Progress {
-        what: "first backup".to_owned(),
+        item: "first backup".to_owned(),
         files: 0,
-        files_total: differences.files(),
+        files_total: differences.files_to_copy(),
         bytes: 0,
-        bytes_total: differences.bytes(),
+        bytes_total: differences.bytes_to_copy(),
     };
-    for part in differences.parts(8) {
-        let copied = sync::copy(&context, &root, part)?;
+    for part in differences.batch_groups(8) {
+        let copied = copy_engine::copy(&context, &root, part)?;
         progress.files += copied.files;
         progress.bytes += copied.bytes;
         job.session.progress(&progress);
     }
-    sync::delete(&context, &root, &differences)
+    copy_engine::delete(&context, &root, &differences)
 }
 
-/// The measured backup.
-fn back_up(job: &Job<'_>, source: &Source) -> Result<(), RunError> {
+/// Runs the timed backup: scan, copy, delete and verify phases, and the final check.
+fn run_backup(job: &Job<'_>, source: &SourceTree) -> Result<(), RunError> {
     let session = job.session;
-    let root = destination(&job.preparation(), job, source)?;
-    let tree = Tree::of(&local_path(job, source))?;
+    let root = destination_folder(&job.untimed(), job, source)?;
+    let tree = LocalTree::read(&local_path(job, source))?;
     let mut differences = Differences::default();
-    session.phase(PhaseSpec::cold("scan", ColdBy::Unverified), |context| {
+    // Attributes cannot be evicted from the cache, so it cannot be verified that the scan is cold.
+    session.phase(PhaseSpec::cold("scan", ColdMethod::Unverified), |context| {
         differences = scan(context, &tree, &root)?;
         let seconds = context.elapsed();
         Ok(vec![
@@ -165,35 +165,35 @@ fn back_up(job: &Job<'_>, source: &Source) -> Result<(), RunError> {
             Figure::new("files", Unit::PerSecond, tree.files() as f64 / seconds),
         ])
     })?;
-    session.fact("changed-files", differences.files().to_string());
-    session.fact("changed-bytes", differences.bytes().to_string());
-    session.fact("deleted-files", differences.gone().to_string());
-    if differences.twins > 0 {
-        session.fact(FACT, differences.twins.to_string());
+    session.add_fact("changed-files", differences.files_to_copy().to_string());
+    session.add_fact("changed-bytes", differences.bytes_to_copy().to_string());
+    session.add_fact("deleted-files", differences.files_to_delete().to_string());
+    if differences.apple_double_files > 0 {
+        session.add_fact(FACT_NAME, differences.apple_double_files.to_string());
     }
     session.phase(PhaseSpec::uncached("copy"), |context| copy_phase(context, job, &root, &differences))?;
     session.phase(PhaseSpec::uncached("delete"), |context| {
-        sync::delete(context, &root, &differences)?;
+        copy_engine::delete(context, &root, &differences)?;
         Ok(vec![Figure::new("delete", Unit::Seconds, context.elapsed())])
     })?;
-    let sample = tree.sample(job.seed, VERIFIED, &differences);
-    let cold_by = evict_all(&job.preparation(), &root, &sample);
+    let sample = differences.sample(&tree, job.seed, VERIFIED_FILES);
+    let cold_by = evict_all(&job.untimed(), &root, &sample);
     session.phase(PhaseSpec::cold("verify", cold_by), |context| verify(context, job, &root, &sample))?;
-    let times = require_equal(&job.preparation(), &tree, &root)?;
-    session.fact("modification-times", times);
+    let times = require_equal(&job.untimed(), &tree, &root)?;
+    session.add_fact("modification-times", times);
     Ok(())
 }
 
 fn copy_phase(
-    context: &Context<'_>,
+    context: &TimedFs<'_>,
     job: &Job<'_>,
     root: &Folder,
     differences: &Differences<'_>,
 ) -> Result<Vec<Figure>, RunError> {
-    let copied = sync::copy(context, root, differences.all())?;
+    let copied = copy_engine::copy(context, root, differences.batches())?;
     let seconds = context.elapsed();
     if let Some(kind) = copied.sync {
-        job.session.fact("sync", kind.name());
+        job.session.add_fact("sync", kind.name());
     }
     Ok(vec![
         Figure::new("copy", Unit::Seconds, seconds),
@@ -202,32 +202,34 @@ fn copy_phase(
     ])
 }
 
-/// Makes the sample cold, as far as this machine's own cache is concerned.
-fn evict_all(context: &Context<'_>, root: &Folder, sample: &[(&[CString], &LocalFile)]) -> ColdBy {
+/// Evicts the sampled files from this machine's cache.
+///
+/// Returns [`ColdMethod::Unverified`] if the system does not confirm the eviction of all of them.
+fn evict_all(context: &TimedFs<'_>, root: &Folder, sample: &[(&[CString], &LocalFile)]) -> ColdMethod {
     let evict = |(folder, file): &(&[CString], &LocalFile)| {
-        let folder = sync::open_below(context, root, folder)?;
-        context.evict_named(&folder, &file.name, file.size)
+        let folder = copy_engine::open_path(context, root, folder)?;
+        context.evict_by_name(&folder, &file.name, file.size)
     };
     let all_gone = sample.iter().filter(|(_, file)| file.size > 0).all(|item| evict(item).unwrap_or(false));
-    if all_gone { ColdBy::Evicted } else { ColdBy::Unverified }
+    if all_gone { ColdMethod::Evicted } else { ColdMethod::Unverified }
 }
 
-/// Reads the sample back and compares content, time, mode and attributes with the source.
+/// Reads the sample back and compares content, mode and extended attributes with the source.
 fn verify(
-    context: &Context<'_>,
+    context: &TimedFs<'_>,
     job: &Job<'_>,
     root: &Folder,
     sample: &[(&[CString], &LocalFile)],
 ) -> Result<Vec<Figure>, RunError> {
     let mut bytes = 0;
-    let mut kept = sync::Kept::default();
+    let mut attributes = copy_engine::AttributeCheck::default();
     for (folder, file) in sample {
-        let folder = sync::open_below(context, root, folder)?;
-        bytes += sync::compare(context, &folder, file, &mut kept)?;
+        let folder = copy_engine::open_path(context, root, folder)?;
+        bytes += copy_engine::verify_copy(context, &folder, file, &mut attributes)?;
     }
     let seconds = context.elapsed();
-    for (name, answer) in kept.facts() {
-        job.session.fact(name, answer);
+    for (name, answer) in attributes.facts() {
+        job.session.add_fact(name, answer);
     }
     Ok(vec![
         Figure::new("verify", Unit::Seconds, seconds),
@@ -235,94 +237,106 @@ fn verify(
     ])
 }
 
-/// Makes sure that the destination equals the source now, and says whether it keeps the times of files: where it does
-/// not, that is a fact about it, and the next scan finds every file changed, as any backup by time would.
-fn require_equal(context: &Context<'_>, tree: &Tree, root: &Folder) -> Result<&'static str, RunError> {
+/// Checks that the destination equals the source, and returns what happened to modification times.
+///
+/// The result is "kept", "kept, shown late" or "lost". Lost times are not an error but a fact about the target:
+/// the next scan then finds every file changed, like any backup that compares times.
+///
+/// # Errors
+///
+/// [`RunError::Damaged`] if files are missing, unexpected or of the wrong size.
+fn require_equal(context: &TimedFs<'_>, tree: &LocalTree, root: &Folder) -> Result<&'static str, RunError> {
     if only_times_differ(context, tree, root)? {
+        // The client may still show old times from its attribute cache, so a second scan decides.
         context.wait_until(context.elapsed() + ATTRIBUTE_CACHE_SECONDS)?;
         return Ok(if only_times_differ(context, tree, root)? { "lost" } else { "kept, shown late" });
     }
     Ok("kept")
 }
 
-/// Whether times differ; anything else that does is damage.
-fn only_times_differ(context: &Context<'_>, tree: &Tree, root: &Folder) -> Result<bool, RunError> {
+/// Returns whether modification times differ. Any other difference is an error, [`RunError::Damaged`].
+fn only_times_differ(context: &TimedFs<'_>, tree: &LocalTree, root: &Folder) -> Result<bool, RunError> {
     let left = scan(context, tree, root)?;
-    match left.unlike() {
-        None => Ok(left.files() > 0),
+    match left.first_mismatch() {
+        None => Ok(left.files_to_copy() > 0),
         Some(path) => Err(RunError::damaged(
             &root.path().join(path),
-            "after the backup it is missing, too many, or of another size than its source",
+            "after the backup, the file is missing, is not in the source, or has a different size than its source",
         )),
     }
 }
 
-/// The attribute that some source files carry.
-pub(crate) const NOTE: &CStr = crate::platform::NOTE_ATTRIBUTE;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::StopSwitch;
     use crate::recorder::Recorder;
+    use crate::timed_fs::StopSwitch;
 
-    /// A source and a copy of it, given to a check.
-    fn copied(check: impl FnOnce(&Context<'_>, &Tree, &Folder)) {
+    /// Copies a small source and passes the handle, the source and the destination to `check`.
+    fn with_copy(check: impl FnOnce(&TimedFs<'_>, &LocalTree, &Folder)) {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::fs::create_dir(from.path().join("folder")).unwrap();
         std::fs::write(from.path().join("folder/letter"), "dear").unwrap();
         let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
-        let context = Context::new(&recorder, 0, &stop);
+        let context = TimedFs::new(&recorder, 0, &stop);
         let root = context.open_folder_path(to.path()).unwrap();
-        let tree = Tree::of(from.path()).unwrap();
-        sync::copy(&context, &root, scan(&context, &tree, &root).unwrap().all()).unwrap();
+        let tree = LocalTree::read(from.path()).unwrap();
+        copy_engine::copy(&context, &root, scan(&context, &tree, &root).unwrap().batches()).unwrap();
         check(&context, &tree, &root);
     }
 
     #[test]
-    fn a_copy_keeps_the_time_of_its_source() {
-        copied(|context, tree, root| {
+    fn a_copy_keeps_the_modification_time() {
+        with_copy(|context, tree, root| {
             assert_eq!(require_equal(context, tree, root).unwrap(), "kept");
-            assert_eq!(scan(context, tree, root).unwrap().files(), 0);
+            assert_eq!(scan(context, tree, root).unwrap().files_to_copy(), 0);
         });
     }
 
     #[test]
-    fn a_time_that_is_not_kept_is_a_fact_and_has_the_file_copied_again() {
-        copied(|context, tree, root| {
+    fn a_lost_modification_time_is_no_damage() {
+        with_copy(|context, tree, root| {
             let copy = root.path().join("folder/letter");
             std::fs::File::open(&copy).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
             assert_eq!(require_equal(context, tree, root).unwrap(), "lost");
-            assert_eq!(scan(context, tree, root).unwrap().files(), 1);
+            assert_eq!(scan(context, tree, root).unwrap().files_to_copy(), 1);
         });
     }
 
     #[test]
-    fn a_twin_belongs_to_its_file_and_an_orphan_goes_without_damage() {
-        copied(|context, tree, root| {
+    fn only_orphaned_apple_double_files_are_deleted() {
+        with_copy(|context, tree, root| {
             std::fs::write(root.path().join("folder/._letter"), "attributes").unwrap();
             std::fs::write(root.path().join("._folder"), "attributes").unwrap();
             let left = scan(context, tree, root).unwrap();
-            assert_eq!((left.files(), left.gone(), left.twins, left.unlike()), (0, 0, 2, None));
+            assert_eq!(
+                (
+                    left.files_to_copy(),
+                    left.files_to_delete(),
+                    left.apple_double_files,
+                    left.first_mismatch()
+                ),
+                (0, 0, 2, None)
+            );
             std::fs::write(root.path().join("folder/._note"), "attributes").unwrap();
             let left = scan(context, tree, root).unwrap();
-            assert_eq!((left.gone(), left.unlike()), (1, None));
-            sync::delete(context, root, &left).unwrap();
-            sync::delete(context, root, &left).unwrap();
+            assert_eq!((left.files_to_delete(), left.first_mismatch()), (1, None));
+            copy_engine::delete(context, root, &left).unwrap();
+            copy_engine::delete(context, root, &left).unwrap();
             assert_eq!(require_equal(context, tree, root).unwrap(), "kept");
             assert!(root.path().join("folder/._letter").exists());
         });
     }
 
     #[test]
-    fn a_copy_that_is_missing_too_many_or_of_another_size_is_damage() {
+    fn missing_extra_and_resized_copies_are_damage() {
         let damages: [fn(&Path); 3] = [
             |root| std::fs::remove_file(root.join("folder/letter")).unwrap(),
             |root| std::fs::write(root.join("folder/stray"), "x").unwrap(),
             |root| std::fs::write(root.join("folder/letter"), "longer than it was").unwrap(),
         ];
         for damage in damages {
-            copied(|context, tree, root| {
+            with_copy(|context, tree, root| {
                 damage(root.path());
                 assert!(matches!(require_equal(context, tree, root), Err(RunError::Damaged { .. })));
             });

@@ -1,69 +1,72 @@
-//! One burst: what a backup writes between two hours, and the reading back of some of it.
+//! One burst: the writes of an hourly backup, and reading a sample of the data back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString};
 
 use super::image::{
-    Folders, Image, PARTIAL, PROPERTY_LISTS, Plan, SEED, band_file, fill_blocks, plan, write_band,
+    ImageFolders, ImagePlan, ImageState, PARTIAL_SUFFIX, PROPERTY_LISTS, SEED, band_file_name, fill_blocks,
+    plan, write_band,
 };
-use crate::context::{Buffer, Context, OpenFile};
 use crate::corpus::Content;
 use crate::corpus::bands::{BLOCK_BYTES, Block};
-use crate::corpus::draw::draw_below;
 use crate::error::RunError;
-use crate::model::{ColdBy, Figure, SyncKind, Unit};
 use crate::platform::Access;
-use crate::workloads::{Job, create_anew};
+use crate::timed_fs::{Buffer, OpenFile, TimedFs};
+use crate::workloads::{Job, create_or_replace};
+use longhaul_model::draw::draw_below;
+use longhaul_model::{ColdMethod, Figure, SyncKind, Unit};
 
-/// Blocks of one overwrite, at most: 512 KiB.
-const LONGEST: u64 = 8;
-/// Overwrites between two barriers.
-const BETWEEN_BARRIERS: u64 = 16;
-/// Stretches that are read back, and blocks of each.
-const RESTORED: u64 = 24;
-const STRETCH: u64 = 16;
-/// Bytes of a property list.
-const LIST_BYTES: usize = 2048;
+/// The maximum number of blocks in one overwrite: 512 KiB.
+const MAX_RUN_BLOCKS: u64 = 8;
+/// The number of overwrites between two full syncs.
+const WRITES_PER_BARRIER: u64 = 16;
+/// The number of block ranges that are read back.
+const RESTORED_RUNS: u64 = 24;
+/// The number of blocks in each range that is read back.
+const RESTORE_RUN_BLOCKS: u64 = 16;
+/// The size of a property list in bytes.
+const PROPERTY_LIST_BYTES: usize = 2048;
 
-/// A burst on one image.
+/// A burst of writes on one image.
 pub struct Burst {
-    /// The image as it becomes.
-    pub image: Image,
-    /// How writes were made durable; `None` before the first barrier.
+    /// State of the image; updated by the burst.
+    pub image: ImageState,
+    /// Kind of sync that the system performed; `None` before the first full sync.
     pub sync: Option<SyncKind>,
-    plan: Plan,
-    folders: Folders,
+    plan: ImagePlan,
+    folders: ImageFolders,
     seed: u64,
-    /// What this burst wrote.
-    written: BTreeSet<(u64, u64)>,
+    /// Blocks that this burst wrote, as pairs of band and block index.
+    written_blocks: BTreeSet<(u64, u64)>,
 }
 
 impl Burst {
-    /// Opens the image; `image.burst` is this burst already.
-    pub fn open(job: &Job<'_>, image: Image) -> Result<Self, RunError> {
+    /// Opens the image. `image.burst` must already be the number of this burst.
+    pub fn open(job: &Job<'_>, image: ImageState) -> Result<Self, RunError> {
         let plan = plan(job);
-        let folders = Folders::open(job, &plan)?;
-        Ok(Self { image, sync: None, plan, folders, seed: job.seed, written: BTreeSet::new() })
+        let folders = ImageFolders::open(job, &plan)?;
+        Ok(Self { image, sync: None, plan, folders, seed: job.seed, written_blocks: BTreeSet::new() })
     }
 
-    /// Overwrites, barriers, new bands, property lists.
-    pub fn write(&mut self, context: &Context<'_>) -> Result<Vec<Figure>, RunError> {
+    /// Runs the burst: random overwrites with full syncs and new property lists between them, then new bands.
+    pub fn write(&mut self, context: &TimedFs<'_>) -> Result<Vec<Figure>, RunError> {
         let mut open: BTreeMap<u64, OpenFile> = BTreeMap::new();
         let mut dirty = BTreeSet::new();
         let mut bytes = 0;
         for turn in 0..self.plan.overwrites {
             bytes += self.overwrite(context, &mut open, turn, &mut dirty)?;
-            if (turn + 1) % BETWEEN_BARRIERS == 0 {
-                self.barrier(context, &open, &mut dirty)?;
-                let list = PROPERTY_LISTS[(turn / BETWEEN_BARRIERS) as usize % PROPERTY_LISTS.len()];
-                self.replace_list(context, list)?;
+            if (turn + 1) % WRITES_PER_BARRIER == 0 {
+                self.sync_bands(context, &open, &mut dirty)?;
+                let list = PROPERTY_LISTS[(turn / WRITES_PER_BARRIER) as usize % PROPERTY_LISTS.len()];
+                self.replace_property_list(context, list)?;
             }
         }
-        self.barrier(context, &open, &mut dirty)?;
+        self.sync_bands(context, &open, &mut dirty)?;
         open.into_values().try_for_each(|file| context.close(file))?;
         for _ in 0..self.plan.new_bands {
-            write_band(context, &self.folders, &self.plan, (self.image.next, self.image.burst))?;
-            self.written.extend((0..self.plan.blocks()).map(|index| (self.image.next, index)));
+            let first = Block { band: self.image.next, index: 0, burst: self.image.burst };
+            write_band(context, &self.folders, &self.plan, first)?;
+            self.written_blocks.extend((0..self.plan.blocks()).map(|index| (self.image.next, index)));
             self.image.next += 1;
             bytes += self.plan.band_bytes;
         }
@@ -76,30 +79,30 @@ impl Burst {
 
     fn overwrite(
         &mut self,
-        context: &Context<'_>,
+        context: &TimedFs<'_>,
         open: &mut BTreeMap<u64, OpenFile>,
         turn: u64,
         dirty: &mut BTreeSet<u64>,
     ) -> Result<u64, RunError> {
         let draw = |stream, bound| draw_below(self.seed, stream, turn, bound);
         let band = self.image.first + draw(1, self.image.next - self.image.first);
-        let count = 1 + draw(2, LONGEST);
+        let count = 1 + draw(2, MAX_RUN_BLOCKS);
         let index = draw(3, self.plan.blocks() - count + 1);
         if let std::collections::btree_map::Entry::Vacant(vacant) = open.entry(band) {
             let size = Some(self.plan.band_bytes);
-            vacant.insert(context.open_in_place(&self.folders.bands, &band_file(band), size)?);
+            vacant.insert(context.open_in_place(&self.folders.bands, &band_file_name(band), size)?);
         }
         let mut buffer = vec![];
         fill_blocks(&mut buffer, Block { band, index, burst: self.image.burst }, count);
         context.write_all(&open[&band], &buffer, index * BLOCK_BYTES as u64)?;
-        self.written.extend((index..index + count).map(|index| (band, index)));
+        self.written_blocks.extend((index..index + count).map(|index| (band, index)));
         dirty.insert(band);
         Ok(buffer.len() as u64)
     }
 
-    fn barrier(
+    fn sync_bands(
         &mut self,
-        context: &Context<'_>,
+        context: &TimedFs<'_>,
         open: &BTreeMap<u64, OpenFile>,
         dirty: &mut BTreeSet<u64>,
     ) -> Result<(), RunError> {
@@ -109,32 +112,33 @@ impl Burst {
         Ok(())
     }
 
-    fn replace_list(&self, context: &Context<'_>, name: &CStr) -> Result<(), RunError> {
-        let partial = CString::new([name.to_bytes(), PARTIAL.as_bytes()].concat()).expect("no NUL");
-        let mut bytes = [0u8; LIST_BYTES];
+    fn replace_property_list(&self, context: &TimedFs<'_>, name: &CStr) -> Result<(), RunError> {
+        let partial = CString::new([name.to_bytes(), PARTIAL_SUFFIX.as_bytes()].concat())
+            .expect("the name contains no NUL");
+        let mut bytes = [0u8; PROPERTY_LIST_BYTES];
         Content::new(SEED, self.image.burst).fill(0, &mut bytes);
-        let file = create_anew(context, &self.folders.bundle, &partial)?;
+        let file = create_or_replace(context, &self.folders.bundle, &partial)?;
         context.write_all(&file, &bytes, 0)?;
         context.full_sync(&file)?;
         context.close(file)?;
-        context.rename((&self.folders.bundle, &partial), (&self.folders.bundle, name))
+        context.rename(&self.folders.bundle, &partial, name)
     }
 
-    /// Removes the oldest bands, as many as are new.
-    pub fn thin(&mut self, context: &Context<'_>) -> Result<Vec<Figure>, RunError> {
+    /// Removes the oldest bands, as many as the burst added.
+    pub fn remove_old_bands(&mut self, context: &TimedFs<'_>) -> Result<Vec<Figure>, RunError> {
         let keep_from = self.image.next - self.plan.bands;
         for band in self.image.first..keep_from {
-            context.unlink(&self.folders.bands, &band_file(band))?;
+            context.unlink(&self.folders.bands, &band_file_name(band))?;
         }
         self.image.first = keep_from;
-        self.written.retain(|(band, _)| *band >= keep_from);
+        self.written_blocks.retain(|(band, _)| *band >= keep_from);
         Ok(vec![Figure::new("thin", Unit::Seconds, context.elapsed())])
     }
 
-    /// What is read back: the beginning of each stretch, drawn from all bands that are left.
+    /// Returns the block ranges to read back: band and first block of each, drawn from all remaining bands.
     pub fn sample(&self) -> Vec<(u64, u64)> {
-        let last = self.plan.blocks().saturating_sub(STRETCH);
-        (0..RESTORED)
+        let last = self.plan.blocks().saturating_sub(RESTORE_RUN_BLOCKS);
+        (0..RESTORED_RUNS)
             .map(|turn| {
                 let band = self.image.first + draw_below(self.seed, 4, turn, self.plan.bands);
                 (band, draw_below(self.seed, 5, turn, last + 1))
@@ -142,25 +146,28 @@ impl Burst {
             .collect()
     }
 
-    /// Makes the sampled bands cold, as far as this machine's own cache is concerned.
-    pub fn evict(&self, context: &Context<'_>, sample: &[(u64, u64)]) -> Result<ColdBy, RunError> {
+    /// Evicts the sampled bands from this machine's cache.
+    ///
+    /// Returns [`ColdMethod::Unverified`] if the system does not confirm the eviction.
+    pub fn evict(&self, context: &TimedFs<'_>, sample: &[(u64, u64)]) -> Result<ColdMethod, RunError> {
         let bands: BTreeSet<u64> = sample.iter().map(|(band, _)| *band).collect();
         let mut all_gone = true;
         for band in bands {
-            all_gone &= context.evict_named(&self.folders.bands, &band_file(band), self.plan.band_bytes)?;
+            all_gone &=
+                context.evict_by_name(&self.folders.bands, &band_file_name(band), self.plan.band_bytes)?;
         }
-        Ok(if all_gone { ColdBy::Evicted } else { ColdBy::Unverified })
+        Ok(if all_gone { ColdMethod::Evicted } else { ColdMethod::Unverified })
     }
 
-    /// Reads the sample back, a megabyte at a time, and verifies every block of it.
-    pub fn restore(&self, context: &Context<'_>, sample: &[(u64, u64)]) -> Result<Vec<Figure>, RunError> {
-        let mut buffer = Buffer::new(STRETCH as usize * BLOCK_BYTES);
+    /// Reads the sample back, a megabyte at a time, and verifies every block.
+    pub fn restore(&self, context: &TimedFs<'_>, sample: &[(u64, u64)]) -> Result<Vec<Figure>, RunError> {
+        let mut buffer = Buffer::new(RESTORE_RUN_BLOCKS as usize * BLOCK_BYTES);
         let mut bytes = 0;
         for (band, first) in sample {
-            let file = context.open(&self.folders.bands, &band_file(*band), Access::Read)?;
+            let file = context.open(&self.folders.bands, &band_file_name(*band), Access::Read)?;
             let length = context.read_full(&file, &mut buffer, first * BLOCK_BYTES as u64)?;
-            self.verify((*band, *first), &buffer[..length])
-                .map_err(|detail| RunError::damaged(file.path(), detail))?;
+            let first = Block { band: *band, index: *first, burst: self.image.burst };
+            self.verify(first, &buffer[..length]).map_err(|detail| RunError::damaged(file.path(), detail))?;
             context.close(file)?;
             bytes += length as u64;
         }
@@ -171,16 +178,23 @@ impl Burst {
         ])
     }
 
-    fn verify(&self, (band, first): (u64, u64), bytes: &[u8]) -> Result<(), String> {
+    /// Compares bytes that start with the block `first` with what bursts wrote.
+    fn verify(&self, first: Block, bytes: &[u8]) -> Result<(), String> {
         let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
-        if !rest.is_empty() || blocks.len() as u64 != STRETCH.min(self.plan.blocks()) {
-            return Err(format!("it ends within the stretch of blocks that begins with {first}"));
+        if !rest.is_empty() || blocks.len() as u64 != RESTORE_RUN_BLOCKS.min(self.plan.blocks()) {
+            return Err(format!(
+                "the file ends within the range of blocks that starts with block {}",
+                first.index
+            ));
         }
-        for (place, block) in blocks.iter().enumerate() {
-            let index = first + place as u64;
-            let found = Block { band, index, burst: self.image.burst }.check(SEED, block)?;
-            if self.written.contains(&(band, index)) && found.burst != self.image.burst {
-                return Err(format!("block {index} lost what burst {} wrote", self.image.burst));
+        for (position, block) in blocks.iter().enumerate() {
+            let index = first.index + position as u64;
+            let found = Block { index, ..first }.verify(SEED, block)?;
+            if self.written_blocks.contains(&(first.band, index)) && found.burst != self.image.burst {
+                return Err(format!(
+                    "block {index} does not have the data that burst {} wrote",
+                    self.image.burst
+                ));
             }
         }
         Ok(())

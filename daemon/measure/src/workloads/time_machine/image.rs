@@ -1,41 +1,42 @@
-//! The image: a folder of band files and a few property lists, as in a sparse bundle.
+//! The disk image: a folder of band files and a few property lists, as in a sparse bundle.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 
 use serde::{Deserialize, Serialize};
 
-use super::FOLDER;
-use crate::context::{Context, Folder};
 use crate::corpus::bands::{BLOCK_BYTES, Block, band_name};
 use crate::error::RunError;
-use crate::model::{Progress, Scale};
-use crate::platform::Wanted;
-use crate::workloads::{Job, create_anew, unlink_left_over};
+use crate::platform::ListingFields;
+use crate::timed_fs::{Folder, TimedFs};
+use crate::workloads::{Job, create_or_replace, unlink_leftover};
+use longhaul_model::{Progress, Scale};
 
-/// The seed of every band.
+/// The name of the folder and of the manifest entry that both workloads share.
+pub const FOLDER: &str = "time-machine";
+/// The seed for the content of all bands.
 pub const SEED: u64 = 0x626e_6473;
 /// The property lists that a backup replaces.
 pub const PROPERTY_LISTS: [&CStr; 3] =
     [c"Info.plist", c"com.apple.TimeMachine.Results.plist", c"com.apple.TimeMachine.SnapshotHistory.plist"];
-/// Ends the name of a property list that is not whole yet.
-pub const PARTIAL: &str = ".partial";
+/// The name suffix of a property list that is still being written.
+pub const PARTIAL_SUFFIX: &str = ".partial";
 
-/// How large an image is, and how much a burst does to it.
+/// The size of an image, and the work of a burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
-    /// Bytes of a band.
+pub struct ImagePlan {
+    /// Size of one band in bytes.
     pub band_bytes: u64,
-    /// Bands.
+    /// Number of bands in the image.
     pub bands: u64,
-    /// Random overwrites of a burst.
+    /// Number of random overwrites in a burst.
     pub overwrites: u64,
-    /// New bands of a burst; as many of the oldest are thinned.
+    /// Number of bands that a burst adds; the same number of the oldest bands is removed afterwards.
     pub new_bands: u64,
 }
 
-/// The plan of a scale: about as much data whatever the band size is.
-pub fn plan(job: &Job<'_>) -> Plan {
+/// Returns the plan for the scale of a job. The image size hardly depends on the band size.
+pub fn plan(job: &Job<'_>) -> ImagePlan {
     let (image_bytes, overwrites) = match job.scale {
         Scale::Quick => (48 << 20, 48),
         Scale::Standard => (256 << 20, 400),
@@ -43,98 +44,98 @@ pub fn plan(job: &Job<'_>) -> Plan {
     };
     let band_bytes = (job.settings.band_bytes / BLOCK_BYTES as u64).max(16) * BLOCK_BYTES as u64;
     let bands = (image_bytes / band_bytes).max(2);
-    Plan { band_bytes, bands, overwrites, new_bands: (bands / 8).max(1) }
+    ImagePlan { band_bytes, bands, overwrites, new_bands: (bands / 8).max(1) }
 }
 
-impl Plan {
+impl ImagePlan {
     fn name(&self) -> String {
         format!("{}-{}", self.band_bytes, self.bands)
     }
 
-    /// Blocks of a band.
+    /// Returns the number of blocks in a band.
     pub fn blocks(&self) -> u64 {
         self.band_bytes / BLOCK_BYTES as u64
     }
 }
 
-/// How far an image is.
+/// The state of an image, as stored in the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Image {
-    /// The oldest band.
+pub struct ImageState {
+    /// Number of the oldest band.
     pub first: u64,
-    /// One past the newest band; equal to `first` where there is no image yet.
+    /// Number of the newest band plus 1; equal to `first` if there is no image yet.
     pub next: u64,
-    /// The last burst that wrote to it.
+    /// Number of the last burst that wrote to the image.
     pub burst: u64,
-    /// Whether a burst was interrupted, so that blocks may be half written.
+    /// True while a burst is in progress and after it was interrupted, so that blocks may be half written.
     pub unfinished: bool,
 }
 
-/// What is kept in the manifest: by plan, the image.
+/// The manifest entry: the states of all images, by the name of their plan.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Images {
-    sets: BTreeMap<String, Image>,
+pub struct ImageManifest {
+    sets: BTreeMap<String, ImageState>,
 }
 
-impl Images {
-    /// Reads the manifest.
+impl ImageManifest {
+    /// Reads the states of all images from the sandbox's manifest.
     pub fn load(job: &Job<'_>) -> Result<Self, RunError> {
-        Ok(job.arena.holding(FOLDER)?.unwrap_or_default())
+        Ok(job.sandbox.manifest_entry(FOLDER)?.unwrap_or_default())
     }
 
-    /// The image of a plan.
-    pub fn get(&self, plan: &Plan) -> Image {
+    /// Returns the state of the image with this plan.
+    pub fn get(&self, plan: &ImagePlan) -> ImageState {
         self.sets.get(&plan.name()).copied().unwrap_or_default()
     }
 
-    /// Whether a run was interrupted, so that what it wrote may still be there.
+    /// Returns whether some run was interrupted, so that its files may still exist.
     pub fn is_unfinished(&self) -> bool {
         self.sets.values().any(|image| image.unfinished)
     }
 
-    /// Writes down how far the image of a plan is.
-    pub fn keep(&mut self, job: &Job<'_>, plan: &Plan, image: Image) -> Result<(), RunError> {
+    /// Stores the state of an image in the manifest.
+    pub fn store(&mut self, job: &Job<'_>, plan: &ImagePlan, image: ImageState) -> Result<(), RunError> {
         self.sets.insert(plan.name(), image);
-        job.arena.keep(FOLDER, self, &job.preparation())
+        job.sandbox.record_entry(FOLDER, self, &job.untimed())
     }
 }
 
-/// The folders of an image.
-pub struct Folders {
-    /// Where the property lists are.
+/// Open handles of the folders of an image.
+pub struct ImageFolders {
+    /// Folder of the property lists.
     pub bundle: Folder,
-    /// Where the bands are.
+    /// Folder of the bands.
     pub bands: Folder,
 }
 
-impl Folders {
-    /// Opens them, and makes what is missing.
-    pub fn open(job: &Job<'_>, plan: &Plan) -> Result<Self, RunError> {
-        let context = job.preparation();
-        let home = context.make_folder(&job.arena.folder()?, c"time-machine")?;
-        let bundle = context.make_folder(&home, &text(plan.name()))?;
-        let bands = context.make_folder(&bundle, c"bands")?;
+impl ImageFolders {
+    /// Opens the folders of an image; creates missing folders.
+    pub fn open(job: &Job<'_>, plan: &ImagePlan) -> Result<Self, RunError> {
+        let context = job.untimed();
+        let home = context.create_and_open_folder(&job.sandbox.folder()?, c"time-machine")?;
+        let bundle = context.create_and_open_folder(&home, &to_cstring(plan.name()))?;
+        let bands = context.create_and_open_folder(&bundle, c"bands")?;
         Ok(Self { bundle, bands })
     }
 }
 
-/// The name of a band's file.
-pub fn band_file(band: u64) -> CString {
-    text(band_name(band))
+/// Returns the file name of a band.
+pub fn band_file_name(band: u64) -> CString {
+    to_cstring(band_name(band))
 }
 
-fn text(name: String) -> CString {
-    CString::new(name).expect("names are made without NUL")
+fn to_cstring(name: String) -> CString {
+    CString::new(name).expect("generated names contain no NUL")
 }
 
-/// Whether a path in the folder of an image is that of a file of it.
+/// Returns whether `image` is the name of an image folder and `path` a file that an image has.
 pub fn owns(image: &str, path: &str) -> bool {
     let is_image = image.split_once('-').is_some_and(|(band_bytes, bands)| {
         let (Ok(band_bytes), Ok(bands)) = (band_bytes.parse(), bands.parse()) else { return false };
-        Plan { band_bytes, bands, overwrites: 0, new_bands: 0 }.name() == image
+        ImagePlan { band_bytes, bands, overwrites: 0, new_bands: 0 }.name() == image
     });
-    let whole = path.strip_suffix(PARTIAL).unwrap_or(path);
-    let is_list = PROPERTY_LISTS.iter().any(|list| list.to_bytes() == whole.as_bytes());
+    let final_path = path.strip_suffix(PARTIAL_SUFFIX).unwrap_or(path);
+    let is_list = PROPERTY_LISTS.iter().any(|list| list.to_bytes() == final_path.as_bytes());
     is_image && (is_list || path.strip_prefix("bands/").is_some_and(|name| band_number(name).is_some()))
 }
 
@@ -142,93 +143,100 @@ fn band_number(name: &str) -> Option<u64> {
     u64::from_str_radix(name, 16).ok().filter(|band| band_name(*band) == name)
 }
 
-/// Makes the image where it is missing, and anew where a burst was interrupted.
+/// Creates the image if it is missing, and recreates it if a burst was interrupted.
 pub fn prepare(job: &Job<'_>) -> Result<(), RunError> {
     let plan = plan(job);
-    let mut images = Images::load(job)?;
+    let mut images = ImageManifest::load(job)?;
     let image = images.get(&plan);
     if image.next > image.first && !image.unfinished {
         job.require_space(plan.new_bands * plan.band_bytes)?;
-        return make_linked_anew(job, &mut images, image);
+        return recreate_linked_bands(job, &mut images, image);
     }
-    images.keep(job, &plan, Image { unfinished: true, ..image })?;
-    let context = job.preparation();
-    let folders = Folders::open(job, &plan)?;
+    // Stored before any band is removed, so that an interrupted preparation is not mistaken for a complete image.
+    images.store(job, &plan, ImageState { unfinished: true, ..image })?;
+    let context = job.untimed();
+    let folders = ImageFolders::open(job, &plan)?;
     remove_bands(&context, &folders)?;
     job.require_space((plan.bands + plan.new_bands) * plan.band_bytes)?;
     let mut progress = Progress {
-        what: "image of time-machine".to_owned(),
+        item: "image of time-machine".to_owned(),
         files: 0,
         files_total: plan.bands,
         bytes: 0,
         bytes_total: plan.bands * plan.band_bytes,
     };
     for band in 0..plan.bands {
-        write_band(&context, &folders, &plan, (band, image.burst))?;
+        write_band(&context, &folders, &plan, Block { band, index: 0, burst: image.burst })?;
         progress.files += 1;
         progress.bytes += plan.band_bytes;
         job.session.progress(&progress);
     }
-    images.keep(job, &plan, Image { first: 0, next: plan.bands, burst: image.burst, unfinished: false })
+    images.store(job, &plan, ImageState { first: 0, next: plan.bands, burst: image.burst, unfinished: false })
 }
 
-/// Makes those bands anew that may not be written in place, and tells how many: all of them where link counts cannot be
-/// trusted, else those that a tool has linked elsewhere.
-fn make_linked_anew(job: &Job<'_>, images: &mut Images, image: Image) -> Result<(), RunError> {
-    let (plan, context) = (plan(job), job.preparation());
-    let folders = Folders::open(job, &plan)?;
-    let (bands, reason) = match context.reports_links(&job.arena.folder()?)? {
-        false => ((image.first..image.next).collect(), "no link counts here".to_owned()),
+/// Recreates bands that must not be written in place, and stores their number as a fact of the run.
+///
+/// A band with a second hard link may belong to a user's backup. If link counts are not reliable on the target,
+/// all bands are recreated.
+fn recreate_linked_bands(
+    job: &Job<'_>,
+    images: &mut ImageManifest,
+    image: ImageState,
+) -> Result<(), RunError> {
+    let (plan, context) = (plan(job), job.untimed());
+    let folders = ImageFolders::open(job, &plan)?;
+    let (bands, reason) = match context.has_reliable_link_counts(&job.sandbox.folder()?)? {
+        false => ((image.first..image.next).collect(), "link counts are not reliable here".to_owned()),
         true => linked_bands(&context, &folders, image)?,
     };
     if bands.is_empty() {
         return Ok(());
     }
-    images.keep(job, &plan, Image { unfinished: true, ..image })?;
+    images.store(job, &plan, ImageState { unfinished: true, ..image })?;
     for band in &bands {
-        write_band(&context, &folders, &plan, (*band, image.burst))?;
+        write_band(&context, &folders, &plan, Block { band: *band, index: 0, burst: image.burst })?;
     }
-    job.session.fact("made-anew", format!("{} bands ({reason})", bands.len()));
-    images.keep(job, &plan, image)
+    job.session.add_fact("recreated-bands", format!("{} bands ({reason})", bands.len()));
+    images.store(job, &plan, image)
 }
 
-/// The bands that are not longhaul's alone, and why the first of them is not.
+/// Returns the bands that must not be written in place, and the reason for the first of them.
 fn linked_bands(
-    context: &Context<'_>,
-    folders: &Folders,
-    image: Image,
+    context: &TimedFs<'_>,
+    folders: &ImageFolders,
+    image: ImageState,
 ) -> Result<(Vec<u64>, String), RunError> {
-    let (mut bands, mut first) = (vec![], None);
+    let (mut bands, mut first_reason) = (vec![], None);
     for band in image.first..image.next {
-        if let Some(reason) = context.why_not_in_place(&folders.bands, &band_file(band))? {
+        if let Some(reason) = context.in_place_refusal(&folders.bands, &band_file_name(band))? {
             bands.push(band);
-            first.get_or_insert(reason);
+            first_reason.get_or_insert(reason);
         }
     }
-    Ok((bands, first.unwrap_or_default()))
+    Ok((bands, first_reason.unwrap_or_default()))
 }
 
-fn remove_bands(context: &Context<'_>, folders: &Folders) -> Result<(), RunError> {
+fn remove_bands(context: &TimedFs<'_>, folders: &ImageFolders) -> Result<(), RunError> {
     let mut names = vec![];
-    context.list(&folders.bands, Wanted::Names, &mut Default::default(), |entry| {
+    context.list(&folders.bands, ListingFields::Names, &mut Default::default(), |entry| {
         names.extend(entry.name.to_str().ok().and_then(band_number));
         Ok::<_, RunError>(())
     })?;
-    names.into_iter().try_for_each(|band| unlink_left_over(context, &folders.bands, &band_file(band)))
+    names.into_iter().try_for_each(|band| unlink_leftover(context, &folders.bands, &band_file_name(band)))
 }
 
-/// Writes a whole band, a megabyte a call, and syncs it.
+/// Creates the band of a block, writes it with one call per megabyte and syncs it.
 pub fn write_band(
-    context: &Context<'_>,
-    folders: &Folders,
-    plan: &Plan,
-    (band, burst): (u64, u64),
-) -> Result<crate::model::SyncKind, RunError> {
-    let file = create_anew(context, &folders.bands, &band_file(band))?;
+    context: &TimedFs<'_>,
+    folders: &ImageFolders,
+    plan: &ImagePlan,
+    block: Block,
+) -> Result<longhaul_model::SyncKind, RunError> {
+    let file = create_or_replace(context, &folders.bands, &band_file_name(block.band))?;
     let mut buffer = vec![];
     for first in (0..plan.blocks()).step_by(16) {
         let end = (first + 16).min(plan.blocks());
-        fill_blocks(&mut buffer, Block { band, index: first, burst }, end - first);
+        fill_blocks(&mut buffer, Block { index: first, ..block }, end - first);
         context.write_all(&file, &buffer, first * BLOCK_BYTES as u64)?;
     }
     let kind = context.full_sync(&file)?;
@@ -236,11 +244,11 @@ pub fn write_band(
     Ok(kind)
 }
 
-/// Makes the bytes of `count` blocks from `first` on.
+/// Fills the buffer with the content of `count` blocks, starting with `first`.
 pub fn fill_blocks(buffer: &mut Vec<u8>, first: Block, count: u64) {
     buffer.resize(count as usize * BLOCK_BYTES, 0);
     let (blocks, _) = buffer.as_chunks_mut::<BLOCK_BYTES>();
-    for (place, bytes) in blocks.iter_mut().enumerate() {
-        Block { index: first.index + place as u64, ..first }.fill(SEED, bytes);
+    for (position, bytes) in blocks.iter_mut().enumerate() {
+        Block { index: first.index + position as u64, ..first }.fill(SEED, bytes);
     }
 }

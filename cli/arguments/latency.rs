@@ -1,0 +1,53 @@
+//! Arguments of `latency`, `stalls` and `events`.
+
+use clap::{Args, ValueEnum};
+use longhaul_model::{Step, TargetName};
+
+use super::DurationArg;
+
+/// Window of time and target to show.
+#[derive(Args)]
+pub struct HistoryArgs {
+    /// Length of the window, as 90m, 12h or 7d.
+    #[arg(long, value_name = "DURATION", default_value = "7d")]
+    pub since: DurationArg,
+    /// Show only this target.
+    #[arg(long, value_name = "NAME")]
+    pub target: Option<TargetName>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `latency`.
+#[derive(Args)]
+pub struct LatencyArgs {
+    #[command(flatten)]
+    pub history: HistoryArgs,
+    /// Print one line for each step of time, instead of one for the whole window.
+    #[arg(long, value_enum, value_name = "STEP")]
+    pub by: Option<StepArg>,
+}
+
+/// A step of time on the command line.
+#[derive(ValueEnum, Clone, Copy)]
+pub enum StepArg {
+    /// Steps of five minutes, which are stored for 100 days.
+    #[value(name = "5min")]
+    FiveMinutes,
+    /// Steps of an hour, which are stored for 400 days.
+    Hour,
+    /// Steps of half a day, which are stored for 1200 days.
+    #[value(name = "12h")]
+    HalfDay,
+}
+
+impl From<StepArg> for Step {
+    fn from(argument: StepArg) -> Self {
+        match argument {
+            StepArg::FiveMinutes => Self::FiveMinutes,
+            StepArg::Hour => Self::Hour,
+            StepArg::HalfDay => Self::HalfDay,
+        }
+    }
+}

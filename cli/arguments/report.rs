@@ -1,0 +1,160 @@
+//! Arguments of `report` and `export`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use jiff::civil::Date;
+use longhaul_analysis::summary::Week;
+use longhaul_export::Format;
+use longhaul_model::TargetName;
+
+/// Arguments of `report`.
+#[derive(Args)]
+pub struct ReportArgs {
+    /// The ISO week, as in 2026-W46 [default: the current one].
+    pub week: Option<Week>,
+    /// Show one pair of shares in depth, as in smb,nfs.
+    #[arg(long, value_name = "A,B")]
+    pub pair: Option<PairArg>,
+    /// With --pair: only this task.
+    #[arg(long, value_name = "NAME", requires = "pair")]
+    pub workload: Option<String>,
+    /// With --pair: only rounds from this day on.
+    #[arg(long, value_name = "DATE", requires = "pair")]
+    pub since: Option<Date>,
+    /// With --pair: compare before and after this day, or before and after the latest event of this kind.
+    #[arg(long, value_name = "DATE|EVENT", requires = "pair")]
+    pub at: Option<String>,
+    /// Format of the report.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ReportFormat,
+    /// Short for `--format json`.
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// File to write; an existing one is replaced [default: standard output].
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Leave out all names, for publishing. As JSON, it is a file for --with on another computer.
+    #[arg(long, conflicts_with = "pair")]
+    pub anonymous: bool,
+    /// Show the report of another computer next to this one (md and html); may be given several times.
+    #[arg(long = "with", value_name = "FILE", conflicts_with = "pair")]
+    pub others: Vec<PathBuf>,
+    /// Make the report from this file, which `longhaul export runs` wrote, instead of the database.
+    #[arg(long, value_name = "FILE")]
+    pub from_export: Option<PathBuf>,
+    /// Print everything: failures, all times, scores, events, the method.
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// Exit with code 0 if every pair is decided, and with 5 if not.
+    #[arg(long)]
+    pub exit_code: bool,
+}
+
+impl ReportArgs {
+    /// Returns the requested format: JSON for `--json`, otherwise that of `--format`.
+    pub const fn chosen_format(&self) -> ReportFormat {
+        if self.json { ReportFormat::Json } else { self.format }
+    }
+}
+
+/// A format of reports.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
+pub enum ReportFormat {
+    /// Text for the terminal.
+    Text,
+    /// Markdown, for a forum.
+    Md,
+    /// A single HTML page without scripts and external files.
+    Html,
+    /// JSON, for programs.
+    Json,
+}
+
+/// Two targets, written as A,B.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PairArg {
+    /// Name of the first target.
+    pub a: TargetName,
+    /// Name of the second target.
+    pub b: TargetName,
+}
+
+impl std::str::FromStr for PairArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (a, b) = text.split_once(',').ok_or("write it as A,B, as in smb,nfs")?;
+        let name = |name: &str| {
+            name.trim().parse().map_err(|error: longhaul_model::TargetNameError| error.to_string())
+        };
+        Ok(Self { a: name(a)?, b: name(b)? })
+    }
+}
+
+/// The kinds of data that can be exported.
+#[derive(ValueEnum, Clone, Copy)]
+pub enum ExportKind {
+    /// All data that verdicts are computed from: one row per run, target, epoch, round and event.
+    Runs,
+    /// One row per operation of each phase of each run, with its histogram.
+    Ops,
+    /// The events that may have changed results.
+    Events,
+}
+
+/// A format of exports.
+#[derive(ValueEnum, Clone, Copy)]
+pub enum ExportFormat {
+    /// Comma-separated values with a header row.
+    Csv,
+    /// JSON Lines, one object per row.
+    Json,
+    /// Apache Parquet; needs --output.
+    Parquet,
+}
+
+impl From<ExportFormat> for Format {
+    fn from(argument: ExportFormat) -> Self {
+        match argument {
+            ExportFormat::Csv => Self::Csv,
+            ExportFormat::Json => Self::Json,
+            ExportFormat::Parquet => Self::Parquet,
+        }
+    }
+}
+
+/// Arguments of `export`.
+#[derive(Args)]
+pub struct ExportArgs {
+    /// The data to export.
+    #[arg(value_enum)]
+    pub what: ExportKind,
+    /// The file format.
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+    /// Start of the period: a day, as 2026-11-09, or a moment, as 2026-11-09T18:00:00+01:00. Earlier rounds are
+    /// left out.
+    #[arg(long, value_name = "DATE")]
+    pub from: Option<String>,
+    /// End of the period: the first day or moment that is left out.
+    #[arg(long, value_name = "DATE")]
+    pub to: Option<String>,
+    /// File to write; an existing one is replaced [default: standard output].
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pair_needs_two_names() {
+        let pair: PairArg = "smb, nfs".parse().unwrap();
+        assert_eq!((pair.a.as_str(), pair.b.as_str()), ("smb", "nfs"));
+        for bad in ["smb", "smb,", ",nfs", "a/b,c"] {
+            assert!(bad.parse::<PairArg>().is_err(), "{bad}");
+        }
+    }
+}

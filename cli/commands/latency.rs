@@ -1,0 +1,110 @@
+//! `longhaul latency`, `stalls` and `events`: print what the probe measured and what happened.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use jiff::tz::TimeZone;
+use longhaul_analysis::summary::{LatencyRow, latency_rows, summarize_window};
+use longhaul_measure::platform;
+use longhaul_model::{ProbeStep, Stall, Step};
+use longhaul_store::{Reader, SampleFilter, StoredEvent};
+use longhaul_view::json::EventJson;
+use longhaul_view::screens::{self, events::Entry, stalls::StallList};
+use serde_json::json;
+
+use crate::arguments::{GlobalArgs, HistoryArgs, LatencyArgs};
+use crate::{exit, paths, render};
+
+use super::runs::OutputFormat;
+
+/// Prints latency and traffic of a window of time.
+pub fn latency(shared: &GlobalArgs, arguments: &LatencyArgs) -> anyhow::Result<ExitCode> {
+    let reader = paths::open_reader(shared)?;
+    let span_us = window_us(&arguments.history);
+    let step = arguments.by.map_or_else(|| Step::for_window((span_us.1 - span_us.0) / 1_000_000), Step::from);
+    let target = arguments.history.target.clone();
+    let filter = SampleFilter { target, kind: None, step, since_us: span_us.0, until_us: span_us.1 };
+    match arguments.by {
+        Some(_) => print_series(&reader, &filter, OutputFormat::from_json_flag(arguments.history.json)),
+        None => print_window(&reader, &filter, OutputFormat::from_json_flag(arguments.history.json)),
+    }
+}
+
+fn print_window(reader: &Reader, filter: &SampleFilter, form: OutputFormat) -> anyhow::Result<ExitCode> {
+    let window = longhaul_analysis::summary::SampledWindow {
+        span_us: (filter.since_us, filter.until_us),
+        probes: reader.probe_steps(filter)?,
+        traffic: reader.traffic_steps(filter)?,
+        machine: reader.machine_steps(filter)?,
+        stalls: for_target(reader.stalls(filter.since_us)?, filter.target.as_ref()),
+    };
+    let sampled = summarize_window(&window);
+    if form == OutputFormat::Json {
+        anstream::println!("{}", serde_json::to_string_pretty(&sampled)?);
+    } else {
+        render::print(&screens::latency::window(&sampled, filter.step));
+    }
+    let samples = window.probes.len() + window.traffic.len() + window.machine.len();
+    Ok(exit_code(samples))
+}
+
+/// Prints the latency step by step.
+fn print_series(reader: &Reader, filter: &SampleFilter, form: OutputFormat) -> anyhow::Result<ExitCode> {
+    let mut steps: BTreeMap<i64, Vec<ProbeStep>> = BTreeMap::new();
+    for probe in reader.probe_steps(filter)? {
+        steps.entry(probe.at_us).or_default().push(probe);
+    }
+    let steps: Vec<(i64, Vec<LatencyRow>)> =
+        steps.into_iter().map(|(at_us, probes)| (at_us, latency_rows(&probes))).collect();
+    if form == OutputFormat::Json {
+        steps
+            .iter()
+            .for_each(|(at_us, rows)| anstream::println!("{}", json!({ "at_us": at_us, "rows": rows })));
+    } else {
+        render::print(&screens::latency::series(&steps, &TimeZone::system()));
+    }
+    Ok(exit_code(steps.len()))
+}
+
+/// Prints the stalls in a window of time.
+pub fn stalls(shared: &GlobalArgs, arguments: &HistoryArgs) -> anyhow::Result<ExitCode> {
+    let span_us = window_us(arguments);
+    let stalls = for_target(paths::open_reader(shared)?.stalls(span_us.0)?, arguments.target.as_ref());
+    if arguments.json {
+        stalls.iter().for_each(|stall| anstream::println!("{}", json!(stall)));
+    } else {
+        let zone = TimeZone::system();
+        render::print(&screens::stalls::stalls(&stalls, span_us, StallList::All, &zone));
+    }
+    Ok(exit::OK)
+}
+
+/// Prints the events in a window of time.
+pub fn events(shared: &GlobalArgs, arguments: &HistoryArgs) -> anyhow::Result<ExitCode> {
+    let mut events = paths::open_reader(shared)?.events(Some(window_us(arguments).0))?;
+    events.retain(|StoredEvent { event, .. }| {
+        arguments.target.is_none() || event.target.is_none() || event.target == arguments.target
+    });
+    if arguments.json {
+        let print = |stored| anstream::println!("{}", json!(EventJson::from(stored)));
+        events.into_iter().for_each(print);
+    } else {
+        let entries: Vec<Entry> = events.into_iter().map(|stored| Entry::Event(stored.event)).collect();
+        render::print(&screens::events::events(&entries, &TimeZone::system()));
+    }
+    Ok(exit::OK)
+}
+
+fn for_target(stalls: Vec<Stall>, target: Option<&longhaul_model::TargetName>) -> Vec<Stall> {
+    stalls.into_iter().filter(|stall| target.is_none_or(|target| stall.target == *target)).collect()
+}
+
+fn window_us(window: &HistoryArgs) -> (i64, i64) {
+    let now_us = platform::wall_clock_us();
+    (now_us - i64::from(window.since.0) * 1_000_000, now_us)
+}
+
+/// Returns the exit code, which tells a script whether there was any data.
+fn exit_code(samples: usize) -> ExitCode {
+    if samples == 0 { ExitCode::from(exit::NO_DATA) } else { exit::OK }
+}

@@ -1,0 +1,61 @@
+//! `longhaul` without a command: prints the state of the service, the latest answers and problems.
+
+use std::process::ExitCode;
+
+use jiff::tz::TimeZone;
+use longhaul_service::paths::read_history;
+use longhaul_view::screens::{brief, status};
+use longhaul_view::time;
+
+use super::report::WeeklyInput;
+use crate::arguments::GlobalArgs;
+use crate::client::connect;
+use crate::{exit, paths};
+
+/// Maximum number of answers and of problems that are shown.
+const MAX_LINES: usize = 3;
+
+/// Prints the overview.
+pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
+    let mut lines = service(shared);
+    lines.extend(answers(shared));
+    lines.push("Commands: `longhaul --help`".to_owned());
+    lines.iter().for_each(|line| anstream::println!("{line}"));
+    Ok(exit::OK)
+}
+
+/// Returns the state of the service and its problems; without a service, the next step.
+fn service(shared: &GlobalArgs) -> Vec<String> {
+    let Ok(status) = connect(shared).and_then(|client| Ok(client.status()?)) else {
+        let has_targets = paths::load_config(shared).is_ok_and(|config| !config.targets.is_empty());
+        let next = match has_targets {
+            true => "`longhaul service install` measures in the background",
+            false => "`longhaul init` chooses what to compare, `longhaul try` shows what longhaul does",
+        };
+        return vec![format!("Service:  not running; {next}")];
+    };
+    let zone = TimeZone::system();
+    let mut lines = vec![format!("Service:  {}", status::state(&status, &zone))];
+    lines.extend(
+        status
+            .next_round_us
+            .map(|at_us| format!("Next:     a round {}", time::until(at_us, status.now_us, &zone))),
+    );
+    lines.extend(
+        status.last_round.as_ref().map(|last| format!("Last:     {}", status::last_round(last, &zone))),
+    );
+    lines.extend(status.problems.iter().take(MAX_LINES).map(|problem| format!("Problem:  {}", problem.text)));
+    lines
+}
+
+/// Returns the latest answer of each pair; empty if there is no database.
+fn answers(shared: &GlobalArgs) -> Vec<String> {
+    let stored = paths::open_reader(shared)
+        .and_then(|reader| Ok(read_history(&reader, &paths::load_config(shared)?)?));
+    let Ok(stored) = stored else { return vec![] };
+    let answers = brief::answers(&WeeklyInput::new(stored, None).weekly());
+    if answers.is_empty() {
+        return vec!["Answer:   none yet; a comparison needs two shares".to_owned()];
+    }
+    answers.into_iter().take(MAX_LINES).map(|answer| format!("Answer:   {answer}")).collect()
+}

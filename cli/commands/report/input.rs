@@ -1,0 +1,79 @@
+//! Reads the history that a report is computed from.
+
+use std::path::Path;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use longhaul_analysis::summary::{Week, WeeklyQuery, WeeklySummary, summarize_week};
+use longhaul_measure::platform;
+use longhaul_model::time::DAY_SECONDS;
+use longhaul_model::{History, local_day};
+use longhaul_service::paths::read_history;
+
+use crate::arguments::{GlobalArgs, ReportArgs};
+use crate::paths;
+
+/// A history and the week to report.
+pub struct WeeklyInput {
+    /// Data that the report is computed from.
+    pub history: History,
+    /// The requested week, scale and time zone.
+    pub query: WeeklyQuery,
+}
+
+impl WeeklyInput {
+    /// Reads the history from an export file if one is given, or else from the database.
+    pub fn load(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<Self> {
+        let history = match &arguments.from_export {
+            Some(path) => read_export(path)?,
+            None => read_history(&paths::open_reader(shared)?, &paths::load_config(shared)?)?,
+        };
+        Ok(Self::new(history, arguments.week))
+    }
+
+    /// Creates the input for a week; for the current week if none is given.
+    pub fn new(history: History, week: Option<Week>) -> Self {
+        let named = history.settings.zone.as_deref().and_then(|name| TimeZone::get(name).ok());
+        let zone = named.unwrap_or_else(TimeZone::system);
+        let week = week.unwrap_or_else(|| current_week(&Zoned::now().with_time_zone(zone.clone())));
+        Self { history, query: WeeklyQuery { week, scale: None, zone } }
+    }
+
+    /// Computes the summary of the week.
+    pub fn weekly(&self) -> WeeklySummary {
+        summarize_week(&self.history, &self.query)
+    }
+
+    /// Removes all rounds before a day.
+    pub fn since(mut self, date: Option<Date>) -> Self {
+        if let Some(date) = date {
+            let day = days_since_epoch(date);
+            self.history.rounds.retain(|round| round.day() >= day);
+            let rounds: std::collections::BTreeSet<i64> =
+                self.history.rounds.iter().map(|round| round.number).collect();
+            self.history.runs.retain(|run| rounds.contains(&run.round));
+        }
+        self
+    }
+}
+
+/// Reads an export. Parts that cannot be used are reported on standard error.
+fn read_export(path: &Path) -> anyhow::Result<History> {
+    let imported = longhaul_export::read_history(path)?;
+    for left in &imported.skipped {
+        anstream::eprintln!("longhaul: left out of {}: {left}", path.display());
+    }
+    Ok(imported.history)
+}
+
+fn current_week(now: &Zoned) -> Week {
+    let offset = now.offset().seconds();
+    Week::of_day(local_day(platform::wall_clock_us(), offset))
+}
+
+/// Returns the number of days from 1970-01-01 to a date.
+pub fn days_since_epoch(date: Date) -> i64 {
+    let midnight = date.at(0, 0, 0, 0).to_zoned(TimeZone::UTC).map(|at| at.timestamp());
+    midnight.unwrap_or(Timestamp::UNIX_EPOCH).as_second().div_euclid(DAY_SECONDS)
+}

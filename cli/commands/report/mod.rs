@@ -1,0 +1,128 @@
+//! `longhaul report`: the weekly report, for the terminal, a forum, a browser or a program.
+
+mod input;
+mod pair;
+
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use longhaul_analysis::summary::{ClientCaching, Comparison, WeeklySummary, client_caching};
+use longhaul_measure::platform;
+use longhaul_model::History;
+use longhaul_view::json::WeekJson;
+use longhaul_view::redaction::with_neutral_names;
+use longhaul_view::screens::brief::brief;
+use longhaul_view::screens::week::{WeekReport, week};
+use longhaul_view::{
+    Environment, Exchange, Machine, exchange, html_with_hosts, markdown_with_hosts, read, render,
+};
+
+use crate::arguments::{GlobalArgs, ReportArgs, ReportFormat};
+use crate::{UsageError, exit, paths};
+pub use input::WeeklyInput;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Prints or writes the report of a week, or of one pair.
+pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCode> {
+    if arguments.pair.is_some() {
+        return pair::run(shared, arguments);
+    }
+    let format = arguments.chosen_format();
+    if !arguments.others.is_empty() && !matches!(format, ReportFormat::Md | ReportFormat::Html) {
+        return Err(UsageError("--with needs `--format md` or `--format html`".to_owned()).into());
+    }
+    let mut input = WeeklyInput::load(shared, arguments)?;
+    if arguments.anonymous {
+        input.history = with_neutral_names(input.history);
+    }
+    let weekly = input.weekly();
+    let text = match format {
+        ReportFormat::Text => text(shared, arguments, &weekly)?,
+        ReportFormat::Md => markdown_with_hosts(&weekly, &others(arguments)?),
+        ReportFormat::Html => {
+            let environment = environment(shared, arguments, &input.history)?;
+            html_with_hosts(&weekly, &environment, &others(arguments)?)
+        }
+        ReportFormat::Json if arguments.anonymous => {
+            exchange(&weekly, &environment(shared, arguments, &input.history)?).to_json()
+        }
+        ReportFormat::Json => {
+            let caching = &load_caching(shared, arguments)?;
+            serde_json::to_string_pretty(&WeekJson { weekly: &weekly, caching })? + "\n"
+        }
+    };
+    print_or_write(arguments.output.as_deref(), &text)?;
+    Ok(exit_code(&weekly, arguments.exit_code))
+}
+
+fn text(shared: &GlobalArgs, arguments: &ReportArgs, weekly: &WeeklySummary) -> anyhow::Result<String> {
+    let document = match arguments.verbose {
+        true => week(&WeekReport { caching: &load_caching(shared, arguments)?, ..WeekReport::new(weekly) }),
+        false => brief(weekly),
+    };
+    Ok(render::terminal::render(&document))
+}
+
+/// Returns the client caching of each protocol; empty for an export, which lacks the data.
+fn load_caching(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<Vec<ClientCaching>> {
+    match arguments.from_export {
+        Some(_) => Ok(vec![]),
+        None => Ok(client_caching(&paths::open_reader(shared)?.rereads()?)),
+    }
+}
+
+/// Describes the machine and mounts of a history; unknown for an export.
+fn environment(
+    shared: &GlobalArgs,
+    arguments: &ReportArgs,
+    history: &History,
+) -> anyhow::Result<Environment> {
+    match arguments.from_export {
+        Some(_) => Ok(Environment { longhaul: VERSION.to_owned(), ..Environment::default() }),
+        None => {
+            let machine = Machine {
+                system: platform::system_version(),
+                processors: longhaul_service::processors(),
+                memory_bytes: longhaul_service::memory_total(),
+            };
+            let epochs = paths::open_reader(shared)?.epochs()?;
+            let negotiated = epochs.into_iter().map(|epoch| (epoch.number, epoch.negotiated)).collect();
+            Ok(Environment::of_this_machine(machine, history, &negotiated))
+        }
+    }
+}
+
+fn others(arguments: &ReportArgs) -> anyhow::Result<Vec<Exchange>> {
+    arguments.others.iter().map(|path| read_exchange(path)).collect()
+}
+
+/// Reads the report of another computer, up to the maximum size of such a file.
+fn read_exchange(path: &Path) -> anyhow::Result<Exchange> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
+    let limit = longhaul_view::exchange::MAX_FILE_BYTES as u64 + 1;
+    file.take(limit).read_to_end(&mut bytes).with_context(|| format!("read {}", path.display()))?;
+    read(&String::from_utf8_lossy(&bytes)).with_context(|| format!("{} cannot be shown", path.display()))
+}
+
+fn print_or_write(path: Option<&Path>, text: &str) -> anyhow::Result<()> {
+    let Some(path) = path else {
+        anstream::print!("{text}");
+        return Ok(());
+    };
+    std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
+    anstream::eprintln!("Written: {}", path.display());
+    Ok(())
+}
+
+/// Returns exit code 5 if there is no data, or if `wants_decision` is set and a pair is undecided.
+fn exit_code(weekly: &WeeklySummary, wants_decision: bool) -> ExitCode {
+    let headlines: Vec<&Comparison> = weekly.pairs.iter().filter_map(|pair| pair.headline.as_ref()).collect();
+    let is_complete = !headlines.is_empty() && headlines.len() == weekly.pairs.len();
+    let is_decided = is_complete && headlines.iter().all(|headline| headline.verdict.is_decided());
+    let is_enough = if wants_decision { is_decided } else { !weekly.table.is_empty() };
+    if is_enough { exit::OK } else { ExitCode::from(exit::NO_DATA) }
+}

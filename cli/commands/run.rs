@@ -1,0 +1,205 @@
+//! `longhaul run`: runs rounds in the foreground.
+
+use std::io::Read as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use longhaul_measure::platform;
+use longhaul_model::TASKS;
+use longhaul_model::time::DAY_US;
+use longhaul_model::{Hint, Mount, Scale, Target};
+use longhaul_presets::catalog;
+use longhaul_service::config::{Config, Limits};
+use longhaul_service::database_lock::DatabaseLock;
+use longhaul_service::foreground::{ForegroundRunner, Plan, RunTotals};
+use longhaul_service::round::{RoundTasks, close_open_rounds};
+use longhaul_service::service::machine_seed;
+use longhaul_service::target_path::SpecialFolders;
+use longhaul_service::worker::{Interruption, Launcher, Worker};
+use longhaul_store::{Reader, Store, Writer};
+use longhaul_view::screens::trial::{PlanEnd, RunCounts, counts};
+use serde_json::json;
+
+use crate::arguments::{GlobalArgs, RunArgs};
+use crate::progress::{BudgetCheck, OutputStyle, ProgressUi, budget_exceeded_text};
+use crate::{UsageError, exit, paths};
+
+/// Everything that a measurement needs: database, worker settings and the interrupt flag.
+pub struct Session {
+    /// Writer of the database.
+    pub writer: Writer,
+    /// Settings for starting workers.
+    pub launcher: Launcher,
+    /// Path of the database.
+    pub database: PathBuf,
+    machine_seed: u64,
+    /// Requested by Ctrl-C or SIGTERM.
+    pub interruption: Interruption,
+    _database_lock: DatabaseLock,
+}
+
+impl Session {
+    /// Opens the database for writing, locks it, and starts to listen for Ctrl-C.
+    pub fn open(database: PathBuf, mounts: &[Mount]) -> anyhow::Result<Self> {
+        let store = Store::open(&database, mounts)?;
+        let exclusive = DatabaseLock::acquire(&database)?;
+        let launcher = paths::launcher(&database, store.machine_id())?;
+        let machine_seed = machine_seed(store.machine_id());
+        let writer = Writer::spawn(store);
+        // Rounds that a killed process left open would be shown as in progress for ever.
+        let reason = "longhaul exited during the round";
+        close_open_rounds(&Reader::open(&database)?, &writer, reason, platform::wall_clock_us())?;
+        let interruption = listen_for_interrupt()?;
+        Ok(Self { writer, launcher, database, machine_seed, interruption, _database_lock: exclusive })
+    }
+
+    /// Runs the rounds of a plan. Returns the workers as well, because a hung worker must remain the only one on
+    /// its target.
+    pub fn run_rounds(
+        &self,
+        plan: &Plan,
+        style: OutputStyle,
+        check: BudgetCheck<'_>,
+    ) -> (anyhow::Result<RunTotals>, Vec<Worker>) {
+        self.run_rounds_with_ui(plan, ProgressUi::new(style, check))
+    }
+
+    /// Like [`Self::run_rounds`], with an existing progress display.
+    pub fn run_rounds_with_ui(
+        &self,
+        plan: &Plan,
+        mut ui: ProgressUi<'_>,
+    ) -> (anyhow::Result<RunTotals>, Vec<Worker>) {
+        let mut runner = ForegroundRunner::new(plan, &self.launcher, &self.writer, &self.interruption);
+        let totals = self
+            .count_started_rounds()
+            .and_then(|started_rounds| Ok(runner.run(self.machine_seed, started_rounds, &mut ui)?));
+        ui.clear();
+        (totals, runner.workers)
+    }
+
+    fn count_started_rounds(&self) -> anyhow::Result<u64> {
+        Ok(Reader::open(&self.database)?.count_started_rounds()?)
+    }
+}
+
+/// Requests an interruption on the first Ctrl-C or SIGTERM; a second one exits at once. Data on disk is consistent
+/// either way.
+pub fn listen_for_interrupt() -> anyhow::Result<Interruption> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let was_interrupted = Arc::new(AtomicBool::new(false));
+    let (mut signals, sender) = UnixStream::pair().context("create a channel for signals")?;
+    for signal in [SIGINT, SIGTERM] {
+        let flag = || Arc::clone(&was_interrupted);
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, flag())
+            .and_then(|_| signal_hook::flag::register(signal, flag()))
+            .and_then(|_| signal_hook::low_level::pipe::register(signal, sender.try_clone()?))
+            .context("listen for Ctrl-C")?;
+    }
+    let interruption = Interruption::default();
+    let requester = interruption.clone();
+    // A signal handler may do little more than write a byte, so a thread makes the request.
+    std::thread::spawn(move || {
+        if signals.read_exact(&mut [0]).is_ok() {
+            requester.request();
+        }
+    });
+    Ok(interruption)
+}
+
+/// Runs the rounds that the command line and the configuration define.
+pub fn run(shared: &GlobalArgs, arguments: &RunArgs) -> anyhow::Result<ExitCode> {
+    let config = paths::load_config(shared)?;
+    let mounts = platform::mounts().context("read the mount table")?;
+    let plan = run_plan(arguments, &config, &mounts)?;
+    let database = paths::database(shared, &config)?;
+    paths::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    let session = Session::open(database, &mounts)?;
+    session.writer.set_threshold_once(config.analysis.threshold)?;
+    let style = if arguments.json { OutputStyle::Json } else { OutputStyle::Lines };
+    let check = budget_check(&session.database, &plan.targets, config.limits);
+    let (totals, _workers) = session.run_rounds(&plan, style, check);
+    let totals = totals?;
+    match style {
+        OutputStyle::Json => {
+            anstream::println!(
+                "{}",
+                json!({"type": "end", "runs": totals.runs, "failed": totals.failed_runs})
+            );
+        }
+        OutputStyle::ShortLines | OutputStyle::Lines | OutputStyle::Silent => {
+            print_totals(totals, &session.database)
+        }
+    }
+    Ok(if totals.failed_runs > 0 { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
+}
+
+fn print_totals(totals: RunTotals, database: &Path) {
+    anstream::println!(
+        "\n{}; stored in {}. `longhaul runs --summary` compares them, `longhaul runs ID` shows one run in full.",
+        counts(run_counts(totals)),
+        database.display()
+    );
+}
+
+/// Returns how the runs of a plan ended, as screens show it.
+pub fn run_counts(totals: RunTotals) -> RunCounts {
+    let ended_by = if totals.interrupted { PlanEnd::User } else { PlanEnd::LastRound };
+    RunCounts { runs: totals.runs, failed: totals.failed_runs, ended_by }
+}
+
+fn run_plan(arguments: &RunArgs, config: &Config, mounts: &[Mount]) -> anyhow::Result<Plan> {
+    let given = paths::parse_targets(&arguments.targets, mounts)?;
+    let targets = if given.is_empty() { config.targets.clone() } else { given };
+    if targets.is_empty() {
+        let message = "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul config --print`)";
+        return Err(UsageError(message.to_owned()).into());
+    }
+    let workloads = if arguments.workloads.is_empty() { &config.workloads } else { &arguments.workloads };
+    if let Some(unknown) = workloads.iter().find(|name| catalog().find(name).is_none()) {
+        let known: Vec<&str> = TASKS.iter().map(|workload| workload.name()).collect();
+        return Err(
+            UsageError(format!("there is no task `{unknown}`; known tasks: {}", known.join(", "))).into()
+        );
+    }
+    Ok(Plan {
+        targets,
+        rounds: arguments.rounds,
+        tasks: RoundTasks {
+            workloads: deduplicated(workloads),
+            scale: arguments.scale.map_or(config.scale, Scale::from),
+            settings: config.settings.clone(),
+            cap: arguments.cap.map_or(config.limits.cap, Duration::from_secs),
+        },
+    })
+}
+
+fn deduplicated(names: &[String]) -> Vec<String> {
+    let mut unique: Vec<String> = vec![];
+    for name in names {
+        if !unique.contains(name) {
+            unique.push(name.clone());
+        }
+    }
+    unique
+}
+
+/// Returns a check that fails when a target has used up its byte budget of the last 24 hours.
+pub fn budget_check<'a>(database: &'a Path, targets: &'a [Target], limits: Limits) -> BudgetCheck<'a> {
+    Box::new(move || {
+        let Some(budget) = limits.bytes_per_day else { return Ok(()) };
+        let used = Reader::open(database)
+            .and_then(|reader| reader.bytes_since(platform::wall_clock_us() - DAY_US))
+            .map_err(|error| format!("the budget used so far cannot be read: {}", error.one_line()))?;
+        let used = |target: &Target| used.get(&target.name).copied().unwrap_or(0);
+        match targets.iter().find(|target| used(target) >= budget) {
+            Some(target) => Err(budget_exceeded_text(&target.name, used(target), budget)),
+            None => Ok(()),
+        }
+    })
+}

@@ -1,0 +1,110 @@
+//! `longhaul runs`: lists the runs in the database, shows one of them, or summarizes all.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use longhaul_analysis::summary::{EpochRun, KnownWorkload, summarize};
+use longhaul_model::Scale;
+use longhaul_presets::catalog;
+use longhaul_store::{Reader, RoundStatus, RunFilter, StoredRound};
+use longhaul_view::json::{self, SummaryJson};
+use longhaul_view::screens;
+
+use crate::arguments::{GlobalArgs, RunsArgs};
+use crate::{UsageError, exit, paths, render};
+
+/// The output format of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// Readable text.
+    Text,
+    /// JSON, for programs.
+    Json,
+}
+
+impl OutputFormat {
+    /// Returns the format that the `--json` flag selects.
+    pub fn from_json_flag(json: bool) -> Self {
+        if json { Self::Json } else { Self::Text }
+    }
+}
+
+/// Lists runs, shows one, or summarizes all.
+pub fn run(shared: &GlobalArgs, arguments: &RunsArgs) -> anyhow::Result<ExitCode> {
+    match arguments.run {
+        Some(number) => show(shared, number, OutputFormat::from_json_flag(arguments.json)),
+        None if arguments.summary => {
+            let reader = paths::open_reader(shared)?;
+            let scale = arguments.scale.map(Into::into);
+            let format = OutputFormat::from_json_flag(arguments.json);
+            print_summary(&reader, &RunFilter::default(), scale, format)
+        }
+        None => list(shared, arguments),
+    }
+}
+
+/// Prints a summary of the runs that match a filter.
+pub fn print_summary(
+    reader: &Reader,
+    filter: &RunFilter,
+    scale: Option<Scale>,
+    form: OutputFormat,
+) -> anyhow::Result<ExitCode> {
+    let runs = reader.runs(filter)?;
+    let is_void = |round: &StoredRound| round.end.as_ref().is_some_and(|end| end.status == RoundStatus::Void);
+    let void: BTreeSet<i64> =
+        reader.rounds()?.iter().filter(|round| is_void(round)).map(|round| round.number).collect();
+    let samples: Vec<EpochRun<'_>> = runs
+        .iter()
+        .map(|stored| EpochRun {
+            epoch: stored.epoch,
+            is_void: void.contains(&stored.run.round),
+            run: &stored.run,
+        })
+        .collect();
+    let summary = summarize(&samples, scale, &known_workloads());
+    if form == OutputFormat::Json {
+        anstream::println!("{}", serde_json::to_string_pretty(&SummaryJson(&summary))?);
+    } else {
+        render::print(&screens::summary::summary(&summary));
+    }
+    Ok(if summary.workloads.is_empty() { ExitCode::from(exit::NO_DATA) } else { exit::OK })
+}
+
+/// Prints the runs that match the arguments, oldest first.
+fn list(shared: &GlobalArgs, arguments: &RunsArgs) -> anyhow::Result<ExitCode> {
+    let filter = RunFilter {
+        target: arguments.target.clone(),
+        workload: arguments.workload.clone(),
+        limit: (arguments.last > 0).then_some(arguments.last),
+        ..RunFilter::default()
+    };
+    let runs = paths::open_reader(shared)?.runs(&filter)?;
+    if arguments.json {
+        runs.iter().for_each(|stored| anstream::println!("{}", json::run(stored)));
+    } else {
+        render::print(&screens::runs::runs(&runs));
+    }
+    Ok(exit::OK)
+}
+
+/// Prints one run in full.
+fn show(shared: &GlobalArgs, number: i64, format: OutputFormat) -> anyhow::Result<ExitCode> {
+    let Some(stored) = paths::open_reader(shared)?.run(number)? else {
+        return Err(UsageError(format!("there is no run {number}: `longhaul runs` lists all runs")).into());
+    };
+    match format {
+        OutputFormat::Json => anstream::println!("{}", serde_json::to_string_pretty(&json::run(&stored))?),
+        OutputFormat::Text => render::print(&screens::run::run(&stored)),
+    }
+    Ok(exit::OK)
+}
+
+/// Returns the workloads and presets in the order in which they are listed.
+fn known_workloads() -> Vec<KnownWorkload> {
+    catalog()
+        .workloads
+        .iter()
+        .map(|workload| KnownWorkload { name: workload.name(), is_paced: workload.is_paced() })
+        .collect()
+}

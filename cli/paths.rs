@@ -1,0 +1,98 @@
+//! Finds the configuration, the database and the targets.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use longhaul_model::{Family, Mount, Role, Target};
+use longhaul_service::config::Config;
+use longhaul_service::paths;
+use longhaul_service::target_path::SpecialFolders;
+use longhaul_service::worker::Launcher;
+use longhaul_store::Reader;
+
+use crate::UsageError;
+use crate::arguments::{GlobalArgs, NamedPath};
+
+/// Returns the configuration: from the given file, from the default file if that exists, or the defaults.
+pub fn load_config(shared: &GlobalArgs) -> anyhow::Result<Config> {
+    match paths::existing_config_path(shared.config.as_deref()) {
+        Some(path) => Ok(Config::read(&path)?),
+        None => Ok(Config::default()),
+    }
+}
+
+/// Returns the path of the database: from the command line, from the configuration, or the default.
+pub fn database(shared: &GlobalArgs, config: &Config) -> anyhow::Result<PathBuf> {
+    Ok(paths::database_path(shared.database.as_deref(), config)
+        .map_err(|error| UsageError(error.to_string()))?)
+}
+
+/// Opens the database for reading.
+pub fn open_reader(shared: &GlobalArgs) -> anyhow::Result<Reader> {
+    let config = load_config(shared)?;
+    Ok(Reader::open(&database(shared, &config)?)?)
+}
+
+/// Returns the path of the configuration file: from the command line, or the default. The file need not exist.
+pub fn config_file(shared: &GlobalArgs) -> anyhow::Result<PathBuf> {
+    if let Some(path) = &shared.config {
+        return std::path::absolute(path).with_context(|| format!("configuration {}", path.display()));
+    }
+    let folder = longhaul_measure::platform::config_directory().ok_or_else(|| {
+        UsageError(
+            "HOME is not set, so there is no default folder for the configuration: give `--config PATH`"
+                .to_owned(),
+        )
+    })?;
+    Ok(folder.join("config.toml"))
+}
+
+/// Returns the settings for starting workers: this same program, with local folders next to the database.
+pub fn launcher(database: &Path, machine: &str) -> anyhow::Result<Launcher> {
+    let local = database.parent().unwrap_or(Path::new("/")).join("local");
+    Ok(Launcher {
+        program: std::env::current_exe().context("find longhaul's own program file")?,
+        arguments: vec!["worker".to_owned()],
+        machine_id: machine.to_owned(),
+        local_folder: local,
+        probe_plan: None,
+        sample_sender: None,
+    })
+}
+
+/// Converts target arguments to targets. A path is made absolute without touching the file system.
+pub fn parse_targets(arguments: &[NamedPath], mounts: &[Mount]) -> anyhow::Result<Vec<Target>> {
+    let mut targets: Vec<Target> = vec![];
+    for argument in arguments {
+        if targets.iter().any(|target| target.name == argument.name) {
+            return Err(UsageError(format!("the target name `{}` is used twice", argument.name)).into());
+        }
+        let path = std::path::absolute(&argument.path)
+            .with_context(|| format!("target {}={}", argument.name, argument.path.display()))?;
+        let role = default_role(&path, mounts);
+        targets.push(Target { name: argument.name.clone(), path, role });
+    }
+    Ok(targets)
+}
+
+/// Refuses targets in folders where the results are written, and warns of other unsuitable folders. Only the paths
+/// are compared; no target is touched.
+pub fn check_paths(targets: &[Target], folders: &SpecialFolders) -> anyhow::Result<()> {
+    for target in targets {
+        let Some(concern) = folders.concern(&target.path) else { continue };
+        let text =
+            format!("target `{}`: {} {concern}; {}", target.name, target.path.display(), concern.advice());
+        if concern.is_refused() {
+            return Err(UsageError(text).into());
+        }
+        anstream::eprintln!("longhaul: {text}");
+    }
+    Ok(())
+}
+
+fn default_role(path: &Path, mounts: &[Mount]) -> Role {
+    match Mount::for_path(mounts, path).map(|mount| mount.protocol.family()) {
+        Some(Family::Local) => Role::Baseline,
+        Some(Family::Network | Family::Fuse | Family::Other) | None => Role::Share,
+    }
+}

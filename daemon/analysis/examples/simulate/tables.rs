@@ -1,0 +1,258 @@
+//! Prints the tables of the simulation, one function each. All tables except the first use the results of the weekly
+//! summary.
+
+use longhaul_analysis::simulation::{
+    ErrorRates, IntervalAtDay, Scenario, World, add_event, claims_a_difference, daily_intervals, normal_days,
+    simulate_rounds, simulated_history, verdict_with_interval, weekly_at_end_of_day,
+};
+use longhaul_analysis::summary::{
+    ALPHA, Comparison, MIN_VERDICT_DAYS, ReliabilityVerdict, Verdict, WeeklySummary,
+};
+use longhaul_model::TASKS;
+use longhaul_model::median;
+
+use crate::replicate::{replicate, share};
+
+/// Functions that print the tables, in order.
+pub const ALL: [fn(u64); 7] = [formula, verdicts, words, already_clear, many, hangs, changes];
+
+/// Workload with one metric, for tables about a single comparison.
+const ONE_TASK: [&str; 1] = ["incremental-backup"];
+/// Workloads for the table about many comparisons.
+const FOUR_TASKS: [&str; 4] = ["folder-index", "photo-batch", "incremental-backup", "time-machine"];
+/// Last day of the eight simulated weeks.
+const LAST_DAY: i64 = 55;
+
+fn header(title: &str, columns: &[&str]) {
+    println!("\n### {title}\n\n| {} |\n|{}", columns.join(" | "), "---|".repeat(columns.len()));
+}
+
+fn places(names: &[&str]) -> Vec<usize> {
+    names.iter().filter_map(|name| TASKS.iter().position(|known| known.name() == *name)).collect()
+}
+
+/// Returns the comparison of the first task of the first pair.
+fn first_comparison(weekly: &WeeklySummary) -> Option<&Comparison> {
+    weekly.pairs.first()?.tasks.first()
+}
+
+/// Returns the interval and the verdict of two targets with one task, at the end of each of the given days.
+fn evenings(
+    world: &World,
+    ratio: f64,
+    seed: u64,
+    days: impl Iterator<Item = i64>,
+) -> Vec<(IntervalAtDay, Verdict)> {
+    let scenario = Scenario::eight_weeks([0.0, ratio.ln()]);
+    let history = simulated_history(&simulate_rounds(world, &scenario, seed), &places(&ONE_TASK));
+    days.filter_map(|day| verdict_with_interval(first_comparison(&weekly_at_end_of_day(&history, day))?))
+        .collect()
+}
+
+/// Prints the error rate of the interval on independent normal days, where the guarantee is exact.
+fn formula(replicates: u64) {
+    header("The interval on independent normal days", &["looks", "any look misses the truth"]);
+    for days in [56, 200] {
+        let missed = |seed| {
+            daily_intervals(&normal_days(days, seed), 2, ALPHA)
+                .iter()
+                .any(|look: &IntervalAtDay| look.excludes(0.0))
+        };
+        println!("| days 2 to {days} | {:.3} |", share(replicates, missed));
+    }
+}
+
+/// Prints false verdicts, coverage and power if the report is read every day.
+fn verdicts(replicates: u64) {
+    let columns = [
+        "world",
+        "false verdict",
+        "excludes 1",
+        "misses at 10 %",
+        "power 5 / 10 / 25 %",
+        "wrong sign",
+        "half width at week 8",
+        "median first day 5 / 10 / 25 %",
+    ];
+    header("Two targets, read every evening for eight weeks", &columns);
+    for world in World::ALL {
+        let [(none, false_verdict), (five, _), (ten, _), (more, _)] =
+            [1.0, 1.05, 1.10, 1.25].map(|ratio| tally(&world, ratio, replicates));
+        let power = [&five, &ten, &more].map(|tally| format!("{:.2}", tally.share(tally.correct)));
+        let wrong: usize = [&five, &ten, &more].map(|tally| tally.declared - tally.correct).iter().sum();
+        let first = [&five, &ten, &more].map(|tally| match median(&tally.first_days) {
+            Some(day) if day.is_finite() => format!("{day}"),
+            Some(_) | None => "–".to_owned(),
+        });
+        println!(
+            "| {} | {false_verdict:.3} | {:.3} | {:.3} | {} | {:.4} | {:.1} % | {} |",
+            world.name,
+            none.share(none.declared),
+            ten.share(ten.missed),
+            power.join(" / "),
+            wrong as f64 / (3 * replicates) as f64,
+            median(&ten.half_widths).map_or(f64::NAN, |half| (half.exp() - 1.0) * 100.0),
+            first.join(" / "),
+        );
+    }
+}
+
+/// Returns the error rates of the intervals from day 14 on, and the share of replicates in which a verdict ever claimed
+/// a difference.
+fn tally(world: &World, ratio: f64, replicates: u64) -> (ErrorRates, f64) {
+    // Each ratio uses other seeds, so that the shares in one row are independent.
+    let first = (ratio * 100.0) as u64 * replicates;
+    let mut tally = ErrorRates::default();
+    let mut claimed = 0;
+    for shown in replicate(replicates, |seed| evenings(world, ratio, first + seed, 0..=LAST_DAY)) {
+        claimed += usize::from(shown.iter().any(|(_, verdict)| claims_a_difference(*verdict)));
+        let open = shown.iter().map(|(look, _)| *look).filter(|look| look.days >= MIN_VERDICT_DAYS);
+        tally.add(&open.collect::<Vec<_>>(), ratio.ln());
+    }
+    let claimed = tally.share(claimed);
+    (tally, claimed)
+}
+
+/// Prints the share of replicates with each verdict at the end of a week, in percent.
+fn words(replicates: u64) {
+    header(
+        "Verdict: right / wrong winner / no real difference / too small / not enough data, in %",
+        &["world, true ratio", "week 2", "week 3", "week 4", "week 8"],
+    );
+    for (world, ratio) in [World::WIRED, World::TYPICAL, World::ROUGH]
+        .into_iter()
+        .flat_map(|world| [1.0, 1.03, 1.10, 1.15, 1.25].map(|ratio| (world, ratio)))
+    {
+        let read = replicate(replicates, |seed| {
+            [13, 20, 27, LAST_DAY].map(|day| evenings(&world, ratio, seed, std::iter::once(day)).pop())
+        });
+        let weeks: [String; 4] = std::array::from_fn(|week| {
+            let mut counts = [0u64; 5];
+            read.iter().for_each(|read| counts[kind(read[week])] += 1);
+            counts.map(|count| ((100 * count + replicates / 2) / replicates).to_string()).join("/")
+        });
+        println!("| {}, {ratio} | {} |", world.name, weeks.join(" | "));
+    }
+}
+
+/// Returns the column of a verdict in the table of [`words`], if in truth the second target takes longer.
+fn kind(shown: Option<(IntervalAtDay, Verdict)>) -> usize {
+    match shown {
+        None => 4,
+        Some((look, verdict)) => match verdict {
+            Verdict::AlreadyClear | Verdict::Faster | Verdict::ClearlyFaster => {
+                usize::from(look.interval.0 <= 0.0)
+            }
+            Verdict::NoRealDifference => 2,
+            Verdict::TooSmall => 3,
+            Verdict::NotEnoughData => 4,
+        },
+    }
+}
+
+/// Prints the share of replicates with an early verdict.
+fn already_clear(replicates: u64) {
+    header("Already clear before day 14", &["world", "equal", "1.25×", "1.5×", "2×"]);
+    for world in World::ALL {
+        let clear = |ratio: f64| {
+            share(replicates, |seed| {
+                let shown = evenings(&world, ratio, seed, 0..21);
+                shown.iter().any(|(_, verdict)| *verdict == Verdict::AlreadyClear)
+            })
+        };
+        let shares = [1.0, 1.25, 1.5, 2.0].map(|ratio| format!("{:.3}", clear(ratio)));
+        println!("| {} | {} |", world.name, shares.join(" | "));
+    }
+}
+
+/// Prints the chance of any false claim with three equal targets and four tasks.
+fn many(replicates: u64) {
+    header(
+        "Three equal targets, four tasks, read every week: any false claim",
+        &["world", "in a headline", "among the metrics"],
+    );
+    for world in World::ALL {
+        let claimed = replicate(replicates, |seed| {
+            let rounds = simulate_rounds(&world, &Scenario::eight_weeks([0.0; 12]), seed);
+            let history = simulated_history(&rounds, &places(&FOUR_TASKS));
+            let (mut headline, mut task) = (false, false);
+            for week in 2..=8 {
+                let weekly = weekly_at_end_of_day(&history, 7 * week - 1);
+                headline |= weekly
+                    .pairs
+                    .iter()
+                    .filter_map(|pair| pair.headline.as_ref())
+                    .any(|c| claims_a_difference(c.verdict));
+                task |=
+                    weekly.pairs.iter().flat_map(|pair| &pair.tasks).any(|c| claims_a_difference(c.verdict));
+            }
+            (headline, task)
+        });
+        let of = |claimed: usize| claimed as f64 / replicates as f64;
+        println!(
+            "| {} | {:.3} | {:.3} |",
+            world.name,
+            of(claimed.iter().filter(|(headline, _)| *headline).count()),
+            of(claimed.iter().filter(|(_, task)| *task).count()),
+        );
+    }
+}
+
+/// Prints the effect of hangs: target A hangs in 0.4 % of its runs, target B more often. Both are equally fast when
+/// they work.
+fn hangs(replicates: u64) {
+    header(
+        "Hangs: A in 0.4 % of its runs, typical world",
+        &["B hangs", "median of days", "time waited", "reliability proven by week 2 / 4 / 8"],
+    );
+    for hangs in [0.004, 0.008, 0.015, 0.03] {
+        let scenario = Scenario { hang_shares: Some([0.004, hangs]), ..Scenario::eight_weeks([0.0; 2]) };
+        let results = replicate(replicates, |seed| {
+            let history =
+                simulated_history(&simulate_rounds(&World::TYPICAL, &scenario, seed), &places(&ONE_TASK));
+            let weeks = [13, 27, LAST_DAY].map(|day| weekly_at_end_of_day(&history, day));
+            let last = first_comparison(&weeks[2]);
+            let percent = |estimate: Option<f64>| (estimate.unwrap_or(f64::NAN) - 1.0) * 100.0;
+            let speed = percent(last.and_then(|comparison| comparison.ratio).map(|ratio| ratio.value));
+            let waited = percent(last.and_then(|comparison| comparison.wait_ratio).map(|ratio| ratio.value));
+            (speed, waited, weeks.map(|weekly| weekly.pairs[0].reliability.verdict))
+        });
+        let middle = |value: fn(&(f64, f64, [ReliabilityVerdict; 3])) -> f64| {
+            median(&results.iter().map(value).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+        };
+        let proven = [0, 1, 2].map(|week| {
+            let worse = results.iter().filter(|(_, _, verdicts)| match verdicts[week] {
+                ReliabilityVerdict::WorseA | ReliabilityVerdict::WorseB => true,
+                ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => false,
+            });
+            format!("{:.2}", worse.count() as f64 / replicates as f64)
+        });
+        let (speed, waited) = (middle(|result| result.0), middle(|result| result.1));
+        println!("| {:.1} % | {speed:+.1} % | {waited:+.1} % | {} |", hangs * 100.0, proven.join(" / "));
+    }
+}
+
+/// Prints how often a change of the ratio on day 28 is detected, with and without a recorded event on the day before.
+fn changes(replicates: u64) {
+    header(
+        "A change of the ratio on day 28, asked at week 8",
+        &["world", "unknown time: equal / 10 % / 20 %", "recorded event: equal / 10 % / 20 %"],
+    );
+    for world in World::ALL {
+        let flagged = |step: f64, recorded: &[i64]| {
+            let scenario =
+                Scenario { change: Some((28, [0.0, step.ln()])), ..Scenario::eight_weeks([0.0; 2]) };
+            let share = share(replicates, |seed| {
+                let mut history =
+                    simulated_history(&simulate_rounds(&world, &scenario, seed), &places(&ONE_TASK));
+                recorded.iter().for_each(|day| add_event(&mut history, *day, "os-update"));
+                first_comparison(&weekly_at_end_of_day(&history, LAST_DAY))
+                    .is_some_and(|comparison| comparison.change.is_some())
+            });
+            format!("{share:.3}")
+        };
+        let unknown = [1.0, 1.1, 1.2].map(|step| flagged(step, &[]));
+        let event = [1.0, 1.1, 1.2].map(|step| flagged(step, &[27]));
+        println!("| {} | {} | {} |", world.name, unknown.join(" / "), event.join(" / "));
+    }
+}

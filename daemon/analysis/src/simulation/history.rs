@@ -1,0 +1,112 @@
+//! Converts simulated rounds to a [`History`], and reads the weekly summary of it day by day.
+
+use jiff::tz::TimeZone;
+
+use super::{IntervalAtDay, SimulatedRound};
+use crate::summary::{Comparison, Verdict, Week, WeeklyQuery, WeeklySummary, summarize_week};
+use longhaul_model::TASKS;
+use longhaul_model::time::HOUR_US;
+use longhaul_model::{EpochRecord, History, RoundRecord, RunRecord, TargetRecord};
+use longhaul_model::{Event, MetricTimes, Outcome, Role, RoundStatus, Scale, TargetName};
+
+/// Day 0 of a simulation: Monday of 2026-W40, in days since 1970-01-01.
+const FIRST_DAY: i64 = 20_724;
+
+/// Converts simulated rounds to a history in which each target runs the same workloads. `workloads` holds indices in
+/// [`TASKS`]. Column `target · workloads + workload` of a round is the run of that workload on that target; its
+/// time is used for all metrics of the workload.
+pub fn simulated_history<const COLUMNS: usize>(
+    rounds: &[SimulatedRound<COLUMNS>],
+    workloads: &[usize],
+) -> History {
+    let names: Vec<TargetName> =
+        (0..COLUMNS / workloads.len()).filter_map(|target| format!("target-{target}").parse().ok()).collect();
+    let mut history = History {
+        targets: names.iter().map(|name| TargetRecord { name: name.clone(), role: Role::Share }).collect(),
+        epochs: (1..).zip(names).map(|(number, target)| epoch(number, target)).collect(),
+        ..History::default()
+    };
+    for (round, number) in rounds.iter().zip(1..) {
+        history.rounds.push(round_record(number, round));
+        let columns = (0..COLUMNS).map(|column| run_record(round, (number, column), workloads));
+        history.runs.extend(columns);
+    }
+    history
+}
+
+fn epoch(number: i64, target: TargetName) -> EpochRecord {
+    EpochRecord { number, target, opened_us: started_us(0, 0), protocol: None }
+}
+
+fn started_us(day: i64, hour: i64) -> i64 {
+    ((FIRST_DAY + day) * 24 + hour) * HOUR_US
+}
+
+fn round_record<const COLUMNS: usize>(number: i64, round: &SimulatedRound<COLUMNS>) -> RoundRecord {
+    RoundRecord {
+        number,
+        started_us: started_us(round.day, round.hour),
+        utc_offset_seconds: 0,
+        scale: Scale::Standard,
+        status: Some(RoundStatus::Ok),
+        reason: None,
+    }
+}
+
+fn run_record<const COLUMNS: usize>(
+    round: &SimulatedRound<COLUMNS>,
+    (number, column): (i64, usize),
+    workloads: &[usize],
+) -> RunRecord {
+    let (target, workload) = (column / workloads.len(), workloads[column % workloads.len()]);
+    let (seconds, hung) = (round.seconds[column], round.hung[column]);
+    let metrics = if hung { 0 } else { TASKS[workload].metrics().len() };
+    RunRecord {
+        number: number * COLUMNS as i64 + column as i64,
+        round: number,
+        epoch: target as i64 + 1,
+        target,
+        workload,
+        scale: Scale::Standard,
+        outcome: if hung { Outcome::Hung } else { Outcome::Ok },
+        started_us: started_us(round.day, round.hour),
+        seconds,
+        times: (0..metrics).fold(MetricTimes::NONE, |times, place| times.with(place, seconds)),
+    }
+}
+
+/// Adds an event of the whole machine at noon of a day.
+pub fn add_event(history: &mut History, day: i64, kind: &str) {
+    let (kind, detail) = (kind.to_owned(), serde_json::Value::Null);
+    history.events.push(Event { target: None, kind, detail, at_us: started_us(day, 12) });
+}
+
+/// Returns the weekly summary that a user sees at the end of a day, from all data up to then.
+pub fn weekly_at_end_of_day(history: &History, day: i64) -> WeeklySummary {
+    let until = started_us(day + 1, 0);
+    let known = History {
+        rounds: history.rounds.iter().filter(|round| round.started_us < until).cloned().collect(),
+        runs: history.runs.iter().filter(|run| run.started_us < until).copied().collect(),
+        settings: history.settings.clone(),
+        targets: history.targets.clone(),
+        epochs: history.epochs.clone(),
+        events: history.events.clone(),
+    };
+    let week = Week::of_day(FIRST_DAY + day);
+    summarize_week(&known, &WeeklyQuery { week, scale: None, zone: TimeZone::UTC })
+}
+
+/// Returns the interval of a comparison as logarithms, and its verdict. `None` while the interval is infinite.
+pub fn verdict_with_interval(comparison: &Comparison) -> Option<(IntervalAtDay, Verdict)> {
+    let ratio = comparison.ratio?;
+    let look = IntervalAtDay { days: ratio.days, interval: (ratio.low.ln(), ratio.high.ln()) };
+    Some((look, comparison.verdict))
+}
+
+/// Returns true if a verdict claims that there is a difference.
+pub fn claims_a_difference(verdict: Verdict) -> bool {
+    match verdict {
+        Verdict::AlreadyClear | Verdict::Faster | Verdict::ClearlyFaster | Verdict::TooSmall => true,
+        Verdict::NotEnoughData | Verdict::NoRealDifference => false,
+    }
+}

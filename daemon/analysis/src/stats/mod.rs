@@ -1,0 +1,20 @@
+//! Pure statistical functions: histograms, quantiles, intervals and tests on daily values. They use no clock and no
+//! files; random numbers come from a seed.
+
+mod bootstrap;
+mod change_point;
+mod confidence_sequence;
+mod discordant;
+mod multiple_testing;
+mod steadiness;
+mod student;
+mod week_pairs;
+
+pub use bootstrap::{Bootstrap, ratio_of_sums};
+pub use change_point::{Split, best_split, split_at_event};
+pub use confidence_sequence::{DaySeries, HORIZON_DAYS, anytime_valid_half_width};
+pub use discordant::{DiscordantEpisodes, count_episodes, ln_e_discordant};
+pub use multiple_testing::{e_bh, pairwise_alpha};
+pub use steadiness::Steadiness;
+pub use student::{student_critical, student_two_sided_tail};
+pub use week_pairs::{MIN_WEEK_PAIRS, week_pairs_half_width};

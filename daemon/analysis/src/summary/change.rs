@@ -1,0 +1,101 @@
+//! Detects changes of the ratio of two targets over time (docs/methodology.md#changes-of-the-ratio).
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::pairing::TargetPair;
+use super::window::AnalysisWindow;
+use crate::stats::{best_split, split_at_event};
+use longhaul_model::Event;
+use longhaul_model::local_day;
+
+/// Kinds of events that disturb a round but change nothing permanently. They cannot explain a lasting change.
+const TRANSIENT_EVENTS: [&str; 17] = [
+    "wake",
+    "sleep",
+    "hang",
+    "recovered",
+    "stall",
+    "reconnect",
+    "clock-step",
+    "mount",
+    "unmount",
+    "restart",
+    "start",
+    "stop",
+    "pause",
+    "resume",
+    "prepared",
+    "utc-offset",
+    "database",
+];
+
+/// A lasting change of the ratio of two targets.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Change {
+    /// First day after the change, in days since 1970-01-01.
+    #[serde(skip)]
+    pub first_day: i64,
+    /// First day after the change, as an ISO date.
+    pub date: String,
+    /// Kind of the recorded event at which the ratio changed; `None` if no event matches.
+    pub event: Option<String>,
+    /// Geometric mean of the ratio over the days before the change.
+    pub ratio_before: f64,
+    /// Number of valid days before the change.
+    pub days_before: usize,
+    /// Geometric mean of the ratio over the days after the change.
+    pub ratio_after: f64,
+    /// Number of valid days after the change.
+    pub days_after: usize,
+}
+
+/// Returns the most significant change in a series of daily log ratios. A change at a recorded event takes
+/// precedence over a change at an unknown time; `None` if neither is significant.
+pub(super) fn find_change(
+    days: &[(i64, f64)],
+    scope: &AnalysisWindow<'_>,
+    pair: TargetPair,
+) -> Option<Change> {
+    let events = persistent_events(scope, pair);
+    let at_events = events.iter().filter_map(|(day, event)| {
+        let split = split_at_event(days, *day, events.len()).filter(|split| split.is_change())?;
+        Some((split, Some(event.kind.clone())))
+    });
+    let clearest = at_events.max_by(|(a, _), (b, _)| a.t.abs().total_cmp(&b.t.abs()));
+    // Only a fallback: a recorded event also explains the change.
+    let anywhere = || best_split(days).filter(|split| split.is_change()).map(|split| (split, None));
+    let (split, event) = clearest.or_else(anywhere)?;
+    let parts: (Vec<f64>, Vec<f64>) = (
+        days.iter().filter(|(day, _)| *day < split.first_day).map(|(_, value)| *value).collect(),
+        days.iter().filter(|(day, _)| *day >= split.first_day).map(|(_, value)| *value).collect(),
+    );
+    let mean = |values: &[f64]| (values.iter().sum::<f64>() / values.len().max(1) as f64).exp();
+    Some(Change {
+        first_day: split.first_day,
+        date: super::date_of_day(split.first_day).to_string(),
+        event,
+        ratio_before: mean(&parts.0),
+        days_before: parts.0.len(),
+        ratio_after: mean(&parts.1),
+        days_after: parts.1.len(),
+    })
+}
+
+/// Returns the events that may have changed a pair's ratio permanently. At most one event per day is returned,
+/// because the daily data cannot separate the effects of two events on the same day.
+fn persistent_events<'h>(scope: &AnalysisWindow<'h>, pair: TargetPair) -> Vec<(i64, &'h Event)> {
+    let names = [pair.a, pair.b].map(|place| &scope.history.targets[place].name);
+    let concerns = |event: &Event| event.target.as_ref().is_none_or(|target| names.contains(&target));
+    let offset = scope.history.rounds.last().map_or(0, |round| round.utc_offset_seconds);
+    let mut events: Vec<(i64, &Event)> = scope
+        .history
+        .events
+        .iter()
+        .filter(|event| concerns(event) && !TRANSIENT_EVENTS.contains(&event.kind.as_str()))
+        .map(|event| (local_day(event.at_us, offset), event))
+        .filter(|(day, _)| *day <= scope.last_day)
+        .collect();
+    events.dedup_by_key(|(day, _)| *day);
+    events
+}

@@ -1,0 +1,216 @@
+//! Compares two targets on one metric, or over all metrics: verdict, ratio and interval.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::change::Change;
+use super::pair_data::{MetricComparison, MetricIndex};
+use super::verdict::{Estimate, Significance, Verdict, VerdictRule, verdict};
+use crate::stats::{Bootstrap, Steadiness, ratio_of_sums};
+use longhaul_model::TASKS;
+use longhaul_model::{CacheState, TargetName, WaitKind};
+
+/// Number of bootstrap replicates for descriptive intervals. 1,000 replicates are enough for two digits.
+const BOOTSTRAP_REPLICATES: usize = 1000;
+
+/// Subject of a comparison: one metric, or several metrics together.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Subject {
+    /// Key: `workload/metric` for one metric, else `overall`, `interactive` or `background`.
+    pub key: String,
+    /// Name of the workload; `None` for several metrics together.
+    pub workload: Option<&'static str>,
+    /// Activity of the user, for example "opening a large folder".
+    pub activity: String,
+    /// Cache state; `None` for several metrics together.
+    pub cache: Option<CacheState>,
+    /// Kind of wait: a user waits, or the task runs in the background.
+    pub wait_kind: WaitKind,
+}
+
+impl Subject {
+    /// Creates the subject for one metric.
+    pub(super) fn for_metric(position: MetricIndex) -> Self {
+        let metric = position.metric();
+        Self {
+            key: position.key(),
+            workload: Some(TASKS[position.workload].name()),
+            activity: metric.activity.to_owned(),
+            cache: Some(metric.cache),
+            wait_kind: metric.wait_kind,
+        }
+    }
+
+    /// Creates the subject for all metrics together, or for all metrics of one kind of wait.
+    pub(super) fn overall(key: &str, activity: &str) -> Self {
+        Self {
+            key: key.to_owned(),
+            workload: None,
+            activity: activity.to_owned(),
+            cache: None,
+            // Exempts the comparison from the limit of 0.1 s: several metrics have no common time in seconds.
+            wait_kind: WaitKind::Background,
+        }
+    }
+}
+
+/// Counts of the rounds of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ComparedRounds {
+    /// Number of rounds planned after the warm-up of both targets, including skipped and void rounds.
+    pub planned: usize,
+    /// Number of rounds with a value of both targets.
+    pub complete: usize,
+    /// Number of rounds in which the first target was faster.
+    pub won_by_a: usize,
+    /// Number of rounds in which the second target was faster.
+    pub won_by_b: usize,
+    /// Number of rounds in which both targets failed.
+    pub both_failed: usize,
+}
+
+/// Result of comparing two targets on one metric, or over several metrics.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Comparison {
+    /// Metric or metrics that are compared.
+    pub subject: Subject,
+    /// First target.
+    pub a: TargetName,
+    /// Second target.
+    pub b: TargetName,
+    /// Verdict by the verdict rule.
+    pub verdict: Verdict,
+    /// Time on `b` divided by the time on `a`; `None` while the interval is infinite.
+    pub ratio: Option<Estimate>,
+    /// Maximum chance that the interval ever excludes the true ratio, however often the report is read.
+    pub alpha: f64,
+    /// Ratio from which a difference matters, above 1. JSON has it once, in the settings of the week.
+    #[serde(skip)]
+    pub threshold: f64,
+    /// Number of days that have complete rounds, but too few to be valid.
+    pub incomplete_days: usize,
+    /// Counts of the rounds.
+    pub rounds: ComparedRounds,
+    /// Median times of both targets in seconds, without failures; `None` for several metrics together.
+    pub median_seconds: Option<(f64, f64)>,
+    /// Seconds waited on `b` divided by seconds waited on `a`; failures count as their cap. The interval is
+    /// descriptive.
+    pub wait_ratio: Option<Estimate>,
+    /// Expected number of additional days until a decision; `None` if decided, or if no decision is expected.
+    pub days_needed: Option<usize>,
+    /// Smallest ratio that the current interval can distinguish from 1; `None` while the interval is infinite.
+    pub detectable_ratio: Option<f64>,
+    /// Corrected lag-1 autocorrelation of neighbouring days. Above 0.3 the ratio itself drifts, and the interval misses
+    /// more often than stated.
+    pub autocorrelation: Option<f64>,
+    /// True if the ratio was steady over the last five valid days; `None` with fewer. Shown as a badge; it does not
+    /// affect the verdict.
+    pub is_steady: Option<bool>,
+    /// Detected change of the ratio; if present, all other fields describe the newest part that is long enough.
+    pub change: Option<Change>,
+    /// Ratio of each valid day, in chronological order.
+    pub days: Vec<DayRatio>,
+}
+
+/// One day of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct DayRatio {
+    /// Local day, as an ISO date.
+    pub date: String,
+    /// Median over the day's rounds of the time on `b` divided by the time on `a`.
+    pub ratio: f64,
+}
+
+/// Parameters shared by all comparisons of a report.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TestParams {
+    /// Maximum chance that the interval of one pair ever excludes the true ratio.
+    pub(super) alpha: f64,
+    /// Ratio from which a difference matters, above 1.
+    pub(super) threshold: f64,
+}
+
+/// Applies the verdict rule to the data of one comparison.
+pub(super) fn compare(
+    subject: Subject,
+    (a, b): (&TargetName, &TargetName),
+    (cell, significance): (&MetricComparison, Significance),
+    params: TestParams,
+) -> Comparison {
+    let TestParams { alpha, threshold } = params;
+    let pairing = &cell.paired_days;
+    let rule = VerdictRule {
+        alpha,
+        threshold,
+        wait_kind: subject.wait_kind,
+        median_seconds: pairing.median_seconds,
+        significance,
+    };
+    let series = cell.series.as_ref();
+    let verdict = series.map_or(Verdict::NotEnoughData, |series| verdict(series, &rule));
+    // At least one more day is needed, because the days so far have not decided the comparison.
+    let more = |days: usize, series_days: usize| days.saturating_sub(series_days).max(1);
+    let needed = series.filter(|_| !verdict.is_decided()).and_then(|series| {
+        let needed = series.days_needed(threshold.ln(), alpha)?.max(super::verdict::MIN_VERDICT_DAYS);
+        Some(more(needed, series.days()))
+    });
+    Comparison {
+        a: a.clone(),
+        b: b.clone(),
+        verdict,
+        ratio: series.and_then(|series| Estimate::from_log_ratios(series, alpha)),
+        alpha,
+        threshold,
+        incomplete_days: pairing.incomplete_days,
+        rounds: ComparedRounds {
+            planned: pairing.planned_rounds,
+            complete: pairing.complete_rounds,
+            won_by_a: pairing.won_by_a,
+            won_by_b: pairing.won_by_b,
+            both_failed: pairing.both_failed,
+        },
+        median_seconds: pairing.median_seconds,
+        wait_ratio: wait_ratio(&pairing.wait_by_day),
+        days_needed: needed,
+        detectable_ratio: series
+            .map(|series| series.minimum_detectable_effect(alpha))
+            .filter(|ratio| ratio.is_finite()),
+        autocorrelation: series.map(|series| series.corrected_autocorrelation()),
+        is_steady: steadiness(&pairing.log_ratio_by_day).map(|steadiness| steadiness.is_steady()),
+        change: cell.change.clone(),
+        days: pairing
+            .log_ratio_by_day
+            .iter()
+            .map(|(day, ratio)| DayRatio { date: super::date_of_day(*day).to_string(), ratio: ratio.exp() })
+            .collect(),
+        subject,
+    }
+}
+
+impl Comparison {
+    /// Returns the faster and the slower target by the estimated ratio; `None` without an estimate.
+    pub fn faster_and_slower(&self) -> Option<(&TargetName, &TargetName)> {
+        let ratio = self.ratio?;
+        Some(if ratio.value < 1.0 { (&self.b, &self.a) } else { (&self.a, &self.b) })
+    }
+
+    /// Returns the target that the verdict names as faster; `None` if the verdict names none.
+    pub fn winner(&self) -> Option<&TargetName> {
+        self.faster_and_slower().filter(|_| self.verdict.has_winner()).map(|(faster, _)| faster)
+    }
+}
+
+/// Returns the steadiness of the ratio over the last valid days.
+fn steadiness(days: &[(i64, f64)]) -> Option<Steadiness> {
+    Steadiness::of_days(&days.iter().map(|(_, ratio)| ratio.exp()).collect::<Vec<_>>())
+}
+
+/// Returns the ratio of the total times waited. Its bootstrap interval is descriptive and never used for a verdict
+/// (docs/methodology.md#time-waited).
+fn wait_ratio(by_day: &[(i64, (f64, f64))]) -> Option<Estimate> {
+    let days: Vec<(f64, f64)> = by_day.iter().map(|(_, sums)| *sums).collect();
+    let bootstrap = Bootstrap { seed: days.len() as u64, replicates: BOOTSTRAP_REPLICATES, level: 0.95 };
+    let (low, high) = bootstrap.interval(&days, ratio_of_sums)?;
+    let value = ratio_of_sums(&days.iter().collect::<Vec<_>>())?;
+    Some(Estimate { value, low, high, days: days.len() })
+}

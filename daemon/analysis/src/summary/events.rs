@@ -1,0 +1,73 @@
+//! Formats the events of a week for users.
+
+use jiff::Timestamp;
+use jiff::tz::Offset;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::Week;
+use longhaul_model::History;
+use longhaul_model::local_day;
+use longhaul_model::{Event, TargetName};
+
+/// An event, formatted as one line.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct EventLine {
+    /// Local date and time of the event.
+    pub at: String,
+    /// Target of the event; `None` if it concerns the whole machine.
+    pub target: Option<TargetName>,
+    /// Kind of event, in one word.
+    pub kind: String,
+    /// Details, in one line.
+    pub detail: String,
+}
+
+/// Returns the events of a week, oldest first.
+pub(super) fn events_of_week(history: &History, week: Week) -> Vec<EventLine> {
+    let entry = |event: &Event| {
+        let offset = utc_offset_at(history, event.at_us);
+        week.contains(local_day(event.at_us, offset)).then(|| EventLine {
+            at: local_time(event.at_us, offset),
+            target: event.target.clone(),
+            kind: event.kind.clone(),
+            detail: detail_text(&event.detail),
+        })
+    };
+    history.events.iter().filter_map(entry).collect()
+}
+
+/// Returns the UTC offset of local time at an event, in seconds. Events store no offset, so the offset of the previous
+/// round is used, or of the first round if there is none before.
+fn utc_offset_at(history: &History, at_us: i64) -> i32 {
+    let later = history.rounds.partition_point(|round| round.started_us <= at_us);
+    let round = history.rounds.get(later.saturating_sub(1)).or(history.rounds.first());
+    round.map_or(0, |round| round.utc_offset_seconds)
+}
+
+/// Formats a time as local date and time, for example `2026-11-12 09:31`.
+fn local_time(at_us: i64, offset_seconds: i32) -> String {
+    let zone = Offset::from_seconds(offset_seconds).unwrap_or(Offset::UTC).to_time_zone();
+    match Timestamp::from_microsecond(at_us) {
+        Ok(instant) => instant.to_zoned(zone).strftime("%Y-%m-%d %H:%M").to_string(),
+        Err(_) => format!("{at_us} µs since 1970"),
+    }
+}
+
+/// Formats event details as `before: 1500, after: 9000`. Nested objects are formatted the same way in parentheses;
+/// null values are omitted.
+pub fn detail_text(detail: &Value) -> String {
+    match detail {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Object(map) => {
+            let parts = map.iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| match value {
+                Value::Object(_) => format!("{key} ({})", detail_text(value)),
+                _ => format!("{key}: {}", detail_text(value)),
+            });
+            parts.collect::<Vec<_>>().join(", ")
+        }
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => detail.to_string(),
+    }
+}

@@ -1,0 +1,55 @@
+//! Statistics over many runs. All functions are pure: they take values and return one serializable value.
+//!
+//! [`summarize`] describes any set of runs, figure by figure, and makes no verdict. Verdicts are made only in
+//! [`summarize_week`], from a [`History`](longhaul_model::History): the reduced form of all stored data, which an export also contains.
+
+mod before_after;
+mod caching;
+mod change;
+mod comparison;
+mod events;
+mod figures;
+mod latency;
+mod pair_data;
+mod pairing;
+mod public_history;
+mod reliability;
+mod run_selection;
+mod scores;
+mod sequential;
+mod table;
+mod verdict;
+mod week;
+mod weekly;
+mod weekly_minutes;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+pub use before_after::{BeforeAfter, MAX_DAYS_PER_SIDE, RatioChange, before_after};
+pub use caching::{CACHED_SHARE, ClientCaching, MIN_REREADS, client_caching};
+pub use change::Change;
+pub use comparison::{ComparedRounds, Comparison, DayRatio, Subject};
+pub use events::{EventLine, detail_text};
+pub use figures::{
+    FigureSummary, KnownWorkload, Ratio, Spread, Summary, TargetSummary, WorkloadSummary, summarize,
+};
+pub use latency::{
+    LATENCY_LIMITS_MS, LatencyRow, SampledWindow, StallTotals, WindowSummary, count_longer_than,
+    latency_rows, summarize_window,
+};
+pub use pairing::MIN_ROUNDS_PER_DAY;
+pub use public_history::{anonymize, is_private_key};
+pub use reliability::{Failures, Reliability, ReliabilityVerdict};
+pub use run_selection::{EpochRun, Excluded};
+pub use scores::{Proportion, ROUGH_FACTOR, Scores};
+pub use sequential::{SequentialWeeks, WeekRatio};
+pub use table::{MetricRow, TimeSummary, TimesOnTarget};
+pub use verdict::{
+    ALPHA, EARLY_VERDICT_DAYS, EARLY_VERDICT_RATIO, Estimate, INSTANT_SECONDS, MIN_VERDICT_DAYS, Verdict,
+};
+pub use week::{Week, WeekError, date_of_day};
+pub use weekly::{PairSummary, RoundsOfWeek, TargetLine, WeeklyQuery, WeeklySummary, summarize_week};
+pub use weekly_minutes::WeeklyMinutes;
+pub use window::{CAP_FACTOR, CAP_SECONDS};

@@ -1,0 +1,212 @@
+//! Pairs the readings of two targets by round, and summarizes them by day.
+//!
+//! The unit of a verdict is the day. The value of a day is the median of its rounds' log ratios, and a day is valid
+//! only if enough of its rounds are complete (docs/methodology.md#days).
+
+use std::collections::BTreeMap;
+
+use super::window::{AnalysisWindow, Reading};
+use longhaul_model::median;
+
+/// Number of complete rounds from which a day is valid, if at least as many are planned.
+const FULL_DAY_ROUNDS: usize = 6;
+/// Share of the planned rounds that must be complete on a day with fewer than [`FULL_DAY_ROUNDS`] planned rounds.
+const MIN_SHARE_OF_PLANNED: f64 = 0.6;
+/// Minimum number of complete rounds of a valid day. With fewer rounds a day there is never a verdict.
+pub const MIN_ROUNDS_PER_DAY: usize = 3;
+
+/// Readings of one metric on both targets of a pair in one round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct PairedReading {
+    /// Number of the round.
+    pub(super) round: i64,
+    /// Local day of the round, in days since 1970-01-01.
+    pub(super) day: i64,
+    pub(super) a: Reading,
+    pub(super) b: Reading,
+}
+
+/// Two targets, given by their indices in the history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TargetPair {
+    pub(super) a: usize,
+    pub(super) b: usize,
+}
+
+/// Rounds and daily values of a pair, for one metric or for several together.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PairedDays {
+    /// Log ratio (`b` over `a`) of each valid day, in chronological order.
+    pub(super) log_ratio_by_day: Vec<(i64, f64)>,
+    /// Number of days that have complete rounds, but too few to be valid.
+    pub(super) incomplete_days: usize,
+    /// Number of rounds planned after the warm-up of both targets, including skipped and void rounds.
+    pub(super) planned_rounds: usize,
+    /// Number of rounds with a value of both targets.
+    pub(super) complete_rounds: usize,
+    /// Number of rounds in which `a` was faster.
+    pub(super) won_by_a: usize,
+    /// Number of rounds in which `b` was faster.
+    pub(super) won_by_b: usize,
+    /// Number of rounds in which both targets failed. They contain no information about speed.
+    pub(super) both_failed: usize,
+    /// Median times of both targets in seconds, without failures; `None` without a time of either target.
+    pub(super) median_seconds: Option<(f64, f64)>,
+    /// Seconds waited on each target in complete rounds, by day; failures count as their cap.
+    pub(super) wait_by_day: Vec<(i64, (f64, f64))>,
+}
+
+impl AnalysisWindow<'_> {
+    /// Returns the paired readings of one metric, from the first day after the warm-up of both targets. `place` is the
+    /// index of the metric within the workload.
+    pub(super) fn paired_readings(
+        &self,
+        workload: usize,
+        place: usize,
+        pair: TargetPair,
+    ) -> Vec<PairedReading> {
+        let from = self.first_counted_day(pair);
+        let of_a = self.readings(workload, place, pair.a);
+        let of_b = self.readings(workload, place, pair.b);
+        let paired = of_a.zip(of_b).map(|((round, day, a), (_, _, b))| PairedReading { round, day, a, b });
+        paired.filter(|paired| from.is_some_and(|from| paired.day >= from)).collect()
+    }
+
+    /// Returns the first day after the warm-up of both targets; `None` if a target has no run.
+    pub(super) fn first_counted_day(&self, pair: TargetPair) -> Option<i64> {
+        Some(self.active_epochs[pair.a]?.first_counted_day.max(self.active_epochs[pair.b]?.first_counted_day))
+    }
+
+    /// Returns the number of planned rounds by day, from the first day after the warm-up of both targets.
+    pub(super) fn planned_rounds_by_day(&self, pair: TargetPair) -> BTreeMap<i64, usize> {
+        let mut planned = BTreeMap::new();
+        for round in self.first_counted_day(pair).into_iter().flat_map(|from| self.planned_rounds_from(from))
+        {
+            *planned.entry(round.day()).or_default() += 1;
+        }
+        planned
+    }
+}
+
+/// Returns the log ratio (`b` over `a`) of a round, with failures counted as `cap` seconds; `None` if either reading is
+/// absent or both targets failed.
+pub(super) fn log_ratio(paired: &PairedReading, cap: f64) -> Option<f64> {
+    if (paired.a, paired.b) == (Reading::Failed, Reading::Failed) {
+        return None;
+    }
+    Some((paired.b.capped(cap)? / paired.a.capped(cap)?).ln())
+}
+
+impl PairedDays {
+    /// Summarizes the rounds of a pair on one metric. `cap` is the failure cap in seconds, `planned` the number of
+    /// planned rounds by day.
+    pub(super) fn for_metric(paired: &[PairedReading], cap: f64, planned: &BTreeMap<i64, usize>) -> Self {
+        let rounds = paired.iter().filter_map(|paired| Some((paired.day, log_ratio(paired, cap)?)));
+        let failed = |paired: &&PairedReading| (paired.a, paired.b) == (Reading::Failed, Reading::Failed);
+        Self {
+            both_failed: paired.iter().filter(failed).count(),
+            median_seconds: median_seconds(paired),
+            wait_by_day: wait_by_day(paired, cap),
+            ..Self::from_log_ratios(rounds, planned)
+        }
+    }
+
+    /// Summarizes the log ratios of a pair's rounds by day. `rounds` are pairs of day and log ratio.
+    pub(super) fn from_log_ratios(
+        rounds: impl Iterator<Item = (i64, f64)>,
+        planned: &BTreeMap<i64, usize>,
+    ) -> Self {
+        let mut pairing = Self { planned_rounds: planned.values().sum(), ..Self::default() };
+        let mut by_day: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
+        for (day, ratio) in rounds {
+            by_day.entry(day).or_default().push(ratio);
+            pairing.complete_rounds += 1;
+            pairing.won_by_a += usize::from(ratio > 0.0);
+            pairing.won_by_b += usize::from(ratio < 0.0);
+        }
+        for (day, ratios) in by_day {
+            let planned = planned.get(&day).copied().unwrap_or(ratios.len());
+            match median(&ratios).filter(|_| ratios.len() >= min_rounds(planned)) {
+                Some(value) => pairing.log_ratio_by_day.push((day, value)),
+                None => pairing.incomplete_days += 1,
+            }
+        }
+        pairing
+    }
+}
+
+/// Returns the number of complete rounds that make a day valid, for the number of rounds planned on that day.
+fn min_rounds(planned: usize) -> usize {
+    if planned >= FULL_DAY_ROUNDS {
+        return FULL_DAY_ROUNDS;
+    }
+    ((MIN_SHARE_OF_PLANNED * planned as f64).ceil() as usize).max(MIN_ROUNDS_PER_DAY)
+}
+
+fn median_seconds(paired: &[PairedReading]) -> Option<(f64, f64)> {
+    let times = |reading: fn(&PairedReading) -> Reading| {
+        let times = paired.iter().filter_map(|paired| match reading(paired) {
+            Reading::Time(seconds) => Some(seconds),
+            Reading::Failed | Reading::Absent => None,
+        });
+        median(&times.collect::<Vec<_>>())
+    };
+    times(|paired| paired.a).zip(times(|paired| paired.b))
+}
+
+fn wait_by_day(paired: &[PairedReading], cap: f64) -> Vec<(i64, (f64, f64))> {
+    let mut by_day: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
+    for paired in paired {
+        if let Some((a, b)) = paired.a.capped(cap).zip(paired.b.capped(cap)) {
+            let sums = by_day.entry(paired.day).or_default();
+            *sums = (sums.0 + a, sums.1 + b);
+        }
+    }
+    by_day.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paired(day: i64, a: Reading, b: Reading) -> PairedReading {
+        PairedReading { round: day, day, a, b }
+    }
+
+    #[test]
+    fn one_failure_counts_as_cap_and_two_give_no_ratio() {
+        let (time, failed, absent) = (Reading::Time(6.0), Reading::Failed, Reading::Absent);
+        assert_eq!(log_ratio(&paired(0, time, failed), 60.0), Some(10f64.ln()));
+        assert_eq!(log_ratio(&paired(0, failed, time), 60.0), Some(0.1f64.ln()));
+        assert_eq!(log_ratio(&paired(0, failed, failed), 60.0), None);
+        assert_eq!(log_ratio(&paired(0, time, absent), 60.0), None);
+        assert_eq!(log_ratio(&paired(0, Reading::Time(600.0), time), 60.0), Some(0.1f64.ln()));
+    }
+
+    #[test]
+    fn valid_day_needs_six_rounds_or_most_of_the_planned() {
+        let needed: Vec<usize> = [0, 2, 3, 4, 5, 6, 10, 24].into_iter().map(min_rounds).collect();
+        assert_eq!(needed, [3, 3, 3, 3, 3, 6, 6, 6]);
+    }
+
+    #[test]
+    fn day_value_is_median_and_incomplete_days_are_counted() {
+        let planned = BTreeMap::from([(1, 17), (2, 17)]);
+        let rounds = [0.1, 0.2, 0.3, 0.4, 0.5, 9.0].map(|ratio| (1, ratio));
+        let pairing = PairedDays::from_log_ratios(rounds.into_iter().chain([(2, -0.5); 5]), &planned);
+        assert_eq!(pairing.log_ratio_by_day, [(1, 0.35)]);
+        assert_eq!((pairing.incomplete_days, pairing.complete_rounds, pairing.planned_rounds), (1, 11, 34));
+        assert_eq!((pairing.won_by_a, pairing.won_by_b), (6, 5));
+    }
+
+    #[test]
+    fn time_waited_includes_failures_and_median_ignores_them() {
+        let rounds = [
+            paired(1, Reading::Time(2.0), Reading::Time(4.0)),
+            paired(1, Reading::Time(3.0), Reading::Failed),
+            paired(2, Reading::Absent, Reading::Time(4.0)),
+        ];
+        assert_eq!(wait_by_day(&rounds, 60.0), [(1, (5.0, 64.0))]);
+        assert_eq!(median_seconds(&rounds), Some((2.5, 4.0)));
+    }
+}

@@ -1,0 +1,134 @@
+//! Counts failures of targets, and compares how often two targets fail (docs/methodology.md#reliability).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::window::AnalysisWindow;
+use crate::stats::{DiscordantEpisodes, count_episodes};
+use longhaul_model::{Outcome, TargetName};
+
+/// Failures of one target, over all workloads.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Failures {
+    /// Target that was measured.
+    pub target: TargetName,
+    /// Number of rounds in which the target was attempted.
+    pub rounds: usize,
+    /// Number of rounds in which at least one task failed.
+    pub failed_rounds: usize,
+    /// Number of failure episodes; consecutive failing rounds are one episode.
+    pub episodes: usize,
+    /// Number of runs that hung.
+    pub hung_runs: usize,
+    /// Number of runs that ended with an error.
+    pub error_runs: usize,
+    /// Total duration of the hung runs in seconds; each ends at its cap.
+    pub hung_seconds: f64,
+    /// Number of rounds in which the target was unavailable for at least one run.
+    pub unavailable_rounds: usize,
+}
+
+/// Rounds in which a target was attempted, by round number; the value is true if at least one run failed.
+pub(super) type Attempts = BTreeMap<i64, bool>;
+
+/// Returns the attempts on a target from the day `from` on.
+pub(super) fn attempts(scope: &AnalysisWindow<'_>, target: usize, from: i64) -> Attempts {
+    let mut attempts = Attempts::new();
+    for block in scope.rounds_by_workload.iter().flatten().filter(|block| block.day >= from) {
+        let Some(run) = block.runs[target] else { continue };
+        match run.outcome {
+            Outcome::Ok => attempts.entry(block.round).or_insert(false),
+            Outcome::Error | Outcome::Hung => {
+                attempts.entry(block.round).and_modify(|failed| *failed = true).or_insert(true)
+            }
+            Outcome::Unavailable | Outcome::Void => continue,
+        };
+    }
+    attempts
+}
+
+/// Counts the failures of a target.
+pub(super) fn failures(scope: &AnalysisWindow<'_>, target: usize) -> Failures {
+    let attempts = attempts(scope, target, i64::MIN);
+    let by_round: Vec<bool> = attempts.values().copied().collect();
+    let runs = || scope.rounds_by_workload.iter().flatten().filter_map(|block| block.runs[target]);
+    let count = |outcome| runs().filter(|run| run.outcome == outcome).count();
+    let unavailable: BTreeMap<i64, ()> =
+        runs().filter(|run| run.outcome == Outcome::Unavailable).map(|run| (run.round, ())).collect();
+    Failures {
+        target: scope.history.targets[target].name.clone(),
+        rounds: attempts.len(),
+        failed_rounds: by_round.iter().filter(|failed| **failed).count(),
+        episodes: count_episodes(&by_round),
+        hung_runs: count(Outcome::Hung),
+        error_runs: count(Outcome::Error),
+        // `sum` of an empty iterator would give -0.0.
+        hung_seconds: runs()
+            .filter(|run| run.outcome == Outcome::Hung)
+            .fold(0.0, |seconds, run| seconds + run.seconds),
+        unavailable_rounds: unavailable.len(),
+    }
+}
+
+/// Comparison of the failures of two targets, over the rounds that attempted both.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Reliability {
+    /// Number of failure episodes of the first target alone.
+    pub only_a: u64,
+    /// Number of failure episodes of the second target alone.
+    pub only_b: u64,
+    /// Verdict on the difference.
+    pub verdict: ReliabilityVerdict,
+}
+
+/// Verdict on how often two targets fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReliabilityVerdict {
+    /// Neither target failed alone.
+    NoFailures,
+    /// There are failures, but neither target is proven to fail more often.
+    NotProven,
+    /// The first target is proven to fail more often.
+    WorseA,
+    /// The second target is proven to fail more often.
+    WorseB,
+}
+
+/// Compares the failures of two targets. `alpha` is the maximum chance that equal targets are ever called different.
+pub(super) fn reliability(a: &Attempts, b: &Attempts, alpha: f64) -> Reliability {
+    let both: Vec<(bool, bool)> =
+        a.iter().filter_map(|(round, failed)| Some((*failed, *b.get(round)?))).collect();
+    let discordant = DiscordantEpisodes::from_rounds(&both);
+    let is_proven = discordant.ln_e_value() >= -alpha.ln();
+    let verdict = match (discordant.first_only, discordant.second_only) {
+        (0, 0) => ReliabilityVerdict::NoFailures,
+        (only_a, only_b) if is_proven && only_a > only_b => ReliabilityVerdict::WorseA,
+        (only_a, only_b) if is_proven && only_b > only_a => ReliabilityVerdict::WorseB,
+        _ => ReliabilityVerdict::NotProven,
+    };
+    Reliability { only_a: discordant.first_only, only_b: discordant.second_only, verdict }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn difference_is_proven_at_seven_to_zero_episodes() {
+        let attempts = |failing: u64| {
+            (0..40).map(|round| (round, (round as u64) < 2 * failing && round % 2 == 0)).collect::<Attempts>()
+        };
+        let verdict = |failing| reliability(&attempts(0), &attempts(failing), 0.05).verdict;
+        assert_eq!(verdict(0), ReliabilityVerdict::NoFailures);
+        assert_eq!(verdict(6), ReliabilityVerdict::NotProven);
+        assert_eq!(verdict(7), ReliabilityVerdict::WorseB);
+        assert_eq!(reliability(&attempts(7), &attempts(0), 0.05).verdict, ReliabilityVerdict::WorseA);
+        assert_eq!(
+            reliability(&attempts(7), &attempts(0), 0.05 / 3.0).verdict,
+            ReliabilityVerdict::NotProven
+        );
+    }
+}

@@ -1,0 +1,331 @@
+//! Builds the weekly summary, the value from which the terminal, the web page and the exports are rendered.
+
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::comparison::{Comparison, Subject, TestParams, compare};
+use super::events::{EventLine, events_of_week};
+use super::pair_data::{ALL_DAYS, MetricComparison, MetricIndex, PairData};
+use super::pairing::TargetPair;
+use super::reliability::{self, Failures, Reliability, ReliabilityVerdict, attempts, failures};
+use super::scores::{Scores, reliability as reliability_score, smoothness};
+use super::sequential::{SequentialWeeks, sequential_weeks};
+use super::table::{MetricRow, metric_rows};
+use super::verdict::{ALPHA, Estimate, MIN_VERDICT_DAYS, Significance};
+use super::weekly_minutes::{WeeklyMinutes, weekly_minutes};
+use super::window::AnalysisWindow;
+use super::{Excluded, Week, date_of_day};
+use crate::stats::{e_bh, pairwise_alpha};
+use longhaul_model::{AnalysisSettings, History};
+use longhaul_model::{Role, RoundStatus, Scale, TargetName, WaitKind};
+
+/// Version of the serialized form of [`WeeklySummary`].
+const SCHEMA: u32 = 1;
+
+/// Parameters of a weekly summary.
+#[derive(Debug, Clone)]
+pub struct WeeklyQuery {
+    /// Week to show. Verdicts use all data up to its end.
+    pub week: Week,
+    /// Scale of the test data; `None` selects the scale of the last run.
+    pub scale: Option<Scale>,
+    /// Time zone of the user, which determines the number of hours of the week.
+    pub zone: TimeZone,
+}
+
+/// Summary of one week, with verdicts that use all data up to its end.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct WeeklySummary {
+    /// Version of the serialized form.
+    pub schema: u32,
+    /// Week that the summary shows.
+    pub week: Week,
+    /// First day of the week, as an ISO date.
+    pub first_day: String,
+    /// Last day of the week, as an ISO date.
+    pub last_day: String,
+    /// Number of hours of the week; not 168 if daylight saving time changed.
+    pub hours: f64,
+    /// Scale of the test data; `None` if there is no run.
+    pub scale: Option<Scale>,
+    /// Analysis settings that were fixed before the first run.
+    pub settings: AnalysisSettings,
+    /// Shares and baselines with at least one run.
+    pub targets: Vec<TargetLine>,
+    /// Comparisons of each pair of shares: headline, tasks, reliability, minutes a week.
+    pub pairs: Vec<PairSummary>,
+    /// Scores of each share: speed, smoothness, reliability.
+    pub scores: Vec<Scores>,
+    /// Times of each metric on each target.
+    pub table: Vec<MetricRow>,
+    /// Failures of each target in its newest epoch.
+    pub failures: Vec<Failures>,
+    /// Counts of the week's rounds.
+    pub rounds: RoundsOfWeek,
+    /// Events of the week, oldest first.
+    pub events: Vec<EventLine>,
+    /// Runs excluded from the verdicts, with the reason.
+    pub excluded: Vec<Excluded>,
+}
+
+/// A target as listed in the weekly summary.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct TargetLine {
+    /// Name of the target.
+    pub name: TargetName,
+    /// Role of the target: share or baseline.
+    pub role: Role,
+    /// Protocol in the newest epoch; `None` if unknown.
+    pub protocol: Option<String>,
+    /// First day after the warm-up, as an ISO date; `None` without a run.
+    pub counted_from: Option<String>,
+    /// Number of epochs of the target so far, including the newest one. Epochs are never pooled.
+    pub epochs: usize,
+}
+
+/// Comparison of two shares.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct PairSummary {
+    /// First share.
+    pub a: TargetName,
+    /// Second share.
+    pub b: TargetName,
+    /// Comparison over all tasks; `None` while no round has a value of every weighted metric on both shares.
+    pub headline: Option<Comparison>,
+    /// Comparisons over all metrics of one kind of wait: first interactive, then background.
+    pub by_wait_kind: Vec<Comparison>,
+    /// Comparisons of single metrics; cold and warm are separate.
+    pub tasks: Vec<Comparison>,
+    /// Results of the sequential-weeks design, for shares that were measured in alternating weeks; else empty.
+    pub sequential_weeks: Vec<SequentialWeeks>,
+    /// Comparison of the failure episodes of both shares.
+    pub reliability: Reliability,
+    /// Difference in minutes a week for the user's usage profile; `None` without a profile, or while the interval
+    /// is infinite.
+    pub weekly_minutes: Option<WeeklyMinutes>,
+}
+
+/// Counts of the rounds of a week.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, ToSchema)]
+pub struct RoundsOfWeek {
+    /// Number of all rounds of the week, including skipped and void ones.
+    pub planned: usize,
+    /// Number of rounds by status; `running` for a round that has not ended.
+    pub by_status: BTreeMap<&'static str, usize>,
+    /// Number of rounds by the reason for which they were skipped, void or incomplete.
+    pub reasons: BTreeMap<String, usize>,
+}
+
+/// Computes the summary of a week. Pure: the same history gives the same value.
+pub fn summarize_week(history: &History, query: &WeeklyQuery) -> WeeklySummary {
+    let week = query.week;
+    let scope = AnalysisWindow::new(history, week.last_day(), query.scale);
+    let shares = scope.shares();
+    // Bonferroni: the overall intervals of all pairs hold together (docs/methodology.md#many-comparisons).
+    let params =
+        TestParams { alpha: pairwise_alpha(ALPHA, shares.len()), threshold: history.settings.threshold };
+    let pairs = pairs(&scope, &shares, params);
+    let failures: Vec<Failures> = (0..scope.active_epochs.len())
+        .filter(|target| scope.active_epochs[*target].is_some())
+        .map(|target| failures(&scope, target))
+        .collect();
+    WeeklySummary {
+        schema: SCHEMA,
+        week,
+        first_day: date_of_day(week.first_day()).to_string(),
+        last_day: date_of_day(week.last_day()).to_string(),
+        hours: week.hours(&query.zone),
+        scale: scope.scale,
+        settings: history.settings.clone(),
+        targets: (0..scope.active_epochs.len()).filter_map(|target| target_line(&scope, target)).collect(),
+        scores: shares.iter().map(|share| scores(&scope, (*share, &shares), &pairs, &failures)).collect(),
+        table: metric_rows(&scope, week),
+        failures,
+        rounds: rounds_of_week(history, week),
+        events: events_of_week(history, week),
+        excluded: scope.excluded.clone(),
+        pairs,
+    }
+}
+
+fn target_line(scope: &AnalysisWindow<'_>, place: usize) -> Option<TargetLine> {
+    let active = scope.active_epochs[place]?;
+    let target = &scope.history.targets[place];
+    let epochs = || scope.history.epochs.iter().filter(|epoch| epoch.target == target.name);
+    Some(TargetLine {
+        name: target.name.clone(),
+        role: target.role,
+        protocol: epochs()
+            .find(|epoch| epoch.number == active.epoch)
+            .and_then(|epoch| epoch.protocol.clone()),
+        counted_from: Some(date_of_day(active.first_counted_day).to_string()),
+        epochs: epochs().filter(|epoch| epoch.number <= active.epoch).count(),
+    })
+}
+
+/// Compares every pair of shares. The significance of the metrics is decided jointly over all pairs (e-BH).
+fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], params: TestParams) -> Vec<PairSummary> {
+    // The cap of a metric depends on all targets, so it is the same for all pairs.
+    let caps: BTreeMap<MetricIndex, f64> = MetricIndex::all()
+        .map(|position| (position, scope.failure_cap(position.workload, position.index)))
+        .collect();
+    let pairs = shares
+        .iter()
+        .enumerate()
+        .flat_map(|(place, a)| shares[place + 1..].iter().map(|b| TargetPair { a: *a, b: *b }));
+    let pair_data: Vec<PairData<'_, '_>> = pairs.map(|pair| PairData::new(scope, pair, &caps)).collect();
+    let cells: Vec<Vec<(MetricIndex, MetricComparison)>> = pair_data
+        .iter()
+        .map(|pair_data| {
+            MetricIndex::all()
+                .filter_map(|position| Some((position, pair_data.compare_metric(position)?)))
+                .collect()
+        })
+        .collect();
+    let mut significances = significance(&cells).into_iter();
+    let mut summaries = vec![];
+    for (pair_data, cells) in pair_data.iter().zip(&cells) {
+        let judged = cells.iter().zip(significances.by_ref()).map(|((position, cell), significance)| {
+            compare(Subject::for_metric(*position), target_names(pair_data), (cell, significance), params)
+        });
+        summaries.push(pair_summary(pair_data, judged.collect(), params));
+    }
+    summaries
+}
+
+/// Returns which differences are significant at a false discovery rate of 5 % (docs/methodology.md#many-comparisons).
+/// Comparisons below [`MIN_VERDICT_DAYS`] days enter with an e-value of 1.
+fn significance(cells: &[Vec<(MetricIndex, MetricComparison)>]) -> Vec<Significance> {
+    let ln_e_values = cells.iter().flatten().map(|(_, cell)| match &cell.series {
+        Some(series) if series.days() >= MIN_VERDICT_DAYS => series.ln_e_value(),
+        Some(_) | None => 0.0,
+    });
+    let significant = e_bh(&ln_e_values.collect::<Vec<_>>(), ALPHA);
+    // The result is unused below 14 days: an early verdict only needs the whole interval beyond 25 %.
+    significant
+        .into_iter()
+        .map(|passed| if passed { Significance::Significant } else { Significance::NotSignificant })
+        .collect()
+}
+
+fn target_names<'e>(pair_data: &'e PairData<'_, '_>) -> (&'e TargetName, &'e TargetName) {
+    let targets = &pair_data.window.history.targets;
+    (&targets[pair_data.pair.a].name, &targets[pair_data.pair.b].name)
+}
+
+fn pair_summary(pair_data: &PairData<'_, '_>, tasks: Vec<Comparison>, params: TestParams) -> PairSummary {
+    let scope = pair_data.window;
+    let from = scope.first_counted_day(pair_data.pair).unwrap_or(i64::MAX);
+    let reliability = reliability::reliability(
+        &attempts(scope, pair_data.pair.a, from),
+        &attempts(scope, pair_data.pair.b, from),
+        params.alpha,
+    );
+    let judge = |cell: Option<MetricComparison>, key: &str, activity: &str| {
+        let cell = cell?;
+        // e-BH only applies to single metrics; comparisons over several metrics use the level of the pair
+        // (docs/methodology.md#many-comparisons).
+        Some(compare(
+            Subject::overall(key, activity),
+            target_names(pair_data),
+            (&cell, Significance::Significant),
+            params,
+        ))
+    };
+    let of = |kind: WaitKind| pair_data.compare_weighted(|metric| metric.wait_kind == kind);
+    let overall = pair_data.compare_overall();
+    let days = overall.as_ref().map_or(ALL_DAYS, |cell| cell.days.clone());
+    let headline = judge(overall, "overall", "all tasks together");
+    let by_wait_kind = [
+        judge(of(WaitKind::Interactive), "interactive", "what a user waits for"),
+        judge(of(WaitKind::Background), "background", "what runs in the background"),
+    ];
+    let (a, b) = target_names(pair_data);
+    PairSummary {
+        a: a.clone(),
+        b: b.clone(),
+        headline,
+        by_wait_kind: by_wait_kind.into_iter().flatten().collect(),
+        // Weeks are only evaluated if no round compares the two targets, that is, if they were measured in turns.
+        sequential_weeks: if tasks.is_empty() { sequential_weeks(scope, pair_data.pair) } else { vec![] },
+        tasks,
+        reliability,
+        weekly_minutes: weekly_minutes(pair_data, &scope.history.settings.usage_profile, params.alpha, &days),
+    }
+}
+
+/// Returns the scores of a share. The reference of the speed score is the first SMB share (macOS prefers SMB), else the
+/// first share. Ratios are geometric means, so the choice of the reference changes no comparison.
+fn scores(
+    scope: &AnalysisWindow<'_>,
+    (share, shares): (usize, &[usize]),
+    pairs: &[PairSummary],
+    failures: &[Failures],
+) -> Scores {
+    let name = &scope.history.targets[share].name;
+    let is_smb = |place: &usize| {
+        let line = target_line(scope, *place);
+        line.and_then(|line| line.protocol).is_some_and(|protocol| protocol.starts_with(SMB_PREFIX))
+    };
+    let reference = shares.iter().copied().find(is_smb).or(shares.first().copied());
+    let reference = reference.map(|place| &scope.history.targets[place].name);
+    let headlines = || pairs.iter().filter_map(|pair| pair.headline.as_ref());
+    let speed = headlines().find_map(|headline| {
+        let ratio = headline.ratio?;
+        match reference {
+            Some(reference) if headline.a == *name && headline.b == *reference => Some(ratio),
+            Some(reference) if headline.b == *name && headline.a == *reference => Some(ratio.inverse()),
+            Some(_) | None => None,
+        }
+    });
+    let own_pairs = || pairs.iter().filter(|pair| includes(pair, name));
+    let won = own_pairs().filter(|pair| winner(pair) == Some(name)).count();
+    let lost = own_pairs().filter(|pair| winner(pair).is_some_and(|winner| winner != name)).count();
+    Scores {
+        target: name.clone(),
+        speed: speed.map(|ratio| Estimate {
+            value: 100.0 * ratio.value,
+            low: 100.0 * ratio.low,
+            high: 100.0 * ratio.high,
+            days: ratio.days,
+        }),
+        smoothness: smoothness(scope, share),
+        reliability: failures.iter().find(|failures| failures.target == *name).and_then(reliability_score),
+        // Undecided pairs leave the rank open between these bounds (docs/methodology.md#scores).
+        rank: (1 + lost, shares.len() - won),
+    }
+}
+
+/// Prefix of every SMB protocol name as shown to users.
+const SMB_PREFIX: &str = "SMB";
+
+fn includes(pair: &PairSummary, name: &TargetName) -> bool {
+    pair.a == *name || pair.b == *name
+}
+
+/// Returns the better target of a pair by its headline; `None` without a winner, or if the winner fails more often.
+fn winner(pair: &PairSummary) -> Option<&TargetName> {
+    let headline = pair.headline.as_ref()?;
+    let winner = headline.winner()?;
+    let fails_more = match pair.reliability.verdict {
+        ReliabilityVerdict::WorseA => Some(&pair.a),
+        ReliabilityVerdict::WorseB => Some(&pair.b),
+        ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => None,
+    };
+    (fails_more != Some(winner)).then_some(winner)
+}
+
+fn rounds_of_week(history: &History, week: Week) -> RoundsOfWeek {
+    let mut rounds = RoundsOfWeek::default();
+    for round in history.rounds.iter().filter(|round| week.contains(round.day())) {
+        rounds.planned += 1;
+        *rounds.by_status.entry(round.status.map_or("running", RoundStatus::name)).or_default() += 1;
+        if let Some(reason) = &round.reason {
+            *rounds.reasons.entry(reason.clone()).or_default() += 1;
+        }
+    }
+    rounds
+}

@@ -1,0 +1,79 @@
+//! Converts the difference between two targets to minutes a week, using the user's usage profile
+//! (docs/methodology.md#minutes-a-week).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::pair_data::{DayRange, MetricIndex, PairData};
+use super::pairing::PairedReading;
+use super::window::Reading;
+use crate::stats::DaySeries;
+use longhaul_model::median;
+
+/// Additional minutes a week that the second target of a pair costs, for the user's usage profile.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+pub struct WeeklyMinutes {
+    /// Additional minutes a week on the second target; negative if it costs less.
+    pub value: f64,
+    /// Lower end of the interval in minutes, valid however often the report is read.
+    pub low: f64,
+    /// Upper end of the interval in minutes.
+    pub high: f64,
+    /// Number of days that the estimate rests on.
+    pub days: usize,
+    /// Share of the usage profile, by count of activities, that was measured on both targets, from 0 to 1.
+    pub measured_share: f64,
+}
+
+const MINUTES_PER_HOUR: f64 = 60.0;
+
+/// Returns the additional minutes a week of a pair on the given days. `mix` is the usage profile: times a week by
+/// metric key. `None` without a usage profile, or while the interval is infinite.
+pub(super) fn weekly_minutes(
+    pair_data: &PairData<'_, '_>,
+    mix: &BTreeMap<String, f64>,
+    alpha: f64,
+    days: &DayRange,
+) -> Option<WeeklyMinutes> {
+    let wanted: Vec<(MetricIndex, f64)> =
+        MetricIndex::all().filter_map(|position| Some((position, *mix.get(&position.key())?))).collect();
+    let measured: Vec<(&[PairedReading], f64)> = wanted
+        .iter()
+        .filter_map(|(position, count)| Some((pair_data.rounds.get(position)?.0.as_slice(), *count)))
+        .collect();
+    let mut hours: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
+    for (rounds, count) in &measured {
+        for (day, seconds) in daily_differences(rounds).into_iter().filter(|(day, _)| days.contains(day)) {
+            let entry = hours.entry(day).or_default();
+            *entry = (entry.0 + count * seconds / 3600.0, entry.1 + 1);
+        }
+    }
+    // A day without one of the metrics would count too few minutes.
+    let complete = hours.into_iter().filter(|(_, (_, count))| *count == measured.len());
+    let by_day: Vec<(i64, f64)> = complete.map(|(day, (hours, _))| (day, hours)).collect();
+    let series = DaySeries::from_days(&by_day)?;
+    let (low, high) = series.interval(alpha);
+    let total: f64 = wanted.iter().map(|(_, count)| count).sum();
+    let covered: f64 = measured.iter().map(|(_, count)| count).sum();
+    (low.is_finite() && high.is_finite() && total > 0.0).then(|| WeeklyMinutes {
+        value: series.mean() * MINUTES_PER_HOUR,
+        low: low * MINUTES_PER_HOUR,
+        high: high * MINUTES_PER_HOUR,
+        days: series.days(),
+        measured_share: covered / total,
+    })
+}
+
+/// Returns the median over rounds of the additional seconds on the second target, by day. Rounds with a failure are
+/// ignored, because a failure has no time.
+fn daily_differences(rounds: &[PairedReading]) -> Vec<(i64, f64)> {
+    let mut by_day: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
+    for paired in rounds {
+        if let (Reading::Time(a), Reading::Time(b)) = (paired.a, paired.b) {
+            by_day.entry(paired.day).or_default().push(b - a);
+        }
+    }
+    by_day.into_iter().filter_map(|(day, seconds)| Some((day, median(&seconds)?))).collect()
+}

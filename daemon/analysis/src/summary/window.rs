@@ -1,0 +1,224 @@
+//! Selects the runs that verdicts use, and counts the excluded ones by reason (docs/methodology.md#which-runs-count).
+
+use std::collections::HashMap;
+
+use super::Excluded;
+use longhaul_model::TASKS;
+use longhaul_model::median;
+use longhaul_model::{History, RoundRecord, RunRecord};
+use longhaul_model::{Outcome, Role, RoundStatus, Scale};
+
+/// Factor of the failure cap: a failed task counts as this many times its usual time
+/// (docs/methodology.md#failures-and-caps).
+pub const CAP_FACTOR: f64 = 20.0;
+/// Range of the failure cap, in seconds.
+pub const CAP_SECONDS: std::ops::RangeInclusive<f64> = 60.0..=900.0;
+/// Number of measured times of a target that a day needs to determine the failure cap.
+const MIN_TIMES_FOR_CAP: usize = 3;
+
+/// Part of a history that verdicts use: one scale, the newest epochs, days after the warm-up, no void rounds.
+pub(super) struct AnalysisWindow<'h> {
+    /// Complete history, including excluded runs.
+    pub(super) history: &'h History,
+    /// Scale of all runs in the window; `None` if there is no run.
+    pub(super) scale: Option<Scale>,
+    /// Last day of the window, in days since 1970-01-01.
+    pub(super) last_day: i64,
+    /// Newest epoch of each target, by target index; `None` for a target without a run.
+    pub(super) active_epochs: Vec<Option<ActiveEpoch>>,
+    /// Rounds of each workload in chronological order, by workload index.
+    pub(super) rounds_by_workload: Vec<Vec<RoundRuns<'h>>>,
+    /// Excluded runs, with the reason.
+    pub(super) excluded: Vec<Excluded>,
+}
+
+/// Newest epoch of a target.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ActiveEpoch {
+    /// Number of the epoch.
+    pub(super) epoch: i64,
+    /// First day after the warm-up, in days since 1970-01-01. The day of the first run and the next day are warm-up.
+    pub(super) first_counted_day: i64,
+}
+
+/// Runs of one workload in one round.
+pub(super) struct RoundRuns<'h> {
+    /// Number of the round.
+    pub(super) round: i64,
+    /// Local day of the round, in days since 1970-01-01.
+    pub(super) day: i64,
+    /// Run of each target, by target index; `None` for a target that was not attempted.
+    pub(super) runs: Vec<Option<&'h RunRecord>>,
+}
+
+/// Value of one metric in one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Reading {
+    /// Measured time in seconds.
+    Time(f64),
+    /// The run failed: error or hung.
+    Failed,
+    /// No value: not attempted, unavailable, void, or without this figure.
+    Absent,
+}
+
+impl Reading {
+    fn from_run(run: Option<&RunRecord>, place: usize) -> Self {
+        match run {
+            None => Self::Absent,
+            Some(run) => match run.outcome {
+                Outcome::Ok => run.times.get(place).map_or(Self::Absent, Self::Time),
+                Outcome::Error | Outcome::Hung => Self::Failed,
+                Outcome::Unavailable | Outcome::Void => Self::Absent,
+            },
+        }
+    }
+
+    /// Returns the seconds that the reading counts as, at most `cap`. A failure counts as the cap, so that a fast error
+    /// does not look fast; `None` for an absent reading.
+    pub(super) fn capped(self, cap: f64) -> Option<f64> {
+        match self {
+            Self::Time(seconds) => Some(seconds.min(cap)),
+            Self::Failed => Some(cap),
+            Self::Absent => None,
+        }
+    }
+}
+
+impl<'h> AnalysisWindow<'h> {
+    /// Selects the runs of a history up to the day `through`, at the given scale or else the scale of the last run.
+    pub(super) fn new(history: &'h History, through: i64, scale: Option<Scale>) -> Self {
+        let rounds: HashMap<i64, &RoundRecord> =
+            history.rounds.iter().map(|round| (round.number, round)).collect();
+        let day = |run: &RunRecord| rounds.get(&run.round).map(|round| round.day());
+        let mut selected: Vec<&RunRecord> =
+            history.runs.iter().filter(|run| day(run).is_none_or(|day| day <= through)).collect();
+        let scale = scale.or_else(|| selected.last().map(|run| run.scale));
+        let mut excluded = vec![];
+        // The order of the exclusions is part of the method, because each run is counted under the first reason.
+        let mut exclude =
+            |selected: &mut Vec<&'h RunRecord>, reason: &str, keep: &dyn Fn(&RunRecord) -> bool| {
+                let before = selected.len();
+                selected.retain(|run| keep(run));
+                let runs = before - selected.len();
+                excluded.extend((runs > 0).then(|| Excluded { runs, reason: reason.to_owned() }));
+            };
+        exclude(&mut selected, "of a round that is missing from the history", &|run| day(run).is_some());
+        exclude(&mut selected, "made at another scale", &|run| Some(run.scale) == scale);
+        let active_epochs = active_epochs(history.targets.len(), &selected, &day);
+        let active = |run: &RunRecord| active_epochs[run.target];
+        exclude(&mut selected, "made before the target's protocol, options or path changed", &|run| {
+            active(run).is_some_and(|active| active.epoch == run.epoch)
+        });
+        exclude(&mut selected, "of void rounds", &|run| {
+            rounds.get(&run.round).is_some_and(|round| round.status != Some(RoundStatus::Void))
+        });
+        exclude(&mut selected, "in the warm-up (first days of a target, mount or protocol)", &|run| {
+            active(run).zip(day(run)).is_some_and(|(active, day)| day >= active.first_counted_day)
+        });
+        let rounds_by_workload = round_runs(history, &selected, &rounds);
+        Self { history, scale, last_day: through, active_epochs, rounds_by_workload, excluded }
+    }
+
+    /// Returns the indices of the targets that verdicts compare: shares with at least one run.
+    pub(super) fn shares(&self) -> Vec<usize> {
+        let is_share = |place: &usize| self.history.targets[*place].role == Role::Share;
+        (0..self.active_epochs.len())
+            .filter(is_share)
+            .filter(|place| self.active_epochs[*place].is_some())
+            .collect()
+    }
+
+    /// Iterates over the rounds with the reading of one metric on one target: round number, day, reading. `place` is
+    /// the index of the metric within the workload.
+    pub(super) fn readings(
+        &self,
+        workload: usize,
+        place: usize,
+        target: usize,
+    ) -> impl Iterator<Item = (i64, i64, Reading)> + '_ {
+        self.rounds_by_workload[workload]
+            .iter()
+            .map(move |block| (block.round, block.day, Reading::from_run(block.runs[target], place)))
+    }
+
+    /// Returns the failure cap of a metric in seconds: 20 times the median of the fastest target on the first day with
+    /// enough times, clamped to 60 to 900 s (docs/methodology.md#failures-and-caps). Only that day determines the cap,
+    /// so later days cannot move it.
+    pub(super) fn failure_cap(&self, workload: usize, place: usize) -> f64 {
+        let first_day = |target: usize| {
+            let times =
+                self.readings(workload, place, target).filter_map(|(_, day, reading)| match reading {
+                    Reading::Time(seconds) => Some((day, seconds)),
+                    Reading::Failed | Reading::Absent => None,
+                });
+            first_full_day(times)
+        };
+        let medians: Vec<(i64, f64)> = (0..self.active_epochs.len())
+            .filter_map(first_day)
+            .filter_map(|(day, times)| Some((day, median(&times)?)))
+            .collect();
+        let first = medians.iter().map(|(day, _)| *day).min();
+        let fastest = medians.iter().filter(|(day, _)| Some(*day) == first).map(|(_, time)| *time);
+        let usual = fastest.reduce(f64::min).unwrap_or(0.0);
+        (CAP_FACTOR * usual).clamp(*CAP_SECONDS.start(), *CAP_SECONDS.end())
+    }
+
+    /// Iterates over the rounds that were planned at the window's scale, from a day to the window's last day.
+    pub(super) fn planned_rounds_from(&self, day: i64) -> impl Iterator<Item = &'h RoundRecord> + '_ {
+        let within = day..=self.last_day;
+        let rounds = self.history.rounds.iter().filter(|round| Some(round.scale) == self.scale);
+        rounds.filter(move |round| within.contains(&round.day()))
+    }
+}
+
+/// Returns the first day with at least [`MIN_TIMES_FOR_CAP`] times, and the times of that day. `times` must be sorted
+/// by day.
+fn first_full_day(times: impl Iterator<Item = (i64, f64)>) -> Option<(i64, Vec<f64>)> {
+    let mut found: Option<(i64, Vec<f64>)> = None;
+    for (day, seconds) in times {
+        match &mut found {
+            Some((known, times)) if *known == day => times.push(seconds),
+            Some((_, times)) if times.len() >= MIN_TIMES_FOR_CAP => break,
+            _ => found = Some((day, vec![seconds])),
+        }
+    }
+    found.filter(|(_, times)| times.len() >= MIN_TIMES_FOR_CAP)
+}
+
+/// Returns the newest epoch of each target, with the first day after its warm-up.
+fn active_epochs(
+    targets: usize,
+    runs: &[&RunRecord],
+    day: &dyn Fn(&RunRecord) -> Option<i64>,
+) -> Vec<Option<ActiveEpoch>> {
+    let mut active_epochs: Vec<Option<ActiveEpoch>> = vec![None; targets];
+    for run in runs {
+        let Some(day) = day(run) else { continue };
+        let active = &mut active_epochs[run.target];
+        if active.is_none_or(|active| active.epoch < run.epoch) {
+            *active = Some(ActiveEpoch { epoch: run.epoch, first_counted_day: day + 2 });
+        }
+    }
+    active_epochs
+}
+
+fn round_runs<'h>(
+    history: &'h History,
+    runs: &[&'h RunRecord],
+    rounds: &HashMap<i64, &'h RoundRecord>,
+) -> Vec<Vec<RoundRuns<'h>>> {
+    let mut blocks: Vec<Vec<RoundRuns<'h>>> = TASKS.iter().map(|_| vec![]).collect();
+    for run in runs {
+        let Some(round) = rounds.get(&run.round) else { continue };
+        let of_workload = &mut blocks[run.workload];
+        if of_workload.last().is_none_or(|block| block.round != run.round) {
+            let runs = vec![None; history.targets.len()];
+            of_workload.push(RoundRuns { round: run.round, day: round.day(), runs });
+        }
+        if let Some(block) = of_workload.last_mut() {
+            block.runs[run.target] = Some(run);
+        }
+    }
+    blocks
+}

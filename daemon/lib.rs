@@ -1,0 +1,166 @@
+//! longhauld: the background service, which measures for weeks.
+//!
+//! At startup it reads arguments and configuration, opens the log and locks the database. Then the service runs on
+//! its own thread, and the web server on the main thread, until a signal or a command stops them.
+
+mod arguments;
+mod config_file;
+mod export;
+mod log;
+mod runtime;
+mod watchers;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Parser;
+use longhaul_measure::platform;
+use longhaul_model::Hint;
+use longhaul_service::clock::SystemClock;
+use longhaul_service::config::{Config, ConfigError};
+use longhaul_service::crash_loop::CrashLoopGuard;
+use longhaul_service::database_lock::{DatabaseLock, DatabaseLockError};
+use longhaul_service::handle::ServiceHandle;
+use longhaul_service::host::SystemHost;
+use longhaul_service::paths;
+use longhaul_service::program_file::{ProgramFile, ServiceManager};
+use longhaul_service::sampling::SystemSensors;
+use longhaul_service::service::{ExitReason, Service, ServiceDeps};
+
+use arguments::{Arguments, Command};
+use config_file::LoadedConfig;
+use log::Log;
+
+/// Exit code for an invalid command line or configuration.
+const EXIT_USAGE: u8 = 2;
+/// Exit code if another longhaul process measures with this database.
+const EXIT_ALREADY_RUNNING: u8 = 4;
+/// Exit code after another version was installed. Service managers restart a service that exits with a failure
+/// (`EX_TEMPFAIL` of sysexits(3): try again).
+const EXIT_REPLACED: u8 = 75;
+/// Maximum number of attempts to lock the database.
+const LOCK_ATTEMPTS: u32 = 10;
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Runs the service, or a worker process, until it ends, and returns the exit code.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        Some(Command::Worker) => run_worker().map(|()| ExitReason::Stopped),
+        None => run(&arguments),
+    };
+    match done {
+        Ok(ExitReason::Stopped) => ExitCode::SUCCESS,
+        Ok(ExitReason::Replaced) => ExitCode::from(EXIT_REPLACED),
+        Err(error) => {
+            let hint = error.downcast_ref::<longhaul_store::Error>().and_then(Hint::hint);
+            let text = [format!("{error:#}")].into_iter().chain(hint).collect::<Vec<_>>().join(": ");
+            eprintln!("longhauld: {text}");
+            tracing::error!("{text}");
+            ExitCode::from(exit_code(&error))
+        }
+    }
+}
+
+fn exit_code(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<DatabaseLockError>() {
+        Some(_) => EXIT_ALREADY_RUNNING,
+        None if error.downcast_ref::<ConfigError>().is_some() => EXIT_USAGE,
+        None => 1,
+    }
+}
+
+fn run_worker() -> anyhow::Result<()> {
+    let input = std::io::BufReader::new(std::io::stdin());
+    Ok(longhaul_measure::worker::serve(input, std::io::stdout(), longhaul_presets::catalog())?)
+}
+
+fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
+    // This must come first, so that a program file that is replaced later is recognized as a different one.
+    let program_file = ProgramFile::of_process();
+    let limit = platform::raise_descriptor_limit();
+    let (configuration, log) = load_config_and_log(arguments)?;
+    let LoadedConfig { values: config, path: config_path, version } = configuration;
+    let database = paths::database_path(arguments.database.as_deref(), &config)?;
+    let _exclusive = lock_database(&database)?;
+    let starts = CrashLoopGuard::for_database(&database);
+    let safe_mode = starts.record_start(platform::wall_clock_us()).unwrap_or(false);
+    let handle = Arc::new(ServiceHandle::default());
+    handle.set_log_level(log.level());
+    let service = Service::open(ServiceDeps {
+        clock: Box::new(SystemClock),
+        host: Box::new(SystemHost::default()),
+        sensors: Box::new(SystemSensors::default()),
+        worker_command: (
+            std::env::current_exe().context("find longhauld's own program file")?,
+            vec!["worker".to_owned()],
+        ),
+        program_file,
+        handle: Arc::clone(&handle),
+        config: config.clone(),
+        config_path: config_path.clone(),
+        database_path: database.clone(),
+        log_path: log.path().map(Into::into),
+        safe_mode,
+    })?;
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        pid = std::process::id(),
+        safe_mode,
+        "longhauld started"
+    );
+    if let Err(error) = limit {
+        tracing::warn!(%error, "setrlimit: the limit of open files was not raised");
+    }
+    watchers::watch_mounts(Arc::clone(&handle));
+    let exporter = Arc::new(export::start_exporter(
+        &handle,
+        (database.clone(), service.shared_writer()),
+        log.diagnostics(),
+    )?);
+    exporter.configure(export::resolve_settings(&config));
+    if let Some(path) = config_path.clone() {
+        watchers::watch_config(path, version, Arc::clone(&handle), Arc::clone(&exporter));
+    }
+    let web = config.web;
+    let end = runtime::run_until_stopped(
+        service,
+        runtime::ServerContext { handle, log, database, config_path, web, exporter },
+    )?;
+    // Also reset before another version takes over: that exit is no crash.
+    starts.reset();
+    Ok(end)
+}
+
+/// Reads the configuration and starts the log. Under launchd, waits until the configuration is valid.
+fn load_config_and_log(arguments: &Arguments) -> anyhow::Result<(LoadedConfig, Log)> {
+    let given = arguments.config.as_deref();
+    match LoadedConfig::read(given) {
+        Ok(read) => {
+            let log = Log::start(&read.values.log, arguments)?;
+            Ok((read, log))
+        }
+        Err(_) if ServiceManager::of_process() == Some(ServiceManager::Launchd) => {
+            let mut log = Log::start(&Config::default().log, arguments)?;
+            let read = LoadedConfig::wait_until_valid(given);
+            log.apply_config(&read.values.log, arguments)?;
+            Ok((read, log))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Locks the database, with some attempts: a daemon that was just killed may have a child process that still holds
+/// the lock for a moment, before it becomes a worker.
+fn lock_database(database: &Path) -> Result<DatabaseLock, DatabaseLockError> {
+    for _ in 0..LOCK_ATTEMPTS {
+        match DatabaseLock::acquire(database) {
+            Err(DatabaseLockError::AlreadyLocked { .. }) => std::thread::sleep(LOCK_RETRY_INTERVAL),
+            other => return other,
+        }
+    }
+    DatabaseLock::acquire(database)
+}

@@ -1,0 +1,176 @@
+//! Parser for `/proc/fs/cifs/Stats` and `DebugData` (fs/smb/client/cifs_debug.c; the lines of each dialect
+//! are in smb1ops.c and smb2ops.c, `print_stats`).
+
+use super::options::dialect;
+
+/// Contents of the `Stats` file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CifsStatistics {
+    /// Number of session reconnects since the module was loaded, for all servers together.
+    pub reconnects: Option<u64>,
+    /// Shares in the order of the file. A share that is mounted over two connections appears twice.
+    pub shares: Vec<CifsShare>,
+}
+
+/// Counters of one connected share. `None` means that this kernel does not report the value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CifsShare {
+    /// Name of the share, `\\server\share`, as it was mounted.
+    pub name: String,
+    /// True if the share is mounted with SMB 1.
+    pub is_smb1: bool,
+    /// Number of requests, without echoes. The kernel counts them in 32 bits and prints them with a sign.
+    pub requests: Option<u64>,
+    /// Bytes of files that READ received. Before Linux 4.19 the kernel did not report them for SMB 2 and 3.
+    pub read_bytes: Option<u64>,
+    /// Bytes of files that WRITE sent.
+    pub written_bytes: Option<u64>,
+}
+
+/// Parses the `Stats` file; `None` if the text is not that file.
+pub fn cifs_stats(text: &str) -> Option<CifsStatistics> {
+    text.starts_with("Resources in use").then_some(())?;
+    let mut statistics = CifsStatistics::default();
+    for line in text.lines() {
+        if let Some(name) = share_name(line) {
+            let name = name.split('\t').next().unwrap_or_default().to_owned();
+            statistics.shares.push(CifsShare { name, ..CifsShare::default() });
+        } else if let Some(share) = statistics.shares.last_mut() {
+            add_line(share, line);
+        } else if let Some((count, _)) = line.split_once(" session ") {
+            statistics.reconnects = count.trim().parse().ok();
+        }
+    }
+    Some(statistics)
+}
+
+/// Returns the rest of a line of the form `3) \\server\share...`, after the number.
+fn share_name(line: &str) -> Option<&str> {
+    let (number, rest) = line.trim_start().split_once(") ")?;
+    (number.parse::<u32>().is_ok() && rest.starts_with("\\\\")).then_some(rest)
+}
+
+fn add_line(share: &mut CifsShare, line: &str) {
+    let after = |label: &str| {
+        let rest = &line[line.find(label)? + label.len()..];
+        rest.split_whitespace().next()
+    };
+    let bytes = |label: &str| after(label).and_then(|word| word.parse().ok());
+    if line.starts_with("SMBs: ") {
+        share.requests = after("SMBs: ").and_then(count_of_32_bits);
+        // Only SMB 1 prints its oplock breaks in this line.
+        share.is_smb1 = line.contains("Oplock");
+    } else if line.starts_with("Bytes read: ") {
+        (share.read_bytes, share.written_bytes) = (bytes("Bytes read: "), bytes("Bytes written: "));
+    } else if share.is_smb1 && line.starts_with("Reads: ") {
+        share.read_bytes = bytes("Bytes: ");
+    } else if share.is_smb1 && line.starts_with("Writes: ") {
+        share.written_bytes = bytes("Bytes: ");
+    }
+}
+
+/// Parses an `atomic_t` that the kernel printed with `%d`. A negative number is a count above 2^31.
+fn count_of_32_bits(word: &str) -> Option<u64> {
+    word.parse::<i32>().ok().map(|count| u64::from(count.cast_unsigned()))
+}
+
+/// Returns the dialects of the shares in `DebugData`, which lists them in the order of `Stats`; `None` for an
+/// unknown dialect.
+pub fn cifs_dialects(text: &str) -> Vec<Option<&'static str>> {
+    let mut current = None;
+    let mut dialects = vec![];
+    for line in text.lines() {
+        if let Some((_, rest)) = line.split_once("Dialect 0x") {
+            current = rest.split_whitespace().next().and_then(dialect_of_number);
+        }
+        if share_name(line).is_some_and(|share| share.contains(" Mounts: ")) {
+            dialects.push(current);
+        }
+    }
+    dialects
+}
+
+/// Returns the dialect with this number (MS-SMB2 2.2.3). SMB 1 has no number and is shown as 0.
+fn dialect_of_number(number: &str) -> Option<&'static str> {
+    match number {
+        "0" => dialect("1.0"),
+        "202" => dialect("2.0"),
+        "210" => dialect("2.1"),
+        "300" => dialect("3.0"),
+        "302" => dialect("3.02"),
+        "311" => dialect("3.1.1"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LINUX_6: &str = include_str!("../../tests/fixtures/cifs-stats-linux6.txt");
+    const LINUX_4: &str = include_str!("../../tests/fixtures/cifs-stats-linux4.txt");
+    const DEBUG_6: &str = include_str!("../../tests/fixtures/cifs-debug-linux6.txt");
+
+    #[test]
+    fn each_share_has_bytes_and_requests_in_any_dialect() {
+        let found = cifs_stats(LINUX_6).unwrap();
+        assert_eq!((found.reconnects, found.shares.len()), (Some(2), 4));
+        let bytes = |index: usize| (found.shares[index].read_bytes, found.shares[index].written_bytes);
+        assert_eq!(bytes(0), (Some(33_554_432), Some(33_555_456)));
+        assert_eq!(bytes(2), (Some(49_152), Some(12_288)));
+        let smb1: Vec<bool> = found.shares.iter().map(|share| share.is_smb1).collect();
+        assert_eq!(smb1, [false, false, true, false]);
+        assert_eq!(found.shares[0].name, r"\\10.77.0.2\share");
+    }
+
+    #[test]
+    fn captured_kernel_output_is_parsed() {
+        let found = cifs_stats(include_str!("../../tests/fixtures/cifs-stats-linux6.1.txt")).unwrap();
+        let bytes: Vec<_> =
+            found.shares.iter().map(|share| (share.read_bytes, share.written_bytes)).collect();
+        let expected = [(33_554_432, 33_554_432), (67_108_864, 33_554_432), (145_572_803, 162_074_582)];
+        assert_eq!(bytes, expected.map(|(read, written)| (Some(read), Some(written))));
+        let dialects = cifs_dialects(include_str!("../../tests/fixtures/cifs-debug-linux6.1.txt"));
+        assert_eq!(dialects, [Some("2.1"), Some("1.0"), Some("3.1.1")]);
+    }
+
+    #[test]
+    fn a_negative_count_is_read_as_unsigned() {
+        let found = cifs_stats(LINUX_6).unwrap();
+        let photos = &found.shares[3];
+        assert_eq!((photos.name.as_str(), photos.requests), (r"\\10.77.0.2\My Photos", Some(2_147_483_649)));
+    }
+
+    #[test]
+    fn bytes_that_a_kernel_does_not_report_are_none() {
+        let share = &cifs_stats(LINUX_4).unwrap().shares[0];
+        assert_eq!((share.requests, share.read_bytes, share.written_bytes), (Some(20), None, None));
+    }
+
+    #[test]
+    fn dialects_come_in_the_order_of_the_shares() {
+        assert_eq!(cifs_dialects(DEBUG_6), [Some("3.1.1"), Some("2.1"), Some("1.0"), Some("1.0")]);
+        let linux_5_1 = "Servers:\nNumber of credits: 510 Dialect 0x302\n1) Name: x Uses: 1\n\tShares:\n\
+            \t0) IPC: \\\\s\\IPC$ Mounts: 1 DevInfo: 0x0\n\t1) \\\\s\\share Mounts: 1 DevInfo: 0x20\n";
+        assert_eq!(cifs_dialects(linux_5_1), [Some("3.0.2")]);
+    }
+
+    #[test]
+    fn other_text_is_not_a_stats_file() {
+        for text in ["", "cat: no", "Resources\n1) \\\\a\\b\nSMBs: 3\n"] {
+            assert_eq!(cifs_stats(text), None);
+        }
+        assert_eq!(cifs_stats("Resources in use\n").map(|found| found.shares.len()), Some(0));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_ends_without_panic(text in "[\\\\0-9A-Za-zä):\n\t $-]{0,300}") {
+            let text = format!("Resources in use\n1) \\\\a\\b\n{text}");
+            let found = cifs_stats(&text).map(|found| found.shares.len());
+            prop_assert!(found.is_some_and(|shares| shares <= text.len()));
+            prop_assert!(cifs_dialects(&text).len() <= text.len());
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Parsers for facts about the machine during a measurement: power, temperature, memory, network link.
+
+use longhaul_model::LinkKind;
+
+/// Returns the value `some avg10=` of `/proc/pressure/memory` (Documentation/accounting/psi.rst), as a share
+/// from 0 to 1.
+pub fn memory_pressure(text: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let percent: f64 = line.split(' ').find_map(|field| field.strip_prefix("avg10="))?.parse().ok()?;
+    (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
+}
+
+/// Returns the kind of an interface, by its name and, on Linux, its ARPHRD type
+/// (include/uapi/linux/if_arp.h): 512 is PPP, 65534 is none.
+pub fn link_kind(name: &str, hardware: Option<u32>, is_wireless: Option<bool>) -> LinkKind {
+    let tunnels = ["tun", "utun", "tap", "wg", "ppp", "ipsec", "gif", "stf", "tailscale", "nordlynx"];
+    let is_tunnel = tunnels.iter().any(|tunnel| name.starts_with(tunnel));
+    match (is_tunnel || matches!(hardware, Some(512 | 65534)), is_wireless) {
+        (true, _) => LinkKind::Tunnel,
+        (false, Some(true)) => LinkKind::Wireless,
+        (false, Some(false)) => LinkKind::Wired,
+        (false, None) => LinkKind::Unknown,
+    }
+}
+
+/// Returns whether a thermal zone has reached one of the trip points at which the machine throttles or stops:
+/// kinds `passive`, `hot` and `critical` (Documentation/driver-api/thermal/sysfs-api.rst). All values are in
+/// millidegrees.
+pub fn is_hot(degrees: i64, trips: &[(String, i64)]) -> bool {
+    let slows = |kind: &str| matches!(kind.trim(), "passive" | "hot" | "critical");
+    trips.iter().any(|(kind, at)| slows(kind) && *at > 0 && degrees >= *at)
+}
+
+/// Returns the battery charge in the output of `pmset -g batt`, in percent (PowerManagement pmset/pmset.m).
+pub fn pmset_percent(output: &str) -> Option<f64> {
+    let line = output.lines().find(|line| line.trim_start().starts_with("-InternalBattery"))?;
+    let (before, _) = line.split_once('%')?;
+    before.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok().filter(|percent| *percent <= 100.0)
+}
+
+/// Returns whether Low Power Mode is on in the output of `pmset -g`: `lowpowermode 1`, or `powermode 1` on
+/// Macs that also have a high power mode (PowerManagement pmset/pmset.m).
+pub fn pmset_low_power(output: &str) -> Option<bool> {
+    output.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        matches!(words.next()?, "lowpowermode" | "powermode").then(|| words.next() == Some("1"))
+    })
+}
+
+/// Returns the value `Running` in the output of `tmutil status`, an old-style property list.
+pub fn tmutil_running(output: &str) -> Option<bool> {
+    let line = output.lines().find_map(|line| line.trim().strip_prefix("Running"))?;
+    Some(line.trim_start_matches([' ', '=']).starts_with('1'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn linux_facts_are_read_from_kernel_files() {
+        let pressure = "some avg10=2.50 avg60=0.10 avg300=0.00 total=7\nfull avg10=9.00 avg60=0.00 avg300=0.00 total=0\n";
+        assert_eq!(memory_pressure(pressure), Some(0.025));
+        assert_eq!(link_kind("eth0", Some(1), Some(false)), LinkKind::Wired);
+        assert_eq!(link_kind("office", Some(65534), Some(false)), LinkKind::Tunnel);
+        let trips = [("active".to_owned(), 40_000), ("passive\n".to_owned(), 90_000), ("hot".to_owned(), 0)];
+        assert!(!is_hot(60_000, &trips) && is_hot(90_000, &trips));
+    }
+
+    #[test]
+    fn macos_facts_are_read_from_the_output_of_tools() {
+        let battery = include_str!("../../tests/fixtures/pmset-battery.txt");
+        assert_eq!(pmset_percent(battery), Some(95.0));
+        assert_eq!(pmset_low_power(" sleep                1\n lowpowermode         1\n"), Some(true));
+        assert_eq!(pmset_low_power(" powermode            2\n"), Some(false));
+        assert_eq!(
+            tmutil_running(
+                "Backup session status:\n{\n    ClientID = \"com.apple.backupd\";\n    Running = 1;\n}\n"
+            ),
+            Some(true)
+        );
+        assert_eq!(tmutil_running("{\n    Running = 0;\n}\n"), Some(false));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_ends_without_panic(text in "[ -~\n\t]{0,200}") {
+            let _ = (memory_pressure(&text), pmset_percent(&text), pmset_low_power(&text), tmutil_running(&text));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Parser for the output of `nfsstat -m`, with `-f JSON` and without (NFS nfsstat/nfsstat.c, printer.c).
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::options::significant_options;
+use longhaul_model::NegotiatedOptions;
+
+/// NFS mount in the output.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NfsMount {
+    /// Mount point.
+    pub point: PathBuf,
+    /// Parameters in force, such as `vers=3` and `tcp`, as opposed to those that were requested.
+    pub parameters: Vec<String>,
+    /// State of the mount: any of `dead`, `not responding`, `recovery`; empty if all is well. `None` if the
+    /// output does not contain it.
+    pub status: Option<Vec<String>>,
+    /// Address of the server, the first one that is listed.
+    pub server: Option<IpAddr>,
+}
+
+impl NfsMount {
+    /// Returns the negotiated options, with the key `vers` if it is known.
+    pub fn negotiated(&self) -> NegotiatedOptions {
+        significant_options(self.parameters.iter().map(String::as_str))
+    }
+}
+
+/// Parses the mounts; `None` if the output is not that of the tool. JSON output is keyed by source, so that
+/// of two mounts of one export it contains only one.
+pub fn nfsstat(output: &[u8]) -> Option<Vec<NfsMount>> {
+    match serde_json::from_slice::<Value>(output) {
+        Ok(mounts) => mounts.as_object()?.values().map(from_json).collect(),
+        Err(_) => from_text(&String::from_utf8_lossy(output)),
+    }
+}
+
+/// Returns the mount with this mount point in the output.
+pub fn nfsstat_at(output: &[u8], point: &Path) -> Option<NfsMount> {
+    nfsstat(output)?.into_iter().find(|mount| mount.point == point)
+}
+
+fn from_json(mount: &Value) -> Option<NfsMount> {
+    // In macOS 11 the key of the mount point was `Server` (NFS-150 nfsstat/printer.c, `json_mount_header`).
+    let point = mount.get("Mount Point").or_else(|| mount.get("Server"))?.as_str()?;
+    let current = mount.get("Current mount parameters").unwrap_or(&Value::Null);
+    let owned = |list: &Value| words(list).map(str::to_owned).collect::<Vec<_>>();
+    let addresses = current.get("File system locations").and_then(|found| found.get(0)?.get("Locations"));
+    Some(NfsMount {
+        point: point.into(),
+        parameters: current.get("NFS parameters").map(owned).unwrap_or_default(),
+        status: mount.get("Status flags").and_then(|flags| flags.get("Flags")).map(owned),
+        server: addresses.and_then(|found| words(found).find_map(|address| address.parse().ok())),
+    })
+}
+
+/// Section of a mount in the text output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    /// Options that the mount was requested with.
+    Requested,
+    /// Parameters in force.
+    InForce,
+}
+
+/// Parses the text output: `POINT from SOURCE`, followed by indented lines with the requested options, the
+/// parameters in force and the status.
+fn from_text(text: &str) -> Option<Vec<NfsMount>> {
+    let mut mounts: Vec<NfsMount> = vec![];
+    let mut section = Section::Requested;
+    for line in text.lines() {
+        if line.starts_with('/')
+            && let Some((point, _)) = line.rsplit_once(" from ")
+        {
+            mounts.push(NfsMount { point: point.into(), ..NfsMount::default() });
+            section = Section::Requested;
+        } else if let Some(mount) = mounts.last_mut() {
+            if line.contains("-- Current mount parameters:") {
+                section = Section::InForce;
+            }
+            mount.add(line.trim(), section);
+        }
+    }
+    Some(mounts).filter(|mounts| !mounts.is_empty())
+}
+
+impl NfsMount {
+    /// Adds one of the lines that follow the first line of a mount.
+    fn add(&mut self, line: &str, section: Section) {
+        let list = |text: &str| text.trim().split(',').map(|word| word.trim().to_owned()).collect::<Vec<_>>();
+        if let Some(flags) = line.strip_prefix("Status flags: ") {
+            self.status = Some(flags.split_once(' ').map(|(_, flags)| list(flags)).unwrap_or_default());
+        } else if section == Section::Requested {
+            // Requested options are ignored: only the parameters in force count.
+        } else if let Some(parameters) = line.strip_prefix("NFS parameters: ") {
+            self.parameters = list(parameters);
+        } else if self.server.is_none()
+            && let Some((_, addresses)) =
+                line.split_once(" @ ").and_then(|(_, server)| server.split_once('('))
+        {
+            self.server = list(addresses.trim_end_matches(')')).iter().find_map(|one| one.parse().ok());
+        }
+    }
+}
+
+fn words(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TWO_MOUNTS: &[u8] = include_bytes!("../../tests/fixtures/nfsstat-mounts.json");
+
+    fn at(point: &str) -> Option<NfsMount> {
+        nfsstat_at(TWO_MOUNTS, Path::new(point))
+    }
+
+    #[test]
+    fn parameters_are_those_in_force_not_requested_ones() {
+        let found = at("/Volumes/media-nfs").unwrap().negotiated();
+        let value = |name: &str| found.get(name).map(String::as_str);
+        assert_eq!((value("vers"), value("rsize")), (Some("3"), Some("32768")));
+        assert_eq!((value("tcp"), value("hard"), value("port")), (Some("yes"), Some("yes"), None));
+        assert_eq!(at("/Volumes/four").unwrap().negotiated().get("vers").map(String::as_str), Some("4.0"));
+    }
+
+    #[test]
+    fn a_mount_that_is_not_listed_is_not_found() {
+        assert_eq!(at("/Volumes/other"), None);
+        assert_eq!(nfsstat(b"{\n}\n"), Some(vec![]), "an empty list is a valid answer");
+        for output in ["", "[]", "{\"a\": 1}", "nfsstat: no", "  -- Current mount parameters:\n"] {
+            assert_eq!(nfsstat(output.as_bytes()), None, "{output}");
+        }
+    }
+
+    #[test]
+    fn a_mount_that_does_not_respond_has_that_status() {
+        let status = |point: &str| at(point).unwrap().status;
+        assert_eq!(status("/Volumes/four"), Some(vec!["not responding".to_owned()]));
+        assert_eq!(status("/Volumes/media-nfs"), Some(vec![]));
+    }
+
+    #[test]
+    fn a_mount_has_the_address_of_its_server() {
+        assert_eq!(at("/Volumes/media-nfs").unwrap().server, "192.168.1.5".parse().ok());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_ends_without_panic(text in "(/a from b\n)?[\\[\\]{}\":,A-Za-z0-9/= @()\n-]{0,200}") {
+            let mounts = nfsstat(text.as_bytes()).unwrap_or_default();
+            prop_assert!(mounts.iter().all(|mount| mount.negotiated().len() <= text.len()));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Types that the code for both systems shares.
+
+/// Operating system that longhaul runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum System {
+    /// Linux.
+    Linux,
+    /// macOS.
+    MacOs,
+}
+
+/// Tool of the operating system, with the output that the self-check expects.
+#[derive(Debug, Clone, Copy)]
+pub struct Tool {
+    /// Name of the tool with its arguments, as shown to users.
+    pub name: &'static str,
+    /// Program and its arguments.
+    pub command: &'static [&'static str],
+    /// Description of the expected output.
+    pub expected: &'static str,
+    /// Source of the expectation, such as a man page.
+    pub source: &'static str,
+}
+
+/// Fields that a folder listing requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListingFields {
+    /// Names and kinds of the entries.
+    Names,
+    /// Fields of a Finder-style view: kind, size, times, Finder info.
+    FinderAttributes,
+}
+
+/// Priority of I/O in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoPolicy {
+    /// Default priority, the same as for any program.
+    Default,
+    /// Lower priority than all other programs, as used by Time Machine's own backup daemon.
+    Throttled,
+}
+
+impl IoPolicy {
+    /// Returns the name that is stored and shown to users.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Throttled => "throttled",
+        }
+    }
+}

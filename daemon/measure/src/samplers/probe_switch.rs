@@ -1,0 +1,174 @@
+//! The switch that turns the latency probe of a worker on and off, and that knows the worker's current workload.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::platform::monotonic_ns;
+use longhaul_model::ProbeMode;
+
+/// Stage of the worker's current workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WorkloadStage {
+    /// Data of the workload is being prepared.
+    Preparing,
+    /// A run is in progress. The probe may make its scheduled requests, but no additional calls.
+    Running,
+}
+
+#[derive(Debug)]
+struct State {
+    probing: ProbeMode,
+    /// Current workload; `None` while the worker is idle.
+    workload: Option<(WorkloadStage, String)>,
+    /// True after the sandbox was removed, until the probe is switched on or a workload starts.
+    is_disabled: bool,
+}
+
+impl State {
+    fn is_on(&self) -> bool {
+        match self.probing {
+            _ if self.is_disabled => false,
+            ProbeMode::On => true,
+            ProbeMode::DuringRuns => self.workload.is_some(),
+        }
+    }
+}
+
+/// Switch between a worker and its latency probe. Its lock is never held during a call on the target, so worker
+/// and probe never wait for each other.
+#[derive(Debug)]
+pub struct ProbeSwitch {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl ProbeSwitch {
+    /// Creates a switch with this initial mode.
+    pub fn new(probing: ProbeMode) -> Self {
+        Self {
+            state: Mutex::new(State { probing, workload: None, is_disabled: false }),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Sets the mode of the probe. Also enables a probe that was disabled.
+    pub fn set_probing(&self, probing: ProbeMode) {
+        self.update(|state| (state.probing, state.is_disabled) = (probing, false));
+    }
+
+    /// Records that the preparation of a workload starts. Also enables a probe that was disabled.
+    pub fn set_preparing(&self, workload: &str) {
+        self.update(|state| {
+            (state.workload, state.is_disabled) =
+                (Some((WorkloadStage::Preparing, workload.to_owned())), false)
+        });
+    }
+
+    /// Records that a run of a workload starts. Also enables a probe that was disabled.
+    pub fn set_running(&self, workload: &str) {
+        self.update(|state| {
+            (state.workload, state.is_disabled) = (Some((WorkloadStage::Running, workload.to_owned())), false)
+        });
+    }
+
+    /// Records that the workload has ended.
+    pub fn set_idle(&self) {
+        self.update(|state| state.workload = None);
+    }
+
+    /// Disables the probe until its mode is set again or a workload starts. Called when the sandbox is removed.
+    pub fn disable(&self) {
+        self.update(|state| state.is_disabled = true);
+    }
+
+    /// Returns the name of the current workload; `None` while the worker is idle.
+    pub fn current_workload(&self) -> Option<String> {
+        self.lock().workload.as_ref().map(|(_, workload)| workload.clone())
+    }
+
+    /// Returns whether the probe may make calls in addition to its requests, which is not allowed during a run.
+    pub fn allows_extra_calls(&self) -> bool {
+        let state = self.lock();
+        state.is_on() && !matches!(state.workload, Some((WorkloadStage::Running, _)))
+    }
+
+    /// Returns whether the probe is on.
+    pub fn is_on(&self) -> bool {
+        self.lock().is_on()
+    }
+
+    /// Waits until the probe is on.
+    pub fn wait_until_on(&self) {
+        let state = self.lock();
+        let result = self.changed.wait_while(state, |state| !state.is_on());
+        drop(result.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Waits until a time on the monotonic clock, in nanoseconds, or until the probe is switched off. Returns
+    /// whether the probe is on.
+    pub fn wait_until(&self, at_ns: u64) -> bool {
+        let mut state = self.lock();
+        loop {
+            let remaining = at_ns.saturating_sub(monotonic_ns());
+            if !state.is_on() || remaining == 0 {
+                return state.is_on();
+            }
+            let result = self.changed.wait_timeout(state, Duration::from_nanos(remaining));
+            state = result.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn update(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    /// Locks the state. A poisoned lock is still used, because every change leaves the state consistent.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mode_during_runs_is_on_only_with_a_workload() {
+        let switch = ProbeSwitch::new(ProbeMode::DuringRuns);
+        assert!(!switch.is_on());
+        switch.set_preparing("photo-batch");
+        assert!(switch.is_on() && switch.allows_extra_calls());
+        switch.set_running("photo-batch");
+        assert!(switch.is_on() && !switch.allows_extra_calls());
+        assert_eq!(switch.current_workload().as_deref(), Some("photo-batch"));
+        switch.set_idle();
+        assert!(!switch.is_on() && switch.current_workload().is_none());
+    }
+
+    #[test]
+    fn disabled_probe_is_enabled_by_mode_or_workload() {
+        let switch = ProbeSwitch::new(ProbeMode::On);
+        for enable in
+            [&(|| switch.set_probing(ProbeMode::On)) as &dyn Fn(), &|| switch.set_running("folder-index")]
+        {
+            switch.disable();
+            assert!(!switch.is_on());
+            enable();
+            assert!(switch.is_on());
+        }
+    }
+
+    #[test]
+    fn wait_ends_at_its_time_or_when_switched_off() {
+        let switch = ProbeSwitch::new(ProbeMode::On);
+        let start = monotonic_ns();
+        assert!(switch.wait_until(start + 5_000_000));
+        assert!(monotonic_ns() >= start + 5_000_000);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| switch.wait_until(u64::MAX));
+            switch.set_probing(ProbeMode::DuringRuns);
+            assert!(!waiting.join().unwrap());
+        });
+    }
+}

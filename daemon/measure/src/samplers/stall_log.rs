@@ -1,0 +1,406 @@
+//! The stall log: joins slow and failed calls into stalls, each with a start and an end. Pure, without I/O and
+//! clocks.
+
+use std::collections::BTreeMap;
+
+use longhaul_model::{Operation, ProbeKind, ProbeSample, SLOW_CALL_NS, SlowCall, Stall, TargetName};
+
+/// Maximum gap in microseconds between two slow calls of one stall: two intervals of the probe. With a cut cable,
+/// some calls wait, one is answered from a cache, and the next one waits again; all of them belong to one stall.
+const MERGE_GAP_US: i64 = 10_000_000;
+/// Time in microseconds during which an ended stall can still be extended. Slow calls of a workload are reported
+/// at the end of a phase, so they may belong to a stall that has already ended.
+const AMEND_WINDOW_US: i64 = 3_600_000_000;
+/// Names of errors that mean that the server or the network failed. Errors such as EACCES or ENOENT are not
+/// included.
+const CONNECTION_ERRORS: [&str; 17] = [
+    "EIO",
+    "ESTALE",
+    "ETIMEDOUT",
+    "ENOTCONN",
+    "EHOSTDOWN",
+    "EHOSTUNREACH",
+    "ENETDOWN",
+    "ENETUNREACH",
+    "ECONNRESET",
+    "ECONNABORTED",
+    "ECONNREFUSED",
+    "EPIPE",
+    "ENODEV",
+    "ENXIO",
+    "EREMOTEIO",
+    "EPROTONOSUPPORT",
+    "EAGAIN",
+];
+
+/// Log of the stalls that are ongoing or may still be extended.
+#[derive(Debug, Clone, Default)]
+pub struct StallLog {
+    entries: Vec<StallEntry>,
+}
+
+#[derive(Debug, Clone)]
+struct StallEntry {
+    stall: Stall,
+    /// Latest time that is known to belong to the stall, in microseconds since 1970 UTC.
+    latest_us: i64,
+    /// True while a slow call of the stall is in flight.
+    has_call_in_flight: bool,
+    /// True if the latest answer of the probe was a failure.
+    is_failing: bool,
+    /// True if the stall has changed since it was last returned by [`StallLog::take_updates`].
+    has_update: bool,
+}
+
+/// Call that has not returned yet.
+#[derive(Debug, Clone, Copy)]
+pub struct PendingCall<'a> {
+    /// Kind of call.
+    pub operation: Operation,
+    /// Start of the call, in microseconds since 1970 UTC.
+    pub since_us: i64,
+    /// Source of the call: the name of a workload, or `probe`.
+    pub source: &'a str,
+}
+
+/// Time during which one call waited.
+struct WaitInterval<'a> {
+    began_us: i64,
+    until_us: i64,
+    operation: &'a str,
+    error: Option<&'a str>,
+    source: &'a str,
+}
+
+impl StallLog {
+    /// Adds a slow call that has returned.
+    pub fn record_slow_call(&mut self, target: &TargetName, call: &SlowCall) {
+        let interval = WaitInterval {
+            began_us: call.at_us,
+            until_us: call.at_us + microseconds(call.duration_ns),
+            operation: call.operation.name(),
+            error: call.error.as_deref(),
+            source: call.workload.as_deref().unwrap_or("probe"),
+        };
+        let entry = self.entry_for(target, &interval);
+        entry.add_interval(&interval);
+        entry.has_call_in_flight = false;
+    }
+
+    /// Adds a sample of the probe. Only failures and the first success after them matter here, because slow calls
+    /// of the probe are also reported as [`SlowCall`].
+    pub fn record_probe(&mut self, target: &TargetName, slot: &ProbeSample) {
+        let until_us = slot.at_us + microseconds(slot.latency_ns);
+        match slot.error.as_deref().filter(|error| CONNECTION_ERRORS.contains(error)) {
+            Some(error) => {
+                let operation = probe_operation(slot.kind);
+                let interval = WaitInterval {
+                    began_us: slot.at_us,
+                    until_us,
+                    operation,
+                    error: Some(error),
+                    source: "probe",
+                };
+                let entry = self.entry_for(target, &interval);
+                entry.add_interval(&interval);
+                (entry.is_failing, entry.has_call_in_flight) = (true, false);
+            }
+            None if slot.call_ns.is_some() => self.record_success(target, until_us),
+            None => {}
+        }
+    }
+
+    /// Ends a period of failures at the time of a successful answer.
+    fn record_success(&mut self, target: &TargetName, at_us: i64) {
+        for entry in self.entries_of(target).filter(|entry| entry.is_failing && at_us >= entry.latest_us) {
+            (entry.is_failing, entry.latest_us) = (false, at_us);
+        }
+    }
+
+    /// Records the call that is in flight on a target now; `None` if no call is in flight. `clock` contains the
+    /// current time in microseconds since 1970 UTC and the activity of the service, such as a round.
+    pub fn update_in_flight(
+        &mut self,
+        target: &TargetName,
+        flight: Option<PendingCall<'_>>,
+        clock: (i64, Option<&str>),
+    ) {
+        let (now_us, during) = clock;
+        let is_slow = |call: &PendingCall<'_>| (now_us - call.since_us) * 1000 >= SLOW_CALL_NS.cast_signed();
+        let Some(PendingCall { operation, since_us, source }) = flight.filter(is_slow) else {
+            return self.entries_of(target).for_each(|entry| entry.has_call_in_flight = false);
+        };
+        let operation = operation.name();
+        let interval = WaitInterval { began_us: since_us, until_us: now_us, operation, error: None, source };
+        let entry = self.entry_for(target, &interval);
+        entry.stall.started_us = entry.stall.started_us.min(since_us);
+        entry.stall.ended_us = None;
+        entry.latest_us = entry.latest_us.max(now_us);
+        entry.has_call_in_flight = true;
+        entry.stall.during = entry.stall.during.take().or_else(|| during.map(str::to_owned));
+    }
+
+    /// Sets the end of all stalls that have ended by `now_us`, and forgets stalls that can no longer be extended.
+    pub fn close_finished(&mut self, now_us: i64) {
+        for entry in &mut self.entries {
+            let has_ended =
+                !entry.has_call_in_flight && !entry.is_failing && now_us - entry.latest_us > MERGE_GAP_US;
+            if has_ended && entry.stall.ended_us != Some(entry.latest_us) {
+                (entry.stall.ended_us, entry.has_update) = (Some(entry.latest_us), true);
+            }
+        }
+        let is_done = |entry: &StallEntry| entry.stall.ended_us.is_some() && !entry.has_update;
+        self.entries.retain(|entry| !is_done(entry) || now_us - entry.latest_us < AMEND_WINDOW_US);
+    }
+
+    /// Returns whether a stall has changed since the last [`StallLog::take_updates`].
+    pub fn has_updates(&self) -> bool {
+        self.entries.iter().any(|entry| entry.has_update)
+    }
+
+    /// Returns the stalls that have changed since the last call of this function, to be stored.
+    pub fn take_updates(&mut self) -> Vec<Stall> {
+        let changed = self.entries.iter_mut().filter(|entry| entry.has_update);
+        let changed = changed.map(|entry| {
+            entry.has_update = false;
+            entry.stall.clone()
+        });
+        changed.collect()
+    }
+
+    /// Returns the stalls that have not ended yet. A stall ends `MERGE_GAP_US` after its last slow or failed
+    /// call.
+    pub fn ongoing(&self) -> impl Iterator<Item = &Stall> {
+        self.entries.iter().map(|entry| &entry.stall).filter(|stall| stall.ended_us.is_none())
+    }
+
+    fn entries_of<'a>(&'a mut self, target: &'a TargetName) -> impl Iterator<Item = &'a mut StallEntry> {
+        self.entries.iter_mut().filter(|entry| entry.stall.target == *target)
+    }
+
+    /// Returns the entry that an interval belongs to, or adds a new one.
+    fn entry_for(&mut self, target: &TargetName, interval: &WaitInterval<'_>) -> &mut StallEntry {
+        let belongs = |entry: &StallEntry| entry.stall.target == *target && entry.is_adjacent(interval);
+        let index = self.entries.iter().position(belongs).unwrap_or_else(|| {
+            self.entries.push(StallEntry::new(target, interval));
+            self.entries.len() - 1
+        });
+        &mut self.entries[index]
+    }
+}
+
+impl StallEntry {
+    fn new(target: &TargetName, interval: &WaitInterval<'_>) -> Self {
+        let stall = Stall {
+            target: target.clone(),
+            opened_us: interval.began_us,
+            started_us: interval.began_us,
+            ended_us: None,
+            is_truncated: false,
+            operation: interval.operation.to_owned(),
+            calls: 0,
+            longest_ns: 0,
+            errors: BTreeMap::new(),
+            sources: vec![interval.source.to_owned()],
+            during: None,
+        };
+        Self {
+            stall,
+            latest_us: interval.until_us,
+            has_call_in_flight: false,
+            is_failing: false,
+            has_update: true,
+        }
+    }
+
+    fn is_adjacent(&self, interval: &WaitInterval<'_>) -> bool {
+        let is_ongoing = self.has_call_in_flight || self.is_failing;
+        let starts_in_time = is_ongoing || interval.began_us - self.latest_us <= MERGE_GAP_US;
+        starts_in_time && self.stall.started_us - interval.until_us <= MERGE_GAP_US
+    }
+
+    /// Adds the interval of a call that has returned.
+    fn add_interval(&mut self, interval: &WaitInterval<'_>) {
+        let stall = &mut self.stall;
+        let nanoseconds =
+            u64::try_from(interval.until_us - interval.began_us).unwrap_or(0).saturating_mul(1000);
+        stall.calls += 1;
+        stall.started_us = stall.started_us.min(interval.began_us);
+        if nanoseconds > stall.longest_ns {
+            (stall.longest_ns, stall.operation) = (nanoseconds, interval.operation.to_owned());
+        }
+        if let Some(error) = interval.error {
+            *stall.errors.entry(error.to_owned()).or_default() += 1;
+        }
+        if !stall.sources.iter().any(|source| source == interval.source) {
+            stall.sources.push(interval.source.to_owned());
+        }
+        self.latest_us = self.latest_us.max(interval.until_us);
+        // A stall that was already returned with an end has changed and must be stored again.
+        self.has_update |= stall.ended_us.is_some();
+    }
+}
+
+fn probe_operation(kind: ProbeKind) -> &'static str {
+    match kind {
+        ProbeKind::Getattr => Operation::Getattr.name(),
+        ProbeKind::Read => Operation::Read.name(),
+        ProbeKind::WriteSync => Operation::Sync.name(),
+    }
+}
+
+fn microseconds(nanoseconds: u64) -> i64 {
+    i64::try_from(nanoseconds / 1000).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_model::stalled_seconds;
+    use proptest::prelude::*;
+
+    const SECOND: i64 = 1_000_000;
+
+    fn smb() -> TargetName {
+        "smb".parse().unwrap()
+    }
+
+    fn slow_call(from: i64, to: i64, workload: Option<&str>) -> SlowCall {
+        SlowCall {
+            operation: Operation::Read,
+            at_us: from * SECOND,
+            duration_ns: ((to - from) * 1_000_000_000).cast_unsigned(),
+            error: None,
+            workload: workload.map(str::to_owned),
+        }
+    }
+
+    fn slot(at: i64, error: Option<&str>) -> ProbeSample {
+        ProbeSample {
+            kind: ProbeKind::Getattr,
+            at_us: at * SECOND,
+            latency_ns: 1_000_000,
+            call_ns: Some(1_000_000),
+            error: error.map(str::to_owned),
+            during: None,
+        }
+    }
+
+    #[test]
+    fn connection_errors_are_names_known_to_the_system() {
+        let name = |number| crate::platform::error_name(&std::io::Error::from_raw_os_error(number));
+        let known: Vec<String> = (1..200).filter_map(name).collect();
+        let exists_here = |error: &&&str| cfg!(target_os = "linux") || **error != "EREMOTEIO";
+        for error in CONNECTION_ERRORS.iter().filter(exists_here) {
+            assert!(known.iter().any(|name| name == error), "{error} is not a name of an error");
+        }
+    }
+
+    /// Closes finished stalls, and returns the stalls that have changed.
+    fn updates(log: &mut StallLog, now_us: i64) -> Vec<Stall> {
+        log.close_finished(now_us);
+        log.take_updates()
+    }
+
+    /// Returns the ended stalls of a log, long after the last call.
+    fn ended(mut log: StallLog) -> Vec<Stall> {
+        updates(&mut log, 1_000_000 * SECOND).into_iter().filter(|stall| stall.ended_us.is_some()).collect()
+    }
+
+    #[test]
+    fn adjacent_slow_calls_are_one_stall() {
+        let call = PendingCall { operation: Operation::Getattr, since_us: 100 * SECOND, source: "probe" };
+        let mut log = StallLog::default();
+        log.update_in_flight(&smb(), Some(call), (108 * SECOND, Some("a round")));
+        assert_eq!(updates(&mut log, 108 * SECOND).len(), 1, "an ongoing stall is reported");
+        log.update_in_flight(&smb(), Some(call), (118 * SECOND, None));
+        assert_eq!(updates(&mut log, 118 * SECOND), [], "the stall has not changed");
+        log.record_slow_call(&smb(), &slow_call(100, 131, None));
+        log.record_slow_call(&smb(), &slow_call(98, 130, Some("incremental-backup")));
+        log.record_slow_call(&smb(), &slow_call(132, 134, Some("incremental-backup")));
+        log.update_in_flight(&smb(), None, (135 * SECOND, None));
+        assert_eq!(updates(&mut log, 140 * SECOND), [], "the stall may still continue");
+        let stalls = ended(log);
+        assert_eq!(stalls.len(), 1);
+        let stall = &stalls[0];
+        assert_eq!((stall.started_us, stall.ended_us), (98 * SECOND, Some(134 * SECOND)));
+        assert_eq!((stall.opened_us, stall.calls, stall.longest_ns), (100 * SECOND, 3, 32_000_000_000));
+        assert_eq!(stall.sources, ["probe", "incremental-backup"]);
+        assert_eq!(stall.during.as_deref(), Some("a round"));
+    }
+
+    #[test]
+    fn distant_slow_calls_are_two_stalls() {
+        let mut log = StallLog::default();
+        log.record_slow_call(&smb(), &slow_call(100, 102, None));
+        log.record_slow_call(&smb(), &slow_call(113, 115, None));
+        assert_eq!(ended(log).len(), 2);
+    }
+
+    #[test]
+    fn failures_are_one_stall_until_the_first_success() {
+        let mut log = StallLog::default();
+        [100, 105, 130].into_iter().for_each(|at| log.record_probe(&smb(), &slot(at, Some("ESTALE"))));
+        assert!(
+            updates(&mut log, 200 * SECOND).iter().all(|stall| stall.ended_us.is_none()),
+            "still ongoing"
+        );
+        log.record_probe(&smb(), &slot(210, None));
+        log.record_probe(&smb(), &slot(215, None));
+        let stalls = ended(log);
+        assert_eq!(stalls.len(), 1);
+        assert_eq!(stalls[0].errors, [("ESTALE".to_owned(), 3)].into());
+        assert_eq!((stalls[0].started_us, stalls[0].ended_us), (100 * SECOND, Some(210 * SECOND + 1000)));
+    }
+
+    #[test]
+    fn permission_and_missing_file_errors_are_no_stalls() {
+        let mut log = StallLog::default();
+        ["EACCES", "ENOENT", "EROFS"]
+            .iter()
+            .for_each(|error| log.record_probe(&smb(), &slot(1, Some(error))));
+        assert_eq!(ended(log), []);
+    }
+
+    #[test]
+    fn overlapping_stalls_are_counted_once() {
+        let stall = |from: i64, to: Option<i64>| Stall {
+            started_us: from * SECOND,
+            ended_us: to.map(|to| to * SECOND),
+            ..StallEntry::new(
+                &smb(),
+                &WaitInterval { began_us: 0, until_us: 0, operation: "read", error: None, source: "probe" },
+            )
+            .stall
+        };
+        let stalls = [stall(0, Some(10)), stall(5, Some(20)), stall(30, None), stall(90, Some(95))];
+        assert_eq!(stalled_seconds(&stalls, 2 * SECOND..40 * SECOND), 28.0);
+        assert_eq!(stalled_seconds(&[], 0..1), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn every_slow_call_is_covered_by_an_ended_stall(
+            calls in proptest::collection::vec((0i64..500, 2i64..60), 1..20),
+        ) {
+            let mut log = StallLog::default();
+            let mut stored = BTreeMap::new();
+            for (from, length) in &calls {
+                log.record_slow_call(&smb(), &slow_call(*from, from + length, None));
+                for stall in updates(&mut log, 0) {
+                    stored.insert(stall.opened_us, stall);
+                }
+            }
+            for stall in updates(&mut log, i64::MAX / 2) {
+                stored.insert(stall.opened_us, stall);
+            }
+            prop_assert!(stored.values().all(|stall| stall.ended_us.is_some()));
+            for (from, length) in calls {
+                let covered = stored.values().any(|stall| {
+                    stall.started_us <= from * SECOND && stall.ended_us.unwrap() >= (from + length) * SECOND
+                });
+                prop_assert!(covered, "{from} + {length}");
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Checks of the machine facts that are stored with each run: power, heat, backups, load, network.
+
+use crate::platform::{self, SYSTEM, System};
+
+use super::check::{CheckAnswer, Expectation, Expectations, MachineCheck, MachineCheckMethod};
+
+/// Checks of this module, in the order in which they run.
+pub const CHECKS: &[MachineCheck] = &[
+    MachineCheck {
+        name: "power source",
+        expected: Expectations {
+            linux: Expectation {
+                text: "reported if a power supply is listed",
+                source: "kernel Documentation/ABI/testing/sysfs-class-power",
+            },
+            macos: Expectation { text: "reported", source: "PowerManagement pmset/pmset.c" },
+        },
+        method: MachineCheckMethod::Call(|| {
+            required_on_mac(platform::power().map(|power| format!("{power:?}")))
+        }),
+    },
+    MachineCheck {
+        name: "battery",
+        expected: Expectations {
+            linux: Expectation {
+                text: "a percentage, or none without a battery",
+                source: "kernel Documentation/ABI/testing/sysfs-class-power",
+            },
+            macos: Expectation {
+                text: "a percentage, or none without a battery",
+                source: "PowerManagement pmset/pmset.c",
+            },
+        },
+        method: MachineCheckMethod::Call(battery),
+    },
+    MachineCheck {
+        name: "low power mode",
+        expected: Expectations {
+            linux: Expectation {
+                text: "reported if there is a platform profile",
+                source: "kernel Documentation/ABI/testing/sysfs-platform_profile",
+            },
+            macos: Expectation { text: "reported", source: "PowerManagement pmset/pmset.c" },
+        },
+        method: MachineCheckMethod::Call(|| required_on_mac(platform::low_power_mode().map(yes_or_no))),
+    },
+    MachineCheck {
+        name: "heat",
+        expected: Expectations {
+            linux: Expectation {
+                text: "reported if there is a thermal zone",
+                source: "kernel Documentation/driver-api/thermal/sysfs-api.rst",
+            },
+            macos: Expectation { text: "reported", source: "man pmset(1), -g therm" },
+        },
+        method: MachineCheckMethod::Call(|| required_on_mac(platform::is_hot().map(yes_or_no))),
+    },
+    MachineCheck {
+        name: "backup in progress",
+        expected: Expectations {
+            linux: Expectation { text: "not available", source: "Time Machine is part of macOS" },
+            macos: Expectation { text: "reported", source: "man tmutil(8), status" },
+        },
+        method: MachineCheckMethod::Call(backup),
+    },
+    MachineCheck {
+        name: "load average",
+        expected: Expectations {
+            linux: Expectation { text: "a number", source: "getloadavg(3)" },
+            macos: Expectation { text: "a number", source: "man getloadavg(3)" },
+        },
+        method: MachineCheckMethod::Call(load),
+    },
+    MachineCheck {
+        name: "default network link",
+        expected: Expectations {
+            linux: Expectation {
+                text: "link type, if there is a default route",
+                source: "proc_pid_net(5), route",
+            },
+            macos: Expectation {
+                text: "link type, if there is a default route",
+                source: "xnu bsd/net/if_media.h; network_cmds ifconfig.tproj",
+            },
+        },
+        method: MachineCheckMethod::Call(link),
+    },
+    MachineCheck {
+        name: "machine facts",
+        expected: Expectations {
+            linux: Expectation { text: "operating system and kernel settings", source: "proc_sys(5)" },
+            macos: Expectation { text: "operating system and kernel settings", source: "man sysctl(8)" },
+        },
+        method: MachineCheckMethod::Call(facts),
+    },
+];
+
+fn yes_or_no(value: bool) -> String {
+    if value { "yes" } else { "no" }.to_owned()
+}
+
+/// Judges a fact that every Mac reports and that a Linux machine may lack.
+fn required_on_mac(fact: Option<String>) -> CheckAnswer {
+    match (fact, SYSTEM) {
+        (Some(fact), _) => CheckAnswer::ok(fact.to_lowercase()),
+        (None, System::MacOs) => CheckAnswer::differs("not reported"),
+        (None, System::Linux) => CheckAnswer::unknown("not reported"),
+    }
+}
+
+fn backup() -> CheckAnswer {
+    match (platform::backup_running(), SYSTEM) {
+        (None, System::Linux) => CheckAnswer::ok("not available"),
+        (is_running, _) => required_on_mac(is_running.map(yes_or_no)),
+    }
+}
+
+fn battery() -> CheckAnswer {
+    match platform::battery_percent() {
+        None => CheckAnswer::ok("none"),
+        Some(percent) => CheckAnswer::ok_if((0.0..=100.0).contains(&percent), format!("{percent:.0} %")),
+    }
+}
+
+fn load() -> CheckAnswer {
+    platform::load_average()
+        .map_or_else(|| CheckAnswer::differs("not reported"), |load| CheckAnswer::ok(format!("{load:.2}")))
+}
+
+/// Checks the network link of the default route. Shows only the type of the link, because the name of an
+/// interface may contain the name of a company's VPN.
+fn link() -> CheckAnswer {
+    let Some(link) = platform::link_to(None) else { return CheckAnswer::unknown("no default route") };
+    let mtu = link.mtu.map_or("unknown".to_owned(), |mtu| mtu.to_string());
+    CheckAnswer::ok(format!("{}, MTU {mtu}", link.kind.name()))
+}
+
+/// Checks that machine facts are found. Shows only their number, because facts contain names of backup disks
+/// and contents of settings files.
+fn facts() -> CheckAnswer {
+    let facts = platform::machine_facts();
+    let count = facts.len();
+    CheckAnswer::ok_if(facts.contains_key("system") && count > 1, format!("{count} facts"))
+}

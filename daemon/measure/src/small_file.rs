@@ -1,0 +1,56 @@
+//! Reads small files that a user names. The size limit keeps a wrong name, such as that of a device, from
+//! using up memory.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+/// Maximum size of such a file, in bytes.
+pub const MAX_BYTES: u64 = 1 << 20;
+
+/// Reads a whole file.
+///
+/// # Errors
+///
+/// The error of the operating system, or `FileTooLarge` if the file is larger than 1 MiB.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![];
+    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(io::Error::new(
+            ErrorKind::FileTooLarge,
+            "it is larger than 1 MiB: is it the right file?",
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Reads a whole text file.
+///
+/// # Errors
+///
+/// The errors of [`read`], or `InvalidData` if the file is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?)
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text: is it the right file?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endless_device_is_too_large() {
+        let error = read_text(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn a_small_file_is_read_whole() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "scale = \"quick\"\n").unwrap();
+        assert_eq!(read_text(file.path()).unwrap(), "scale = \"quick\"\n");
+        std::fs::write(file.path(), [0xff, 0xfe]).unwrap();
+        assert_eq!(read_text(file.path()).unwrap_err().kind(), ErrorKind::InvalidData);
+    }
+}

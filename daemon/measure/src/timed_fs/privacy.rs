@@ -1,0 +1,101 @@
+//! Distinguishes refusals by the system's privacy settings from other errors.
+//!
+//! On macOS, a program without the user's consent can list a share and read attributes, but each open of a file
+//! fails with EPERM. Apple documents no call to query the consent in advance (public threads:
+//! anthropics/claude-code#88805, NixOS/nix-darwin#1334).
+
+use std::ffi::CStr;
+use std::os::fd::BorrowedFd;
+
+use super::TimedFs;
+use crate::error::RunError;
+use crate::platform::{self, Access};
+use longhaul_model::Operation;
+
+/// The facts about a file that could not be opened.
+#[derive(Debug, Clone, Copy)]
+struct OpenRefusal {
+    /// Error number of opening the file for reading; `None` if this works.
+    read_error: Option<i32>,
+    /// User id of the file's owner; `None` if its attributes cannot be read.
+    owner: Option<u32>,
+    /// User id of the owner of the file's folder; `None` if its attributes cannot be read.
+    folder_owner: Option<u32>,
+    /// User id of this process.
+    user: u32,
+}
+
+impl OpenRefusal {
+    /// Returns whether privacy settings are the only likely cause of the refusal.
+    ///
+    /// Missing permissions cause EACCES. On Linux, opening an immutable file (chattr(1)) for writing also causes
+    /// EPERM, but such a file can be read, so the open for reading decides. Files of a sandbox belong to the
+    /// user. If a server maps all users to one (NFS `all_squash`), they belong to the owner of the folder, which
+    /// longhaul also created.
+    fn is_privacy_refusal(self) -> bool {
+        let is_ours = self.owner == Some(self.user) || self.owner == self.folder_owner;
+        self.read_error == Some(libc::EPERM) && self.owner.is_some() && is_ours
+    }
+}
+
+impl TimedFs<'_> {
+    /// Turns an EPERM error of opening a file into [`RunError::PrivacyBlocked`] if privacy settings are the
+    /// likely cause.
+    ///
+    /// Other errors are returned unchanged and cause no additional calls.
+    pub(crate) fn detect_privacy_refusal(
+        &self,
+        error: RunError,
+        folder: BorrowedFd<'_>,
+        name: &CStr,
+    ) -> RunError {
+        match error {
+            RunError::Operation { operation, path, source }
+                if source.raw_os_error() == Some(libc::EPERM)
+                    && self.diagnose_refusal(folder, name).is_privacy_refusal() =>
+            {
+                RunError::PrivacyBlocked { operation, path }
+            }
+            other => other,
+        }
+    }
+
+    fn diagnose_refusal(&self, folder: BorrowedFd<'_>, name: &CStr) -> OpenRefusal {
+        let owner = |name: &CStr| self.timed(Operation::Getattr, || platform::owner_at(folder, name)).ok();
+        let reading = self.timed(Operation::Open, || platform::open_at(folder, name, Access::Read));
+        OpenRefusal {
+            read_error: reading.err().and_then(|error| error.raw_os_error()),
+            owner: owner(name),
+            folder_owner: owner(c"."),
+            user: platform::user_id(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCKED: OpenRefusal =
+        OpenRefusal { read_error: Some(libc::EPERM), owner: Some(501), folder_owner: Some(501), user: 501 };
+
+    #[test]
+    fn eperm_for_a_file_of_the_user_is_a_privacy_refusal() {
+        assert!(BLOCKED.is_privacy_refusal());
+        assert!(
+            OpenRefusal { owner: Some(1024), folder_owner: Some(1024), ..BLOCKED }.is_privacy_refusal(),
+            "the server maps all users to one"
+        );
+    }
+
+    #[test]
+    fn other_errors_are_not_privacy_refusals() {
+        let others = [
+            OpenRefusal { read_error: Some(libc::EACCES), ..BLOCKED },
+            OpenRefusal { read_error: None, ..BLOCKED },
+            OpenRefusal { owner: Some(0), ..BLOCKED },
+            OpenRefusal { owner: None, folder_owner: None, ..BLOCKED },
+        ];
+        assert!(others.into_iter().all(|refused| !refused.is_privacy_refusal()));
+    }
+}

@@ -1,0 +1,193 @@
+//! Reads the supervisor's commands and executes them one after the other.
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+
+use super::examination;
+use super::failure_report::from_error;
+use super::message::{WorkerCommand, WorkerMessage, WorkerSetup};
+use super::output::Output;
+use super::state::{Task, Worker};
+use super::worker_lock::WorkerLock;
+use crate::error::{RunError, StopReason};
+use crate::inventory::NotRemovedReason;
+use crate::local_folder;
+use crate::platform;
+use crate::recorder::Recorder;
+use crate::samplers::{ProbeSwitch, SampleReporter, SampleSink};
+use crate::sandbox::{CleanMode, CleanReport, Sandbox};
+use crate::workloads::Catalog;
+use longhaul_model::ProbeMode;
+
+/// Maximum number of foreign files on the local disk in the report of a cleaning.
+const MAX_FOREIGN_LISTED: usize = 20;
+
+/// Runs a worker until the supervisor closes the input. `catalog` has all workloads that it can run.
+///
+/// # Errors
+///
+/// If the first line is not a [`WorkerSetup`], another worker uses the target, the recorder cannot be mapped, or
+/// the output is closed.
+pub fn serve(
+    mut input: impl BufRead + Send + 'static,
+    output: impl Write + Send + 'static,
+    catalog: Catalog,
+) -> io::Result<()> {
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    let setup: WorkerSetup = serde_json::from_str(&line)?;
+    let _lock = WorkerLock::acquire(&setup)?;
+    platform::prepare_worker();
+    let recorder = Arc::new(Recorder::open(&setup.recorder)?);
+    // Both processes have mapped the recorder now. On macOS it has a path, which is removed here so that no file
+    // is left behind if the worker is killed.
+    let _ = std::fs::remove_file(&setup.recorder);
+    let output = Arc::new(Output::new(output));
+    let worker = Worker {
+        stop: Arc::default(),
+        probe_switch: Arc::new(ProbeSwitch::new(
+            setup.probe.as_ref().map_or(ProbeMode::DuringRuns, |plan| plan.initial_mode),
+        )),
+        reporter: Arc::new(SampleReporter::new(
+            Arc::clone(&output) as Arc<dyn SampleSink>,
+            Arc::clone(&recorder),
+        )),
+        setup,
+        catalog,
+        recorder,
+        output,
+        mount: RefCell::default(),
+        preparation_facts: RefCell::default(),
+        made_sandbox: Cell::default(),
+    };
+    let (sender, tasks) = mpsc::channel();
+    worker.listen(input, sender.clone());
+    worker.find_mount();
+    worker.send(&worker.ready_message())?;
+    let device = worker.start_probe(sender)?;
+    let served = worker.run_tasks(&tasks, device);
+    worker.reporter.flush();
+    served
+}
+
+impl Worker {
+    /// Starts the thread that reads commands. Stop and probe commands take effect immediately; all other commands
+    /// are queued.
+    fn listen(&self, input: impl BufRead + Send + 'static, tasks: mpsc::Sender<Task>) {
+        let (stop, probe_switch) = (Arc::clone(&self.stop), Arc::clone(&self.probe_switch));
+        std::thread::spawn(move || {
+            for line in input.lines() {
+                let command = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+                match command {
+                    None => break,
+                    Some(WorkerCommand::Stop { capped: true }) => stop.stop(StopReason::Cap),
+                    Some(WorkerCommand::Stop { capped: false }) => stop.stop(StopReason::User),
+                    Some(WorkerCommand::Probe { probing }) => probe_switch.set_probing(probing),
+                    Some(other) => {
+                        stop.reset();
+                        if tasks.send(Task::Command(other)).is_err() {
+                            break;
+                        }
+                    }
+                }
+            }
+            stop.stop(StopReason::Orphaned);
+            let _ = tasks.send(Task::End);
+        });
+    }
+
+    /// Executes queued tasks one after the other until the supervisor is gone.
+    fn run_tasks(&self, tasks: &mpsc::Receiver<Task>, device: Option<u64>) -> io::Result<()> {
+        for task in tasks {
+            match task {
+                Task::Command(command) => self.handle_command(command)?,
+                Task::CreateSandbox => self.create_sandbox_for_probe(device),
+                Task::End => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn handle_command(&self, command: WorkerCommand) -> io::Result<()> {
+        match command {
+            WorkerCommand::Prepare(assignment) => {
+                self.retry_version_query()?;
+                self.probe_switch.set_preparing(&assignment.workload);
+                let failed = self.prepare(&assignment);
+                self.finish_workload(&assignment);
+                self.send(&WorkerMessage::Prepared { failed })
+            }
+            WorkerCommand::Run(assignment) => {
+                self.probe_switch.set_running(&assignment.workload);
+                let report = self.run(&assignment);
+                self.finish_workload(&assignment);
+                self.send(&WorkerMessage::Ended(report))
+            }
+            WorkerCommand::CreateSandbox => {
+                let opened = Sandbox::open(&self.sandbox_location(), &self.timed_fs());
+                self.send(&WorkerMessage::SandboxCreated {
+                    failed: opened.err().map(|error| from_error(&error)),
+                })
+            }
+            WorkerCommand::Clean { mode } => self.send(&self.clean(mode)),
+            WorkerCommand::Examine => self.send(&self.examine()),
+            WorkerCommand::SelfCheck { call } => {
+                let check = self.self_check(&call);
+                self.send(&WorkerMessage::SelfChecked { check })
+            }
+            // The thread that reads commands handles these immediately and never queues them.
+            WorkerCommand::Probe { .. } | WorkerCommand::Stop { .. } => Ok(()),
+        }
+    }
+
+    fn clean(&self, mode: CleanMode) -> WorkerMessage {
+        if mode == CleanMode::Remove {
+            self.probe_switch.disable();
+        }
+        match self.try_clean(mode) {
+            Ok(report) => WorkerMessage::Cleaned { report, failed: None },
+            Err(error) => WorkerMessage::Cleaned { report: None, failed: Some(from_error(&error)) },
+        }
+    }
+
+    fn examine(&self) -> WorkerMessage {
+        let attempt = || {
+            let context = self.timed_fs();
+            examination::examine(&Sandbox::open(&self.sandbox_location(), &context)?, &context)
+        };
+        match attempt() {
+            Ok(found) => WorkerMessage::Examined { found: Some(found), failed: None },
+            Err(error) => WorkerMessage::Examined { found: None, failed: Some(from_error(&error)) },
+        }
+    }
+
+    fn try_clean(&self, mode: CleanMode) -> Result<Option<CleanReport>, RunError> {
+        let context = self.timed_fs();
+        let Some(sandbox) = Sandbox::open_existing(&self.sandbox_location(), &context)? else {
+            return Ok(None);
+        };
+        let mut report = sandbox.clean(mode, &context, &|folder, path| self.owns(folder, path))?;
+        if mode == CleanMode::Remove {
+            report.foreign.extend(remove_local(&self.setup.local)?);
+        }
+        Ok(Some(report))
+    }
+}
+
+/// Removes longhaul's files in the target's folder on the local disk. Returns the first [`MAX_FOREIGN_LISTED`]
+/// paths of foreign files, which are not removed.
+fn remove_local(path: &Path) -> Result<Vec<PathBuf>, RunError> {
+    let mut foreign = vec![];
+    for remaining in local_folder::remove(path) {
+        match remaining.reason {
+            NotRemovedReason::Refused(error) => {
+                return Err(RunError::local("remove", &remaining.path)(error));
+            }
+            NotRemovedReason::SymbolicLink | NotRemovedReason::Unrecognized => foreign.push(remaining.path),
+        }
+    }
+    foreign.truncate(MAX_FOREIGN_LISTED);
+    Ok(foreign)
+}

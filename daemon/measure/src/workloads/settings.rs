@@ -1,0 +1,55 @@
+//! The settings that all workloads share.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::corpus::slices::DEFAULT_SLICES;
+use longhaul_model::FreeSpaceReserve;
+
+/// The settings that all workloads share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Total number of files in the folder-index tree; `None` uses the default of the scale.
+    pub tree_files: Option<u64>,
+    /// Size of one band file of the time-machine image, in bytes.
+    pub band_bytes: u64,
+    /// Space that must always stay free on the target.
+    pub reserve: FreeSpaceReserve,
+    /// Number of slices of a corpus. Slices take turns, one per round, so that each of them rests and becomes
+    /// cold.
+    pub slices: u64,
+    /// Maximum number of operations per second on a target; `None` means no limit.
+    #[serde(default)]
+    pub operations_per_second: Option<u32>,
+    /// Part of a sliced preset that a run covers.
+    #[serde(default)]
+    pub preset_slices: SliceSelection,
+    /// Profile that a user wrote, if any. [`Catalog::custom`](super::Catalog::custom) interprets it and runs it.
+    #[serde(default)]
+    pub custom_profile: Option<Value>,
+}
+
+/// The part of a sliced preset that a run covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SliceSelection {
+    /// The slice whose turn it is. Used in rounds, which cover the other slices later.
+    #[default]
+    One,
+    /// All slices. Used when a user starts a single run.
+    All,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            tree_files: None,
+            band_bytes: 8 << 20,
+            reserve: FreeSpaceReserve::default(),
+            slices: DEFAULT_SLICES,
+            operations_per_second: None,
+            preset_slices: SliceSelection::default(),
+            custom_profile: None,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Plain data types with the names of the glossary: targets, protocols, operations, runs.
+//!
+//! Nothing in this module reads a clock, a file or the network. Every enum is closed, because its members are
+//! given from outside (protocols, operations): a new member causes a compiler error in each place that must
+//! handle it.
+//!
+//! ```
+//! use longhaul_model::Histogram;
+//!
+//! let mut latency = Histogram::new();
+//! for milliseconds in 1..=100 {
+//!     latency.record(milliseconds * 1_000_000);
+//! }
+//! let p95_ns = latency.quantile_ns(0.95).unwrap();
+//! assert!((p95_ns / 95e6 - 1.0).abs() < 0.02, "buckets are 1.1 % wide");
+//! ```
+
+mod buckets;
+mod call;
+mod conditions;
+pub mod draw;
+mod event;
+mod hint;
+mod histogram;
+mod history;
+mod machine_snapshot;
+mod metric;
+mod names;
+mod operation;
+mod phase;
+mod protocol;
+mod quantile;
+mod reserve;
+mod round;
+mod run;
+mod sample;
+mod scale;
+pub mod status;
+mod step;
+pub mod stored;
+mod target;
+mod tasks;
+pub mod time;
+mod varint;
+mod wire;
+
+pub use buckets::{BUCKET_COUNT, bucket_of, index_of_slot, midpoint_ns, slot_of, upper_bound_ns};
+pub use call::{Call, KeepReason, decode_calls, encode_calls};
+pub use conditions::{Conditions, Power};
+pub use event::Event;
+pub use hint::Hint;
+pub use histogram::{Histogram, HistogramError};
+pub use history::{
+    AnalysisSettings, EpochRecord, History, Reread, RoundRecord, RunRecord, TargetRecord, local_day,
+};
+pub use machine_snapshot::{LinkKind, MachineSnapshot, NetworkLink};
+pub use metric::{MAX_METRICS, MetricTimes, WaitKind, WaitMetric};
+pub use operation::Operation;
+pub use phase::{CacheState, ColdMethod, Figure, OperationStats, Phase, Unit};
+pub use protocol::{Family, LONGHAUL_KEY_PREFIX, Mount, NegotiatedOptions, Protocol};
+pub use quantile::{MIN_VALUES_FOR_P95, median, quantile, quantile_of_sorted, supports_quantile};
+pub use reserve::FreeSpaceReserve;
+pub use round::RoundStatus;
+pub use run::{Failure, Outcome, Progress, Run, SyncKind};
+pub use sample::{
+    CounterReading, CounterScope, CounterSource, CounterUnavailable, Counters, ProbeKind, ProbeMode,
+    ProbePlan, ProbePolicy, ProbeSample, SLEPT_NS, SLOW_CALL_NS, SlowCall, Traffic, WorkerSample,
+};
+pub use scale::Scale;
+pub use step::{
+    LoadContext, MachineStep, PROBE_TIMEOUT_NS, ProbeStep, Stall, Step, TrafficStep, stalled_seconds,
+};
+pub use target::{Role, Target, TargetName, TargetNameError};
+pub use tasks::{
+    FOLDER_INDEX, INCREMENTAL_BACKUP, PHOTO_BATCH, TASKS, TIME_MACHINE, TIME_MACHINE_THROTTLED, Task,
+    all_metrics,
+};
+pub use wire::{MAX_COLD_CACHE_SHARE, ServedFrom, WireTraffic};

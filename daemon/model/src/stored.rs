@@ -1,0 +1,226 @@
+//! Records of the database, as its readers return them.
+
+use std::path::PathBuf;
+
+use super::{
+    CacheState, Call, ColdMethod, Event, MachineSnapshot, NegotiatedOptions, OperationStats, Outcome,
+    Protocol, RoundStatus, Run, Scale, Target, TargetName,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// One planned run of a round: a workload on a target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedRun {
+    /// Target of the run.
+    pub target: TargetName,
+    /// Name of the workload.
+    pub workload: String,
+}
+
+/// The data of a round that are known at its start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewRound {
+    /// Start of the round, in microseconds since 1970 UTC.
+    pub started_us: i64,
+    /// Offset of local time from UTC at the start of the round, in seconds.
+    pub utc_offset_seconds: i32,
+    /// Seed of the random generator that the order of the runs was drawn with.
+    pub seed: u64,
+    /// Size of the test data.
+    pub scale: Scale,
+    /// Planned runs in the random order drawn.
+    pub planned: Vec<PlannedRun>,
+    /// Scheduled start without jitter, in microseconds since 1970 UTC. `None`: the round was started by a user.
+    pub scheduled_us: Option<i64>,
+    /// State of the machine just before the round. `None`: not recorded.
+    pub before: Option<MachineSnapshot>,
+}
+
+/// The data that are stored when a round ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundEnd {
+    /// Final status of the round.
+    pub status: RoundStatus,
+    /// Reason for the status. `None`: the status is `ok`.
+    pub reason: Option<String>,
+    /// End of the round, in microseconds since 1970 UTC.
+    pub ended_us: i64,
+    /// State of the machine just after the round. `None`: not recorded.
+    pub after: Option<MachineSnapshot>,
+}
+
+/// Number of scheduled rounds by status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+pub struct RoundCounts {
+    /// Rounds in which every planned run was made.
+    pub ok: u64,
+    /// Void rounds, whose results are not used.
+    pub void: u64,
+    /// Rounds that were stopped before their last run.
+    pub cut_short: u64,
+    /// Rounds that were not started.
+    pub skipped: u64,
+    /// Rounds without an end: still running, or interrupted by a crash and not closed yet.
+    pub open: u64,
+}
+
+impl RoundCounts {
+    /// Returns the number of planned rounds: all of them, including skipped ones.
+    pub fn planned(&self) -> u64 {
+        self.ok + self.void + self.cut_short + self.skipped + self.open
+    }
+
+    /// Returns the number of started rounds: all except the skipped ones.
+    pub fn started(&self) -> u64 {
+        self.planned() - self.skipped
+    }
+
+    /// Adds `rounds` to the count of `status`. `None`: open rounds, which have no end.
+    pub fn add(&mut self, status: Option<RoundStatus>, rounds: u64) {
+        match status {
+            Some(RoundStatus::Ok) => self.ok += rounds,
+            Some(RoundStatus::Void) => self.void += rounds,
+            Some(RoundStatus::CutShort) => self.cut_short += rounds,
+            Some(RoundStatus::Skipped) => self.skipped += rounds,
+            None => self.open += rounds,
+        }
+    }
+}
+
+/// A stored round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredRound {
+    /// Number of the round in this database, from 1.
+    pub number: i64,
+    /// Data known at the start of the round.
+    pub round: NewRound,
+    /// End of the round. `None`: still running, or interrupted by a crash and not closed yet.
+    pub end: Option<RoundEnd>,
+}
+
+/// Free space on a target's file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FreeSpace {
+    /// Free bytes.
+    pub free_bytes: u64,
+    /// Size of the file system in bytes. `None`: not recorded.
+    pub total_bytes: Option<u64>,
+    /// Time of the observation, in microseconds since 1970 UTC.
+    pub observed_us: i64,
+}
+
+/// A stored event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredEvent {
+    /// Number of the event in this database, from 1.
+    pub number: i64,
+    /// The event itself.
+    pub event: Event,
+}
+
+/// A stored run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StoredRun {
+    /// Number of the run in this database, from 1; users refer to the run by this number.
+    pub number: i64,
+    /// Globally unique id of the run for OpenTelemetry: 32 random hexadecimal digits.
+    pub trace_id: String,
+    /// Number of the target's epoch that the run belongs to.
+    pub epoch: i64,
+    /// The run, exactly as it was passed to the writer.
+    pub run: Run,
+}
+
+/// A stored target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredTarget {
+    /// Target with the path and role of its latest run.
+    pub target: Target,
+    /// Time at which the target was first stored, in microseconds since 1970 UTC.
+    pub added_us: i64,
+    /// Number of stored runs of this target.
+    pub runs: u64,
+}
+
+/// An epoch: the period of a target under one path, protocol and set of negotiated options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredEpoch {
+    /// Number of the epoch in this database, from 1.
+    pub number: i64,
+    /// Name of the target.
+    pub target: TargetName,
+    /// Start of the epoch's first run, in microseconds since 1970 UTC.
+    pub opened_us: i64,
+    /// Measured folder.
+    pub path: PathBuf,
+    /// Protocol of the mount. `None`: it could not be determined.
+    pub protocol: Option<Protocol>,
+    /// Negotiated options. Empty: they could not be determined.
+    pub negotiated: NegotiatedOptions,
+}
+
+/// Statistics of one kind of operation in one phase of a run, with the run and phase that they belong to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredOperation {
+    /// Number of the run.
+    pub run: i64,
+    /// Number of the round.
+    pub round: i64,
+    /// Number of the epoch.
+    pub epoch: i64,
+    /// Name of the target.
+    pub target: TargetName,
+    /// Protocol of the target. `None`: it could not be determined.
+    pub protocol: Option<Protocol>,
+    /// Name of the workload.
+    pub workload: String,
+    /// Size of the test data.
+    pub scale: Scale,
+    /// Outcome of the run.
+    pub outcome: Outcome,
+    /// Start of the run, in microseconds since 1970 UTC.
+    pub started_us: i64,
+    /// Name of the phase.
+    pub phase: String,
+    /// Cache state of the phase.
+    pub cache: CacheState,
+    /// Method by which the caches were emptied. `None`: the phase is not cold.
+    pub cold_by: Option<ColdMethod>,
+    /// Latency histogram and number of errors of the operation.
+    pub stats: OperationStats,
+}
+
+/// The individually stored calls of one phase, with the run and phase that they belong to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredCalls {
+    /// Number of the run.
+    pub run: i64,
+    /// Name of the target.
+    pub target: TargetName,
+    /// Protocol of the target. `None`: it could not be determined.
+    pub protocol: Option<Protocol>,
+    /// Size of the test data.
+    pub scale: Scale,
+    /// Name of the phase.
+    pub phase: String,
+    /// Cache state of the phase.
+    pub cache: CacheState,
+    /// Start of the phase, in microseconds since 1970 UTC.
+    pub began_us: i64,
+    /// The stored calls.
+    pub calls: Vec<Call>,
+}
+
+/// Filter for runs. The default matches all runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunFilter {
+    /// Only runs on this target. `None`: all targets.
+    pub target: Option<TargetName>,
+    /// Only runs of this workload. `None`: all workloads.
+    pub workload: Option<String>,
+    /// Only runs that started at this time or later, in microseconds since 1970 UTC. `None`: any time.
+    pub since_us: Option<i64>,
+    /// Maximum number of runs; the latest ones are returned. `None`: no limit.
+    pub limit: Option<u32>,
+}

@@ -1,0 +1,273 @@
+//! Tests that longhaul never changes files that a user's backup shares with the sandbox by hard links. Tools that
+//! deduplicate files or make snapshots with hard links create such files. The links in the backup must keep their
+//! content, mode, times and extended attributes.
+
+#![allow(clippy::unwrap_used)]
+
+use std::cell::Cell;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use longhaul_measure::error::RunError;
+use longhaul_measure::platform::IoPolicy;
+use longhaul_measure::recorder::Recorder;
+use longhaul_measure::sandbox::{CleanMode, Sandbox, SandboxLocation};
+use longhaul_measure::timed_fs::{PhaseSpec, Reporter, Session, StopSwitch, TimedFs};
+use longhaul_measure::workloads::{Job, Settings, WORKLOADS, Workload};
+use longhaul_model::{FreeSpaceReserve, Outcome, Phase, Progress, Scale, TargetName};
+use longhaul_presets::profile::Profile;
+use longhaul_presets::{ContentMode, CustomProfile, catalog};
+
+/// State of a file in the backup that must not change.
+#[derive(Debug, PartialEq)]
+struct BackupFile {
+    path: PathBuf,
+    content: Vec<u8>,
+    mode: u32,
+    modified: SystemTime,
+    /// Value of the extended attribute `user.longhaul.note`; `None` if absent.
+    note: Option<Vec<u8>>,
+}
+
+impl BackupFile {
+    fn read(path: &Path) -> Self {
+        let metadata = fs::metadata(path).unwrap();
+        let mut note = [0; 64];
+        let attribute = c"user.longhaul.note";
+        let length = rustix::fs::getxattr(path, attribute, &mut note).ok();
+        Self {
+            path: path.to_owned(),
+            content: fs::read(path).unwrap(),
+            mode: metadata.permissions().mode(),
+            modified: metadata.modified().unwrap(),
+            note: length.map(|length| note[..length].to_vec()),
+        }
+    }
+}
+
+/// Returns all files below a folder, recursively.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = vec![];
+    for entry in fs::read_dir(folder).into_iter().flatten().map(Result::unwrap) {
+        match entry.file_type().unwrap().is_dir() {
+            true => files.extend(files_below(&entry.path())),
+            false => files.push(entry.path()),
+        }
+    }
+    files
+}
+
+/// Hard-links all files of a sandbox into a backup folder at one point of a run: before the preparation (point 0), or
+/// at the start of a phase (points 1, 2, ...).
+struct Backup<'a> {
+    sandbox: &'a Path,
+    folder: &'a Path,
+    /// Point of the run at which the backup is made.
+    point: usize,
+    /// Number of points that the run has reached so far.
+    reached: Cell<usize>,
+    files: Cell<Vec<BackupFile>>,
+}
+
+impl Backup<'_> {
+    fn reach_next_point(&self) {
+        let point = self.reached.replace(self.reached.get() + 1);
+        if point != self.point {
+            return;
+        }
+        let link = |(number, file): (usize, PathBuf)| {
+            let name = self.folder.join(format!("{number:06}"));
+            fs::hard_link(file, &name).unwrap();
+            BackupFile::read(&name)
+        };
+        self.files.set(files_below(self.sandbox).into_iter().enumerate().map(link).collect());
+    }
+}
+
+impl Reporter for Backup<'_> {
+    fn progress(&self, _: &Progress) {}
+    fn phase_began(&self, _: &PhaseSpec<'_>) {
+        self.reach_next_point();
+    }
+    fn phase_ended(&self, _: Phase) {}
+}
+
+/// Test environment: a target and the folders and settings that runs need.
+struct World {
+    target: tempfile::TempDir,
+    local: tempfile::TempDir,
+    backup: tempfile::TempDir,
+    target_name: TargetName,
+    settings: Settings,
+}
+
+/// Result of a run during which a backup was made.
+struct RunWithBackup {
+    /// Number of points that the run reached.
+    points: usize,
+    /// State of the backup's files right after the backup.
+    files: Vec<BackupFile>,
+    result: Result<(), RunError>,
+    facts: Vec<String>,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = || tempfile::tempdir().unwrap();
+        Self {
+            target: folder(),
+            local: folder(),
+            backup: folder(),
+            target_name: "nas".parse().unwrap(),
+            settings: Settings {
+                reserve: FreeSpaceReserve::NONE,
+                tree_files: Some(60),
+                ..Settings::default()
+            },
+        }
+    }
+
+    fn location(&self) -> SandboxLocation<'_> {
+        SandboxLocation { target_path: self.target.path(), target: &self.target_name, machine: "m" }
+    }
+
+    /// Prepares and runs a workload. At the given point of the run, all files in the sandbox are linked to the backup.
+    /// `usize::MAX` makes no backup.
+    fn run(&self, workload: &dyn Workload, point: usize, rotation: u64) -> RunWithBackup {
+        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+        let sandbox = self.target.path().join(self.location().folder_name());
+        let folder = self.backup.path().join(format!("{}-{point}-{rotation}", workload.name()));
+        fs::create_dir(&folder).unwrap();
+        let backup = Backup {
+            sandbox: &sandbox,
+            folder: &folder,
+            point,
+            reached: Cell::default(),
+            files: Cell::default(),
+        };
+        let session = Session::new(&recorder, &stop, &backup);
+        let prepare_and_run = || {
+            let sandbox = Sandbox::open(&self.location(), &TimedFs::new(&recorder, 0, &stop))?;
+            let job = Job {
+                session: &session,
+                sandbox: &sandbox,
+                local_folder: self.local.path(),
+                scale: Scale::Quick,
+                settings: &self.settings,
+                rotation,
+                seed: 7 + rotation,
+                now_us: 0,
+            };
+            backup.reach_next_point();
+            workload.prepare(&job)?;
+            workload.run(&job)
+        };
+        let result = prepare_and_run();
+        let facts = session.into_facts().into_values().collect();
+        RunWithBackup { points: backup.reached.get(), files: backup.files.take(), result, facts }
+    }
+
+    /// Removes the sandbox and checks that nothing is left of it.
+    fn clean(&self) {
+        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+        let context = TimedFs::new(&recorder, 0, &stop);
+        let sandbox = Sandbox::open(&self.location(), &context).unwrap();
+        let report =
+            sandbox.clean(CleanMode::Remove, &context, &|folder, path| catalog().owns(folder, path)).unwrap();
+        assert!(report.sandbox_removed, "{report:?}");
+    }
+}
+
+fn assert_unchanged(before: &[BackupFile]) {
+    for file in before {
+        assert!(BackupFile::read(&file.path) == *file, "{} changed", file.path.display());
+        assert!(fs::metadata(&file.path).unwrap().nlink() >= 1);
+    }
+}
+
+/// Makes a backup at each point of a workload in turn. The backup must not change, and the next run, without a new
+/// backup, must succeed.
+fn back_up_at_every_point(world: &World, workload: &dyn Workload) {
+    let mut rotation = 0;
+    let mut next = |point| {
+        rotation += 1;
+        world.run(workload, point, rotation)
+    };
+    let points = next(usize::MAX).points;
+    assert!(points > 1, "{} must have phases", workload.name());
+    // A paced task takes its real time, so only its preparation and first phase are tested.
+    let last = if workload.is_paced() { 2 } else { points };
+    for point in 0..last {
+        let run = next(point);
+        assert!(!run.files.is_empty(), "{} at point {point}: the backup is empty", workload.name());
+        assert_unchanged(&run.files);
+        if let Err(error) = &run.result {
+            assert!(
+                matches!(error, RunError::NotExclusive { .. }),
+                "{} at point {point}: {error}",
+                workload.name()
+            );
+            assert_eq!(error.outcome(), Outcome::Unavailable);
+        }
+        next(usize::MAX)
+            .result
+            .unwrap_or_else(|error| panic!("{} after point {point}: {error}", workload.name()));
+        assert_unchanged(&run.files);
+    }
+}
+
+#[test]
+fn backup_by_hard_links_is_never_changed() {
+    let world = World::new();
+    for workload in WORKLOADS.iter().filter(|workload| workload.io_policy() == IoPolicy::Default) {
+        back_up_at_every_point(&world, *workload);
+    }
+    world.clean();
+}
+
+/// Profile with phases that write in place into existing files, sequentially and at random offsets.
+const IN_PLACE: &str = r#"
+summary = "writes into files that are there"
+
+[files.data]
+count = 6
+size = "64 KiB"
+
+[[phase]]
+name = "rewrite"
+[[phase.work]]
+files = "data"
+pick = "next"
+times = 6
+steps = [{ do = "write", block = "16 KiB", amount = "file" }, { do = "sync" }, { do = "close" }]
+
+[[phase]]
+name = "random"
+[[phase.work]]
+files = "data"
+pick = "random"
+times = 40
+steps = [{ do = "write", block = "4 KiB", at = "random" }, { do = "close" }]
+"#;
+
+#[test]
+fn preset_never_writes_into_a_linked_file() {
+    let world = World::new();
+    let profile = Profile::parse(IN_PLACE).unwrap_or_else(|error| panic!("{error}"));
+    let custom = CustomProfile::new("in-place", profile, ContentMode::Incompressible).unwrap();
+    back_up_at_every_point(&world, &custom.preset());
+    world.clean();
+}
+
+#[test]
+fn bands_linked_between_rounds_are_recreated() {
+    let world = World::new();
+    let burst = WORKLOADS.iter().find(|workload| workload.name() == "time-machine").unwrap();
+    world.run(*burst, usize::MAX, 1).result.unwrap();
+    let run = world.run(*burst, 0, 2);
+    run.result.unwrap();
+    assert_unchanged(&run.files);
+    assert!(run.facts.iter().any(|fact| fact == "6 bands (it has 2 hard links)"), "{:?}", run.facts);
+}

@@ -1,0 +1,99 @@
+//! Settings of the weekly summary: the smallest difference that matters, and the user's usage profile.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::{InvalidValue, in_range};
+
+/// Threshold of a difference that matters, and usage profile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnalysisConfig {
+    /// Smallest ratio between two targets that matters, above 1. The first round of a database fixes it.
+    pub threshold: f64,
+    /// Number of times a week that the user waits for each metric, by `workload/metric`. Empty: unknown.
+    pub usage_profile: BTreeMap<String, f64>,
+}
+
+impl Default for AnalysisConfig {
+    fn default() -> Self {
+        Self { threshold: 1.1, usage_profile: BTreeMap::new() }
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct FileVerdict {
+    threshold_percent: Option<toml::Spanned<f64>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct FileUsageProfile {
+    folder_openings: Option<toml::Spanned<f64>>,
+    photo_sessions: Option<toml::Spanned<f64>>,
+    backups: Option<toml::Spanned<f64>>,
+    time_machine_bursts: Option<toml::Spanned<f64>>,
+}
+
+/// Number of times that a user switches to another image in one photo session.
+const SWITCHES_PER_SESSION: f64 = 20.0;
+/// Upper limit of every count in the usage profile: 1,000,000 a week is more than once a second.
+const MAX_PER_WEEK: f64 = 1e6;
+
+impl AnalysisConfig {
+    pub(super) fn from_file(verdict: FileVerdict, profile: FileUsageProfile) -> Result<Self, InvalidValue> {
+        let default = Self::default();
+        let threshold = in_range(verdict.threshold_percent, "threshold-percent", 1.0..=100.0)?;
+        let weekly = |value, key| in_range(value, key, 0.0..=MAX_PER_WEEK);
+        let photos = weekly(profile.photo_sessions, "photo-sessions")?;
+        let counts = [
+            ("folder-index/folder-cold", weekly(profile.folder_openings, "folder-openings")?),
+            ("photo-batch/photos-cold", photos),
+            ("photo-batch/switch-cold", photos.map(|sessions| sessions * SWITCHES_PER_SESSION)),
+            ("incremental-backup/backup", weekly(profile.backups, "backups")?),
+            ("time-machine/burst", weekly(profile.time_machine_bursts, "time-machine-bursts")?),
+        ];
+        Ok(Self {
+            threshold: threshold.map_or(default.threshold, |percent| 1.0 + percent / 100.0),
+            usage_profile: counts
+                .into_iter()
+                .filter_map(|(key, count)| Some((key.to_owned(), count?)))
+                .collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::all_metrics;
+
+    use crate::config::Config;
+
+    #[test]
+    fn every_usage_profile_key_is_a_metric() {
+        let text = "[usage-profile]\nfolder-openings = 200\nphoto-sessions = 5\nbackups = 7\ntime-machine-bursts = 168\n[verdict]\n\
+                    threshold-percent = 5";
+        let analysis = Config::parse(text, "c.toml".as_ref()).unwrap().analysis;
+        let known: Vec<String> =
+            all_metrics().map(|(workload, metric)| format!("{}/{}", workload.name(), metric.name)).collect();
+        assert!(analysis.usage_profile.keys().all(|key| known.contains(key)), "{:?}", analysis.usage_profile);
+        assert_eq!(
+            (analysis.usage_profile.len(), analysis.usage_profile["photo-batch/switch-cold"]),
+            (5, 100.0)
+        );
+        assert!((analysis.threshold - 1.05).abs() < 1e-12);
+    }
+
+    #[test]
+    fn invalid_usage_profile_or_threshold_is_refused_at_its_line() {
+        for bad in [
+            "[usage-profile]\nbackups = -1",
+            "[usage-profile]\nbackups = nan",
+            "[verdict]\nthreshold-percent = 0",
+        ] {
+            let error = Config::parse(bad, "c.toml".as_ref()).unwrap_err().to_string();
+            assert!(error.starts_with("c.toml:2: `"), "{error}");
+        }
+    }
+}

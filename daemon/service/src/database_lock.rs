@@ -1,0 +1,70 @@
+//! The lock that allows one measuring process per database: two at once would disturb each other's results.
+
+use std::path::Path;
+
+use longhaul_measure::lock::{FileLock, LockError};
+
+/// The lock of a database, held while measuring.
+pub struct DatabaseLock {
+    _lock: FileLock,
+}
+
+/// The reason why the lock of a database cannot be acquired.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseLockError {
+    /// Another process holds the lock and measures.
+    #[error(
+        "another longhaul{} is measuring with this database (lock {}): two at once would disturb each \
+         other's results. Wait for it, or stop it",
+        holder.as_ref().map_or(String::new(), |holder| format!(" ({holder})")),
+        path.display()
+    )]
+    AlreadyLocked {
+        /// Path of the lock file.
+        path: std::path::PathBuf,
+        /// Description that the lock holder wrote into the lock file.
+        holder: Option<String>,
+    },
+    /// The lock file cannot be created.
+    #[error(transparent)]
+    Lock(LockError),
+}
+
+impl From<LockError> for DatabaseLockError {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Held { path, holder } => Self::AlreadyLocked { path, holder },
+            LockError::Io { .. } => Self::Lock(error),
+        }
+    }
+}
+
+impl DatabaseLock {
+    /// Acquires the lock of a database.
+    ///
+    /// # Errors
+    ///
+    /// If another process holds the lock, or the lock file cannot be created.
+    pub fn acquire(database: &Path) -> Result<Self, DatabaseLockError> {
+        Ok(Self { _lock: FileLock::acquire(&database.with_extension("lock"))? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn second_lock_fails_until_the_first_is_released() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("new/longhaul.sqlite");
+        let first = DatabaseLock::acquire(&database).unwrap();
+        assert!(matches!(
+            DatabaseLock::acquire(&database),
+            Err(DatabaseLockError::AlreadyLocked { holder: Some(_), .. })
+        ));
+        drop(first);
+        assert!(!folder.path().join("new/longhaul.lock").exists(), "the lock file is removed");
+        assert!(DatabaseLock::acquire(&database).is_ok());
+    }
+}

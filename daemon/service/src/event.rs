@@ -1,0 +1,105 @@
+//! Everything that the service's loop reacts to, except the passage of time.
+
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use longhaul_measure::recorder::Recorder;
+use longhaul_measure::worker::{FailureReport, TargetExamination};
+use longhaul_model::{MachineSnapshot, Progress, TargetName};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::command::Command;
+use crate::round::{RoundError, RoundResult};
+use crate::worker::Worker;
+
+/// An event that the service's loop handles.
+pub enum ServiceEvent {
+    /// A user or the system gives a command.
+    Command(Command),
+    /// The mount table has changed.
+    MountsChanged,
+    /// The round in progress reports something.
+    Round(RoundEvent),
+    /// A round has ended.
+    RoundEnded(RoundEnd),
+    /// The workers have examined their targets for `longhaul doctor`.
+    Examined(ExaminationEnd),
+}
+
+/// A report of the round in progress.
+pub enum RoundEvent {
+    /// The round is stored, with its number in the database, and begins with this number of planned runs.
+    Started { round: i64, runs: u32 },
+    /// A preparation reports progress.
+    Progress(TargetName, Progress),
+    /// A phase of a run starts.
+    PhaseStarted { target: TargetName, phase: String },
+    /// A worker starts a request. Its flight recorder shows the progress.
+    WorkerStarted(TargetName, Arc<Recorder>),
+    /// A worker has another version of longhaul.
+    VersionMismatch,
+    /// A run starts.
+    RunStarted { target: TargetName, workload: String },
+    /// A run has ended and is stored.
+    RunEnded,
+    /// A preparation wrote this number of bytes, at this time in microseconds since 1970 UTC.
+    CorpusPrepared { target: TargetName, bytes: u64, at_us: i64 },
+    /// A run could not be stored yet, at this time in microseconds since 1970 UTC.
+    NotStored { error: String, at_us: i64 },
+    /// The runs have ended: the round waits for a snapshot of the machine.
+    RunsEnded(SyncSender<MachineSnapshot>),
+}
+
+/// The end of a round: its workers come back.
+pub struct RoundEnd {
+    /// All workers of the service, in the order of the configuration.
+    pub workers: Vec<Worker>,
+    /// Result of the round.
+    pub result: Result<RoundResult, RoundError>,
+}
+
+/// The end of an examination: its workers come back.
+pub struct ExaminationEnd {
+    /// All workers of the service, in the order of the configuration.
+    pub workers: Vec<Worker>,
+    /// Result for each target, in the order of the configuration.
+    pub found: Vec<Result<TargetExamination, FailureReport>>,
+}
+
+/// The channel of the service's events.
+pub struct EventChannel {
+    sender: UnboundedSender<ServiceEvent>,
+    /// `None`: the service's loop has taken it.
+    receiver: Mutex<Option<UnboundedReceiver<ServiceEvent>>>,
+}
+
+impl Default for EventChannel {
+    fn default() -> Self {
+        let (sender, receiver) = unbounded_channel();
+        Self { sender, receiver: Mutex::new(Some(receiver)) }
+    }
+}
+
+impl EventChannel {
+    /// Returns a sender of events.
+    pub fn sender(&self) -> UnboundedSender<ServiceEvent> {
+        self.sender.clone()
+    }
+
+    /// Sends an event. Does nothing after the service's loop has ended.
+    pub fn send(&self, event: ServiceEvent) {
+        let _ = self.sender.send(event);
+    }
+
+    /// Takes the receiver. If it was taken before, returns one that receives nothing.
+    pub fn take_receiver(&self) -> UnboundedReceiver<ServiceEvent> {
+        let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
+        receiver.take().unwrap_or_else(|| unbounded_channel().1)
+    }
+
+    /// Returns the next waiting event, for callers that answer in place of the service's loop.
+    pub fn try_receive(&self) -> Option<ServiceEvent> {
+        let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
+        receiver.as_mut()?.try_recv().ok()
+    }
+}

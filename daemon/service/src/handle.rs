@@ -1,0 +1,312 @@
+//! Shared state between the service's loop and all other threads: commands go in, status comes out. No call blocks,
+//! except that a round's start waits for an export request in flight.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use longhaul_measure::platform;
+use longhaul_measure::recorder::Recorder;
+use longhaul_model::{Progress, Stall, TargetName};
+use longhaul_telemetry::export_pause::ExportPause;
+use longhaul_telemetry::status::ExportStatus;
+
+use crate::command::Command;
+use crate::event::{EventChannel, ServiceEvent};
+use crate::status::{LiveOperation, LiveRunStatus, LiveStatus, Problem, State, Status, TargetState};
+
+/// Number of calls from which the 99th percentile is shown.
+const MIN_CALLS_FOR_P99: u64 = 100;
+/// Time in seconds after which an operation in flight is shown as hung. Its run may still end well.
+const HUNG_AFTER_SECONDS: f64 = 10.0;
+
+/// State of the round in progress. Cheap to copy: values that need computing are read from the recorder later.
+#[derive(Clone)]
+struct LiveRound {
+    round: i64,
+    runs: (u32, u32),
+    run: Option<LiveRun>,
+}
+
+#[derive(Clone)]
+struct LiveRun {
+    target: TargetName,
+    workload: Option<String>,
+    phase: Option<String>,
+    progress: Option<Progress>,
+    started: Instant,
+    phase_started: Instant,
+    recorder: Option<Arc<Recorder>>,
+}
+
+/// Shared state of the service: the channel of its events, the published status, problems and the round in progress.
+#[derive(Default)]
+pub struct ServiceHandle {
+    /// Pauses exports to a collector during a round.
+    pub export_pause: Arc<ExportPause>,
+    events: EventChannel,
+    is_stopping: AtomicBool,
+    status: Mutex<Option<Status>>,
+    problems: Mutex<BTreeMap<String, Problem>>,
+    log_level: Mutex<String>,
+    telemetry: Mutex<ExportStatus>,
+    live_round: Mutex<Option<LiveRound>>,
+    stalls: Mutex<Vec<Stall>>,
+    heartbeat_ns: AtomicI64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ServiceHandle {
+    /// Gives a command to the service.
+    pub fn send(&self, command: Command) {
+        if matches!(command, Command::Stop) {
+            self.is_stopping.store(true, Ordering::Relaxed);
+        }
+        self.events.send(ServiceEvent::Command(command));
+    }
+
+    /// Tells the service that the mount table has changed.
+    pub fn report_mount_change(&self) {
+        self.events.send(ServiceEvent::MountsChanged);
+    }
+
+    /// Returns the next command that no service has received, for callers that answer in a service's place.
+    pub fn next_command(&self) -> Option<Command> {
+        std::iter::from_fn(|| self.events.try_receive()).find_map(|event| match event {
+            ServiceEvent::Command(command) => Some(command),
+            ServiceEvent::MountsChanged
+            | ServiceEvent::Round(_)
+            | ServiceEvent::RoundEnded(_)
+            | ServiceEvent::Examined(_) => None,
+        })
+    }
+
+    /// Returns the channel of the service's events.
+    pub(crate) fn events(&self) -> &EventChannel {
+        &self.events
+    }
+
+    /// Returns whether the service was told to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// Returns the last published status with the current problems, stalls and round.
+    /// `None`: no status was published yet.
+    pub fn status(&self) -> Option<Status> {
+        let mut status = lock(&self.status).clone()?;
+        status.problems = lock(&self.problems).values().cloned().collect();
+        status.log_level = lock(&self.log_level).clone();
+        status.telemetry = lock(&self.telemetry).clone();
+        status.stalls = lock(&self.stalls).clone();
+        self.add_live_round(&mut status);
+        status.now_us = platform::wall_clock_us();
+        Some(status)
+    }
+
+    /// Adds the round in progress to a status that was published before it. Reads only the operation in flight
+    /// from the recorder: its other data is spread over hundreds of pages, and every page
+    /// touched for the first time costs time and memory.
+    fn add_live_round(&self, status: &mut Status) {
+        let Some(live) = self.live_round() else { return };
+        let is_free = !matches!(status.state, State::Stopping);
+        status.state = if is_free { State::Measuring } else { status.state };
+        for target in &mut status.targets {
+            if let TargetState::Waiting { reason, until_us } = &mut target.state {
+                (*reason, *until_us) = ("the round in progress".to_owned(), None);
+            }
+        }
+        let Some(run) = live.run else { return };
+        for target in status.targets.iter_mut().filter(|target| target.name == run.target) {
+            let workload = run.workload.clone().unwrap_or_else(|| "preparation".to_owned());
+            target.state = match run.in_flight() {
+                Some((operation, seconds)) if seconds > HUNG_AFTER_SECONDS => TargetState::Hung {
+                    operation: Some(operation),
+                    since_us: platform::wall_clock_us() - (seconds * 1e6) as i64,
+                },
+                _ => TargetState::Measuring { workload },
+            };
+        }
+    }
+
+    /// Publishes a new status.
+    pub fn publish(&self, status: Status) {
+        *lock(&self.status) = Some(status);
+    }
+
+    /// Sets the log level that the status shows.
+    pub fn set_log_level(&self, level: &str) {
+        level.clone_into(&mut lock(&self.log_level));
+    }
+
+    /// Sets the state of the telemetry export that the status shows.
+    pub fn set_telemetry(&self, status: ExportStatus) {
+        *lock(&self.telemetry) = status;
+    }
+
+    /// Changes the published status. Does nothing before the first one.
+    pub fn update_status(&self, change: impl FnOnce(&mut Status)) {
+        if let Some(status) = lock(&self.status).as_mut() {
+            change(status);
+        }
+    }
+
+    /// Adds or updates a problem. An existing problem keeps its start time.
+    pub fn raise_problem(&self, code: &str, text: impl Into<String>, now_us: i64) {
+        let text = text.into();
+        let is_new =
+            self.add_problem(Problem { code: code.to_owned(), text: text.clone(), since_us: now_us });
+        // Logged after the lock is released: a log on a slow disk would block readers of the status.
+        if is_new {
+            tracing::warn!(problem = code, "{text}");
+        }
+    }
+
+    /// Adds a problem. Returns true if its code is new or its text has changed.
+    fn add_problem(&self, mut problem: Problem) -> bool {
+        let mut problems = lock(&self.problems);
+        let known = problems.get(&problem.code);
+        problem.since_us = known.map_or(problem.since_us, |known| known.since_us);
+        let is_new = known.is_none_or(|known| known.text != problem.text);
+        problems.insert(problem.code.clone(), problem);
+        is_new
+    }
+
+    /// Removes a problem that no longer exists.
+    pub fn clear_problem(&self, code: &str) {
+        let removed = lock(&self.problems).remove(code);
+        if removed.is_some() {
+            tracing::info!(problem = code, "problem solved");
+        }
+    }
+
+    /// Sets the ongoing stalls that the status shows.
+    pub fn set_stalls(&self, stalls: Vec<Stall>) {
+        *lock(&self.stalls) = stalls;
+    }
+
+    /// Records that the service's thread is alive.
+    pub fn heartbeat(&self) {
+        self.heartbeat_ns.store(platform::monotonic_ns().cast_signed(), Ordering::Relaxed);
+    }
+
+    /// Returns the seconds since the last heartbeat of the service's thread; 0 before the first.
+    pub fn seconds_since_heartbeat(&self) -> i64 {
+        let beat_ns = self.heartbeat_ns.load(Ordering::Relaxed);
+        if beat_ns == 0 { 0 } else { (platform::monotonic_ns().cast_signed() - beat_ns) / 1_000_000_000 }
+    }
+
+    /// Sets the round in progress as number and total number of runs. `None`: the round has ended.
+    pub fn set_round(&self, round: Option<(i64, u32)>) {
+        *lock(&self.live_round) = round.map(|(round, runs)| LiveRound { round, runs: (0, runs), run: None });
+    }
+
+    /// Counts the current run as done.
+    pub fn end_run(&self) {
+        if let Some(live) = lock(&self.live_round).as_mut() {
+            live.runs.0 += 1;
+            live.run = None;
+        }
+    }
+
+    /// Sets the current run.
+    pub fn set_run(&self, target: &TargetName, workload: &str) {
+        self.update_run(target, |run| {
+            (run.workload, run.phase, run.progress) = (Some(workload.to_owned()), None, None);
+            (run.started, run.phase_started) = (Instant::now(), Instant::now());
+        });
+    }
+
+    /// Sets the phase of the current run.
+    pub fn set_phase(&self, target: &TargetName, name: &str) {
+        self.update_run(target, |run| {
+            run.phase = Some(name.to_owned());
+            run.phase_started = Instant::now();
+        });
+    }
+
+    /// Sets the progress of the current preparation.
+    pub fn set_progress(&self, target: &TargetName, progress: &Progress) {
+        self.update_run(target, |run| run.progress = Some(progress.clone()));
+    }
+
+    /// Sets the flight recorder of the worker that serves the current run.
+    pub fn set_recorder(&self, target: &TargetName, recorder: &Arc<Recorder>) {
+        self.update_run(target, |run| run.recorder = Some(Arc::clone(recorder)));
+    }
+
+    fn update_run(&self, target: &TargetName, change: impl FnOnce(&mut LiveRun)) {
+        if let Some(live) = lock(&self.live_round).as_mut() {
+            if live.run.as_ref().is_none_or(|run| run.target != *target) {
+                live.run = Some(LiveRun {
+                    target: target.clone(),
+                    workload: None,
+                    phase: None,
+                    progress: None,
+                    started: Instant::now(),
+                    phase_started: Instant::now(),
+                    recorder: None,
+                });
+            }
+            if let Some(run) = live.run.as_mut() {
+                change(run);
+            }
+        }
+    }
+
+    /// Returns the state of the round in progress. `None`: no round is running.
+    pub fn live_status(&self) -> Option<LiveStatus> {
+        let live = self.live_round()?;
+        Some(LiveStatus { round: live.round, runs: live.runs, run: live.run.map(live_run_status) })
+    }
+
+    /// Returns a copy of the round in progress, so that readers do not hold the lock while they compute.
+    fn live_round(&self) -> Option<LiveRound> {
+        lock(&self.live_round).clone()
+    }
+}
+
+impl LiveRun {
+    /// Returns the operation that has been in flight for longest, and its age in seconds.
+    fn in_flight(&self) -> Option<(String, f64)> {
+        let flight = self.recorder.as_ref()?.in_flight()?;
+        let age_ns = platform::monotonic_ns().saturating_sub(flight.since_ns);
+        Some((flight.operation.to_string(), age_ns as f64 / 1e9))
+    }
+}
+
+fn live_run_status(run: LiveRun) -> LiveRunStatus {
+    let recorded = run.recorder.as_ref().map(|recorder| recorder.snapshot()).unwrap_or_default();
+    let seconds = run.phase_started.elapsed().as_secs_f64();
+    LiveRunStatus {
+        in_flight: run.in_flight(),
+        target: run.target,
+        workload: run.workload,
+        phase: run.phase,
+        progress: run.progress,
+        seconds: run.started.elapsed().as_secs_f64(),
+        bytes_read: recorded.bytes_read,
+        bytes_written: recorded.bytes_written,
+        operations: recorded
+            .operations
+            .into_iter()
+            .map(|stats| {
+                let microseconds = |q: f64| stats.latency.quantile_ns(q).map(|ns| ns / 1e3);
+                let count = stats.latency.count();
+                LiveOperation {
+                    operation: stats.operation.to_string(),
+                    count,
+                    errors: stats.errors,
+                    per_second: (seconds > 0.0).then(|| count as f64 / seconds),
+                    p50_us: microseconds(0.5),
+                    p99_us: microseconds(0.99).filter(|_| count >= MIN_CALLS_FOR_P99),
+                    max_us: stats.latency.max_ns().map(|ns| ns as f64 / 1e3),
+                }
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,63 @@
+//! Default paths of the configuration file and the database, for the command line and the service.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+use longhaul_analysis::summary::anonymize;
+use longhaul_measure::platform;
+use longhaul_model::History;
+use longhaul_store::Reader;
+
+use crate::config::Config;
+
+/// File name of the database in the data folder.
+const DATABASE_FILE: &str = "longhaul.sqlite";
+
+/// Returns the given configuration file, or the default one if it exists.
+pub fn existing_config_path(given: Option<&Path>) -> Option<PathBuf> {
+    let default = || platform::config_directory().map(|folder| folder.join("config.toml"));
+    given.map(Path::to_owned).or_else(|| default().filter(|path| path.exists()))
+}
+
+/// The reason why the path of the database is unknown.
+#[derive(Debug, thiserror::Error)]
+pub enum PathError {
+    /// There is no home folder, and no path was given.
+    #[error("HOME is not set, so there is no default folder for the database: give `--database PATH`")]
+    NoHome,
+    /// The given path cannot be made absolute.
+    #[error("database {}: {source}", path.display())]
+    NotAbsolute {
+        /// Path as given.
+        path: PathBuf,
+        /// Error returned by the operating system.
+        source: io::Error,
+    },
+}
+
+/// Returns the path of the database: as given, from the configuration, or in the data folder.
+///
+/// # Errors
+///
+/// [`PathError`] if none of the three gives an absolute path.
+pub fn database_path(given: Option<&Path>, config: &Config) -> Result<PathBuf, PathError> {
+    match given.or(config.database.as_deref()) {
+        Some(path) => std::path::absolute(path)
+            .map_err(|source| PathError::NotAbsolute { path: path.to_owned(), source }),
+        None => platform::data_directory().map(|folder| folder.join(DATABASE_FILE)).ok_or(PathError::NoHome),
+    }
+}
+
+/// Reads the history that verdicts and exports are made from, anonymized, with the
+/// usage profile and time zone of this machine.
+///
+/// # Errors
+///
+/// Same as [`Reader::history`].
+pub fn read_history(reader: &Reader, config: &Config) -> longhaul_store::Result<History> {
+    let mut history = reader.history()?;
+    history.settings.usage_profile = config.analysis.usage_profile.clone();
+    history.settings.zone = TimeZone::system().iana_name().map(ToOwned::to_owned);
+    Ok(anonymize(history))
+}

@@ -1,0 +1,114 @@
+//! Latency baselines of the shares: the probe's latency while idle, compared with its
+//! recent latency during a round. Pure.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use longhaul_model::Histogram;
+use longhaul_model::{LoadContext, ProbeKind, ProbeSample, TargetName};
+
+use crate::schedule::backoff::LatencySummary;
+
+/// Kind of probe request that the baselines use. Attributes are useless here: clients
+/// mostly answer them from their cache.
+const BASELINE_KIND: ProbeKind = ProbeKind::Read;
+/// Number of idle reads from which there is a median.
+const MIN_IDLE_READS: u64 = 20;
+/// Number of idle reads after which the older half is dropped: about two days.
+const MAX_IDLE_READS: u64 = 10_000;
+/// Number of recent reads during a round from which there is a median.
+const MIN_RECENT_READS: usize = 3;
+/// Age limit of reads that count as recent, in microseconds.
+const RECENT_WINDOW_US: i64 = 60_000_000;
+
+/// Latency baselines of all targets.
+#[derive(Debug, Clone, Default)]
+pub struct LatencyBaselines {
+    targets: BTreeMap<TargetName, LatencyBaseline>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct LatencyBaseline {
+    /// Latencies while idle, in two halves: older and newer.
+    idle: [Histogram; 2],
+    /// Recent reads during a round: scheduled time in microseconds since 1970 UTC, and latency in nanoseconds.
+    loaded: VecDeque<(i64, u64)>,
+}
+
+impl LatencyBaselines {
+    /// Records one sample of the latency probe. Failed requests and other kinds than
+    /// [`BASELINE_KIND`] are ignored.
+    pub fn record(&mut self, target: &TargetName, sample: &ProbeSample, load: LoadContext) {
+        if sample.kind != BASELINE_KIND || sample.error.is_some() {
+            return;
+        }
+        let baseline = self.targets.entry(target.clone()).or_default();
+        match load {
+            LoadContext::Idle => baseline.record_idle(sample.latency_ns),
+            LoadContext::Round => {
+                baseline.loaded.push_back((sample.at_us, sample.latency_ns));
+                baseline.loaded.retain(|(at_us, _)| sample.at_us - at_us <= RECENT_WINDOW_US);
+            }
+        }
+    }
+
+    /// Returns the idle and recent latency of each target. User activity is left to the caller.
+    pub fn summaries(&self, now_us: i64) -> impl Iterator<Item = (&TargetName, LatencySummary)> {
+        self.targets.iter().map(move |(target, baseline)| (target, baseline.summary(now_us)))
+    }
+}
+
+impl LatencyBaseline {
+    fn record_idle(&mut self, latency_ns: u64) {
+        self.idle[1].record(latency_ns);
+        if self.idle[1].count() >= MAX_IDLE_READS / 2 {
+            self.idle = [std::mem::take(&mut self.idle[1]), Histogram::new()];
+        }
+    }
+
+    fn summary(&self, now_us: i64) -> LatencySummary {
+        let mut idle = self.idle[0].clone();
+        idle.merge(&self.idle[1]);
+        let idle_us =
+            (idle.count() >= MIN_IDLE_READS).then(|| idle.quantile_ns(0.5)).flatten().map(|ns| ns / 1e3);
+        let recent = self.loaded.iter().filter(|(at_us, _)| now_us - at_us <= RECENT_WINDOW_US);
+        let mut recent: Vec<u64> = recent.map(|(_, latency_ns)| *latency_ns).collect();
+        recent.sort_unstable();
+        let recent_us = (recent.len() >= MIN_RECENT_READS).then(|| recent[recent.len() / 2] as f64 / 1e3);
+        LatencySummary { idle_us, recent_us, is_user_active: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(kind: ProbeKind, at_us: i64, latency_ns: u64) -> ProbeSample {
+        ProbeSample { kind, at_us, latency_ns, call_ns: None, error: None, during: None }
+    }
+
+    #[test]
+    fn idle_and_recent_latency_need_enough_reads() {
+        let target: TargetName = "smb".parse().unwrap();
+        let mut baselines = LatencyBaselines::default();
+        let summary = |baselines: &LatencyBaselines, now_us| {
+            baselines.summaries(now_us).next().map(|(_, summary)| summary)
+        };
+        for at_us in 0..19 {
+            baselines.record(&target, &slot(BASELINE_KIND, at_us, 1_000_000), LoadContext::Idle);
+            baselines.record(&target, &slot(ProbeKind::Getattr, at_us, 9_000), LoadContext::Idle);
+        }
+        assert_eq!(summary(&baselines, 20), Some(LatencySummary::default()));
+        baselines.record(&target, &slot(BASELINE_KIND, 19, 1_000_000), LoadContext::Idle);
+        for at_us in [20, 21, 22] {
+            baselines.record(&target, &slot(BASELINE_KIND, at_us, 5_000_000), LoadContext::Round);
+        }
+        let now = summary(&baselines, 30).unwrap();
+        assert!((now.idle_us.unwrap() - 1000.0).abs() < 6.0, "{now:?}");
+        assert_eq!(now.recent_us, Some(5000.0));
+        assert_eq!(
+            summary(&baselines, 23 + RECENT_WINDOW_US).unwrap().recent_us,
+            None,
+            "reads older than a minute are not recent"
+        );
+    }
+}

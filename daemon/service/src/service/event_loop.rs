@@ -1,0 +1,300 @@
+//! The loop of the service: waits for the next event or the next known time, and handles it.
+
+use std::time::{Duration, Instant};
+
+use longhaul_model::Event;
+use longhaul_model::Hint;
+use longhaul_store::PREPARATION_EVENT;
+use serde_json::json;
+
+use super::examination::Examination;
+use super::sampling::SamplingView;
+use super::scheduler::MAX_WAIT;
+use super::task::{Task, start_examination};
+use super::workers::TargetAccess;
+use super::{ExitReason, Service};
+use crate::clock::ClockReading;
+use crate::command::{Command, Pause};
+use crate::event::{ExaminationEnd, RoundEvent, ServiceEvent};
+use crate::round_stop::RoundStop;
+use crate::status::{CheckStatus, State};
+
+/// Interval at which samples are collected during a round.
+const COLLECT_INTERVAL: Duration = Duration::from_secs(1);
+/// Time that workers may take to send their last samples when the service stops.
+const FINAL_SAMPLES_TIMEOUT: Duration = Duration::from_millis(500);
+
+impl Service {
+    /// Runs until a stop command arrives or another version takes over. Returns the reason of the exit.
+    ///
+    /// Needs a tokio runtime with time, on a thread of its own: each step may wait for the database.
+    pub async fn run(mut self) -> ExitReason {
+        loop {
+            self.handle.heartbeat();
+            self.handle_waiting_events();
+            let wait = if self.task.is_some() {
+                self.follow_task()
+            } else if self.handle.is_stopping() {
+                break;
+            } else {
+                self.advance()
+            };
+            if let Some(event) = self.next_event(wait).await {
+                self.on_event(event);
+            }
+        }
+        self.finish();
+        if self.upgrade.is_replaced() { ExitReason::Replaced } else { ExitReason::Stopped }
+    }
+
+    /// Waits for the next event, but at most for this time.
+    async fn next_event(&mut self, wait: Duration) -> Option<ServiceEvent> {
+        let Self { events, clock, task, .. } = self;
+        let Some(task) = task else {
+            return tokio::select! {
+                biased;
+                event = events.recv() => event,
+                () = clock.sleep(wait) => None,
+            };
+        };
+        tokio::select! {
+            biased;
+            event = events.recv() => event,
+            end = task.ended() => Some(end),
+            // Real time even in a simulation: workers and their flight recorders are real, too.
+            () = tokio::time::sleep(wait) => None,
+        }
+    }
+
+    fn handle_waiting_events(&mut self) {
+        while let Ok(event) = self.events.try_recv() {
+            self.on_event(event);
+        }
+    }
+
+    fn on_event(&mut self, event: ServiceEvent) {
+        match event {
+            ServiceEvent::Command(command) => self.on_command(command),
+            ServiceEvent::MountsChanged => self.stop_round_on_mount_change(),
+            ServiceEvent::Round(event) => self.on_round_event(event),
+            // Events that the task sent before its end may still wait.
+            ServiceEvent::RoundEnded(end) => {
+                self.handle_waiting_events();
+                self.finish_round(end);
+            }
+            ServiceEvent::Examined(end) => {
+                self.handle_waiting_events();
+                self.finish_examination(end);
+            }
+        }
+    }
+
+    /// Takes a command. Most are carried out between two tasks, by [`Self::handle_commands`].
+    fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Stop => self.task.iter().for_each(Task::stop),
+            Command::SetPause(pause) => {
+                if let (Pause::On | Pause::Until(_), Some(Task::Round(round))) = (pause, &self.task) {
+                    round.stop.request(RoundStop::CutShort("paused: by the user".to_owned()));
+                }
+                self.commands.pause = Some(pause);
+            }
+            Command::RunRound => self.scheduler.request_round(),
+            Command::Configure(config) => self.commands.config = Some(config),
+            Command::Examine(reply) => self.commands.doctor_reply = Some(reply),
+        }
+    }
+
+    fn on_round_event(&mut self, event: RoundEvent) {
+        match event {
+            RoundEvent::Started { round, runs } => {
+                self.handle.set_round(Some((round, runs)));
+                self.handle.update_status(|status| status.state = State::Measuring);
+            }
+            RoundEvent::Progress(target, progress) => self.handle.set_progress(&target, &progress),
+            RoundEvent::PhaseStarted { target, phase } => self.handle.set_phase(&target, &phase),
+            RoundEvent::WorkerStarted(target, recorder) => {
+                self.handle.set_recorder(&target, &recorder);
+                self.sampling.set_recorder(&target, recorder);
+            }
+            RoundEvent::VersionMismatch => self.upgrade.set_mismatch(true),
+            RoundEvent::RunStarted { target, workload } => self.handle.set_run(&target, &workload),
+            RoundEvent::RunEnded => {
+                self.handle.clear_problem("not-stored");
+                self.handle.end_run();
+            }
+            RoundEvent::CorpusPrepared { target, bytes, at_us } => {
+                let (kind, detail) = (PREPARATION_EVENT.to_owned(), json!({ "bytes": bytes }));
+                self.record(Some(Event { target: Some(target), kind, detail, at_us }));
+            }
+            RoundEvent::NotStored { error, at_us } => self.handle.raise_problem("not-stored", error, at_us),
+            RoundEvent::RunsEnded(reply) => {
+                let _ = reply.send(self.snapshot());
+            }
+        }
+    }
+
+    /// Makes one step between two tasks: detects changes, carries out commands, samples, and starts a round that is
+    /// due. Returns the time until the next step.
+    fn advance(&mut self) -> Duration {
+        self.record_clock_changes();
+        let mounts = self.mount_table();
+        self.record_mount_changes(&mounts);
+        self.record_hung_targets();
+        self.check_database_file(&mounts);
+        self.handle_commands();
+        if self.task.is_none() {
+            self.update_sampling();
+            self.check_program();
+            let wait = self.follow_schedule().min(self.sampling_interval());
+            if self.task.is_none() {
+                self.publish_status();
+                return wait;
+            }
+        }
+        self.follow_task()
+    }
+
+    /// Carries out the commands that waited for the end of a task.
+    fn handle_commands(&mut self) {
+        if let Some(pause) = self.commands.pause.take() {
+            self.set_pause(pause);
+        }
+        if let Some(config) = self.commands.config.take() {
+            self.apply_config(*config);
+        }
+        if self.admission.has_pause_expired(&self.clock.now()) {
+            self.set_pause(Pause::Off);
+        }
+        if let Some(reply) = self.commands.doctor_reply.take() {
+            let snapshot = self.snapshot();
+            let mut workers = self.workers.take();
+            for worker in &mut workers {
+                worker.set_unavailable(self.target_access().unavailable_reason(worker.target()));
+            }
+            self.task = Some(Task::Examination(start_examination(workers, reply, snapshot)));
+        }
+    }
+
+    fn finish_examination(&mut self, end: ExaminationEnd) {
+        self.workers.put_back(end.workers);
+        let Some(Task::Examination(task)) = self.task.take() else { return };
+        let examination = Examination {
+            now: self.clock.now(),
+            snapshot: &task.snapshot,
+            mount_table: &self.host.mounts().unwrap_or_default(),
+            config: &self.config,
+            admission: &self.admission,
+            database: &self.database,
+            mounts: &self.mounts,
+            special_folders: &self.special_folders,
+            log_path: self.log_path.as_deref(),
+        };
+        let checks = examination.checks(&end.found);
+        for target in &self.config.targets {
+            // A successful check shows that the privacy settings no longer refuse access.
+            let name = format!("target {}", target.name);
+            if checks.iter().any(|check| check.name == name && check.status == CheckStatus::Ok) {
+                self.history.clear_refusal(&target.name);
+            }
+        }
+        let _ = task.reply.try_send(checks);
+    }
+
+    /// Runs one sampling step between rounds: starts or stops the process of each probe, and collects samples.
+    fn update_sampling(&mut self) {
+        let _span = tracing::debug_span!("sample").entered();
+        let now = self.clock_changes.last();
+        let is_paused = self.admission.is_paused();
+        let view = SamplingView { now, config: &self.config, mounts: &self.mounts, is_paused };
+        let access = TargetAccess {
+            special_folders: &self.special_folders,
+            mounts: &self.mounts,
+            history: &self.history,
+        };
+        for worker in self.workers.iter_mut() {
+            worker.set_unavailable(access.not_sampled_reason(worker.target()));
+            self.sampling.update_probe(worker, view);
+        }
+        self.collect_samples(now, None);
+        let view = SamplingView { now, config: &self.config, mounts: &self.mounts, is_paused };
+        let events = self.sampling.record_facts(view, &self.database);
+        self.record(events);
+    }
+
+    fn collect_samples(&mut self, now: ClockReading, during: Option<&str>) {
+        let is_paused = self.admission.is_paused();
+        let view = SamplingView { now, config: &self.config, mounts: &self.mounts, is_paused };
+        let events = self.sampling.collect(view, during);
+        self.sampling.changed_stalls().into_iter().for_each(|stalls| self.handle.set_stalls(stalls));
+        self.sampling.store_if_due(view, &self.database);
+        self.record(events);
+    }
+
+    /// Samples once a second during a round, and stops the round if it must yield to a user. Returns the time until
+    /// the next step.
+    fn follow_task(&mut self) -> Duration {
+        let Some(Task::Round(round)) = &mut self.task else { return MAX_WAIT };
+        let elapsed = round.last_sample.map_or(COLLECT_INTERVAL, |last| last.elapsed());
+        if elapsed < COLLECT_INTERVAL {
+            return COLLECT_INTERVAL - elapsed;
+        }
+        round.last_sample = Some(Instant::now());
+        let stop = round.stop.clone();
+        let now = self.clock.peek();
+        self.collect_samples(now, Some("a round"));
+        if let Some(reason) = self.sampling.yield_reason(self.sampling_view(now)) {
+            stop.request(reason);
+        }
+        COLLECT_INTERVAL
+    }
+
+    /// Voids the round in progress if the mount of one of its targets has changed. Between rounds, [`Self::advance`]
+    /// records changes.
+    fn stop_round_on_mount_change(&mut self) {
+        if !matches!(self.task, Some(Task::Round(_))) {
+            return;
+        }
+        let table = self.mount_table();
+        for change in self.mounts.update(&self.config.targets, &table) {
+            if let Some(Task::Round(round)) = &self.task
+                && round.targets.contains(&change.target)
+            {
+                let (target, kind) = (&change.target, change.kind);
+                let reason = format!("mount: the mount of `{target}` changed during the round ({kind})");
+                round.stop.request(RoundStop::Void(reason));
+            }
+            self.record(Some(change.into_event(self.clock.now().wall_us)));
+        }
+    }
+
+    fn check_program(&mut self) {
+        if self.upgrade.is_due(&self.clock.peek()) {
+            self.upgrade_skip_reason();
+        }
+    }
+
+    fn sampling_interval(&self) -> Duration {
+        let interval = self.sampling.counter_interval(self.sampling_view(self.clock_changes.last()), None);
+        interval.map_or(MAX_WAIT, |interval| interval.min(MAX_WAIT))
+    }
+
+    /// Stores all that is left when the service stops, and closes stalls whose end it will not see.
+    fn finish(&mut self) {
+        self.publish_status();
+        self.store_skipped_rounds();
+        self.workers.iter_mut().for_each(crate::worker::Worker::shut_down);
+        let started = Instant::now();
+        for worker in self.workers.iter_mut() {
+            worker.wait_until_exited(FINAL_SAMPLES_TIMEOUT.saturating_sub(started.elapsed()));
+        }
+        let now = self.clock.peek();
+        self.collect_samples(now, None);
+        let view = SamplingView { now, config: &self.config, mounts: &self.mounts, is_paused: true };
+        self.sampling.store(view, &self.database);
+        if let Err(error) = self.database.writer().close_stalls(now.wall_us) {
+            tracing::warn!(error = error.one_line(), "ongoing stalls could not be closed");
+        }
+        tracing::info!("the service ends");
+    }
+}

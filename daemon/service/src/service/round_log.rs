@@ -1,0 +1,107 @@
+//! Counts rounds by their outcome, and stores rounds that were skipped or missed.
+
+use longhaul_store::{NewRound, RoundCounts, RoundEnd, RoundStatus, StoredRound};
+
+use crate::database::Database;
+use crate::round::RoundResult;
+use crate::status::LastRound;
+
+/// The rounds that have ended, and skipped rounds that wait for the database.
+#[derive(Default)]
+pub(super) struct RoundLog {
+    counts: RoundCounts,
+    last: Option<LastRound>,
+    /// Skipped rounds that the database has not accepted yet, with their reason.
+    unstored: Vec<(NewRound, String)>,
+}
+
+impl RoundLog {
+    /// Creates the log of the rounds that are stored.
+    pub(super) fn new(counts: RoundCounts, last: Option<StoredRound>) -> Self {
+        Self { counts, last: last.and_then(last_round), unstored: vec![] }
+    }
+
+    /// Returns the number of rounds by outcome.
+    pub(super) fn counts(&self) -> RoundCounts {
+        self.counts
+    }
+
+    /// Returns the last round, run or skipped.
+    pub(super) fn last(&self) -> Option<&LastRound> {
+        self.last.as_ref()
+    }
+
+    /// Counts a scheduled round that was run.
+    pub(super) fn count(&mut self, status: RoundStatus) {
+        self.counts.add(Some(status), 1);
+    }
+
+    /// Records a round that was run, scheduled or requested.
+    pub(super) fn set_last(&mut self, result: &RoundResult, ended_us: i64) {
+        let RoundResult { number, status, ref reason, .. } = *result;
+        self.last = Some(LastRound { number, status, reason: reason.clone(), ended_us });
+    }
+
+    /// Adds a skipped round, to be stored by [`Self::store`].
+    pub(super) fn add_skipped(&mut self, round: NewRound, reason: String) {
+        self.unstored.push((round, reason));
+    }
+
+    /// Returns whether a skipped round waits for the database.
+    pub(super) fn has_unstored(&self) -> bool {
+        !self.unstored.is_empty()
+    }
+
+    /// Stores the skipped rounds that the database has not accepted yet.
+    ///
+    /// # Errors
+    ///
+    /// If the database refuses them. They are kept for the next call.
+    pub(super) fn store(&mut self, database: &Database) -> longhaul_store::Result<()> {
+        database.writer().add_skipped(self.unstored.clone())?;
+        let stored = std::mem::take(&mut self.unstored);
+        let scheduled = stored.iter().filter(|(round, _)| round.scheduled_us.is_some()).count();
+        self.counts.add(Some(RoundStatus::Skipped), scheduled as u64);
+        let last = database.reader().and_then(|reader| reader.last_round()).ok().flatten();
+        self.last = last.and_then(last_round);
+        Ok(())
+    }
+}
+
+fn last_round(round: StoredRound) -> Option<LastRound> {
+    let RoundEnd { status, reason, ended_us, .. } = round.end?;
+    Some(LastRound { number: round.number, status, reason, ended_us })
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::Scale;
+
+    use super::*;
+
+    #[test]
+    fn skipped_rounds_are_counted_once_they_are_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let (database, _) = Database::open(&folder.path().join("longhaul.sqlite"), &[], 1).unwrap();
+        let mut log = RoundLog::default();
+        let round = |scheduled_us| NewRound {
+            started_us: 1,
+            utc_offset_seconds: 0,
+            seed: 1,
+            scale: Scale::Quick,
+            planned: vec![],
+            scheduled_us,
+            before: None,
+        };
+        log.add_skipped(round(Some(1)), "paused: by the user".to_owned());
+        log.add_skipped(round(None), "time-budget: used up".to_owned());
+        assert!(log.has_unstored() && log.counts().skipped == 0);
+        log.store(&database).unwrap();
+        assert_eq!(
+            (log.has_unstored(), log.counts().skipped),
+            (false, 1),
+            "a requested round is not planned"
+        );
+        assert_eq!(log.last().unwrap().reason.as_deref(), Some("time-budget: used up"));
+    }
+}

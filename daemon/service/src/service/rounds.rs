@@ -1,0 +1,256 @@
+//! Starts or skips rounds that are due, and stores their results.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_model::{Hint, MachineSnapshot, Role, Target};
+use longhaul_store::{NewRound, PlannedRun, RoundStatus};
+
+use super::Service;
+use super::admission::RoundFacts;
+use super::scheduler::{MAX_WAIT, MissedSlots, NextAction};
+use super::task::{RoundJob, Task};
+use crate::clock::ClockReading;
+use crate::command::Command;
+use crate::event::RoundEnd;
+use crate::round::{RoundError, RoundTasks, close_open_rounds};
+use crate::schedule::Slot;
+use crate::schedule::skip::SkipReason;
+
+impl Service {
+    /// Does what the schedule asks for now. Returns the time until it asks again.
+    pub(super) fn follow_schedule(&mut self) -> Duration {
+        self.store_skipped_rounds();
+        // All decisions below use the reading made here, so that sleep since the last
+        // reading is always known first.
+        self.record_clock_changes();
+        let now = self.clock_changes.last();
+        if self.config.targets.is_empty() {
+            self.scheduler.restart(&now);
+            return MAX_WAIT;
+        }
+        match self.scheduler.next(&now) {
+            NextAction::RunRequested => self.start_requested_round(),
+            NextAction::Run(slot) => self.start_scheduled_round(slot),
+            NextAction::RecordMissed(missed) => self.record_missed(&missed),
+            NextAction::Prepare => {
+                // The next snapshot tells the rate of the traffic since this one.
+                self.snapshot();
+                // A minute before the round, a service manager can still start the new version in time.
+                self.upgrade_skip_reason();
+            }
+            NextAction::Wait(time) => return time,
+        }
+        Duration::ZERO
+    }
+
+    fn start_scheduled_round(&mut self, slot: Slot) {
+        let span = tracing::info_span!("slot", slot = slot.number);
+        let _slot = span.clone().entered();
+        let now = self.clock.now();
+        let scheduled_us = Some(now.wall_us_at(slot.at_ns));
+        let snapshot = self.snapshot();
+        self.admission.refresh_usage(&self.database, &now);
+        let chosen = match self.upgrade_skip_reason() {
+            Some(reason) => Err(reason),
+            None => self.admit_scheduled(&now, &snapshot),
+        };
+        match chosen {
+            Ok(chosen) => self.start_round(chosen, scheduled_us, snapshot, span),
+            Err(reason) => self.record_skipped(&now, scheduled_us, &reason),
+        }
+    }
+
+    fn start_requested_round(&mut self) {
+        let now = self.clock.now();
+        self.admission.refresh_usage(&self.database, &now);
+        let snapshot = self.snapshot();
+        let chosen = match self.upgrade_skip_reason() {
+            Some(reason) => Err(reason),
+            None => self.admission.admit_requested(&self.round_facts(), &now),
+        };
+        match chosen {
+            Ok(chosen) => self.start_round(chosen, None, snapshot, tracing::Span::none()),
+            Err(reason) => self.record_skipped(&now, None, &reason),
+        }
+    }
+
+    fn admit_scheduled(
+        &mut self,
+        now: &ClockReading,
+        snapshot: &MachineSnapshot,
+    ) -> Result<Vec<usize>, SkipReason> {
+        let facts = RoundFacts {
+            config: &self.config,
+            mounts: &self.mounts,
+            history: &self.history,
+            round_index: self.scheduler.round_index(),
+            first_scheduled_us: self.scheduler.first_scheduled_us(),
+        };
+        let chosen = self.admission.admit_scheduled(&facts, now, snapshot);
+        let event = self.admission.adopt_link(snapshot, now);
+        self.record(event);
+        chosen
+    }
+
+    /// Starts a round on the chosen targets. It ends with [`Self::finish_round`].
+    fn start_round(
+        &mut self,
+        chosen: Vec<usize>,
+        scheduled_us: Option<i64>,
+        before: MachineSnapshot,
+        span: tracing::Span,
+    ) {
+        self.upgrade.set_mismatch(false);
+        let mut workers = self.workers.take();
+        for worker in &mut workers {
+            worker.set_unavailable(self.target_access().unavailable_reason(worker.target()));
+        }
+        let is_refused = |index: &usize| self.history.refusal(&workers[*index].target().name).is_some();
+        let refused = chosen.iter().copied().filter(is_refused).collect();
+        let has_shares = self.config.targets.iter().any(|target| target.role == Role::Share);
+        let job = RoundJob {
+            workers,
+            chosen,
+            refused,
+            tasks: self.round_tasks(),
+            spec: self.scheduler.round_spec(scheduled_us, has_shares, before),
+            writer: self.database.writer_for_round(),
+            clock: Arc::clone(&self.clock),
+            export_pause: Arc::clone(&self.handle.export_pause),
+            events: self.handle.events().sender(),
+            span,
+        };
+        self.task = Some(Task::Round(job.start()));
+    }
+
+    fn round_tasks(&self) -> RoundTasks {
+        let mut settings = self.config.settings.clone();
+        settings.slices = self.admission.slice_count(&self.config);
+        RoundTasks {
+            workloads: self.config.workloads.clone(),
+            scale: self.config.scale,
+            settings,
+            cap: self.config.limits.cap,
+        }
+    }
+
+    /// Updates the service's state after a round.
+    pub(super) fn finish_round(&mut self, end: RoundEnd) {
+        self.handle.set_round(None);
+        self.workers.put_back(end.workers);
+        let Some(Task::Round(task)) = self.task.take() else { return };
+        let _slot = task.span.enter();
+        self.record_hung_targets();
+        let now = self.clock.now();
+        self.record_clock_changes();
+        match end.result {
+            Ok(result) => {
+                tracing::info!(
+                    round = result.number,
+                    status = result.status.name(),
+                    runs = result.runs,
+                    "a round ended"
+                );
+                self.handle.clear_problem("not-stored");
+                self.scheduler.round_stored(task.scheduled_us);
+                if task.scheduled_us.is_some() {
+                    self.rounds.count(result.status);
+                }
+                self.rounds.set_last(&result, now.wall_us);
+                self.admission.refresh_usage(&self.database, &now);
+                self.history.refresh(&self.database, &self.config.targets);
+            }
+            Err(error) => self.finish_unstored_round(&error, &now),
+        }
+    }
+
+    fn finish_unstored_round(&mut self, error: &RoundError, now: &ClockReading) {
+        self.handle.raise_problem("not-stored", error.to_string(), now.wall_us);
+        if let RoundError::NotStored { run, .. } = error {
+            tracing::error!(run, "a run could not be stored");
+        }
+        // The database file may be the cause, so it is checked before open rounds are closed.
+        let mounts = self.mount_table();
+        self.check_database_file(&mounts);
+        self.close_open_rounds(now);
+        if !self.handle.is_stopping() {
+            self.scheduler.retry_slot(now);
+        }
+    }
+
+    /// Stores the end of rounds that an error left open. If the database still refuses, the next start does it.
+    fn close_open_rounds(&mut self, now: &ClockReading) {
+        let reason = "database: a run could not be stored";
+        let closed = self
+            .database
+            .reader()
+            .and_then(|reader| close_open_rounds(&reader, self.database.writer(), reason, now.wall_us));
+        for round in closed.into_iter().flatten() {
+            self.scheduler.round_stored(None);
+            if round.round.scheduled_us.is_some() {
+                self.rounds.count(RoundStatus::CutShort);
+            }
+        }
+    }
+
+    fn record_skipped(&mut self, now: &ClockReading, scheduled_us: Option<i64>, reason: &SkipReason) {
+        tracing::info!(reason = reason.code, "a round is skipped");
+        self.rounds.add_skipped(self.skipped_round(now.wall_us, scheduled_us), reason.to_string());
+        self.store_skipped_rounds();
+    }
+
+    /// Stores the slots that passed without a round: one row each, with the reason.
+    fn record_missed(&mut self, missed: &MissedSlots) {
+        let now = self.clock.now();
+        self.record(Some(missed.event(now.wall_us)));
+        for at_ns in &missed.times_ns {
+            let at_us = now.wall_us_at(*at_ns);
+            self.rounds.add_skipped(self.skipped_round(at_us, Some(at_us)), missed.reason.to_string());
+        }
+        self.store_skipped_rounds();
+    }
+
+    fn skipped_round(&self, at_us: i64, scheduled_us: Option<i64>) -> NewRound {
+        let planned = self.config.workloads.iter().flat_map(|workload| {
+            let planned =
+                |target: &Target| PlannedRun { target: target.name.clone(), workload: workload.clone() };
+            self.config.targets.iter().map(planned)
+        });
+        NewRound {
+            started_us: at_us,
+            utc_offset_seconds: self.clock_changes.last().utc_offset_seconds,
+            seed: self.seed,
+            scale: self.config.scale,
+            planned: planned.collect(),
+            scheduled_us,
+            before: None,
+        }
+    }
+
+    /// Stores the skipped rounds that the database has not accepted yet.
+    pub(super) fn store_skipped_rounds(&mut self) {
+        if !self.rounds.has_unstored() {
+            return;
+        }
+        match self.rounds.store(&self.database) {
+            Ok(()) => self.handle.clear_problem("not-stored"),
+            Err(error) => {
+                self.handle.raise_problem("not-stored", error.one_line(), self.clock.now().wall_us);
+            }
+        }
+    }
+
+    /// Returns the current state of the machine.
+    pub(super) fn snapshot(&mut self) -> MachineSnapshot {
+        let servers = self.sampling.servers(self.sampling_view(self.clock_changes.last()));
+        self.host.snapshot(&servers)
+    }
+
+    /// Checks the program file. Returns the reason not to start a round if the service exits for another version.
+    pub(super) fn upgrade_skip_reason(&mut self) -> Option<SkipReason> {
+        let reason = self.upgrade.check(&self.clock.peek(), &self.handle)?;
+        self.handle.send(Command::Stop);
+        Some(reason)
+    }
+}

@@ -1,0 +1,268 @@
+//! Decides when the next round is due, and knows how many rounds were started. Pure.
+
+use std::time::Duration;
+
+use longhaul_model::{Event, MachineSnapshot};
+use serde_json::json;
+
+use crate::clock::ClockReading;
+use crate::round::RoundSpec;
+use crate::schedule::skip::SkipReason;
+use crate::schedule::{BASELINE_INTERVAL, NextSlot, Slot, SlotHistory, SlotTimes, next_slot};
+
+/// Longest wait between two steps of the service. A longer wait would detect too late that the machine slept.
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(60);
+/// Time before a round from which network traffic is measured, in nanoseconds.
+const TRAFFIC_LOOKAHEAD_NS: i64 = 60_000_000_000;
+/// Delay before a round is started again that the database could not store, in nanoseconds.
+const RETRY_DELAY_NS: i64 = 5_000_000_000;
+/// Largest number of rows for one period of missed rounds. A month of absence becomes
+/// one event with at most a week of rows.
+const MAX_MISSED_ROWS: u64 = 7 * 24;
+
+/// The next action of the schedule.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NextAction {
+    /// Run the round that a user requested.
+    RunRequested,
+    /// Run or skip the round of this slot.
+    Run(Slot),
+    /// Record slots that passed without a round.
+    RecordMissed(MissedSlots),
+    /// Start to measure the network traffic: a round is due in a minute.
+    Prepare,
+    /// Wait for this time.
+    Wait(Duration),
+}
+
+/// Slots that passed without a round.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct MissedSlots {
+    /// Number of slots.
+    pub(super) count: u64,
+    /// Reason why no round ran.
+    pub(super) reason: SkipReason,
+    /// Planned times on the continuous clock in nanoseconds, of the last week at most.
+    pub(super) times_ns: Vec<i64>,
+}
+
+impl MissedSlots {
+    /// Returns the event that records them.
+    pub(super) fn event(&self, at_us: i64) -> Event {
+        let detail = json!({ "rounds": self.count, "reason": self.reason.code });
+        Event { target: None, kind: "missed-rounds".to_owned(), detail, at_us }
+    }
+}
+
+/// The slots of the schedule, and the rounds that were started.
+pub(super) struct Scheduler {
+    seed: u64,
+    started_ns: i64,
+    times: SlotTimes,
+    history: SlotHistory,
+    /// Number of rounds started so far.
+    round_index: u64,
+    /// Planned time of the first scheduled round, in microseconds since 1970 UTC.
+    first_scheduled_us: Option<i64>,
+    /// True if a user requested a round.
+    is_requested: bool,
+    /// Number of the slot that was last prepared.
+    prepared_slot: Option<u64>,
+    /// The slot before the one of the current round, which is due again if the round cannot be stored.
+    slot_before: Option<Slot>,
+    /// Time before which no round starts, on the continuous clock in nanoseconds.
+    earliest_ns: i64,
+}
+
+impl Scheduler {
+    /// Creates the schedule of the first start.
+    pub(super) fn new(now: &ClockReading, interval_seconds: u64, seed: u64) -> Self {
+        let times = SlotTimes::with_interval(interval_seconds, seed);
+        Self {
+            seed,
+            started_ns: now.continuous_ns,
+            history: SlotHistory::new(now, &times),
+            times,
+            round_index: 0,
+            first_scheduled_us: None,
+            is_requested: false,
+            prepared_slot: None,
+            slot_before: None,
+            earliest_ns: i64::MIN,
+        }
+    }
+
+    /// Continues after the last scheduled round of an earlier service, with its planned wall-clock time.
+    pub(super) fn continue_after(&mut self, now: &ClockReading, planned: u64, scheduled_us: i64) {
+        self.history = SlotHistory::from_last_round(now, planned, scheduled_us, &self.times);
+    }
+
+    /// Sets the rounds of earlier services: their number, and the planned time of the first one.
+    pub(super) fn set_earlier_rounds(&mut self, started: u64, first_scheduled_us: Option<i64>) {
+        self.round_index = started;
+        self.first_scheduled_us = first_scheduled_us;
+    }
+
+    /// Changes the time between two slots.
+    pub(super) fn set_interval(&mut self, now: &ClockReading, seconds: u64) {
+        self.times = SlotTimes::with_interval(seconds, self.seed);
+        self.restart(now);
+    }
+
+    /// Counts the next slot from now, as when there is nothing to measure.
+    pub(super) fn restart(&mut self, now: &ClockReading) {
+        self.history = self.history.restarted_at(now);
+    }
+
+    /// Records that the machine woke up.
+    pub(super) fn wake(&mut self, now: &ClockReading) {
+        self.history.resumed_ns = Some(now.continuous_ns);
+    }
+
+    /// Requests a round now.
+    pub(super) fn request_round(&mut self) {
+        self.is_requested = true;
+    }
+
+    /// Returns the next action, and counts what it handles as handled.
+    pub(super) fn next(&mut self, now: &ClockReading) -> NextAction {
+        if std::mem::take(&mut self.is_requested) {
+            self.slot_before = None;
+            return NextAction::RunRequested;
+        }
+        if now.continuous_ns < self.earliest_ns {
+            return wait_until(self.earliest_ns, now);
+        }
+        match next_slot(now, &self.history, &self.times) {
+            NextSlot::Missed { first, last } => NextAction::RecordMissed(self.miss(first, last)),
+            NextSlot::Due(slot) => {
+                self.slot_before = Some(std::mem::replace(&mut self.history.last, slot));
+                NextAction::Run(slot)
+            }
+            NextSlot::Wait { slot, until_ns } => {
+                let prepare_ns = until_ns - TRAFFIC_LOOKAHEAD_NS;
+                let is_prepared = self.prepared_slot == Some(slot.number);
+                if now.continuous_ns >= prepare_ns && !is_prepared {
+                    self.prepared_slot = Some(slot.number);
+                    return NextAction::Prepare;
+                }
+                wait_until(if now.continuous_ns < prepare_ns { prepare_ns } else { until_ns }, now)
+            }
+        }
+    }
+
+    fn miss(&mut self, first: Slot, last: Slot) -> MissedSlots {
+        self.history.last = last;
+        let is_asleep =
+            self.history.resumed_ns.is_some_and(|woke_ns| woke_ns > first.at_ns - self.times.jitter_ns);
+        let reason = if is_asleep {
+            SkipReason::new("asleep", "the machine slept")
+        } else if first.at_ns < self.started_ns {
+            SkipReason::new("not-running", "longhaul was not running")
+        } else {
+            SkipReason::new("late", "the previous round took too long, or the machine was too busy")
+        };
+        let count = last.number - first.number + 1;
+        let rows = count.min(MAX_MISSED_ROWS).cast_signed();
+        let times_ns = (0..rows).rev().map(|index| last.at_ns - index * self.times.interval_ns).collect();
+        MissedSlots { count, reason, times_ns }
+    }
+
+    /// Returns the start of the next round, in microseconds since 1970 UTC.
+    pub(super) fn next_round_us(&self, now: &ClockReading) -> i64 {
+        match next_slot(now, &self.history, &self.times) {
+            NextSlot::Wait { until_ns, .. } => now.wall_us_at(until_ns),
+            NextSlot::Due(_) | NextSlot::Missed { .. } => now.wall_us,
+        }
+    }
+
+    /// Returns the parameters of the next round.
+    pub(super) fn round_spec(
+        &self,
+        scheduled_us: Option<i64>,
+        has_shares: bool,
+        before: MachineSnapshot,
+    ) -> RoundSpec {
+        RoundSpec {
+            machine_seed: self.seed,
+            round_index: self.round_index,
+            baseline_interval: if has_shares { BASELINE_INTERVAL } else { 1 },
+            scheduled_us,
+            before: Some(before),
+        }
+    }
+
+    /// Counts a round that was started and stored.
+    pub(super) fn round_stored(&mut self, scheduled_us: Option<i64>) {
+        self.round_index += 1;
+        self.first_scheduled_us = self.first_scheduled_us.or(scheduled_us);
+    }
+
+    /// Makes the slot of a round due again that the database could not store.
+    pub(super) fn retry_slot(&mut self, now: &ClockReading) {
+        if let Some(before) = self.slot_before.take() {
+            self.history.last = before;
+            self.earliest_ns = now.continuous_ns + RETRY_DELAY_NS;
+        }
+    }
+
+    /// Returns the number of rounds started so far.
+    pub(super) fn round_index(&self) -> u64 {
+        self.round_index
+    }
+
+    /// Returns the planned time of the first scheduled round, in microseconds since 1970 UTC.
+    pub(super) fn first_scheduled_us(&self) -> Option<i64> {
+        self.first_scheduled_us
+    }
+}
+
+fn wait_until(until_ns: i64, now: &ClockReading) -> NextAction {
+    NextAction::Wait(Duration::from_nanos((until_ns - now.continuous_ns).max(0).cast_unsigned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: i64 = 1_000_000_000;
+
+    fn at(seconds: i64) -> ClockReading {
+        ClockReading { continuous_ns: seconds * SECOND_NS, ..ClockReading::default() }
+    }
+
+    #[test]
+    fn slot_is_prepared_once_and_then_run() {
+        let mut scheduler = Scheduler::new(&at(0), 3600, 7);
+        assert_eq!(scheduler.next(&at(0)), NextAction::Prepare);
+        assert_eq!(scheduler.next(&at(0)), NextAction::Wait(Duration::from_secs(10)));
+        assert!(matches!(scheduler.next(&at(10)), NextAction::Run(_)));
+        assert!(matches!(scheduler.next(&at(10)), NextAction::Wait(_)));
+    }
+
+    #[test]
+    fn requested_round_comes_first_and_once() {
+        let mut scheduler = Scheduler::new(&at(0), 3600, 7);
+        scheduler.request_round();
+        assert_eq!(scheduler.next(&at(10)), NextAction::RunRequested);
+        assert!(matches!(scheduler.next(&at(10)), NextAction::Run(_)));
+    }
+
+    #[test]
+    fn slot_of_an_unstored_round_is_due_again_after_a_delay() {
+        let mut scheduler = Scheduler::new(&at(0), 3600, 7);
+        let first = scheduler.next(&at(10));
+        scheduler.retry_slot(&at(11));
+        assert_eq!(scheduler.next(&at(11)), NextAction::Wait(Duration::from_secs(5)));
+        assert_eq!(scheduler.next(&at(16)), first);
+    }
+
+    #[test]
+    fn missed_slots_have_one_row_each_for_a_week_at_most() {
+        let mut scheduler = Scheduler::new(&at(0), 3600, 7);
+        scheduler.wake(&at(30 * 86_400));
+        let NextAction::RecordMissed(missed) = scheduler.next(&at(30 * 86_400)) else { panic!() };
+        assert_eq!((missed.reason.code, missed.times_ns.len()), ("asleep", 7 * 24));
+        assert!((719..=721).contains(&missed.count), "{}", missed.count);
+    }
+}

@@ -1,0 +1,149 @@
+//! Builds and publishes the status of the service.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use longhaul_model::Target;
+use longhaul_telemetry::status::ExportStatus;
+
+use super::admission::{Admission, RoundFacts};
+use super::round_log::RoundLog;
+use super::sampling::{Sampling, SamplingView};
+use super::scheduler::Scheduler;
+use super::target_history::RecentRuns;
+use crate::clock::ClockReading;
+use crate::database::Database;
+use crate::handle::ServiceHandle;
+use crate::schedule::weeks;
+use crate::status::{DatabaseStatus, State, Status, TargetState, TargetStatus};
+use crate::worker::WorkerStatus;
+
+/// Publishes the status to the readers of a handle.
+pub(super) struct StatusPublisher {
+    handle: Arc<ServiceHandle>,
+    started_us: i64,
+    config_path: Option<PathBuf>,
+}
+
+/// The parts of the service that the status shows.
+pub(super) struct StatusView<'a> {
+    pub(super) sampling_view: SamplingView<'a>,
+    pub(super) facts: RoundFacts<'a>,
+    pub(super) scheduler: &'a Scheduler,
+    pub(super) admission: &'a Admission,
+    pub(super) rounds: &'a RoundLog,
+    pub(super) sampling: &'a Sampling,
+    pub(super) database: &'a Database,
+    /// State of each worker, in the order of the configuration.
+    pub(super) workers: Vec<WorkerStatus>,
+}
+
+impl StatusPublisher {
+    /// Creates the publisher of a service that started at this time, in microseconds since 1970 UTC.
+    pub(super) fn new(handle: Arc<ServiceHandle>, started_us: i64, config_path: Option<PathBuf>) -> Self {
+        Self { handle, started_us, config_path }
+    }
+
+    /// Publishes the current status.
+    pub(super) fn publish(&self, view: &StatusView<'_>) {
+        let now = &view.sampling_view.now;
+        let config = view.facts.config;
+        if view.admission.is_safe_mode() {
+            let text = "longhaul ended unexpectedly five times in ten minutes, so it runs no rounds now: check its \
+                log, then run `longhaul resume`";
+            self.handle.raise_problem("safe-mode", text, now.wall_us);
+        }
+        let is_scheduled = !config.targets.is_empty() && view.admission.continues_by_itself();
+        let next_us = is_scheduled.then(|| view.scheduler.next_round_us(now));
+        let is_stopping = self.handle.is_stopping();
+        let state = view.admission.state(!config.targets.is_empty());
+        self.handle.publish(Status {
+            schema: 1,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            started_us: self.started_us,
+            now_us: now.wall_us,
+            state: if is_stopping { State::Stopping } else { state },
+            problems: vec![],
+            targets: view.targets(next_us),
+            stalls: vec![],
+            rounds: view.rounds.counts(),
+            last_round: view.rounds.last().cloned(),
+            next_round_us: next_us,
+            slices: view.admission.slice_count(config),
+            design: view.design_text(),
+            database: DatabaseStatus { path: view.database.path().to_owned(), bytes: view.database.bytes() },
+            config: self.config_path.clone(),
+            log_level: String::new(),
+            telemetry: ExportStatus::default(),
+        });
+    }
+}
+
+impl StatusView<'_> {
+    fn design_text(&self) -> Option<String> {
+        let RoundFacts { config, mounts, .. } = self.facts;
+        let expected = &config.targets[self.facts.week_target(&self.sampling_view.now)?];
+        let served = mounts.mount(&expected.name).map(|mount| mount.protocol.to_string());
+        Some(format!(
+            "weeks: this week's target is `{}` at {}; mounted there now: {}. {}",
+            expected.name,
+            expected.path.display(),
+            served.as_deref().unwrap_or("nothing"),
+            weeks::CAVEAT
+        ))
+    }
+
+    fn targets(&self, next_us: Option<i64>) -> Vec<TargetStatus> {
+        let targets = self.facts.config.targets.iter();
+        targets.zip(&self.workers).map(|(target, status)| self.target(target, *status, next_us)).collect()
+    }
+
+    fn target(&self, target: &Target, status: WorkerStatus, next_us: Option<i64>) -> TargetStatus {
+        let recent = self.facts.history.recent_runs(&target.name);
+        let mount = self.facts.mounts.mount(&target.name);
+        TargetStatus {
+            name: target.name.clone(),
+            path: target.path.display().to_string(),
+            role: target.role,
+            protocol: mount.map(|mount| mount.protocol.to_string()),
+            state: target_state(status, recent, &self.sampling_view.now, next_us),
+            last_runs: recent.map(|recent| (recent.runs, recent.ok_runs)),
+            bytes_last_24h: self.admission.usage().bytes.get(&target.name).copied().unwrap_or(0),
+            bytes_limit: self.facts.config.limits.bytes_per_day,
+            probe: self.sampling.probe_state(target, self.sampling_view),
+        }
+    }
+}
+
+/// Returns the state of a target between rounds.
+fn target_state(
+    status: WorkerStatus,
+    recent: Option<&RecentRuns>,
+    now: &ClockReading,
+    next_us: Option<i64>,
+) -> TargetState {
+    if let WorkerStatus::Stuck { operation, for_seconds } = status {
+        let since_us = now.wall_us - for_seconds.cast_signed() * 1_000_000;
+        return TargetState::Hung { operation: operation.map(|operation| operation.to_string()), since_us };
+    }
+    let waiting = || TargetState::Waiting { reason: "the next round".to_owned(), until_us: next_us };
+    recent.and_then(|recent| recent.problem.clone()).unwrap_or_else(waiting)
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::Operation;
+
+    use super::*;
+
+    #[test]
+    fn stuck_target_is_hung_since_its_call_started() {
+        let now = ClockReading { wall_us: 9_000_000, ..ClockReading::default() };
+        let stuck = WorkerStatus::Stuck { operation: Some(Operation::Read), for_seconds: 4 };
+        let hung = TargetState::Hung { operation: Some("read".to_owned()), since_us: 5_000_000 };
+        assert_eq!(target_state(stuck, None, &now, None), hung);
+        let waiting = TargetState::Waiting { reason: "the next round".to_owned(), until_us: Some(7) };
+        assert_eq!(target_state(WorkerStatus::Available, None, &now, Some(7)), waiting);
+    }
+}

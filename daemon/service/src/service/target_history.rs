@@ -1,0 +1,130 @@
+//! Results of the last round on each target: outcomes, refusals and the file system.
+
+use std::collections::BTreeMap;
+
+use longhaul_measure::worker::FailureReport;
+use longhaul_model::{Family, Outcome, Target, TargetName};
+use longhaul_store::{RunFilter, StoredRun};
+
+use crate::database::Database;
+use crate::status::TargetState;
+
+/// Number of recent runs that are read to determine the state of a target.
+const RECENT_RUNS: u32 = 16;
+
+/// The last round of each target.
+#[derive(Default)]
+pub(super) struct TargetHistory {
+    recent_runs: BTreeMap<TargetName, RecentRuns>,
+    /// File system family of each target when it was last measured.
+    last_families: BTreeMap<TargetName, Family>,
+}
+
+impl TargetHistory {
+    /// Reads the last round of each target. Only once per round, because reading takes time. If the database
+    /// cannot be read, nothing changes.
+    pub(super) fn refresh(&mut self, database: &Database, targets: &[Target]) {
+        let Ok(reader) = database.reader() else { return };
+        let recent = |name: &TargetName| {
+            let filter =
+                RunFilter { target: Some(name.clone()), limit: Some(RECENT_RUNS), ..RunFilter::default() };
+            RecentRuns::from_runs(&reader.runs(&filter).ok()?)
+        };
+        for epoch in reader.epochs().unwrap_or_default() {
+            // Epochs are sorted oldest first, so the last one of a target remains.
+            match epoch.protocol.map(|protocol| protocol.family()) {
+                Some(family) => self.last_families.insert(epoch.target, family),
+                None => self.last_families.remove(&epoch.target),
+            };
+        }
+        self.recent_runs =
+            targets.iter().filter_map(|target| Some((target.name.clone(), recent(&target.name)?))).collect();
+    }
+
+    /// Returns the outcomes of a target's last round. `None`: there was no run yet.
+    pub(super) fn recent_runs(&self, name: &TargetName) -> Option<&RecentRuns> {
+        self.recent_runs.get(name)
+    }
+
+    /// Returns the failure report if the privacy settings refused a target in its last round.
+    pub(super) fn refusal(&self, name: &TargetName) -> Option<&FailureReport> {
+        self.recent_runs.get(name)?.refusal.as_ref()
+    }
+
+    /// Removes the refusal after a check has found that the privacy settings allow access again.
+    pub(super) fn clear_refusal(&mut self, name: &TargetName) {
+        if let Some(recent) = self.recent_runs.get_mut(name)
+            && recent.refusal.take().is_some()
+        {
+            recent.problem = None;
+        }
+    }
+
+    /// Returns the file system family of a target when it was last measured. `None`: it was not measured yet.
+    pub(super) fn last_family(&self, name: &TargetName) -> Option<Family> {
+        self.last_families.get(name).copied()
+    }
+}
+
+/// Outcomes of a target's runs in its last round.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct RecentRuns {
+    pub(super) runs: u32,
+    pub(super) ok_runs: u32,
+    /// State of a target that failed in every run. `None`: a run was ok, or the failures
+    /// had another cause than the target.
+    pub(super) problem: Option<TargetState>,
+    /// Failure report if the system's privacy settings refused the target.
+    refusal: Option<FailureReport>,
+}
+
+impl RecentRuns {
+    fn from_runs(runs: &[StoredRun]) -> Option<Self> {
+        let round = runs.last()?.run.round;
+        let runs: Vec<&StoredRun> = runs.iter().filter(|stored| stored.run.round == round).collect();
+        let ok = runs.iter().filter(|stored| stored.run.outcome == Outcome::Ok).count();
+        let last = runs.last().filter(|_| ok == 0);
+        Some(Self {
+            runs: runs.len() as u32,
+            ok_runs: ok as u32,
+            problem: last.and_then(|stored| problem_state(stored)),
+            refusal: last.and_then(|stored| privacy_refusal(stored)),
+        })
+    }
+}
+
+fn privacy_refusal(stored: &StoredRun) -> Option<FailureReport> {
+    let (outcome, failure) = (stored.run.outcome, stored.run.failure.clone()?);
+    failure.is_blocked(outcome).then_some(FailureReport { outcome, failure })
+}
+
+fn problem_state(stored: &StoredRun) -> Option<TargetState> {
+    let failure = stored.run.failure.as_ref()?;
+    match failure.error.as_deref() {
+        // The message of a blocked access already says what to do.
+        _ if failure.is_blocked(stored.run.outcome) => {
+            Some(TargetState::Blocked { reason: failure.message.clone() })
+        }
+        Some("EPERM" | "EACCES") => {
+            Some(TargetState::Blocked { reason: blocked_text(stored, &failure.message) })
+        }
+        _ if stored.run.outcome == Outcome::Unavailable => {
+            Some(TargetState::Unavailable { reason: failure.message.clone() })
+        }
+        _ => None,
+    }
+}
+
+/// Explains a refused access: on macOS, privacy settings refuse with EPERM
+/// (docs/macos.md#launch-agent-and-privacy).
+fn blocked_text(stored: &StoredRun, message: &str) -> String {
+    let is_network = stored.run.protocol.as_ref().is_none_or(|protocol| protocol.family() == Family::Network);
+    let is_mac = stored.run.conditions.system.as_deref().is_some_and(|system| system.starts_with("macOS"));
+    if is_network && is_mac {
+        return format!(
+            "{message}. System Settings, Privacy & Security, Files & Folders (or Full Disk Access): allow longhauld network \
+             volumes"
+        );
+    }
+    message.to_owned()
+}

@@ -1,0 +1,167 @@
+//! The worker of each target, and the workers of removed targets whose process does not end.
+
+use longhaul_measure::worker::FailureReport;
+use longhaul_model::{Event, Failure, Outcome, Target, TargetName};
+use serde_json::{Value, json};
+
+use super::target_history::TargetHistory;
+use crate::mounts::MountTracker;
+use crate::target_path::SpecialFolders;
+use crate::worker::{Launcher, Worker, WorkerStatus};
+
+/// The workers of all targets.
+pub(super) struct Workers {
+    launcher: Launcher,
+    /// One worker per target, in the order of the configuration. Empty while a round or an examination has them.
+    current: Vec<Worker>,
+    /// Stuck workers of targets that are no longer configured. They are kept so that no
+    /// second worker starts on such a target.
+    removed: Vec<Worker>,
+    /// Targets that hung in the last check.
+    hung: Vec<TargetName>,
+}
+
+impl Workers {
+    /// Creates workers for no target. All later ones are started with `launcher`.
+    pub(super) fn new(launcher: Launcher) -> Self {
+        Self { launcher, current: vec![], removed: vec![], hung: vec![] }
+    }
+
+    /// Creates a worker for each target. Workers of unchanged targets are kept: a second worker
+    /// must never start next to a stuck one. New ones have this probe plan.
+    pub(super) fn configure(&mut self, targets: &[Target], probe_plan: Option<&longhaul_model::ProbePlan>) {
+        let mut old: Vec<Worker> = self.current.drain(..).chain(self.removed.drain(..)).collect();
+        let mut worker_of = |target: &Target| match old.iter().position(|worker| worker.target() == target) {
+            Some(index) => old.swap_remove(index),
+            None => {
+                let launcher = Launcher { probe_plan: probe_plan.cloned(), ..self.launcher.clone() };
+                Worker::new(target.clone(), launcher)
+            }
+        };
+        self.current = targets.iter().map(&mut worker_of).collect();
+        old.iter_mut().for_each(Worker::shut_down);
+        // Idle workers exit by themselves; only stuck ones are kept.
+        self.removed = old.into_iter().filter_map(|mut worker| worker.is_stuck().then_some(worker)).collect();
+    }
+
+    /// Returns the workers, in the order of the configuration.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Worker> {
+        self.current.iter_mut()
+    }
+
+    /// Gives the workers to a round or an examination, which brings them back.
+    pub(super) fn take(&mut self) -> Vec<Worker> {
+        std::mem::take(&mut self.current)
+    }
+
+    /// Takes the workers back, and asks their processes to exit.
+    pub(super) fn put_back(&mut self, mut workers: Vec<Worker>) {
+        workers.iter_mut().for_each(Worker::shut_down);
+        self.current = workers;
+    }
+
+    /// Asks the process of a target to exit, because it only knows the old mount.
+    pub(super) fn restart(&mut self, target: &TargetName) {
+        let stale = self.current.iter_mut().filter(|worker| worker.target().name == *target);
+        stale.for_each(Worker::shut_down);
+    }
+
+    /// Returns the state of each worker, in the order of the configuration.
+    pub(super) fn statuses(&mut self) -> Vec<WorkerStatus> {
+        self.current.iter_mut().map(Worker::status).collect()
+    }
+
+    /// Returns an event for each target that started to hang, and for each hung target that recovered.
+    pub(super) fn update_hung(&mut self, now_us: i64) -> Vec<Event> {
+        let (mut hung, mut events) = (vec![], vec![]);
+        let mut add = |target: TargetName, kind: &str, detail: Value| {
+            events.push(Event { target: Some(target), kind: kind.to_owned(), detail, at_us: now_us });
+        };
+        for worker in self.current.iter_mut().chain(&mut self.removed) {
+            let name = worker.target().name.clone();
+            let was_hung = self.hung.contains(&name);
+            match worker.status() {
+                WorkerStatus::Stuck { operation, for_seconds } => {
+                    let operation = operation.map(|operation| operation.to_string());
+                    if !was_hung {
+                        add(name.clone(), "hang", json!({ "operation": operation, "seconds": for_seconds }));
+                    }
+                    hung.push(name);
+                }
+                WorkerStatus::Available if was_hung => add(name, "recovered", json!({})),
+                WorkerStatus::Available => {}
+            }
+        }
+        self.hung = hung;
+        self.removed.retain_mut(Worker::is_stuck);
+        events
+    }
+}
+
+/// The facts that forbid access to a target.
+pub(super) struct TargetAccess<'a> {
+    pub(super) special_folders: &'a SpecialFolders,
+    pub(super) mounts: &'a MountTracker,
+    pub(super) history: &'a TargetHistory,
+}
+
+impl TargetAccess<'_> {
+    /// Returns the reason why a target must not be accessed: it is the folder of the database, or its share is
+    /// unmounted and the empty folder below would be measured instead.
+    pub(super) fn unavailable_reason(&self, target: &Target) -> Option<FailureReport> {
+        let (last_family, path) = (self.history.last_family(&target.name), target.path.display());
+        let message = match self.special_folders.concern(&target.path).filter(|concern| concern.is_refused())
+        {
+            Some(concern) => format!("{path} {concern}; {}", concern.advice()),
+            None if self.mounts.is_unmounted(&target.name, last_family) => format!(
+                "nothing is mounted at {path}, and longhaul does not measure the empty folder there. Mount the share; \
+                 longhaul then continues by itself"
+            ),
+            None => return None,
+        };
+        let path = Some(path.to_string());
+        let failure = Failure { operation: None, path, error: None, message };
+        Some(FailureReport { outcome: Outcome::Unavailable, failure })
+    }
+
+    /// Returns the reason not to sample a target: it must not be accessed, or the privacy
+    /// settings refused it in the last round.
+    pub(super) fn not_sampled_reason(&self, target: &Target) -> Option<FailureReport> {
+        self.unavailable_reason(target).or_else(|| self.history.refusal(&target.name).cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::Role;
+
+    use super::*;
+
+    #[test]
+    fn workers_of_unchanged_targets_are_kept_when_targets_change() {
+        let launcher = Launcher {
+            program: "/bin/true".into(),
+            arguments: vec![],
+            machine_id: "m".to_owned(),
+            local_folder: "/nonexistent".into(),
+            probe_plan: None,
+            sample_sender: None,
+        };
+        let target =
+            |name: &str| Target { name: name.parse().unwrap(), path: "/x".into(), role: Role::Share };
+        let mut workers = Workers::new(launcher);
+        workers.configure(&[target("a"), target("b")], None);
+        workers.iter_mut().for_each(|worker| worker.protocol = Some(longhaul_model::Protocol::Afp));
+        workers.configure(&[target("c"), target("b")], None);
+        let found: Vec<_> = workers
+            .iter_mut()
+            .map(|worker| (worker.target().name.to_string(), worker.protocol.is_some()))
+            .collect();
+        assert_eq!(found, [("c".to_owned(), false), ("b".to_owned(), true)]);
+        let taken = workers.take();
+        assert_eq!((taken.len(), workers.statuses().len()), (2, 0));
+        workers.put_back(taken);
+        assert_eq!(workers.statuses(), [WorkerStatus::Available; 2]);
+        assert!(workers.update_hung(1).is_empty());
+    }
+}

@@ -1,0 +1,194 @@
+//! Opens the database for writing.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use longhaul_measure::platform::wall_clock_us;
+use longhaul_model::Mount;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
+
+use crate::error::{Error, Fault, Result};
+use crate::location;
+use crate::migrations::{self, FileOrigin, SCHEMA_VERSION};
+
+/// Maximum time that a statement waits for a lock of another process.
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause between attempts to switch to write-ahead logging, for which SQLite ignores the busy timeout.
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
+const OPEN_OPERATION: &str = "open the database";
+
+/// A database that is open for writing. Pass it to a [`Writer`](crate::Writer).
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
+    machine_id: String,
+}
+
+impl Store {
+    /// Opens the database at `path`. Creates the file and its folders if they do not exist, and applies missing
+    /// migrations.
+    ///
+    /// `mounts` is the mount table, which is used to refuse paths that are not on a local disk.
+    ///
+    /// # Errors
+    ///
+    /// All variants of [`Error`] except those about single rounds and runs. A file of another program or of a
+    /// newer version of longhaul is not changed.
+    pub fn open(path: &Path, mounts: &[Mount]) -> Result<Self> {
+        Self::open_with_busy_timeout(path, mounts, BUSY_TIMEOUT)
+    }
+
+    /// Opens the database like [`Store::open`], but with a different busy timeout.
+    pub(crate) fn open_with_busy_timeout(
+        path: &Path,
+        mounts: &[Mount],
+        busy_timeout: Duration,
+    ) -> Result<Self> {
+        let path = location::create_folder(path, mounts)?;
+        let crashed = wal_path(&path).exists();
+        let in_opening = |fault: Fault| fault.into_error(OPEN_OPERATION, &path);
+        let mut connection = Connection::open(&path).map_err(|error| in_opening(error.into()))?;
+        connection.busy_timeout(busy_timeout).map_err(|error| in_opening(error.into()))?;
+        require_our_database(&connection, &path)?;
+        if crashed {
+            check_pages(&connection, &path)?;
+        }
+        configure(&connection, busy_timeout).map_err(in_opening)?;
+        migrations::apply(&mut connection).map_err(in_opening)?;
+        let machine_id = read_or_create_machine_id(&mut connection).map_err(in_opening)?;
+        Ok(Self { connection, path, machine_id })
+    }
+
+    /// Replaces the machine id. A new database for a known machine takes over the old id, so that existing
+    /// sandboxes on the targets, which contain the id in their names, are found again.
+    ///
+    /// # Errors
+    ///
+    /// The same errors as [`Writer::begin_round`](crate::Writer::begin_round).
+    pub fn set_machine_id(&mut self, machine_id: &str) -> Result<()> {
+        let update = "UPDATE meta SET value = ?1 WHERE key = 'machine_id'";
+        let adopted = self.connection.execute(update, [machine_id]);
+        adopted.map_err(|error| Fault::from(error).into_error("store the machine id", &self.path))?;
+        machine_id.clone_into(&mut self.machine_id);
+        Ok(())
+    }
+
+    /// Returns the machine id: 16 hexadecimal digits drawn at random when the database was created. It
+    /// identifies this machine in the names of sandboxes.
+    pub fn machine_id(&self) -> &str {
+        &self.machine_id
+    }
+}
+
+/// Returns the path of the write-ahead log. SQLite deletes this file when the last connection is closed
+/// properly.
+pub(crate) fn wal_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
+/// Returns an error if the file belongs to another program or to a newer version of longhaul. Writes nothing.
+fn require_our_database(connection: &Connection, path: &Path) -> Result<()> {
+    let in_opening = |fault: Fault| fault.into_error(OPEN_OPERATION, path);
+    // Without this setting, closing the connection would checkpoint the log into the file, which must stay
+    // unchanged.
+    let keep_log = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+    connection.set_db_config(keep_log, true).map_err(|error| in_opening(error.into()))?;
+    origin_error(migrations::origin(connection).map_err(in_opening)?, path)?;
+    connection.set_db_config(keep_log, false).map_err(|error| in_opening(error.into()))?;
+    Ok(())
+}
+
+/// Returns an error if this program must not write to a file of this origin.
+pub(crate) fn origin_error(origin: FileOrigin, path: &Path) -> Result<()> {
+    let path = path.to_owned();
+    match origin {
+        FileOrigin::Foreign => Err(Error::Foreign { path }),
+        FileOrigin::Longhaul(found) if found > SCHEMA_VERSION => {
+            Err(Error::SchemaTooNew { path, found, known: SCHEMA_VERSION })
+        }
+        FileOrigin::Longhaul(_) | FileOrigin::Empty => Ok(()),
+    }
+}
+
+/// Reads every page of the database once. Called after a crash, so that damage is found at startup instead of
+/// days later.
+fn check_pages(connection: &Connection, path: &Path) -> Result<()> {
+    let verdict: String = connection
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(|error| Fault::from(error).into_error("check the database", path))?;
+    if verdict == "ok" {
+        return Ok(());
+    }
+    Err(Error::Damaged { path: path.to_owned(), operation: "check the database", detail: verdict })
+}
+
+/// Applies the settings of a writing connection. `auto_vacuum` takes effect only before the first table is
+/// created.
+fn configure(connection: &Connection, busy_timeout: Duration) -> Result<(), Fault> {
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    enable_wal(connection, busy_timeout)?;
+    // FULL: a run is on disk before it is acknowledged. With one transaction per run, the extra fsync does not
+    // matter.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    // On macOS, fsync leaves the data in the cache of the drive. On other systems these two settings have no
+    // effect.
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "checkpoint_fullfsync", true)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    Ok(())
+}
+
+/// Switches the database to write-ahead logging. SQLite ignores the busy timeout for this statement, so the
+/// loop handles two processes that create the database at the same time.
+fn enable_wal(connection: &Connection, busy_timeout: Duration) -> Result<(), Fault> {
+    let mut attempts = busy_timeout.as_millis() / RETRY_INTERVAL.as_millis();
+    loop {
+        match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
+            Err(error) if is_busy(&error) && attempts > 0 => {
+                attempts -= 1;
+                std::thread::sleep(RETRY_INTERVAL);
+            }
+            Err(error) => return Err(error.into()),
+            Ok(mode) if mode.eq_ignore_ascii_case("wal") => return Ok(()),
+            Ok(mode) => {
+                return Err(Fault::Unstorable(format!(
+                    "the journal mode is still `{mode}` instead of `wal`"
+                )));
+            }
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Returns the machine id; draws and stores one if the database is new.
+fn read_or_create_machine_id(connection: &mut Connection) -> Result<String, Fault> {
+    if let Some(id) = read_machine_id(connection)? {
+        return Ok(id);
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let insert = "INSERT OR IGNORE INTO meta (key, value)
+        VALUES ('machine_id', lower(hex(randomblob(8)))), ('created_us', CAST(?1 AS TEXT))";
+    transaction.execute(insert, [wall_clock_us()])?;
+    let id = read_machine_id(&transaction)?;
+    transaction.commit()?;
+    Ok(id.expect("the row was inserted a moment ago, in a transaction of its own"))
+}
+
+/// Returns the threshold: the ratio from which a difference matters. `None`: no round has fixed it yet.
+pub(crate) fn read_threshold(connection: &Connection) -> Result<Option<f64>, Fault> {
+    let query = "SELECT CAST(value AS REAL) FROM meta WHERE key = 'threshold'";
+    Ok(connection.query_row(query, [], |row| row.get(0)).optional()?)
+}
+
+/// Returns the machine id. `None`: the database is new.
+pub(crate) fn read_machine_id(connection: &Connection) -> Result<Option<String>, Fault> {
+    let query = "SELECT value FROM meta WHERE key = 'machine_id'";
+    Ok(connection.query_row(query, [], |row| row.get(0)).optional()?)
+}

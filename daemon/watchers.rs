@@ -1,0 +1,305 @@
+//! Threads that wait for changes of the configuration file and the mount table.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use longhaul_measure::platform::{self, MountWatch};
+use longhaul_service::command::Command;
+use longhaul_service::config::Config;
+use longhaul_service::file_version::FileVersion;
+use longhaul_service::handle::ServiceHandle;
+use longhaul_telemetry::exporter::Exporter;
+use notify::{RecommendedWatcher, RecursiveMode, Watcher, WatcherKind};
+
+use crate::export;
+
+/// Interval at which the configuration file is compared if the system does not report its changes. Each comparison
+/// reads the file, which takes some microseconds.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// Interval at which the configuration file is compared if the system reports its changes.
+const COMPARE_INTERVAL: Duration = Duration::from_secs(300);
+/// Time without further changes after which a changed file is read. Editors write a file in several steps.
+const DEBOUNCE: Duration = Duration::from_millis(500);
+/// Largest number of symbolic links that are followed, as in the kernel (`path_resolution(7)`).
+const MAX_LINKS: usize = 40;
+/// Code of the problem that is raised for an invalid configuration.
+const CONFIG_PROBLEM: &str = "config";
+
+/// Notifies the service whenever the mount table changes.
+pub fn watch_mounts(handle: Arc<ServiceHandle>) {
+    let watch = match MountWatch::new() {
+        Ok(watch) => watch,
+        Err(error) => {
+            return tracing::warn!(%error, "the mount table cannot be watched; it is checked once a minute");
+        }
+    };
+    let work = move || {
+        while let Ok(changed) = watch.wait(None) {
+            if changed {
+                handle.report_mount_change();
+            }
+        }
+    };
+    spawn_watcher("mounts", work);
+}
+
+/// Passes each new valid configuration to the service, and raises a problem for an invalid one. `read` is the
+/// version of the file that is in effect.
+pub fn watch_config(
+    path: PathBuf,
+    read: Option<FileVersion>,
+    handle: Arc<ServiceHandle>,
+    exporter: Arc<Exporter>,
+) {
+    spawn_watcher("config", move || {
+        let watched = watch_file(&path, read, || reload_config(&path, &handle, &exporter));
+        if let Err(error) = watched {
+            tracing::warn!(%error, "the configuration is not watched; restart longhauld after a change");
+        }
+    });
+}
+
+/// Calls `on_change` after each change of a file's content, for the lifetime of the process. The file need not
+/// exist yet.
+///
+/// Where the system has inotify, the thread sleeps until something changes in a folder that leads to the file. The
+/// content is also compared now and then: inotify reports no change that another machine makes in a network home,
+/// and none of a folder further up. Elsewhere, the content is compared every two seconds: kqueue opens a descriptor
+/// for each file of the folder and misses an edit in place (notify 8.2.1).
+fn watch_file(path: &Path, read: Option<FileVersion>, mut on_change: impl FnMut()) -> notify::Result<()> {
+    let (sender, changes) = channel();
+    let mut watch = FolderWatch::new(sender)?;
+    let mut last = None;
+    loop {
+        // The folders are watched before the file is read, so that no change in between is missed.
+        let interval = if watch.follow(path) { COMPARE_INTERVAL } else { POLL_INTERVAL };
+        let content = fs::read(path).ok();
+        let is_changed = match &last {
+            None => FileVersion::of(path) != read,
+            Some(last) => *last != content,
+        };
+        last = Some(if is_changed { settled_content(path, content) } else { content });
+        if is_changed {
+            on_change();
+        }
+        if changes.recv_timeout(interval) == Err(RecvTimeoutError::Disconnected) {
+            return Ok(());
+        }
+        while changes.try_recv().is_ok() {}
+    }
+}
+
+/// Returns the content of a file once it no longer changes: editors write a file in several steps.
+fn settled_content(path: &Path, mut content: Option<Vec<u8>>) -> Option<Vec<u8>> {
+    loop {
+        std::thread::sleep(DEBOUNCE);
+        let now = fs::read(path).ok();
+        if now == content {
+            return content;
+        }
+        content = now;
+    }
+}
+
+/// Watch on the folders that lead to a file: its own, and that of each symbolic link on the way.
+struct FolderWatch {
+    /// `None`: the system has no inotify.
+    watcher: Option<RecommendedWatcher>,
+    folders: BTreeSet<PathBuf>,
+    /// Keeps the channel open without a watcher.
+    _sender: Sender<()>,
+}
+
+impl FolderWatch {
+    fn new(sender: Sender<()>) -> notify::Result<Self> {
+        let changes = sender.clone();
+        let on_event = move |event: notify::Result<notify::Event>| {
+            // Reading the file is reported as well.
+            if !event.is_ok_and(|event| event.kind.is_access()) {
+                let _ = changes.send(());
+            }
+        };
+        let has_inotify = RecommendedWatcher::kind() == WatcherKind::Inotify;
+        let watcher = has_inotify.then(|| RecommendedWatcher::new(on_event, notify::Config::default()));
+        Ok(Self { watcher: watcher.transpose()?, folders: BTreeSet::new(), _sender: sender })
+    }
+
+    /// Watches the folders that lead to a file now. Returns whether all of them are watched.
+    fn follow(&mut self, path: &Path) -> bool {
+        let Some(watcher) = &mut self.watcher else { return false };
+        let folders = folders_to(path);
+        for old in self.folders.difference(&folders) {
+            // It fails if the folder was removed, which ends the watch as well.
+            let _ = watcher.unwatch(old);
+        }
+        // Known folders are watched again: they may have been replaced.
+        let watch = |folder: &&PathBuf| watcher.watch(folder, RecursiveMode::NonRecursive).is_ok();
+        let watched: BTreeSet<PathBuf> = folders.iter().filter(watch).cloned().collect();
+        let is_complete = watched.len() == folders.len();
+        self.folders = watched;
+        is_complete
+    }
+}
+
+/// Returns the folder of a file, and the folders of the symbolic links that lead to it.
+fn folders_to(path: &Path) -> BTreeSet<PathBuf> {
+    let mut folders = BTreeSet::new();
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
+        let target = fs::read_link(&path);
+        folders.insert(folder.clone());
+        match target {
+            Ok(target) => path = folder.join(target),
+            Err(_) => break,
+        }
+    }
+    folders
+}
+
+fn reload_config(path: &Path, handle: &ServiceHandle, exporter: &Exporter) {
+    let has_targets = || handle.status().is_some_and(|status| !status.targets.is_empty());
+    match Config::read(path) {
+        // While a user saves a file slowly, it is empty for a moment, and an empty configuration is valid.
+        Ok(config) if config.targets.is_empty() && has_targets() => {
+            let text = format!(
+                "{} contains no target. The previous configuration stays in effect; `longhaul pause` stops measuring",
+                path.display()
+            );
+            handle.raise_problem(CONFIG_PROBLEM, text, platform::wall_clock_us());
+        }
+        Ok(config) => {
+            handle.clear_problem(CONFIG_PROBLEM);
+            tracing::info!(targets = config.targets.len(), "new configuration");
+            exporter.configure(export::resolve_settings(&config));
+            handle.send(Command::Configure(Box::new(config)));
+        }
+        Err(error) => {
+            let text = format!("{error}. The previous configuration stays in effect");
+            handle.raise_problem(CONFIG_PROBLEM, text, platform::wall_clock_us());
+        }
+    }
+}
+
+fn spawn_watcher(name: &str, work: impl FnOnce() + Send + 'static) {
+    if let Err(error) = std::thread::Builder::new().name(name.to_owned()).stack_size(256 << 10).spawn(work) {
+        tracing::warn!(%error, name, "a thread could not be started");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::mpsc::Receiver;
+    use std::time::SystemTime;
+
+    use super::*;
+
+    /// A watched file in a folder of its own, and its content at each reported change.
+    struct Watched {
+        folder: tempfile::TempDir,
+        changes: Receiver<String>,
+    }
+
+    impl Watched {
+        /// Watches `config.toml` in a folder that `lay_out` prepares.
+        fn new(lay_out: impl FnOnce(&Path)) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            lay_out(folder.path());
+            let path = folder.path().join("config.toml");
+            let read = FileVersion::of(&path);
+            let (sender, changes) = channel();
+            let on_change = {
+                let path = path.clone();
+                move || drop(sender.send(fs::read_to_string(&path).unwrap_or_default()))
+            };
+            spawn_watcher("test", move || watch_file(&path, read, on_change).unwrap());
+            Self { folder, changes }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().join(name)
+        }
+
+        /// Waits until a change with this content is reported. The long limit is no claim about speed.
+        fn comes_to(&self, content: &str) {
+            while self.changes.recv_timeout(Duration::from_secs(60)).expect("a change") != content {}
+        }
+
+        /// Makes a first change and waits for its report, after which the watch is known to be active.
+        fn begin(&self) {
+            fs::write(self.path("config.toml"), "begun").unwrap();
+            self.comes_to("begun");
+        }
+    }
+
+    #[test]
+    fn edit_in_place_is_noticed_despite_an_equal_mtime() {
+        let watched = Watched::new(|folder| fs::write(folder.join("config.toml"), "").unwrap());
+        watched.begin();
+        let time = fs::metadata(watched.path("config.toml")).unwrap().modified().unwrap();
+        fs::write(watched.path("config.toml"), "ended").unwrap();
+        File::options().write(true).open(watched.path("config.toml")).unwrap().set_modified(time).unwrap();
+        watched.comes_to("ended");
+    }
+
+    #[test]
+    fn replacement_by_an_older_file_is_noticed() {
+        let watched = Watched::new(|folder| {
+            fs::write(folder.join("old"), "older").unwrap();
+            File::options()
+                .write(true)
+                .open(folder.join("old"))
+                .unwrap()
+                .set_modified(SystemTime::UNIX_EPOCH)
+                .unwrap();
+            fs::write(folder.join("config.toml"), "").unwrap();
+        });
+        watched.begin();
+        fs::rename(watched.path("old"), watched.path("config.toml")).unwrap();
+        watched.comes_to("older");
+    }
+
+    #[test]
+    fn file_that_is_created_later_is_watched() {
+        let watched = Watched::new(|_| {});
+        watched.begin();
+        fs::remove_file(watched.path("config.toml")).unwrap();
+        watched.comes_to("");
+        fs::write(watched.path("config.toml"), "again").unwrap();
+        watched.comes_to("again");
+    }
+
+    #[test]
+    fn edit_behind_a_symbolic_link_is_noticed() {
+        let watched = Watched::new(|folder| {
+            fs::create_dir(folder.join("dotfiles")).unwrap();
+            fs::write(folder.join("dotfiles/real"), "").unwrap();
+            std::os::unix::fs::symlink("dotfiles/real", folder.join("config.toml")).unwrap();
+        });
+        watched.begin();
+        fs::write(watched.path("dotfiles/real"), "edited").unwrap();
+        watched.comes_to("edited");
+    }
+
+    #[test]
+    fn link_to_another_file_is_noticed_and_followed() {
+        let watched = Watched::new(|folder| {
+            for name in ["one", "two"] {
+                fs::create_dir(folder.join(name)).unwrap();
+                fs::write(folder.join(name).join("real"), name).unwrap();
+            }
+            std::os::unix::fs::symlink("one/real", folder.join("config.toml")).unwrap();
+        });
+        watched.begin();
+        std::os::unix::fs::symlink("two/real", watched.path("new")).unwrap();
+        fs::rename(watched.path("new"), watched.path("config.toml")).unwrap();
+        watched.comes_to("two");
+        fs::write(watched.path("two/real"), "edited").unwrap();
+        watched.comes_to("edited");
+    }
+}

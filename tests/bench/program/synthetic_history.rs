@@ -1,0 +1,272 @@
+//! Generates a database with weeks of synthetic results from a seed, for benchmarks and tests.
+
+use std::path::Path;
+
+use anyhow::ensure;
+use longhaul_model::Histogram;
+use longhaul_model::TASKS;
+use longhaul_model::Task;
+use longhaul_model::draw::{draw, draw_below, shuffled_indices};
+use longhaul_model::time::{DAY_US, HOUR_US, SECOND_US};
+use longhaul_model::{
+    CacheState, ColdMethod, Conditions, Event, Failure, Figure, Operation, OperationStats, Outcome, Phase,
+    Protocol, Role, RoundStatus, Run, Scale, Target, Unit,
+};
+use longhaul_store::{Bulk, NewRound, PlannedRun, RoundEnd, Store};
+use serde_json::json;
+
+const SEED: u64 = 0x7965_6172;
+/// Monday, 2025-11-03T00:00:00+01:00, in microseconds since 1970 UTC.
+pub const BEGIN_US: i64 = 1_762_124_400_000_000;
+const UTC_OFFSET_SECONDS: i32 = 3600;
+/// Hour of the first round of a day; rounds start at every hour from 7 to 23.
+const FIRST_HOUR: i64 = 7;
+const ROUNDS_PER_DAY: i64 = 17;
+/// Number of workloads that take part in verdicts.
+const TASK_COUNT: usize = 4;
+/// Targets: name, role, and factor on the duration of a workload.
+const TARGETS: [(&str, Role, f64); 4] = [
+    ("local", Role::Baseline, 0.2),
+    ("smb", Role::Share, 1.0),
+    ("nfs", Role::Share, 1.12),
+    ("afp", Role::Share, 1.35),
+];
+/// Operations of every phase.
+const OPERATIONS: [Operation; 3] = [Operation::Open, Operation::Getattr, Operation::Read];
+/// Calls per operation and phase.
+const CALLS: u64 = 60;
+/// Duration of a hung run in seconds.
+const CAP_SECONDS: f64 = 900.0;
+
+/// Numbers of generated rows.
+pub struct RowCounts {
+    /// Number of rounds, including those without runs.
+    pub rounds: u64,
+    /// Number of runs.
+    pub runs: u64,
+}
+
+/// Creates a database with this many weeks of results, starting on a Monday. Fails if the file exists.
+pub fn fill_database(database: &Path, (begin_us, weeks): (i64, u32)) -> anyhow::Result<RowCounts> {
+    ensure!(!database.exists(), "{} already exists: give the path of a new file", database.display());
+    let mut store = Store::open(database, &[])?;
+    let mut year = HistoryGenerator {
+        begin_us,
+        targets: TARGETS.iter().map(target).collect::<Result<_, _>>()?,
+        counts: RowCounts { rounds: 0, runs: 0 },
+    };
+    store.bulk_insert(|bulk| {
+        for day in 0..i64::from(weeks) * 7 {
+            (0..ROUNDS_PER_DAY).try_for_each(|hour| year.add_round(bulk, (day, hour)))?;
+            if day % 28 == 20 {
+                bulk.add_event(&system_update(begin_us, day))?;
+            }
+        }
+        anyhow::Ok(())
+    })?;
+    Ok(year.counts)
+}
+
+struct HistoryGenerator {
+    begin_us: i64,
+    targets: Vec<Target>,
+    counts: RowCounts,
+}
+
+/// Planned run of a round.
+struct RunSlot {
+    round: i64,
+    slot: u32,
+    target: usize,
+    day: i64,
+    started_us: i64,
+    /// Factor by which every run of this round is slower.
+    slowdown: f64,
+}
+
+impl HistoryGenerator {
+    fn add_round(&mut self, bulk: &Bulk<'_>, when: (i64, i64)) -> anyhow::Result<()> {
+        let (day, hour) = when;
+        let started_us = self.begin_us + (day * 24 + FIRST_HOUR + hour) * HOUR_US;
+        let index = self.counts.rounds;
+        let round = bulk.begin_round(&self.new_round(started_us, index))?;
+        self.counts.rounds += 1;
+        let (status, reason) = match draw_below(SEED, 1, index, 100) {
+            0 => (RoundStatus::Skipped, Some("on battery".to_owned())),
+            1 => (RoundStatus::Void, Some("the machine slept".to_owned())),
+            _ => (RoundStatus::Ok, None),
+        };
+        if status != RoundStatus::Skipped {
+            let evening = if hour > 10 { 0.15 } else { 0.0 };
+            let weather = (evening + 0.1 * normal(2, day.unsigned_abs()) + 0.1 * normal(3, index)).exp();
+            self.add_runs(bulk, &RunSlot { round, slot: 0, target: 0, day, started_us, slowdown: weather })?;
+        }
+        let ended_us = started_us + HOUR_US / 4;
+        Ok(bulk.end_round(round, &RoundEnd { status, reason, ended_us, after: None })?)
+    }
+
+    fn new_round(&self, started_us: i64, index: u64) -> NewRound {
+        let cells = TASKS.iter().take(TASK_COUNT).flat_map(|workload| {
+            let planned = |target: &Target| PlannedRun {
+                target: target.name.clone(),
+                workload: workload.name().to_owned(),
+            };
+            self.targets.iter().map(planned)
+        });
+        NewRound {
+            started_us,
+            utc_offset_seconds: UTC_OFFSET_SECONDS,
+            seed: draw(SEED, 0, index),
+            scale: Scale::Standard,
+            planned: cells.collect(),
+            scheduled_us: Some(started_us),
+            before: None,
+        }
+    }
+
+    fn add_runs(&mut self, bulk: &Bulk<'_>, first: &RunSlot) -> anyhow::Result<()> {
+        let mut slot = 0;
+        for workload in TASKS.iter().take(TASK_COUNT) {
+            for target in shuffled_indices(
+                SEED,
+                first.round.unsigned_abs() << 8 | u64::from(slot),
+                TARGETS.len() as u64,
+            ) {
+                let started_us = first.started_us + i64::from(slot) * 40 * SECOND_US;
+                let cell = RunSlot { slot, target: target as usize, started_us, ..*first };
+                bulk.add_run(&self.targets[cell.target], &run(workload, &cell, self.counts.runs)?)?;
+                self.counts.runs += 1;
+                slot += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn target(line: &(&str, Role, f64)) -> anyhow::Result<Target> {
+    let (name, role, _) = *line;
+    Ok(Target { name: name.parse()?, path: format!("/Volumes/{name}").into(), role })
+}
+
+fn run(workload: &Task, cell: &RunSlot, index: u64) -> anyhow::Result<Run> {
+    let (name, _, slowness) = TARGETS[cell.target];
+    let outcome = match draw_below(SEED, 4, index, 1000) {
+        0..4 if name == "afp" => Outcome::Hung,
+        4 => Outcome::Error,
+        _ => Outcome::Ok,
+    };
+    let pace = slowness * cell.slowdown * (0.12 * normal(5, index)).exp();
+    let mut phases = if outcome == Outcome::Ok { phases(workload, pace, index) } else { vec![] };
+    assign_start_times(&mut phases, cell.started_us);
+    Ok(Run {
+        round: cell.round,
+        slot: cell.slot,
+        target: name.parse()?,
+        protocol: Some(protocol(cell)),
+        workload: workload.name().to_owned(),
+        scale: Scale::Standard,
+        outcome,
+        started_us: cell.started_us,
+        utc_offset_seconds: UTC_OFFSET_SECONDS,
+        seconds: if outcome == Outcome::Hung {
+            CAP_SECONDS
+        } else {
+            0.5 + phases.iter().map(|phase| phase.seconds).sum::<f64>()
+        },
+        phases,
+        failure: (outcome != Outcome::Ok).then(failure),
+        facts: [("sync".to_owned(), "full-fsync".to_owned())].into(),
+        conditions: Conditions {
+            system: Some("macOS 26.1".to_owned()),
+            load_average: Some(1.5),
+            ..Conditions::default()
+        },
+    })
+}
+
+/// Returns the protocol of a run's target. From the twentieth week on the server uses a newer SMB dialect.
+fn protocol(cell: &RunSlot) -> Protocol {
+    let smb = if cell.day < 20 * 7 { "3.0.2" } else { "3.1.1" };
+    match TARGETS[cell.target].0 {
+        "local" => Protocol::Local("apfs".to_owned()),
+        "smb" => Protocol::Smb(Some(smb.to_owned())),
+        "nfs" => Protocol::Nfs(Some("4.1".to_owned())),
+        _ => Protocol::Afp,
+    }
+}
+
+fn failure() -> Failure {
+    let message = "the server did not answer".to_owned();
+    Failure { operation: Some(Operation::Open), path: None, error: None, message }
+}
+
+/// Returns the phases from which the workload's metrics are computed.
+fn phases(workload: &Task, pace: f64, index: u64) -> Vec<Phase> {
+    let figures = workload.metrics().iter().flat_map(|endpoint| {
+        endpoint.figures.iter().map(|(phase, figure)| (*phase, *figure, endpoint.cache))
+    });
+    let phase = |(place, (name, figure, cache)): (usize, (&str, &str, CacheState))| {
+        // The scan phase of a backup runs with a cold cache.
+        let cache = if name == "scan" { CacheState::Cold } else { cache };
+        let warmth = if cache == CacheState::Warm { 0.3 } else { 1.0 };
+        let noise = (0.08 * normal(16 + place as u64, index)).exp();
+        let seconds = pace * warmth * noise * (place + 1) as f64;
+        let operations = OPERATIONS.iter().map(|operation| stats(*operation, seconds, index)).collect();
+        Phase { operations, ..self::phase(name, cache, Figure::new(figure, Unit::Seconds, seconds)) }
+    };
+    figures.enumerate().map(phase).collect()
+}
+
+/// Returns a complete phase without operations. Its duration in seconds is the value of its figure.
+pub fn phase(name: &str, cache: CacheState, figure: Figure) -> Phase {
+    Phase {
+        name: name.to_owned(),
+        cache,
+        cold_by: (cache == CacheState::Cold).then_some(ColdMethod::RotatedSlice),
+        began_us: None,
+        seconds: figure.value,
+        bytes_read: 150_000_000,
+        bytes_written: 0,
+        complete: true,
+        figures: vec![figure],
+        operations: vec![],
+        calls: vec![],
+        wire: None,
+    }
+}
+
+/// Sets the start times of phases: the first starts half a second after the run, each other at the end of the
+/// previous one.
+fn assign_start_times(phases: &mut [Phase], started_us: i64) {
+    let mut at_us = started_us + SECOND_US / 2;
+    for phase in phases {
+        phase.began_us = Some(at_us);
+        at_us += (phase.seconds * 1e6) as i64;
+    }
+}
+
+fn stats(operation: Operation, seconds: f64, index: u64) -> OperationStats {
+    let mut latency = Histogram::new();
+    let middle_ns = seconds / CALLS as f64 * 1e9;
+    for call in 0..CALLS {
+        let call = draw(SEED, 64 + operation as u64, index * CALLS + call);
+        // Log-uniform between a quarter of the middle value and four times the middle value.
+        latency.record((middle_ns * uniform(call).mul_add(4.0, -2.0).exp2()) as u64);
+    }
+    OperationStats { operation, latency, errors: 0 }
+}
+
+fn uniform(drawn: u64) -> f64 {
+    (drawn >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Returns an approximately normal number with mean 0 and standard deviation 1: the sum of twelve uniform numbers,
+/// minus 6.
+fn normal(stream: u64, index: u64) -> f64 {
+    (0..12).map(|part| uniform(draw(SEED, stream << 8 | part, index))).sum::<f64>() - 6.0
+}
+
+fn system_update(begin_us: i64, day: i64) -> Event {
+    let detail = json!({ "before": format!("26.{}", day / 28), "after": format!("26.{}", day / 28 + 1) });
+    Event { target: None, kind: "system".to_owned(), detail, at_us: begin_us + day * DAY_US }
+}

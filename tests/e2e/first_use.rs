@@ -1,0 +1,291 @@
+//! Tests of the first steps of a user: trial, runs, lists, summary and cleaning.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Place, assert_all_ok, find_sandbox, machine, sandbox, schema, tree};
+use serde_json::Value;
+
+const ALL: [&str; 5] =
+    ["folder-index", "photo-batch", "incremental-backup", "time-machine", "time-machine-throttled"];
+
+#[test]
+fn trial_leaves_only_the_database() {
+    let place = Place::with_tiny_trees();
+    let target = place.folder("share");
+    let running = place.longhaul("try").target("share", &target).start();
+    let pid = running.pid();
+    let output = running.finish(0);
+    assert!(output.out.contains("they decide nothing") && output.out.contains("photo-batch"), "{output}");
+    assert!(output.out.contains("20 runs on 2 targets, 0 failed"), "{output}");
+    assert_eq!(tree::files(&place.data()), [PathBuf::from("longhaul.sqlite")]);
+    assert_eq!(fs::read_dir(place.data()).unwrap().count(), 1, "no empty folder is left");
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+    assert_eq!(machine::recorders_of(pid), [""; 0]);
+    schema::check_summary(&place.longhaul("runs --summary --json").expect(0).value());
+}
+
+#[test]
+fn trial_with_keep_keeps_its_data() {
+    let place = Place::new();
+    place.longhaul("try --keep").expect(0);
+    assert!(tree::files(&sandbox(&place.data().join("try"))).len() > 1000);
+}
+
+#[test]
+fn all_tasks_run_on_all_targets_in_complete_rounds() {
+    let place = Place::with_tiny_trees();
+    let (a, b) = (place.folder("a"), place.folder("b"));
+    let output = place.run(&[], &[("a", &a), ("b", &b)]).arg("--rounds").arg("2").expect(0);
+    schema::check_output(&output.lines());
+    assert_all_ok(&output.runs());
+    let mut cells: Vec<String> = output.runs().iter().map(cell).collect();
+    cells.sort();
+    assert_eq!(cells, every_cell());
+    check_lists(&place, &output.runs());
+    check_pairing(&place.longhaul("runs --summary --json").expect(0).value());
+}
+
+fn cell(run: &Value) -> String {
+    format!("{} {} {}", run["round"], run["target"], run["workload"].as_str().unwrap())
+}
+
+fn every_cell() -> Vec<String> {
+    let cells = [1, 2].iter().flat_map(|round| {
+        ["a", "b"].iter().flat_map(move |t| ALL.iter().map(move |w| format!("{round} \"{t}\" {w}")))
+    });
+    let mut cells: Vec<String> = cells.collect();
+    cells.sort();
+    cells
+}
+
+/// Checks that `runs` lists what `run` printed.
+fn check_lists(place: &Place, printed: &[Value]) {
+    assert_eq!(place.stored_runs(), printed);
+    let listed = place.longhaul("runs").expect(0);
+    assert_eq!(listed.out.lines().count(), 1 + printed.len(), "a line of titles, then a line per run");
+    let shown = place.longhaul("runs 1").expect(0).out;
+    for part in ["operation", "p99", "Conditions", "cold (", "system"] {
+        assert!(shown.contains(part), "`{part}` is not shown:\n{shown}");
+    }
+    assert_eq!(place.longhaul("runs 1 --json").expect(0).value(), printed[0]);
+    place.longhaul("runs 999").expect(2).assert_stderr(&["999", "longhaul runs"]);
+}
+
+fn check_pairing(summary: &Value) {
+    schema::check_summary(summary);
+    let names: Vec<&str> =
+        summary["workloads"].as_array().unwrap().iter().map(|w| w["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ALL);
+    for workload in summary["workloads"].as_array().unwrap() {
+        let total = &workload["figures"][0];
+        assert_eq!(
+            (&total["by_target"]["a"]["n"], &total["by_target"]["b"]["failed"]),
+            (&2.into(), &0.into())
+        );
+        assert_eq!(total["ratios"][0]["rounds"], 2, "paired by round: {total}");
+    }
+}
+
+#[test]
+fn lists_without_a_database_say_what_to_do() {
+    let place = Place::new();
+    for command in
+        ["runs --summary", "runs --summary --json", "runs", "runs --json", "runs 1", "targets clean nas"]
+    {
+        let output = place.longhaul(command).expect(5);
+        output.assert_stderr(&["longhaul try", "longhaul.sqlite"]);
+    }
+    assert!(!place.database().exists(), "reading creates no database");
+}
+
+#[test]
+fn invalid_arguments_are_refused_with_a_hint() {
+    let place = Place::new();
+    let target = place.folder("a");
+    place
+        .longhaul("run --workload photos")
+        .target("a", &target)
+        .expect(2)
+        .assert_stderr(&["photos", "photo-batch"]);
+    place.longhaul("run").expect(2).assert_stderr(&["--target NAME=PATH"]);
+    place.longhaul("run --target a").expect(2).assert_stderr(&["NAME=PATH"]);
+    place.longhaul("run --rounds 0").expect(2);
+    place.longhaul("fly").expect(2).assert_stderr(&["fly"]);
+    let twice = place.longhaul("run").target("a", &target).target("a", &target);
+    twice.expect(2).assert_stderr(&["`a` is used twice"]);
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+}
+
+#[test]
+fn the_printed_configuration_is_accepted() {
+    let place = Place::new();
+    let sample = place.longhaul("config --print").expect(0).out;
+    fs::write(place.path("sample.toml"), &sample).unwrap();
+    let output = place.longhaul("config --config").arg(place.path("sample.toml")).expect(0);
+    assert!(ALL.iter().all(|workload| output.out.contains(workload)), "{output}");
+}
+
+#[test]
+fn config_error_names_file_line_and_key() {
+    let place = Place::new();
+    place.configure("scale = \"quick\"\n\n[limits]\ncap-secnds = 5\n");
+    let file = place.path("home/config/longhaul/config.toml").display().to_string();
+    for command in ["config", "run --target a=/tmp", "runs --summary", "try"] {
+        let output = place.longhaul(command).expect(2);
+        output.assert_stderr(&[&format!("{file}:4:"), "`cap-secnds`", "did you mean `cap-seconds`?"]);
+    }
+    let missing = place.path("missing.toml");
+    place.longhaul("config --config").arg(&missing).expect(2).assert_stderr(&["missing.toml", "--config"]);
+}
+
+/// Creates a test environment with one small round on one target.
+fn measured() -> (Place, PathBuf) {
+    let place = Place::with_tiny_trees();
+    let target = place.folder("nas");
+    assert_all_ok(&place.run(&["folder-index"], &[("nas", &target)]).expect(0).runs());
+    (place, target)
+}
+
+#[test]
+fn cleaning_lists_and_removes_nothing_without_consent() {
+    let (place, target) = measured();
+    let before = tree::identities(&target);
+    let output = place.longhaul("targets clean nas").expect(2);
+    output.assert_stderr(&["--yes"]);
+    assert!(output.out.contains("would remove folder-index: 10 files"), "{output}");
+    assert_eq!(tree::identities(&target), before);
+}
+
+#[test]
+fn cleaning_with_consent_leaves_an_empty_target() {
+    let (place, target) = measured();
+    place.longhaul("targets clean nas --yes").expect(0);
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+    let again = place.longhaul("targets clean nas --yes").expect(0);
+    assert!(again.out.contains("longhaul has no data for"), "{again}");
+    place.longhaul("targets clean other --yes").expect(2).assert_stderr(&["`other`", "nas"]);
+}
+
+#[test]
+fn cleaning_keeps_and_lists_foreign_files() {
+    let (place, target) = measured();
+    let inside = tree::some_file(&sandbox(&target).join("folder-index")).with_file_name("foreign.txt");
+    let outer = sandbox(&target).join("letter.txt");
+    [&inside, &outer].iter().for_each(|path| fs::write(path, "mine").unwrap());
+    let output = place.longhaul("targets clean nas --yes").expect(0);
+    assert!(
+        [&inside, &outer].iter().all(|path| output.out.contains(&path.display().to_string())),
+        "{output}"
+    );
+    let left: Vec<PathBuf> = tree::files(&target)
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|end| end == "txt"))
+        .collect();
+    assert_eq!(left.len(), 2);
+    assert_eq!(fs::read_to_string(inside).unwrap(), "mine");
+}
+
+#[test]
+fn mounts_are_listed_with_the_file_system_of_this_disk() {
+    let listed = Place::new().longhaul("targets --json").expect(0).value();
+    let points: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|mount| mount["mount_point"].as_str().unwrap()).collect();
+    assert!(!points.is_empty());
+    let keys = ["protocol", "source", "negotiated", "read_only"];
+    assert!(listed.as_array().unwrap().iter().all(|mount| keys.iter().all(|key| mount.get(key).is_some())));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn mounts_are_listed_although_one_hangs() {
+    if !crate::support::mounts::in_own_mounts(mounts_are_listed_although_one_hangs) {
+        return;
+    }
+    let place = Place::new();
+    let at = place.folder("at");
+    let fuse = crate::fuse::hang::Fuse::mount(&at);
+    fuse.freeze();
+    let listed = place.longhaul("targets --json").expect(0).value();
+    let here = listed.as_array().unwrap().iter().find(|mount| mount["mount_point"] == at.to_str().unwrap());
+    let protocol = here.expect("the mount that hangs")["protocol"].as_str().unwrap();
+    assert!(protocol.starts_with("FUSE"), "{protocol}");
+    assert!(here.unwrap()["free_bytes"].is_null(), "a request for the free space would hang");
+}
+
+#[test]
+fn corpus_slices_are_built_once_and_rotate() {
+    let place = Place::with_tiny_trees();
+    let target = place.folder("nas");
+    let rounds = |count: &str| {
+        let call = place.run(&["folder-index"], &[("nas", &target)]);
+        assert_all_ok(&call.arg("--rounds").arg(count).expect(0).runs());
+    };
+    let slices = || fs::read_dir(sandbox(&target).join("folder-index")).unwrap().count();
+    rounds("1");
+    assert_eq!(slices(), 1);
+    rounds("3");
+    assert_eq!(slices(), 4);
+    let built = tree::identities(&sandbox(&target).join("folder-index"));
+    rounds("5");
+    assert_eq!(tree::identities(&sandbox(&target).join("folder-index")), built);
+}
+
+#[test]
+fn after_a_backup_the_destination_equals_the_source() {
+    let place = Place::new();
+    let target = place.folder("nas");
+    let call = place.run(&["incremental-backup"], &[("nas", &target)]).arg("--rounds").arg("3");
+    assert_all_ok(&call.expect(0).runs());
+    let source = only_folder(&place.data().join("local/nas/incremental-backup"));
+    let destination = only_folder(&sandbox(&target).join("incremental-backup"));
+    let (wanted, found) = (tree::contents(&source), tree::contents(&destination));
+    assert!(wanted.len() > 500);
+    assert!(wanted.keys().eq(found.keys()), "the file names differ");
+    let differing: Vec<_> = wanted.iter().filter(|(path, content)| found[*path] != **content).collect();
+    assert!(differing.is_empty(), "{:?}", differing.iter().map(|(path, _)| path).collect::<Vec<_>>());
+}
+
+fn only_folder(path: &Path) -> PathBuf {
+    let mut entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let first = entries.next().expect("one folder");
+    assert!(entries.next().is_none(), "more than one folder in {}", path.display());
+    first
+}
+
+#[test]
+fn second_database_gets_its_own_sandbox() {
+    let (place, target) = measured();
+    let first = sandbox(&target);
+    let other = place.path("other.sqlite");
+    let output = place.run(&["folder-index"], &[("nas", &target)]).arg("--database").arg(&other).expect(0);
+    assert_all_ok(&output.runs());
+    place.longhaul("targets clean nas --yes --database").arg(&other).expect(0);
+    assert_eq!(find_sandbox(&target), Some(first), "only its own sandbox was removed");
+}
+
+#[test]
+fn operation_limit_is_respected_and_opens_an_epoch() {
+    let (place, most) = (Place::new(), 400.0);
+    let trees = "[folder-index]\nfiles = 400\n";
+    place.configure(trees);
+    let target = place.folder("share");
+    let run = || place.run(&["folder-index"], &[("share", &target)]).expect(0).run_on("share");
+    let free = run();
+    place.configure(&format!("{trees}[limits]\noperations-per-second = {most}\n"));
+    let limited = run();
+    let phases = limited["phases"].as_array().unwrap();
+    let busy = phases.iter().filter(|phase| operations(phase) > 100.0);
+    let rates: Vec<f64> = busy.map(|phase| operations(phase) / phase["seconds"].as_f64().unwrap()).collect();
+    // The first call may start without a delay, so the rate may exceed the limit slightly.
+    assert!(!rates.is_empty() && rates.iter().all(|rate| *rate < most * 1.05), "{rates:?}");
+    assert!(rates.iter().any(|rate| *rate > most / 4.0), "the limit is what slows the run: {rates:?}");
+    let paced = |run: &Value| run["conditions"]["negotiated"]["longhaul-operations-per-second"].clone();
+    assert_eq!((paced(&free), paced(&limited)), (Value::Null, "400".into()));
+    assert_ne!(free["epoch"], limited["epoch"], "limited runs are never pooled with others");
+}
+
+fn operations(phase: &Value) -> f64 {
+    let all = phase["ops"].as_array().unwrap().iter();
+    all.filter(|op| op["op"] != "decode").map(|op| op["count"].as_f64().unwrap()).sum()
+}

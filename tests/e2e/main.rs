@@ -1,0 +1,42 @@
+//! End-to-end tests: they run the real programs on real files, and check their output, exit codes and what they store.
+//!
+//! A test that needs more than a plain Linux machine is ignored by default, with its reason, and `.ci/run` runs it by
+//! name. No test passes because something is missing.
+
+#![allow(clippy::unwrap_used)]
+
+mod bad_input;
+mod collector;
+mod daemon_control;
+mod daemon_faults;
+mod daemon_process;
+mod database;
+mod export;
+mod first_use;
+#[cfg(target_os = "linux")]
+mod fuse;
+#[cfg(target_os = "linux")]
+mod hang;
+mod init;
+#[cfg(target_os = "linux")]
+mod maclike;
+mod preset;
+#[cfg(target_os = "linux")]
+mod probe;
+#[cfg(target_os = "linux")]
+mod probe_truth;
+mod profile;
+mod prose;
+mod purge;
+mod report;
+// The paths of data and configuration, and the service manager, are those of Linux.
+#[cfg(target_os = "linux")]
+mod screens;
+mod selfcheck;
+mod service;
+mod support;
+mod survival;
+mod target_path;
+mod telemetry;
+mod telemetry_service;
+mod week;

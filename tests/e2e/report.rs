@@ -1,0 +1,73 @@
+//! Tests of the report of real runs: its formats, and that `--anonymous` contains no names.
+
+use std::fs;
+
+use crate::support::{Place, assert_all_ok};
+use serde_json::Value;
+
+const INDEX: &[&str] = &["folder-index"];
+
+/// Creates a test environment with one round on two folders.
+fn measured() -> Place {
+    let place = Place::with_tiny_trees();
+    let (a, b) = (place.folder("annas-media"), place.folder("annas-photos"));
+    assert_all_ok(&place.run(INDEX, &[("a", &a), ("b", &b)]).expect(0).runs());
+    place
+}
+
+#[test]
+fn report_in_the_warm_up_says_so_in_every_format() {
+    let place = measured();
+    let (page, file) = (place.path("page.html"), place.path("week.json"));
+    let output = place.longhaul("report --format md --anonymous").expect(5);
+    assert!(output.out.starts_with("# longhaul, week "), "{}", output.out);
+    assert!(output.out.contains("2 runs in the warm-up"), "{}", output.out);
+    for (format, path) in [("html", &page), ("json", &file)] {
+        let written =
+            place.longhaul("report --anonymous --format").arg(format).arg("--output").arg(path).expect(5);
+        written.assert_stderr(&[path.file_name().unwrap().to_str().unwrap()]);
+    }
+    let (page, file) = (fs::read_to_string(page).unwrap(), fs::read_to_string(file).unwrap());
+    for text in [&output.out, &page, &file] {
+        assert!(!text.contains("annas") && !text.contains(place.root().to_str().unwrap()), "{text}");
+    }
+    let value: Value = serde_json::from_str(&file).unwrap();
+    assert_eq!((&value["kind"], &value["schema"]), (&"longhaul-exchange".into(), &1.into()));
+    assert_eq!(value["targets"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn report_accepts_only_exchange_files_to_compare() {
+    let place = measured();
+    let file = place.path("week.json");
+    place.longhaul("report --json --anonymous --output").arg(&file).expect(5);
+    let output = place.longhaul("report --format md --with").arg(&file).expect(5);
+    assert!(
+        output.out.contains("## Next to other hosts") && output.out.contains("nothing is pooled"),
+        "{}",
+        output.out
+    );
+    let database = place.database();
+    let foreign = place.longhaul("report --format md --with").arg(&database).expect(1);
+    foreign.assert_stderr(&[database.to_str().unwrap(), "not JSON"]);
+    let newer = place.path("newer.json");
+    fs::write(&newer, r#"{"kind": "longhaul-exchange", "schema": 99}"#).unwrap();
+    place
+        .longhaul("report --format md --with")
+        .arg(&newer)
+        .expect(1)
+        .assert_stderr(&["newer.json", "a newer longhaul reads it"]);
+    place
+        .longhaul("report --format md --with")
+        .arg(place.path("missing"))
+        .expect(1)
+        .assert_stderr(&["missing"]);
+}
+
+#[test]
+fn report_without_a_database_exits_with_code_5() {
+    let place = Place::new();
+    place.longhaul("report --format html --output").arg(place.path("page.html")).expect(5);
+    assert!(!place.path("page.html").exists());
+    place.longhaul("report yesterday").expect(2).assert_stderr(&["2026-W46"]);
+}

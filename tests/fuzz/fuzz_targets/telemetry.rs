@@ -1,0 +1,23 @@
+//! Fuzzes the telemetry parsers: headers, environment variables, endpoints and responses of a collector.
+#![no_main]
+
+use longhaul_telemetry::endpoint;
+use longhaul_telemetry::environment::Environment;
+use longhaul_telemetry::headers::Headers;
+use longhaul_telemetry::response::{RawResponse, ResponseKind, classify};
+
+libfuzzer_sys::fuzz_target!(|input: (u16, String, Vec<u8>, i64)| {
+    let (status, text, body, now_us) = input;
+    for headers in [Headers::from_variable(&text), Headers::from_file(&text)].iter().flatten() {
+        assert!(headers.iter().all(|(name, value)| !name.contains(['\r', '\n']) && !value.contains(['\r', '\n'])));
+    }
+    let names = ["ENDPOINT", "HEADERS", "PROTOCOL", "COMPRESSION", "TIMEOUT"].map(|name| format!("OTEL_EXPORTER_OTLP_{name}"));
+    let environment = Environment::from_pairs(names.map(|name| (name, text.clone())));
+    let _ = (environment.headers("traces"), environment.protocol("traces"), environment.compression("traces"));
+    let _ = (environment.timeout("traces"), environment.attributes(), endpoint::validate(&text));
+    let raw = RawResponse { status, media_type: Some(text.clone()), retry_after: Some(text), body: body.clone() };
+    for expected in [ResponseKind::Traces, ResponseKind::Metrics] {
+        let _ = classify(&raw, expected, now_us);
+        let _ = classify(&RawResponse { media_type: None, ..raw.clone() }, expected, now_us);
+    }
+});

@@ -1,0 +1,234 @@
+//! Caches the history and weekly summaries; invalidated when the database changes.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use jiff::tz::TimeZone;
+use longhaul_analysis::summary::{Week, WeeklyQuery, WeeklySummary, summarize_week};
+use longhaul_measure::platform;
+use longhaul_model::{History, local_day};
+use longhaul_service::config::Config;
+use longhaul_service::paths;
+use longhaul_store::{Reader, Result};
+use longhaul_view::time::utc_offset_at;
+
+/// Maximum number of weekly summaries in the cache; when it is reached, all of them are dropped.
+const MAX_WEEKS: usize = 16;
+
+/// Paths of the files that the figures are read from.
+#[derive(Debug, Clone)]
+pub struct SummarySources {
+    /// Path of the database.
+    pub database: PathBuf,
+    /// Path of the configuration file, which contains the usage profile. The file need not exist.
+    pub config: Option<PathBuf>,
+}
+
+/// Keeps the database open for the web server and caches what was read from it.
+pub struct SummaryCache {
+    sources: SummarySources,
+    entry: Mutex<Option<CacheEntry>>,
+}
+
+/// An open database, with the history and the weekly summaries that were read from it.
+pub struct CacheEntry {
+    /// Reader for all queries that are not cached.
+    pub reader: Reader,
+    file_id: Option<(u64, u64)>,
+    data_version: i64,
+    /// Version of the data that the cached history was read from: the history version of the database, and the
+    /// modification time of the configuration file.
+    source_version: (String, Option<SystemTime>),
+    config: Option<PathBuf>,
+    history: Option<Arc<History>>,
+    weeks: BTreeMap<Week, Arc<WeeklySummary>>,
+}
+
+impl SummaryCache {
+    /// Creates an empty cache. The database is opened by the first read.
+    pub fn new(sources: SummarySources) -> Self {
+        Self { sources, entry: Mutex::new(None) }
+    }
+
+    /// Fills the cache with the summary of the newest week, which most pages show, so that the first page opens
+    /// fast.
+    pub fn prewarm(&self) {
+        let newest = self.read(|entry| {
+            let newest = entry.newest_week()?;
+            entry.weekly(newest)
+        });
+        // An error is ignored here: the page that is opened next will report it.
+        drop(newest);
+    }
+
+    /// Runs a query on the cached database. Reopens the database if its file was replaced, and drops cached values
+    /// that are out of date.
+    ///
+    /// # Errors
+    ///
+    /// If the database cannot be opened or read.
+    pub fn read<T>(&self, ask: impl FnOnce(&mut CacheEntry) -> Result<T>) -> Result<T> {
+        let mut guard = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = guard.take().filter(|entry| entry.file_id == file_id(&self.sources.database));
+        let mut entry = match current {
+            Some(entry) => entry,
+            None => CacheEntry::open(&self.sources)?,
+        };
+        entry.refresh()?;
+        let answer = ask(&mut entry);
+        *guard = Some(entry);
+        answer
+    }
+}
+
+/// Returns the device and inode number of a file, which change when the file is replaced.
+fn file_id(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// Returns the modification time of a file; `None` if the file does not exist.
+fn modified_time(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|file| file.modified()).ok()
+}
+
+impl CacheEntry {
+    fn open(sources: &SummarySources) -> Result<Self> {
+        let identity = file_id(&sources.database);
+        Ok(Self {
+            reader: Reader::open(&sources.database)?,
+            file_id: identity,
+            data_version: 0,
+            source_version: (String::new(), None),
+            config: sources.config.clone(),
+            history: None,
+            weeks: BTreeMap::new(),
+        })
+    }
+
+    /// Drops cached values if the history or the configuration changed. New samples alone do not change the
+    /// history, so they keep the cache; recomputing a summary takes a tenth of a second.
+    fn refresh(&mut self) -> Result<()> {
+        let (version, written) =
+            (self.reader.data_version()?, self.config.as_deref().and_then(modified_time));
+        let is_same = version == self.data_version;
+        let mark = if is_same { self.source_version.0.clone() } else { self.reader.history_version()? };
+        self.data_version = version;
+        if self.source_version != (mark.clone(), written) {
+            (self.source_version, self.history) = ((mark, written), None);
+            self.weeks.clear();
+        }
+        Ok(())
+    }
+
+    /// Returns the history: all data that verdicts are computed from.
+    ///
+    /// # Errors
+    ///
+    /// If the history cannot be read.
+    pub fn history(&mut self) -> Result<Arc<History>> {
+        if let Some(history) = &self.history {
+            return Ok(Arc::clone(history));
+        }
+        // The service reports a broken configuration as a problem; here the defaults are used instead, so that the
+        // figures stay visible.
+        let config =
+            self.config.as_deref().filter(|path| path.exists()).and_then(|path| Config::read(path).ok());
+        let history = Arc::new(paths::read_history(&self.reader, &config.unwrap_or_default())?);
+        self.history = Some(Arc::clone(&history));
+        Ok(history)
+    }
+
+    /// Returns the summary of a week, the same value that `longhaul report` prints.
+    ///
+    /// # Errors
+    ///
+    /// If the history cannot be read.
+    pub fn weekly(&mut self, week: Week) -> Result<Arc<WeeklySummary>> {
+        if let Some(weekly) = self.weeks.get(&week) {
+            return Ok(Arc::clone(weekly));
+        }
+        let history = self.history()?;
+        let summary =
+            Arc::new(summarize_week(&history, &WeeklyQuery { week, scale: None, zone: local_zone() }));
+        if self.weeks.len() >= MAX_WEEKS {
+            self.weeks.clear();
+        }
+        self.weeks.insert(week, Arc::clone(&summary));
+        Ok(summary)
+    }
+
+    /// Returns the first and the last week with a round; `None` if there is no round.
+    ///
+    /// # Errors
+    ///
+    /// If the history cannot be read.
+    pub fn week_range(&mut self) -> Result<Option<(Week, Week)>> {
+        let history = self.history()?;
+        let week = |round: &longhaul_model::RoundRecord| Week::of_day(round.day());
+        Ok(history.rounds.first().map(week).zip(history.rounds.last().map(week)))
+    }
+
+    /// Returns the newest week with a round, or the current week if there is no round.
+    ///
+    /// # Errors
+    ///
+    /// If the history cannot be read.
+    pub fn newest_week(&mut self) -> Result<Week> {
+        Ok(self.week_range()?.map_or_else(current_week, |(_, last)| last))
+    }
+}
+
+/// Returns the local time zone of this machine.
+pub fn local_zone() -> TimeZone {
+    TimeZone::system()
+}
+
+/// Returns the current week.
+pub fn current_week() -> Week {
+    let now_us = platform::wall_clock_us();
+    Week::of_day(local_day(now_us, utc_offset_at(now_us, &local_zone())))
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::{Event, MachineStep};
+    use longhaul_store::{Samples, Store, Writer};
+
+    use super::*;
+
+    fn store(database: &Path, kind: &str) -> Writer {
+        let writer = Writer::spawn(Store::open(database, &[]).unwrap());
+        let detail = serde_json::Value::Null;
+        writer.add_event(Event { target: None, kind: kind.to_owned(), detail, at_us: 1 }).unwrap();
+        writer
+    }
+
+    fn kinds(cache: &SummaryCache) -> Vec<String> {
+        let history = cache.read(CacheEntry::history).unwrap();
+        history.events.iter().map(|event| event.kind.clone()).collect()
+    }
+
+    #[test]
+    fn cache_follows_the_database() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("longhaul.sqlite");
+        let writer = store(&database, "first");
+        let cache = SummaryCache::new(SummarySources { database: database.clone(), config: None });
+        let history = |cache: &SummaryCache| cache.read(CacheEntry::history).unwrap();
+        assert!(Arc::ptr_eq(&history(&cache), &history(&cache)), "the second read comes from the cache");
+        let before = history(&cache);
+        writer.add_samples(Samples { machine: vec![MachineStep::default()], ..Samples::default() }).unwrap();
+        assert!(Arc::ptr_eq(&history(&cache), &before), "new samples keep the cached history");
+        let detail = serde_json::Value::Null;
+        writer.add_event(Event { target: None, kind: "second".to_owned(), detail, at_us: 2 }).unwrap();
+        assert_eq!(kinds(&cache), ["first", "second"]);
+        drop(writer);
+        std::fs::rename(&database, folder.path().join("aside.sqlite")).unwrap();
+        assert!(matches!(cache.read(CacheEntry::history), Err(longhaul_store::Error::NoDatabase { .. })));
+        let _other = store(&database, "of the new file");
+        assert_eq!(kinds(&cache), ["of the new file"], "a replaced database file is reopened");
+    }
+}

@@ -1,0 +1,72 @@
+//! Renders live updates once a second for all open pages, and only while a page is open.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_service::handle::ServiceHandle;
+use longhaul_view::charts::svg::strip_control_characters;
+use tokio::sync::{Notify, Semaphore, watch};
+
+use crate::MAX_REQUESTS;
+use crate::live::LiveState;
+
+/// Interval at which the state of the service is polled. A stall is visible on every page within two intervals.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum number of open pages. Their streams take at most half of the requests in flight.
+const MAX_PAGES: usize = MAX_REQUESTS / 2;
+
+/// The live parts of all pages at one time: name and HTML of each part.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LiveUpdate {
+    /// Number of the update, counted from 1; 0 before the first one.
+    pub number: u64,
+    /// Name and HTML of each part.
+    pub parts: [(&'static str, Arc<str>); 3],
+}
+
+/// The latest update, and the permits for streams.
+#[derive(Clone)]
+pub struct LiveUpdates {
+    /// Sends each update to the streams of open pages.
+    pub sender: Arc<watch::Sender<LiveUpdate>>,
+    /// Notified when a page opens its stream.
+    pub page_opened: Arc<Notify>,
+    /// One permit for each page that may be open.
+    pub stream_permits: Arc<Semaphore>,
+}
+
+impl Default for LiveUpdates {
+    fn default() -> Self {
+        Self {
+            sender: Arc::new(watch::Sender::new(LiveUpdate::default())),
+            page_opened: Arc::default(),
+            stream_permits: Arc::new(Semaphore::new(MAX_PAGES)),
+        }
+    }
+}
+
+impl LiveUpdates {
+    /// Polls and publishes updates for ever, while a page is open. The streams themselves end with
+    /// `AppState::shutdown`.
+    pub async fn run(self, handle: Arc<ServiceHandle>) {
+        loop {
+            if self.sender.receiver_count() == 0 {
+                self.page_opened.notified().await;
+            }
+            let parts = parts(&LiveState { status: handle.status(), live: handle.live_status() });
+            self.sender.send_if_modified(|update| {
+                let is_new = update.parts != parts;
+                if is_new {
+                    *update = LiveUpdate { number: update.number + 1, parts };
+                }
+                is_new
+            });
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+}
+
+fn parts(now: &LiveState) -> [(&'static str, Arc<str>); 3] {
+    [("state", now.state_html()), ("problems", now.problems_html()), ("round", now.round_html())]
+        .map(|(name, markup)| (name, strip_control_characters(&markup.into_string()).into()))
+}

@@ -1,0 +1,121 @@
+//! The query of the latency page: a window of time, a probe operation and a load filter.
+
+use longhaul_model::time::{DAY_US, HOUR_US, SECOND_US};
+use longhaul_model::{LoadContext, ProbeKind, Step};
+use longhaul_view::screens::latency_charts::LatencyWindow;
+use longhaul_view::time::local_midnight;
+use longhaul_view::units::decimal;
+use serde::Deserialize;
+
+use super::PageError;
+use crate::cache::local_zone;
+
+/// The shortest window, one hour, in microseconds.
+const MIN_WINDOW_US: i64 = HOUR_US;
+/// Longest window that is drawn in hourly steps, in days. In a longer one, the daily cycle would hide the trend.
+const MAX_HOURLY_DAYS: i64 = 14;
+
+/// Raw query parameters of the latency page; an empty text selects the default.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct LatencyParams {
+    #[serde(default)]
+    days: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    during: String,
+    #[serde(default)]
+    until: String,
+}
+
+/// Validated query of the latency page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyQuery {
+    /// Length of the window, in microseconds.
+    pub length_us: i64,
+    /// Operation of the probe.
+    pub kind: ProbeKind,
+    /// Load filter: samples during rounds, or while idle; `None` for both.
+    pub during: Option<LoadContext>,
+    /// End of the window, in microseconds since 1970 UTC.
+    pub until_us: i64,
+    now_us: i64,
+}
+
+impl LatencyQuery {
+    /// Parses the query of a URL. A window that is too short, too long or ends in the future is clamped.
+    ///
+    /// # Errors
+    ///
+    /// If a number, an operation or the load filter is invalid.
+    pub fn parse(params: &LatencyParams, now_us: i64) -> Result<Self, PageError> {
+        let days =
+            parse_number(&params.days, 7.0).ok_or_else(|| bad_request("number of days", &params.days))?;
+        let until_us = parse_number(&params.until, now_us as f64)
+            .ok_or_else(|| bad_request("time in microseconds", &params.until))?;
+        Ok(Self {
+            length_us: ((days * DAY_US as f64) as i64)
+                .clamp(MIN_WINDOW_US, Step::HalfDay.days_kept() * DAY_US),
+            kind: parse_choice(&params.kind, ProbeKind::from_name)
+                .map_err(|name| bad_request("probe operation", name))?
+                .unwrap_or(ProbeKind::Read),
+            during: parse_choice(&params.during, LoadContext::from_name)
+                .map_err(|name| bad_request("load filter", name))?,
+            until_us: (until_us as i64).clamp(0, now_us),
+            now_us,
+        })
+    }
+
+    /// Returns the start and end of the window. If it is drawn day by day, it starts at a local midnight.
+    pub fn span_us(&self) -> (i64, i64) {
+        let from_us = self.until_us - self.length_us;
+        (if self.is_daily() { local_midnight(from_us, &local_zone()) } else { from_us }, self.until_us)
+    }
+
+    /// Returns whether the window is drawn in daily steps.
+    fn is_daily(&self) -> bool {
+        self.length_us > MAX_HOURLY_DAYS * DAY_US
+    }
+
+    /// Returns the step that is read from the database: the finest one still stored for this window.
+    pub fn step(&self) -> Step {
+        let ago_us = self.now_us - (self.until_us - self.length_us);
+        Step::for_past_window(self.length_us / 1_000_000, ago_us / 1_000_000)
+    }
+
+    /// Returns the window as it is drawn.
+    pub fn window(&self) -> LatencyWindow {
+        LatencyWindow {
+            span_us: self.span_us(),
+            step_us: if self.is_daily() { DAY_US } else { self.step().seconds() * SECOND_US },
+            kind: self.kind,
+            during: self.during,
+            zone: local_zone(),
+        }
+    }
+
+    /// Returns the length of the window in days, as a URL contains it.
+    pub fn days(&self) -> String {
+        decimal(self.length_us as f64 / DAY_US as f64, 4)
+    }
+
+    /// Returns the query string of a URL for another window with the same operation and load filter.
+    pub fn to_query_string(&self, length_us: i64, until_us: i64) -> String {
+        let other = Self { length_us, ..self.clone() };
+        let during = self.during.map_or(String::new(), |context| format!("&during={}", context.name()));
+        format!("?days={}&kind={}{during}&until={until_us}", other.days(), self.kind.name())
+    }
+}
+
+fn bad_request(what: &str, text: &str) -> PageError {
+    PageError::BadRequest(format!("`{text}` is not a valid {what}."))
+}
+
+fn parse_number(text: &str, default: f64) -> Option<f64> {
+    if text.is_empty() { Some(default) } else { text.parse().ok().filter(|number: &f64| number.is_finite()) }
+}
+
+/// Parses an optional name: `None` for an empty text, the name itself as error if it is unknown.
+fn parse_choice<T>(name: &str, from_name: impl Fn(&str) -> Option<T>) -> Result<Option<T>, &str> {
+    if name.is_empty() { Ok(None) } else { from_name(name).map(Some).ok_or(name) }
+}

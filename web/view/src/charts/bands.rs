@@ -1,0 +1,252 @@
+//! Band chart: the distribution of a time over time steps, similar to the charts of SmokePing. A pale band goes from
+//! the 5th to the 95th percentile, a darker band from the 25th to the 75th, and a line shows the median. A step without
+//! a value is a gap in the chart. Failures are marked at their step.
+
+use maud::{Markup, html};
+
+use super::scale::LogScale;
+use super::style::{MarkFill, SeriesStyle, mark};
+use super::svg::{Anchor, Chart, line, number, text, truncated};
+use super::ticks::numbered_ticks;
+use super::time_scale::TimeScale;
+use crate::table::Table;
+use crate::units;
+
+/// Horizontal range of the steps, in percent of the width. The labels of the axis are on the left.
+const X_RANGE: (f64, f64) = (13.0, 99.5);
+/// Top and bottom of the plot, in lines (em).
+const Y_RANGE: (f64, f64) = (1.8, 11.0);
+/// Maximum length of a name; longer names are truncated.
+const MAX_NAME_CHARS: usize = 24;
+/// Width and height of the nested drawing of the bands, in its own units.
+const DRAWING_UNITS: f64 = 1000.0;
+
+/// Quantiles of one time step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QuantileStep {
+    /// Start of the step, in microseconds since 1970 UTC.
+    pub at_us: i64,
+    /// 5th, 25th, 50th, 75th and 95th percentile in seconds; `None` without a value.
+    pub quantiles: Option<[f64; 5]>,
+    /// Maximum in seconds; `None` without a value.
+    pub max: Option<f64>,
+    /// Number of values.
+    pub count: u64,
+    /// Number of failures, which have no time.
+    pub failed: u64,
+}
+
+/// Band chart of one target.
+#[derive(Debug, Clone)]
+pub struct BandChart {
+    /// HTML id, unique on a page.
+    pub id: String,
+    /// Title of the chart.
+    pub title: String,
+    /// Name of the target.
+    pub name: String,
+    /// Colour and shape of the target.
+    pub style: SeriesStyle,
+    /// Time steps, oldest first.
+    pub steps: Vec<QuantileStep>,
+    /// Duration of a step, in microseconds.
+    pub step_us: i64,
+    /// Time axis of the chart.
+    pub time: TimeScale,
+    /// Events: time in microseconds since 1970 UTC, and a label of a few words.
+    pub events: Vec<(i64, String)>,
+}
+
+/// Maximum number of events that are listed below a chart. If there are more, only their ticks are drawn, and the
+/// reader is referred to the event log.
+const MAX_LISTED_EVENTS: usize = 8;
+
+impl BandChart {
+    /// Returns a common axis for several charts, so that equal heights mean equal times in all of them.
+    pub fn shared_scale<'s>(all: impl IntoIterator<Item = &'s BandChart>) -> LogScale {
+        let steps = all.into_iter().flat_map(|chart| &chart.steps);
+        let values = steps.filter_map(|step| step.quantiles).flat_map(|[low, .., high]| [low, high]);
+        LogScale::spanning(values, (Y_RANGE.1, Y_RANGE.0))
+    }
+
+    /// Draws the chart on an axis.
+    pub fn draw(&self, scale: LogScale) -> Chart {
+        Chart {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            description: self.description(),
+            height: Y_RANGE.1 + 2.2,
+            drawing: html! {
+                (self.heading())
+                (background(scale))
+                (self.bands(scale))
+                (self.failure_marks())
+                (self.event_ticks())
+                (self.time.draw(X_RANGE, Y_RANGE.1))
+            },
+            notes: self.notes(),
+            table: self.table(),
+        }
+    }
+
+    fn heading(&self) -> Markup {
+        let (count, failed) = self.totals();
+        let failed = if failed > 0 { format!(" ✗{failed}") } else { String::new() };
+        html! {
+            (mark((X_RANGE.0 + 1.6, 0.7), self.style, MarkFill::Solid))
+            (text((X_RANGE.0 + 4.5, 1.05), Anchor::Start, "strong", &truncated(&self.name, MAX_NAME_CHARS)))
+            (text((100.0, 1.05), Anchor::End, "quiet", &format!("n {count}{failed}")))
+        }
+    }
+
+    fn totals(&self) -> (u64, u64) {
+        self.steps.iter().fold((0, 0), |(count, failed), step| (count + step.count, failed + step.failed))
+    }
+
+    /// Draws the bands. Each sequence of steps without a gap is one path.
+    fn bands(&self, scale: LogScale) -> Markup {
+        let runs = self.steps.split(|step| step.quantiles.is_none());
+        // The tolerance is needed because a day has 25 hours when daylight saving time ends.
+        let follows =
+            |a: &QuantileStep, b: &QuantileStep| b.at_us - a.at_us <= self.step_us + self.step_us / 20;
+        let runs: Vec<&[QuantileStep]> = runs.flat_map(|run| run.chunk_by(follows)).collect();
+        let path = |low: usize, high: usize| {
+            runs.iter().map(|run| self.band_path(run, (low, high), scale)).collect::<String>()
+        };
+        let medians: String = runs.iter().map(|run| self.median_path(run, scale)).collect();
+        html! {
+            svg class={ "bands " (self.style.class()) } x={ (number(X_RANGE.0)) "%" } y={ (number(Y_RANGE.0)) "em" }
+                width={ (number(X_RANGE.1 - X_RANGE.0)) "%" } height={ (number(Y_RANGE.1 - Y_RANGE.0)) "em" }
+                viewBox={ "0 0 " (DRAWING_UNITS) " " (DRAWING_UNITS) } preserveAspectRatio="none" {
+                path class="outer" d=(path(0, 4)) {}
+                path class="inner" d=(path(1, 3)) {}
+                path class="median" d=(medians) {}
+            }
+        }
+    }
+
+    fn band_path(&self, run: &[QuantileStep], (low, high): (usize, usize), scale: LogScale) -> String {
+        let known = run.iter().filter_map(|step| Some((step.at_us, step.quantiles?)));
+        let points: Vec<(f64, f64, f64, f64)> = known
+            .map(|(at_us, q)| {
+                (
+                    self.band_x(at_us),
+                    self.band_x(at_us + self.step_us),
+                    band_y(scale, q[high]),
+                    band_y(scale, q[low]),
+                )
+            })
+            .collect();
+        let Some((first, ..)) = points.first() else { return String::new() };
+        let mut path = format!("M{first:.0} {:.0}", points[0].2);
+        for (_, to, top, _) in &points {
+            path += &format!("V{top:.0}H{to:.0}");
+        }
+        for (from, _, _, bottom) in points.iter().rev() {
+            path += &format!("V{bottom:.0}H{from:.0}");
+        }
+        path + "Z"
+    }
+
+    fn median_path(&self, run: &[QuantileStep], scale: LogScale) -> String {
+        let known = run.iter().filter_map(|step| Some((step.at_us, step.quantiles?[2])));
+        let mut path = String::new();
+        for (at_us, median) in known {
+            let (from, to, y) =
+                (self.band_x(at_us), self.band_x(at_us + self.step_us), band_y(scale, median));
+            let begin = if path.is_empty() { format!("M{from:.0} {y:.0}") } else { format!("V{y:.0}") };
+            path += &format!("{begin}H{to:.0}");
+        }
+        path
+    }
+
+    fn band_x(&self, at_us: i64) -> f64 {
+        self.time.fraction(at_us) * DRAWING_UNITS
+    }
+
+    /// Draws a cross at each step with a failure.
+    fn failure_marks(&self) -> Markup {
+        let failed = self.steps.iter().filter(|step| step.failed > 0);
+        html! {
+            @for step in failed {
+                (super::svg::glyph((self.x_position(step.at_us + self.step_us / 2), Y_RANGE.1 - 0.6), "failed", "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5"))
+            }
+        }
+    }
+
+    /// Draws the ticks of the events at the top, numbered if the events are listed below the chart.
+    fn event_ticks(&self) -> Markup {
+        let positions: Vec<f64> = self.visible_events().map(|(at_us, _)| self.x_position(*at_us)).collect();
+        let (top, bottom) = (Y_RANGE.0, Y_RANGE.0 + 0.9);
+        if positions.len() <= MAX_LISTED_EVENTS {
+            return numbered_ticks(&positions, (top, bottom));
+        }
+        html! { @for x in &positions { (line("event", (*x, top), (*x, bottom))) } }
+    }
+
+    fn visible_events(&self) -> impl Iterator<Item = &(i64, String)> {
+        let (from, to) = self.time.span_us;
+        self.events.iter().filter(move |(at_us, _)| (from..to).contains(at_us))
+    }
+
+    /// Returns the list of events, numbered as in the chart.
+    fn notes(&self) -> Vec<String> {
+        match self.visible_events().count() {
+            many if many > MAX_LISTED_EVENTS => vec![format!("{many} events: see the event log")],
+            _ => {
+                let note = |(place, (at_us, label)): (usize, &(i64, String))| {
+                    format!("{} {label} ({})", place + 1, self.time.label(*at_us))
+                };
+                self.visible_events().enumerate().map(note).collect()
+            }
+        }
+    }
+
+    /// Returns the horizontal position of a time, in percent of the width.
+    fn x_position(&self, at_us: i64) -> f64 {
+        X_RANGE.0 + self.time.fraction(at_us) * (X_RANGE.1 - X_RANGE.0)
+    }
+
+    fn description(&self) -> String {
+        let (count, failed) = self.totals();
+        let gaps = self.steps.iter().filter(|step| step.quantiles.is_none()).count();
+        format!(
+            "Times on a logarithmic axis of seconds that all charts of this kind on the page share: the line is the median of a step, \
+             the dark band goes from the 25th to the 75th percentile, the pale band from the 5th to the 95th. A step is {}. {}: {count} \
+             values in {} steps; {failed} failures, marked ✗ below, have no time; {gaps} steps without a value are blank.",
+            units::duration(self.step_us as f64 / 1e6),
+            self.name,
+            self.steps.len() - gaps,
+        )
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(self.title.as_str())
+            .words(["step"])
+            .figures(["n", "failed", "p5", "p25", "median", "p75", "p95", "max"]);
+        let known = |value: Option<f64>| value.map_or("–".to_owned(), units::seconds);
+        for step in &self.steps {
+            let mut row = vec![self.time.label(step.at_us), step.count.to_string(), step.failed.to_string()];
+            row.extend((0..5).map(|place| known(step.quantiles.map(|all| all[place]))));
+            row.push(known(step.max));
+            table.row(row);
+        }
+        table
+    }
+}
+
+/// Returns the vertical position of a value in the nested drawing of the bands.
+fn band_y(scale: LogScale, seconds: f64) -> f64 {
+    scale.with_range((DRAWING_UNITS, 0.0)).position(seconds)
+}
+
+fn background(scale: LogScale) -> Markup {
+    html! {
+        @for tick in scale.ticks(1.9) {
+            @let y = scale.position(tick);
+            (line("grid", (X_RANGE.0, y), (X_RANGE.1, y)))
+            (text((X_RANGE.0 - 1.0, y + 0.35), Anchor::End, "quiet", &units::axis_duration(tick)))
+        }
+        (line("one", (X_RANGE.0, Y_RANGE.1), (X_RANGE.1, Y_RANGE.1)))
+    }
+}

@@ -1,0 +1,261 @@
+//! Chart of daily ratios: the ratio of each day as a point, and the interval up to each day as a band. A day without
+//! data is a gap.
+
+use jiff::civil::Date;
+use longhaul_analysis::stats::DaySeries;
+use longhaul_analysis::summary::{Comparison, EventLine, date_of_day};
+use maud::{Markup, html};
+
+use super::scale::{DayScale, LogScale};
+use super::style::{MarkFill, SeriesStyle, mark};
+use super::svg::{Anchor, CHARACTER_WIDTH, Chart, area, line, text, truncated};
+use super::ticks::numbered_ticks;
+use super::{ratio_text, tick_text};
+use crate::table::Table;
+
+/// Horizontal range of the days, in percent of the width. The labels of the axis are on the left.
+const X_RANGE: (f64, f64) = (13.0, 99.0);
+/// Top and bottom of the plot, in lines (em).
+const Y_RANGE: (f64, f64) = (1.6, 14.0);
+/// Maximum length of a name; longer names do not fit on a phone and are truncated.
+const MAX_NAME_CHARS: usize = 16;
+/// Day 0 of day numbers, 1970-01-01.
+const EPOCH: Date = Date::constant(1970, 1, 1);
+
+/// Chart of the daily ratios of a pair.
+#[derive(Debug, Clone)]
+pub struct DailyRatios {
+    /// HTML id, unique on a page.
+    pub id: String,
+    /// Title of the chart.
+    pub title: String,
+    /// Names of the target that takes less time below the line of no difference, and of the target above it.
+    pub sides: (String, String),
+    /// Valid days, in days since 1970-01-01, with their ratios.
+    pub ratios: Vec<(i64, f64)>,
+    /// Interval after each day, from all days up to that day: day, lower end, upper end.
+    pub intervals: Vec<(i64, f64, f64)>,
+    /// Latest estimate as text; `None` while the interval is infinite.
+    pub estimate_text: Option<String>,
+    /// Ratio from which a difference matters, above 1.
+    pub threshold: f64,
+    /// Mean ratio before or after the shown days, if the ratio changed; else `None`.
+    pub other_level: Option<RatioLevel>,
+    /// Events, shown as ticks.
+    pub ticks: Vec<EventTick>,
+}
+
+/// Mean ratio on the other side of a change. It is descriptive and has no interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RatioLevel {
+    /// First day after the change, in days since 1970-01-01.
+    pub day: i64,
+    /// Mean ratio on the other side of the change.
+    pub ratio: f64,
+    /// Number of days on the other side.
+    pub days: usize,
+}
+
+/// An event, drawn as a tick on the axis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventTick {
+    /// Day of the event, in days since 1970-01-01.
+    pub day: i64,
+    /// Label of a few words.
+    pub label: String,
+}
+
+/// Converts the ISO date at the start of a text to days since 1970-01-01; `None` if there is no date.
+pub fn day_of(date: &str) -> Option<i64> {
+    let date: Date = date.get(..10)?.parse().ok()?;
+    Some(i64::from(date.since((jiff::Unit::Day, EPOCH)).ok()?.get_days()))
+}
+
+impl DailyRatios {
+    /// Creates the chart of a comparison; `None` without a valid day. The band is the interval of [`DaySeries`] after
+    /// each day.
+    pub fn from_comparison(comparison: &Comparison, threshold: f64, events: &[EventLine]) -> Option<Self> {
+        let days: Vec<(i64, f64)> =
+            comparison.days.iter().filter_map(|day| Some((day_of(&day.date)?, day.ratio))).collect();
+        let (first, last) = (days.first()?.0, days.last()?.0);
+        let known = (1..=days.len()).filter_map(|count| {
+            let logs: Vec<(i64, f64)> = days[..count].iter().map(|(day, ratio)| (*day, ratio.ln())).collect();
+            let (low, high) = DaySeries::from_days(&logs)?.interval(comparison.alpha);
+            (low.is_finite() && high.is_finite()).then(|| (days[count - 1].0, low.exp(), high.exp()))
+        });
+        // The compared days may lie before or after the change; the level shows the other side.
+        let level = comparison.change.as_ref().map(|change| match change.first_day > last {
+            true => RatioLevel { day: change.first_day, ratio: change.ratio_after, days: change.days_after },
+            false => {
+                RatioLevel { day: change.first_day, ratio: change.ratio_before, days: change.days_before }
+            }
+        });
+        let tick = |event: &EventLine| Some(EventTick { day: day_of(&event.at)?, label: event.kind.clone() });
+        Some(Self {
+            id: format!("days-{}-{}", comparison.a, comparison.b),
+            title: format!(
+                "{} and {}, {}, day by day",
+                comparison.a, comparison.b, comparison.subject.activity
+            ),
+            sides: (comparison.b.to_string(), comparison.a.to_string()),
+            intervals: known.collect(),
+            estimate_text: comparison.ratio.map(ratio_text),
+            threshold,
+            other_level: level,
+            ticks: events.iter().filter_map(tick).filter(|tick| (first..=last).contains(&tick.day)).collect(),
+            ratios: days,
+        })
+    }
+
+    /// Returns a common axis of ratios for several charts.
+    pub fn shared_scale<'d>(all: impl IntoIterator<Item = &'d DailyRatios>) -> LogScale {
+        let mut values = vec![1.0];
+        for days in all {
+            values.extend([days.threshold, 1.0 / days.threshold]);
+            values.extend(days.ratios.iter().map(|(_, ratio)| *ratio));
+            values.extend(days.other_level.iter().map(|level| level.ratio));
+            values.extend(days.intervals.last().iter().flat_map(|(_, low, high)| [*low, *high]));
+        }
+        // Only the last interval of each chart is included: the wide intervals of the first days would compress the
+        // plot.
+        LogScale::spanning(values, (Y_RANGE.1, Y_RANGE.0))
+    }
+
+    /// Draws the chart on an axis of ratios; ratios above 1 are at the top.
+    pub fn draw(&self, ratios: LogScale) -> Chart {
+        let axis = self.day_axis();
+        Chart {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            description: self.description(),
+            height: Y_RANGE.1 + 5.0,
+            drawing: html! {
+                (self.background(ratios))
+                (self.date_axis(&axis))
+                @for (day, low, high) in &self.intervals {
+                    g class="cn" {
+                        (area("sure", (axis.day_start(*day), ratios.position(*high)),
+                            (axis.day_start(*day) + axis.day_width(), ratios.position(*low))))
+                    }
+                }
+                @if let Some(level) = &self.other_level { (self.draw_level(level, &axis, ratios)) }
+                @for (day, ratio) in &self.ratios {
+                    (mark((axis.day_middle(*day), ratios.position(*ratio)), SeriesStyle::NEUTRAL, MarkFill::Solid))
+                }
+                (self.event_ticks(&axis))
+            },
+            notes: self.notes(),
+            table: self.table(),
+        }
+    }
+
+    fn day_axis(&self) -> DayScale {
+        let (first, last) = match (self.ratios.first(), self.ratios.last()) {
+            (Some((first, _)), Some((last, _))) => (*first, *last),
+            _ => (0, 0),
+        };
+        // The mean on the other side of a change gets a tenth of the width.
+        let room = ((last - first) / 9).max(1);
+        match &self.other_level {
+            Some(level) if level.day > last => DayScale::new((first, last + room), X_RANGE),
+            Some(_) => DayScale::new((first - room, last), X_RANGE),
+            None => DayScale::new((first, last), X_RANGE),
+        }
+    }
+
+    fn background(&self, ratios: LogScale) -> Markup {
+        let (low, high) =
+            (truncated(&self.sides.0, MAX_NAME_CHARS), truncated(&self.sides.1, MAX_NAME_CHARS));
+        let percent = crate::units::decimal((self.threshold - 1.0) * 100.0, 1);
+        let band = (ratios.position(self.threshold), ratios.position(1.0 / self.threshold));
+        html! {
+            (area("band", (X_RANGE.0, band.0), (X_RANGE.1, band.1)))
+            @for tick in ratios.ticks(1.7) {
+                (line("grid", (X_RANGE.0, ratios.position(tick)), (X_RANGE.1, ratios.position(tick))))
+                (text((0.0, ratios.position(tick) + 0.35), Anchor::Start, "quiet", &tick_text(tick)))
+            }
+            (line("one", (X_RANGE.0, ratios.position(1.0)), (X_RANGE.1, ratios.position(1.0))))
+            (text((X_RANGE.0, Y_RANGE.0 - 0.6), Anchor::Start, "quiet", &format!("▴ less time on {high}")))
+            (text((X_RANGE.0, Y_RANGE.1 + 3.1), Anchor::Start, "quiet", &format!("▾ less time on {low}")))
+            (text((X_RANGE.0, Y_RANGE.1 + 4.5), Anchor::Start, "quiet", &format!("1×: no difference; band: ±{percent} %")))
+        }
+    }
+
+    fn date_axis(&self, axis: &DayScale) -> Markup {
+        let label = |day: i64| date_of_day(day).strftime("%-d %b").to_string();
+        html! {
+            (line("one", (X_RANGE.0, Y_RANGE.1), (X_RANGE.1, Y_RANGE.1)))
+            @for day in axis.ticks(7.0 * CHARACTER_WIDTH) {
+                (line("one", (axis.day_middle(day), Y_RANGE.1), (axis.day_middle(day), Y_RANGE.1 + 0.35)))
+                @let words = label(day);
+                (text((axis.day_middle(day), Y_RANGE.1 + 1.5), Anchor::around(axis.day_middle(day), words.len()), "quiet", &words))
+            }
+        }
+    }
+
+    fn draw_level(&self, level: &RatioLevel, axis: &DayScale, ratios: LogScale) -> Markup {
+        let at = axis.day_start(level.day);
+        let is_after = self.ratios.last().is_some_and(|(last, _)| level.day > *last);
+        let (from, to) = if is_after { (at, X_RANGE.1) } else { (X_RANGE.0, at) };
+        let (y, words) = (ratios.position(level.ratio), if is_after { "after" } else { "before" });
+        let words = format!("{words}: {:.2}×, {} days", level.ratio, level.days);
+        let above = if y < Y_RANGE.0 + 1.6 { 1.2 } else { -0.4 };
+        html! {
+            (line("change", (at, Y_RANGE.0), (at, Y_RANGE.1)))
+            (line("level", (from, y), (to, y)))
+            @if is_after { (text((to, y + above), Anchor::End, "", &words)) }
+            @else { (text((from, y + above), Anchor::Start, "", &words)) }
+        }
+    }
+
+    fn event_ticks(&self, axis: &DayScale) -> Markup {
+        let positions: Vec<f64> = self.ticks.iter().map(|tick| axis.day_middle(tick.day)).collect();
+        numbered_ticks(&positions, (Y_RANGE.1 - 0.9, Y_RANGE.1))
+    }
+
+    /// Returns the list of events, numbered as in the chart.
+    fn notes(&self) -> Vec<String> {
+        let note = |(place, tick): (usize, &EventTick)| {
+            format!("{} {} ({})", place + 1, tick.label, date_of_day(tick.day))
+        };
+        self.ticks.iter().enumerate().map(note).collect()
+    }
+
+    fn description(&self) -> String {
+        let dates = match (self.ratios.first(), self.ratios.last()) {
+            (Some((first, _)), Some((last, _))) => {
+                format!("{} to {}", date_of_day(*first), date_of_day(*last))
+            }
+            _ => "no day".to_owned(),
+        };
+        let missing = self.ratios.windows(2).map(|pair| pair[1].0 - pair[0].0 - 1).sum::<i64>();
+        let found = self.estimate_text.as_ref().map_or("no interval yet".to_owned(), Clone::clone);
+        format!(
+            "Each point is the median ratio of a day: time on {} divided by time on {}, on a logarithmic axis. The grey steps are \
+             the interval from all days up to then. {dates}: {} valid days; {missing} days without a value are blank. \
+             Latest estimate: {found}.",
+            self.sides.0,
+            self.sides.1,
+            self.ratios.len(),
+        )
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(self.title.as_str()).words(["day"]).figures([
+            "ratio of the day",
+            "interval up to then, from",
+            "to",
+        ]);
+        for (day, ratio) in &self.ratios {
+            let known = self.intervals.iter().find(|(known, _, _)| known == day);
+            let of = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
+            table.row([
+                date_of_day(*day).to_string(),
+                format!("{ratio:.3}"),
+                of(known.map(|(_, low, _)| *low)),
+                of(known.map(|(_, _, high)| *high)),
+            ]);
+        }
+        table
+    }
+}

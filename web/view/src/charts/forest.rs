@@ -1,0 +1,251 @@
+//! Forest plot: ratios with their intervals on one axis, relative to the line of no difference.
+
+use longhaul_analysis::summary::Estimate;
+use maud::{Markup, html};
+
+use super::scale::LogScale;
+use super::style::{MarkFill, SeriesStyle, mark};
+use super::svg::{Anchor, CHARACTER_WIDTH, Chart, area, glyph, line, text, text_with_gap, truncated};
+use super::{ratio_label, ratio_text, tick_text};
+use crate::table::Table;
+
+/// Comparisons of the same two targets.
+#[derive(Debug, Clone)]
+pub struct ForestGroup {
+    /// Name of the target that takes less time if the ratio is below 1.
+    pub left: String,
+    /// Name of the target that takes less time if the ratio is above 1.
+    pub right: String,
+    /// Comparisons, one row each.
+    pub rows: Vec<ForestRow>,
+}
+
+/// Row of the plot: one comparison.
+#[derive(Debug, Clone)]
+pub struct ForestRow {
+    /// Name of the compared metric.
+    pub label: String,
+    /// Time on the left target divided by time on the right target; `None` while the interval is infinite.
+    pub ratio: Option<Estimate>,
+    /// Verdict in a few words.
+    pub verdict_text: String,
+    /// Style of the mark: the style of the faster target, or neutral if neither is faster.
+    pub style: SeriesStyle,
+    /// Fill of the mark: solid if decided.
+    pub fill: MarkFill,
+}
+
+/// A forest plot.
+#[derive(Debug, Clone)]
+pub struct Forest {
+    /// HTML id, unique on a page.
+    pub id: String,
+    /// Title of the chart.
+    pub title: String,
+    /// Comparisons, grouped by pair of targets.
+    pub groups: Vec<ForestGroup>,
+    /// Ratio from which a difference matters, above 1.
+    pub threshold: f64,
+}
+
+/// Maximum drawn extent of an interval, as a multiple of the largest absolute logarithm of an estimate. An interval
+/// that extends further ends in an arrow.
+const MAX_INTERVAL_EXTENT: f64 = 2.5;
+/// Minimum extent of the axis, as a ratio.
+const MIN_AXIS_RATIO: f64 = 1.5;
+/// Horizontal range of the axis, in percent of the width. The figures are on its right.
+const X_RANGE: (f64, f64) = (3.0, 50.0);
+/// Width of the label with the number of days, in percent of the width.
+const DAYS_LABEL_WIDTH: f64 = 19.0;
+/// Maximum length of a name in a group's heading, so that both names fit on a phone. Longer names are truncated.
+const MAX_NAME_CHARS: usize = 12;
+
+impl Forest {
+    /// Returns a common axis for several plots, so that equal lengths mean equal ratios in all of them.
+    pub fn shared_scale<'f>(forests: impl IntoIterator<Item = &'f Forest>) -> LogScale {
+        let mut values = vec![1.0];
+        let mut ends = vec![];
+        for forest in forests {
+            values.extend([forest.threshold, 1.0 / forest.threshold]);
+            let ratios = forest.groups.iter().flat_map(|group| &group.rows).filter_map(|row| row.ratio);
+            for ratio in ratios {
+                values.push(ratio.value);
+                ends.extend([ratio.low, ratio.high]);
+            }
+        }
+        let furthest = values.iter().filter(|value| **value > 0.0).map(|value| value.ln().abs());
+        let limit =
+            furthest.fold(0.0, f64::max).mul_add(MAX_INTERVAL_EXTENT, 0.0).max(MIN_AXIS_RATIO.ln()).exp();
+        values.extend(ends.into_iter().map(|end| end.clamp(1.0 / limit, limit)));
+        LogScale::spanning(values, X_RANGE)
+    }
+
+    /// Draws the plot on an axis.
+    pub fn draw(&self, scale: LogScale) -> Chart {
+        let (mut y, mut rows) = (1.4, vec![]);
+        for group in &self.groups {
+            rows.push(group.heading(y));
+            y += 1.7;
+            for row in &group.rows {
+                rows.push(row.draw(scale, y));
+                y += row.height(scale);
+            }
+            y += 0.3;
+        }
+        Chart {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            description: self.description(),
+            height: y + 3.1,
+            drawing: html! {
+                (self.background(scale, y))
+                @for row in rows { (row) }
+            },
+            notes: vec![],
+            table: self.table(),
+        }
+    }
+
+    /// Draws the background: the band in which differences are too small to matter, the line of no difference, and the
+    /// axis.
+    fn background(&self, scale: LogScale, bottom: f64) -> Markup {
+        let (top, one) = (1.2, scale.position(1.0));
+        let label = "no difference";
+        html! {
+            (area("band", (scale.position(1.0 / self.threshold), top), (scale.position(self.threshold), bottom)))
+            @for tick in scale.ticks(5.5 * CHARACTER_WIDTH) {
+                (line("grid", (scale.position(tick), top), (scale.position(tick), bottom)))
+                (text((scale.position(tick), bottom + 1.1), Anchor::Middle, "quiet", &tick_text(tick)))
+            }
+            (line("one", (one, top), (one, bottom)))
+            (text((one, 0.9), Anchor::around(one, label.len()), "quiet", label))
+            (text((0.0, bottom + 2.5), Anchor::Start, "quiet", &self.axis()))
+        }
+    }
+
+    fn axis(&self) -> String {
+        match self.groups.as_slice() {
+            [only] => {
+                let (left, right) =
+                    (truncated(&only.left, MAX_NAME_CHARS), truncated(&only.right, MAX_NAME_CHARS));
+                format!("time on {left} ÷ on {right}, logarithmic")
+            }
+            _ => "time on left ÷ on right, logarithmic".to_owned(),
+        }
+    }
+
+    fn description(&self) -> String {
+        let percent = crate::units::decimal((self.threshold - 1.0) * 100.0, 1);
+        let mut out = format!(
+            "Each line is an interval and its mark is the estimate, on a logarithmic axis of time ratios. At 1× there is no \
+             difference; within the shaded band of ±{percent} % a difference is too small to matter. Hollow marks are not decided."
+        );
+        for group in &self.groups {
+            for row in &group.rows {
+                let found = row.ratio.map_or("no interval yet".to_owned(), ratio_description);
+                out += &format!(
+                    " {} against {}, {}: {found}; {}.",
+                    group.left, group.right, row.label, row.verdict_text
+                );
+            }
+        }
+        out
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(self.title.as_str())
+            .words(["left", "right", "task"])
+            .figures(["ratio left ÷ right", "from", "to", "days"])
+            .words(["verdict"]);
+        for group in &self.groups {
+            for row in &group.rows {
+                let of = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
+                table.row([
+                    group.left.clone(),
+                    group.right.clone(),
+                    row.label.clone(),
+                    of(row.ratio.map(|ratio| ratio.value)),
+                    of(row.ratio.map(|ratio| ratio.low)),
+                    of(row.ratio.map(|ratio| ratio.high)),
+                    row.ratio.map_or("–".to_owned(), |ratio| ratio.days.to_string()),
+                    row.verdict_text.clone(),
+                ]);
+            }
+        }
+        table
+    }
+}
+
+fn ratio_description(ratio: Estimate) -> String {
+    format!("{}, {} days", ratio_text(ratio), ratio.days)
+}
+
+impl ForestGroup {
+    /// Draws the heading: the name of the target that takes less time on either side.
+    fn heading(&self, y: f64) -> Markup {
+        let is_short = self.left.chars().count() + self.right.chars().count() <= MAX_NAME_CHARS;
+        let less = if is_short { "less time on" } else { "less on" };
+        let side = |name: &str| format!("{less} {}", truncated(name, MAX_NAME_CHARS));
+        html! {
+            (line("divide", (0.0, y - 0.15), (100.0, y - 0.15)))
+            (text((0.0, y + 1.1), Anchor::Start, "strong", &format!("◂ {}", side(&self.left))))
+            (text((100.0, y + 1.1), Anchor::End, "strong", &format!("{} ▸", side(&self.right))))
+        }
+    }
+}
+
+/// Position of the label with the number of days, with its horizontal position in percent.
+enum DaysLabelPosition {
+    Right(f64),
+    Left(f64),
+    Below(f64),
+}
+
+impl ForestRow {
+    fn height(&self, scale: LogScale) -> f64 {
+        let days = self.ratio.map(|ratio| days_label_position(ratio, scale));
+        if matches!(days, Some(DaysLabelPosition::Below(_))) { 3.7 } else { 2.8 }
+    }
+
+    fn draw(&self, scale: LogScale, top: f64) -> Markup {
+        let y = top + 1.95;
+        html! {
+            (text((0.0, top + 1.0), Anchor::Start, "", &self.label))
+            @match self.ratio {
+                Some(ratio) => {
+                    (text((100.0, y + 0.35), Anchor::End, "", &ratio_label(ratio)))
+                    (self.interval(ratio, scale, y))
+                }
+                None => { (text((100.0, y + 0.35), Anchor::End, "quiet", "no interval yet")) }
+            }
+        }
+    }
+
+    fn interval(&self, ratio: Estimate, scale: LogScale, y: f64) -> Markup {
+        let (low, high) = (scale.position(ratio.low), scale.position(ratio.high));
+        let days = if ratio.days == 1 { "1 day".to_owned() } else { format!("{} days", ratio.days) };
+        let class = self.style.class();
+        html! {
+            g class=(class) {
+                (line("range", (low, y), (high, y)))
+                @if !scale.contains(ratio.low) { (glyph((low, y), "arrow", "M5 -4.5L0 0L5 4.5")) }
+                @if !scale.contains(ratio.high) { (glyph((high, y), "arrow", "M-5 -4.5L0 0L-5 4.5")) }
+            }
+            (mark((scale.position(ratio.value), y), self.style, self.fill))
+            @match days_label_position(ratio, scale) {
+                DaysLabelPosition::Right(x) => { (text_with_gap((x, y + 0.35), Anchor::Start, "quiet", &days)) }
+                DaysLabelPosition::Left(x) => { (text_with_gap((x, y + 0.35), Anchor::End, "quiet", &days)) }
+                DaysLabelPosition::Below(x) => { (text((x, y + 1.45), Anchor::around(x, 2 * days.len()), "quiet", &days)) }
+            }
+        }
+    }
+}
+
+fn days_label_position(ratio: Estimate, scale: LogScale) -> DaysLabelPosition {
+    let (low, high) = (scale.position(ratio.low), scale.position(ratio.high));
+    match () {
+        () if high < X_RANGE.1 - DAYS_LABEL_WIDTH => DaysLabelPosition::Right(high),
+        () if low > DAYS_LABEL_WIDTH => DaysLabelPosition::Left(low),
+        () => DaysLabelPosition::Below(scale.position(ratio.value)),
+    }
+}

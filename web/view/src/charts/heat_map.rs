@@ -1,0 +1,157 @@
+//! Heat map of the median time by hour of the day (columns) and day of the week (rows). A field without data stays
+//! empty.
+
+use maud::{Markup, html};
+
+use super::scale::LogScale;
+use super::style::{MarkFill, SeriesStyle, mark};
+use super::svg::{Anchor, Chart, area, text, truncated};
+use crate::table::Table;
+use crate::units;
+
+/// Horizontal range of the fields, in percent of the width.
+const X_RANGE: (f64, f64) = (10.0, 99.5);
+/// Top of the first row, in lines (em).
+const TOP: f64 = 1.8;
+/// Height of a row, in lines (em).
+const ROW_HEIGHT: f64 = 1.3;
+/// Maximum length of a name; longer names are truncated.
+const MAX_NAME_CHARS: usize = 24;
+/// Number of shades.
+const SHADES: usize = 6;
+/// Names of the rows.
+const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/// Heat map of one target.
+#[derive(Debug, Clone)]
+pub struct HeatMap {
+    /// HTML id, unique on a page.
+    pub id: String,
+    /// Title of the chart.
+    pub title: String,
+    /// Name of the target.
+    pub name: String,
+    /// Colour and shape of the target.
+    pub style: SeriesStyle,
+    /// Median in seconds and number of values, by weekday (Monday first) and hour; `None` without a value.
+    pub cells: [[Option<(f64, u64)>; 24]; 7],
+}
+
+impl HeatMap {
+    /// Returns a common scale of shades for several charts, so that equal shades mean equal times in all of them.
+    pub fn shared_scale<'h>(all: impl IntoIterator<Item = &'h HeatMap>) -> LogScale {
+        let fields = all.into_iter().flat_map(|heat| heat.cells.iter().flatten());
+        LogScale::spanning(fields.filter_map(|field| field.map(|(seconds, _)| seconds)), (0.0, SHADES as f64))
+    }
+
+    /// Draws the chart with a scale of shades.
+    pub fn draw(&self, scale: LogScale) -> Chart {
+        let bottom = TOP + 7.0 * ROW_HEIGHT;
+        let count: u64 = self.cells.iter().flatten().filter_map(|field| field.map(|(_, count)| count)).sum();
+        Chart {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            description: self.description(count),
+            height: bottom + 4.4,
+            drawing: html! {
+                (mark((X_RANGE.0 + 1.6, 0.7), self.style, MarkFill::Solid))
+                (text((X_RANGE.0 + 4.5, 1.05), Anchor::Start, "strong", &truncated(&self.name, MAX_NAME_CHARS)))
+                (text((100.0, 1.05), Anchor::End, "quiet", &format!("n {count}")))
+                g class=(self.style.class()) { (self.draw_cells(scale)) }
+                (axes(bottom))
+                g class=(self.style.class()) { (legend(scale, bottom + 2.4)) }
+            },
+            notes: vec![],
+            table: self.table(),
+        }
+    }
+
+    fn draw_cells(&self, scale: LogScale) -> Markup {
+        html! {
+            @for (day, hours) in self.cells.iter().enumerate() {
+                @for (hour, field) in hours.iter().enumerate() {
+                    @let (x, y) = (hour_x(hour), TOP + day as f64 * ROW_HEIGHT);
+                    @let class = field.map_or("unknown".to_owned(), |(seconds, _)| format!("h{}", shade(scale, seconds)));
+                    (area(&class, (x, y + 0.06), (hour_x(hour + 1) - 0.25, y + ROW_HEIGHT - 0.06)))
+                }
+            }
+        }
+    }
+
+    fn description(&self, count: u64) -> String {
+        let known = self.cells.iter().enumerate().flat_map(|(day, hours)| {
+            hours
+                .iter()
+                .enumerate()
+                .filter_map(move |(hour, field)| field.map(|(seconds, _)| (seconds, day, hour)))
+        });
+        let slowest = known.max_by(|a, b| a.0.total_cmp(&b.0));
+        let slowest = slowest.map_or(String::new(), |(seconds, day, hour)| {
+            format!(
+                " The slowest hour is {} from {hour}:00, with a median of {}.",
+                WEEKDAYS[day],
+                units::seconds(seconds)
+            )
+        });
+        format!(
+            "Each field is the median of an hour of a weekday in local time. Darker fields are slower, in {SHADES} logarithmic \
+             shades that all charts of this kind on the page share. A framed field has no value. {}: {count} values.{slowest}",
+            self.name
+        )
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(self.title.as_str()).words(["weekday", "hour"]).figures(["median", "n"]);
+        for (day, hours) in self.cells.iter().enumerate() {
+            for (hour, field) in hours.iter().enumerate() {
+                if let Some((seconds, count)) = field {
+                    table.row([
+                        WEEKDAYS[day].to_owned(),
+                        format!("{hour:02}:00"),
+                        units::seconds(*seconds),
+                        count.to_string(),
+                    ]);
+                }
+            }
+        }
+        table
+    }
+}
+
+fn hour_x(hour: usize) -> f64 {
+    X_RANGE.0 + hour as f64 / 24.0 * (X_RANGE.1 - X_RANGE.0)
+}
+
+fn shade(scale: LogScale, seconds: f64) -> usize {
+    (scale.position(seconds) as usize).min(SHADES - 1)
+}
+
+fn axes(bottom: f64) -> Markup {
+    html! {
+        @for (day, name) in WEEKDAYS.iter().enumerate() {
+            (text((X_RANGE.0 - 1.0, TOP + (day as f64 + 0.75) * ROW_HEIGHT), Anchor::End, "quiet", name))
+        }
+        @for hour in [0, 6, 12, 18] {
+            (text((hour_x(hour), bottom + 1.1), Anchor::Start, "quiet", &format!("{hour:02}:00")))
+        }
+    }
+}
+
+/// Draws the legend: each shade with its smallest value. It has two lines, because one line is too narrow on a phone.
+fn legend(scale: LogScale, y: f64) -> Markup {
+    let across = SHADES / 2;
+    let width = (X_RANGE.1 - X_RANGE.0) / across as f64;
+    html! {
+        @for shade in 0..SHADES {
+            @let (x, y) = (X_RANGE.0 + (shade % across) as f64 * width, y + (shade / across) as f64 * 1.3);
+            (area(&format!("h{shade}"), (x, y - 0.6), (x + 3.0, y + 0.3)))
+            (text((x + 3.8, y + 0.25), Anchor::Start, "quiet", &format!("from {}", units::axis_duration(round_to_two_digits(scale.value(shade as f64))))))
+        }
+    }
+}
+
+/// Rounds a value to two significant digits, which is as fine as a shade.
+fn round_to_two_digits(value: f64) -> f64 {
+    let unit = 10f64.powf(value.log10().floor() - 1.0);
+    (value / unit).round() * unit
+}

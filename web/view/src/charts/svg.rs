@@ -1,0 +1,163 @@
+//! Building blocks of charts. Horizontal positions are in percent, vertical positions in lines (em): a chart is as wide
+//! as its container and has the same font size as the surrounding text, on any screen.
+
+use maud::{Markup, PreEscaped, html};
+
+use crate::table::Table;
+
+/// Width of one character on the narrowest supported page (320 px), in percent of the chart's width.
+pub const CHARACTER_WIDTH: f64 = 2.3;
+
+/// Formats a number for SVG attributes: at most two decimals, without trailing zeros.
+pub fn number(value: f64) -> String {
+    let text = crate::units::decimal(value, 2);
+    if text == "-0" { "0".to_owned() } else { text }
+}
+
+/// Horizontal alignment of a text: the part of the text that lies at its position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    /// The start of the text.
+    Start,
+    /// The middle of the text.
+    Middle,
+    /// The end of the text.
+    End,
+}
+
+impl Anchor {
+    /// Returns the anchor that keeps a text of `characters` characters near `x` within the chart.
+    pub fn around(x: f64, characters: usize) -> Self {
+        let half = characters as f64 * CHARACTER_WIDTH / 2.0;
+        match x {
+            left if left < half => Self::Start,
+            right if right > 100.0 - half => Self::End,
+            _ => Self::Middle,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Middle => "middle",
+            Self::End => "end",
+        }
+    }
+}
+
+/// Draws a text at a position.
+pub fn text((x, y): (f64, f64), anchor: Anchor, class: &str, words: &str) -> Markup {
+    html! {
+        text class=[(!class.is_empty()).then_some(class)] x={ (number(x)) "%" } y={ (number(y)) "em" }
+            text-anchor=(anchor.name()) { (words) }
+    }
+}
+
+/// Draws a text at a small horizontal distance from a position, for a label next to a mark.
+pub fn text_with_gap((x, y): (f64, f64), anchor: Anchor, class: &str, words: &str) -> Markup {
+    let room = match anchor {
+        Anchor::Start => "0.7em",
+        Anchor::Middle => "0",
+        Anchor::End => "-0.7em",
+    };
+    html! {
+        text class=[(!class.is_empty()).then_some(class)] x={ (number(x)) "%" } y={ (number(y)) "em" } dx=(room)
+            text-anchor=(anchor.name()) { (words) }
+    }
+}
+
+/// Draws a straight line.
+pub fn line(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Markup {
+    html! {
+        line class=(class) x1={ (number(x1)) "%" } y1={ (number(y1)) "em" }
+            x2={ (number(x2)) "%" } y2={ (number(y2)) "em" } {}
+    }
+}
+
+/// Draws a filled rectangle between two corners.
+pub fn area(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Markup {
+    html! {
+        rect class=(class) x={ (number(x1)) "%" } y={ (number(y1)) "em" }
+            width={ (number((x2 - x1).max(0.0))) "%" } height={ (number((y2 - y1).max(0.0))) "em" } {}
+    }
+}
+
+/// Draws a small symbol at a position. `outline` is an SVG path, centred on the origin and about ten units wide.
+pub fn glyph((x, y): (f64, f64), class: &str, outline: &str) -> Markup {
+    html! {
+        svg class={ "mark " (class) } x={ (number(x)) "%" } y={ (number(y)) "em" }
+            width="1em" height="1em" viewBox="0 0 12 12" overflow="visible" { path d=(outline) {} }
+    }
+}
+
+/// A chart with its description and its data. The three are always shown together.
+#[derive(Debug, Clone)]
+pub struct Chart {
+    /// HTML id, unique on a page: lower-case letters, digits and hyphens.
+    pub id: String,
+    /// Title of a few words.
+    pub title: String,
+    /// Description of the content, for readers who cannot see the chart.
+    pub description: String,
+    /// Height in lines (em).
+    pub height: f64,
+    /// SVG elements of the chart.
+    pub drawing: Markup,
+    /// Remarks on the marks in the chart, such as the events that they stand for.
+    pub notes: Vec<String>,
+    /// Data of the chart.
+    pub table: Table,
+}
+
+/// CSS of all charts.
+pub const STYLE: &str = include_str!("chart.css");
+
+impl Chart {
+    /// Renders the chart for a page that includes [`STYLE`].
+    pub fn inline(&self) -> Markup {
+        html! {
+            svg class="chart" role="img" width="100%" height={ (number(self.height)) "em" }
+                aria-labelledby={ (self.id) "-title " (self.id) "-description" } { (self.svg_content()) }
+        }
+    }
+
+    /// Renders the chart as a standalone SVG file of `width` pixels.
+    pub fn standalone(&self, width: u32) -> String {
+        let drawn = html! {
+            svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" width=(width)
+                height={ (number(self.height)) "em" }
+                aria-labelledby={ (self.id) "-title " (self.id) "-description" } {
+                style { (PreEscaped(STYLE)) }
+                (self.svg_content())
+            }
+        };
+        strip_control_characters(&drawn.into_string())
+    }
+
+    fn svg_content(&self) -> Markup {
+        html! {
+            title id={ (self.id) "-title" } { (self.title) }
+            desc id={ (self.id) "-description" } { (self.description) }
+            (self.drawing)
+        }
+    }
+}
+
+/// Replaces control characters and bidirectional control characters in a document by U+FFFD. The former are not allowed
+/// in documents, the latter can make a text look like a different one.
+pub fn strip_control_characters(document: &str) -> String {
+    let is_hidden = |c: char| match c {
+        '\n' => false,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}' => true,
+        c => c.is_control(),
+    };
+    document.replace(is_hidden, "\u{fffd}")
+}
+
+/// Returns a name with at most `characters` characters; a longer name is cut and ends in `…`.
+pub fn truncated(name: &str, characters: usize) -> String {
+    if name.chars().count() <= characters {
+        return name.to_owned();
+    }
+    name.chars().take(characters.saturating_sub(1)).chain(['…']).collect()
+}

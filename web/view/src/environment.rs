@@ -1,0 +1,87 @@
+//! Description of the machine and the mounts, without private data.
+
+use std::collections::BTreeMap;
+
+use longhaul_model::{History, NegotiatedOptions, TargetName};
+use serde::{Deserialize, Serialize};
+
+use crate::{redaction, units};
+
+/// Facts about a machine that a reader of the report needs. It contains no machine name, user, path or server.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Environment {
+    /// Version of longhaul that measured.
+    pub longhaul: String,
+    /// Operating system with its version; `None` if unknown.
+    pub system: Option<String>,
+    /// Number of logical processors; `None` if unknown.
+    pub processors: Option<u32>,
+    /// Memory in bytes; `None` if unknown.
+    pub memory_bytes: Option<u64>,
+    /// Negotiated options of each target in its newest epoch.
+    pub negotiated: BTreeMap<TargetName, NegotiatedOptions>,
+}
+
+/// Facts about this machine that only the operating system knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// Operating system with its version.
+    pub system: String,
+    /// Number of logical processors; `None` if unknown.
+    pub processors: Option<u32>,
+    /// Memory in bytes; `None` if unknown.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Environment {
+    /// Describes this machine, and what was negotiated on each target in its newest epoch. `negotiated` has the options by
+    /// number of the epoch.
+    pub fn of_this_machine(
+        machine: Machine,
+        history: &History,
+        negotiated: &BTreeMap<i64, NegotiatedOptions>,
+    ) -> Self {
+        let of_epoch = history.epochs.iter();
+        let of_epoch =
+            of_epoch.filter_map(|epoch| Some((epoch.target.clone(), negotiated.get(&epoch.number)?.clone())));
+        Self {
+            longhaul: env!("CARGO_PKG_VERSION").to_owned(),
+            system: Some(machine.system),
+            processors: machine.processors,
+            memory_bytes: machine.memory_bytes,
+            // Epochs are sorted by number, so the newest one of each target overwrites the older ones.
+            negotiated: of_epoch.collect(),
+        }
+    }
+
+    /// Returns a copy without private data. Every shared form of the report uses this copy.
+    pub fn anonymised(&self) -> Self {
+        let of_target = |(target, all): (&TargetName, &NegotiatedOptions)| {
+            (target.clone(), redaction::redact_negotiated(all))
+        };
+        Self {
+            longhaul: redaction::version(&self.longhaul).unwrap_or_default().to_owned(),
+            system: self.system.as_deref().map(redaction::redact_system).filter(|system| !system.is_empty()),
+            processors: self.processors,
+            memory_bytes: self.memory_bytes,
+            negotiated: self.negotiated.iter().map(of_target).collect(),
+        }
+    }
+
+    /// Returns a description of the machine in one line: `macOS 26.1, 8 processors, 16.0 GB memory, longhaul 0.1.0`.
+    pub fn summary(&self) -> String {
+        let parts = [
+            self.system.clone(),
+            self.processors.map(|count| format!("{count} processors")),
+            self.memory_bytes.map(|bytes| format!("{} memory", units::bytes(bytes as f64))),
+            Some(format!("longhaul {}", self.longhaul)),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the negotiated options of a target in one line; `None` if none are known.
+    pub fn negotiated_text(&self, target: &TargetName) -> Option<String> {
+        let all = self.negotiated.get(target).filter(|all| !all.is_empty())?;
+        Some(all.iter().map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", "))
+    }
+}

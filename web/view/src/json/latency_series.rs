@@ -1,0 +1,112 @@
+//! Probe latency in steps of time.
+
+use longhaul_model::{Event, LoadContext, ProbeKind, ProbeStep, TargetName};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::charts::QuantileStep;
+use crate::charts::time_scale::event_ticks;
+use crate::screens::latency_charts::LatencyWindow;
+
+/// Probe latency in a window of time: the response of `/api/v1/latency/series`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LatencySeries {
+    /// Start of the window, in microseconds since 1970 UTC.
+    from_us: i64,
+    /// End of the window, in microseconds since 1970 UTC.
+    until_us: i64,
+    /// Length of a step, in seconds.
+    step_seconds: i64,
+    /// Time zone of daily steps; null if the zone of the service has no IANA name.
+    zone: Option<String>,
+    /// Operation of the probe.
+    kind: ProbeKind,
+    /// Load filter: samples during rounds, or while idle; null for both.
+    during: Option<LoadContext>,
+    /// Series of each target.
+    targets: Vec<TargetSeries>,
+}
+
+/// Probe latency of one target.
+#[derive(Debug, Serialize, ToSchema)]
+struct TargetSeries {
+    /// Name of the target.
+    target: TargetName,
+    /// Steps in order of time. Steps without a request are left out.
+    steps: Vec<SeriesStep>,
+    /// Events on the target or the machine that may have changed the latency.
+    events: Vec<SeriesEvent>,
+}
+
+/// Latency within one step, in seconds; null if no request was answered.
+#[derive(Debug, Serialize, ToSchema)]
+struct SeriesStep {
+    /// Start of the step, in microseconds since 1970 UTC.
+    at_us: i64,
+    /// 5th percentile, in seconds.
+    p5: Option<f64>,
+    /// 25th percentile, in seconds.
+    p25: Option<f64>,
+    /// Median, in seconds.
+    p50: Option<f64>,
+    /// 75th percentile, in seconds.
+    p75: Option<f64>,
+    /// 95th percentile, in seconds.
+    p95: Option<f64>,
+    /// Longest latency, in seconds.
+    max: Option<f64>,
+    /// Number of answered requests.
+    count: u64,
+    /// Number of requests that failed or timed out.
+    failed: u64,
+}
+
+/// An event of the event log.
+#[derive(Debug, Serialize, ToSchema)]
+struct SeriesEvent {
+    /// Time of the event, in microseconds since 1970 UTC.
+    at_us: i64,
+    /// Kind of the event.
+    kind: String,
+}
+
+impl LatencySeries {
+    /// Returns the series of all targets in a window, with the events since its start.
+    pub fn new(window: &LatencyWindow, steps: &[ProbeStep], events: &[Event]) -> Self {
+        let (from_us, until_us) = window.span_us;
+        let targets = window.by_target(steps).into_iter().map(|(name, steps)| {
+            let in_window = event_ticks(events, name).into_iter().filter(|(at_us, _)| *at_us < until_us);
+            TargetSeries {
+                target: name.clone(),
+                steps: window.quantile_steps(&steps).iter().map(SeriesStep::from).collect(),
+                events: in_window.map(|(at_us, kind)| SeriesEvent { at_us, kind }).collect(),
+            }
+        });
+        Self {
+            from_us,
+            until_us,
+            step_seconds: window.step_us / 1_000_000,
+            zone: window.zone.iana_name().map(str::to_owned),
+            kind: window.kind,
+            during: window.during,
+            targets: targets.collect(),
+        }
+    }
+}
+
+impl From<&QuantileStep> for SeriesStep {
+    fn from(spread: &QuantileStep) -> Self {
+        let at = |place: usize| spread.quantiles.map(|all| all[place]);
+        Self {
+            at_us: spread.at_us,
+            p5: at(0),
+            p25: at(1),
+            p50: at(2),
+            p75: at(3),
+            p95: at(4),
+            max: spread.max,
+            count: spread.count,
+            failed: spread.failed,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Every screen as a [`Document`], built once in [`screens`] and printed by one of the renderers in [`render`]: for a terminal, as
+//! [`markdown`] for a forum, or as HTML. Also [`charts`], the JSON forms ([`json`]), and the [`Exchange`] file that another user's
+//! longhaul shows next to its own results.
+//!
+//! All functions are pure: values in, text out. This crate makes no verdicts. What is shared contains no names of users,
+//! machines, servers and paths (see [`redaction`]).
+//!
+//! ```
+//! use longhaul_analysis::summary::{Week, WeeklyQuery, summarize_week};
+//! use longhaul_model::History;
+//!
+//! let query = WeeklyQuery { week: Week::of_day(18_700), scale: None, zone: jiff::tz::TimeZone::UTC };
+//! let weekly = summarize_week(&History::default(), &query);
+//! assert!(longhaul_view::markdown(&weekly).starts_with("# "));
+//! ```
+
+use longhaul_analysis::summary::WeeklySummary;
+use screens::week::{WeekReport, week};
+
+pub mod charts;
+pub mod document;
+mod environment;
+pub mod exchange;
+pub mod json;
+pub mod page;
+pub mod redaction;
+pub mod render;
+pub mod screens;
+pub mod table;
+pub mod text;
+pub mod time;
+pub mod units;
+
+pub use document::Document;
+pub use environment::{Environment, Machine};
+pub use exchange::{Exchange, ExchangeError, exchange, read};
+pub use page::{html, html_with_hosts};
+pub use screens::words;
+pub use table::Table;
+pub use text::{Text, Tone};
+
+/// Renders the report of a week as Markdown for a forum, without private data.
+pub fn markdown(weekly: &WeeklySummary) -> String {
+    markdown_with_hosts(weekly, &[])
+}
+
+/// Renders the report of a week as Markdown, with the results of other hosts next to it.
+pub fn markdown_with_hosts(weekly: &WeeklySummary, others: &[Exchange]) -> String {
+    let weekly = redaction::redact_week(weekly);
+    render::markdown::render(&week(&WeekReport { others, ..WeekReport::new(&weekly) }))
+}

@@ -1,0 +1,93 @@
+//! The first screen of the page: the ranking, the overall comparisons and the problems.
+
+use longhaul_analysis::summary::{PairSummary, WeeklySummary};
+use maud::{Markup, html};
+
+use crate::charts::{MarkFill, SeriesStyles};
+use crate::render;
+use crate::screens::{self, sentences, week_charts, words};
+
+/// Renders the first screen of the page.
+pub fn first_screen(weekly: &WeeklySummary, styles: &SeriesStyles) -> Markup {
+    html! {
+        (heading(weekly, styles, &html! {}))
+        div class="first" {
+            div { @for pair in &weekly.pairs { (card(pair, styles, Extent::Full)) } }
+            div class="aside" { (problems(weekly, &html! {})) (confidence(weekly)) }
+        }
+    }
+}
+
+/// Renders the ranking, how far it can be trusted, a note, and the targets.
+pub fn heading(weekly: &WeeklySummary, styles: &SeriesStyles, note: &Markup) -> Markup {
+    html! {
+        section id="answer" class="answer" aria-labelledby="answer-heading" {
+            h1 id="answer-heading" { (words::ranking(weekly)) }
+            p class="muted" { (words::confidence(weekly)) " " (note) }
+            ul class="targets" aria-label="Targets" {
+                @for target in &weekly.targets {
+                    li {
+                        (styles.legend_mark(&target.name)) strong { (target.name) } " "
+                        (target.protocol.as_deref().unwrap_or("protocol not known"))
+                        @if target.epochs > 1 { ", epoch " (target.epochs) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Part of a card that is visible at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// The answer; the cost in time and the failures only on request.
+    Answer,
+    /// Everything.
+    Full,
+}
+
+/// Renders the answer about a pair, its cost in time and its failures.
+pub fn card(pair: &PairSummary, styles: &SeriesStyles, extent: Extent) -> Markup {
+    let fill = pair.headline.as_ref().map_or(MarkFill::Hollow, |headline| words::fill(headline.verdict));
+    let rest = html! {
+        @if let Some(minutes) = pair.weekly_minutes { p { (words::weekly_minutes(pair, &minutes)) } }
+        p class="muted" {
+            @if let Some(headline) = &pair.headline { (words::basis(headline)) " " }
+            (sentences::reliability(pair))
+        }
+    };
+    html! {
+        article class={ "card " (fill.class()) "-card" } {
+            h2 { (styles.legend_mark(&pair.a)) (pair.a) " and " (styles.legend_mark(&pair.b)) (pair.b)
+                span class="state" { (words::pair_verdict_label(pair)) } }
+            p class="headline" { (sentences::headline(pair)) }
+            @match extent {
+                Extent::Answer => details { summary { "Data, time cost and failures" } (rest) },
+                Extent::Full => (rest),
+            }
+        }
+    }
+}
+
+/// Renders the problems of a week below those that the service has now.
+pub fn problems(weekly: &WeeklySummary, live: &Markup) -> Markup {
+    html! {
+        section class="problems" aria-labelledby="problems-heading" {
+            h2 id="problems-heading" { "Problems" }
+            (live)
+            (render::html::render(&screens::problems::problems(weekly), &SeriesStyles::default()))
+        }
+    }
+}
+
+/// Renders the overall comparisons of all pairs on one axis.
+pub fn confidence(weekly: &WeeklySummary) -> Markup {
+    html! {
+        @if let Some(chart) = week_charts::overall(weekly) {
+            section class="certainty" aria-labelledby="confidence-heading" {
+                h2 id="confidence-heading" { "Confidence" }
+                (render::html::figure(&chart))
+            }
+        }
+    }
+}

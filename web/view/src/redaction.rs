@@ -1,0 +1,307 @@
+//! Removes private data from texts before they are shared. This is the second filter: a history is usually anonymized
+//! already. Details of events pass an allow list: numbers, versions, known words of mounts and protocols, and
+//! placeholders such as `hidden-1`. Everything else becomes `…`.
+
+use std::collections::BTreeMap;
+
+use longhaul_analysis::summary::{EventLine, WeeklySummary, is_private_key};
+use longhaul_model::History;
+use longhaul_model::{NegotiatedOptions, TargetName};
+
+/// Placeholder for removed text.
+const PLACEHOLDER: &str = "…";
+
+/// Allowed words: names of mount options, protocols and systems, which identify no user or machine.
+const ALLOWED_WORDS: &[&str] = &[
+    "afp",
+    "aes-128-ccm",
+    "aes-128-cmac",
+    "aes-128-gcm",
+    "aes-256-ccm",
+    "aes-256-gcm",
+    "apfs",
+    "battery",
+    "btrfs",
+    "cold",
+    "darwin",
+    "default",
+    "disabled",
+    "enabled",
+    "ethernet",
+    "exfat",
+    "ext4",
+    "false",
+    "fuse",
+    "hard",
+    "hfs",
+    "hmac-sha256",
+    "krb5",
+    "krb5i",
+    "krb5p",
+    "linux",
+    "loose",
+    "macos",
+    "mains",
+    "never",
+    "nfs",
+    "no",
+    "none",
+    "ntfs",
+    "ntlmssp",
+    "off",
+    "on",
+    "optional",
+    "required",
+    "ro",
+    "rw",
+    "sftp",
+    "smb",
+    "soft",
+    "strict",
+    "supported",
+    "sys",
+    "tcp",
+    "tcp6",
+    "throttled",
+    "tmpfs",
+    "true",
+    "udp",
+    "unknown",
+    "warm",
+    "webdav",
+    "wi-fi",
+    "wifi",
+    "xfs",
+    "yes",
+    "zfs",
+    "bytes",
+    "days",
+    "hours",
+    "minutes",
+    "seconds",
+    "→",
+    "->",
+];
+
+/// Maximum length of a key or of a kind of event, in bytes.
+const MAX_WORD_CHARS: usize = 32;
+
+/// Returns the details of an event without private data.
+pub fn redact_detail(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(['(', ')', ',']).unwrap_or(rest.len());
+        let opens = rest[end..].starts_with('(');
+        out += &redact_part(&rest[..end], opens);
+        if let Some(delimiter) = rest[end..].chars().next() {
+            out.push(delimiter);
+        }
+        rest = rest.get(end + 1..).unwrap_or("");
+    }
+    out.trim().to_owned()
+}
+
+/// Redacts the text between two commas or parentheses. If a parenthesis follows (`opens`), the text may be the key of
+/// its contents.
+fn redact_part(text: &str, opens: bool) -> String {
+    let words = text.trim();
+    let lead = if text.starts_with(' ') { " " } else { "" };
+    match words.split_once(": ") {
+        Some((key, value)) if is_identifier(key) => {
+            let value = if is_private_key(key) { PLACEHOLDER.to_owned() } else { redact_words(value) };
+            format!("{lead}{key}: {value}")
+        }
+        None if opens && is_identifier(words) => format!("{lead}{words} "),
+        Some(_) | None => format!("{lead}{}", redact_words(words)),
+    }
+}
+
+fn redact_words(text: &str) -> String {
+    let shown = |word| if is_allowed(word) { word } else { PLACEHOLDER };
+    let mut words: Vec<&str> = text.split_whitespace().map(shown).collect();
+    words.dedup_by(|a, b| *a == PLACEHOLDER && *b == PLACEHOLDER);
+    words.join(" ")
+}
+
+fn is_allowed(word: &str) -> bool {
+    is_figure(word)
+        || word.strip_prefix("hidden-").is_some_and(is_figure)
+        || ALLOWED_WORDS.contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// Returns true for a number or a version of at most three parts, with a unit or build of at most three letters. Four
+/// parts could be an IP address.
+fn is_figure(word: &str) -> bool {
+    let word = word.strip_prefix(['-', '+', '±', 'v']).unwrap_or(word);
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic() || matches!(c, '%' | 'µ'));
+    let unit = &word[digits.len()..];
+    let parts: Vec<&str> = digits.split('.').collect();
+    let is_number =
+        |part: &&str| (1..=12).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    unit.chars().count() <= 3 && parts.len() <= 3 && parts.iter().all(is_number)
+}
+
+fn is_identifier(word: &str) -> bool {
+    let follows =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
+    word.len() <= MAX_WORD_CHARS
+        && word.bytes().next().is_some_and(|first| first.is_ascii_lowercase())
+        && word.bytes().all(follows)
+}
+
+/// Returns a week whose events and reasons contain no private data.
+pub fn redact_week(weekly: &WeeklySummary) -> WeeklySummary {
+    let mut weekly = weekly.clone();
+    weekly.events = weekly.events.iter().map(redact_event).collect();
+    weekly.excluded.iter_mut().for_each(|excluded| excluded.reason = redact_sentence(&excluded.reason));
+    let reasons = std::mem::take(&mut weekly.rounds.reasons);
+    for (reason, rounds) in reasons {
+        *weekly.rounds.reasons.entry(redact_sentence(&reason)).or_default() += rounds;
+    }
+    weekly
+}
+
+/// Returns an event without private data.
+pub fn redact_event(entry: &EventLine) -> EventLine {
+    EventLine {
+        kind: redact_kind(&entry.kind).to_owned(),
+        detail: redact_detail(&entry.detail),
+        ..entry.clone()
+    }
+}
+
+/// Returns the kind of an event if it is an identifier as longhaul uses them (lower-case letters, digits, hyphens),
+/// else `event`.
+pub fn redact_kind(word: &str) -> &str {
+    if is_identifier(word) { word } else { "event" }
+}
+
+/// Returns a sentence of longhaul without words that look like a path, a network address, a host or a user.
+pub fn redact_sentence(text: &str) -> String {
+    let shown = |word| if is_identifying(word) { PLACEHOLDER } else { word };
+    text.split_whitespace().map(shown).collect::<Vec<_>>().join(" ")
+}
+
+fn is_identifying(word: &str) -> bool {
+    let trimmed = word.trim_matches(|c: char| !c.is_alphanumeric());
+    let parts = || trimmed.split('.');
+    let is_host = parts().count() > 1 && trimmed.contains(|c: char| c.is_alphabetic());
+    let is_address = parts().count() == 4 || trimmed.matches(':').count() > 1;
+    is_host || is_address || word.contains(['/', '\\', '@', '~'])
+}
+
+/// Returns the negotiated options without private data. Options with a removed word are omitted.
+pub fn redact_negotiated(all: &NegotiatedOptions) -> BTreeMap<String, String> {
+    let is_public = |(key, _): &(&String, &String)| is_identifier(key) && !is_private_key(key);
+    let shown = all.iter().filter(is_public).map(|(key, value)| (key.clone(), redact_words(value)));
+    shown.filter(|(_, value)| !value.contains(PLACEHOLDER)).collect()
+}
+
+/// Returns the name and version of an operating system, without suffixes that the builder of a kernel added.
+pub fn redact_system(text: &str) -> String {
+    let mut words = text.split_whitespace();
+    let name = words.next().filter(|name| ALLOWED_WORDS.contains(&name.to_ascii_lowercase().as_str()));
+    [name, words.next().and_then(version)].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the version at the start of a text; `None` if there is none.
+pub fn version(text: &str) -> Option<&str> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    Some(text[..end].trim_end_matches('.')).filter(|version| is_figure(version))
+}
+
+/// Renames targets whose name looks like a host name (`nas-1.local`) to the name of their protocol. All other names are
+/// kept, because the user chose them for display.
+pub fn with_neutral_names(mut history: History) -> History {
+    let mut taken: Vec<TargetName> = history.targets.iter().map(|target| target.name.clone()).collect();
+    for place in 0..history.targets.len() {
+        let old = history.targets[place].name.clone();
+        if is_identifying(old.as_str()) && old.as_str().contains(|c: char| c.is_ascii_alphabetic()) {
+            let new = neutral_name(&history, &old, &taken);
+            taken.push(new.clone());
+            rename(&mut history, place, (&old, &new));
+        }
+    }
+    history
+}
+
+fn neutral_name(history: &History, old: &TargetName, taken: &[TargetName]) -> TargetName {
+    let epochs = history.epochs.iter().filter(|epoch| epoch.target == *old);
+    let protocol = epochs.filter_map(|epoch| epoch.protocol.as_deref()).next_back().unwrap_or("target");
+    let family: String = protocol.chars().take_while(char::is_ascii_alphanumeric).take(16).collect();
+    let base = if family.is_empty() { "target".to_owned() } else { family.to_ascii_lowercase() };
+    let candidates = (1..).map(|number| if number == 1 { base.clone() } else { format!("{base}-{number}") });
+    let mut free = candidates.filter_map(|name| name.parse().ok()).filter(|name| !taken.contains(name));
+    free.next().unwrap_or_else(|| old.clone())
+}
+
+fn rename(history: &mut History, place: usize, (old, new): (&TargetName, &TargetName)) {
+    history.targets[place].name = new.clone();
+    for epoch in history.epochs.iter_mut().filter(|epoch| epoch.target == *old) {
+        epoch.target = new.clone();
+    }
+    for event in history.events.iter_mut().filter(|event| event.target.as_ref() == Some(old)) {
+        event.target = Some(new.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn epoch_details_lose_path_and_server() {
+        let redacted = redact_detail(
+            "after (negotiated (addr: 10.0.0.2, signing: on, username: anna, vers: 3.1.1), path: /Volumes/annas media, \
+             protocol (family: smb, version: 3.1.1)), epoch: 3",
+        );
+        assert_eq!(
+            redacted,
+            "after (negotiated (addr: …, signing: on, username: …, vers: 3.1.1), path: …, protocol (family: smb, version: \
+             3.1.1)), epoch: 3"
+        );
+    }
+
+    #[test]
+    fn numbers_stay_and_names_are_removed() {
+        let shown = [
+            ("before: 1500, after: 9000", "before: 1500, after: 9000"),
+            ("before: 26.0, after: 26.0.1", "before: 26.0, after: 26.0.1"),
+            ("build: 24E248", "build: …"),
+            ("seconds: 12.5s", "seconds: 12.5s"),
+            ("woke Annas-MacBook.local at 192.168.1.7", "…"),
+            ("//anna@nas/media", "…"),
+            ("smb://nas.local/media", "…"),
+            ("path: 4711", "path: …"),
+        ];
+        for (text, expected) in shown {
+            assert_eq!(redact_detail(text).replace("… at …", "…"), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn sentence_loses_paths_addresses_and_hosts() {
+        let redacted = redact_sentence(
+            "the folder /Volumes/media on nas.local (10.0.0.2) was full at 98.5 %, fe80::1%en0 says anna@nas",
+        );
+        assert_eq!(redacted, "the folder … on … … was full at 98.5 %, … says …");
+    }
+
+    #[test]
+    fn system_is_reduced_to_name_and_version() {
+        assert_eq!(redact_system("Linux 6.1.0-13-annas-build"), "Linux 6.1.0");
+        assert_eq!(redact_system("macOS 26.1 (25B78)"), "macOS 26.1");
+        assert_eq!(redact_system("anna"), "");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_accepted_and_no_path_remains(text in "\\PC{0,40}", path in "/[a-z]{4,9}(/[A-Z]{4,9}){1,3}") {
+            let _ = (redact_detail(&text), redact_sentence(&text), redact_system(&text));
+            let redacted = redact_detail(&format!("{text}, path: {path}, {path}"));
+            prop_assert!(!redacted.contains('/') || text.contains('/'), "{redacted}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The report of a week in brief: the answer about each pair, a line per task, and notes about the week.
+
+use longhaul_analysis::summary::{Failures, PairSummary, ReliabilityVerdict, WeeklySummary};
+
+use super::{sentences, week, words};
+use crate::document::Document;
+use crate::table::Table;
+use crate::text::Text;
+
+/// Maximum number of reasons for skipped and void rounds that are listed.
+const MAX_REASONS: usize = 3;
+
+/// Returns the report of a week. It has at most 25 lines for two shares.
+pub fn brief(weekly: &WeeklySummary) -> Document {
+    let mut document = Document::titled(format!("Week {}", words::dates(weekly)));
+    if weekly.pairs.is_empty() || weekly.table.is_empty() {
+        let ranking = Text::from(format!("{}.", words::ranking(weekly)));
+        document.paragraph(
+            words::next_step(weekly).into_iter().fold(ranking, |text, step| text.plain(" ").then(step)),
+        );
+    } else {
+        for pair in &weekly.pairs {
+            document.append(answer(weekly, pair)).table(tasks(pair));
+        }
+    }
+    document.list(notes(weekly));
+    document
+}
+
+/// Returns the answer about a pair: its speed, the data that it rests on, and the failures of both targets.
+fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
+    let mut document = Document::new();
+    let headline = pair.headline.as_ref();
+    document.paragraph(headline.map_or_else(|| sentences::headline(pair).into(), week::sentence));
+    document.list(headline.map(words::basis).into_iter().chain(failures(weekly, pair)));
+    document
+}
+
+/// Returns the failures of a pair as a sentence; `None` if there were none.
+fn failures(weekly: &WeeklySummary, pair: &PairSummary) -> Option<String> {
+    let of_pair =
+        weekly.failures.iter().filter(|failures| failures.target == pair.a || failures.target == pair.b);
+    let of_pair: Vec<&Failures> = of_pair.collect();
+    let count = |failures: &&Failures| {
+        format!("{} in {} of {} rounds", failures.target, failures.failed_rounds, failures.rounds)
+    };
+    let worse = match pair.reliability.verdict {
+        ReliabilityVerdict::WorseA => format!("{} fails more often than {}: ", pair.a, pair.b),
+        ReliabilityVerdict::WorseB => format!("{} fails more often than {}: ", pair.b, pair.a),
+        ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => "Failures: ".to_owned(),
+    };
+    let any = of_pair.iter().any(|failures| failures.failed_rounds > 0);
+    any.then(|| format!("{worse}{}.", of_pair.iter().map(count).collect::<Vec<_>>().join(", ")))
+}
+
+fn tasks(pair: &PairSummary) -> Table {
+    let mut table = Table::new("Typical times and result of each task").words(["task"]);
+    table = table.figures([pair.a.as_str(), pair.b.as_str()]).words(["result"]);
+    for task in &pair.tasks {
+        let (a, b) = task.median_seconds.unzip();
+        let result = words::toned(words::result(task), task.verdict);
+        table.row([
+            words::subject(&task.subject).into(),
+            words::seconds_or_dash(a).into(),
+            words::seconds_or_dash(b).into(),
+            result,
+        ]);
+    }
+    table
+}
+
+fn notes(weekly: &WeeklySummary) -> Vec<Text> {
+    let reasons = weekly.rounds.reasons.iter().take(MAX_REASONS);
+    let reasons: Vec<String> = reasons.map(|(reason, count)| format!("{reason} ({count})")).collect();
+    let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
+    let mut notes = vec![Text::from(words::rounds(weekly) + &reasons + ".")];
+    if !weekly.pairs.is_empty() {
+        notes.push(words::guarantee().into());
+    }
+    notes.push(more(weekly));
+    notes
+}
+
+/// Returns the commands that show more.
+fn more(weekly: &WeeklySummary) -> Text {
+    let mut more = Text::from("More: ").code("longhaul report --verbose");
+    if !weekly.pairs.is_empty() {
+        more = more.plain(", ").code("longhaul report --pair A,B");
+    }
+    match weekly.events.len() {
+        0 => more.plain("."),
+        1 => more.plain(", and ").code("longhaul events").plain(" for the event of the week."),
+        events => more
+            .plain(", and ")
+            .code("longhaul events")
+            .plain(format!(" for the {events} events of the week.")),
+    }
+}
+
+/// Returns the answers of all pairs, one line each, decided ones first.
+pub fn answers(weekly: &WeeklySummary) -> Vec<String> {
+    let mut pairs: Vec<&PairSummary> = weekly.pairs.iter().collect();
+    let is_decided =
+        |pair: &&PairSummary| pair.headline.as_ref().is_some_and(|found| found.verdict.is_decided());
+    pairs.sort_by_key(|pair| !is_decided(pair));
+    pairs.into_iter().map(sentences::headline).collect()
+}

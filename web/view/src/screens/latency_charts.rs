@@ -1,0 +1,203 @@
+//! The latency page: probe latency over time, by weekday and hour, and day by day.
+
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+use longhaul_analysis::summary::{count_longer_than, latency_rows};
+use longhaul_model::time::{DAY_US, HOUR_US};
+use longhaul_model::{
+    Event, Histogram, LoadContext, ProbeKind, ProbeStep, SLOW_CALL_NS, Stall, TargetName, local_day,
+};
+
+use super::stalls::StallList;
+use super::{latency, stalls};
+use crate::charts::time_scale::event_ticks;
+use crate::charts::{
+    Availability, BandChart, Calendar, Chart, HeatMap, QuantileStep, SeriesStyles, TimeScale,
+};
+use crate::document::Document;
+use crate::text::Text;
+use crate::time::{local_midnight, utc_offset_at};
+
+/// Number of weeks that the heat map by weekday and hour covers.
+pub const HEAT_MAP_WEEKS: i64 = 8;
+/// The quantiles that a band chart shows, from 0 to 1.
+pub const BAND_QUANTILES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
+
+/// A window of time, with the requests of the probe that it shows.
+#[derive(Debug, Clone)]
+pub struct LatencyWindow {
+    /// Start and end of the window, in microseconds since 1970 UTC.
+    pub span_us: (i64, i64),
+    /// Length of a drawn step, in microseconds. Steps of [`DAY_US`] start at local midnight.
+    pub step_us: i64,
+    /// Operation of the probe.
+    pub kind: ProbeKind,
+    /// Load filter: samples during rounds, or while idle; `None` for both.
+    pub during: Option<LoadContext>,
+    /// Time zone of the reader.
+    pub zone: TimeZone,
+}
+
+/// The samples that the latency page shows.
+#[derive(Debug, Clone)]
+pub struct LatencySamples {
+    /// Steps of the window.
+    pub window: Vec<ProbeStep>,
+    /// Hourly steps of the last [`HEAT_MAP_WEEKS`].
+    pub weeks: Vec<ProbeStep>,
+    /// Steps of half a day of at least a year.
+    pub year: Vec<ProbeStep>,
+    /// Events since the start of the window.
+    pub events: Vec<Event>,
+    /// Stalls in the window.
+    pub stalls: Vec<Stall>,
+}
+
+/// The charts of the latency page.
+#[derive(Debug, Clone)]
+pub struct LatencyCharts {
+    /// Latency over time, one chart for each target.
+    pub bands: Vec<Chart>,
+    /// Latency by weekday and hour.
+    pub heat_maps: Vec<Chart>,
+    /// Availability day by day.
+    pub calendars: Vec<Chart>,
+}
+
+impl LatencyCharts {
+    /// Draws the charts of all targets that have samples.
+    pub fn draw(samples: &LatencySamples, window: &LatencyWindow, styles: &SeriesStyles) -> Self {
+        let bands = band_charts(samples, window, styles);
+        let heat_map =
+            |(name, steps): (&TargetName, Vec<&ProbeStep>)| heat_map(name, styles, &steps, &window.zone);
+        let heat_maps: Vec<HeatMap> = window.by_target(&samples.weeks).into_iter().map(heat_map).collect();
+        let calendar = |(name, steps): (&TargetName, Vec<&ProbeStep>)| calendar(name, styles, &steps).draw();
+        let (band, heat) = (BandChart::shared_scale(&bands), HeatMap::shared_scale(&heat_maps));
+        Self {
+            bands: bands.iter().map(|one| one.draw(band)).collect(),
+            heat_maps: heat_maps.iter().map(|one| one.draw(heat)).collect(),
+            calendars: window.by_target(&samples.year).into_iter().map(calendar).collect(),
+        }
+    }
+
+    /// Returns all charts in the order of the page.
+    pub fn all(&self) -> Vec<Chart> {
+        [self.bands.as_slice(), &self.heat_maps, &self.calendars].concat()
+    }
+}
+
+/// Returns the sections of the latency page.
+pub fn latency_page(samples: &LatencySamples, window: &LatencyWindow, charts: &LatencyCharts) -> Document {
+    let mut document = Document::new();
+    document.section("over-time", "Over time");
+    if charts.bands.is_empty() {
+        let text =
+            "No responses in this time. The probe sends requests only while a user or a round uses a share; ";
+        document.paragraph(Text::from(text).link("Targets", "/targets").plain(" shows whether it does now."));
+    }
+    document.charts(charts.bands.iter().cloned());
+    document.table(latency::table(&latency_rows(&samples.window)));
+    if !charts.heat_maps.is_empty() {
+        document.section("hours", "By weekday and hour").charts(charts.heat_maps.iter().cloned());
+    }
+    if !charts.calendars.is_empty() {
+        document.section("calendar", "Day by day").charts(charts.calendars.iter().cloned());
+    }
+    document.section("stalls", "Stalls");
+    document.append(stalls::stalls(&samples.stalls, window.span_us, StallList::Newest, &window.zone));
+    document
+}
+
+impl LatencyWindow {
+    /// Groups the steps that match the load filter by target.
+    pub fn by_target<'s>(&self, steps: &'s [ProbeStep]) -> BTreeMap<&'s TargetName, Vec<&'s ProbeStep>> {
+        let mut all: BTreeMap<&TargetName, Vec<&ProbeStep>> = BTreeMap::new();
+        for step in steps.iter().filter(|step| self.during.is_none_or(|context| step.during == context)) {
+            all.entry(&step.target).or_default().push(step);
+        }
+        all
+    }
+
+    /// Returns the quantiles of each step of the window.
+    pub fn quantile_steps(&self, steps: &[&ProbeStep]) -> Vec<QuantileStep> {
+        let is_daily = self.step_us == DAY_US;
+        let place = |at_us: i64| if is_daily { local_midnight(at_us, &self.zone) } else { at_us };
+        merge_by(steps, place).into_iter().map(|(at_us, step)| quantile_step(at_us, &step)).collect()
+    }
+}
+
+fn band_charts(samples: &LatencySamples, window: &LatencyWindow, styles: &SeriesStyles) -> Vec<BandChart> {
+    let time = TimeScale { span_us: window.span_us, zone: window.zone.clone() };
+    let band_chart = |(name, steps): (&TargetName, Vec<&ProbeStep>)| BandChart {
+        id: format!("bands-{name}"),
+        title: format!("{} on {name}", window.kind.name()),
+        name: name.to_string(),
+        style: styles.style(name),
+        steps: window.quantile_steps(&steps),
+        step_us: window.step_us,
+        time: time.clone(),
+        events: event_ticks(&samples.events, name),
+    };
+    window.by_target(&samples.window).into_iter().map(band_chart).collect()
+}
+
+/// Merges steps for which `place` returns the same key, for example the start of their day.
+fn merge_by(steps: &[&ProbeStep], place: impl Fn(i64) -> i64) -> BTreeMap<i64, ProbeStep> {
+    let mut all: BTreeMap<i64, ProbeStep> = BTreeMap::new();
+    for step in steps {
+        let put = |known: &mut ProbeStep| known.merge(step);
+        all.entry(place(step.at_us)).and_modify(put).or_insert_with(|| (*step).clone());
+    }
+    all
+}
+
+fn quantile_step(at_us: i64, step: &ProbeStep) -> QuantileStep {
+    let quantile = |q: f64| step.latency.quantile_ns(q).map(|ns| ns / 1e9);
+    let all = BAND_QUANTILES.map(quantile);
+    QuantileStep {
+        at_us,
+        quantiles: all.iter().all(Option::is_some).then(|| all.map(Option::unwrap_or_default)),
+        max: step.latency.max_ns().map(|ns| ns as f64 / 1e9),
+        count: step.latency.count(),
+        failed: step.errors + step.timeouts,
+    }
+}
+
+fn heat_map(name: &TargetName, styles: &SeriesStyles, steps: &[&ProbeStep], zone: &TimeZone) -> HeatMap {
+    let mut fields: [[Histogram; 24]; 7] = Default::default();
+    for step in steps {
+        let local_us = step.at_us + i64::from(utc_offset_at(step.at_us, zone)) * 1_000_000;
+        let (day, hour) = (local_us.div_euclid(DAY_US), local_us.rem_euclid(DAY_US) / HOUR_US);
+        fields[(day + 3).rem_euclid(7) as usize][hour as usize].merge(&step.latency);
+    }
+    let field = |latency: Histogram| latency.quantile_ns(0.5).map(|ns| (ns / 1e9, latency.count()));
+    HeatMap {
+        id: format!("hours-{name}"),
+        title: format!("{name} by weekday and hour, {HEAT_MAP_WEEKS} weeks"),
+        name: name.to_string(),
+        style: styles.style(name),
+        cells: fields.map(|hours| hours.map(field)),
+    }
+}
+
+fn calendar(name: &TargetName, styles: &SeriesStyles, steps: &[&ProbeStep]) -> Calendar {
+    let days: Vec<(i64, Availability)> = merge_by(steps, |at_us| local_day(at_us, 0))
+        .into_iter()
+        .map(|(day, step)| (day, day_availability(&step)))
+        .collect();
+    let span = (days.first().map_or(0, |(day, _)| *day), days.last().map_or(0, |(day, _)| *day));
+    Calendar {
+        id: format!("days-{name}"),
+        title: format!("{name}, day by day (UTC days)"),
+        name: name.to_string(),
+        style: styles.style(name),
+        days,
+        span,
+    }
+}
+
+fn day_availability(step: &ProbeStep) -> Availability {
+    let slow = count_longer_than(&step.latency, SLOW_CALL_NS);
+    Availability { answers: step.latency.count(), slow, failed: step.errors + step.timeouts }
+}

@@ -1,0 +1,72 @@
+//! The screens: one function each, from data to a [`Document`](crate::Document). All English that a user reads stands here.
+
+pub mod before_after;
+pub mod brief;
+pub mod doctor;
+pub mod events;
+pub mod hosts;
+pub mod latency;
+pub mod latency_charts;
+pub mod live;
+pub mod method;
+pub mod mounts;
+pub mod overview;
+pub mod pair;
+mod percent;
+pub mod problems;
+pub mod run;
+pub mod runs;
+pub mod sentences;
+pub mod slowest;
+pub mod stalls;
+pub mod status;
+pub mod summary;
+pub mod targets;
+pub mod task;
+pub mod trial;
+pub mod week;
+pub mod week_charts;
+pub mod words;
+
+use longhaul_model::{CacheState, Outcome, Protocol};
+
+use crate::text::{Text, Tone};
+use crate::units;
+
+/// Cell of a table whose value does not exist.
+const NO_VALUE: &str = "–";
+
+fn or_no_value(value: Option<String>) -> String {
+    value.unwrap_or_else(|| NO_VALUE.to_owned())
+}
+
+fn seconds(value: Option<f64>) -> String {
+    or_no_value(value.map(units::seconds))
+}
+
+fn bytes(value: Option<u64>) -> String {
+    or_no_value(value.map(|bytes| units::bytes(bytes as f64)))
+}
+
+fn protocol(protocol: Option<&Protocol>) -> String {
+    protocol.map_or("not known".to_owned(), ToString::to_string)
+}
+
+/// Returns a name with its cache state, for example `walk, cold`.
+fn with_cache(name: &str, cache: CacheState) -> String {
+    match cache {
+        CacheState::None => name.to_owned(),
+        CacheState::Cold => format!("{name}, cold"),
+        CacheState::Warm => format!("{name}, warm"),
+    }
+}
+
+/// Returns an outcome of a run with its colour.
+fn outcome(outcome: Outcome) -> Text {
+    let tone = match outcome {
+        Outcome::Ok => Tone::Good,
+        Outcome::Error | Outcome::Hung => Tone::Bad,
+        Outcome::Unavailable | Outcome::Void => Tone::Warning,
+    };
+    Text::new().toned(outcome.name(), tone)
+}

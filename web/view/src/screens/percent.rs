@@ -1,0 +1,56 @@
+//! Percentages with their interval.
+
+use longhaul_analysis::summary::Estimate;
+
+/// A percentage with its interval, rounded to the decimals that the width of the interval justifies.
+pub(super) struct Percent {
+    /// Estimate.
+    pub(super) value: f64,
+    /// Lower end of the interval.
+    pub(super) low: f64,
+    /// Upper end of the interval.
+    pub(super) high: f64,
+    decimals: usize,
+}
+
+impl Percent {
+    fn new(value: f64, low: f64, high: f64) -> Self {
+        let half = (high - low).abs() / 2.0;
+        let decimals = if half >= 2.0 { 0 } else { usize::from(half < 0.2) + 1 };
+        Self { value, low, high, decimals }
+    }
+
+    /// Converts a ratio below 1 to the percentage of time saved.
+    pub(super) fn reduction(less: Estimate) -> Self {
+        let saved = |ratio: f64| (1.0 - ratio) * 100.0;
+        Self::new(saved(less.value), saved(less.high), saved(less.low))
+    }
+
+    /// Converts a ratio to the percentage of additional time.
+    pub(super) fn increase(ratio: Estimate) -> Self {
+        let more = |ratio: f64| (ratio - 1.0) * 100.0;
+        Self::new(more(ratio.value), more(ratio.low), more(ratio.high))
+    }
+
+    /// Formats a value with the decimals of this percentage.
+    pub(super) fn format(&self, value: f64) -> String {
+        format!("{value:.*} %", self.decimals)
+    }
+
+    /// Formats the interval, for example `19.6 to 21.9 %`.
+    pub(super) fn range(&self) -> String {
+        format!("{:.*} to {}", self.decimals, self.low, self.format(self.high))
+    }
+
+    /// Formats a value as less or more time, for example `3 % less`.
+    pub(super) fn less_or_more(&self, value: f64) -> String {
+        let direction = if value >= 0.0 { "less" } else { "more" };
+        format!("{} {direction}", self.format(value.abs()))
+    }
+}
+
+impl std::fmt::Display for Percent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&self.format(self.value))
+    }
+}

@@ -1,0 +1,110 @@
+//! Lists the problems of a week: failures, unavailable targets, lost rounds, and drifts that make an interval less
+//! reliable.
+
+use longhaul_analysis::summary::{Comparison, Failures, PairSummary, ReliabilityVerdict, WeeklySummary};
+
+use super::words;
+use crate::document::Document;
+use crate::text::{Text, Tone};
+use crate::{redaction, units};
+
+/// Returns the problems of a week as a list, the most severe first, or a sentence that there are none.
+pub fn problems(weekly: &WeeklySummary) -> Document {
+    let failing = weekly.failures.iter().filter_map(failure_text);
+    let failing = failing.chain(weekly.pairs.iter().filter_map(reliability_text));
+    let failing = failing.map(|text| Text::new().toned("Failure: ", Tone::Bad).plain(text));
+    let unavailable = weekly.failures.iter().filter_map(unavailable_text);
+    let drifting = weekly.pairs.iter().filter_map(|pair| drift_text(pair.headline.as_ref()?));
+    let uncertain = unavailable.chain(drifting).chain(round_loss_text(weekly)).map(Text::from);
+    let found: Vec<Text> = failing.chain(uncertain).collect();
+    let mut document = Document::new();
+    if found.is_empty() {
+        document.paragraph(no_problems_text(weekly));
+    }
+    document.list(found);
+    document
+}
+
+fn unavailable_text(failures: &Failures) -> Option<String> {
+    let Failures { target, unavailable_rounds: rounds, .. } = failures;
+    (*rounds > 0).then(|| format!("{target} was unavailable in {}.", words::count(*rounds, "round")))
+}
+
+fn no_problems_text(weekly: &WeeklySummary) -> String {
+    let rounds = weekly.failures.iter().map(|failures| failures.rounds).max().unwrap_or(0);
+    match rounds {
+        0 => "No problems known: no round has been counted yet.".to_owned(),
+        rounds => format!("None: no failure in {rounds} rounds, and every round of the week was completed."),
+    }
+}
+
+fn failure_text(failures: &Failures) -> Option<String> {
+    if failures.failed_rounds == 0 {
+        return None;
+    }
+    let count = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let hung = match failures.hung_runs {
+        0 => None,
+        1 => Some(format!("1 run hung, for {}", units::duration(failures.hung_seconds))),
+        runs => Some(format!("{runs} runs hung, for {} in all", units::duration(failures.hung_seconds))),
+    };
+    let kinds = [hung, count(failures.error_runs, "ended with an error")];
+    let episodes = if failures.episodes == 1 {
+        "1 episode".to_owned()
+    } else {
+        format!("{} episodes", failures.episodes)
+    };
+    Some(format!(
+        "{} failed in {} of {} rounds ({episodes}): {}.",
+        failures.target,
+        failures.failed_rounds,
+        failures.rounds,
+        kinds.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    ))
+}
+
+fn reliability_text(pair: &PairSummary) -> Option<String> {
+    let (worse, better) = match pair.reliability.verdict {
+        ReliabilityVerdict::WorseA => (&pair.a, &pair.b),
+        ReliabilityVerdict::WorseB => (&pair.b, &pair.a),
+        ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => return None,
+    };
+    Some(format!(
+        "{worse} fails more often than {better}, as the failure episodes of one target alone prove ({} {}, {} {}).",
+        pair.a, pair.reliability.only_a, pair.b, pair.reliability.only_b
+    ))
+}
+
+fn drift_text(headline: &Comparison) -> Option<String> {
+    let drift = words::drift(headline)?;
+    Some(format!(
+        "The ratio of {} and {} drifts from day to day (autocorrelation {drift:.2}), so its interval may miss the truth more \
+         often than stated.",
+        headline.a, headline.b
+    ))
+}
+
+fn round_loss_text(weekly: &WeeklySummary) -> Option<String> {
+    let rounds = &weekly.rounds;
+    let completed = rounds.by_status.get("ok").copied().unwrap_or(0);
+    if rounds.planned == 0 {
+        return Some("The week has no round.".to_owned());
+    }
+    if completed == rounds.planned {
+        return None;
+    }
+    let parts = rounds.by_status.iter().filter(|(status, _)| **status != "ok");
+    let parts: Vec<String> = parts.map(|(status, count)| format!("{count} {status}")).collect();
+    let reasons: Vec<String> = rounds
+        .reasons
+        .iter()
+        .map(|(reason, count)| format!("{} ({count})", redaction::redact_sentence(reason)))
+        .collect();
+    let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
+    Some(format!(
+        "{} of the week's {} rounds were not completed ({}){reasons}.",
+        rounds.planned - completed,
+        rounds.planned,
+        parts.join(", ")
+    ))
+}

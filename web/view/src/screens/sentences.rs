@@ -1,0 +1,214 @@
+//! Verdicts as sentences. Each states its numbers; none says "faster" without an interval, and none shows a p-value.
+//!
+//! A sentence has the error guarantee of its verdict (docs/methodology.md#verdict-rule) and adds no claim of its own.
+
+use longhaul_analysis::stats::MIN_WEEK_PAIRS;
+use longhaul_analysis::summary::{
+    ClientCaching, Comparison, Estimate, MIN_REREADS, MIN_VERDICT_DAYS, PairSummary, ReliabilityVerdict,
+    SequentialWeeks, Verdict,
+};
+use longhaul_model::CacheState;
+
+use super::percent::Percent;
+
+/// Warning that must be shown next to every result of the sequential-weeks design.
+pub const CONFOUNDING_NOTE: &str = "Weeks with one and weeks with the other are different weeks. If anything else changed (neighbours' \
+     Wi-Fi, a system update, the disk filling up), this design cannot tell it from the protocol. In simulation a plain 4+4-week \
+     comparison of two identical protocols names a winner about half the time.";
+
+/// Returns the result of a pair over all tasks. A target that is proven to fail more often is never called better without
+/// that note.
+pub fn headline(pair: &PairSummary) -> String {
+    let Some(headline) = &pair.headline else {
+        return format!("{} and {}: no round so far has all tasks on both.", pair.a, pair.b);
+    };
+    let text = comparison(headline);
+    let fails_more = match pair.reliability.verdict {
+        ReliabilityVerdict::WorseA => &headline.a,
+        ReliabilityVerdict::WorseB => &headline.b,
+        ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => return text,
+    };
+    match headline.winner() {
+        Some(winner) if winner == fails_more => {
+            format!("Faster but less reliable: {winner} fails more often. {text}")
+        }
+        Some(_) | None => format!("{text} {fails_more} fails more often."),
+    }
+}
+
+/// Returns the result of a comparison, with the change of the ratio first if there is one.
+pub fn comparison(comparison: &Comparison) -> String {
+    let Some(change) = &comparison.change else { return current(comparison) };
+    let (before, after) = (change.ratio_before, change.ratio_after);
+    let cause = change.event.as_deref().unwrap_or("no event recorded");
+    format!(
+        "The ratio changed on {} ({cause}): before, {} took {before:.2}× the time of {} ({} days), since then {after:.2}× ({} \
+         days). {}",
+        change.date,
+        comparison.b,
+        comparison.a,
+        change.days_before,
+        change.days_after,
+        current(comparison)
+    )
+}
+
+/// Returns the failure episodes of both targets of a pair, and the time spent waiting.
+pub fn reliability(pair: &PairSummary) -> String {
+    let proven = match pair.reliability.verdict {
+        ReliabilityVerdict::NoFailures => "none so far",
+        ReliabilityVerdict::NotProven => "not yet proven to differ",
+        ReliabilityVerdict::WorseA | ReliabilityVerdict::WorseB => "proven to differ",
+    };
+    let (a, b) = (&pair.a, &pair.b);
+    let waited = pair.headline.as_ref().and_then(|headline| headline.wait_ratio).map(|waited| {
+        format!(
+            "; time spent waiting, failures included: {b} {:.2}× of {a} ({:.2} to {:.2}, descriptive)",
+            waited.value, waited.low, waited.high
+        )
+    });
+    format!(
+        "Failure episodes of one target alone: {a} {}, {b} {} ({proven}){}.",
+        pair.reliability.only_a,
+        pair.reliability.only_b,
+        waited.unwrap_or_default()
+    )
+}
+
+/// Returns the verdict on client caching of a target.
+pub fn caching(caching: &ClientCaching) -> String {
+    let protocol = caching.protocol.as_deref().unwrap_or("protocol not known");
+    let verdict = match caching.cached {
+        Some(true) => "yes".to_owned(),
+        Some(false) => "no".to_owned(),
+        None => format!("not known before {MIN_REREADS} re-reads"),
+    };
+    let percent = (caching.median_share.unwrap_or(0.0) * 100.0).round();
+    let rereads = if caching.rereads == 1 { "re-read" } else { "re-reads" };
+    format!(
+        "{} ({protocol}): cached by the client: {verdict}; it served {percent} % of the bytes of {} {rereads} from its cache (median).",
+        caching.target, caching.rereads
+    )
+}
+
+/// Returns the result of the sequential-weeks design for one metric of a pair; [`CONFOUNDING_NOTE`] belongs next to it.
+pub fn sequential_weeks(pair: &PairSummary, found: &SequentialWeeks) -> String {
+    let (a, b, what) = (&pair.a, &pair.b, &found.subject.activity);
+    let weeks = format!(
+        "{} weeks with {a} and {} with {b}, {} pairs of adjacent weeks",
+        found.weeks.0, found.weeks.1, found.pairs
+    );
+    match found.ratio {
+        None => format!("No verdict for {what}: {weeks}; {MIN_WEEK_PAIRS} pairs are needed."),
+        Some(ratio) if ratio.low > 1.0 || ratio.high < 1.0 => format!(
+            "{what}: {b} took {:.2}× the time of {a} ({:.2} to {:.2}; {weeks}).",
+            ratio.value, ratio.low, ratio.high
+        ),
+        Some(ratio) => format!(
+            "Not decided for {what}: {b} took anything from {:.2}× to {:.2}× the time of {a} ({weeks}).",
+            ratio.low, ratio.high
+        ),
+    }
+}
+
+/// Returns the sentence for the current verdict, without the change of the ratio.
+fn current(comparison: &Comparison) -> String {
+    let Some((ratio, (faster, slower))) = comparison.ratio.zip(comparison.faster_and_slower()) else {
+        return no_estimate(comparison);
+    };
+    let (what, less) = (activity(comparison), time_of_faster(ratio));
+    let saved = Percent::reduction(less);
+    match comparison.verdict {
+        Verdict::NotEnoughData => not_enough_data(comparison, less),
+        Verdict::AlreadyClear => {
+            let more = less.inverse();
+            format!(
+                "Already clear for {what}: {slower} takes {:.1}× as long as {faster} ({:.1} to {:.1}×), after {} days.",
+                more.value, more.low, more.high, more.days
+            )
+        }
+        Verdict::Faster | Verdict::ClearlyFaster => {
+            let clearly = if comparison.verdict == Verdict::ClearlyFaster { "clearly " } else { "" };
+            let rounds = comparison.rounds;
+            let won = if *faster == comparison.a { rounds.won_by_a } else { rounds.won_by_b };
+            format!(
+                "{faster} is {clearly}faster than {slower} for {what}: {saved} less time ({}); it won {won} of {} rounds.",
+                saved.range(),
+                rounds.complete
+            )
+        }
+        Verdict::TooSmall => format!(
+            "Measurable but too small to matter for {what}: {faster} takes {saved} less time than {slower} ({}).",
+            saved.range()
+        ),
+        Verdict::NoRealDifference => {
+            let more = Percent::increase(ratio);
+            format!(
+                "No real difference for {what}: within ±{:.0} % ({} takes {} to {} time than {}).",
+                (comparison.threshold - 1.0) * 100.0,
+                comparison.b,
+                more.less_or_more(-more.low),
+                more.less_or_more(-more.high),
+                comparison.a
+            )
+        }
+    }
+}
+
+/// Returns the time of the faster target divided by the time of the slower one, at most 1.
+pub(super) fn time_of_faster(ratio: Estimate) -> Estimate {
+    if ratio.value > 1.0 { ratio.inverse() } else { ratio }
+}
+
+/// Returns the activity with its cache state, for example "opening a batch of photos (cold)".
+fn activity(comparison: &Comparison) -> String {
+    let cache = match comparison.subject.cache {
+        Some(CacheState::Cold) => " (cold)",
+        Some(CacheState::Warm) => " (warm)",
+        Some(CacheState::None) | None => "",
+    };
+    format!("{}{cache}", comparison.subject.activity)
+}
+
+fn no_estimate(comparison: &Comparison) -> String {
+    let days = comparison.days.len();
+    format!(
+        "Not enough data yet for {}: {days} {} so far, {} rounds with both. A verdict needs {MIN_VERDICT_DAYS} days.",
+        activity(comparison),
+        if days == 1 { "day counts" } else { "days count" },
+        comparison.rounds.complete
+    )
+}
+
+/// Returns the sentence for a comparison without enough data. A direction is only stated as a fact if the interval excludes
+/// the opposite one.
+fn not_enough_data(comparison: &Comparison, less: Estimate) -> String {
+    let saved = Percent::reduction(less);
+    let (faster, slower) = comparison.faster_and_slower().unwrap_or((&comparison.a, &comparison.b));
+    let so_far = if saved.low > 0.0 {
+        format!(
+            "{faster} takes {saved} less time than {slower} ({}), but a verdict needs {MIN_VERDICT_DAYS} days.",
+            saved.range()
+        )
+    } else {
+        format!(
+            "{faster} seems to take {saved} less time than {slower}, but anything from {} less to {} is possible.",
+            saved.format(saved.high),
+            saved.less_or_more(saved.low)
+        )
+    };
+    let until =
+        comparison.days_needed.map_or("More days are not expected to decide it.".to_owned(), |days| {
+            format!("About {} more.", number_of_days(days))
+        });
+    format!("Not enough data yet for {}: after {} days {so_far} {until}", activity(comparison), less.days)
+}
+
+/// Formats a number of days, for example "9 days" or "2 weeks". From 14 days, rounds up to whole weeks.
+fn number_of_days(days: usize) -> String {
+    match days {
+        1 => "1 day".to_owned(),
+        2..=13 => format!("{days} days"),
+        _ => format!("{} weeks", days.div_ceil(7)),
+    }
+}

@@ -1,0 +1,89 @@
+//! Stalls: times in which a target kept calls waiting.
+
+use jiff::tz::TimeZone;
+use longhaul_analysis::summary::{SampledWindow, StallTotals, summarize_window};
+use longhaul_model::Stall;
+
+use super::{NO_VALUE, or_no_value};
+use crate::document::{Document, Fact};
+use crate::table::Table;
+use crate::{time, units};
+
+/// Maximum number of stalls of [`StallList::Newest`].
+const MAX_NEWEST: usize = 100;
+
+/// Which stalls of a window are listed, and in which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StallList {
+    /// All stalls, oldest first.
+    All,
+    /// At most 100 stalls, newest first.
+    Newest,
+}
+
+/// Returns the stalls of a window, with the total of each target. Ongoing stalls last until the end of the window.
+pub fn stalls(stalls: &[Stall], span_us: (i64, i64), list: StallList, zone: &TimeZone) -> Document {
+    let mut document = Document::new();
+    if stalls.is_empty() {
+        document.paragraph("No stalls longer than 1 s.");
+        return document;
+    }
+    let window = SampledWindow { span_us, stalls: stalls.to_vec(), ..SampledWindow::default() };
+    let listed: Vec<&Stall> = match list {
+        StallList::All => stalls.iter().collect(),
+        StallList::Newest => stalls.iter().rev().take(MAX_NEWEST).collect(),
+    };
+    if listed.len() < stalls.len() {
+        document.note(format!("The newest {} of {} stalls.", listed.len(), stalls.len()));
+    }
+    document.table(table(&listed, span_us.1, zone)).facts(totals(&summarize_window(&window).stalls));
+    document
+}
+
+fn table(stalls: &[&Stall], now_us: i64, zone: &TimeZone) -> Table {
+    let mut table = Table::new("Stalls")
+        .words(["start", "duration", "target", "longest call"])
+        .figures(["calls"])
+        .words(["errors", "source", "during"]);
+    for stall in stalls {
+        let errors: Vec<String> =
+            stall.errors.iter().map(|(error, count)| format!("{error} ×{count}")).collect();
+        table.row([
+            time::timestamp(stall.started_us, zone),
+            length(stall, now_us),
+            stall.target.to_string(),
+            format!("{} {}", stall.operation, units::duration(stall.longest_ns as f64 / 1e9)),
+            stall.calls.to_string(),
+            if errors.is_empty() { NO_VALUE.to_owned() } else { errors.join(", ") },
+            stall.sources.join(", "),
+            or_no_value(stall.during.clone()),
+        ]);
+    }
+    table
+}
+
+fn length(stall: &Stall, now_us: i64) -> String {
+    let length = units::duration((stall.ended_us.unwrap_or(now_us) - stall.started_us) as f64 / 1e6);
+    match (stall.ended_us, stall.is_truncated) {
+        (None, _) => format!("{length} so far"),
+        (Some(_), true) => format!("{length} or more"),
+        (Some(_), false) => length,
+    }
+}
+
+/// Returns the total of each target.
+pub fn totals(totals: &[StallTotals]) -> Vec<Fact> {
+    let fact = |totals: &StallTotals| {
+        let own_runs = match totals.seen_only_by_runs {
+            0 => String::new(),
+            count => format!("; {count} more seen only in longhaul's own runs"),
+        };
+        let times =
+            if totals.stalls == 1 { "1 stall".to_owned() } else { format!("{} stalls", totals.stalls) };
+        Fact::new(
+            totals.target.to_string(),
+            format!("{} in total, in {times}{own_runs}", units::duration(totals.seconds)),
+        )
+    };
+    totals.iter().map(fact).collect()
+}

@@ -1,0 +1,284 @@
+//! The status of the service and of its targets.
+
+use jiff::tz::TimeZone;
+use longhaul_model::Role;
+use longhaul_model::status::{LastRound, ProbeState, SignalStatus, State, Status, TargetState, TargetStatus};
+
+use super::or_no_value;
+use crate::document::{Document, Fact};
+use crate::table::Table;
+use crate::text::{Text, Tone};
+use crate::{time, units};
+
+/// Returns the whole status, problems first. Times are local times of `zone`, also in the other functions.
+pub fn status(status: &Status, zone: &TimeZone) -> Document {
+    let mut document = Document::new();
+    let since = time::timestamp(status.started_us, zone);
+    document
+        .list(problems(status, zone))
+        .paragraph(format!(
+            "longhauld {} (process {}) since {since}: {}",
+            status.version,
+            status.pid,
+            state(status, zone)
+        ))
+        .table(targets(status, zone))
+        .facts(facts(status, zone));
+    document
+}
+
+/// Returns the ongoing stalls and the problems of the service, one sentence each.
+pub fn problems(status: &Status, zone: &TimeZone) -> Vec<Text> {
+    let stall = status.stalls.iter().map(|stall| {
+        let since = time::timestamp(stall.started_us, zone);
+        let text = bad("stall").plain(": ").code(stall.target.as_str());
+        text.plain(format!(" has not answered a {} since {since}.", stall.operation))
+    });
+    let problem = status.problems.iter().map(|problem| {
+        let since = time::timestamp(problem.since_us, zone);
+        bad(&problem.code).plain(format!(" since {since}: {}", problem.text))
+    });
+    stall.chain(problem).collect()
+}
+
+/// Returns the targets that cannot be measured, one sentence each.
+pub fn unusable_targets(status: &Status, zone: &TimeZone) -> Vec<Text> {
+    let unusable = status.targets.iter().filter(|target| match target.state {
+        TargetState::Measuring { .. } | TargetState::Waiting { .. } => false,
+        TargetState::Hung { .. } | TargetState::Unavailable { .. } | TargetState::Blocked { .. } => true,
+    });
+    let text = |target: &TargetStatus| {
+        bad(target.name.as_str()).plain(format!(": {}.", target_state(target, status.now_us, zone).content()))
+    };
+    unusable.map(text).collect()
+}
+
+fn bad(text: &str) -> Text {
+    Text::new().toned(text, Tone::Bad)
+}
+
+/// Describes the state of the service.
+pub fn state(status: &Status, zone: &TimeZone) -> String {
+    match status.state {
+        State::Measuring => "measuring".to_owned(),
+        State::Waiting => "waiting for the next round".to_owned(),
+        State::Paused { until_us: Some(until_us) } => {
+            format!("paused until {}", time::until(until_us, status.now_us, zone))
+        }
+        State::Paused { until_us: None } => "paused until `longhaul resume`".to_owned(),
+        State::SafeMode => "safe mode: no rounds until `longhaul resume`".to_owned(),
+        State::Idle => "no target is configured: run `longhaul init`".to_owned(),
+        State::Stopping => "stopping".to_owned(),
+    }
+}
+
+/// Returns the table of the targets.
+pub fn targets(status: &Status, zone: &TimeZone) -> Table {
+    let mut table = Table::new("Targets").words(["target", "protocol", "state", "last round", "last 24 h"]);
+    for target in &status.targets {
+        let role = match target.role {
+            Role::Share => "",
+            Role::Baseline => " (baseline)",
+        };
+        table.row([
+            Text::from(&target.name).plain(role),
+            target_protocol(target).into(),
+            target_state(target, status.now_us, zone),
+            or_no_value(last_runs(target)).into(),
+            budget(target).into(),
+        ]);
+    }
+    table
+}
+
+/// Returns the protocol of a target.
+pub fn target_protocol(target: &TargetStatus) -> &str {
+    target.protocol.as_deref().unwrap_or("not mounted")
+}
+
+/// Describes the state of a target.
+pub fn target_state(target: &TargetStatus, now_us: i64, zone: &TimeZone) -> Text {
+    match &target.state {
+        TargetState::Measuring { workload } => Text::new().toned(format!("measuring {workload}"), Tone::Good),
+        TargetState::Waiting { reason, until_us } => {
+            let until = until_us
+                .map_or(String::new(), |until_us| format!(", {}", time::until(until_us, now_us, zone)));
+            format!("waiting for {reason}{until}").into()
+        }
+        TargetState::Hung { operation, since_us } => {
+            let operation = operation.as_deref().unwrap_or("an operation");
+            let since = time::timestamp(*since_us, zone);
+            bad(&format!("hung: `{operation}` has not returned since {since}"))
+        }
+        TargetState::Unavailable { reason } => {
+            Text::new().toned(format!("unavailable: {reason}"), Tone::Warning)
+        }
+        TargetState::Blocked { reason } if reason.starts_with("blocked") => bad(reason),
+        TargetState::Blocked { reason } => bad(&format!("blocked: {reason}")),
+    }
+}
+
+/// Describes the runs of a target's last round; `None` if there was no round.
+pub fn last_runs(target: &TargetStatus) -> Option<String> {
+    target.last_runs.map(|(runs, ok)| format!("{ok} of {runs} runs ok"))
+}
+
+/// Describes how much was read and written on a target in 24 hours, and its limit.
+pub fn budget(target: &TargetStatus) -> String {
+    let used = units::bytes(target.bytes_last_24h as f64);
+    match target.bytes_limit {
+        Some(allowed) => format!("{used} of {}", units::bytes(allowed as f64)),
+        None => used,
+    }
+}
+
+/// Describes the state of a latency probe.
+pub fn probe(probe: &ProbeState) -> &str {
+    match probe {
+        ProbeState::Off => "off",
+        ProbeState::Active => "active",
+        ProbeState::Waiting => "waiting until the share is used",
+        ProbeState::Failed { reason } => reason,
+    }
+}
+
+fn facts(status: &Status, zone: &TimeZone) -> Vec<Fact> {
+    let next = status.next_round_us.map(|us| time::until(us, status.now_us, zone));
+    let size = status.database.bytes.map_or("unknown size".to_owned(), |bytes| units::bytes(bytes as f64));
+    let database = format!("{} ({size})", status.database.path.display());
+    let problem = status.telemetry.problem.as_ref();
+    let signal = |signal: &SignalStatus| Fact::new(&signal.name, signal_text(signal, status.now_us, zone));
+    let probe = |target: &TargetStatus| format!("{}: {}", target.name, probe(&target.probe));
+    let probes: Vec<String> = status.targets.iter().map(probe).collect();
+    let mut facts = vec![];
+    facts.extend(status.last_round.as_ref().map(|last| Fact::new("last round", last_round(last, zone))));
+    facts.push(Fact::new("next round", next.unwrap_or_else(|| "none planned".to_owned())));
+    facts.push(Fact::new("rounds", rounds(status)));
+    facts.push(Fact::new("database", database));
+    facts.extend(problem.map(|problem| Fact::new("telemetry", format!("nothing is sent: {problem}"))));
+    facts.extend(status.telemetry.signals.iter().map(signal));
+    facts.push(Fact::new("probe", probes.join("; ")));
+    facts.extend(status.design.as_ref().map(|design| Fact::new("design", design.as_str())));
+    facts
+}
+
+/// Describes the last round, such as `number 12, 2026-11-12 09:31:05: ok`.
+pub fn last_round(last: &LastRound, zone: &TimeZone) -> String {
+    let reason = last.reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
+    let ended = time::timestamp(last.ended_us, zone);
+    format!("number {}, {ended}: {}{reason}", last.number, last.status.name())
+}
+
+/// Describes the outcomes of all scheduled rounds since the database was created.
+pub fn rounds(status: &Status) -> String {
+    let rounds = &status.rounds;
+    format!(
+        "{} done of {} planned; {} void, {} cut short, {} skipped",
+        rounds.ok,
+        rounds.planned(),
+        rounds.void,
+        rounds.cut_short,
+        rounds.skipped
+    )
+}
+
+/// Returns the unit in which the items of a signal of the telemetry export are counted.
+pub fn item_unit(signal: &str) -> &'static str {
+    if signal == "samples" { "five-minute steps" } else { "rounds" }
+}
+
+fn signal_text(signal: &SignalStatus, now_us: i64, zone: &TimeZone) -> String {
+    let SignalStatus { endpoint, pending, sent, rejected, expired, .. } = signal;
+    let last =
+        signal.last_sent_us.map_or(String::new(), |us| format!(", the last {}", time::timestamp(us, zone)));
+    let items = item_unit(&signal.name);
+    let mut text = format!(
+        "{endpoint}: {sent} {items} sent{last}; {pending} pending, {rejected} rejected, {expired} expired"
+    );
+    if let Some(why) = &signal.last_failure {
+        let next = signal
+            .next_try_us
+            .map_or(String::new(), |us| format!("; next try {}", time::until(us, now_us, zone)));
+        text += &format!("; unreachable: {why}{next}");
+    }
+    if let Some(why) = &signal.last_rejection {
+        text += &format!("; rejected: {why}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::Stall;
+    use longhaul_model::status::{DatabaseStatus, ExportStatus};
+
+    use super::*;
+    use crate::render::terminal::render;
+
+    const NOW_US: i64 = 60_000_000;
+
+    fn example() -> Status {
+        Status {
+            schema: 1,
+            version: "1.2.3".into(),
+            pid: 7,
+            started_us: 0,
+            now_us: NOW_US,
+            state: State::Waiting,
+            problems: vec![],
+            stalls: vec![],
+            targets: vec![],
+            rounds: Default::default(),
+            last_round: None,
+            next_round_us: None,
+            slices: 4,
+            design: None,
+            database: DatabaseStatus { path: "/d".into(), bytes: None },
+            config: None,
+            log_level: "info".into(),
+            telemetry: Default::default(),
+        }
+    }
+
+    fn stall(started_us: i64) -> Stall {
+        Stall {
+            target: "smb".parse().unwrap(),
+            opened_us: started_us,
+            started_us,
+            ended_us: None,
+            is_truncated: false,
+            operation: "read".to_owned(),
+            calls: 1,
+            longest_ns: 0,
+            errors: Default::default(),
+            sources: vec![],
+            during: None,
+        }
+    }
+
+    #[test]
+    fn times_in_the_past_are_not_shown_as_future() {
+        let past_us = NOW_US - 7_000_000;
+        let signal = SignalStatus {
+            name: "traces".to_owned(),
+            last_failure: Some("no answer".to_owned()),
+            next_try_us: Some(past_us),
+            ..SignalStatus::default()
+        };
+        let status = Status {
+            stalls: vec![stall(past_us)],
+            next_round_us: Some(past_us),
+            telemetry: ExportStatus { signals: vec![signal], problem: None },
+            ..example()
+        };
+        let text = render(&super::status(&status, &TimeZone::UTC));
+        assert!(!text.contains(", in "), "{text}");
+        for part in [
+            "`smb` has not answered a read since 1970-01-01 00:00:53.",
+            "next try 1970-01-01 00:00:53, due now",
+            "next round  1970-01-01 00:00:53, due now\n",
+        ] {
+            assert!(text.contains(part), "`{part}` is not in: {text}");
+        }
+    }
+}

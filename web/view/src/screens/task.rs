@@ -1,0 +1,63 @@
+//! One task: its times on each target, day by day and as distributions, and its slowest runs and calls.
+
+use longhaul_analysis::summary::WeeklySummary;
+use longhaul_model::Task;
+
+use super::week_charts;
+use crate::charts::Chart;
+use crate::document::Document;
+
+/// Data of the page of a task.
+#[derive(Debug)]
+pub struct TaskReport<'a> {
+    /// The task.
+    pub task: &'static Task,
+    /// Summary of the newest week.
+    pub weekly: &'a WeeklySummary,
+    /// Charts of each metric of the task.
+    pub metrics: Vec<MetricCharts>,
+    /// The slowest runs and single calls.
+    pub slowest: Document,
+}
+
+/// Charts of one metric of a task, on all targets.
+#[derive(Debug)]
+pub struct MetricCharts {
+    /// Name of the metric.
+    pub label: String,
+    /// Its charts, on shared axes.
+    pub charts: Vec<Chart>,
+}
+
+/// Returns the page of a task.
+pub fn task(report: TaskReport<'_>) -> Document {
+    let mut document = Document::titled(report.task.name());
+    document.paragraph(report.task.summary());
+    document.append(times(report.task, report.weekly, report.metrics));
+    document.append(report.slowest);
+    document
+}
+
+fn times(task: &Task, weekly: &WeeklySummary, metrics: Vec<MetricCharts>) -> Document {
+    let mut document = Document::new();
+    let Some(times) = week_charts::times_of(task.name(), weekly) else {
+        document.paragraph("Not measured yet.");
+        return document;
+    };
+    document.section("times", "Times").chart(times);
+    for (place, metric) in metrics.into_iter().enumerate() {
+        document.section(format!("wait-{place}"), capitalized(&metric.label));
+        document
+            .note(
+                "All charts in this section share their axes. They show all runs except those of void rounds. Verdicts also exclude \
+                 warm-up days, so they count fewer runs.",
+            )
+            .charts(metric.charts);
+    }
+    document
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

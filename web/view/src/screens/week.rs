@@ -1,0 +1,325 @@
+//! The report of a week in full.
+
+use longhaul_analysis::summary::{
+    ClientCaching, Comparison, PairSummary, TargetLine, TimeSummary, Verdict, WeeklySummary,
+};
+use longhaul_model::Role;
+
+use super::{hosts, method, problems, sentences, week_charts, words};
+use crate::document::{Details, Document};
+use crate::exchange::Exchange;
+use crate::table::Table;
+use crate::text::Text;
+use crate::{Environment, units};
+
+/// Data of the report of a week.
+#[derive(Debug, Clone, Copy)]
+pub struct WeekReport<'a> {
+    /// Summary of the week.
+    pub weekly: &'a WeeklySummary,
+    /// Client caching of each target; empty if unknown.
+    pub caching: &'a [ClientCaching],
+    /// Machine and mounts; `None` omits the section.
+    pub environment: Option<&'a Environment>,
+    /// Results of other hosts.
+    pub others: &'a [Exchange],
+}
+
+impl<'a> WeekReport<'a> {
+    /// Creates a report of the summary alone.
+    pub fn new(weekly: &'a WeeklySummary) -> Self {
+        Self { weekly, caching: &[], environment: None, others: &[] }
+    }
+}
+
+/// Returns the report: the answers, the problems, then everything they rest on.
+pub fn week(report: &WeekReport<'_>) -> Document {
+    let weekly = report.weekly;
+    let mut document = Document::titled(format!("longhaul, week {}", words::dates_and_scale(weekly)));
+    document.list(weekly.targets.iter().map(target)).append(answers(weekly));
+    document.section("problems", "Problems").append(problems::problems(weekly));
+    document.append(details(report));
+    document
+}
+
+fn target(target: &TargetLine) -> Text {
+    let protocol = target.protocol.as_deref().unwrap_or("protocol not known");
+    let role = match target.role {
+        Role::Share => "",
+        Role::Baseline => ", baseline",
+    };
+    let since = target.counted_from.as_deref().map_or(String::new(), |day| format!(", counted since {day}"));
+    let epochs = if target.epochs > 1 { format!(", epoch {}", target.epochs) } else { String::new() };
+    Text::new().strong(target.name.to_string()).plain(format!(" ({protocol}{role}{epochs}{since})"))
+}
+
+/// Returns the ranking, and the answer about each pair with its failures and its cost in time.
+fn answers(weekly: &WeeklySummary) -> Document {
+    let mut document = Document::new();
+    let ranking = Text::new().strong(format!("{}.", words::ranking(weekly)));
+    let confidence = words::confidence(weekly);
+    let rest = if confidence.is_empty() { words::next_step(weekly) } else { Some(confidence.into()) };
+    document.paragraph(rest.into_iter().fold(ranking, |text, rest| text.plain(" ").then(rest)));
+    for pair in &weekly.pairs {
+        document.append(answer(pair));
+    }
+    document
+}
+
+/// Returns the answer about a pair with its failures and its cost in time.
+pub(super) fn answer(pair: &PairSummary) -> Document {
+    let mut document = Document::new();
+    let headline = match &pair.headline {
+        Some(headline) => words::toned(sentences::headline(pair), headline.verdict),
+        None => sentences::headline(pair).into(),
+    };
+    let minutes = pair.weekly_minutes.map(|minutes| words::weekly_minutes(pair, &minutes));
+    document
+        .paragraph(Text::new().strong(format!("{} and {}", pair.a, pair.b)).plain(": ").then(headline))
+        .list(
+            pair.headline
+                .as_ref()
+                .map(words::basis)
+                .into_iter()
+                .chain([sentences::reliability(pair)])
+                .chain(minutes),
+        );
+    document
+}
+
+/// Returns the sections below the answers and the problems. Sections without content are omitted.
+pub fn details(report: &WeekReport<'_>) -> Document {
+    let weekly = report.weekly;
+    let mut document = Document::new();
+    if !weekly.pairs.is_empty() {
+        document.section("pairs", "Pair by pair").append(pairs(weekly));
+    }
+    if !weekly.table.is_empty() {
+        document.section("times", "Times by task").append(times(weekly));
+        document.section("scores", "Scores").table(scores(weekly)).note(method::scores());
+        document.append(failures(weekly));
+    }
+    if !report.caching.is_empty() {
+        document.section("caching", "Client caches").list(report.caching.iter().map(sentences::caching));
+    }
+    if !report.others.is_empty() {
+        document.section("others", "Next to other hosts").append(hosts::hosts(weekly, report.others));
+    }
+    document.section("events", "Events of the week").append(events(weekly));
+    document.section("left-out", "Excluded data").append(excluded(weekly));
+    document.section("method", "Method").list(method::summary_lines(weekly));
+    document.subheading("Limits").list(method::LIMITS);
+    if let Some(environment) = report.environment {
+        document.section("environment", "Environment").append(environment_of(weekly, environment));
+    }
+    document
+}
+
+fn pairs(weekly: &WeeklySummary) -> Document {
+    let mut document = Document::new();
+    document.chart_note(
+        "All pairs share the same axes. A filled mark is decided and has the colour and shape of the faster target, or grey if \
+         neither is faster. A hollow mark is not decided. Differences within the shaded band are too small to matter. Each line is \
+         an interval that stays valid however often you look.",
+    );
+    let charts = week_charts::tasks(weekly).into_iter().zip(week_charts::days(weekly, &weekly.events));
+    for (pair, (tasks, days)) in weekly.pairs.iter().zip(charts) {
+        document.subheading(Text::new().target(&pair.a).plain(" and ").target(&pair.b));
+        document.charts([tasks, days].into_iter().flatten());
+        document.list(pair.by_wait_kind.iter().map(sentence));
+        let mut tasks = Document::new();
+        tasks.list(pair.tasks.iter().map(task)).append(sequential_weeks(pair));
+        document.details(Details { summary: "Task by task".to_owned(), content: tasks });
+    }
+    document
+}
+
+/// Returns the results of the sequential-weeks design with its warning; empty for other designs.
+pub(super) fn sequential_weeks(pair: &PairSummary) -> Document {
+    let mut document = Document::new();
+    if !pair.sequential_weeks.is_empty() {
+        document.list(pair.sequential_weeks.iter().map(|weeks| sentences::sequential_weeks(pair, weeks)));
+        document.warning(sentences::CONFOUNDING_NOTE);
+    }
+    document
+}
+
+pub(super) fn sentence(comparison: &Comparison) -> Text {
+    words::toned(sentences::comparison(comparison), comparison.verdict)
+}
+
+fn task(task: &Comparison) -> Text {
+    match task.verdict {
+        // The sentence says how many rounds the faster target won.
+        Verdict::Faster | Verdict::ClearlyFaster => sentence(task),
+        Verdict::NotEnoughData | Verdict::AlreadyClear | Verdict::TooSmall | Verdict::NoRealDifference => {
+            sentence(task).plain(format!(" Rounds won: {}.", words::rounds_won(task)))
+        }
+    }
+}
+
+fn times(weekly: &WeeklySummary) -> Document {
+    let mut document = Document::new();
+    document
+        .chart_note(
+            "The mark is the median of all times after the warm-up. The line is the range of the daily medians. The small bar is the \
+             95th percentile, if there are enough values for one. All tasks in a chart share one axis. Failures (✗) have no time.",
+        )
+        .charts(week_charts::times(weekly))
+        .table(times_table(weekly))
+        .note(
+            "The first columns cover all days after the warm-up, the last four only this week. Failures have no time. A p95 is only \
+             shown if enough values lie beyond it.",
+        );
+    document
+}
+
+/// Returns the table with the times of each task on each target.
+pub fn times_table(weekly: &WeeklySummary) -> Table {
+    let mut table = Table::new("Times of each task on each target").words(["task", "target"]).figures([
+        "median",
+        "daily range",
+        "p95",
+        "n",
+        "failed",
+        "this week",
+        "daily range",
+        "n",
+        "failed",
+    ]);
+    for row in &weekly.table {
+        for on in &row.targets {
+            let (task, target) = (words::subject(&row.subject), on.target.to_string());
+            let [median, range, p95, count, failed] = times_cells(&on.epoch);
+            let [week_median, week_range, _, week_count, week_failed] = times_cells(&on.week);
+            table.row([
+                task,
+                target,
+                median,
+                range,
+                p95,
+                count,
+                failed,
+                week_median,
+                week_range,
+                week_count,
+                week_failed,
+            ]);
+        }
+    }
+    table
+}
+
+fn times_cells(times: &TimeSummary) -> [String; 5] {
+    let range =
+        times.daily_range.map(|(low, high)| format!("{} to {}", units::seconds(low), units::seconds(high)));
+    [
+        words::seconds_or_dash(times.median),
+        range.unwrap_or("–".to_owned()),
+        words::seconds_or_dash(times.p95),
+        times.count.to_string(),
+        times.failed.to_string(),
+    ]
+}
+
+fn scores(weekly: &WeeklySummary) -> Table {
+    let mut table = Table::new("Speed, smoothness and reliability of each share")
+        .words(["target"])
+        .figures(["speed", "smoothness", "reliability", "rank"]);
+    for scores in &weekly.scores {
+        table.row([
+            scores.target.to_string(),
+            words::speed_text(scores),
+            words::share_text(scores.smoothness),
+            words::share_text(scores.reliability),
+            words::rank_range(scores),
+        ]);
+    }
+    table
+}
+
+/// Returns the section about the failures of each target; empty if none was measured.
+pub(super) fn failures(weekly: &WeeklySummary) -> Document {
+    let mut document = Document::new();
+    if weekly.failures.is_empty() {
+        return document;
+    }
+    let mut table = Table::new("Failures of each target after its warm-up").words(["target"]).figures([
+        "rounds",
+        "failed rounds",
+        "episodes",
+        "hung runs",
+        "hang time",
+        "error runs",
+        "unavailable rounds",
+    ]);
+    for failures in &weekly.failures {
+        table.row([
+            failures.target.to_string(),
+            failures.rounds.to_string(),
+            failures.failed_rounds.to_string(),
+            failures.episodes.to_string(),
+            failures.hung_runs.to_string(),
+            units::duration(failures.hung_seconds),
+            failures.error_runs.to_string(),
+            failures.unavailable_rounds.to_string(),
+        ]);
+    }
+    document.section("failures", "Failures and time waited").table(table).note(
+        "Consecutive failing rounds are one episode. A run that hangs ends at its cap, and its hang time counts up to then.",
+    );
+    document
+}
+
+fn events(weekly: &WeeklySummary) -> Document {
+    let mut document = Document::new();
+    let mut table = Table::new("Events of the week").words(["time", "target", "event", "details"]);
+    for event in &weekly.events {
+        let target = event.target.as_ref().map_or("machine", |target| target.as_str());
+        table.row([&event.at, target, &event.kind, &event.detail]);
+    }
+    if table.rows.is_empty() {
+        document.paragraph("No events.")
+    } else {
+        document.table(table)
+    };
+    document
+}
+
+fn excluded(weekly: &WeeklySummary) -> Document {
+    let mut document = Document::new();
+    document.paragraph(words::rounds(weekly) + ".");
+    if weekly.rounds.reasons.is_empty() && weekly.excluded.is_empty() {
+        document.paragraph("Nothing was excluded.");
+    }
+    let reasons = weekly.rounds.reasons.iter();
+    let reasons = reasons.map(|(reason, rounds)| format!("{}: {reason}", words::count(*rounds, "round")));
+    let runs = weekly.excluded.iter().map(|excluded| {
+        format!("Excluded from the verdicts: {} {}", words::count(excluded.runs, "run"), excluded.reason)
+    });
+    document.list(reasons.chain(runs));
+    document
+}
+
+fn environment_of(weekly: &WeeklySummary, environment: &Environment) -> Document {
+    let mut table = Table::new("Targets and their negotiated options").words([
+        "target",
+        "protocol",
+        "role",
+        "negotiated",
+        "counted since",
+    ]);
+    let known = |value: Option<String>| value.unwrap_or("not known".to_owned());
+    for target in &weekly.targets {
+        table.row([
+            target.name.to_string(),
+            known(target.protocol.clone()),
+            target.role.name().to_owned(),
+            known(environment.negotiated_text(&target.name)),
+            target.counted_from.clone().unwrap_or("–".to_owned()),
+        ]);
+    }
+    let mut document = Document::new();
+    document.paragraph(environment.summary()).table(table);
+    document
+}

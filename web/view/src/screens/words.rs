@@ -1,0 +1,308 @@
+//! Labels and short phrases for results, shared by all screens.
+
+use longhaul_analysis::stats::DaySeries;
+use longhaul_analysis::summary::{
+    ALPHA, Comparison, INSTANT_SECONDS, PairSummary, Proportion, ReliabilityVerdict, Scores, Subject,
+    Verdict, WeeklyMinutes, WeeklySummary,
+};
+use longhaul_model::{CacheState, TargetName};
+
+use super::percent::Percent;
+use super::sentences::time_of_faster;
+use crate::charts::MarkFill;
+use crate::charts::daily_ratios::day_of;
+use crate::text::{Text, Tone};
+use crate::units::{self, decimal};
+
+/// Returns the name of a compared metric, for example `opening a batch of photos, cold`.
+pub fn subject(subject: &Subject) -> String {
+    with_cache_state(&subject.activity, subject.cache)
+}
+
+/// Returns an activity with its cache state, for example `opening a large folder, warm`.
+pub fn with_cache_state(activity: &str, cache: Option<CacheState>) -> String {
+    let cache = match cache {
+        Some(CacheState::Cold) => ", cold",
+        Some(CacheState::Warm) => ", warm",
+        Some(CacheState::None) | None => "",
+    };
+    format!("{activity}{cache}")
+}
+
+/// Returns the label of a verdict. It names no winner, because a winner is only named together with its interval.
+pub const fn verdict_label(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::NotEnoughData => "not enough data yet",
+        Verdict::AlreadyClear => "already clear",
+        Verdict::Faster => "decided",
+        Verdict::ClearlyFaster => "decided",
+        Verdict::TooSmall => "too small to matter",
+        Verdict::NoRealDifference => "no real difference",
+    }
+}
+
+/// Returns the fill of a verdict's mark in charts: solid if decided.
+pub const fn fill(verdict: Verdict) -> MarkFill {
+    if verdict.is_decided() { MarkFill::Solid } else { MarkFill::Hollow }
+}
+
+/// Returns the label of a pair's overall verdict, with a note if one target fails more often.
+pub fn pair_verdict_label(pair: &PairSummary) -> String {
+    let state =
+        pair.headline.as_ref().map_or("nothing to compare yet", |headline| verdict_label(headline.verdict));
+    match pair.reliability.verdict {
+        ReliabilityVerdict::WorseA => format!("{state}; {} fails more", pair.a),
+        ReliabilityVerdict::WorseB => format!("{state}; {} fails more", pair.b),
+        ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => state.to_owned(),
+    }
+}
+
+/// Marks a text with the tone of a verdict: decided ones stand out.
+pub fn toned(text: String, verdict: Verdict) -> Text {
+    match verdict {
+        Verdict::AlreadyClear | Verdict::Faster | Verdict::ClearlyFaster => {
+            Text::new().toned(text, Tone::Good)
+        }
+        Verdict::TooSmall | Verdict::NoRealDifference => Text::new().toned(text, Tone::Neutral),
+        Verdict::NotEnoughData => text.into(),
+    }
+}
+
+/// Returns the result of one task in a few words.
+pub fn result(task: &Comparison) -> String {
+    if task.median_seconds.is_some_and(|(a, b)| a < INSTANT_SECONDS && b < INSTANT_SECONDS) {
+        return "both instant".to_owned();
+    }
+    let Some((ratio, (faster, _))) = task.ratio.zip(task.faster_and_slower()) else {
+        return "not enough data yet".to_owned();
+    };
+    let saved = Percent::reduction(time_of_faster(ratio));
+    match task.verdict {
+        Verdict::AlreadyClear | Verdict::Faster | Verdict::ClearlyFaster => {
+            format!("{faster}: {saved} less time ({})", saved.range())
+        }
+        Verdict::TooSmall => format!("{faster}: {saved} less time, too little to matter"),
+        Verdict::NoRealDifference => "no real difference".to_owned(),
+        Verdict::NotEnoughData => match task.days_needed {
+            Some(1) => "not decided; about 1 more day".to_owned(),
+            Some(days) => format!("not decided; about {days} more days"),
+            None => "not decided".to_owned(),
+        },
+    }
+}
+
+/// Returns the data that a comparison rests on, as a sentence: days, rounds and level of the interval.
+pub fn basis(comparison: &Comparison) -> String {
+    let rounds = comparison.rounds;
+    let lost = [
+        (comparison.incomplete_days, "days with too few rounds"),
+        (rounds.both_failed, "rounds in which both failed"),
+    ];
+    let lost =
+        lost.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    let lost = lost.collect::<Vec<_>>().join(", ");
+    format!(
+        "Based on {} days and {} of {} planned rounds{}; {} % interval, valid however often you look{}.",
+        comparison.days.len(),
+        rounds.complete,
+        rounds.planned,
+        if lost.is_empty() { String::new() } else { format!(" ({lost})") },
+        decimal((1.0 - comparison.alpha) * 100.0, 1),
+        if drift(comparison).is_some() { "; the ratio drifts from day to day" } else { "" },
+    )
+}
+
+/// Returns the autocorrelation of a ratio that drifts from day to day; `None` if it does not.
+pub fn drift(comparison: &Comparison) -> Option<f64> {
+    let days = comparison.days.iter().filter_map(|day| Some((day_of(&day.date)?, day.ratio.ln())));
+    let series = DaySeries::from_days(&days.collect::<Vec<_>>()).filter(DaySeries::is_autocorrelated);
+    series.map(|series| series.corrected_autocorrelation())
+}
+
+/// Returns the number of rounds won by each target.
+pub fn rounds_won(comparison: &Comparison) -> String {
+    let rounds = comparison.rounds;
+    format!(
+        "{} {}, {} {} of {}",
+        comparison.a, rounds.won_by_a, comparison.b, rounds.won_by_b, rounds.complete
+    )
+}
+
+/// Returns the difference in minutes a week for the user's usage profile, as a sentence.
+pub fn weekly_minutes(pair: &PairSummary, minutes: &WeeklyMinutes) -> String {
+    let covered = if minutes.measured_share < 1.0 {
+        format!("; {:.0} % of the profile is measured", minutes.measured_share * 100.0)
+    } else {
+        String::new()
+    };
+    let basis = format!("{} days{covered}", minutes.days);
+    let (value, low, high) = (minutes.value, minutes.low, minutes.high);
+    let plain = |value: f64| decimal(value, 1);
+    let costs = |more: &TargetName, less: &TargetName, (value, low, high): (f64, f64, f64)| {
+        let (value, low, high) = (plain(value), plain(low), plain(high));
+        format!(
+            "For your usage profile, {more} costs {value} minutes a week more than {less} ({low} to {high}; {basis})."
+        )
+    };
+    // A target is only named as more expensive if the interval excludes 0.
+    match () {
+        () if low > 0.0 => costs(&pair.b, &pair.a, (value, low, high)),
+        () if high < 0.0 => costs(&pair.a, &pair.b, (-value, -high, -low)),
+        () => format!(
+            "For your usage profile, anything from {} minutes a week less to {} more on {} than on {} is possible ({basis}).",
+            plain(-low),
+            plain(high),
+            pair.b,
+            pair.a
+        ),
+    }
+}
+
+/// Returns the speed score with its interval.
+pub fn speed_text(scores: &Scores) -> String {
+    scores.speed.map_or("reference or unknown".to_owned(), |speed| {
+        format!("{:.0} ({:.0} to {:.0}; {} days)", speed.value, speed.low, speed.high, speed.days)
+    })
+}
+
+/// Returns a proportion in percent with its interval; `–` if there is none.
+pub fn share_text(share: Option<Proportion>) -> String {
+    let percent = |value: f64| format!("{:.1}", value * 100.0);
+    share.map_or("–".to_owned(), |share| {
+        format!(
+            "{} % ({} to {}; n {})",
+            percent(share.value),
+            percent(share.low),
+            percent(share.high),
+            share.total
+        )
+    })
+}
+
+/// Formats a time in seconds; `–` if there is none.
+pub fn seconds_or_dash(seconds: Option<f64>) -> String {
+    seconds.map_or("–".to_owned(), units::seconds)
+}
+
+/// Returns the range of ranks of a target, for example `1 to 2`.
+pub fn rank_range(scores: &Scores) -> String {
+    match scores.rank {
+        (first, last) if first == last => first.to_string(),
+        (first, last) => format!("{first} to {last}"),
+    }
+}
+
+/// Progress of the measurements towards a ranking.
+enum Progress {
+    NothingMeasured,
+    WarmUp,
+    NoShare,
+    OneShare,
+    Comparable,
+}
+
+fn progress(weekly: &WeeklySummary) -> Progress {
+    match (weekly.table.is_empty(), weekly.scores.len()) {
+        (true, _) if weekly.excluded.is_empty() => Progress::NothingMeasured,
+        (true, _) => Progress::WarmUp,
+        (false, 0) => Progress::NoShare,
+        (false, 1) => Progress::OneShare,
+        (false, _) => Progress::Comparable,
+    }
+}
+
+/// Returns the ranking of all shares as far as it is decided, as a sentence without a final period.
+pub fn ranking(weekly: &WeeklySummary) -> String {
+    match progress(weekly) {
+        Progress::NothingMeasured => "Nothing was measured up to the end of this week".to_owned(),
+        Progress::WarmUp => {
+            "Nothing counts yet: the first days of a target, mount or protocol are warm-up".to_owned()
+        }
+        Progress::NoShare => "Nothing has been measured on a share yet".to_owned(),
+        Progress::OneShare => "There is only one share, so there is nothing to compare".to_owned(),
+        Progress::Comparable => ranks(weekly),
+    }
+}
+
+/// Returns what the user can do to get a first answer; `None` if waiting is enough.
+pub fn next_step(weekly: &WeeklySummary) -> Option<Text> {
+    let command = |command: &str| Text::new().code(command);
+    match progress(weekly) {
+        Progress::NothingMeasured => {
+            let step = command("longhaul run").plain(" measures now, ").code("longhaul service install");
+            Some(step.plain(" for weeks."))
+        }
+        Progress::NoShare | Progress::OneShare => {
+            Some(Text::from("Add another share: ").then(command("longhaul init")).plain("."))
+        }
+        Progress::WarmUp | Progress::Comparable => None,
+    }
+}
+
+fn ranks(weekly: &WeeklySummary) -> String {
+    let of = weekly.scores.len();
+    if weekly.scores.iter().all(|scores| scores.rank == (1, of)) {
+        let decided =
+            |pair: &PairSummary| pair.headline.as_ref().is_some_and(|headline| headline.verdict.is_decided());
+        return if weekly.pairs.iter().all(decided) {
+            "No share ranks above another".to_owned()
+        } else {
+            "Not enough data yet to rank one share above another".to_owned()
+        };
+    }
+    let mut scores: Vec<&Scores> = weekly.scores.iter().collect();
+    scores.sort_by_key(|scores| scores.rank);
+    let rank = |scores: &Scores| match scores.rank {
+        (first, last) if first == last => format!("{} {first}{}", scores.target, ordinal(first)),
+        (first, last) => format!("{} {first}{} to {last}{}", scores.target, ordinal(first), ordinal(last)),
+    };
+    let ranks: Vec<String> = scores.into_iter().map(rank).collect();
+    format!("{} of {of} shares", ranks.join(", "))
+}
+
+/// Returns how far the ranking can be trusted; empty if there is nothing to rank.
+pub fn confidence(weekly: &WeeklySummary) -> String {
+    let ranked = || format!("Ranks are given as far as they are decided. {}", guarantee());
+    if weekly.pairs.is_empty() { String::new() } else { ranked() }
+}
+
+/// Returns the error guarantee of the answers, as a sentence (docs/methodology.md#many-comparisons).
+pub fn guarantee() -> String {
+    format!(
+        "The chance that the overall interval of any pair ever excludes the truth is at most {} %, however often you look.",
+        decimal(ALPHA * 100.0, 1)
+    )
+}
+
+const fn ordinal(number: usize) -> &'static str {
+    match (number % 10, number % 100) {
+        (1, tens) if tens != 11 => "st",
+        (2, tens) if tens != 12 => "nd",
+        (3, tens) if tens != 13 => "rd",
+        _ => "th",
+    }
+}
+
+/// Returns the number and the dates of a week, for example `2021-W12, 2021-03-22 to 2021-03-28`.
+pub fn dates(weekly: &WeeklySummary) -> String {
+    format!("{}, {} to {}", weekly.week, weekly.first_day, weekly.last_day)
+}
+
+/// Returns the number and the dates of a week with its hours and the scale of the test data.
+pub fn dates_and_scale(weekly: &WeeklySummary) -> String {
+    let scale = weekly.scale.map_or(String::new(), |scale| format!(", {} scale", scale.name()));
+    format!("{} ({:.0} hours{scale})", dates(weekly), weekly.hours)
+}
+
+/// Returns how the rounds of the week ended, as a sentence without its final period.
+pub fn rounds(weekly: &WeeklySummary) -> String {
+    let ended: Vec<String> =
+        weekly.rounds.by_status.iter().map(|(status, rounds)| format!("{rounds} {status}")).collect();
+    let ended = if ended.is_empty() { String::new() } else { format!(" ({})", ended.join(", ")) };
+    format!("Rounds of the week: {} planned{ended}", weekly.rounds.planned)
+}
+
+/// Formats a number of things, for example `1 round` or `2 rounds`.
+pub fn count(number: usize, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}

@@ -1,0 +1,132 @@
+//! Formats numbers with their units.
+
+use longhaul_model::Unit;
+
+/// Formats a number with three significant digits, without exponent.
+fn three_digits(value: f64) -> String {
+    let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    let decimals = usize::try_from(2 - digits).unwrap_or(0).min(9);
+    format!("{value:.decimals$}")
+}
+
+/// Formats a value with its unit, scaled to a readable size.
+pub fn value(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Seconds => seconds(value),
+        Unit::BytesPerSecond => format!("{}/s", bytes(value)),
+        Unit::PerSecond => format!("{}/s", grouped(value)),
+        Unit::Count => grouped(value),
+        Unit::Share => three_digits(value),
+    }
+}
+
+/// Formats a measured time given in seconds, with three significant digits: `1.23 s`, `45.6 ms`, `7.89 µs`.
+pub fn seconds(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0 s".to_owned(),
+        small if small < 1e-3 => format!("{} µs", three_digits(value * 1e6)),
+        middle if middle < 1.0 => format!("{} ms", three_digits(value * 1e3)),
+        _ => format!("{} s", three_digits(value)),
+    }
+}
+
+/// Formats how long something lasted: `4.2 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`, `12 h`.
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.round().max(0.0) as u64;
+    let (first, second) = match whole {
+        0..60 => return format!("{} s", decimal(seconds.max(0.0), 1)),
+        60..3_600 => ((whole / 60, "min"), (whole % 60, "s")),
+        3_600..86_400 => ((whole / 3_600, "h"), (whole % 3_600 / 60, "min")),
+        _ => ((whole / 86_400, "d"), (whole % 86_400 / 3_600, "h")),
+    };
+    match (first, second) {
+        ((count, unit), (0, _)) => format!("{count} {unit}"),
+        ((count, unit), (rest, part)) => format!("{count} {unit} {rest} {part}"),
+    }
+}
+
+/// Formats an estimate of how long something will last, in whole seconds below a minute, else in whole minutes.
+pub fn estimated_duration(seconds: f64) -> String {
+    duration(if seconds < 59.5 { seconds.round() } else { (seconds / 60.0).round() * 60.0 })
+}
+
+/// Formats a duration given in seconds for the label of an axis.
+pub fn axis_duration(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        small if small < 0.999e-3 => (small * 1e6, "µs"),
+        middle if middle < 0.999 => (middle * 1e3, "ms"),
+        _ => (seconds, "s"),
+    };
+    format!("{} {unit}", decimal(value, 3))
+}
+
+/// Formats a number with at most `decimals` decimals, without trailing zeros.
+pub fn decimal(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Formats a number of bytes in decimal units, as used for disks and networks.
+pub fn bytes(value: f64) -> String {
+    let (scaled, unit) = match value.abs() {
+        big if big >= 1e12 => (value / 1e12, "TB"),
+        big if big >= 1e9 => (value / 1e9, "GB"),
+        big if big >= 1e6 => (value / 1e6, "MB"),
+        big if big >= 1e3 => (value / 1e3, "kB"),
+        _ => return format!("{value:.0} B"),
+    };
+    format!("{} {unit}", three_digits(scaled))
+}
+
+/// Formats a number with at least three significant digits and thousands separators: `12,300`.
+pub fn grouped(value: f64) -> String {
+    let text = three_digits(value);
+    let (whole, fraction) =
+        text.split_once('.').map_or((text.as_str(), None), |(whole, fraction)| (whole, Some(fraction)));
+    let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    fraction.map_or_else(|| format!("{sign}{out}"), |fraction| format!("{sign}{out}.{fraction}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_at_most_two_units() {
+        let shown = [
+            (duration(4.24), "4.2 s"),
+            (duration(185.0), "3 min 5 s"),
+            (duration(43_200.0), "12 h"),
+            (duration(273_600.0), "3 d 4 h"),
+            (estimated_duration(42.4), "42 s"),
+            (estimated_duration(371.0), "6 min"),
+        ];
+        for (found, expected) in shown {
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn numbers_have_three_digits_and_a_unit() {
+        let shown = [
+            (value(0.000_012_34, Unit::Seconds), "12.3 µs"),
+            (value(0.045_61, Unit::Seconds), "45.6 ms"),
+            (value(12.0, Unit::Seconds), "12.0 s"),
+            (value(1234.5, Unit::Seconds), "1234 s"),
+            (value(123_456_789.0, Unit::BytesPerSecond), "123 MB/s"),
+            (value(12_345.6, Unit::PerSecond), "12,346/s"),
+            (value(0.0, Unit::Count), "0.00"),
+            (value(0.123_4, Unit::Share), "0.123"),
+        ];
+        for (found, expected) in shown {
+            assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Tests the page and the Markdown report: complete, self-contained, without private data, and no winner without its
+//! interval.
+
+use std::sync::LazyLock;
+
+use html5ever::tendril::TendrilSink;
+use html5ever::{ParseOpts, parse_document};
+use longhaul_analysis::summary::{
+    ALPHA, CAP_FACTOR, EARLY_VERDICT_DAYS, MIN_VERDICT_DAYS, Week, WeeklyQuery, WeeklySummary, summarize_week,
+};
+use longhaul_model::History;
+use longhaul_model::time::DAY_US;
+use longhaul_model::{Event, RoundStatus};
+use longhaul_view::{Environment, Exchange, exchange, html, html_with_hosts, markdown, redaction};
+use markup5ever_rcdom::{Handle, NodeData, RcDom};
+use proptest::prelude::*;
+
+use crate::world::{self, World, steady};
+
+/// An HTML element: name and attributes.
+type Element = (String, Vec<(String, String)>);
+
+/// Returns all elements of a page. Panics if the page is not valid HTML.
+fn elements(page: &str) -> Vec<Element> {
+    let dom: RcDom = parse_document(RcDom::default(), ParseOpts::default()).one(page);
+    assert_eq!(dom.errors.borrow().as_slice(), [] as [&str; 0]);
+    let mut found = vec![];
+    collect(&dom.document, &mut found);
+    found
+}
+
+fn collect(node: &Handle, found: &mut Vec<Element>) {
+    if let NodeData::Element { name, attrs, .. } = &node.data {
+        let attributes = attrs.borrow();
+        let attributes = attributes.iter().map(|one| (one.name.local.to_string(), one.value.to_string()));
+        found.push((name.local.to_string(), attributes.collect()));
+    }
+    for child in node.children.borrow().iter() {
+        collect(child, found);
+    }
+}
+
+fn attributes(elements: &[Element], name: &str) -> Vec<String> {
+    let all = elements.iter().flat_map(|(_, attributes)| attributes);
+    all.filter(|(known, _)| known == name).map(|(_, value)| value.clone()).collect()
+}
+
+fn page() -> String {
+    html(&world::last_week(), &world::environment())
+}
+
+fn page_with_other_host() -> String {
+    let other = exchange(&world::twenty_percent_faster(), &world::environment());
+    html_with_hosts(&world::last_week(), &world::environment(), &[other])
+}
+
+#[test]
+fn page_loads_no_resources_and_runs_no_scripts() {
+    for page in [page(), page_with_other_host()] {
+        let elements = elements(&page);
+        let loading = [
+            "script", "iframe", "img", "object", "embed", "video", "audio", "source", "base", "form",
+            "image", "use",
+        ];
+        assert!(elements.iter().all(|(name, _)| !loading.contains(&name.as_str())));
+        let handlers =
+            elements.iter().flat_map(|(_, attributes)| attributes).filter(|(name, _)| name.starts_with("on"));
+        assert_eq!(handlers.count(), 0);
+        for target in attributes(&elements, "href") {
+            assert!(target.starts_with('#') || target == "data:,", "{target}");
+        }
+        assert_eq!(attributes(&elements, "src"), [] as [&str; 0]);
+        for word in ["http:", "https:", "url(", "@import", "//"] {
+            assert!(!page.contains(word), "{word}");
+        }
+        assert!(page.contains("default-src 'none'"));
+    }
+}
+
+#[test]
+fn page_ids_are_unique_and_links_resolve() {
+    for page in [page(), page_with_other_host()] {
+        let elements = elements(&page);
+        let mut ids = attributes(&elements, "id");
+        let all = ids.len();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), all, "every id must be unique");
+        let named = attributes(&elements, "aria-labelledby");
+        let named = named.iter().flat_map(|names| names.split(' '));
+        let linked = attributes(&elements, "href");
+        let linked = linked.iter().filter_map(|href| href.strip_prefix('#'));
+        for id in named.chain(linked) {
+            assert!(ids.iter().any(|known| known == id), "{id} must exist");
+        }
+    }
+}
+
+#[test]
+fn every_chart_has_a_title_a_description_and_a_table() {
+    let page = page();
+    let elements = elements(&page);
+    let count = |wanted: &str| elements.iter().filter(|(name, _)| name == wanted).count();
+    let charts = page.matches("<svg class=\"chart\"").count();
+    assert_eq!(charts, 1 + 3 + 3 + 5, "overview, tasks, days, workloads");
+    assert_eq!((count("figure"), count("desc")), (charts, charts));
+    assert_eq!(count("title"), charts + 1);
+    assert_eq!(page.matches("Description and data").count(), charts);
+}
+
+#[test]
+fn no_output_contains_private_data() {
+    let weekly = world::last_week();
+    let environment = world::environment();
+    let json = exchange(&weekly, &environment).to_json();
+    let own = [html(&weekly, &environment), markdown(&weekly), json.clone(), page_with_other_host()];
+    for text in own {
+        for secret in ["anna", "10.0.0.2", "/Volumes", "Volumes", "f00dfeed", "-build"] {
+            assert!(!text.to_lowercase().contains(&secret.to_lowercase()), "{secret} in {text}");
+        }
+    }
+    assert!(json.contains("\"Linux 6.1.0\"") && json.contains("\"signing\": \"on\""));
+}
+
+#[test]
+fn target_named_like_a_host_is_renamed_to_its_protocol() {
+    let mut world = World::pair();
+    world.history.targets[0].name = "annas-nas.local".parse().unwrap();
+    world.history.epochs[0].target = "annas-nas.local".parse().unwrap();
+    let mut world = world.simulate(0..20, &|run| steady(5.0, run));
+    world = world.event(19, (Some("annas-nas.local"), "hang"), serde_json::json!({}));
+    world.history = redaction::with_neutral_names(world.history);
+    let names: Vec<&str> = world.history.targets.iter().map(|target| target.name.as_str()).collect();
+    assert_eq!(names, ["smb", "nfs"]);
+    let text = markdown(&world.after_days(20));
+    assert!(!text.contains("annas") && text.contains("| smb | hang |"), "{text}");
+}
+
+#[test]
+fn markdown_report_is_unchanged() {
+    insta::assert_snapshot!(markdown(&world::twenty_percent_faster()));
+}
+
+#[test]
+fn no_winner_is_named_without_its_interval() {
+    let weekly = world::last_week();
+    let text = markdown(&weekly);
+    let claims: Vec<&str> = text.lines().filter(|line| line.contains("faster")).collect();
+    assert!(claims.len() > 5);
+    assert!(claims.iter().all(|line| line.contains('%') && line.contains(" to ")), "{claims:?}");
+    assert!(!text.contains("p-value") && !text.contains("p ="));
+}
+
+#[test]
+fn described_constants_match_the_code() {
+    let (page, text) = (page(), markdown(&world::last_week()));
+    let constants = [
+        format!("from {MIN_VERDICT_DAYS} days on (from {EARLY_VERDICT_DAYS} on"),
+        format!("at most {} %", ALPHA * 100.0),
+        format!("{CAP_FACTOR} times the usual time"),
+    ];
+    for words in constants {
+        assert!(page.contains(&words) && text.contains(&words), "{words}");
+    }
+}
+
+#[test]
+fn week_without_data_is_reported_as_such() {
+    let query = WeeklyQuery { week: Week::of_day(world::MONDAY), scale: None, zone: jiff::tz::TimeZone::UTC };
+    let empty: WeeklySummary = summarize_week(&History::default(), &query);
+    let page = html(&empty, &Environment::default());
+    elements(&page);
+    assert!(
+        page.contains("Nothing was measured up to the end of this week")
+            && page.contains("The week has no round.")
+    );
+    let text = markdown(&empty);
+    assert!(
+        text.contains("Nothing was measured up to the end of this week")
+            && text.contains("The week has no round."),
+        "{text}"
+    );
+}
+
+#[test]
+fn single_share_has_a_valid_page() {
+    let world = World::new(&[("smb", longhaul_model::Role::Share, "SMB 3.1.1")]);
+    let weekly = world.simulate(0..20, &|run| steady(5.0, run)).after_days(20);
+    let page = html(&weekly, &Environment::default());
+    elements(&page);
+    assert!(page.contains("There is only one share"));
+}
+
+#[test]
+fn failures_are_shown_on_the_first_screen() {
+    let page = page();
+    let first = page.split("<nav").next().unwrap();
+    assert!(first.contains("nfs failed in 8 of 300 rounds (8 episodes): 7 runs hung, for 1 h 45 min in all; 5 ended with an error."));
+    assert!(first.contains("3 of the week's 45 rounds were not completed"));
+    let without_failures = html(&world::twenty_percent_faster(), &world::environment());
+    assert!(without_failures.contains("None: no failure in 156 rounds"), "two days are warm-up");
+}
+
+/// Returns a week in which every free text is `text`.
+fn hostile(text: &str) -> WeeklySummary {
+    static CACHED: LazyLock<History> =
+        LazyLock::new(|| World::pair().simulate(0..16, &|run| steady(5.0, run)).history);
+    let mut world = World { history: CACHED.clone(), rounds_a_day: 6 };
+    world.round((15, 9), (RoundStatus::Skipped, Some(text)), &|run| steady(5.0, run));
+    world.history.epochs[0].protocol = Some(text.to_owned());
+    world.history.events.push(Event {
+        target: None,
+        kind: text.to_owned(),
+        detail: serde_json::json!({ "before": text, "after": { "vers": text } }),
+        at_us: (world::MONDAY + 15) * DAY_US,
+    });
+    world.after_days(16)
+}
+
+/// Returns the names of all elements of a page in order. No text of the data may change them.
+fn skeleton(page: &str) -> Vec<String> {
+    elements(page).into_iter().map(|(name, _)| name).collect()
+}
+
+#[test]
+fn markup_in_data_is_escaped() {
+    let calm = skeleton(&html(&hostile("calm"), &Environment::default()));
+    for text in [
+        "<script>alert(1)</script>",
+        "</title></style><img src=x onerror=y>",
+        "\"><b x=\"",
+        "&lt;",
+        "]]>",
+        "<!--",
+    ] {
+        assert_eq!(skeleton(&html(&hostile(text), &Environment::default())), calm, "{text}");
+    }
+}
+
+/// Returns another user's exchange file in which every name contains `text`.
+fn foreign(text: &str) -> Exchange {
+    let mut other = exchange(&world::twenty_percent_faster(), &Environment::default());
+    other.environment.system = Some(text.to_owned());
+    for target in &mut other.targets {
+        target.protocol = target.protocol.as_ref().map(|protocol| format!("{protocol} {text}"));
+    }
+    for claim in other.pairs.iter_mut().flat_map(|pair| pair.headline.iter_mut().chain(&mut pair.tasks)) {
+        claim.activity = text.to_owned();
+    }
+    other
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn no_text_changes_the_elements_of_a_page(text in "[ -~äß\u{202e}\u{0}]{0,30}") {
+        let weekly = hostile(&text);
+        elements(&html(&weekly, &Environment::default()));
+        let own = world::twenty_percent_faster();
+        let page = |text: &str| html_with_hosts(&own, &Environment::default(), &[foreign(text)]);
+        prop_assert_eq!(skeleton(&page(&text)), skeleton(&page("calm")));
+    }
+}

@@ -1,0 +1,10 @@
+//! Tests the screens of a week on simulated weeks: charts, the page, Markdown and the exchange file.
+
+#![allow(clippy::unwrap_used)]
+
+mod charts;
+mod documents;
+mod exchange;
+mod over_time;
+mod sentences;
+mod world;

@@ -1,0 +1,102 @@
+//! Tests the sentences of verdicts on simulated weeks, and that JSON has them beside the data.
+
+use longhaul_analysis::summary::{ClientCaching, PairSummary, Verdict, WeeklySummary};
+use longhaul_model::Outcome;
+use longhaul_view::json::{PairJson, SENTENCES, WeekJson};
+use longhaul_view::screens::sentences::{self, headline};
+use serde_json::{Value, json};
+
+use crate::world::{self, SimulatedRun, World, steady};
+
+fn pair(weekly: &WeeklySummary) -> &PairSummary {
+    &weekly.pairs[0]
+}
+
+#[test]
+fn undecided_answer_says_how_many_days_are_missing() {
+    let scenario = |run: SimulatedRun| steady(if run.target == 0 { 8.0 } else { 10.0 }, run);
+    let weekly = World::pair().simulate(0..14, &scenario).after_days(14);
+    let text = headline(pair(&weekly));
+    assert!(text.contains("About 2 days more."), "only 12 days remain after the warm-up: {text}");
+}
+
+#[test]
+fn decided_answer_has_interval_and_rounds() {
+    let text = headline(pair(&world::twenty_percent_faster()));
+    assert_eq!(
+        text,
+        "smb is clearly faster than nfs for all tasks together: 19.9 % less time (18.6 to 21.1 %); it won 156 of 156 rounds."
+    );
+}
+
+#[test]
+fn faster_target_that_fails_more_is_called_less_reliable() {
+    let scenario = |run: SimulatedRun| match (run.target, run.turn) {
+        (0, 3) if run.day % 2 == 0 => (Outcome::Error, 0.01),
+        (0, _) => steady(5.0, run),
+        _ => steady(8.0, run),
+    };
+    let weekly = World::pair().simulate(0..28, &scenario).after_days(28);
+    let text = headline(pair(&weekly));
+    assert!(text.starts_with("Faster but less reliable: smb"), "{text}");
+}
+
+#[test]
+fn change_of_the_ratio_comes_first_with_its_cause() {
+    let scenario = |run: SimulatedRun| {
+        let is_slow = run.target == 1 && run.day < 28;
+        steady(if is_slow { 10.0 } else { 5.0 }, run)
+    };
+    let world = World::pair().simulate(0..56, &scenario);
+    let weekly = world.event(28, (None, "os-update"), json!({"after": "26.1"})).after_days(56);
+    let text = headline(pair(&weekly));
+    assert!(text.starts_with("The ratio changed on 2026-1") && text.contains("os-update"), "{text}");
+}
+
+#[test]
+fn equal_shares_have_the_limit_of_the_settings_in_their_sentence() {
+    let weekly = World::pair().simulate(0..28, &|run| steady(5.0, run)).after_days(28);
+    let comparison = pair(&weekly).headline.as_ref().unwrap();
+    assert_eq!(comparison.verdict, Verdict::NoRealDifference);
+    assert!(sentences::comparison(comparison).contains("within ±10 %"));
+}
+
+#[test]
+fn client_caching_is_known_from_three_rereads_on() {
+    let found = ClientCaching {
+        target: "nas".parse().unwrap(),
+        protocol: Some("NFS 4.2".to_owned()),
+        cached: Some(true),
+        rereads: 3,
+        median_share: Some(0.99),
+    };
+    assert_eq!(
+        sentences::caching(&found),
+        "nas (NFS 4.2): cached by the client: yes; it served 99 % of the bytes of 3 re-reads from its cache (median)."
+    );
+    let unknown = sentences::caching(&ClientCaching { cached: None, rereads: 1, ..found });
+    assert!(
+        unknown.contains("not known before 3 re-reads") && unknown.contains("of 1 re-read "),
+        "{unknown}"
+    );
+}
+
+/// Returns the keys of an object, without the sentences.
+fn data_keys(object: &Value) -> Vec<&String> {
+    let is_sentence = |key: &str| SENTENCES.iter().any(|sentence| sentence.property == key);
+    object.as_object().unwrap().keys().filter(|key| !is_sentence(key)).collect()
+}
+
+#[test]
+fn json_has_all_data_and_the_sentences() {
+    let weekly = world::last_week();
+    let form = json!(WeekJson { weekly: &weekly, caching: &[] });
+    let found = &form["pairs"][0];
+    assert_eq!(*found, json!(PairJson::from(pair(&weekly))));
+    let data = json!(pair(&weekly));
+    assert_eq!(data_keys(found), data_keys(&data));
+    assert_eq!(data_keys(&found["headline"]), data_keys(&data["headline"]));
+    assert_eq!(found["headline"]["text"], headline(pair(&weekly)));
+    assert_eq!(found["tasks"][0]["text"], sentences::comparison(&pair(&weekly).tasks[0]));
+    assert_eq!(found["reliability_text"], sentences::reliability(pair(&weekly)));
+}
