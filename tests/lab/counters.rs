@@ -152,7 +152,8 @@ fn caching(summary: &str, findings: &mut Findings) {
     let output: Vec<&str> = summary.lines().filter(|line| line.contains("cached by the client")).collect();
     findings.check(output.len() == 4, || format!("the summary says nothing about caching: {summary}"));
     for target in ["local", "nfs3", "nfs4"] {
-        let is_cached = output.iter().any(|line| line.starts_with(target) && line.contains("client: yes"));
+        let is_cached =
+            output.iter().any(|line| line.trim_start().starts_with(target) && line.contains("client: yes"));
         findings.check(is_cached, || format!("{target} is not cached: {output:?}"));
     }
     note(&output.join("\n"));
