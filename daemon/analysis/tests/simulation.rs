@@ -4,10 +4,11 @@
 //! always uses the same weeks. The limits leave room for the results of other seeds.
 
 use longhaul_analysis::simulation::{
-    ErrorRates, IntervalAtDay, Scenario, World, claims_a_difference, daily_intervals, day_medians,
-    normal_days, simulate_rounds, simulated_history, verdict_with_interval, weekly_at_end_of_day,
+    ErrorRates, IntervalAtDay, IntervalAtRound, Scenario, World, claims_a_difference, daily_intervals,
+    day_medians, intervals_after_rounds, normal_days, simulate_rounds, simulated_history,
+    verdict_with_interval, weekly_at_end_of_day,
 };
-use longhaul_analysis::stats::{DaySeries, DiscordantEpisodes, best_split};
+use longhaul_analysis::stats::{DaySeries, DiscordantEpisodes, RoundSeries, best_split};
 use longhaul_analysis::summary::{MIN_VERDICT_DAYS, Verdict};
 use longhaul_model::History;
 use longhaul_model::TASKS;
@@ -46,6 +47,36 @@ fn equal_targets_are_rarely_called_different() {
     for world in [World::WIRED, World::TYPICAL, World::ROUGH] {
         let tally = tally(&world, 1.0);
         assert!(tally.share(tally.declared) <= 0.05, "{}: {} of {REPLICATES}", world.name, tally.declared);
+    }
+}
+
+/// Returns the statement about the rounds so far after every round of the first two of eight weeks.
+fn looks_of_two_weeks(world: &World, ratio: f64, seed: u64) -> Vec<IntervalAtRound> {
+    let rounds = simulate_rounds(world, &Scenario::eight_weeks([0.0, ratio.ln()]), seed);
+    let first: Vec<_> = rounds.into_iter().filter(|round| round.day < 14).collect();
+    intervals_after_rounds(&first, 0.05)
+}
+
+/// Reads the statement about the rounds made so far after every round of two weeks. The complete table, over eight weeks
+/// and for other ratios, is in docs/methodology.md#so-far.
+#[test]
+fn statement_about_rounds_so_far_is_rarely_wrong_about_them() {
+    for world in World::ALL {
+        let has_missed = |seed: &u64| looks_of_two_weeks(&world, 1.1, *seed).iter().any(|look| look.misses());
+        let missed = (0..REPLICATES).filter(has_missed).count();
+        assert!(missed as f64 <= 0.05 * REPLICATES as f64, "{}: {missed} of {REPLICATES}", world.name);
+    }
+}
+
+#[test]
+fn first_statement_about_rounds_so_far_comes_within_days() {
+    for (ratio, day) in [(1.10f64, 3.0), (1.15, 2.0), (1.25, 1.0)] {
+        let first = |seed: u64| {
+            let looks = looks_of_two_weeks(&World::TYPICAL, ratio, seed);
+            looks.iter().find(|look| look.interval.0 > 0.0).map_or(f64::INFINITY, |look| look.days)
+        };
+        let found = median(&(0..REPLICATES).map(first).collect::<Vec<_>>()).unwrap();
+        assert!(found <= day, "at {ratio}: day {found}");
     }
 }
 
@@ -163,6 +194,26 @@ fn summary_never_names_the_slower_target() {
                 verdict_on_day(&pair(&world, 1.15, seed), 55).filter(|(_, verdict)| verdict.has_winner());
             assert!(named.is_none_or(|(look, _)| look.interval.0 > 0.0), "{}, seed {seed}", world.name);
         }
+    }
+}
+
+/// The summary counts every round since the first one, with the warm-up that verdicts leave out.
+#[test]
+fn summary_speaks_of_the_rounds_so_far_from_the_first_day() {
+    let scenario = Scenario { hang_shares: Some([0.0; 2]), ..Scenario::eight_weeks([0.0, 0.3]) };
+    let rounds = simulate_rounds(&World::WIRED, &scenario, 5);
+    let weekly = weekly_at_end_of_day(&simulated_history(&rounds, &[backup()]), 1);
+    let made: Vec<f64> = rounds
+        .iter()
+        .filter(|round| round.day <= 1)
+        .map(|round| (round.seconds[1] / round.seconds[0]).ln())
+        .collect();
+    let (low, high) = RoundSeries::from_rounds(&made).unwrap().interval(0.05);
+    for comparison in [&weekly.pairs[0].tasks[0], weekly.pairs[0].headline.as_ref().unwrap()] {
+        let (so_far, ratio) = (comparison.so_far, comparison.so_far.ratio.unwrap());
+        assert_eq!((so_far.rounds, ratio.days), (made.len(), 2));
+        assert!((ratio.low.ln() - low).abs() < 1e-12 && (ratio.high.ln() - high).abs() < 1e-12, "{ratio:?}");
+        assert_eq!((comparison.verdict, comparison.ratio), (Verdict::NotEnoughData, None));
     }
 }
 

@@ -72,7 +72,7 @@ pub use step::{
 };
 pub use target::{Role, Target, TargetName, TargetNameError};
 pub use tasks::{
-    FOLDER_INDEX, INCREMENTAL_BACKUP, PHOTO_BATCH, TASKS, TIME_MACHINE, TIME_MACHINE_THROTTLED, Task,
-    all_metrics,
+    FOLDER_INDEX, INCREMENTAL_BACKUP, ORDINARY_WEEK, PHOTO_BATCH, TASKS, TIME_MACHINE,
+    TIME_MACHINE_THROTTLED, Task, all_metrics,
 };
 pub use wire::{MAX_COLD_CACHE_SHARE, ServedFrom, WireTraffic};

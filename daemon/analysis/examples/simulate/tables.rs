@@ -2,8 +2,9 @@
 //! summary.
 
 use longhaul_analysis::simulation::{
-    ErrorRates, IntervalAtDay, Scenario, World, add_event, claims_a_difference, daily_intervals, normal_days,
-    simulate_rounds, simulated_history, verdict_with_interval, weekly_at_end_of_day,
+    ErrorRates, IntervalAtDay, Scenario, World, add_event, claims_a_difference, daily_intervals,
+    intervals_after_rounds, normal_days, simulate_rounds, simulated_history, verdict_with_interval,
+    weekly_at_end_of_day,
 };
 use longhaul_analysis::summary::{
     ALPHA, Comparison, MIN_VERDICT_DAYS, ReliabilityVerdict, Verdict, WeeklySummary,
@@ -14,7 +15,7 @@ use longhaul_model::median;
 use crate::replicate::{replicate, share};
 
 /// Functions that print the tables, in order.
-pub const ALL: [fn(u64); 7] = [formula, verdicts, words, already_clear, many, hangs, changes];
+pub const ALL: [fn(u64); 8] = [formula, so_far, verdicts, words, already_clear, many, hangs, changes];
 
 /// Workload with one metric, for tables about a single comparison.
 const ONE_TASK: [&str; 1] = ["incremental-backup"];
@@ -60,6 +61,59 @@ fn formula(replicates: u64) {
         };
         println!("| days 2 to {days} | {:.3} |", share(replicates, missed));
     }
+}
+
+/// Prints how often the statement about the rounds made so far was ever wrong about them, and when the first one came,
+/// if the report is read after every round.
+fn so_far(replicates: u64) {
+    header(
+        "So far: read after every round for eight weeks",
+        &[
+            "world",
+            "misses the past",
+            "names the wrong target at 10 %",
+            "first statement, median day, at 10 / 15 / 25 %",
+        ],
+    );
+    for world in World::ALL {
+        let looks = |ratio: f64| {
+            let first = (ratio * 100.0) as u64 * replicates;
+            replicate(replicates, |seed| {
+                let scenario = Scenario::eight_weeks([0.0, ratio.ln()]);
+                let looks = intervals_after_rounds(&simulate_rounds(&world, &scenario, first + seed), ALPHA);
+                let first = looks.iter().find(|look| look.interval.0 > 0.0 || look.interval.1 < 0.0);
+                SoFarLooks {
+                    has_missed: looks.iter().any(|look| look.misses()),
+                    is_wrong: first.is_some_and(|look| (look.interval.0 > 0.0) != (look.truth > 0.0)),
+                    first_day: first.map_or(f64::INFINITY, |look| look.days),
+                }
+            })
+        };
+        let all = [1.0, 1.10, 1.15, 1.25].map(looks);
+        let missed = all.iter().flatten().filter(|looks| looks.has_missed).count();
+        let wrong = all[1].iter().filter(|looks| looks.is_wrong).count();
+        let first = [1, 2, 3].map(|ratio| {
+            let days: Vec<f64> = all[ratio].iter().map(|looks| looks.first_day).collect();
+            median(&days).filter(|day| day.is_finite()).map_or("–".to_owned(), |day| format!("{day:.1}"))
+        });
+        println!(
+            "| {} | {:.3} | {:.3} | {} |",
+            world.name,
+            missed as f64 / (4 * replicates) as f64,
+            wrong as f64 / replicates as f64,
+            first.join(" / ")
+        );
+    }
+}
+
+/// What the looks at one replicate found.
+struct SoFarLooks {
+    /// True if any interval excluded the truth about the rounds made up to then.
+    has_missed: bool,
+    /// True if the first statement named the wrong target.
+    is_wrong: bool,
+    /// Day of the first interval that excluded "no difference"; infinite if none did.
+    first_day: f64,
 }
 
 /// Prints false verdicts, coverage and power if the report is read every day.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::SimulatedRound;
 use super::noise::Noise;
-use crate::stats::DaySeries;
+use crate::stats::{DaySeries, RoundSeries};
 use longhaul_model::median;
 
 /// Minimum number of complete rounds of a valid day.
@@ -50,6 +50,44 @@ pub fn daily_intervals(by_day: &[(i64, f64)], first: usize, alpha: f64) -> Vec<I
             Some(IntervalAtDay { days, interval: DaySeries::from_days(&by_day[..days])?.interval(alpha) })
         })
         .collect()
+}
+
+/// Interval of the rounds made so far, computed after one of them: one look.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct IntervalAtRound {
+    /// Number of days with a round before this one, the last of them with its fraction.
+    pub days: f64,
+    /// Interval of the mean log ratio over the rounds.
+    pub interval: (f64, f64),
+    /// Mean over the same rounds of the true log ratio at the time of each.
+    pub truth: f64,
+}
+
+impl IntervalAtRound {
+    /// Returns true if the interval excludes the truth about the rounds.
+    pub fn misses(&self) -> bool {
+        self.truth < self.interval.0 || self.interval.1 < self.truth
+    }
+}
+
+/// Returns the interval of two targets after every round with a value of both, from the first round that has one.
+pub fn intervals_after_rounds(rounds: &[SimulatedRound<2>], alpha: f64) -> Vec<IntervalAtRound> {
+    let complete: Vec<_> = rounds.iter().filter(|round| round.hung != [true; 2]).collect();
+    let ratio = |of: [f64; 2]| of[1] - of[0];
+    let found: Vec<f64> = complete.iter().map(|round| ratio(round.seconds.map(f64::ln))).collect();
+    let (mut looks, mut sum, mut full_days) = (vec![], 0.0, 0);
+    for (made, round) in (1..).zip(&complete) {
+        full_days += usize::from(made > 1 && complete[made - 2].day != round.day);
+        sum += ratio(round.true_ln_ratios);
+        if let Some(series) = RoundSeries::from_rounds(&found[..made]) {
+            looks.push(IntervalAtRound {
+                days: full_days as f64 + round.hour as f64 / 24.0,
+                interval: series.interval(alpha),
+                truth: sum / made as f64,
+            });
+        }
+    }
+    looks
 }
 
 /// Returns days of independent normal noise with variance 1. For such days the guarantee of the interval is exact

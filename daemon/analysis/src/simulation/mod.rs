@@ -10,7 +10,10 @@ mod error_rates;
 mod history;
 mod noise;
 
-pub use error_rates::{ErrorRates, IntervalAtDay, daily_intervals, day_medians, normal_days};
+pub use error_rates::{
+    ErrorRates, IntervalAtDay, IntervalAtRound, daily_intervals, day_medians, intervals_after_rounds,
+    normal_days,
+};
 pub use history::{
     add_event, claims_a_difference, simulated_history, verdict_with_interval, weekly_at_end_of_day,
 };
@@ -146,6 +149,8 @@ pub struct SimulatedRound<const TARGETS: usize> {
     pub seconds: [f64; TARGETS],
     /// True for each target whose run hung.
     pub hung: [bool; TARGETS],
+    /// True log ratio of each target at the time of its run, with its own drift: what the noise of the run hides.
+    pub true_ln_ratios: [f64; TARGETS],
 }
 
 /// Simulates the rounds of a scenario in a world.
@@ -205,10 +210,17 @@ impl<'a, const TARGETS: usize> WorldState<'a, TARGETS> {
         if on_holiday || (self.is_asleep && hour < 7) || noise.bernoulli(MISSED_CHANCE) {
             return None;
         }
-        let mut round = SimulatedRound { day, hour, seconds: [0.0; TARGETS], hung: [false; TARGETS] };
+        let mut round = SimulatedRound {
+            day,
+            hour,
+            seconds: [0.0; TARGETS],
+            hung: [false; TARGETS],
+            true_ln_ratios: [0.0; TARGETS],
+        };
         for (slot, target) in noise.random_order::<TARGETS>().into_iter().enumerate() {
-            (round.seconds[target], round.hung[target]) =
-                self.simulate_run(target, start + slot as f64 * SLOT_HOURS, noise);
+            let hour = start + slot as f64 * SLOT_HOURS;
+            (round.seconds[target], round.hung[target]) = self.simulate_run(target, hour, noise);
+            round.true_ln_ratios[target] = self.true_ln_ratio(hour, target) + self.own_drift[target].level();
         }
         Some(round)
     }

@@ -66,6 +66,11 @@ impl AutoregressiveNoise {
         Self { deviation, correlation_hours: memory_hours, level: deviation * noise.normal(), hour: 0.0 }
     }
 
+    /// Returns the level at the hour to which the process was last advanced.
+    pub(super) fn level(&self) -> f64 {
+        self.level
+    }
+
     /// Advances the process to a later hour and returns the level.
     pub(super) fn value_at(&mut self, hour: f64, noise: &mut Noise) -> f64 {
         let correlation = (-(hour - self.hour).max(0.0) / self.correlation_hours).exp();

@@ -7,22 +7,20 @@
 //! excludes the true mean is at most alpha, if days are independent. If neighbouring days are correlated, the interval
 //! is widened.
 
-use longhaul_model::median;
+use super::winsorize::winsorize;
 
-/// Precision of the mixture, `c²`. In a table over 5 to 84 days, ½ is close to the best value everywhere.
+/// Precision of the mixture for days, `c²`. In a table over 5 to 84 days, ½ is close to the best value everywhere.
 const MIXTURE_VARIANCE: f64 = 0.5;
 /// Number of days from which values are winsorized. With fewer days the median absolute deviation is too uncertain.
 const MIN_DAYS_TO_WINSORIZE: usize = 10;
 /// Winsorizing bound: distance from the median in scaled median absolute deviations (MAD).
 const WINSORIZE_AT_DEVIATIONS: f64 = 5.0;
-/// Factor from a median absolute deviation to a standard deviation: `1 / Φ⁻¹(¾)`.
-const MAD_TO_STANDARD_DEVIATION: f64 = 1.4826;
 /// Maximum autocorrelation that is corrected for.
 const MAX_CORRELATION: f64 = 0.8;
 /// Autocorrelation above which the ratio itself drifts. Reports must then say so next to the interval.
 const AUTOCORRELATION_LIMIT: f64 = 0.3;
 /// Largest possible log ratio of two positive doubles: `ln(f64::MAX / 5e-324)`.
-const MAX_LOG_RATIO: f64 = 1455.0;
+pub(super) const MAX_LOG_RATIO: f64 = 1455.0;
 /// Maximum number of days that [`DaySeries::days_needed`] predicts: two years.
 pub const HORIZON_DAYS: usize = 730;
 
@@ -50,7 +48,9 @@ impl DaySeries {
         if by_day.is_empty() || !is_valid {
             return None;
         }
-        winsorize(&mut by_day);
+        if by_day.len() >= MIN_DAYS_TO_WINSORIZE {
+            winsorize(by_day.iter_mut().map(|(_, value)| value), WINSORIZE_AT_DEVIATIONS);
+        }
         let mean = by_day.iter().map(|(_, value)| value).sum::<f64>() / by_day.len() as f64;
         by_day.iter_mut().for_each(|(_, value)| *value -= mean);
         Some(Self {
@@ -148,27 +148,19 @@ impl DaySeries {
 /// `K = (√((n+c²)/c²)/α)^(2/n)`; `h = √((K-1)(n+c²)s² / ((n+c²) - K c²))`, infinite where the denominator is not
 /// positive.
 pub fn anytime_valid_half_width(n: usize, s2: f64, alpha: f64) -> f64 {
-    let total = n as f64 + MIXTURE_VARIANCE;
-    let k = ((0.5 * (total / MIXTURE_VARIANCE).ln() - alpha.ln()) * 2.0 / n as f64).exp();
-    let denominator = total - k * MIXTURE_VARIANCE;
+    mixture_half_width(n, s2, alpha, MIXTURE_VARIANCE)
+}
+
+/// Like [`anytime_valid_half_width`], for a mixture of the given precision `c²`. The guarantee holds for every
+/// precision; a higher one makes the interval narrower for many values and small effects.
+pub(super) fn mixture_half_width(n: usize, s2: f64, alpha: f64, precision: f64) -> f64 {
+    let total = n as f64 + precision;
+    let k = ((0.5 * (total / precision).ln() - alpha.ln()) * 2.0 / n as f64).exp();
+    let denominator = total - k * precision;
     if denominator > 0.0 && s2.is_finite() {
         ((k - 1.0).max(0.0) * total * s2.max(0.0) / denominator).sqrt()
     } else {
         f64::INFINITY
-    }
-}
-
-/// Clamps values to the median ± `5 · 1.4826 · MAD`.
-///
-/// A median absolute deviation of zero means that more than half of the days are equal. It then measures no spread, and
-/// no value is clamped.
-fn winsorize(by_day: &mut [(i64, f64)]) {
-    let values: Vec<f64> = by_day.iter().map(|(_, value)| *value).collect();
-    let Some(middle) = median(&values).filter(|_| values.len() >= MIN_DAYS_TO_WINSORIZE) else { return };
-    let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
-    let reach = WINSORIZE_AT_DEVIATIONS * MAD_TO_STANDARD_DEVIATION * median(&distances).unwrap_or(0.0);
-    if reach > 0.0 {
-        by_day.iter_mut().for_each(|(_, value)| *value = value.clamp(middle - reach, middle + reach));
     }
 }
 

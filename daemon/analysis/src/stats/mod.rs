@@ -6,15 +6,18 @@ mod change_point;
 mod confidence_sequence;
 mod discordant;
 mod multiple_testing;
+mod round_series;
 mod steadiness;
 mod student;
 mod week_pairs;
+mod winsorize;
 
 pub use bootstrap::{Bootstrap, ratio_of_sums};
 pub use change_point::{Split, best_split, split_at_event};
 pub use confidence_sequence::{DaySeries, HORIZON_DAYS, anytime_valid_half_width};
 pub use discordant::{DiscordantEpisodes, count_episodes, ln_e_discordant};
 pub use multiple_testing::{e_bh, pairwise_alpha};
+pub use round_series::{MIN_ROUNDS_SO_FAR, RoundSeries};
 pub use steadiness::Steadiness;
 pub use student::{student_critical, student_two_sided_tail};
 pub use week_pairs::{MIN_WEEK_PAIRS, week_pairs_half_width};

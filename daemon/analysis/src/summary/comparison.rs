@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::change::Change;
 use super::pair_data::{MetricComparison, MetricIndex};
+use super::so_far::SoFar;
 use super::verdict::{Estimate, Significance, Verdict, VerdictRule, verdict};
 use crate::stats::{Bootstrap, Steadiness, ratio_of_sums};
 use longhaul_model::TASKS;
@@ -78,6 +79,8 @@ pub struct Comparison {
     pub a: TargetName,
     /// Second target.
     pub b: TargetName,
+    /// What the rounds made so far say, from the first day on.
+    pub so_far: SoFar,
     /// Verdict by the verdict rule.
     pub verdict: Verdict,
     /// Time on `b` divided by the time on `a`; `None` while the interval is infinite.
@@ -157,6 +160,7 @@ pub(super) fn compare(
     Comparison {
         a: a.clone(),
         b: b.clone(),
+        so_far: SoFar::from_rounds(&cell.so_far, alpha),
         verdict,
         ratio: series.and_then(|series| Estimate::from_log_ratios(series, alpha)),
         alpha,

@@ -11,12 +11,15 @@ mod events;
 mod figures;
 mod latency;
 mod pair_data;
+mod pair_summary;
 mod pairing;
 mod public_history;
+mod recommendation;
 mod reliability;
 mod run_selection;
 mod scores;
 mod sequential;
+mod so_far;
 mod table;
 mod verdict;
 mod week;
@@ -39,17 +42,20 @@ pub use latency::{
     LATENCY_LIMITS_MS, LatencyRow, SampledWindow, StallTotals, WindowSummary, count_longer_than,
     latency_rows, summarize_window,
 };
+pub use pair_summary::PairSummary;
 pub use pairing::MIN_ROUNDS_PER_DAY;
 pub use public_history::{anonymize, is_private_key};
+pub use recommendation::{Confidence, MinutesSaved, ProfileSource, Recommendation};
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
 pub use run_selection::{EpochRun, Excluded};
 pub use scores::{Proportion, ROUGH_FACTOR, Scores};
 pub use sequential::{SequentialWeeks, WeekRatio};
+pub use so_far::SoFar;
 pub use table::{MetricRow, TimeSummary, TimesOnTarget};
 pub use verdict::{
     ALPHA, EARLY_VERDICT_DAYS, EARLY_VERDICT_RATIO, Estimate, INSTANT_SECONDS, MIN_VERDICT_DAYS, Verdict,
 };
 pub use week::{Week, WeekError, date_of_day};
-pub use weekly::{PairSummary, RoundsOfWeek, TargetLine, WeeklyQuery, WeeklySummary, summarize_week};
+pub use weekly::{RoundsOfWeek, TargetLine, WeeklyQuery, WeeklySummary, summarize_week};
 pub use weekly_minutes::WeeklyMinutes;
 pub use window::{CAP_FACTOR, CAP_SECONDS};

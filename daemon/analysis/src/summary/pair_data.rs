@@ -46,25 +46,66 @@ pub(super) struct MetricComparison {
     pub(super) series: Option<DaySeries>,
     /// Detected change of the ratio; if present, `paired_days` and `series` only cover the days in `days`.
     pub(super) change: Option<Change>,
-    /// Days that the comparison uses: all days, or one side of the change.
+    /// Days that the comparison uses: all days after the warm-up, or one side of the change.
     pub(super) days: DayRange,
+    /// Log ratios of all rounds of the epoch in chronological order, with the warm-up and both sides of a change.
+    pub(super) so_far: Vec<RoundRatio>,
 }
 
 /// Rounds of a pair of targets, for all metrics.
 pub(super) struct PairData<'s, 'h> {
     pub(super) window: &'s AnalysisWindow<'h>,
     pub(super) pair: TargetPair,
-    /// Rounds and failure cap (in seconds) of each metric that has a log ratio in at least one round.
-    pub(super) rounds: BTreeMap<MetricIndex, (Vec<PairedReading>, f64)>,
+    /// Days after the warm-up of both targets.
+    pub(super) counted_days: DayRange,
+    /// Rounds of each metric that has a log ratio in at least one round.
+    rounds: BTreeMap<MetricIndex, MetricRounds>,
     /// Number of planned rounds by day.
     planned_rounds: BTreeMap<i64, usize>,
 }
 
+/// Rounds of a pair of targets for one metric.
+struct MetricRounds {
+    /// All rounds of both targets' newest epochs, in chronological order.
+    all: Vec<PairedReading>,
+    /// Number of rounds at the start of `all` that belong to the warm-up.
+    warm_up: usize,
+    /// Failure cap in seconds.
+    cap: f64,
+}
+
+impl MetricRounds {
+    /// Returns the rounds after the warm-up; empty if none of them has a log ratio.
+    fn counted(&self) -> &[PairedReading] {
+        let counted = &self.all[self.warm_up..];
+        if self.has_ratio(counted) { counted } else { &[] }
+    }
+
+    fn all(&self) -> &[PairedReading] {
+        &self.all
+    }
+
+    /// Returns all rounds with the warm-up; empty if no round after the warm-up has a log ratio.
+    fn all_if_counted(&self) -> &[PairedReading] {
+        if self.counted().is_empty() { &[] } else { &self.all }
+    }
+
+    fn has_ratio(&self, rounds: &[PairedReading]) -> bool {
+        rounds.iter().any(|round| log_ratio(round, self.cap).is_some())
+    }
+}
+
+/// Log ratio of a pair of targets in one round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct RoundRatio {
+    /// Local day of the round, in days since 1970-01-01.
+    pub(super) day: i64,
+    /// Logarithm of the time on `b` divided by the time on `a`.
+    pub(super) log_ratio: f64,
+}
+
 /// Range of days that a comparison uses, in days since 1970-01-01.
 pub(super) type DayRange = RangeInclusive<i64>;
-
-/// Day range without bounds.
-pub(super) const ALL_DAYS: DayRange = i64::MIN..=i64::MAX;
 
 impl<'s, 'h> PairData<'s, 'h> {
     /// Collects the rounds of a pair from a window. `caps` holds the failure cap of each metric in seconds.
@@ -73,14 +114,17 @@ impl<'s, 'h> PairData<'s, 'h> {
         pair: TargetPair,
         caps: &BTreeMap<MetricIndex, f64>,
     ) -> Self {
+        let first_day = scope.first_counted_day(pair).unwrap_or(i64::MAX);
         let rounds = caps.iter().filter_map(|(position, cap)| {
-            let paired = scope.paired_readings(position.workload, position.index, pair);
-            let has_ratio = paired.iter().any(|paired| log_ratio(paired, *cap).is_some());
-            has_ratio.then_some((*position, (paired, *cap)))
+            let all = scope.paired_readings(position.workload, position.index, pair);
+            let warm_up = all.partition_point(|round| round.day < first_day);
+            let rounds = MetricRounds { all, warm_up, cap: *cap };
+            rounds.has_ratio(&rounds.all).then_some((*position, rounds))
         });
         Self {
             window: scope,
             pair,
+            counted_days: first_day..=i64::MAX,
             rounds: rounds.collect(),
             planned_rounds: scope.planned_rounds_by_day(pair),
         }
@@ -88,19 +132,28 @@ impl<'s, 'h> PairData<'s, 'h> {
 
     /// Returns the comparison on one metric; `None` if no round has a log ratio.
     pub(super) fn compare_metric(&self, position: MetricIndex) -> Option<MetricComparison> {
-        let (paired, cap) = self.rounds.get(&position)?;
-        Some(self.compare_since_change(|days| {
+        let rounds = self.rounds.get(&position)?;
+        let so_far = rounds.all.iter().filter_map(|round| {
+            Some(RoundRatio { day: round.day, log_ratio: log_ratio(round, rounds.cap)? })
+        });
+        Some(self.compare_since_change(so_far.collect(), |days| {
             let within: Vec<PairedReading> =
-                paired.iter().copied().filter(|paired| days.contains(&paired.day)).collect();
-            PairedDays::for_metric(&within, *cap, &self.planned_rounds_within(days))
+                rounds.counted().iter().copied().filter(|paired| days.contains(&paired.day)).collect();
+            PairedDays::for_metric(&within, rounds.cap, &self.planned_rounds_within(days))
         }))
+    }
+
+    /// Returns the rounds of a metric after the warm-up; `None` if none of them has a log ratio.
+    pub(super) fn counted_rounds(&self, position: MetricIndex) -> Option<&[PairedReading]> {
+        self.rounds.get(&position).map(MetricRounds::counted).filter(|rounds| !rounds.is_empty())
     }
 
     /// Returns the log ratio of each valid day, without splitting the series at a change of the ratio.
     /// `None` if no round has a log ratio for the metric.
     pub(super) fn daily_ratios(&self, position: MetricIndex) -> Option<Vec<(i64, f64)>> {
-        let (paired, cap) = self.rounds.get(&position)?;
-        Some(PairedDays::for_metric(paired, *cap, &self.planned_rounds).log_ratio_by_day)
+        let rounds = self.counted_rounds(position)?;
+        let cap = self.rounds.get(&position)?.cap;
+        Some(PairedDays::for_metric(rounds, cap, &self.planned_rounds).log_ratio_by_day)
     }
 
     /// Returns the comparison over all weighted metrics: the weighted geometric mean of their ratios in each round
@@ -111,52 +164,57 @@ impl<'s, 'h> PairData<'s, 'h> {
 
     /// Like [`Self::compare_overall`], but only over the weighted metrics that `wanted` selects.
     pub(super) fn compare_weighted(&self, wanted: impl Fn(&WaitMetric) -> bool) -> Option<MetricComparison> {
-        let weighted: Vec<_> = self
-            .rounds
-            .iter()
-            .filter(|(position, _)| position.metric().weight > 0.0 && wanted(position.metric()))
-            .collect();
-        let total: f64 = weighted.iter().map(|(position, _)| position.metric().weight).sum();
-        let mut sums: BTreeMap<i64, (i64, f64, usize)> = BTreeMap::new();
-        for (position, (paired, cap)) in &weighted {
-            for paired in paired {
-                if let Some(ratio) = log_ratio(paired, *cap) {
-                    let (_, sum, count) = sums.entry(paired.round).or_insert((paired.day, 0.0, 0));
-                    *sum += ratio * position.metric().weight / total;
-                    *count += 1;
-                }
-            }
-        }
-        // A round without one of the metrics would shift the mean, because the other weights would count for more.
-        let complete = sums.into_values().filter(|(_, _, count)| *count == weighted.len());
-        let rounds: Vec<(i64, f64)> = complete.map(|(day, sum, _)| (day, sum)).collect();
-        (!rounds.is_empty()).then(|| {
-            self.compare_since_change(|days| PairedDays {
+        let is_weighted =
+            |position: &MetricIndex| position.metric().weight > 0.0 && wanted(position.metric());
+        let weighted = |select: fn(&MetricRounds) -> &[PairedReading]| {
+            let wanted = self.rounds.iter().filter(|(position, _)| is_weighted(position));
+            let wanted = wanted.map(|(position, of)| WeightedRounds {
+                weight: position.metric().weight,
+                cap: of.cap,
+                rounds: select(of),
+            });
+            weighted_ratios(&wanted.filter(|metric| !metric.rounds.is_empty()).collect::<Vec<_>>())
+        };
+        let counted = weighted(MetricRounds::counted);
+        // A task that is no longer measured must not keep newer rounds out.
+        let so_far =
+            weighted(if counted.is_empty() { MetricRounds::all } else { MetricRounds::all_if_counted });
+        (!so_far.is_empty()).then(|| {
+            self.compare_since_change(so_far, |days| PairedDays {
                 wait_by_day: self.daily_waits(days),
                 ..PairedDays::from_log_ratios(
-                    rounds.iter().copied().filter(|(day, _)| days.contains(day)),
+                    counted
+                        .iter()
+                        .filter(|round| days.contains(&round.day))
+                        .map(|round| (round.day, round.log_ratio)),
                     &self.planned_rounds_within(days),
                 )
             })
         })
     }
 
-    /// Compares all days, or, if the ratio changed, only the newest part with at least [`MIN_VERDICT_DAYS`] days.
-    /// If neither part is that long, the part after the change is used (docs/methodology.md#changes-of-the-ratio).
-    fn compare_since_change(&self, pairing: impl Fn(&DayRange) -> PairedDays) -> MetricComparison {
-        let all_days = pairing(&ALL_DAYS);
+    /// Compares all days after the warm-up, or, if the ratio changed, only the newest part with at least
+    /// [`MIN_VERDICT_DAYS`] days. If neither part is that long, the part after the change is used
+    /// (docs/methodology.md#changes-of-the-ratio).
+    fn compare_since_change(
+        &self,
+        so_far: Vec<RoundRatio>,
+        pairing: impl Fn(&DayRange) -> PairedDays,
+    ) -> MetricComparison {
+        let all_days = pairing(&self.counted_days);
         let Some(change) = find_change(&all_days.log_ratio_by_day, self.window, self.pair) else {
             return MetricComparison {
                 series: DaySeries::from_days(&all_days.log_ratio_by_day),
                 paired_days: all_days,
                 change: None,
-                days: ALL_DAYS,
+                days: self.counted_days.clone(),
+                so_far,
             };
         };
         let newest = if change.days_after >= MIN_VERDICT_DAYS || change.days_before < MIN_VERDICT_DAYS {
             change.first_day..=i64::MAX
         } else {
-            i64::MIN..=change.first_day - 1
+            *self.counted_days.start()..=change.first_day - 1
         };
         let part = pairing(&newest);
         MetricComparison {
@@ -164,6 +222,7 @@ impl<'s, 'h> PairData<'s, 'h> {
             paired_days: part,
             change: Some(change),
             days: newest,
+            so_far,
         }
     }
 
@@ -179,11 +238,11 @@ impl<'s, 'h> PairData<'s, 'h> {
     /// largest cap of its workload (docs/methodology.md#time-waited).
     fn daily_waits(&self, days: &DayRange) -> Vec<(i64, (f64, f64))> {
         let mut by_run: BTreeMap<(i64, i64, usize), [WaitSum; 2]> = BTreeMap::new();
-        for (position, (paired, cap)) in &self.rounds {
-            for paired in paired.iter().filter(|paired| days.contains(&paired.day)) {
+        for (position, rounds) in &self.rounds {
+            for paired in rounds.counted().iter().filter(|paired| days.contains(&paired.day)) {
                 let [a, b] = by_run.entry((paired.day, paired.round, position.workload)).or_default();
-                a.add(paired.a, *cap);
-                b.add(paired.b, *cap);
+                a.add(paired.a, rounds.cap);
+                b.add(paired.b, rounds.cap);
             }
         }
         let mut by_day: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
@@ -195,6 +254,33 @@ impl<'s, 'h> PairData<'s, 'h> {
         }
         by_day.into_iter().collect()
     }
+}
+
+/// Rounds of a metric with its weight in the comparison over several metrics.
+struct WeightedRounds<'r> {
+    weight: f64,
+    /// Failure cap in seconds.
+    cap: f64,
+    rounds: &'r [PairedReading],
+}
+
+/// Returns the weighted mean of the metrics' log ratios in each round in which all of them have one. A round without
+/// one of the metrics would shift the mean, because the other weights would count for more.
+fn weighted_ratios(metrics: &[WeightedRounds<'_>]) -> Vec<RoundRatio> {
+    let total: f64 = metrics.iter().map(|metric| metric.weight).sum();
+    let mut sums: BTreeMap<i64, (RoundRatio, usize)> = BTreeMap::new();
+    for metric in metrics {
+        for round in metric.rounds {
+            if let Some(ratio) = log_ratio(round, metric.cap) {
+                let start = RoundRatio { day: round.day, log_ratio: 0.0 };
+                let (sum, count) = sums.entry(round.round).or_insert((start, 0));
+                sum.log_ratio += ratio * metric.weight / total;
+                *count += 1;
+            }
+        }
+    }
+    let complete = sums.into_values().filter(|(_, count)| *count == metrics.len());
+    complete.map(|(ratio, _)| ratio).collect()
 }
 
 /// Seconds waited for one run, summed over its metrics.

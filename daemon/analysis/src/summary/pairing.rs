@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::window::{AnalysisWindow, Reading};
+use super::window::{AnalysisWindow, Reading, readings_in};
 use longhaul_model::median;
 
 /// Number of complete rounds from which a day is valid, if at least as many are planned.
@@ -57,19 +57,17 @@ pub(super) struct PairedDays {
 }
 
 impl AnalysisWindow<'_> {
-    /// Returns the paired readings of one metric, from the first day after the warm-up of both targets. `place` is the
-    /// index of the metric within the workload.
+    /// Returns the paired readings of one metric in all rounds of both targets' newest epochs, with the warm-up. `place`
+    /// is the index of the metric within the workload.
     pub(super) fn paired_readings(
         &self,
         workload: usize,
         place: usize,
         pair: TargetPair,
     ) -> Vec<PairedReading> {
-        let from = self.first_counted_day(pair);
-        let of_a = self.readings(workload, place, pair.a);
-        let of_b = self.readings(workload, place, pair.b);
-        let paired = of_a.zip(of_b).map(|((round, day, a), (_, _, b))| PairedReading { round, day, a, b });
-        paired.filter(|paired| from.is_some_and(|from| paired.day >= from)).collect()
+        let rounds = &self.epoch_rounds_by_workload[workload];
+        let (of_a, of_b) = (readings_in(rounds, place, pair.a), readings_in(rounds, place, pair.b));
+        of_a.zip(of_b).map(|((round, day, a), (_, _, b))| PairedReading { round, day, a, b }).collect()
     }
 
     /// Returns the first day after the warm-up of both targets; `None` if a target has no run.

@@ -44,6 +44,11 @@ impl Estimate {
         (low.is_finite() && high.is_finite() && estimate.high.is_finite()).then_some(estimate)
     }
 
+    /// Returns true if the interval excludes equal times.
+    pub fn is_difference(self) -> bool {
+        self.low > 1.0 || self.high < 1.0
+    }
+
     /// Returns the estimate of the inverse ratio, as if the two targets were swapped.
     pub fn inverse(self) -> Self {
         Self { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low, days: self.days }

@@ -8,18 +8,20 @@ use utoipa::ToSchema;
 
 use super::comparison::{Comparison, Subject, TestParams, compare};
 use super::events::{EventLine, events_of_week};
-use super::pair_data::{ALL_DAYS, MetricComparison, MetricIndex, PairData};
+use super::pair_data::{MetricComparison, MetricIndex, PairData};
+use super::pair_summary::PairSummary;
 use super::pairing::TargetPair;
-use super::reliability::{self, Failures, Reliability, ReliabilityVerdict, attempts, failures};
+use super::recommendation::{Recommendation, recommendation};
+use super::reliability::{self, Failures, attempts, failures};
 use super::scores::{Scores, reliability as reliability_score, smoothness};
-use super::sequential::{SequentialWeeks, sequential_weeks};
+use super::sequential::sequential_weeks;
 use super::table::{MetricRow, metric_rows};
 use super::verdict::{ALPHA, Estimate, MIN_VERDICT_DAYS, Significance};
-use super::weekly_minutes::{WeeklyMinutes, weekly_minutes};
+use super::weekly_minutes::weekly_minutes;
 use super::window::AnalysisWindow;
 use super::{Excluded, Week, date_of_day};
 use crate::stats::{e_bh, pairwise_alpha};
-use longhaul_model::{AnalysisSettings, History};
+use longhaul_model::{AnalysisSettings, History, ORDINARY_WEEK};
 use longhaul_model::{Role, RoundStatus, Scale, TargetName, WaitKind};
 
 /// Version of the serialized form of [`WeeklySummary`].
@@ -55,6 +57,8 @@ pub struct WeeklySummary {
     pub settings: AnalysisSettings,
     /// Shares and baselines with at least one run.
     pub targets: Vec<TargetLine>,
+    /// Which share to use, as far as the data says.
+    pub recommendation: Recommendation,
     /// Comparisons of each pair of shares: headline, tasks, reliability, minutes a week.
     pub pairs: Vec<PairSummary>,
     /// Scores of each share: speed, smoothness, reliability.
@@ -84,28 +88,6 @@ pub struct TargetLine {
     pub counted_from: Option<String>,
     /// Number of epochs of the target so far, including the newest one. Epochs are never pooled.
     pub epochs: usize,
-}
-
-/// Comparison of two shares.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct PairSummary {
-    /// First share.
-    pub a: TargetName,
-    /// Second share.
-    pub b: TargetName,
-    /// Comparison over all tasks; `None` while no round has a value of every weighted metric on both shares.
-    pub headline: Option<Comparison>,
-    /// Comparisons over all metrics of one kind of wait: first interactive, then background.
-    pub by_wait_kind: Vec<Comparison>,
-    /// Comparisons of single metrics; cold and warm are separate.
-    pub tasks: Vec<Comparison>,
-    /// Results of the sequential-weeks design, for shares that were measured in alternating weeks; else empty.
-    pub sequential_weeks: Vec<SequentialWeeks>,
-    /// Comparison of the failure episodes of both shares.
-    pub reliability: Reliability,
-    /// Difference in minutes a week for the user's usage profile; `None` without a profile, or while the interval
-    /// is infinite.
-    pub weekly_minutes: Option<WeeklyMinutes>,
 }
 
 /// Counts of the rounds of a week.
@@ -147,8 +129,13 @@ pub fn summarize_week(history: &History, query: &WeeklyQuery) -> WeeklySummary {
         rounds: rounds_of_week(history, week),
         events: events_of_week(history, week),
         excluded: scope.excluded.clone(),
+        recommendation: recommendation(&share_names(&scope, &shares), &pairs, reference(&scope, &shares)),
         pairs,
     }
+}
+
+fn share_names<'h>(scope: &AnalysisWindow<'h>, shares: &[usize]) -> Vec<&'h TargetName> {
+    shares.iter().map(|place| &scope.history.targets[*place].name).collect()
 }
 
 fn target_line(scope: &AnalysisWindow<'_>, place: usize) -> Option<TargetLine> {
@@ -197,18 +184,22 @@ fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], params: TestParams) -> Ve
 }
 
 /// Returns which differences are significant at a false discovery rate of 5 % (docs/methodology.md#many-comparisons).
-/// Comparisons below [`MIN_VERDICT_DAYS`] days enter with an e-value of 1.
+/// Comparisons below [`MIN_VERDICT_DAYS`] days enter with an e-value of 1, those without a round after the warm-up not
+/// at all.
 fn significance(cells: &[Vec<(MetricIndex, MetricComparison)>]) -> Vec<Significance> {
-    let ln_e_values = cells.iter().flatten().map(|(_, cell)| match &cell.series {
+    let is_compared = |cell: &MetricComparison| cell.paired_days.complete_rounds > 0;
+    let compared = cells.iter().flatten().map(|(_, cell)| cell).filter(|cell| is_compared(cell));
+    let ln_e_values = compared.map(|cell| match &cell.series {
         Some(series) if series.days() >= MIN_VERDICT_DAYS => series.ln_e_value(),
         Some(_) | None => 0.0,
     });
-    let significant = e_bh(&ln_e_values.collect::<Vec<_>>(), ALPHA);
+    let mut significant = e_bh(&ln_e_values.collect::<Vec<_>>(), ALPHA).into_iter();
     // The result is unused below 14 days: an early verdict only needs the whole interval beyond 25 %.
-    significant
-        .into_iter()
-        .map(|passed| if passed { Significance::Significant } else { Significance::NotSignificant })
-        .collect()
+    let mut judge = |cell: &MetricComparison| match is_compared(cell) && significant.next() == Some(true) {
+        true => Significance::Significant,
+        false => Significance::NotSignificant,
+    };
+    cells.iter().flatten().map(|(_, cell)| judge(cell)).collect()
 }
 
 fn target_names<'e>(pair_data: &'e PairData<'_, '_>) -> (&'e TargetName, &'e TargetName) {
@@ -237,28 +228,46 @@ fn pair_summary(pair_data: &PairData<'_, '_>, tasks: Vec<Comparison>, params: Te
     };
     let of = |kind: WaitKind| pair_data.compare_weighted(|metric| metric.wait_kind == kind);
     let overall = pair_data.compare_overall();
-    let days = overall.as_ref().map_or(ALL_DAYS, |cell| cell.days.clone());
+    let days = overall.as_ref().map_or(pair_data.counted_days.clone(), |cell| cell.days.clone());
     let headline = judge(overall, "overall", "all tasks together");
     let by_wait_kind = [
         judge(of(WaitKind::Interactive), "interactive", "what a user waits for"),
         judge(of(WaitKind::Background), "background", "what runs in the background"),
     ];
     let (a, b) = target_names(pair_data);
+    let profile = &scope.history.settings.usage_profile;
+    let ordinary = ORDINARY_WEEK.map(|(key, count)| (key.to_owned(), count)).into();
+    let minutes = |profile| weekly_minutes(pair_data, profile, params.alpha, &days);
     PairSummary {
         a: a.clone(),
         b: b.clone(),
         headline,
         by_wait_kind: by_wait_kind.into_iter().flatten().collect(),
         // Weeks are only evaluated if no round compares the two targets, that is, if they were measured in turns.
-        sequential_weeks: if tasks.is_empty() { sequential_weeks(scope, pair_data.pair) } else { vec![] },
+        sequential_weeks: if is_compared(&tasks) { vec![] } else { sequential_weeks(scope, pair_data.pair) },
         tasks,
         reliability,
-        weekly_minutes: weekly_minutes(pair_data, &scope.history.settings.usage_profile, params.alpha, &days),
+        weekly_minutes: minutes(profile),
+        ordinary_minutes: profile.is_empty().then(|| minutes(&ordinary)).flatten(),
     }
 }
 
-/// Returns the scores of a share. The reference of the speed score is the first SMB share (macOS prefers SMB), else the
-/// first share. Ratios are geometric means, so the choice of the reference changes no comparison.
+/// Returns true if a round after the warm-up compares both targets of a pair.
+fn is_compared(tasks: &[Comparison]) -> bool {
+    tasks.iter().any(|task| task.rounds.complete > 0)
+}
+
+/// Returns the share that others are held against: the first SMB share (macOS prefers SMB), else the first share.
+fn reference<'h>(scope: &AnalysisWindow<'h>, shares: &[usize]) -> Option<&'h TargetName> {
+    let is_smb = |place: &usize| {
+        let line = target_line(scope, *place);
+        line.and_then(|line| line.protocol).is_some_and(|protocol| protocol.starts_with(SMB_PREFIX))
+    };
+    let place = shares.iter().copied().find(is_smb).or(shares.first().copied())?;
+    Some(&scope.history.targets[place].name)
+}
+
+/// Returns the scores of a share. Ratios are geometric means, so the choice of the reference changes no comparison.
 fn scores(
     scope: &AnalysisWindow<'_>,
     (share, shares): (usize, &[usize]),
@@ -266,12 +275,7 @@ fn scores(
     failures: &[Failures],
 ) -> Scores {
     let name = &scope.history.targets[share].name;
-    let is_smb = |place: &usize| {
-        let line = target_line(scope, *place);
-        line.and_then(|line| line.protocol).is_some_and(|protocol| protocol.starts_with(SMB_PREFIX))
-    };
-    let reference = shares.iter().copied().find(is_smb).or(shares.first().copied());
-    let reference = reference.map(|place| &scope.history.targets[place].name);
+    let reference = reference(scope, shares);
     let headlines = || pairs.iter().filter_map(|pair| pair.headline.as_ref());
     let speed = headlines().find_map(|headline| {
         let ratio = headline.ratio?;
@@ -281,9 +285,9 @@ fn scores(
             Some(_) | None => None,
         }
     });
-    let own_pairs = || pairs.iter().filter(|pair| includes(pair, name));
-    let won = own_pairs().filter(|pair| winner(pair) == Some(name)).count();
-    let lost = own_pairs().filter(|pair| winner(pair).is_some_and(|winner| winner != name)).count();
+    let own_pairs = || pairs.iter().filter(|pair| pair.includes(name));
+    let won = own_pairs().filter(|pair| pair.winner() == Some(name)).count();
+    let lost = own_pairs().filter(|pair| pair.winner().is_some_and(|winner| winner != name)).count();
     Scores {
         target: name.clone(),
         speed: speed.map(|ratio| Estimate {
@@ -301,22 +305,6 @@ fn scores(
 
 /// Prefix of every SMB protocol name as shown to users.
 const SMB_PREFIX: &str = "SMB";
-
-fn includes(pair: &PairSummary, name: &TargetName) -> bool {
-    pair.a == *name || pair.b == *name
-}
-
-/// Returns the better target of a pair by its headline; `None` without a winner, or if the winner fails more often.
-fn winner(pair: &PairSummary) -> Option<&TargetName> {
-    let headline = pair.headline.as_ref()?;
-    let winner = headline.winner()?;
-    let fails_more = match pair.reliability.verdict {
-        ReliabilityVerdict::WorseA => Some(&pair.a),
-        ReliabilityVerdict::WorseB => Some(&pair.b),
-        ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => None,
-    };
-    (fails_more != Some(winner)).then_some(winner)
-}
 
 fn rounds_of_week(history: &History, week: Week) -> RoundsOfWeek {
     let mut rounds = RoundsOfWeek::default();

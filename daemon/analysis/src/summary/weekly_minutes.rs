@@ -41,7 +41,7 @@ pub(super) fn weekly_minutes(
         MetricIndex::all().filter_map(|position| Some((position, *mix.get(&position.key())?))).collect();
     let measured: Vec<(&[PairedReading], f64)> = wanted
         .iter()
-        .filter_map(|(position, count)| Some((pair_data.rounds.get(position)?.0.as_slice(), *count)))
+        .filter_map(|(position, count)| Some((pair_data.counted_rounds(*position)?, *count)))
         .collect();
     let mut hours: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
     for (rounds, count) in &measured {

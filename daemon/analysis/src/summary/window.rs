@@ -28,6 +28,8 @@ pub(super) struct AnalysisWindow<'h> {
     pub(super) active_epochs: Vec<Option<ActiveEpoch>>,
     /// Rounds of each workload in chronological order, by workload index.
     pub(super) rounds_by_workload: Vec<Vec<RoundRuns<'h>>>,
+    /// Like `rounds_by_workload`, with the warm-up: all rounds of the newest epochs.
+    pub(super) epoch_rounds_by_workload: Vec<Vec<RoundRuns<'h>>>,
     /// Excluded runs, with the reason.
     pub(super) excluded: Vec<Excluded>,
 }
@@ -113,11 +115,20 @@ impl<'h> AnalysisWindow<'h> {
         exclude(&mut selected, "of void rounds", &|run| {
             rounds.get(&run.round).is_some_and(|round| round.status != Some(RoundStatus::Void))
         });
+        let epoch_rounds_by_workload = round_runs(history, &selected, &rounds);
         exclude(&mut selected, "in the warm-up (first days of a target, mount or protocol)", &|run| {
             active(run).zip(day(run)).is_some_and(|(active, day)| day >= active.first_counted_day)
         });
         let rounds_by_workload = round_runs(history, &selected, &rounds);
-        Self { history, scale, last_day: through, active_epochs, rounds_by_workload, excluded }
+        Self {
+            history,
+            scale,
+            last_day: through,
+            active_epochs,
+            rounds_by_workload,
+            epoch_rounds_by_workload,
+            excluded,
+        }
     }
 
     /// Returns the indices of the targets that verdicts compare: shares with at least one run.
@@ -137,21 +148,27 @@ impl<'h> AnalysisWindow<'h> {
         place: usize,
         target: usize,
     ) -> impl Iterator<Item = (i64, i64, Reading)> + '_ {
-        self.rounds_by_workload[workload]
-            .iter()
-            .map(move |block| (block.round, block.day, Reading::from_run(block.runs[target], place)))
+        readings_in(&self.rounds_by_workload[workload], place, target)
     }
 
     /// Returns the failure cap of a metric in seconds: 20 times the median of the fastest target on the first day with
     /// enough times, clamped to 60 to 900 s (docs/methodology.md#failures-and-caps). Only that day determines the cap,
-    /// so later days cannot move it.
+    /// so later days cannot move it. Before such a day, the warm-up determines it.
     pub(super) fn failure_cap(&self, workload: usize, place: usize) -> f64 {
+        let usual = self
+            .usual_seconds(&self.rounds_by_workload[workload], place)
+            .or_else(|| self.usual_seconds(&self.epoch_rounds_by_workload[workload], place));
+        (CAP_FACTOR * usual.unwrap_or(0.0)).clamp(*CAP_SECONDS.start(), *CAP_SECONDS.end())
+    }
+
+    /// Returns the median time in seconds of the fastest target on the first day with enough times; `None` if there is
+    /// no such day.
+    fn usual_seconds(&self, rounds: &[RoundRuns<'h>], place: usize) -> Option<f64> {
         let first_day = |target: usize| {
-            let times =
-                self.readings(workload, place, target).filter_map(|(_, day, reading)| match reading {
-                    Reading::Time(seconds) => Some((day, seconds)),
-                    Reading::Failed | Reading::Absent => None,
-                });
+            let times = readings_in(rounds, place, target).filter_map(|(_, day, reading)| match reading {
+                Reading::Time(seconds) => Some((day, seconds)),
+                Reading::Failed | Reading::Absent => None,
+            });
             first_full_day(times)
         };
         let medians: Vec<(i64, f64)> = (0..self.active_epochs.len())
@@ -159,9 +176,7 @@ impl<'h> AnalysisWindow<'h> {
             .filter_map(|(day, times)| Some((day, median(&times)?)))
             .collect();
         let first = medians.iter().map(|(day, _)| *day).min();
-        let fastest = medians.iter().filter(|(day, _)| Some(*day) == first).map(|(_, time)| *time);
-        let usual = fastest.reduce(f64::min).unwrap_or(0.0);
-        (CAP_FACTOR * usual).clamp(*CAP_SECONDS.start(), *CAP_SECONDS.end())
+        medians.iter().filter(|(day, _)| Some(*day) == first).map(|(_, time)| *time).reduce(f64::min)
     }
 
     /// Iterates over the rounds that were planned at the window's scale, from a day to the window's last day.
@@ -170,6 +185,15 @@ impl<'h> AnalysisWindow<'h> {
         let rounds = self.history.rounds.iter().filter(|round| Some(round.scale) == self.scale);
         rounds.filter(move |round| within.contains(&round.day()))
     }
+}
+
+/// Iterates over rounds with the reading of one metric on one target: round number, day, reading.
+pub(super) fn readings_in<'r>(
+    rounds: &'r [RoundRuns<'_>],
+    place: usize,
+    target: usize,
+) -> impl Iterator<Item = (i64, i64, Reading)> + 'r {
+    rounds.iter().map(move |round| (round.round, round.day, Reading::from_run(round.runs[target], place)))
 }
 
 /// Returns the first day with at least [`MIN_TIMES_FOR_CAP`] times, and the times of that day. `times` must be sorted

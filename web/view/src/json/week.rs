@@ -1,15 +1,15 @@
 //! JSON form of a week and of a pair: the data with its sentences.
 
 use longhaul_analysis::summary::{
-    Change, ClientCaching, ComparedRounds, Comparison, DayRatio, Estimate, EventLine, Excluded, Failures,
-    MetricRow, PairSummary, Reliability, RoundsOfWeek, Scores, SequentialWeeks, Subject, TargetLine, Verdict,
-    Week, WeeklyMinutes, WeeklySummary,
+    Change, ClientCaching, ComparedRounds, Comparison, Confidence, DayRatio, Estimate, EventLine, Excluded,
+    Failures, MetricRow, MinutesSaved, PairSummary, Recommendation, Reliability, RoundsOfWeek, Scores,
+    SequentialWeeks, SoFar, Subject, TargetLine, Verdict, Week, WeeklyMinutes, WeeklySummary,
 };
 use longhaul_model::{AnalysisSettings, Scale, TargetName};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
-use crate::screens::sentences;
+use crate::screens::{recommendation, sentences, so_far};
 
 /// A week: `report --json` and `/api/v1/week`. The weekly summary, plus the client caching verdicts that the
 /// export does not contain.
@@ -37,12 +37,24 @@ pub struct Sentence {
 }
 
 /// The sentences of the forms, for the OpenAPI document.
-pub const SENTENCES: [Sentence; 3] = [
+pub const SENTENCES: [Sentence; 5] = [
     Sentence {
         schema: "Comparison",
         property: "text",
         after: "verdict",
         description: "Verdict as an English sentence, with its numbers.",
+    },
+    Sentence {
+        schema: "Recommendation",
+        property: "text",
+        after: "target",
+        description: "Recommendation as an English sentence.",
+    },
+    Sentence {
+        schema: "SoFar",
+        property: "text",
+        after: "rounds",
+        description: "What the rounds made so far say, as an English sentence in the past tense.",
     },
     Sentence {
         schema: "PairSummary",
@@ -69,6 +81,8 @@ struct WeeklyForm {
     scale: Option<Scale>,
     settings: AnalysisSettings,
     targets: Vec<TargetLine>,
+    #[serde(with = "RecommendationForm")]
+    recommendation: Recommendation,
     #[serde(serialize_with = "pairs")]
     pairs: Vec<PairSummary>,
     scores: Vec<Scores>,
@@ -111,6 +125,16 @@ impl<'a> From<&'a PairSummary> for PairJson<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(remote = "Recommendation")]
+struct RecommendationForm {
+    target: Option<TargetName>,
+    #[serde(getter = "recommendation::sentence")]
+    text: String,
+    confidence: Option<Confidence>,
+    minutes_a_week: Option<MinutesSaved>,
+}
+
+#[derive(Serialize)]
 #[serde(remote = "ClientCaching")]
 struct CachingForm {
     target: TargetName,
@@ -122,12 +146,21 @@ struct CachingForm {
     text: String,
 }
 
+/// What the rounds made so far say, with its sentence.
+#[derive(Debug, Serialize)]
+struct SoFarJson {
+    #[serde(flatten)]
+    data: SoFar,
+    text: String,
+}
+
 /// A comparison with its sentence.
 #[derive(Debug, Serialize)]
 struct ComparisonJson<'a> {
     subject: &'a Subject,
     a: &'a TargetName,
     b: &'a TargetName,
+    so_far: SoFarJson,
     verdict: Verdict,
     text: String,
     ratio: Option<Estimate>,
@@ -150,6 +183,7 @@ impl<'a> ComparisonJson<'a> {
             subject: &comparison.subject,
             a: &comparison.a,
             b: &comparison.b,
+            so_far: SoFarJson { data: comparison.so_far, text: so_far::sentence(comparison) },
             verdict: comparison.verdict,
             text,
             ratio: comparison.ratio,

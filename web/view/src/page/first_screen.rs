@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use crate::charts::{MarkFill, SeriesStyles};
 use crate::render;
-use crate::screens::{self, sentences, week_charts, words};
+use crate::screens::{self, recommendation, sentences, week_charts, words};
 
 /// Renders the first screen of the page.
 pub fn first_screen(weekly: &WeeklySummary, styles: &SeriesStyles) -> Markup {
@@ -18,12 +18,12 @@ pub fn first_screen(weekly: &WeeklySummary, styles: &SeriesStyles) -> Markup {
     }
 }
 
-/// Renders the ranking, how far it can be trusted, a note, and the targets.
+/// Renders the recommendation, how far it can be trusted, a note, and the targets.
 pub fn heading(weekly: &WeeklySummary, styles: &SeriesStyles, note: &Markup) -> Markup {
     html! {
         section id="answer" class="answer" aria-labelledby="answer-heading" {
-            h1 id="answer-heading" { (words::ranking(weekly)) }
-            p class="muted" { (words::confidence(weekly)) " " (note) }
+            h1 id="answer-heading" { (recommendation::heading(weekly)) }
+            p class="muted" { (ranking(weekly)) (words::confidence(weekly)) " " (note) }
             ul class="targets" aria-label="Targets" {
                 @for target in &weekly.targets {
                     li {
@@ -35,6 +35,11 @@ pub fn heading(weekly: &WeeklySummary, styles: &SeriesStyles, note: &Markup) -> 
             }
         }
     }
+}
+
+/// Returns the ranking, if there are more shares than the recommendation speaks of.
+fn ranking(weekly: &WeeklySummary) -> String {
+    if weekly.scores.len() > 2 { format!("{}. ", words::ranking(weekly)) } else { String::new() }
 }
 
 /// Part of a card that is visible at once.

@@ -2,7 +2,7 @@
 
 use longhaul_analysis::summary::{Failures, PairSummary, ReliabilityVerdict, WeeklySummary};
 
-use super::{sentences, week, words};
+use super::{recommendation, result, sentences, week, words};
 use crate::document::Document;
 use crate::table::Table;
 use crate::text::Text;
@@ -19,6 +19,7 @@ pub fn brief(weekly: &WeeklySummary) -> Document {
             words::next_step(weekly).into_iter().fold(ranking, |text, step| text.plain(" ").then(step)),
         );
     } else {
+        document.paragraph(Text::new().strong(recommendation::heading(weekly)));
         for pair in &weekly.pairs {
             document.append(answer(weekly, pair)).table(tasks(pair));
         }
@@ -58,7 +59,7 @@ fn tasks(pair: &PairSummary) -> Table {
     table = table.figures([pair.a.as_str(), pair.b.as_str()]).words(["result"]);
     for task in &pair.tasks {
         let (a, b) = task.median_seconds.unzip();
-        let result = words::toned(words::result(task), task.verdict);
+        let result = words::toned(result::result(task), task.verdict);
         table.row([
             words::subject(&task.subject).into(),
             words::seconds_or_dash(a).into(),

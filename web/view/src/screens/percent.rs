@@ -20,8 +20,9 @@ impl Percent {
         Self { value, low, high, decimals }
     }
 
-    /// Converts a ratio below 1 to the percentage of time saved.
-    pub(super) fn reduction(less: Estimate) -> Self {
+    /// Converts a ratio of two targets to the percentage of time that the faster one saves.
+    pub(super) fn saved(ratio: Estimate) -> Self {
+        let less = if ratio.value > 1.0 { ratio.inverse() } else { ratio };
         let saved = |ratio: f64| (1.0 - ratio) * 100.0;
         Self::new(saved(less.value), saved(less.high), saved(less.low))
     }
@@ -42,8 +43,17 @@ impl Percent {
         format!("{:.*} to {}", self.decimals, self.low, self.format(self.high))
     }
 
+    /// Formats the interval of a percentage of additional time, for example `5 % less to 53 % more` or `19 to 34 % more`.
+    pub(super) fn span(&self) -> String {
+        match (self.low < 0.0, self.high < 0.0) {
+            (false, false) => format!("{} more", self.range()),
+            (true, true) => format!("{:.*} to {} less", self.decimals, -self.high, self.format(-self.low)),
+            (_, _) => format!("{} to {}", self.less_or_more(-self.low), self.less_or_more(-self.high)),
+        }
+    }
+
     /// Formats a value as less or more time, for example `3 % less`.
-    pub(super) fn less_or_more(&self, value: f64) -> String {
+    fn less_or_more(&self, value: f64) -> String {
         let direction = if value >= 0.0 { "less" } else { "more" };
         format!("{} {direction}", self.format(value.abs()))
     }

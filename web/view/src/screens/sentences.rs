@@ -4,12 +4,12 @@
 
 use longhaul_analysis::stats::MIN_WEEK_PAIRS;
 use longhaul_analysis::summary::{
-    ClientCaching, Comparison, Estimate, MIN_REREADS, MIN_VERDICT_DAYS, PairSummary, ReliabilityVerdict,
-    SequentialWeeks, Verdict,
+    ClientCaching, Comparison, MIN_REREADS, PairSummary, ReliabilityVerdict, SequentialWeeks, Verdict,
 };
 use longhaul_model::CacheState;
 
 use super::percent::Percent;
+use super::so_far;
 
 /// Warning that must be shown next to every result of the sequential-weeks design.
 pub const CONFOUNDING_NOTE: &str = "Weeks with one and weeks with the other are different weeks. If anything else changed (neighbours' \
@@ -114,14 +114,13 @@ pub fn sequential_weeks(pair: &PairSummary, found: &SequentialWeeks) -> String {
 /// Returns the sentence for the current verdict, without the change of the ratio.
 fn current(comparison: &Comparison) -> String {
     let Some((ratio, (faster, slower))) = comparison.ratio.zip(comparison.faster_and_slower()) else {
-        return no_estimate(comparison);
+        return undecided(comparison);
     };
-    let (what, less) = (activity(comparison), time_of_faster(ratio));
-    let saved = Percent::reduction(less);
+    let (what, saved) = (activity(comparison), Percent::saved(ratio));
     match comparison.verdict {
-        Verdict::NotEnoughData => not_enough_data(comparison, less),
+        Verdict::NotEnoughData => undecided(comparison),
         Verdict::AlreadyClear => {
-            let more = less.inverse();
+            let more = if ratio.value > 1.0 { ratio } else { ratio.inverse() };
             format!(
                 "Already clear for {what}: {slower} takes {:.1}× as long as {faster} ({:.1} to {:.1}×), after {} days.",
                 more.value, more.low, more.high, more.days
@@ -142,22 +141,20 @@ fn current(comparison: &Comparison) -> String {
             saved.range()
         ),
         Verdict::NoRealDifference => {
-            let more = Percent::increase(ratio);
             format!(
-                "No real difference for {what}: within ±{:.0} % ({} takes {} to {} time than {}).",
+                "No real difference for {what}: within ±{:.0} % ({} takes {} time than {}).",
                 (comparison.threshold - 1.0) * 100.0,
                 comparison.b,
-                more.less_or_more(-more.low),
-                more.less_or_more(-more.high),
+                Percent::increase(ratio).span(),
                 comparison.a
             )
         }
     }
 }
 
-/// Returns the time of the faster target divided by the time of the slower one, at most 1.
-pub(super) fn time_of_faster(ratio: Estimate) -> Estimate {
-    if ratio.value > 1.0 { ratio.inverse() } else { ratio }
+/// Returns what is known without a verdict: first about the past, then about how it may go on.
+fn undecided(comparison: &Comparison) -> String {
+    format!("{} {}", so_far::sentence(comparison), so_far::outlook(comparison))
 }
 
 /// Returns the activity with its cache state, for example "opening a batch of photos (cold)".
@@ -168,47 +165,4 @@ fn activity(comparison: &Comparison) -> String {
         Some(CacheState::None) | None => "",
     };
     format!("{}{cache}", comparison.subject.activity)
-}
-
-fn no_estimate(comparison: &Comparison) -> String {
-    let days = comparison.days.len();
-    format!(
-        "Not enough data yet for {}: {days} {} so far, {} rounds with both. A verdict needs {MIN_VERDICT_DAYS} days.",
-        activity(comparison),
-        if days == 1 { "day counts" } else { "days count" },
-        comparison.rounds.complete
-    )
-}
-
-/// Returns the sentence for a comparison without enough data. A direction is only stated as a fact if the interval excludes
-/// the opposite one.
-fn not_enough_data(comparison: &Comparison, less: Estimate) -> String {
-    let saved = Percent::reduction(less);
-    let (faster, slower) = comparison.faster_and_slower().unwrap_or((&comparison.a, &comparison.b));
-    let so_far = if saved.low > 0.0 {
-        format!(
-            "{faster} takes {saved} less time than {slower} ({}), but a verdict needs {MIN_VERDICT_DAYS} days.",
-            saved.range()
-        )
-    } else {
-        format!(
-            "{faster} seems to take {saved} less time than {slower}, but anything from {} less to {} is possible.",
-            saved.format(saved.high),
-            saved.less_or_more(saved.low)
-        )
-    };
-    let until =
-        comparison.days_needed.map_or("More days are not expected to decide it.".to_owned(), |days| {
-            format!("About {} more.", number_of_days(days))
-        });
-    format!("Not enough data yet for {}: after {} days {so_far} {until}", activity(comparison), less.days)
-}
-
-/// Formats a number of days, for example "9 days" or "2 weeks". From 14 days, rounds up to whole weeks.
-fn number_of_days(days: usize) -> String {
-    match days {
-        1 => "1 day".to_owned(),
-        2..=13 => format!("{days} days"),
-        _ => format!("{} weeks", days.div_ceil(7)),
-    }
 }

@@ -5,7 +5,7 @@ use longhaul_analysis::summary::{
 };
 use longhaul_model::Role;
 
-use super::{hosts, method, problems, sentences, week_charts, words};
+use super::{hosts, method, problems, recommendation, sentences, week_charts, words};
 use crate::document::{Details, Document};
 use crate::exchange::Exchange;
 use crate::table::Table;
@@ -53,13 +53,16 @@ fn target(target: &TargetLine) -> Text {
     Text::new().strong(target.name.to_string()).plain(format!(" ({protocol}{role}{epochs}{since})"))
 }
 
-/// Returns the ranking, and the answer about each pair with its failures and its cost in time.
+/// Returns the recommendation, and the answer about each pair with its failures and its cost in time.
 fn answers(weekly: &WeeklySummary) -> Document {
     let mut document = Document::new();
-    let ranking = Text::new().strong(format!("{}.", words::ranking(weekly)));
+    let recommended = Text::new().strong(recommendation::heading(weekly));
+    let ranking =
+        if weekly.scores.len() > 2 { format!(" {}.", words::ranking(weekly)) } else { String::new() };
+    let recommended = recommended.plain(ranking);
     let confidence = words::confidence(weekly);
     let rest = if confidence.is_empty() { words::next_step(weekly) } else { Some(confidence.into()) };
-    document.paragraph(rest.into_iter().fold(ranking, |text, rest| text.plain(" ").then(rest)));
+    document.paragraph(rest.into_iter().fold(recommended, |text, rest| text.plain(" ").then(rest)));
     for pair in &weekly.pairs {
         document.append(answer(pair));
     }

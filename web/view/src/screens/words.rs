@@ -2,13 +2,11 @@
 
 use longhaul_analysis::stats::DaySeries;
 use longhaul_analysis::summary::{
-    ALPHA, Comparison, INSTANT_SECONDS, PairSummary, Proportion, ReliabilityVerdict, Scores, Subject,
-    Verdict, WeeklyMinutes, WeeklySummary,
+    ALPHA, Comparison, PairSummary, Proportion, ReliabilityVerdict, Scores, Subject, Verdict, WeeklyMinutes,
+    WeeklySummary,
 };
 use longhaul_model::{CacheState, TargetName};
 
-use super::percent::Percent;
-use super::sentences::time_of_faster;
 use crate::charts::MarkFill;
 use crate::charts::daily_ratios::day_of;
 use crate::text::{Text, Tone};
@@ -65,29 +63,6 @@ pub fn toned(text: String, verdict: Verdict) -> Text {
         }
         Verdict::TooSmall | Verdict::NoRealDifference => Text::new().toned(text, Tone::Neutral),
         Verdict::NotEnoughData => text.into(),
-    }
-}
-
-/// Returns the result of one task in a few words.
-pub fn result(task: &Comparison) -> String {
-    if task.median_seconds.is_some_and(|(a, b)| a < INSTANT_SECONDS && b < INSTANT_SECONDS) {
-        return "both instant".to_owned();
-    }
-    let Some((ratio, (faster, _))) = task.ratio.zip(task.faster_and_slower()) else {
-        return "not enough data yet".to_owned();
-    };
-    let saved = Percent::reduction(time_of_faster(ratio));
-    match task.verdict {
-        Verdict::AlreadyClear | Verdict::Faster | Verdict::ClearlyFaster => {
-            format!("{faster}: {saved} less time ({})", saved.range())
-        }
-        Verdict::TooSmall => format!("{faster}: {saved} less time, too little to matter"),
-        Verdict::NoRealDifference => "no real difference".to_owned(),
-        Verdict::NotEnoughData => match task.days_needed {
-            Some(1) => "not decided; about 1 more day".to_owned(),
-            Some(days) => format!("not decided; about {days} more days"),
-            None => "not decided".to_owned(),
-        },
     }
 }
 
@@ -262,8 +237,11 @@ fn ranks(weekly: &WeeklySummary) -> String {
 
 /// Returns how far the ranking can be trusted; empty if there is nothing to rank.
 pub fn confidence(weekly: &WeeklySummary) -> String {
-    let ranked = || format!("Ranks are given as far as they are decided. {}", guarantee());
-    if weekly.pairs.is_empty() { String::new() } else { ranked() }
+    match weekly.pairs.len() {
+        0 => String::new(),
+        1 => guarantee(),
+        _ => format!("Ranks are given as far as they are decided. {}", guarantee()),
+    }
 }
 
 /// Returns the error guarantee of the answers, as a sentence (docs/methodology.md#many-comparisons).

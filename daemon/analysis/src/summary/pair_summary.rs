@@ -1,0 +1,59 @@
+//! The results of two shares.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::comparison::Comparison;
+use super::reliability::{Reliability, ReliabilityVerdict};
+use super::sequential::SequentialWeeks;
+use super::weekly_minutes::WeeklyMinutes;
+use longhaul_model::TargetName;
+
+/// Comparison of two shares.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct PairSummary {
+    /// First share.
+    pub a: TargetName,
+    /// Second share.
+    pub b: TargetName,
+    /// Comparison over all tasks; `None` while no round has a value of every weighted metric on both shares.
+    pub headline: Option<Comparison>,
+    /// Comparisons over all metrics of one kind of wait: first interactive, then background.
+    pub by_wait_kind: Vec<Comparison>,
+    /// Comparisons of single metrics; cold and warm are separate.
+    pub tasks: Vec<Comparison>,
+    /// Results of the sequential-weeks design, for shares that were measured in alternating weeks; else empty.
+    pub sequential_weeks: Vec<SequentialWeeks>,
+    /// Comparison of the failure episodes of both shares.
+    pub reliability: Reliability,
+    /// Difference in minutes a week for the user's usage profile; `None` without a profile, or while the interval
+    /// is infinite.
+    pub weekly_minutes: Option<WeeklyMinutes>,
+    /// Like `weekly_minutes`, for an ordinary week; `None` if the user has given a usage profile. Only the recommendation
+    /// uses it.
+    #[serde(skip)]
+    pub ordinary_minutes: Option<WeeklyMinutes>,
+}
+
+impl PairSummary {
+    /// Returns the better target by the verdict over all tasks; `None` without a winner, or if the winner fails more
+    /// often.
+    pub fn winner(&self) -> Option<&TargetName> {
+        let winner = self.headline.as_ref()?.winner()?;
+        (self.less_reliable() != Some(winner)).then_some(winner)
+    }
+
+    /// Returns the target that is proven to fail more often.
+    pub fn less_reliable(&self) -> Option<&TargetName> {
+        match self.reliability.verdict {
+            ReliabilityVerdict::WorseA => Some(&self.a),
+            ReliabilityVerdict::WorseB => Some(&self.b),
+            ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => None,
+        }
+    }
+
+    /// Returns true if the pair compares the target.
+    pub fn includes(&self, name: &TargetName) -> bool {
+        self.a == *name || self.b == *name
+    }
+}

@@ -1,0 +1,34 @@
+//! What the rounds made so far say about two targets, from the first day on (docs/methodology.md#so-far).
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::pair_data::RoundRatio;
+use super::verdict::Estimate;
+use crate::stats::RoundSeries;
+
+/// Ratio of two targets over the rounds made so far, with the warm-up. A statement about the past only: the verdict
+/// says what holds on other days.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+pub struct SoFar {
+    /// Time on the second target divided by the time on the first: the geometric mean over the rounds, with an interval
+    /// that is valid however often the report is read. `None` with too few rounds.
+    pub ratio: Option<Estimate>,
+    /// Number of rounds with a value of both targets.
+    pub rounds: usize,
+}
+
+impl SoFar {
+    /// Summarizes the rounds of a comparison, in chronological order. `alpha` is the maximum chance that the interval
+    /// ever excludes the ratio that held on average in these rounds.
+    pub(super) fn from_rounds(rounds: &[RoundRatio], alpha: f64) -> Self {
+        let log_ratios: Vec<f64> = rounds.iter().map(|round| round.log_ratio).collect();
+        let days = rounds.chunk_by(|before, after| before.day == after.day).count();
+        let ratio = RoundSeries::from_rounds(&log_ratios).and_then(|series| {
+            let (low, high) = series.interval(alpha);
+            let (value, low, high) = (series.mean().exp(), low.exp(), high.exp());
+            (low > 0.0 && high.is_finite()).then_some(Estimate { value, low, high, days })
+        });
+        Self { ratio, rounds: rounds.len() }
+    }
+}

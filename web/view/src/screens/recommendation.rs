@@ -1,0 +1,44 @@
+//! The recommendation in one sentence: which share to use, how much it saves, and how sure that is.
+
+use longhaul_analysis::summary::{Confidence, MinutesSaved, ProfileSource, Recommendation, WeeklySummary};
+
+use super::words;
+
+/// Returns the recommendation as a sentence; while there is nothing to compare, why there is none.
+pub fn heading(weekly: &WeeklySummary) -> String {
+    if weekly.pairs.is_empty() {
+        return format!("{}.", words::ranking(weekly));
+    }
+    sentence(&weekly.recommendation)
+}
+
+/// Returns the recommendation as a sentence.
+pub fn sentence(recommendation: &Recommendation) -> String {
+    match (&recommendation.target, recommendation.confidence) {
+        (Some(target), Some(Confidence::Decided)) => {
+            let saved = recommendation.minutes_a_week.as_ref().filter(|saved| saved.low > 0.0);
+            saved.map_or_else(
+                || format!("Use {target}."),
+                |saved| format!("Use {target}: {}.", less_waiting(saved)),
+            )
+        }
+        (Some(target), _) => {
+            format!("{target} took the least time so far. Whether that lasts is not decided yet.")
+        }
+        (None, Some(_)) => "Use any of the shares: no difference is large enough to matter.".to_owned(),
+        (None, None) => "No recommendation yet.".to_owned(),
+    }
+}
+
+/// Returns the minutes saved, for example `about 11 minutes a week less waiting than smb (8 to 15), in an ordinary week`.
+fn less_waiting(saved: &MinutesSaved) -> String {
+    let profile = match saved.profile {
+        ProfileSource::Own => "for your usage profile",
+        ProfileSource::OrdinaryWeek => "in an ordinary week",
+    };
+    let decimals = usize::from(saved.value < 10.0);
+    format!(
+        "about {:.decimals$} minutes a week less waiting than {} ({:.decimals$} to {:.decimals$}), {profile}",
+        saved.value, saved.instead_of, saved.low, saved.high
+    )
+}

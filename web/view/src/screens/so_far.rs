@@ -1,0 +1,68 @@
+//! Sentences about the rounds made so far. They are in the past tense and state days and rounds, so that none can be read
+//! as a verdict (docs/methodology.md#so-far).
+
+use longhaul_analysis::stats::MIN_ROUNDS_SO_FAR;
+use longhaul_analysis::summary::{Comparison, EARLY_VERDICT_DAYS, MIN_VERDICT_DAYS};
+
+use super::percent::Percent;
+use super::words;
+
+/// Returns what the rounds made so far say, as a sentence.
+pub fn sentence(comparison: &Comparison) -> String {
+    let what = words::subject(&comparison.subject);
+    let (a, b, rounds) = (&comparison.a, &comparison.b, comparison.so_far.rounds);
+    let Some(ratio) = comparison.so_far.ratio else {
+        return format!(
+            "So far {} of {what} {} a result of both {a} and {b}; a first statement needs {MIN_ROUNDS_SO_FAR}.",
+            words::count(rounds, "round"),
+            if rounds == 1 { "has" } else { "have" },
+        );
+    };
+    let basis =
+        format!("So far, in {} on {}", words::count(rounds, "round"), words::count(ratio.days, "day"));
+    if !ratio.is_difference() {
+        let span = Percent::increase(ratio).span();
+        return format!("{basis}, no difference is certain for {what}: {b} took {span} time than {a}.");
+    }
+    let (faster, slower) = if ratio.value > 1.0 { (a, b) } else { (b, a) };
+    let saved = Percent::saved(ratio);
+    format!("{basis}, {faster} took {saved} less time than {slower} for {what} ({}).", saved.range())
+}
+
+/// Returns what the rounds made so far say in a few words; `None` if no difference is certain.
+pub fn brief(comparison: &Comparison) -> Option<String> {
+    let ratio = comparison.so_far.ratio.filter(|ratio| ratio.is_difference())?;
+    let faster = if ratio.value > 1.0 { &comparison.a } else { &comparison.b };
+    Some(format!("so far {faster} took {} less time", Percent::saved(ratio)))
+}
+
+/// Returns what is missing for a verdict, as a sentence.
+pub fn outlook(comparison: &Comparison) -> String {
+    let Some(ratio) = comparison.ratio else {
+        return format!(
+            "Whether that lasts can be decided after {MIN_VERDICT_DAYS} days at the earliest ({EARLY_VERDICT_DAYS} if the \
+             difference is large); {} now.",
+            match comparison.days.len() {
+                1 => "1 day counts".to_owned(),
+                days => format!("{days} days count"),
+            }
+        );
+    };
+    format!(
+        "Whether that lasts is not decided: going by {}, {} may take {} time than {}. {}",
+        words::count(ratio.days, "day"),
+        comparison.b,
+        Percent::increase(ratio).span(),
+        comparison.a,
+        until(comparison)
+    )
+}
+
+/// Returns how long a decision is expected to take, as a sentence. From 14 days, rounds up to whole weeks.
+fn until(comparison: &Comparison) -> String {
+    match comparison.days_needed {
+        None => "More days are not expected to decide it.".to_owned(),
+        Some(days @ ..14) => format!("About {} more.", words::count(days, "day")),
+        Some(days) => format!("About {} more.", words::count(days.div_ceil(7), "week")),
+    }
+}
