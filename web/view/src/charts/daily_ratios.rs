@@ -6,11 +6,11 @@ use longhaul_analysis::stats::DaySeries;
 use longhaul_analysis::summary::{Comparison, EventLine, date_of_day};
 use maud::{Markup, html};
 
+use super::ratio_text::{ratio_text, tick_text};
 use super::scale::{DayScale, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
 use super::svg::{Anchor, CHARACTER_WIDTH, Chart, area, line, text, truncated};
 use super::ticks::numbered_ticks;
-use super::{ratio_text, tick_text};
 use crate::table::Table;
 
 /// Horizontal range of the days, in percent of the width. The labels of the axis are on the left.

@@ -3,10 +3,10 @@
 use longhaul_analysis::summary::Estimate;
 use maud::{Markup, html};
 
+use super::ratio_text::{ratio_label, ratio_text, tick_text};
 use super::scale::LogScale;
 use super::style::{MarkFill, SeriesStyle, mark};
 use super::svg::{Anchor, CHARACTER_WIDTH, Chart, area, glyph, line, text, text_with_gap, truncated};
-use super::{ratio_label, ratio_text, tick_text};
 use crate::table::Table;
 
 /// Comparisons of the same two targets.
