@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::SimulatedRound;
 use super::noise::Noise;
+use super::rounds::SimulatedRound;
 use crate::stats::DaySeries;
 use longhaul_model::median;
 

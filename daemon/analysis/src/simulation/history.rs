@@ -2,7 +2,8 @@
 
 use jiff::tz::TimeZone;
 
-use super::{IntervalAtDay, SimulatedRound};
+use super::error_rates::IntervalAtDay;
+use super::rounds::SimulatedRound;
 use crate::summary::{Comparison, Verdict, Week, WeeklyQuery, WeeklySummary, summarize_week};
 use longhaul_model::TASKS;
 use longhaul_model::time::HOUR_US;
