@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::TimedFs;
+use super::context::TimedFs;
 use crate::error::RunError;
 use crate::recorder::THREAD_SLOTS;
 
