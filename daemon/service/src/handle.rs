@@ -200,9 +200,14 @@ impl ServiceHandle {
         if beat_ns == 0 { 0 } else { (platform::monotonic_ns().cast_signed() - beat_ns) / 1_000_000_000 }
     }
 
-    /// Sets the round in progress as number and total number of runs. `None`: the round has ended.
-    pub fn set_round(&self, round: Option<(i64, u32)>) {
-        *lock(&self.live_round) = round.map(|(round, runs)| LiveRound { round, runs: (0, runs), run: None });
+    /// Sets the number of the round in progress and its total number of runs.
+    pub fn begin_round(&self, round: i64, runs: u32) {
+        *lock(&self.live_round) = Some(LiveRound { round, runs: (0, runs), run: None });
+    }
+
+    /// Records that no round is in progress.
+    pub fn end_round(&self) {
+        *lock(&self.live_round) = None;
     }
 
     /// Counts the current run as done.
