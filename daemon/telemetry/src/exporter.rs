@@ -247,7 +247,7 @@ impl ExporterThread {
         for pipeline in &mut self.pipelines {
             let Some(_permit) = self.deps.export_pause.try_acquire() else { break };
             pipeline.outbox = reader.outbox_status(pipeline.signal)?;
-            has_more |= pipeline.send_next(&reader, &writer, (retention, jitter))?;
+            has_more |= pipeline.send_next(&reader, &writer, retention, jitter)?;
         }
         Ok(has_more)
     }
@@ -271,7 +271,7 @@ impl ExporterThread {
         let now = CurrentState { at_us: platform::wall_clock_us(), signals, ..view.state.clone() };
         let response = pipeline.sender.send(&pipeline.batch_builder.current_state_message(&now));
         // The response also shows whether the collector is reachable. The message itself is not retried.
-        pipeline.retry.on_health_check(&response, (platform::monotonic_ns(), jitter));
+        pipeline.retry.on_health_check(&response, platform::monotonic_ns(), jitter);
         pipeline.update_next_try();
     }
 
@@ -295,7 +295,8 @@ impl SignalPipeline {
         &mut self,
         reader: &Reader,
         writer: &longhaul_store::Writer,
-        (retention, jitter): (Duration, f64),
+        retention: Duration,
+        jitter: f64,
     ) -> longhaul_store::Result<bool> {
         let (now_ns, now_us) = (platform::monotonic_ns(), platform::wall_clock_us());
         if self.outbox.pending == 0 || !self.retry.is_due(now_ns) {
@@ -311,7 +312,7 @@ impl SignalPipeline {
         };
         let response = self.sender.send(&batch.message);
         let disposition =
-            self.retry.on_response(&response, batch.items.len(), (platform::monotonic_ns(), jitter));
+            self.retry.on_response(&response, batch.items.len(), platform::monotonic_ns(), jitter);
         let is_final = disposition != Disposition::Retry;
         if let Disposition::Final(status) = disposition {
             log_delivery(self.signal, &batch.items, &status);
