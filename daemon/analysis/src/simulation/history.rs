@@ -29,7 +29,7 @@ pub fn simulated_history<const COLUMNS: usize>(
     };
     for (round, number) in rounds.iter().zip(1..) {
         history.rounds.push(round_record(number, round));
-        let columns = (0..COLUMNS).map(|column| run_record(round, (number, column), workloads));
+        let columns = (0..COLUMNS).map(|column| run_record(round, number, column, workloads));
         history.runs.extend(columns);
     }
     history
@@ -56,7 +56,8 @@ fn round_record<const COLUMNS: usize>(number: i64, round: &SimulatedRound<COLUMN
 
 fn run_record<const COLUMNS: usize>(
     round: &SimulatedRound<COLUMNS>,
-    (number, column): (i64, usize),
+    number: i64,
+    column: usize,
     workloads: &[usize],
 ) -> RunRecord {
     let (target, workload) = (column / workloads.len(), workloads[column % workloads.len()]);

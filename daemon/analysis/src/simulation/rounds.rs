@@ -290,7 +290,7 @@ mod tests {
     fn true_ratio_is_found_before_and_after_a_change() {
         let scenario = Scenario { change: Some((28, [0.0, 0.5])), ..Scenario::eight_weeks([0.0, 0.2]) };
         let days: Vec<(i64, f64)> = (0..20)
-            .flat_map(|seed| day_medians(&simulate_rounds(&World::WIRED, &scenario, seed), (0, 1)))
+            .flat_map(|seed| day_medians(&simulate_rounds(&World::WIRED, &scenario, seed), 0, 1))
             .collect();
         let mean = |from: i64| {
             let values: Vec<f64> = days
