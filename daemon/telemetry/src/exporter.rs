@@ -2,8 +2,8 @@
 //! one.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as CommandSender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -11,6 +11,7 @@ use longhaul_measure::platform;
 use longhaul_model::Hint;
 use longhaul_model::draw::draw;
 use longhaul_store::{DeliveryStatus, OutboxStatus, Reader, SharedWriter, Signal};
+use parking_lot::Mutex;
 
 use crate::attributes;
 use crate::batch::BatchBuilder;
@@ -105,7 +106,7 @@ impl Exporter {
 
     /// Returns the current status of the export.
     pub fn status(&self) -> ExportStatus {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.status.lock().clone()
     }
 
     /// Stops the thread. Returns within two seconds, even if the collector does not respond.
@@ -113,7 +114,7 @@ impl Exporter {
         let _ = self.commands.send(ExporterCommand::Stop);
         // The thread drops its end of the channel when it exits. A thread that still waits for a collector is
         // abandoned.
-        let _ = self.finished.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(STOP_TIMEOUT);
+        let _ = self.finished.lock().recv_timeout(STOP_TIMEOUT);
     }
 }
 
@@ -177,7 +178,7 @@ impl ExporterThread {
                 Some(problem)
             }
         };
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).problem = problem;
+        self.status.lock().problem = problem;
         self.publish();
     }
 
@@ -283,7 +284,7 @@ impl ExporterThread {
     }
 
     fn publish(&self) {
-        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = self.status.lock();
         status.signals = self.pipelines.iter().map(SignalPipeline::status).collect();
         (self.deps.on_status)(status.clone());
     }

@@ -7,7 +7,6 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::apple_tools::{self, Tools};
@@ -16,6 +15,7 @@ use super::keep_awake::KeepAwake;
 use super::tool_process::stdout_with_timeout;
 use crate::parse;
 use longhaul_model::{Mount, NetworkLink};
+use parking_lot::Mutex;
 
 /// Timeout of `sysctl`, which accesses no share.
 const TOOL_LIMIT: Duration = Duration::from_secs(4);
@@ -119,7 +119,7 @@ pub fn machine_facts() -> BTreeMap<String, String> {
 /// once for each device, because its answer does not change and takes a moment.
 pub fn is_rotational(mount: &Mount) -> Option<bool> {
     static KNOWN: Mutex<BTreeMap<String, Option<bool>>> = Mutex::new(BTreeMap::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     let query = || apple_tools::is_rotational_with(&Tools::system(), &mount.point).ok().flatten();
     *known.entry(mount.source.clone()).or_insert_with(query)
 }
