@@ -1,5 +1,6 @@
 //! State of the machine during a measurement, on macOS, from Apple's own tools, which run as child processes
-//! with a timeout. The author never ran this code on a Mac.
+//! with a timeout. The mount table is watched with `EVFILT_FS`, because `notify` watches only files and folders.
+//! The author never ran this code on a Mac.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
