@@ -17,7 +17,8 @@ use longhaul_telemetry::settings::ExportSettings;
 /// Starts the exporter. It sends nothing until it is configured.
 pub fn start_exporter(
     handle: &Arc<ServiceHandle>,
-    (database, writer): (PathBuf, SharedWriter),
+    database: PathBuf,
+    writer: SharedWriter,
     diagnostics: Diagnostics,
 ) -> anyhow::Result<Exporter> {
     let (status_source, status_sink) = (Arc::clone(handle), Arc::clone(handle));

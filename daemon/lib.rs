@@ -118,7 +118,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     watchers::watch_mounts(Arc::clone(&handle));
     let exporter = Arc::new(export::start_exporter(
         &handle,
-        (database.clone(), service.shared_writer()),
+        database.clone(),
+        service.shared_writer(),
         log.diagnostics(),
     )?);
     exporter.configure(export::resolve_settings(&config));

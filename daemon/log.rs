@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
 use longhaul_service::config::LOG_LEVELS;
 use longhaul_service::{LOG_FILE, ROTATED_LOG_FILES};
 use longhaul_telemetry::diagnostics::Diagnostics;
+use parking_lot::Mutex;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -144,7 +145,7 @@ impl RotationState {
 impl Write for RotatingFile {
     /// Writes one line. Each call has a whole line, because `fmt` formats a line before it writes it.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let mut inner = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.state.lock();
         if inner.written_bytes > 0 && inner.written_bytes + line.len() as u64 > inner.max_file_bytes {
             inner.rotate()?;
         }

@@ -24,9 +24,8 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
         Some(at) => Some(parse_moment(&input.history, at)?),
         None => None,
     };
-    let around = around.and_then(|(day, what)| {
-        Some((what, before_after(&input.history, &input.query, (&pair.a, &pair.b), day)?))
-    });
+    let around =
+        around.and_then(|(day, what)| Some((what, before_after(&input.history, &input.query, &pair, day)?)));
     let text = match arguments.chosen_format() {
         ReportFormat::Json => {
             let value = serde_json::json!({ "schema": 1, "pair": PairJson::from(&pair), "around": around });

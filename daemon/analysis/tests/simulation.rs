@@ -24,7 +24,7 @@ fn tally(world: &World, ratio: f64) -> ErrorRates {
     let mut tally = ErrorRates::default();
     for seed in 0..REPLICATES {
         let rounds = simulate_rounds(world, &Scenario::eight_weeks([0.0, ratio.ln()]), seed);
-        tally.add(&daily_intervals(&day_medians(&rounds, (0, 1)), MIN_VERDICT_DAYS, 0.05), ratio.ln());
+        tally.add(&daily_intervals(&day_medians(&rounds, 0, 1), MIN_VERDICT_DAYS, 0.05), ratio.ln());
     }
     tally
 }
@@ -87,7 +87,7 @@ fn drifting_ratio_raises_false_verdicts_and_is_detected() {
     assert!((0.03..=0.15).contains(&tally.share(tally.declared)), "{}", tally.declared);
     let count_autocorrelated = |world: &World| {
         let by_day =
-            |seed| day_medians(&simulate_rounds(world, &Scenario::eight_weeks([0.0, 0.0]), seed), (0, 1));
+            |seed| day_medians(&simulate_rounds(world, &Scenario::eight_weeks([0.0, 0.0]), seed), 0, 1);
         (0..100).filter(|seed| DaySeries::from_days(&by_day(*seed)).unwrap().is_autocorrelated()).count()
     };
     let (drifting, typical) =
@@ -116,7 +116,7 @@ fn power_and_half_width_match_documentation() {
 fn change_is_flagged_and_false_flags_are_rare() {
     let flags = |world: &World, step: f64| {
         let scenario = Scenario { change: Some((28, [0.0, step.ln()])), ..Scenario::eight_weeks([0.0, 0.0]) };
-        let by_day = |seed| day_medians(&simulate_rounds(world, &scenario, seed), (0, 1));
+        let by_day = |seed| day_medians(&simulate_rounds(world, &scenario, seed), 0, 1);
         (0..REPLICATES).filter(|seed| best_split(&by_day(*seed)).unwrap().is_change()).count()
     };
     for world in [World::WIRED, World::TYPICAL, World::ROUGH] {
@@ -130,8 +130,7 @@ fn change_is_flagged_and_false_flags_are_rare() {
 #[test]
 fn common_firmware_step_is_no_change_of_the_ratio() {
     let world = World { firmware_step: 0.5, ..World::WIRED };
-    let by_day =
-        |seed| day_medians(&simulate_rounds(&world, &Scenario::eight_weeks([0.0, 0.0]), seed), (0, 1));
+    let by_day = |seed| day_medians(&simulate_rounds(&world, &Scenario::eight_weeks([0.0, 0.0]), seed), 0, 1);
     assert!((0..REPLICATES).filter(|seed| best_split(&by_day(*seed)).unwrap().is_change()).count() <= 5);
 }
 
@@ -141,7 +140,7 @@ fn hangs_change_time_waited_but_hardly_the_speed() {
     let (mut speed, mut waited, mut proven) = (0.0, (0.0, 0.0), 0);
     for seed in 0..REPLICATES {
         let rounds = simulate_rounds(&World::TYPICAL, &scenario, seed);
-        speed += DaySeries::from_days(&day_medians(&rounds, (0, 1))).unwrap().mean() / REPLICATES as f64;
+        speed += DaySeries::from_days(&day_medians(&rounds, 0, 1)).unwrap().mean() / REPLICATES as f64;
         for round in &rounds {
             waited = (waited.0 + round.seconds[0], waited.1 + round.seconds[1]);
         }
@@ -225,7 +224,7 @@ fn summary_interval_equals_interval_of_its_days() {
     let scenario = Scenario { hang_shares: Some([0.0; 2]), ..Scenario::eight_weeks([0.0, 0.3]) };
     let rounds = simulate_rounds(&World::WIRED, &scenario, 5);
     let days: Vec<(i64, f64)> =
-        day_medians(&rounds, (0, 1)).into_iter().filter(|(day, _)| *day >= first_counted_day).collect();
+        day_medians(&rounds, 0, 1).into_iter().filter(|(day, _)| *day >= first_counted_day).collect();
     let weekly = weekly_at_end_of_day(&simulated_history(&rounds, &[backup()]), 55);
     let (look, verdict) = verdict_with_interval(&weekly.pairs[0].tasks[0]).unwrap();
     let (low, high) = DaySeries::from_days(&days).unwrap().interval(0.05);

@@ -64,7 +64,7 @@ impl ConfigDraft {
         let text = lines[..kept].join("\n") + "\n";
         let mut document: DocumentMut = text.parse().expect("the sample is valid, with any of its keys set");
         for (section, key, value) in sections {
-            set_value(&mut document, (section, key), value);
+            set_value(&mut document, section, key, value);
         }
         add_targets(&mut document, &self.targets)?;
         Ok(document.to_string())
@@ -84,7 +84,7 @@ fn line_of_key(section: &str, key: &str) -> Option<usize> {
 }
 
 /// Replaces the value of a key; the comments around it stay.
-fn set_value(document: &mut DocumentMut, (section, key): (&str, &str), value: Value) {
+fn set_value(document: &mut DocumentMut, section: &str, key: &str, value: Value) {
     let table = match section {
         "" => document.as_table_mut(),
         section => document[section].as_table_mut().expect("the sections of the sample are tables"),

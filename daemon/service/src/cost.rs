@@ -240,15 +240,15 @@ pub fn weeks_until_detectable(rounds_per_day: f64, targets: usize) -> Option<f64
             3 => Some([0, 1, 2].map(|at| percent[at] * wider[at])),
             _ => None,
         };
-        percent.map(|percent| (rounds, weeks_to_precision(percent)))
+        percent.map(|percent| Point { x: rounds, y: weeks_to_precision(percent) })
     });
     let [first, .., last] = weeks;
-    if rounds_per_day < first?.0 {
+    if rounds_per_day < first?.x {
         return None;
     }
-    let rounds = rounds_per_day.min(last?.0);
+    let rounds = rounds_per_day.min(last?.x);
     let (low, high) = weeks.windows(2).find_map(|pair| match pair {
-        [Some(low), Some(high)] if rounds <= high.0 => Some((*low, *high)),
+        [Some(low), Some(high)] if rounds <= high.x => Some((*low, *high)),
         _ => None,
     })?;
     Some(interpolate(rounds, low, high))
@@ -256,7 +256,7 @@ pub fn weeks_until_detectable(rounds_per_day: f64, targets: usize) -> Option<f64
 
 /// Returns the weeks after which the detectable difference has shrunk to [`DETECTABLE_PERCENT`].
 fn weeks_to_precision(percent: [f64; 3]) -> f64 {
-    let point = |at: usize| (percent[at], SIMULATED_WEEKS[at]);
+    let point = |at: usize| Point { x: percent[at], y: SIMULATED_WEEKS[at] };
     if DETECTABLE_PERCENT >= percent[0] {
         SIMULATED_WEEKS[0]
     } else if DETECTABLE_PERCENT >= percent[1] {
@@ -266,10 +266,17 @@ fn weeks_to_precision(percent: [f64; 3]) -> f64 {
     }
 }
 
+/// A point of a curve.
+#[derive(Clone, Copy)]
+struct Point {
+    x: f64,
+    y: f64,
+}
+
 /// Interpolates between two points on a straight line in log-log space.
-fn interpolate(at: f64, (a, a_value): (f64, f64), (b, b_value): (f64, f64)) -> f64 {
-    let share = (at / a).ln() / (b / a).ln();
-    a_value * (b_value / a_value).powf(share)
+fn interpolate(x: f64, low: Point, high: Point) -> f64 {
+    let share = (x / low.x).ln() / (high.x / low.x).ln();
+    low.y * (high.y / low.y).powf(share)
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Everything that the service's loop reacts to, except the passage of time.
 
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::worker::{FailureReport, TargetExamination};
 use longhaul_model::{MachineSnapshot, Progress, TargetName};
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::command::Command;
@@ -93,13 +94,11 @@ impl EventChannel {
 
     /// Takes the receiver. If it was taken before, returns one that receives nothing.
     pub fn take_receiver(&self) -> UnboundedReceiver<ServiceEvent> {
-        let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
-        receiver.take().unwrap_or_else(|| unbounded_channel().1)
+        self.receiver.lock().take().unwrap_or_else(|| unbounded_channel().1)
     }
 
     /// Returns the next waiting event, for callers that answer in place of the service's loop.
     pub fn try_receive(&self) -> Option<ServiceEvent> {
-        let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
-        receiver.as_mut()?.try_recv().ok()
+        self.receiver.lock().as_mut()?.try_recv().ok()
     }
 }

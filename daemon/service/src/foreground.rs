@@ -6,7 +6,7 @@ use longhaul_model::Target;
 use longhaul_store::{RoundStatus, Writer};
 
 use crate::clock::SystemClock;
-use crate::round::{RoundError, RoundObserver, RoundRunner, RoundSpec, RoundTasks};
+use crate::round::{RoundError, RoundObserver, RoundRunner, RoundSpec, RoundTasks, StartedRound};
 use crate::round_stop::{RoundStop, RoundStopRequest};
 use crate::worker::{Interruption, Launcher, Worker};
 
@@ -117,7 +117,7 @@ impl<'a> ForegroundRunner<'a> {
         let mut workers: Vec<&mut Worker> = self.workers.iter_mut().collect();
         let number = runner.begin(spec, &workers)?;
         observer.round_started(number, index, self.plan.rounds);
-        let result = runner.run((number, spec), &mut workers, observer, &mut || None)?;
+        let result = runner.run(StartedRound { number, spec }, &mut workers, observer, &mut || None)?;
         totals.runs += result.runs;
         totals.failed_runs += result.failed_runs;
         totals.interrupted = result.status == RoundStatus::CutShort || self.interruption.is_requested();

@@ -2,8 +2,8 @@
 //! except that a round's start waits for an export request in flight.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use longhaul_measure::platform;
@@ -11,6 +11,7 @@ use longhaul_measure::recorder::Recorder;
 use longhaul_model::{Progress, Stall, TargetName};
 use longhaul_telemetry::export_pause::ExportPause;
 use longhaul_telemetry::status::ExportStatus;
+use parking_lot::Mutex;
 
 use crate::command::Command;
 use crate::event::{EventChannel, ServiceEvent};
@@ -56,10 +57,6 @@ pub struct ServiceHandle {
     heartbeat_ns: AtomicI64,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl ServiceHandle {
     /// Gives a command to the service.
     pub fn send(&self, command: Command) {
@@ -98,11 +95,11 @@ impl ServiceHandle {
     /// Returns the last published status with the current problems, stalls and round.
     /// `None`: no status was published yet.
     pub fn status(&self) -> Option<Status> {
-        let mut status = lock(&self.status).clone()?;
-        status.problems = lock(&self.problems).values().cloned().collect();
-        status.log_level = lock(&self.log_level).clone();
-        status.telemetry = lock(&self.telemetry).clone();
-        status.stalls = lock(&self.stalls).clone();
+        let mut status = self.status.lock().clone()?;
+        status.problems = self.problems.lock().values().cloned().collect();
+        status.log_level = self.log_level.lock().clone();
+        status.telemetry = self.telemetry.lock().clone();
+        status.stalls = self.stalls.lock().clone();
         self.add_live_round(&mut status);
         status.now_us = platform::wall_clock_us();
         Some(status)
@@ -135,22 +132,22 @@ impl ServiceHandle {
 
     /// Publishes a new status.
     pub fn publish(&self, status: Status) {
-        *lock(&self.status) = Some(status);
+        *self.status.lock() = Some(status);
     }
 
     /// Sets the log level that the status shows.
     pub fn set_log_level(&self, level: &str) {
-        level.clone_into(&mut lock(&self.log_level));
+        level.clone_into(&mut self.log_level.lock());
     }
 
     /// Sets the state of the telemetry export that the status shows.
     pub fn set_telemetry(&self, status: ExportStatus) {
-        *lock(&self.telemetry) = status;
+        *self.telemetry.lock() = status;
     }
 
     /// Changes the published status. Does nothing before the first one.
     pub fn update_status(&self, change: impl FnOnce(&mut Status)) {
-        if let Some(status) = lock(&self.status).as_mut() {
+        if let Some(status) = self.status.lock().as_mut() {
             change(status);
         }
     }
@@ -168,7 +165,7 @@ impl ServiceHandle {
 
     /// Adds a problem. Returns true if its code is new or its text has changed.
     fn add_problem(&self, mut problem: Problem) -> bool {
-        let mut problems = lock(&self.problems);
+        let mut problems = self.problems.lock();
         let known = problems.get(&problem.code);
         problem.since_us = known.map_or(problem.since_us, |known| known.since_us);
         let is_new = known.is_none_or(|known| known.text != problem.text);
@@ -178,7 +175,7 @@ impl ServiceHandle {
 
     /// Removes a problem that no longer exists.
     pub fn clear_problem(&self, code: &str) {
-        let removed = lock(&self.problems).remove(code);
+        let removed = self.problems.lock().remove(code);
         if removed.is_some() {
             tracing::info!(problem = code, "problem solved");
         }
@@ -186,7 +183,7 @@ impl ServiceHandle {
 
     /// Sets the ongoing stalls that the status shows.
     pub fn set_stalls(&self, stalls: Vec<Stall>) {
-        *lock(&self.stalls) = stalls;
+        *self.stalls.lock() = stalls;
     }
 
     /// Records that the service's thread is alive.
@@ -200,14 +197,19 @@ impl ServiceHandle {
         if beat_ns == 0 { 0 } else { (platform::monotonic_ns().cast_signed() - beat_ns) / 1_000_000_000 }
     }
 
-    /// Sets the round in progress as number and total number of runs. `None`: the round has ended.
-    pub fn set_round(&self, round: Option<(i64, u32)>) {
-        *lock(&self.live_round) = round.map(|(round, runs)| LiveRound { round, runs: (0, runs), run: None });
+    /// Sets the number of the round in progress and its total number of runs.
+    pub fn begin_round(&self, round: i64, runs: u32) {
+        *self.live_round.lock() = Some(LiveRound { round, runs: (0, runs), run: None });
+    }
+
+    /// Records that no round is in progress.
+    pub fn end_round(&self) {
+        *self.live_round.lock() = None;
     }
 
     /// Counts the current run as done.
     pub fn end_run(&self) {
-        if let Some(live) = lock(&self.live_round).as_mut() {
+        if let Some(live) = self.live_round.lock().as_mut() {
             live.runs.0 += 1;
             live.run = None;
         }
@@ -240,7 +242,7 @@ impl ServiceHandle {
     }
 
     fn update_run(&self, target: &TargetName, change: impl FnOnce(&mut LiveRun)) {
-        if let Some(live) = lock(&self.live_round).as_mut() {
+        if let Some(live) = self.live_round.lock().as_mut() {
             if live.run.as_ref().is_none_or(|run| run.target != *target) {
                 live.run = Some(LiveRun {
                     target: target.clone(),
@@ -266,7 +268,7 @@ impl ServiceHandle {
 
     /// Returns a copy of the round in progress, so that readers do not hold the lock while they compute.
     fn live_round(&self) -> Option<LiveRound> {
-        lock(&self.live_round).clone()
+        self.live_round.lock().clone()
     }
 }
 

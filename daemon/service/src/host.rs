@@ -60,7 +60,7 @@ impl Host for SystemHost {
         // Unknown in the first snapshot, because a rate needs two readings.
         let traffic = self.last_reading.as_ref().and_then(|(last_ns, last)| {
             let seconds = now_ns.saturating_sub(*last_ns) as f64 / 1e9;
-            traffic_rate((last, &interfaces), &link_names(&links), seconds)
+            traffic_rate(last, &interfaces, &link_names(&links), seconds)
         });
         self.last_reading = Some((now_ns, interfaces.clone()));
         let memory = metrics::memory();
@@ -102,7 +102,8 @@ fn link_names(links: &[NetworkLink]) -> BTreeSet<&str> {
 /// name is given. Other interfaces are left out because a bridge counts its members' traffic again, and a
 /// tunnel that of the interface below. `None`: less than a second has passed, too short for a rate.
 fn traffic_rate(
-    (last, now): (&InterfaceBytes, &InterfaceBytes),
+    last: &InterfaceBytes,
+    now: &InterfaceBytes,
     names: &BTreeSet<&str>,
     seconds: f64,
 ) -> Option<f64> {
@@ -227,7 +228,7 @@ mod tests {
             |eth: u64, lo: u64| BTreeMap::from([("eth0".to_owned(), (eth, 0)), ("lo".to_owned(), (lo, lo))]);
         let all = BTreeSet::new();
         let rate =
-            |last: &InterfaceBytes, now: &InterfaceBytes, seconds| traffic_rate((last, now), &all, seconds);
+            |last: &InterfaceBytes, now: &InterfaceBytes, seconds| traffic_rate(last, now, &all, seconds);
         assert_eq!(rate(&counts(1000, 0), &counts(7000, 9_999_999), 2.0), Some(3000.0));
         assert_eq!(rate(&counts(1000, 0), &counts(0, 0), 2.0), Some(0.0), "a counter that was reset");
         assert_eq!(rate(&counts(0, 0), &counts(7000, 0), 0.5), None);
@@ -238,7 +239,7 @@ mod tests {
     fn tunnel_and_the_interface_below_it_count_once() {
         let counts = |bytes| BTreeMap::from(["en0", "utun3"].map(|name| (name.to_owned(), (bytes, 0))));
         let names = BTreeSet::from(["utun3"]);
-        assert_eq!(traffic_rate((&counts(0), &counts(6000)), &names, 2.0), Some(3000.0));
+        assert_eq!(traffic_rate(&counts(0), &counts(6000), &names, 2.0), Some(3000.0));
     }
 
     #[test]

@@ -133,14 +133,30 @@ pub struct RoundResult {
     pub failed_runs: u32,
 }
 
+/// A round that was stored as started.
+#[derive(Clone, Copy)]
+pub struct StartedRound<'a> {
+    /// Number of the round in the database.
+    pub number: i64,
+    /// Parameters of the round.
+    pub spec: &'a RoundSpec,
+}
+
+/// A workload and a target of a round, by their indices.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct PlannedCell {
+    workload: usize,
+    target: usize,
+}
+
 /// State of a round in progress.
 struct RoundProgress {
     number: i64,
     seed: u64,
     round_index: u64,
     baseline_interval: u64,
-    /// Results to store for workloads that could not be prepared, by workload index and target index.
-    failed_preparations: Vec<((usize, usize), RunResult)>,
+    /// Results to store for workloads that could not be prepared.
+    failed_preparations: Vec<(PlannedCell, RunResult)>,
     slot: u32,
     kept_awake: bool,
     result: RoundResult,
@@ -148,6 +164,7 @@ struct RoundProgress {
 
 /// Facts about a run that are taken before it starts.
 struct RunStart {
+    round: i64,
     slot: u32,
     started_us: i64,
     utc_offset_seconds: i32,
@@ -172,11 +189,12 @@ impl RoundRunner<'_> {
     /// If a run or the end of the round cannot be stored.
     pub fn run(
         &self,
-        (number, spec): (i64, &RoundSpec),
+        started: StartedRound<'_>,
         workers: &mut [&mut Worker],
         observer: &mut dyn RoundObserver,
         after: &mut dyn FnMut() -> Option<MachineSnapshot>,
     ) -> Result<RoundResult, RoundError> {
+        let StartedRound { number, spec } = started;
         let asleep_ns = self.clock.now().asleep_ns();
         let mut progress = RoundProgress::new(number, spec);
         // Keeps the machine awake until this function returns.
@@ -245,7 +263,10 @@ impl RoundRunner<'_> {
                 match worker.prepare(&assignment, &mut self.request_options(observer)) {
                     Ok(0) => {}
                     Ok(bytes) => observer.corpus_prepared(worker.target(), bytes),
-                    Err(finished) => progress.failed_preparations.push(((workload, target), *finished)),
+                    Err(finished) => {
+                        let cell = PlannedCell { workload, target };
+                        progress.failed_preparations.push((cell, *finished));
+                    }
                 }
             }
         }
@@ -260,13 +281,14 @@ impl RoundRunner<'_> {
         observer: &mut dyn RoundObserver,
     ) -> Result<(), RoundError> {
         let order = run_order(spec.machine_seed, spec.round_index, self.tasks.workloads.len(), workers.len());
-        let cells =
-            order.into_iter().flat_map(|(workload, targets)| targets.into_iter().map(move |t| (workload, t)));
+        let cells = order.into_iter().flat_map(|(workload, targets)| {
+            targets.into_iter().map(move |target| PlannedCell { workload, target })
+        });
         for cell in cells {
             if self.stop.reason().is_some() {
                 break;
             }
-            let worker = &mut workers[cell.1];
+            let worker = &mut workers[cell.target];
             let run = self.run_one(cell, worker, progress, observer);
             let stored = self.store_run(&run, worker.target(), observer)?;
             let stopped = run.outcome == Outcome::Void && self.stop.reason().is_some();
@@ -290,14 +312,15 @@ impl RoundRunner<'_> {
     /// Runs one workload on one target.
     fn run_one(
         &self,
-        cell: (usize, usize),
+        cell: PlannedCell,
         worker: &mut Worker,
         progress: &mut RoundProgress,
         observer: &mut dyn RoundObserver,
     ) -> Run {
-        let assignment = self.build_assignment(cell.0, worker, progress);
+        let assignment = self.build_assignment(cell.workload, worker, progress);
         let now = self.clock.now();
         let start = RunStart {
+            round: progress.number,
             slot: progress.slot,
             started_us: now.wall_us,
             utc_offset_seconds: now.utc_offset_seconds,
@@ -314,17 +337,11 @@ impl RoundRunner<'_> {
             Some(place) => progress.failed_preparations.swap_remove(place).1,
             None => worker.run(&assignment, &mut self.request_options(observer)),
         };
-        self.build_run(finished, (progress.number, assignment.workload), worker, start)
+        self.build_run(finished, assignment.workload, worker, start)
     }
 
     /// Builds the stored form of a run from the worker's report and the facts taken before it.
-    fn build_run(
-        &self,
-        finished: RunResult,
-        (round, workload): (i64, String),
-        worker: &Worker,
-        start: RunStart,
-    ) -> Run {
+    fn build_run(&self, finished: RunResult, workload: String, worker: &Worker, start: RunStart) -> Run {
         let RunResult { phases, report } = finished;
         let (outcome, failure) = match report.failure {
             Some(report) => (report.outcome, Some(report.failure)),
@@ -337,7 +354,7 @@ impl RoundRunner<'_> {
             conditions.negotiated = worker.negotiated.clone();
         }
         Run {
-            round,
+            round: start.round,
             slot: start.slot,
             target: worker.target().name.clone(),
             protocol: worker.protocol.clone(),

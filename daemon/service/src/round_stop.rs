@@ -1,8 +1,9 @@
 //! The request to stop a round early, with its reason.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use longhaul_store::RoundStatus;
+use parking_lot::Mutex;
 
 use crate::worker::Interruption;
 
@@ -40,7 +41,7 @@ impl RoundStopRequest {
 
     /// Stops the round. The first reason counts, except that a void round stays void.
     pub fn request(&self, stop: RoundStop) {
-        let mut reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reason = self.reason.lock();
         let is_stricter = matches!((&*reason, &stop), (RoundStop::CutShort(_), RoundStop::Void(_)));
         if is_stricter || !self.interruption.is_requested() {
             *reason = stop;
@@ -51,7 +52,7 @@ impl RoundStopRequest {
 
     /// Returns the reason to stop. `None`: the round continues.
     pub fn reason(&self) -> Option<RoundStop> {
-        let reason = || self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reason = || self.reason.lock().clone();
         self.interruption.is_requested().then(reason)
     }
 

@@ -7,11 +7,11 @@ mod world;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
 
 use longhaul_model::{MachineSnapshot, Power};
 use longhaul_service::handle::ServiceHandle;
 use longhaul_store::{Reader, RoundStatus, StoredRound};
+use parking_lot::Mutex;
 use world::{DAY, HOUR, SimulatedEvent, Simulation, WEEK, folder, normal_machine, rounds};
 
 /// Memory, threads and open files of this process, once a simulated day.
@@ -27,10 +27,7 @@ fn record_counts(_: &ServiceHandle, _: &Path) {
     };
     let files = std::fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64);
     let counts = [("kilobytes", field("VmRSS:")), ("threads", field("Threads:")), ("files", Some(files))];
-    DAILY_COUNTS
-        .lock()
-        .unwrap()
-        .push(counts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect());
+    DAILY_COUNTS.lock().push(counts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect());
 }
 
 #[test]
@@ -102,7 +99,7 @@ fn check_events_and_database_size(database: &Path) {
 }
 
 fn check_no_growth() {
-    let days = DAILY_COUNTS.lock().unwrap();
+    let days = DAILY_COUNTS.lock();
     let (early, late) = (&days[7], &days[55]);
     eprintln!("eight weeks: on day 8 {early:?}, on day 56 {late:?}");
     if let (Some(early_kilobytes), Some(late_kilobytes)) = (early.get("kilobytes"), late.get("kilobytes")) {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::{Builder, JoinHandle};
 
 use longhaul_model::stored::{NewRound, RoundEnd, StoredRun};
 use longhaul_model::{Event, Run, Target};
+use parking_lot::RwLock;
 use rusqlite::{Transaction, TransactionBehavior};
 
 use crate::error::{Error, Fault, Result};
@@ -202,12 +203,12 @@ impl SharedWriter {
     /// Returns the current writer. `None`: the writer was dropped or never set. The caller must not store the
     /// result, because it keeps the database open.
     pub fn current(&self) -> Option<Arc<Writer>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).upgrade()
+        self.0.read().upgrade()
     }
 
     /// Replaces the current writer.
     pub fn replace(&self, writer: &Arc<Writer>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(writer);
+        *self.0.write() = Arc::downgrade(writer);
     }
 }
 

@@ -69,16 +69,16 @@ impl Environment {
     }
 
     /// Returns name and value of `OTEL_EXPORTER_OTLP_<SIGNAL>_<WHAT>`, or else of `OTEL_EXPORTER_OTLP_<WHAT>`.
-    fn otlp_variable(&self, signal: &str, what: &str) -> Option<(String, &str)> {
+    fn otlp_variable(&self, signal: &str, what: &str) -> Option<Variable<'_>> {
         let own = format!("OTEL_EXPORTER_OTLP_{}_{what}", signal.to_uppercase());
         let shared = format!("OTEL_EXPORTER_OTLP_{what}");
-        [own, shared].into_iter().find_map(|name| self.0.get(&name).map(|value| (name, value.trim())))
+        [own, shared].into_iter().find_map(|name| self.non_empty(&name))
     }
 
     /// Returns the address for a signal: name of the variable, value, and whether the address is for all
     /// signals.
     pub fn endpoint(&self, signal: &str) -> Option<(String, &str, EndpointScope)> {
-        let (name, value) = self.otlp_variable(signal, "ENDPOINT")?;
+        let Variable { name, value } = self.otlp_variable(signal, "ENDPOINT")?;
         let scope = if name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
             EndpointScope::AllSignals
         } else {
@@ -102,7 +102,7 @@ impl Environment {
     ///
     /// [`VariableError`] if the value is invalid.
     pub fn headers(&self, signal: &str) -> Result<Option<Headers>, VariableError> {
-        let Some((name, value)) = self.otlp_variable(signal, "HEADERS") else { return Ok(None) };
+        let Some(Variable { name, value }) = self.otlp_variable(signal, "HEADERS") else { return Ok(None) };
         let wrong = |error: HeadersError| VariableError { name, why: format!("is invalid: {error}") };
         Headers::from_variable(value).map(Some).map_err(wrong)
     }
@@ -137,7 +137,7 @@ impl Environment {
 
     /// Returns the path of the file with trusted certificates for a signal. `None`: not set.
     pub fn certificate(&self, signal: &str) -> Option<&str> {
-        self.otlp_variable(signal, "CERTIFICATE").map(|(_, value)| value)
+        self.otlp_variable(signal, "CERTIFICATE").map(|variable| variable.value)
     }
 
     /// Returns the interval at which the current state is sent. `None`: not set.
@@ -179,9 +179,15 @@ impl Environment {
         text.split(',').filter_map(pair).chain(name).collect()
     }
 
-    fn non_empty(&self, name: &str) -> Option<(String, &str)> {
-        self.get(name).map(|value| (name.to_owned(), value.trim()))
+    fn non_empty(&self, name: &str) -> Option<Variable<'_>> {
+        self.get(name).map(|value| Variable { name: name.to_owned(), value: value.trim() })
     }
+}
+
+/// A variable that is set.
+struct Variable<'a> {
+    name: String,
+    value: &'a str,
 }
 
 /// The signals that an address is for.
@@ -194,18 +200,18 @@ pub enum EndpointScope {
 }
 
 fn parse_choice<T: Copy>(
-    found: Option<(String, &str)>,
+    found: Option<Variable<'_>>,
     words: &[(&str, T)],
 ) -> Result<Option<T>, VariableError> {
-    let Some((name, value)) = found else { return Ok(None) };
+    let Some(Variable { name, value }) = found else { return Ok(None) };
     let known = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(value));
     let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     let why = || format!("must be one of {}", names.join(", "));
     known.map(|(_, meaning)| Some(*meaning)).ok_or_else(|| VariableError { name, why: why() })
 }
 
-fn parse_milliseconds(found: Option<(String, &str)>) -> Result<Option<Duration>, VariableError> {
-    let Some((name, value)) = found else { return Ok(None) };
+fn parse_milliseconds(found: Option<Variable<'_>>) -> Result<Option<Duration>, VariableError> {
+    let Some(Variable { name, value }) = found else { return Ok(None) };
     let count = value.parse().ok().filter(|count| (1..=86_400_000).contains(count));
     let why = || "must be a number of milliseconds from 1 to 86400000".to_owned();
     count.map(|count| Some(Duration::from_millis(count))).ok_or_else(|| VariableError { name, why: why() })

@@ -1,10 +1,10 @@
 //! Prevents sending and measuring at the same time: every message needs a permit, and a round pauses the
 //! permits.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use longhaul_measure::platform;
+use parking_lot::{Condvar, Mutex};
 
 /// No message is started in this period before a round, because it can take a while. In microseconds.
 const QUIET_BEFORE_ROUND_US: i64 = 5_000_000;
@@ -38,23 +38,22 @@ pub struct PauseGuard<'a>(&'a ExportPause);
 impl ExportPause {
     /// Sets the start of the next round, in microseconds since 1970 UTC. `None`: no round is planned.
     pub fn set_next_round(&self, next_us: Option<i64>) {
-        self.state().next_round_us = next_us;
+        self.state.lock().next_round_us = next_us;
     }
 
     /// Returns a permit to send one message. `None`: the export is paused, or a round is about to start.
     pub fn try_acquire(&self) -> Option<SendPermit<'_>> {
-        self.permit(&mut self.state())
+        self.permit(&mut self.state.lock())
     }
 
     /// Waits for a permit to send one message.
     pub fn acquire(&self) -> SendPermit<'_> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         loop {
             if let Some(permit) = self.permit(&mut state) {
                 return permit;
             }
-            state =
-                self.changed.wait_timeout(state, CHECK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut state, CHECK_INTERVAL);
         }
     }
 
@@ -71,27 +70,23 @@ impl ExportPause {
     /// Pauses the export and waits until the messages in flight have been sent, but at most for `timeout`. A
     /// request that still waits for its collector after that causes no load, so the round can start.
     pub fn pause(&self, timeout: Duration) -> PauseGuard<'_> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.is_paused = true;
-        drop(self.changed.wait_timeout_while(state, timeout, |state| state.sending > 0));
+        self.changed.wait_while_for(&mut state, |state| state.sending > 0, timeout);
         PauseGuard(self)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for SendPermit<'_> {
     fn drop(&mut self) {
-        self.0.state().sending -= 1;
+        self.0.state.lock().sending -= 1;
         self.0.changed.notify_all();
     }
 }
 
 impl Drop for PauseGuard<'_> {
     fn drop(&mut self) {
-        self.0.state().is_paused = false;
+        self.0.state.lock().is_paused = false;
         self.0.changed.notify_all();
     }
 }
@@ -116,7 +111,7 @@ mod tests {
         std::thread::scope(|scope| {
             let guard = pause.pause(Duration::ZERO);
             let waiting = scope.spawn(|| drop(pause.acquire()));
-            assert_eq!(pause.state().sending, 0);
+            assert_eq!(pause.state.lock().sending, 0);
             drop(guard);
             waiting.join().unwrap();
         });
@@ -137,7 +132,7 @@ mod tests {
         std::thread::scope(|scope| {
             let permit = pause.try_acquire().unwrap();
             let pausing = scope.spawn(|| drop(pause.pause(Duration::from_secs(1000))));
-            while !pause.state().is_paused {
+            while !pause.state.lock().is_paused {
                 std::thread::yield_now();
             }
             assert!(

@@ -2,8 +2,8 @@
 //! one.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as CommandSender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -11,6 +11,7 @@ use longhaul_measure::platform;
 use longhaul_model::Hint;
 use longhaul_model::draw::draw;
 use longhaul_store::{DeliveryStatus, OutboxStatus, Reader, SharedWriter, Signal};
+use parking_lot::Mutex;
 
 use crate::attributes;
 use crate::batch::BatchBuilder;
@@ -105,7 +106,7 @@ impl Exporter {
 
     /// Returns the current status of the export.
     pub fn status(&self) -> ExportStatus {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.status.lock().clone()
     }
 
     /// Stops the thread. Returns within two seconds, even if the collector does not respond.
@@ -113,7 +114,7 @@ impl Exporter {
         let _ = self.commands.send(ExporterCommand::Stop);
         // The thread drops its end of the channel when it exits. A thread that still waits for a collector is
         // abandoned.
-        let _ = self.finished.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(STOP_TIMEOUT);
+        let _ = self.finished.lock().recv_timeout(STOP_TIMEOUT);
     }
 }
 
@@ -177,7 +178,7 @@ impl ExporterThread {
                 Some(problem)
             }
         };
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).problem = problem;
+        self.status.lock().problem = problem;
         self.publish();
     }
 
@@ -247,7 +248,7 @@ impl ExporterThread {
         for pipeline in &mut self.pipelines {
             let Some(_permit) = self.deps.export_pause.try_acquire() else { break };
             pipeline.outbox = reader.outbox_status(pipeline.signal)?;
-            has_more |= pipeline.send_next(&reader, &writer, (retention, jitter))?;
+            has_more |= pipeline.send_next(&reader, &writer, retention, jitter)?;
         }
         Ok(has_more)
     }
@@ -271,7 +272,7 @@ impl ExporterThread {
         let now = CurrentState { at_us: platform::wall_clock_us(), signals, ..view.state.clone() };
         let response = pipeline.sender.send(&pipeline.batch_builder.current_state_message(&now));
         // The response also shows whether the collector is reachable. The message itself is not retried.
-        pipeline.retry.on_health_check(&response, (platform::monotonic_ns(), jitter));
+        pipeline.retry.on_health_check(&response, platform::monotonic_ns(), jitter);
         pipeline.update_next_try();
     }
 
@@ -283,7 +284,7 @@ impl ExporterThread {
     }
 
     fn publish(&self) {
-        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = self.status.lock();
         status.signals = self.pipelines.iter().map(SignalPipeline::status).collect();
         (self.deps.on_status)(status.clone());
     }
@@ -295,7 +296,8 @@ impl SignalPipeline {
         &mut self,
         reader: &Reader,
         writer: &longhaul_store::Writer,
-        (retention, jitter): (Duration, f64),
+        retention: Duration,
+        jitter: f64,
     ) -> longhaul_store::Result<bool> {
         let (now_ns, now_us) = (platform::monotonic_ns(), platform::wall_clock_us());
         if self.outbox.pending == 0 || !self.retry.is_due(now_ns) {
@@ -311,7 +313,7 @@ impl SignalPipeline {
         };
         let response = self.sender.send(&batch.message);
         let disposition =
-            self.retry.on_response(&response, batch.items.len(), (platform::monotonic_ns(), jitter));
+            self.retry.on_response(&response, batch.items.len(), platform::monotonic_ns(), jitter);
         let is_final = disposition != Disposition::Retry;
         if let Disposition::Final(status) = disposition {
             log_delivery(self.signal, &batch.items, &status);

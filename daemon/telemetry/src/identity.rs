@@ -53,7 +53,7 @@ pub fn phase_span_id(run: &str, index: usize) -> SpanId {
 
 /// Returns the span id of a call, from the id of the run, the index of the phase in the run and the index of
 /// the call in the phase.
-pub fn call_span_id(run: &str, (phase, call): (usize, usize)) -> SpanId {
+pub fn call_span_id(run: &str, phase: usize, call: usize) -> SpanId {
     span_id(draw(seed_of(run), CALL_STREAM, phase as u64), CALL_STREAM, call as u64)
 }
 
@@ -97,7 +97,7 @@ mod tests {
             .map(|index| phase_span_id("0f", index))
             .chain([run_span_id("0f"), run_span_id("0e")])
             .collect();
-        let calls = (0..10).flat_map(|phase| (0..10).map(move |call| call_span_id("0f", (phase, call))));
+        let calls = (0..10).flat_map(|phase| (0..10).map(move |call| call_span_id("0f", phase, call)));
         assert_eq!(spans.into_iter().chain(calls).collect::<HashSet<_>>().len(), 202);
     }
 }

@@ -292,9 +292,8 @@ pub const INSTRUMENTS: &[Instrument] = &[
 pub fn round_points(round: &FinishedRound) -> Vec<(usize, Point)> {
     let started_us = round.stored.round.started_us;
     let ended_us = round.stored.end.as_ref().map_or(started_us, |end| end.ended_us.max(started_us));
-    let period = (nanoseconds(started_us), nanoseconds(ended_us));
     let runs = round.runs.iter().flat_map(|stored| run_points(&stored.run));
-    let round_level = collect_points(period, |source| match source {
+    let round_level = collect_points(nanoseconds(started_us), nanoseconds(ended_us), |source| match source {
         Source::Round(observe) => Some(observe(round)),
         Source::Run(_) | Source::Step(_) | Source::CurrentState(_) => None,
     });
@@ -302,7 +301,7 @@ pub fn round_points(round: &FinishedRound) -> Vec<(usize, Point)> {
 }
 
 fn run_points(run: &Run) -> Vec<(usize, Point)> {
-    collect_points((nanoseconds(run.started_us), end_ns(run)), |source| match source {
+    collect_points(nanoseconds(run.started_us), end_ns(run), |source| match source {
         Source::Run(observe) => Some(observe(run)),
         Source::Round(_) | Source::Step(_) | Source::CurrentState(_) => None,
     })
@@ -311,7 +310,7 @@ fn run_points(run: &Run) -> Vec<(usize, Point)> {
 /// Returns the data points of a five-minute step of samples, each with the index of its instrument.
 pub fn step_points(step: &SampledStep) -> Vec<(usize, Point)> {
     let ended_us = step.at_us + Step::FiveMinutes.seconds() * 1_000_000;
-    collect_points((nanoseconds(step.at_us), nanoseconds(ended_us)), |source| match source {
+    collect_points(nanoseconds(step.at_us), nanoseconds(ended_us), |source| match source {
         Source::Step(observe) => Some(observe(step)),
         Source::Run(_) | Source::Round(_) | Source::CurrentState(_) => None,
     })
@@ -320,7 +319,7 @@ pub fn step_points(step: &SampledStep) -> Vec<(usize, Point)> {
 /// Returns the data points of the current state, each with the index of its instrument.
 pub fn current_state_points(now: &CurrentState) -> Vec<(usize, Point)> {
     let at_ns = nanoseconds(now.at_us);
-    collect_points((at_ns, at_ns), |source| match source {
+    collect_points(at_ns, at_ns, |source| match source {
         Source::CurrentState(observe) => Some(observe(now)),
         Source::Run(_) | Source::Round(_) | Source::Step(_) => None,
     })
@@ -329,7 +328,8 @@ pub fn current_state_points(now: &CurrentState) -> Vec<(usize, Point)> {
 /// Calls `observe` for the source of every instrument and returns the values as data points for the period from
 /// `began_ns` to `at_ns` (nanoseconds since 1970 UTC).
 fn collect_points(
-    (began_ns, at_ns): (u64, u64),
+    began_ns: u64,
+    at_ns: u64,
     observe: impl Fn(&Source) -> Option<Observations>,
 ) -> Vec<(usize, Point)> {
     let point = |(labels, value)| Point { labels, value, began_ns, at_ns };

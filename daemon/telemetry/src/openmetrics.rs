@@ -33,7 +33,7 @@ pub fn text(totals: &Totals, now: &CurrentState) -> String {
         let instrument = &INSTRUMENTS[group[0].0];
         metadata(&mut out, instrument);
         for (_, labels, value) in group {
-            samples(&mut out, instrument, (&label_text(labels), value));
+            samples(&mut out, instrument, &label_text(labels), value);
         }
     }
     out.push_str("# EOF\n");
@@ -70,7 +70,7 @@ const fn prometheus_type(kind: Kind) -> &'static str {
     }
 }
 
-fn samples(out: &mut String, instrument: &Instrument, (labels, value): (&str, &Value)) {
+fn samples(out: &mut String, instrument: &Instrument, labels: &str, value: &Value) {
     let name = prometheus_name(instrument);
     let _ = match value {
         Value::Number(number) => writeln!(out, "{name}{} {number}", in_braces(labels)),
@@ -78,14 +78,14 @@ fn samples(out: &mut String, instrument: &Instrument, (labels, value): (&str, &V
             writeln!(out, "{name}_total{} {count}", in_braces(labels))
         }
         Value::Histogram(latency) => {
-            buckets(out, &name, (labels, latency));
+            buckets(out, &name, labels, latency);
             let (labels, count, sum) = (in_braces(labels), latency.count(), latency.sum_ns() as f64 / 1e3);
             writeln!(out, "{name}_count{labels} {count}\n{name}_sum{labels} {sum}")
         }
     };
 }
 
-fn buckets(out: &mut String, name: &str, (labels, latency): (&str, &Histogram)) {
+fn buckets(out: &mut String, name: &str, labels: &str, latency: &Histogram) {
     let comma = if labels.is_empty() { "" } else { "," };
     for power in BUCKET_POWERS.step_by(2) {
         let (count, bound) = (count_at_most(latency, power), f64::from(power).exp2());

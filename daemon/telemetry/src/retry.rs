@@ -55,9 +55,9 @@ impl RetryState {
 
     /// Updates the state after a message that contains no item, which shows only whether the collector is
     /// reachable.
-    pub fn on_health_check(&mut self, result: &ExportResult, when: (u64, f64)) {
+    pub fn on_health_check(&mut self, result: &ExportResult, now_ns: u64, jitter: f64) {
         let was_one_by_one = self.is_one_by_one;
-        let _ = self.on_response(result, 1, when);
+        let _ = self.on_response(result, 1, now_ns, jitter);
         self.is_one_by_one = was_one_by_one;
     }
 
@@ -67,7 +67,8 @@ impl RetryState {
         &mut self,
         result: &ExportResult,
         items: usize,
-        (now_ns, jitter): (u64, f64),
+        now_ns: u64,
+        jitter: f64,
     ) -> Disposition {
         match result {
             ExportResult::RetryLater { reason, after } => {
@@ -135,11 +136,11 @@ mod tests {
     #[test]
     fn requested_delay_is_the_minimum() {
         let mut state = RetryState::default();
-        assert_eq!(state.on_response(&later(Some(120)), 5, (SECOND, 0.5)), Disposition::Retry);
+        assert_eq!(state.on_response(&later(Some(120)), 5, SECOND, 0.5), Disposition::Retry);
         assert!(!state.is_due(121 * SECOND) && state.is_due(123 * SECOND));
         assert_eq!(state.failure_reason(), Some("503"));
         assert_eq!(
-            state.on_response(&ExportResult::Accepted, 5, (123 * SECOND, 0.5)),
+            state.on_response(&ExportResult::Accepted, 5, 123 * SECOND, 0.5),
             Disposition::Final(DeliveryStatus::Sent)
         );
         assert_eq!(state, RetryState::default());
@@ -149,16 +150,16 @@ mod tests {
     fn rejected_batch_is_split_to_find_the_bad_item() {
         let mut state = RetryState::default();
         let refused = ExportResult::Rejected { reason: "400: bad".into() };
-        assert_eq!(state.on_response(&refused, 7, (0, 0.0)), Disposition::Retry);
+        assert_eq!(state.on_response(&refused, 7, 0, 0.0), Disposition::Retry);
         assert_eq!((state.max_items(32), state.is_due(0)), (1, true));
-        state.on_health_check(&ExportResult::Accepted, (0, 0.0));
+        state.on_health_check(&ExportResult::Accepted, 0, 0.0);
         assert_eq!(state.max_items(32), 1, "a health check says nothing about the items");
         assert_eq!(
-            state.on_response(&refused, 1, (0, 0.0)),
+            state.on_response(&refused, 1, 0, 0.0),
             Disposition::Final(DeliveryStatus::Rejected("400: bad".into()))
         );
         assert_eq!(state.max_items(32), 1, "there can be more bad items");
-        state.on_response(&ExportResult::Accepted, 1, (0, 0.0));
+        state.on_response(&ExportResult::Accepted, 1, 0, 0.0);
         assert_eq!(state.max_items(32), 32);
     }
 

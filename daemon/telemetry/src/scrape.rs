@@ -2,10 +2,10 @@
 //! are updated at every scrape.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use longhaul_model::time::DAY_US;
 use longhaul_store::{Reader, Signal};
+use parking_lot::Mutex;
 
 use crate::current_state::CurrentState;
 use crate::item::Item;
@@ -42,7 +42,7 @@ impl ScrapeTotals {
     /// The errors of reading the database.
     pub fn text(&self, now: &CurrentState) -> longhaul_store::Result<String> {
         let reader = Reader::open(&self.database)?;
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let from_us = *state.from_us.get_or_insert(now.at_us.div_euclid(DAY_US) * DAY_US);
         state.add_new_items(&reader, from_us)?;
         Ok(openmetrics::text(&state.totals, now))

@@ -33,9 +33,9 @@ pub fn spans(machine: &str, round: &FinishedRound) -> Vec<SpanData> {
     let id = RoundTrace::from_round(machine, round);
     let runs = round.runs.iter().flat_map(|stored| {
         let phases = stored.run.phases.iter().enumerate().flat_map(move |(index, phase)| {
-            let calls = selected_calls(&stored.run, phase).iter().enumerate();
-            let calls = calls.filter_map(move |(number, call)| call_span(&id, (stored, index, number), call));
-            phase_span(&id, (stored, index), phase).into_iter().chain(calls)
+            let calls = 0..selected_calls(&stored.run, phase).len();
+            let calls = calls.filter_map(move |number| call_span(&id, stored, index, number));
+            phase_span(&id, stored, index).into_iter().chain(calls)
         });
         std::iter::once(run_span(&id, stored)).chain(phases)
     });
@@ -290,7 +290,8 @@ fn failure_event(run: &Run, at_ns: u64) -> Option<Event> {
     Some(event(format!("longhaul.{}", run.outcome), at_ns, attributes))
 }
 
-fn phase_span(id: &RoundTrace, (stored, index): (&StoredRun, usize), phase: &Phase) -> Option<SpanData> {
+fn phase_span(id: &RoundTrace, stored: &StoredRun, index: usize) -> Option<SpanData> {
+    let phase = stored.run.phases.get(index)?;
     let began_us = phase.began_us?;
     let ended_ns = nanoseconds_after(began_us, phase.seconds);
     let frame = SpanFrame {
@@ -316,15 +317,13 @@ fn selected_calls<'run>(run: &Run, phase: &'run Phase) -> &'run [Call] {
     &calls[..calls.len().min(share)]
 }
 
-fn call_span(
-    id: &RoundTrace,
-    (stored, index, number): (&StoredRun, usize, usize),
-    call: &Call,
-) -> Option<SpanData> {
-    let began_ns = nanoseconds(stored.run.phases.get(index)?.began_us?).saturating_add(call.offset_ns);
+fn call_span(id: &RoundTrace, stored: &StoredRun, index: usize, number: usize) -> Option<SpanData> {
+    let phase = stored.run.phases.get(index)?;
+    let call = phase.calls.get(number)?;
+    let began_ns = nanoseconds(phase.began_us?).saturating_add(call.offset_ns);
     let frame = SpanFrame {
         trace_id: id.trace_id,
-        span_id: call_span_id(&stored.trace_id, (index, number)),
+        span_id: call_span_id(&stored.trace_id, index, number),
         parent: phase_span_id(&stored.trace_id, index),
         name: call.operation.name().into(),
         began_ns,

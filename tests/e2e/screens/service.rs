@@ -135,7 +135,7 @@ fn telemetry() -> ExportStatus {
 /// Publishes a round in progress, with a run on the first share.
 fn begin_round(handle: &ServiceHandle) {
     let smb = "smb".parse().unwrap();
-    handle.set_round(Some((953, 12)));
+    handle.begin_round(953, 12);
     handle.end_run();
     handle.set_run(&smb, "photo-batch");
     handle.set_phase(&smb, "open-cold");

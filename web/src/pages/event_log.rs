@@ -77,7 +77,7 @@ fn before_after_section(history: &History, weekly: &WeeklySummary, date: Date) -
     let styles = SeriesStyles::for_targets(&weekly.targets);
     let day = day_of(&date.to_string()).unwrap_or_default();
     let judged = weekly.pairs.iter().filter_map(|pair| {
-        let rows = before_after(history, &question, (&pair.a, &pair.b), day)?;
+        let rows = before_after(history, &question, pair, day)?;
         Some((pair, screens::before_after::table(pair, &rows)))
     });
     html! {

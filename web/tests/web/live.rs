@@ -54,7 +54,7 @@ fn round_appears_and_ends_without_reload() {
         seen.iter().any(|line| line.contains("photo-batch"))
             && seen.iter().any(|line| line.contains("measuring"))
     );
-    server.handle.set_round(None);
+    server.handle.end_round();
     open.until("No round in progress");
 }
 

@@ -180,7 +180,7 @@ fn of_target(name: &str) -> TargetStatus {
 /// Starts a round: four runs are done, and the next one on the first share has made some calls.
 pub fn begin_round(handle: &ServiceHandle) {
     let smb = "smb".parse().unwrap();
-    handle.set_round(Some((953, 12)));
+    handle.begin_round(953, 12);
     (0..4).for_each(|_| handle.end_run());
     handle.set_run(&smb, "photo-batch");
     handle.set_phase(&smb, "open-cold");
@@ -224,7 +224,7 @@ pub async fn go_on(handle: Arc<ServiceHandle>) {
         handle.set_stalls(vec![stall_now()]);
         tokio::time::sleep(Duration::from_secs(4)).await;
         handle.set_stalls(vec![]);
-        handle.set_round(None);
+        handle.end_round();
         tokio::time::sleep(Duration::from_secs(6)).await;
     }
 }

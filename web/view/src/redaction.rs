@@ -92,9 +92,9 @@ pub fn redact_detail(text: &str) -> String {
     let mut rest = text;
     while !rest.is_empty() {
         let end = rest.find(['(', ')', ',']).unwrap_or(rest.len());
-        let opens = rest[end..].starts_with('(');
-        out += &redact_part(&rest[..end], opens);
-        if let Some(delimiter) = rest[end..].chars().next() {
+        let delimiter = rest[end..].chars().next();
+        out += &redact_part(&rest[..end], delimiter);
+        if let Some(delimiter) = delimiter {
             out.push(delimiter);
         }
         rest = rest.get(end + 1..).unwrap_or("");
@@ -102,9 +102,9 @@ pub fn redact_detail(text: &str) -> String {
     out.trim().to_owned()
 }
 
-/// Redacts the text between two commas or parentheses. If a parenthesis follows (`opens`), the text may be the key of
-/// its contents.
-fn redact_part(text: &str, opens: bool) -> String {
+/// Redacts the text between two commas or parentheses. If an opening parenthesis follows, the text may be the
+/// key of its contents.
+fn redact_part(text: &str, delimiter: Option<char>) -> String {
     let words = text.trim();
     let lead = if text.starts_with(' ') { " " } else { "" };
     match words.split_once(": ") {
@@ -112,7 +112,7 @@ fn redact_part(text: &str, opens: bool) -> String {
             let value = if is_private_key(key) { PLACEHOLDER.to_owned() } else { redact_words(value) };
             format!("{lead}{key}: {value}")
         }
-        None if opens && is_identifier(words) => format!("{lead}{words} "),
+        None if delimiter == Some('(') && is_identifier(words) => format!("{lead}{words} "),
         Some(_) | None => format!("{lead}{}", redact_words(words)),
     }
 }
@@ -220,7 +220,7 @@ pub fn with_neutral_names(mut history: History) -> History {
         if is_identifying(old.as_str()) && old.as_str().contains(|c: char| c.is_ascii_alphabetic()) {
             let new = neutral_name(&history, &old, &taken);
             taken.push(new.clone());
-            rename(&mut history, place, (&old, &new));
+            rename(&mut history, place, &old, &new);
         }
     }
     history
@@ -236,7 +236,7 @@ fn neutral_name(history: &History, old: &TargetName, taken: &[TargetName]) -> Ta
     free.next().unwrap_or_else(|| old.clone())
 }
 
-fn rename(history: &mut History, place: usize, (old, new): (&TargetName, &TargetName)) {
+fn rename(history: &mut History, place: usize, old: &TargetName, new: &TargetName) {
     history.targets[place].name = new.clone();
     for epoch in history.epochs.iter_mut().filter(|epoch| epoch.target == *old) {
         epoch.target = new.clone();

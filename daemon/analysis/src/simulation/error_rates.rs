@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::SimulatedRound;
 use super::noise::Noise;
+use super::rounds::SimulatedRound;
 use crate::stats::{DaySeries, RoundSeries};
 use longhaul_model::median;
 
@@ -29,14 +29,15 @@ impl IntervalAtDay {
 }
 
 /// Returns the daily log ratios of two targets: the median over complete rounds, without days that have fewer than
-/// [`MIN_ROUNDS`] rounds. `pair` holds the indices of the targets.
+/// [`MIN_ROUNDS`] rounds. `a` and `b` are the indices of the targets.
 pub fn day_medians<const TARGETS: usize>(
     rounds: &[SimulatedRound<TARGETS>],
-    pair: (usize, usize),
+    a: usize,
+    b: usize,
 ) -> Vec<(i64, f64)> {
     let mut days: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-    for round in rounds.iter().filter(|round| !(round.hung[pair.0] && round.hung[pair.1])) {
-        let ratio = (round.seconds[pair.1] / round.seconds[pair.0]).ln();
+    for round in rounds.iter().filter(|round| !(round.hung[a] && round.hung[b])) {
+        let ratio = (round.seconds[b] / round.seconds[a]).ln();
         days.entry(round.day).or_default().push(ratio);
     }
     days.retain(|_, ratios| ratios.len() >= MIN_ROUNDS);

@@ -2,7 +2,8 @@
 
 use jiff::tz::TimeZone;
 
-use super::{IntervalAtDay, SimulatedRound};
+use super::error_rates::IntervalAtDay;
+use super::rounds::SimulatedRound;
 use crate::summary::{Comparison, Verdict, Week, WeeklyQuery, WeeklySummary, summarize_week};
 use longhaul_model::TASKS;
 use longhaul_model::time::HOUR_US;
@@ -28,7 +29,7 @@ pub fn simulated_history<const COLUMNS: usize>(
     };
     for (round, number) in rounds.iter().zip(1..) {
         history.rounds.push(round_record(number, round));
-        let columns = (0..COLUMNS).map(|column| run_record(round, (number, column), workloads));
+        let columns = (0..COLUMNS).map(|column| run_record(round, number, column, workloads));
         history.runs.extend(columns);
     }
     history
@@ -55,7 +56,8 @@ fn round_record<const COLUMNS: usize>(number: i64, round: &SimulatedRound<COLUMN
 
 fn run_record<const COLUMNS: usize>(
     round: &SimulatedRound<COLUMNS>,
-    (number, column): (i64, usize),
+    number: i64,
+    column: usize,
     workloads: &[usize],
 ) -> RunRecord {
     let (target, workload) = (column / workloads.len(), workloads[column % workloads.len()]);

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::comparison::Subject;
 use super::pair_data::{MetricIndex, PairData};
+use super::pair_summary::PairSummary;
 use super::pairing::TargetPair;
 use super::weekly::WeeklyQuery;
 use super::window::{AnalysisWindow, Reading};
@@ -47,12 +48,12 @@ pub struct RatioChange {
 pub fn before_after(
     history: &History,
     query: &WeeklyQuery,
-    (a, b): (&TargetName, &TargetName),
+    pair: &PairSummary,
     day: i64,
 ) -> Option<Vec<BeforeAfter>> {
     let scope = AnalysisWindow::new(history, query.week.last_day(), query.scale);
     let place = |name: &TargetName| history.targets.iter().position(|target| target.name == *name);
-    let pair = TargetPair { a: place(a)?, b: place(b)? };
+    let pair = TargetPair { a: place(&pair.a)?, b: place(&pair.b)? };
     scope.active_epochs[pair.a].and(scope.active_epochs[pair.b])?;
     let caps = MetricIndex::all()
         .map(|position| (position, scope.failure_cap(position.workload, position.index)))
@@ -75,7 +76,7 @@ fn compare_around(pair_data: &PairData<'_, '_>, position: MetricIndex, day: i64)
         days: (before.min(MAX_DAYS_PER_SIDE), after.min(MAX_DAYS_PER_SIDE)),
         ratio,
         levels: [pair_data.pair.a, pair_data.pair.b]
-            .map(|target| median_levels(pair_data.window, position, (target, day))),
+            .map(|target| median_levels(pair_data.window, position, target, day)),
     })
 }
 
@@ -83,7 +84,8 @@ fn compare_around(pair_data: &PairData<'_, '_>, position: MetricIndex, day: i64)
 fn median_levels(
     scope: &AnalysisWindow<'_>,
     position: MetricIndex,
-    (target, day): (usize, i64),
+    target: usize,
+    day: i64,
 ) -> Option<(f64, f64)> {
     let around = MAX_DAYS_PER_SIDE as i64;
     let within = |days: std::ops::Range<i64>| {

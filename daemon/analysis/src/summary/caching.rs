@@ -37,10 +37,10 @@ pub fn client_caching(rereads: &[Reread]) -> Vec<ClientCaching> {
         let epoch = newest.entry(&reread.target).or_insert(reread.epoch);
         *epoch = reread.epoch.max(*epoch);
     }
-    newest.into_iter().filter_map(|(target, epoch)| target_caching(rereads, (target, epoch))).collect()
+    newest.into_iter().filter_map(|(target, epoch)| target_caching(rereads, target, epoch)).collect()
 }
 
-fn target_caching(rereads: &[Reread], (target, epoch): (&TargetName, i64)) -> Option<ClientCaching> {
+fn target_caching(rereads: &[Reread], target: &TargetName, epoch: i64) -> Option<ClientCaching> {
     let of_epoch = rereads.iter().filter(|reread| reread.target == *target && reread.epoch == epoch);
     let usable = of_epoch.filter_map(|reread| {
         Some((reread, reread.wire.client_cache_share(reread.bytes_read, reread.files)?))

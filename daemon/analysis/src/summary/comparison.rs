@@ -133,14 +133,29 @@ pub(super) struct TestParams {
     pub(super) threshold: f64,
 }
 
+/// Names of the two targets of a comparison.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PairNames<'a> {
+    pub(super) a: &'a TargetName,
+    pub(super) b: &'a TargetName,
+}
+
+/// Data of a comparison, and whether it is significant among all comparisons.
+#[derive(Clone, Copy)]
+pub(super) struct JudgedCell<'a> {
+    pub(super) cell: &'a MetricComparison,
+    pub(super) significance: Significance,
+}
+
 /// Applies the verdict rule to the data of one comparison.
 pub(super) fn compare(
     subject: Subject,
-    (a, b): (&TargetName, &TargetName),
-    (cell, significance): (&MetricComparison, Significance),
+    names: PairNames<'_>,
+    judged: JudgedCell<'_>,
     params: TestParams,
 ) -> Comparison {
     let TestParams { alpha, threshold } = params;
+    let JudgedCell { cell, significance } = judged;
     let pairing = &cell.paired_days;
     let rule = VerdictRule {
         alpha,
@@ -158,8 +173,8 @@ pub(super) fn compare(
         Some(more(needed, series.days()))
     });
     Comparison {
-        a: a.clone(),
-        b: b.clone(),
+        a: names.a.clone(),
+        b: names.b.clone(),
         so_far: SoFar::from_rounds(&cell.so_far, alpha),
         verdict,
         ratio: series.and_then(|series| Estimate::from_log_ratios(series, alpha)),

@@ -120,8 +120,13 @@ pub struct KnownWorkload {
     pub is_paced: bool,
 }
 
-/// Key of a figure within a workload: phase, cache state and figure name.
-type FigureKey = (String, CacheState, String);
+/// Key of a figure within a workload.
+#[derive(PartialEq)]
+struct FigureKey {
+    phase: String,
+    cache: CacheState,
+    figure: String,
+}
 
 /// Values of one figure, by target and round.
 #[derive(Default)]
@@ -179,19 +184,20 @@ fn workload_summary(name: &str, known: &[KnownWorkload], runs: &[&Run]) -> Optio
     if runs.is_empty() {
         return None;
     }
-    let is_paced = known.iter().any(|workload| workload.name == name && workload.is_paced);
+    let workload = known.iter().find(|workload| workload.name == name);
     let mut failed: BTreeMap<TargetName, usize> = BTreeMap::new();
     for run in &runs {
         *failed.entry(run.target.clone()).or_default() += usize::from(run.outcome.is_failure());
     }
-    let figures = collect_series(&runs, is_paced)
+    let figures = collect_series(&runs, workload)
         .into_iter()
         .map(|(key, series)| figure_summary(key, &series, &failed));
     Some(WorkloadSummary { name: name.to_owned(), figures: figures.collect() })
 }
 
 /// Collects the figures of all successful runs, in the order in which they first appear.
-fn collect_series(runs: &[&Run], is_paced: bool) -> Vec<(FigureKey, FigureSeries)> {
+fn collect_series(runs: &[&Run], workload: Option<&KnownWorkload>) -> Vec<(FigureKey, FigureSeries)> {
+    let is_paced = workload.is_some_and(|workload| workload.is_paced);
     let mut all: Vec<(FigureKey, FigureSeries)> = vec![];
     let mut add = |run: &Run, key: FigureKey, (unit, value): (Unit, f64), phase: Option<&Phase>| {
         let place = all.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
@@ -212,7 +218,8 @@ fn collect_series(runs: &[&Run], is_paced: bool) -> Vec<(FigureKey, FigureSeries
         }
         for phase in &run.phases {
             for figure in &phase.figures {
-                let key = (phase.name.clone(), phase.cache, figure.name.clone());
+                let (name, figure_name) = (phase.name.clone(), figure.name.clone());
+                let key = FigureKey { phase: name, cache: phase.cache, figure: figure_name };
                 add(run, key, (figure.unit, figure.value), Some(phase));
             }
         }
@@ -226,14 +233,15 @@ fn collect_series(runs: &[&Run], is_paced: bool) -> Vec<(FigureKey, FigureSeries
 
 /// Returns the key of the run's total duration.
 fn total_key() -> FigureKey {
-    ("run".to_owned(), CacheState::None, "total".to_owned())
+    FigureKey { phase: "run".to_owned(), cache: CacheState::None, figure: "total".to_owned() }
 }
 
 fn figure_summary(
-    (phase, cache, figure): FigureKey,
+    key: FigureKey,
     series: &FigureSeries,
     failed: &BTreeMap<TargetName, usize>,
 ) -> FigureSummary {
+    let FigureKey { phase, cache, figure } = key;
     let suffix = match cache {
         CacheState::None => String::new(),
         state => format!(".{}", state.name()),
@@ -271,16 +279,15 @@ fn spread(values: Vec<f64>, failed: usize, cold_by: BTreeMap<&'static str, usize
 fn ratios(values: &BTreeMap<TargetName, BTreeMap<i64, f64>>) -> Vec<Ratio> {
     let targets: BTreeSet<&TargetName> = values.keys().collect();
     let pairs = targets.iter().flat_map(|a| targets.iter().filter(move |b| a < b).map(move |b| (*a, *b)));
-    pairs.filter_map(|(a, b)| ratio((a, &values[a]), (b, &values[b]))).collect()
+    pairs.filter_map(|(a, b)| ratio(a, b, values)).collect()
 }
 
 /// Returns the ratio of two targets over the rounds in which both reported the figure. Pairing by round cancels
 /// differences between rounds that affect both targets.
-fn ratio(
-    (a, of_a): (&TargetName, &BTreeMap<i64, f64>),
-    (b, of_b): (&TargetName, &BTreeMap<i64, f64>),
-) -> Option<Ratio> {
-    let by_round: Vec<f64> = of_b
+fn ratio(a: &TargetName, b: &TargetName, values: &BTreeMap<TargetName, BTreeMap<i64, f64>>) -> Option<Ratio> {
+    let of_a = values.get(a)?;
+    let by_round: Vec<f64> = values
+        .get(b)?
         .iter()
         .filter_map(|(round, value)| Some(value / of_a.get(round)?))
         .filter(|ratio| ratio.is_finite() && *ratio > 0.0)

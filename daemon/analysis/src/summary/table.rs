@@ -53,7 +53,7 @@ pub(super) fn metric_rows(scope: &AnalysisWindow<'_>, week: Week) -> Vec<MetricR
     let row = |position: MetricIndex| {
         let targets: Vec<TimesOnTarget> = (0..scope.active_epochs.len())
             .filter(|target| scope.active_epochs[*target].is_some())
-            .map(|target| times_on_target(scope, (position, target), week))
+            .map(|target| times_on_target(scope, position, target, week))
             .collect();
         let is_measured = targets.iter().any(|on| on.epoch.count + on.epoch.failed > 0);
         is_measured.then(|| MetricRow { subject: Subject::for_metric(position), targets })
@@ -61,8 +61,12 @@ pub(super) fn metric_rows(scope: &AnalysisWindow<'_>, week: Week) -> Vec<MetricR
     MetricIndex::all().filter_map(row).collect()
 }
 
-fn times_on_target(scope: &AnalysisWindow<'_>, cell: (MetricIndex, usize), week: Week) -> TimesOnTarget {
-    let (position, target) = cell;
+fn times_on_target(
+    scope: &AnalysisWindow<'_>,
+    position: MetricIndex,
+    target: usize,
+    week: Week,
+) -> TimesOnTarget {
     let readings: Vec<(i64, Reading)> = scope
         .readings(position.workload, position.index, target)
         .map(|(_, day, reading)| (day, reading))

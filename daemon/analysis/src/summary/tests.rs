@@ -47,13 +47,13 @@ impl World {
     fn simulate(mut self, days: std::ops::Range<i64>, scenario: Scenario<'_>) -> Self {
         for day in days {
             for turn in 0..self.rounds_a_day {
-                self.round((day, turn), RoundStatus::Ok, scenario);
+                self.round(day, turn, RoundStatus::Ok, scenario);
             }
         }
         self
     }
 
-    fn round(&mut self, (day, turn): (i64, i64), status: RoundStatus, scenario: Scenario<'_>) {
+    fn round(&mut self, day: i64, turn: i64, status: RoundStatus, scenario: Scenario<'_>) {
         let number = self.history.rounds.len() as i64 + 1;
         let started_us = (MONDAY + day) * DAY_US + turn * HOUR_US;
         self.history.rounds.push(RoundRecord {
@@ -245,8 +245,8 @@ fn change_at_an_event_splits_the_comparison() {
 fn void_and_skipped_rounds_are_counted_without_values() {
     let scenario = |target, day, turn| noisy_time(5.0, target, day, turn);
     let mut world = World::pair().simulate(0..3, &scenario);
-    world.round((2, 9), RoundStatus::Void, &|_, _, _| (Outcome::Ok, 0.001));
-    world.round((2, 10), RoundStatus::Skipped, &|_, _, _| (Outcome::Void, 0.0));
+    world.round(2, 9, RoundStatus::Void, &|_, _, _| (Outcome::Ok, 0.001));
+    world.round(2, 10, RoundStatus::Skipped, &|_, _, _| (Outcome::Void, 0.0));
     let weekly = world.after_days(3);
     assert_eq!(weekly.rounds.planned, 26);
     assert_eq!(weekly.rounds.by_status, BTreeMap::from([("ok", 24), ("skipped", 1), ("void", 1)]));

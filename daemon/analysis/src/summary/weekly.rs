@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::comparison::{Comparison, Subject, TestParams, compare};
+use super::comparison::{Comparison, JudgedCell, PairNames, Subject, TestParams, compare};
 use super::events::{EventLine, events_of_week};
 use super::pair_data::{MetricComparison, MetricIndex, PairData};
 use super::pair_summary::PairSummary;
@@ -123,7 +123,10 @@ pub fn summarize_week(history: &History, query: &WeeklyQuery) -> WeeklySummary {
         scale: scope.scale,
         settings: history.settings.clone(),
         targets: (0..scope.active_epochs.len()).filter_map(|target| target_line(&scope, target)).collect(),
-        scores: shares.iter().map(|share| scores(&scope, (*share, &shares), &pairs, &failures)).collect(),
+        scores: {
+            let results = ShareResults { shares: &shares, pairs: &pairs, failures: &failures };
+            shares.iter().map(|share| scores(&scope, *share, &results)).collect()
+        },
         table: metric_rows(&scope, week),
         failures,
         rounds: rounds_of_week(history, week),
@@ -176,7 +179,12 @@ fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], params: TestParams) -> Ve
     let mut summaries = vec![];
     for (pair_data, cells) in pair_data.iter().zip(&cells) {
         let judged = cells.iter().zip(significances.by_ref()).map(|((position, cell), significance)| {
-            compare(Subject::for_metric(*position), target_names(pair_data), (cell, significance), params)
+            compare(
+                Subject::for_metric(*position),
+                target_names(pair_data),
+                JudgedCell { cell, significance },
+                params,
+            )
         });
         summaries.push(pair_summary(pair_data, judged.collect(), params));
     }
@@ -202,9 +210,9 @@ fn significance(cells: &[Vec<(MetricIndex, MetricComparison)>]) -> Vec<Significa
     cells.iter().flatten().map(|(_, cell)| judge(cell)).collect()
 }
 
-fn target_names<'e>(pair_data: &'e PairData<'_, '_>) -> (&'e TargetName, &'e TargetName) {
+fn target_names<'e>(pair_data: &'e PairData<'_, '_>) -> PairNames<'e> {
     let targets = &pair_data.window.history.targets;
-    (&targets[pair_data.pair.a].name, &targets[pair_data.pair.b].name)
+    PairNames { a: &targets[pair_data.pair.a].name, b: &targets[pair_data.pair.b].name }
 }
 
 fn pair_summary(pair_data: &PairData<'_, '_>, tasks: Vec<Comparison>, params: TestParams) -> PairSummary {
@@ -222,7 +230,7 @@ fn pair_summary(pair_data: &PairData<'_, '_>, tasks: Vec<Comparison>, params: Te
         Some(compare(
             Subject::overall(key, activity),
             target_names(pair_data),
-            (&cell, Significance::Significant),
+            JudgedCell { cell: &cell, significance: Significance::Significant },
             params,
         ))
     };
@@ -234,7 +242,7 @@ fn pair_summary(pair_data: &PairData<'_, '_>, tasks: Vec<Comparison>, params: Te
         judge(of(WaitKind::Interactive), "interactive", "what a user waits for"),
         judge(of(WaitKind::Background), "background", "what runs in the background"),
     ];
-    let (a, b) = target_names(pair_data);
+    let PairNames { a, b } = target_names(pair_data);
     let profile = &scope.history.settings.usage_profile;
     let ordinary = ORDINARY_WEEK.map(|(key, count)| (key.to_owned(), count)).into();
     let minutes = |profile| weekly_minutes(pair_data, profile, params.alpha, &days);
@@ -267,13 +275,16 @@ fn reference<'h>(scope: &AnalysisWindow<'h>, shares: &[usize]) -> Option<&'h Tar
     Some(&scope.history.targets[place].name)
 }
 
+/// Results of all shares, from which scores are computed.
+struct ShareResults<'a> {
+    shares: &'a [usize],
+    pairs: &'a [PairSummary],
+    failures: &'a [Failures],
+}
+
 /// Returns the scores of a share. Ratios are geometric means, so the choice of the reference changes no comparison.
-fn scores(
-    scope: &AnalysisWindow<'_>,
-    (share, shares): (usize, &[usize]),
-    pairs: &[PairSummary],
-    failures: &[Failures],
-) -> Scores {
+fn scores(scope: &AnalysisWindow<'_>, share: usize, results: &ShareResults<'_>) -> Scores {
+    let ShareResults { shares, pairs, failures } = *results;
     let name = &scope.history.targets[share].name;
     let reference = reference(scope, shares);
     let headlines = || pairs.iter().filter_map(|pair| pair.headline.as_ref());

@@ -38,6 +38,13 @@ enum Change {
     Touch,
 }
 
+/// Change of one file in one generation. The random number `pick` selects the file.
+struct PickedChange {
+    kind: Change,
+    pick: u64,
+    generation: u64,
+}
+
 /// State of one file of the source at one generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceFile {
@@ -70,9 +77,10 @@ impl SourceTree {
         for generation in 1..=generation {
             for (index, (kind, percent)) in CHANGE_PERCENTAGES.iter().enumerate() {
                 let count = (self.files / FILES_PER_CHANGE * percent / 100).max(1);
-                for change in 0..count {
-                    let pick = draw(self.seed, generation, index as u64 * 1_000_000 + change);
-                    self.apply_change(&mut files, &mut next, (*kind, pick), generation);
+                for number in 0..count {
+                    let pick = draw(self.seed, generation, index as u64 * 1_000_000 + number);
+                    let change = PickedChange { kind: *kind, pick, generation };
+                    self.apply_change(&mut files, &mut next, change);
                 }
             }
         }
@@ -84,13 +92,8 @@ impl SourceTree {
         SourceFile { number, renames: 0, version: 0, size, changed_generation: changed }
     }
 
-    fn apply_change(
-        &self,
-        files: &mut Vec<SourceFile>,
-        next: &mut u64,
-        (kind, pick): (Change, u64),
-        generation: u64,
-    ) {
+    fn apply_change(&self, files: &mut Vec<SourceFile>, next: &mut u64, change: PickedChange) {
+        let PickedChange { kind, pick, generation } = change;
         let index = (pick % files.len().max(1) as u64) as usize;
         if kind == Change::New {
             files.push(self.initial_file(*next, generation));

@@ -7,7 +7,10 @@
 use std::ffi::CStr;
 
 use super::bytes::{chunk, u32_at, u64_at};
-use super::{Attributes, Entry, EntryKind};
+use super::entry::{Attributes, Entry, EntryKind};
+
+/// Length of the Finder info of a file or folder, in bytes.
+pub const FINDER_INFO_BYTES: usize = 32;
 
 const NAME: u32 = 0x1;
 const OBJECT_TYPE: u32 = 0x8;

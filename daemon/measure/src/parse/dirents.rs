@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::bytes::u16_at;
-use super::{Entry, EntryKind};
+use super::entry::{Entry, EntryKind};
 
 /// Offset of the name in a record: inode u64, offset u64, record length u16, kind u8.
 const NAME: usize = 19;

@@ -47,9 +47,8 @@ mod tests {
     use super::*;
     use longhaul_model::Protocol;
 
-    fn mount(point: &str, source: &str, read_only: bool) -> Mount {
+    fn mount(point: &str, source: &str) -> Mount {
         Mount {
-            read_only,
             free_bytes: Some(source.len() as u64),
             ..Mount::new(point, source, Protocol::Local("apfs".into()))
         }
@@ -58,13 +57,13 @@ mod tests {
     /// Returns the mount table of a Mac with Apple silicon (macOS 15).
     fn table() -> Vec<Mount> {
         vec![
-            mount("/", "/dev/disk3s1s1", true),
-            mount("/dev", "devfs", false),
-            mount("/System/Volumes/VM", "/dev/disk3s6", false),
-            mount("/System/Volumes/Preboot", "/dev/disk3s2", false),
-            mount("/System/Volumes/Data", "/dev/disk3s5", false),
-            mount("/System/Volumes/Data/home", "map auto_home", false),
-            mount("/Volumes/media", "//nas/media", false),
+            Mount { read_only: true, ..mount("/", "/dev/disk3s1s1") },
+            mount("/dev", "devfs"),
+            mount("/System/Volumes/VM", "/dev/disk3s6"),
+            mount("/System/Volumes/Preboot", "/dev/disk3s2"),
+            mount("/System/Volumes/Data", "/dev/disk3s5"),
+            mount("/System/Volumes/Data/home", "map auto_home"),
+            mount("/Volumes/media", "//nas/media"),
         ]
     }
 
@@ -81,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_mac_without_a_data_volume_is_left_as_it_is() {
-        let old = vec![mount("/", "/dev/disk1s1", false), mount("/Volumes/media", "//nas/media", false)];
+        let old = vec![mount("/", "/dev/disk1s1"), mount("/Volumes/media", "//nas/media")];
         assert_eq!(with_data_volume(old.clone()), old);
     }
 

@@ -1,4 +1,5 @@
-//! State of the machine during a measurement, on Linux.
+//! State of the machine during a measurement, on Linux. The mount table is watched with poll(2) on
+//! `/proc/self/mountinfo`, because `notify` watches only files and folders.
 
 use std::collections::BTreeMap;
 use std::fs::File;

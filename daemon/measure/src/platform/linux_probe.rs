@@ -1,4 +1,5 @@
-//! Platform calls on Linux that only the latency probe uses.
+//! Platform calls on Linux that only the latency probe uses. inotify is called without the `notify` crate: its thread
+//! would wake up each time the probe opens its own folder, because it always asks for `IN_OPEN` (notify 8.2.1).
 
 use std::io;
 use std::mem::MaybeUninit;

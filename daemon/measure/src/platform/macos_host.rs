@@ -1,5 +1,6 @@
 //! State of the machine during a measurement, on macOS, from Apple's own tools, which run as child processes
-//! with a timeout. The author never ran this code on a Mac.
+//! with a timeout. The mount table is watched with `EVFILT_FS`, because `notify` watches only files and folders.
+//! The author never ran this code on a Mac.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
@@ -7,7 +8,6 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::apple_tools::{self, Tools};
@@ -16,6 +16,7 @@ use super::keep_awake::KeepAwake;
 use super::tool_process::stdout_with_timeout;
 use crate::parse;
 use longhaul_model::{Mount, NetworkLink};
+use parking_lot::Mutex;
 
 /// Timeout of `sysctl`, which accesses no share.
 const TOOL_LIMIT: Duration = Duration::from_secs(4);
@@ -119,7 +120,7 @@ pub fn machine_facts() -> BTreeMap<String, String> {
 /// once for each device, because its answer does not change and takes a moment.
 pub fn is_rotational(mount: &Mount) -> Option<bool> {
     static KNOWN: Mutex<BTreeMap<String, Option<bool>>> = Mutex::new(BTreeMap::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     let query = || apple_tools::is_rotational_with(&Tools::system(), &mount.point).ok().flatten();
     *known.entry(mount.source.clone()).or_insert_with(query)
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Maximum output of a tool in bytes. The tools that longhaul runs print less.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
@@ -52,11 +53,11 @@ pub fn stdout_with_timeout(command: &[&str], limit: Duration) -> Option<Vec<u8>>
 pub fn run_with_timeout(command: &[&str], limit: Duration) -> Result<ToolOutput, ToolFailure> {
     let until = Instant::now() + limit;
     let words: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
-    if !running_commands().insert(words.clone()) {
+    if !RUNNING_COMMANDS.lock().insert(words.clone()) {
         return Err(ToolFailure::StillRunning);
     }
     let (mut child, pipes) = start(command).inspect_err(|_| {
-        running_commands().remove(&words);
+        RUNNING_COMMANDS.lock().remove(&words);
     })?;
     let read = read_pipes(pipes, until);
     if read.is_err() {
@@ -80,10 +81,6 @@ fn read_pipes(pipes: Pipes, until: Instant) -> Result<(Vec<u8>, Vec<u8>), ToolFa
         return Err(ToolFailure::OutputTooLong);
     }
     Ok((output, next(&pipes[1])?))
-}
-
-fn running_commands() -> std::sync::MutexGuard<'static, BTreeSet<Vec<String>>> {
-    RUNNING_COMMANDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Receivers of a child's standard output and standard error.
@@ -129,7 +126,7 @@ fn reap_when_it_ends(mut child: Child, words: Vec<String>) -> Receiver<Option<i3
     let (sender, receiver) = channel();
     let _ = Builder::new().name("tool reaper".to_owned()).spawn(move || {
         let code = child.wait().ok().and_then(|status| status.code());
-        running_commands().remove(&words);
+        RUNNING_COMMANDS.lock().remove(&words);
         let _ = sender.send(code);
     });
     receiver
@@ -154,7 +151,7 @@ mod tests {
             assert_eq!(stdout_with_timeout(&["/nonexistent/tool"], LIMIT), None);
         }
         assert_eq!(stdout_with_timeout(&[], LIMIT), None);
-        assert!(!running_commands().contains(&vec!["/nonexistent/tool".to_owned()]));
+        assert!(!RUNNING_COMMANDS.lock().contains(&vec!["/nonexistent/tool".to_owned()]));
     }
 
     #[test]
@@ -181,7 +178,7 @@ mod tests {
     #[test]
     fn a_running_command_is_not_started_again() {
         let words = ["/bin/sh", "-c", "printf asked"];
-        running_commands().insert(words.map(str::to_owned).to_vec());
+        RUNNING_COMMANDS.lock().insert(words.map(str::to_owned).to_vec());
         assert_eq!(run_with_timeout(&words, LIMIT), Err(ToolFailure::StillRunning));
     }
 }

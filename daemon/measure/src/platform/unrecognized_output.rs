@@ -2,8 +2,8 @@
 //! a zero.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 /// Unrecognized output of a tool.
@@ -20,7 +20,7 @@ static LATEST: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
 /// Returns the tools whose latest output in this process was not recognized, with the first line of it.
 pub fn unrecognized_outputs() -> Vec<UnrecognizedOutput> {
-    let latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+    let latest = LATEST.lock();
     let answer = |(tool, first_line): (&String, &String)| UnrecognizedOutput {
         tool: tool.clone(),
         first_line: first_line.clone(),
@@ -32,7 +32,7 @@ pub fn unrecognized_outputs() -> Vec<UnrecognizedOutput> {
 /// the same tool.
 #[cfg(any(target_os = "macos", test))]
 pub(super) fn record(tool: &str, first_line: Option<&str>) {
-    let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut latest = LATEST.lock();
     match first_line {
         Some(line) => latest.insert(tool.to_owned(), line.to_owned()),
         None => latest.remove(tool),

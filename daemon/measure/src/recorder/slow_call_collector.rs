@@ -1,7 +1,7 @@
 //! Collects slow calls from all thread slots of a recorder.
 
+use super::flight_recorder::{PROBE_THREAD_SLOT, Recorder};
 use super::slow_calls::RawSlowCall;
-use super::{PROBE_THREAD_SLOT, Recorder};
 
 /// Collects the slow calls of a recorder, each exactly once.
 #[derive(Debug)]

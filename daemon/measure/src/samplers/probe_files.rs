@@ -24,18 +24,25 @@ const GROWTH_BYTES: u64 = 256 << 10;
 const WRITE_CHUNK_BYTES: usize = 8 << 10;
 /// Interval in nanoseconds at which the server is asked whether the write file has further hard links.
 const LINK_CHECK_INTERVAL_NS: u64 = 60 * 1_000_000_000;
-/// Name of the read file, and the number of its content.
-const READ_FILE: (&CStr, u64) = (c"read", 1);
-/// Name of the write file, and the number of its content.
-const WRITE_FILE: (&CStr, u64) = (c"write", 2);
+/// The file that the probe reads.
+const READ_FILE: ProbeFile = ProbeFile { name: c"read", content: 1 };
+/// The file that the probe writes.
+const WRITE_FILE: ProbeFile = ProbeFile { name: c"write", content: 2 };
 /// Random stream for the order of read offsets.
 const PASS_STREAM: u64 = 0x7061_7373;
+
+/// A file of the probe: its name and the number of its content.
+#[derive(Clone, Copy)]
+struct ProbeFile {
+    name: &'static CStr,
+    content: u64,
+}
 
 /// Returns whether a file in a sandbox belongs to the latency probe. `path` is relative to `folder`, which is a
 /// folder in the sandbox.
 pub fn owns(folder: &str, path: &Path) -> bool {
     let is = |name: &CStr| path.as_os_str().as_encoded_bytes() == name.to_bytes();
-    let names = [READ_FILE.0, WRITE_FILE.0].into_iter().chain(LINK_CHECK_FILES);
+    let names = [READ_FILE.name, WRITE_FILE.name].into_iter().chain(LINK_CHECK_FILES);
     folder == FOLDER && names.into_iter().any(is)
 }
 
@@ -114,12 +121,12 @@ impl ProbeFiles {
             return Err(file_system_changed(site.location.target_path));
         }
         let folder = context.create_and_open_folder(&sandbox, FOLDER_NAME)?;
-        for (name, _) in [READ_FILE, WRITE_FILE] {
+        for ProbeFile { name, .. } in [READ_FILE, WRITE_FILE] {
             if context.lookup(&folder, name)?.is_none() {
                 context.close(context.create(&folder, name)?)?;
             }
         }
-        let size = context.getattr(&folder, READ_FILE.0)?.size;
+        let size = context.getattr(&folder, READ_FILE.name)?.size;
         let name = site.location.folder_name();
         let mut files = Self {
             target: site.location.target_path.to_owned(),
@@ -152,7 +159,7 @@ impl ProbeFiles {
     /// Replaces the read file with a new, empty file. An existing file is not written to if it may have another
     /// hard link, because a backup may share it.
     fn recreate_read_file(&mut self, folder: &Folder, context: &TimedFs<'_>) -> Result<(), RunError> {
-        context.close(recreate_file(folder, READ_FILE.0, context)?)?;
+        context.close(recreate_file(folder, READ_FILE.name, context)?)?;
         (self.built_bytes, self.pass) = (0, None);
         Ok(())
     }
@@ -178,13 +185,13 @@ impl ProbeFiles {
         if self.has_reliable_link_counts && is_due {
             self.links_checked_ns = Some(now_ns);
         }
-        if self.has_reliable_link_counts && (!is_due || self.may_write(folder, WRITE_FILE.0, context)?) {
-            match context.open_in_place(folder, WRITE_FILE.0, None) {
+        if self.has_reliable_link_counts && (!is_due || self.may_write(folder, WRITE_FILE.name, context)?) {
+            match context.open_in_place(folder, WRITE_FILE.name, None) {
                 Err(error @ RunError::NotExclusive { .. }) => self.warning = Some(error.failure().message),
                 opened => return opened,
             }
         }
-        let file = recreate_file(folder, WRITE_FILE.0, context)?;
+        let file = recreate_file(folder, WRITE_FILE.name, context)?;
         // The new file is filled and synced, so that the measured write overwrites existing bytes as in all other
         // slots.
         context.write_all(&file, &[0; REQUEST_BYTES], 0)?;
@@ -214,7 +221,7 @@ impl ProbeFiles {
         };
         let folder = self.folder(context)?;
         let file = match kind {
-            ProbeKind::Getattr | ProbeKind::Read => context.open(&folder, READ_FILE.0, Access::Read)?,
+            ProbeKind::Getattr | ProbeKind::Read => context.open(&folder, READ_FILE.name, Access::Read)?,
             ProbeKind::WriteSync => self.open_write_file(&folder, context)?,
         };
         let mut bytes = Box::new([0; REQUEST_BYTES]);
@@ -258,10 +265,10 @@ impl ProbeFiles {
         if space.free_bytes < min_free.saturating_add(GROWTH_BYTES) {
             return Ok(GrowthOutcome::NoSpace(no_space_message(&self.target, space.free_bytes, min_free)));
         }
-        if self.has_reliable_link_counts && !self.may_write(&folder, READ_FILE.0, context)? {
+        if self.has_reliable_link_counts && !self.may_write(&folder, READ_FILE.name, context)? {
             self.recreate_read_file(&folder, context)?;
         }
-        let file = context.open_in_place(&folder, READ_FILE.0, None)?;
+        let file = context.open_in_place(&folder, READ_FILE.name, None)?;
         let end = (self.built_bytes + GROWTH_BYTES).min(self.plan.read_file_bytes);
         let written = self.write(&file, self.built_bytes..end, context).and_then(|()| context.sync(&file));
         context.close(file)?;
@@ -294,7 +301,7 @@ impl ProbeFiles {
 
     fn start_pass(&mut self, context: &TimedFs<'_>) -> Result<(), RunError> {
         let folder = self.folder(context)?;
-        context.evict_by_name(&folder, READ_FILE.0, self.built_bytes)?;
+        context.evict_by_name(&folder, READ_FILE.name, self.built_bytes)?;
         self.salt = self.salt.wrapping_add(1);
         let seed = draw(self.plan.seed, PASS_STREAM, self.salt);
         self.pass = Some(ReadPass { seed, length: self.built_bytes / self.stride, next: 0 });
@@ -314,8 +321,8 @@ impl ProbeFiles {
         (self.writes % (1 << 40)) * REQUEST_BYTES as u64
     }
 
-    fn content(&self, (_, file): (&CStr, u64)) -> Content {
-        Content::new(self.seed, file)
+    fn content(&self, file: ProbeFile) -> Content {
+        Content::new(self.seed, file.content)
     }
 
     /// Opens the probe's folder, starting at the target's path.
@@ -362,7 +369,7 @@ impl PreparedProbe {
     /// Makes the measured call.
     pub fn execute(&mut self, context: &TimedFs<'_>) -> Result<(), RunError> {
         match self.kind {
-            ProbeKind::Getattr => context.getattr(&self.folder, READ_FILE.0).map(drop),
+            ProbeKind::Getattr => context.getattr(&self.folder, READ_FILE.name).map(drop),
             ProbeKind::Read => match context.read_full(&self.file, &mut self.bytes[..], self.offset)? {
                 REQUEST_BYTES => Ok(()),
                 _ => Err(RunError::damaged(

@@ -1,10 +1,10 @@
 //! The switch that turns the latency probe of a worker on and off, and that knows the worker's current workload.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::platform::monotonic_ns;
 use longhaul_model::ProbeMode;
+use parking_lot::{Condvar, Mutex};
 
 /// Stage of the worker's current workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,49 +83,41 @@ impl ProbeSwitch {
 
     /// Returns the name of the current workload; `None` while the worker is idle.
     pub fn current_workload(&self) -> Option<String> {
-        self.lock().workload.as_ref().map(|(_, workload)| workload.clone())
+        self.state.lock().workload.as_ref().map(|(_, workload)| workload.clone())
     }
 
     /// Returns whether the probe may make calls in addition to its requests, which is not allowed during a run.
     pub fn allows_extra_calls(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.is_on() && !matches!(state.workload, Some((WorkloadStage::Running, _)))
     }
 
     /// Returns whether the probe is on.
     pub fn is_on(&self) -> bool {
-        self.lock().is_on()
+        self.state.lock().is_on()
     }
 
     /// Waits until the probe is on.
     pub fn wait_until_on(&self) {
-        let state = self.lock();
-        let result = self.changed.wait_while(state, |state| !state.is_on());
-        drop(result.unwrap_or_else(PoisonError::into_inner));
+        self.changed.wait_while(&mut self.state.lock(), |state| !state.is_on());
     }
 
     /// Waits until a time on the monotonic clock, in nanoseconds, or until the probe is switched off. Returns
     /// whether the probe is on.
     pub fn wait_until(&self, at_ns: u64) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             let remaining = at_ns.saturating_sub(monotonic_ns());
             if !state.is_on() || remaining == 0 {
                 return state.is_on();
             }
-            let result = self.changed.wait_timeout(state, Duration::from_nanos(remaining));
-            state = result.unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut state, Duration::from_nanos(remaining));
         }
     }
 
     fn update(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.lock());
+        change(&mut self.state.lock());
         self.changed.notify_all();
-    }
-
-    /// Locks the state. A poisoned lock is still used, because every change leaves the state consistent.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Collects the samples of a worker and sends them once a minute, or immediately if a sample is urgent.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::platform;
 use crate::recorder::{PROBE_THREAD_SLOT, RawSlowCall, Recorder, SlowCallCollector};
 use longhaul_model::{ProbeSample, SLEPT_NS, SLOW_CALL_NS, SlowCall, WorkerSample};
+use parking_lot::Mutex;
 
 /// Interval in nanoseconds at which collected samples are sent.
 const BATCH_INTERVAL_NS: u64 = 60 * 1_000_000_000;
@@ -50,7 +51,7 @@ impl SampleReporter {
 
     /// Adds samples of the probe. Sends all collected samples if one is urgent or the batch interval has passed.
     pub fn add_probes(&self, slots: impl IntoIterator<Item = ProbeSample>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.disabled_reason = None;
         let mut is_urgent = false;
         for slot in slots {
@@ -70,19 +71,19 @@ impl SampleReporter {
 
     /// Sets the total processor time of the probe in nanoseconds.
     pub fn set_cpu_ns(&self, nanoseconds: u64) {
-        self.lock().cpu_ns.0 = nanoseconds;
+        self.state.lock().cpu_ns.0 = nanoseconds;
     }
 
     /// Records that a user changed the target's folder. `at_us` is the time of detection in microseconds since
     /// 1970 UTC.
     pub fn set_folder_changed(&self, at_us: i64) {
-        self.lock().changed_us = Some(at_us);
+        self.state.lock().changed_us = Some(at_us);
     }
 
     /// Reports that the probe cannot continue. The same reason is reported only once, until the probe has
     /// continued.
     pub fn report_disabled(&self, reason: String) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.disabled_reason.as_ref() != Some(&reason) {
             state.disabled_reason = Some(reason.clone());
             self.sink.on_sample(WorkerSample::ProbeDisabled { reason });
@@ -93,7 +94,7 @@ impl SampleReporter {
     /// workload and of the probe. If the machine slept since then, they are dropped, because their durations may
     /// include sleep.
     pub fn report_slow_calls(&self, workload: Option<&str>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let asleep_ns = platform::asleep_ns();
         let slept = asleep_ns.saturating_sub(state.asleep_ns) > SLEPT_NS;
         state.asleep_ns = asleep_ns;
@@ -105,7 +106,7 @@ impl SampleReporter {
 
     /// Sends all collected samples.
     pub fn flush(&self) {
-        self.send(&mut self.lock());
+        self.send(&mut self.state.lock());
     }
 
     fn send(&self, state: &mut State) {
@@ -118,11 +119,6 @@ impl SampleReporter {
         if let Some(at_us) = state.changed_us.take() {
             self.sink.on_sample(WorkerSample::FolderChanged { at_us });
         }
-    }
-
-    /// Locks the state. A poisoned lock is still used, because every change leaves the state consistent.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -144,13 +140,13 @@ mod tests {
 
     impl SampleSink for TestSink {
         fn on_sample(&self, sample: WorkerSample) {
-            self.0.lock().unwrap().push(sample);
+            self.0.lock().push(sample);
         }
     }
 
     impl TestSink {
         fn take(&self) -> Vec<WorkerSample> {
-            std::mem::take(&mut self.0.lock().unwrap())
+            std::mem::take(&mut self.0.lock())
         }
     }
 

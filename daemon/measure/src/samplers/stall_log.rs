@@ -61,6 +61,8 @@ pub struct PendingCall<'a> {
     pub since_us: i64,
     /// Source of the call: the name of a workload, or `probe`.
     pub source: &'a str,
+    /// Activity of the service at this time, such as a round; `None` without one.
+    pub during: Option<&'a str>,
 }
 
 /// Time during which one call waited.
@@ -117,17 +119,11 @@ impl StallLog {
         }
     }
 
-    /// Records the call that is in flight on a target now; `None` if no call is in flight. `clock` contains the
-    /// current time in microseconds since 1970 UTC and the activity of the service, such as a round.
-    pub fn update_in_flight(
-        &mut self,
-        target: &TargetName,
-        flight: Option<PendingCall<'_>>,
-        clock: (i64, Option<&str>),
-    ) {
-        let (now_us, during) = clock;
+    /// Records the call that is in flight on a target now; `None` if no call is in flight. `now_us` is the
+    /// current time in microseconds since 1970 UTC.
+    pub fn update_in_flight(&mut self, target: &TargetName, flight: Option<PendingCall<'_>>, now_us: i64) {
         let is_slow = |call: &PendingCall<'_>| (now_us - call.since_us) * 1000 >= SLOW_CALL_NS.cast_signed();
-        let Some(PendingCall { operation, since_us, source }) = flight.filter(is_slow) else {
+        let Some(PendingCall { operation, since_us, source, during }) = flight.filter(is_slow) else {
             return self.entries_of(target).for_each(|entry| entry.has_call_in_flight = false);
         };
         let operation = operation.name();
@@ -309,16 +305,21 @@ mod tests {
 
     #[test]
     fn adjacent_slow_calls_are_one_stall() {
-        let call = PendingCall { operation: Operation::Getattr, since_us: 100 * SECOND, source: "probe" };
+        let call = PendingCall {
+            operation: Operation::Getattr,
+            since_us: 100 * SECOND,
+            source: "probe",
+            during: Some("a round"),
+        };
         let mut log = StallLog::default();
-        log.update_in_flight(&smb(), Some(call), (108 * SECOND, Some("a round")));
+        log.update_in_flight(&smb(), Some(call), 108 * SECOND);
         assert_eq!(updates(&mut log, 108 * SECOND).len(), 1, "an ongoing stall is reported");
-        log.update_in_flight(&smb(), Some(call), (118 * SECOND, None));
+        log.update_in_flight(&smb(), Some(PendingCall { during: None, ..call }), 118 * SECOND);
         assert_eq!(updates(&mut log, 118 * SECOND), [], "the stall has not changed");
         log.record_slow_call(&smb(), &slow_call(100, 131, None));
         log.record_slow_call(&smb(), &slow_call(98, 130, Some("incremental-backup")));
         log.record_slow_call(&smb(), &slow_call(132, 134, Some("incremental-backup")));
-        log.update_in_flight(&smb(), None, (135 * SECOND, None));
+        log.update_in_flight(&smb(), None, 135 * SECOND);
         assert_eq!(updates(&mut log, 140 * SECOND), [], "the stall may still continue");
         let stalls = ended(log);
         assert_eq!(stalls.len(), 1);

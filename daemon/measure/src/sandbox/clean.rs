@@ -10,7 +10,7 @@ use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, DirEntry, FileType};
 use serde::{Deserialize, Serialize};
 
-use super::Sandbox;
+use super::folder::Sandbox;
 use super::names::{control_files, is_control_file};
 use crate::corpus::apple_double::owner_name;
 use crate::error::RunError;

@@ -8,7 +8,8 @@ use crate::timed_fs::OpenFile;
 use longhaul_model::{CounterScope, Counters, Family, MAX_COLD_CACHE_SHARE, Protocol, SyncKind, WireTraffic};
 
 use super::check::{
-    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, milliseconds_since,
+    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, Verdict,
+    milliseconds_since,
 };
 use super::scratch::ScratchFolder;
 
@@ -89,7 +90,7 @@ fn sync(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, 
         file_sync.name(),
         folder_sync.name()
     );
-    Ok(CheckAnswer::ok_if(is_expected(SYSTEM, on.protocol(), file_sync), text))
+    Ok(CheckAnswer::new(Verdict::from(is_expected(SYSTEM, on.protocol(), file_sync)), text))
 }
 
 /// Returns whether a full sync on this system and protocol is expected to use this sync call.
@@ -138,7 +139,7 @@ fn judge_eviction(protocol: Option<&Protocol>, before: Option<f64>, after: Optio
         Some(_) if is_memory_file_system(protocol) => {
             CheckAnswer::ok(format!("{text}; this is a memory file system"))
         }
-        Some(share) => CheckAnswer::ok_if(share == 0.0, text),
+        Some(share) => CheckAnswer::new(Verdict::from(share == 0.0), text),
         None => CheckAnswer::unknown(text),
     }
 }
@@ -176,7 +177,7 @@ fn judge_second_read(family: Family, before: Option<Counters>, after: Option<Cou
     );
     let wire = WireTraffic { read, written: None, requests: None, source: after.source, scope: after.scope };
     match wire.client_cache_share(BYTES as u64, 1) {
-        Some(share) => CheckAnswer::ok_if(share <= MAX_COLD_CACHE_SHARE, text),
+        Some(share) => CheckAnswer::new(Verdict::from(share <= MAX_COLD_CACHE_SHARE), text),
         // The traffic is larger than the file: another program reads as well, so no cache share can be computed.
         None if family == Family::Network || after.scope == CounterScope::Process => {
             CheckAnswer::unknown(text)
@@ -188,7 +189,6 @@ fn judge_second_read(family: Family, before: Option<Counters>, after: Option<Cou
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selfcheck::Verdict;
     use longhaul_model::CounterSource;
 
     #[test]

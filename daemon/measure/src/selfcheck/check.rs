@@ -35,6 +35,13 @@ pub enum Verdict {
     Unknown,
 }
 
+impl From<bool> for Verdict {
+    /// Converts whether the answer is as expected.
+    fn from(is_expected: bool) -> Self {
+        if is_expected { Self::Ok } else { Self::Differs }
+    }
+}
+
 impl Verdict {
     /// Returns the name that is shown to users.
     pub const fn name(self) -> &'static str {
@@ -58,22 +65,22 @@ pub struct CheckAnswer {
 impl CheckAnswer {
     /// Creates an answer that is as expected.
     pub fn ok(text: impl Into<String>) -> Self {
-        Self { text: text.into(), verdict: Verdict::Ok }
+        Self::new(Verdict::Ok, text)
     }
 
     /// Creates an answer that contradicts the expectation.
     pub fn differs(text: impl Into<String>) -> Self {
-        Self { text: text.into(), verdict: Verdict::Differs }
+        Self::new(Verdict::Differs, text)
     }
 
     /// Creates an answer that cannot be judged.
     pub fn unknown(text: impl Into<String>) -> Self {
-        Self { text: text.into(), verdict: Verdict::Unknown }
+        Self::new(Verdict::Unknown, text)
     }
 
-    /// Creates an answer that is as expected if the condition is true, and contradicts the expectation otherwise.
-    pub fn ok_if(condition: bool, text: impl Into<String>) -> Self {
-        if condition { Self::ok(text) } else { Self::differs(text) }
+    /// Creates an answer with this verdict.
+    pub fn new(verdict: Verdict, text: impl Into<String>) -> Self {
+        Self { text: text.into(), verdict }
     }
 
     /// Creates the answer of a call that failed although it was expected to succeed.

@@ -2,7 +2,7 @@
 
 use crate::platform::{self, SYSTEM, System};
 
-use super::check::{CheckAnswer, Expectation, Expectations, MachineCheck, MachineCheckMethod};
+use super::check::{CheckAnswer, Expectation, Expectations, MachineCheck, MachineCheckMethod, Verdict};
 
 /// Checks of this module, in the order in which they run.
 pub const CHECKS: &[MachineCheck] = &[
@@ -118,7 +118,9 @@ fn backup() -> CheckAnswer {
 fn battery() -> CheckAnswer {
     match platform::battery_percent() {
         None => CheckAnswer::ok("none"),
-        Some(percent) => CheckAnswer::ok_if((0.0..=100.0).contains(&percent), format!("{percent:.0} %")),
+        Some(percent) => {
+            CheckAnswer::new(Verdict::from((0.0..=100.0).contains(&percent)), format!("{percent:.0} %"))
+        }
     }
 }
 
@@ -140,5 +142,5 @@ fn link() -> CheckAnswer {
 fn facts() -> CheckAnswer {
     let facts = platform::machine_facts();
     let count = facts.len();
-    CheckAnswer::ok_if(facts.contains_key("system") && count > 1, format!("{count} facts"))
+    CheckAnswer::new(Verdict::from(facts.contains_key("system") && count > 1), format!("{count} facts"))
 }

@@ -6,7 +6,8 @@ use crate::error::RunError;
 use crate::platform::{self, EntryKind, FINDER_INFO, ListingFields, SYSTEM, Space, System, TEST_XATTR};
 
 use super::check::{
-    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, milliseconds_since,
+    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, Verdict,
+    milliseconds_since,
 };
 use super::scratch::{ListedEntry, ScratchFolder};
 use super::scratch_names::numbered_name;
@@ -66,7 +67,7 @@ fn space(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer,
 fn judge_space(Space { free_bytes, total_bytes }: Space) -> CheckAnswer {
     let gigabytes = |bytes: u64| bytes as f64 / 1e9;
     let text = format!("{:.1} GB free of {:.1} GB", gigabytes(free_bytes), gigabytes(total_bytes));
-    CheckAnswer::ok_if(total_bytes > 0 && free_bytes <= total_bytes, text)
+    CheckAnswer::new(Verdict::from(total_bytes > 0 && free_bytes <= total_bytes), text)
 }
 
 /// Number of files in the listing. It is small, so that the check is quick on a distant share.
@@ -109,7 +110,7 @@ fn judge_listing(listed: &[ListedEntry], time: &str) -> CheckAnswer {
     let is_whole = found == ENTRIES && wrong_size + apple_doubles + others == 0;
     // gvfs does not report the type of an entry; longhaul then requests the type with a separate call.
     let unknown = listed.iter().filter(|entry| entry.kind == EntryKind::Unknown).count();
-    CheckAnswer::ok_if(is_whole && kinds + unknown == listed.len(), text)
+    CheckAnswer::new(Verdict::from(is_whole && kinds + unknown == listed.len()), text)
 }
 
 /// Number of files that get an extended attribute: half of them Finder info, half a test attribute of longhaul.
@@ -184,24 +185,23 @@ fn judge_apple_doubles(system: System, counts: AppleDoubleCounts) -> CheckAnswer
         "{after_setting} after setting attributes, {moved}, {after_removal} after removing the files; {accepted}"
     );
     let is_appledouble = after_setting == marked && renamed && after_removal == 0;
-    CheckAnswer::ok_if(system == System::MacOs && is_appledouble, text)
+    CheckAnswer::new(Verdict::from(system == System::MacOs && is_appledouble), text)
 }
 
 fn watch(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {
     const NAME: &CStr = c"changed";
     let Some(watch) = on.context.watch_folder(scratch.folder())? else {
-        return Ok(CheckAnswer::ok_if(SYSTEM == System::MacOs, "not available"));
+        return Ok(CheckAnswer::new(Verdict::from(SYSTEM == System::MacOs), "not available"));
     };
     scratch.write(NAME, b"x", on.context)?;
     let is_reported = watch.has_changed(|_| false);
     let text = if is_reported { "reports a change" } else { "created, but does not report a change" };
-    Ok(CheckAnswer::ok_if(is_reported, text))
+    Ok(CheckAnswer::new(Verdict::from(is_reported), text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selfcheck::Verdict;
 
     #[test]
     fn more_free_space_than_the_size_differs() {

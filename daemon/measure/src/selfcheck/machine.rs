@@ -8,7 +8,7 @@ use crate::timed_fs::timed_fs_overhead_ns;
 use longhaul_model::{Family, Operation};
 
 use super::check::{
-    CheckAnswer, Expectation, Expectations, MachineCheck, MachineCheckMethod, milliseconds_since,
+    CheckAnswer, Expectation, Expectations, MachineCheck, MachineCheckMethod, Verdict, milliseconds_since,
 };
 
 /// Checks of this module, in the order in which they run.
@@ -148,7 +148,7 @@ fn version() -> CheckAnswer {
     let version = platform::system_version();
     let has_number =
         version.split(' ').nth(1).is_some_and(|part| part.starts_with(|c: char| c.is_ascii_digit()));
-    CheckAnswer::ok_if(has_number, version)
+    CheckAnswer::new(Verdict::from(has_number), version)
 }
 
 fn clocks() -> CheckAnswer {
@@ -172,8 +172,8 @@ fn clocks() -> CheckAnswer {
         (false, false) => "the clock that includes sleep is behind",
         (false, true) => "correct order",
     };
-    CheckAnswer::ok_if(
-        is_ahead && !goes_back,
+    CheckAnswer::new(
+        Verdict::from(is_ahead && !goes_back),
         format!("{order}; smallest step {finest}, {asleep} s asleep since boot"),
     )
 }
@@ -181,7 +181,7 @@ fn clocks() -> CheckAnswer {
 fn timed_call_overhead() -> CheckAnswer {
     const MOST_NS: f64 = 1e6;
     match timed_fs_overhead_ns() {
-        Ok(cost) => CheckAnswer::ok_if(cost < MOST_NS, format!("{cost:.0} ns")),
+        Ok(cost) => CheckAnswer::new(Verdict::from(cost < MOST_NS), format!("{cost:.0} ns")),
         Err(error) => CheckAnswer::differs(error_name(&error)),
     }
 }
@@ -191,7 +191,7 @@ fn memory() -> CheckAnswer {
         None => CheckAnswer::differs("not reported"),
         Some(bytes) => {
             let is_plausible = (1_000_000..10_000_000_000).contains(&bytes);
-            CheckAnswer::ok_if(is_plausible, format!("{:.1} MB", bytes as f64 / 1e6))
+            CheckAnswer::new(Verdict::from(is_plausible), format!("{:.1} MB", bytes as f64 / 1e6))
         }
     }
 }
@@ -220,7 +220,10 @@ fn io_policy() -> CheckAnswer {
     match (set(IoPolicy::Throttled), set(IoPolicy::Default)) {
         (Ok(first), Ok(second)) => {
             let is_kept = (first, second) == (IoPolicy::Throttled, IoPolicy::Default);
-            CheckAnswer::ok_if(is_kept, format!("read back {}, then {}", first.name(), second.name()))
+            CheckAnswer::new(
+                Verdict::from(is_kept),
+                format!("read back {}, then {}", first.name(), second.name()),
+            )
         }
         (Err(error), _) | (_, Err(error)) => CheckAnswer::differs(error_name(&error)),
     }
@@ -252,7 +255,7 @@ fn mounts() -> CheckAnswer {
         count(Family::Fuse),
         count(Family::Other)
     );
-    CheckAnswer::ok_if(has_root, text)
+    CheckAnswer::new(Verdict::from(has_root), text)
 }
 
 fn mount_watch() -> CheckAnswer {
@@ -271,7 +274,7 @@ fn mount_watch() -> CheckAnswer {
         }
     }
     let text = format!("{events} events in {} ms", start.elapsed().as_millis());
-    CheckAnswer::ok_if(events <= MOST_EVENTS, text)
+    CheckAnswer::new(Verdict::from(events <= MOST_EVENTS), text)
 }
 
 /// Checks the disk counters of the calling process, which is a worker process when a target is checked.
@@ -279,7 +282,7 @@ pub fn disk_counters() -> CheckAnswer {
     match platform::disk_counters(std::process::id()) {
         Ok(counters) => {
             let has_bytes = counters.read_bytes.is_some() && counters.written_bytes.is_some();
-            CheckAnswer::ok_if(has_bytes, "bytes read and written by this process")
+            CheckAnswer::new(Verdict::from(has_bytes), "bytes read and written by this process")
         }
         Err(unavailable) => CheckAnswer::differs(unavailable.reason),
     }
@@ -317,7 +320,6 @@ fn error_name(error: &std::io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selfcheck::Verdict;
 
     #[test]
     fn machine_checks_succeed_on_this_machine() {

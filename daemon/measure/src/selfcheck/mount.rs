@@ -4,7 +4,8 @@ use crate::platform;
 use longhaul_model::{CounterReading, Family, NegotiatedOptions, Protocol};
 
 use super::check::{
-    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, milliseconds_since,
+    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, Verdict,
+    milliseconds_since,
 };
 
 /// Checks of this module, in the order in which they run.
@@ -61,7 +62,7 @@ fn mount(on: &CheckedTarget<'_>) -> CheckAnswer {
     let size = if mount.total_bytes.is_some() { "size" } else { "no size" };
     let size = format!("{size} in the mount table");
     let is_known = protocol.family() != Family::Other;
-    CheckAnswer::ok_if(is_known && !mount.read_only, format!("{protocol}, {access}, {size}"))
+    CheckAnswer::new(Verdict::from(is_known && !mount.read_only), format!("{protocol}, {access}, {size}"))
 }
 
 fn negotiated(on: &CheckedTarget<'_>) -> CheckAnswer {
@@ -118,7 +119,6 @@ fn judge_counters(family: Family, reading: Option<&CounterReading>) -> CheckAnsw
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selfcheck::Verdict;
     use longhaul_model::{CounterScope, CounterSource, CounterUnavailable, Counters};
 
     fn negotiated_with(protocol: Protocol, pairs: &[(&str, &str)]) -> CheckAnswer {

@@ -7,7 +7,8 @@ use crate::platform::{Access, ByteRange, LockAction, SYSTEM, System};
 use longhaul_model::Protocol;
 
 use super::check::{
-    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, error_text,
+    CheckAnswer, CheckedTarget, Expectation, Expectations, TargetCheck, TargetCheckMethod, Verdict,
+    error_text,
 };
 use super::scratch::ScratchFolder;
 
@@ -95,11 +96,11 @@ fn lock(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, 
 fn judge_lock(system: System, protocol: Option<&Protocol>, result: &Result<(), RunError>) -> CheckAnswer {
     let never_locks = system == System::MacOs && matches!(protocol, Some(Protocol::Smb(_)));
     match result {
-        Ok(()) => CheckAnswer::ok_if(!never_locks, "acquired and released"),
+        Ok(()) => CheckAnswer::new(Verdict::from(!never_locks), "acquired and released"),
         Err(error) => {
             let text = error_text(error);
             let may_refuse = never_locks || system == System::Linux;
-            CheckAnswer::ok_if(may_refuse && failed_with(error, &UNSUPPORTED_ERRORS), text)
+            CheckAnswer::new(Verdict::from(may_refuse && failed_with(error, &UNSUPPORTED_ERRORS)), text)
         }
     }
 }
@@ -204,13 +205,13 @@ fn judge_rename(system: System, protocol: Option<&Protocol>, renamed: &RenameRes
     match result {
         Ok(()) => {
             let text = if found.is_replaced() { "replaced".to_owned() } else { found.description() };
-            CheckAnswer::ok_if(found.is_replaced(), format!("{text}; {handle}"))
+            CheckAnswer::new(Verdict::from(found.is_replaced()), format!("{text}; {handle}"))
         }
         Err(error) => {
             let is_refused = failed_with(error, &BUSY_ERRORS) && found.is_untouched();
             let is_known = is_refused || (deletes_first && failed_with(error, &[libc::ENOENT]));
-            CheckAnswer::ok_if(
-                is_known,
+            CheckAnswer::new(
+                Verdict::from(is_known),
                 format!("{}; then {}; {handle}", error_text(error), found.description()),
             )
         }
@@ -239,13 +240,12 @@ fn hard_link(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAns
 /// count hides that a file also has a name outside the sandbox.
 fn judge_links(both: u64, one: u64) -> CheckAnswer {
     let text = format!("link count {both} with a second name, {one} without");
-    CheckAnswer::ok_if((both, one) == (2, 1), text)
+    CheckAnswer::new(Verdict::from((both, one) == (2, 1)), text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selfcheck::Verdict;
     use longhaul_model::Operation;
     use std::io;
     use std::path::Path;

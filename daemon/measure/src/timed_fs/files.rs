@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::TimedFs;
+use super::context::TimedFs;
 use crate::error::RunError;
 use crate::platform::{
     self, Access, Attributes, ByteRange, Entry, LISTS_ATTRIBUTES, ListingFields, LockAction, Space,

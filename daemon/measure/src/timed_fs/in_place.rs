@@ -6,7 +6,8 @@
 
 use std::ffi::CStr;
 
-use super::{Folder, OpenFile, TimedFs};
+use super::context::TimedFs;
+use super::files::{Folder, OpenFile};
 use crate::error::RunError;
 use crate::platform::{self, Access, FileIdentity, MetadataSource};
 use longhaul_model::Operation;

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::TimedFs;
+use super::context::TimedFs;
 use crate::error::RunError;
 use crate::recorder::THREAD_SLOTS;
 
@@ -50,7 +50,8 @@ impl TimedFs<'_> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-    use std::sync::Mutex;
+
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::recorder::Recorder;
@@ -64,11 +65,11 @@ mod tests {
         let done = Mutex::new(vec![]);
         let items: Vec<u32> = (0..500).collect();
         let job = |context: &TimedFs<'_>, item: &u32| {
-            context.compute(Operation::Decode, || done.lock().unwrap().push(*item));
+            context.compute(Operation::Decode, || done.lock().push(*item));
             Ok(())
         };
         context.run_parallel(8, &items, job).unwrap();
-        let mut done = done.into_inner().unwrap();
+        let mut done = done.into_inner();
         done.sort_unstable();
         assert_eq!((done, recorder.snapshot().operations[0].latency.count()), (items, 500));
     }

@@ -7,7 +7,7 @@
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
-use super::TimedFs;
+use super::context::TimedFs;
 use crate::error::RunError;
 use crate::platform::{self, Access};
 use longhaul_model::Operation;

@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::{StopSwitch, TimedFs};
+use super::context::TimedFs;
+use super::stop_switch::StopSwitch;
 use crate::error::RunError;
 use crate::platform;
 use crate::recorder::Recorder;

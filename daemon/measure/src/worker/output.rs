@@ -1,11 +1,11 @@
 //! The output of a worker, through which any of its threads sends messages.
 
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
 
 use super::message::WorkerMessage;
 use crate::samplers::SampleSink;
 use longhaul_model::WorkerSample;
+use parking_lot::Mutex;
 
 /// Output to the supervisor. Messages are written one at a time. A thread never sends a message while it is timing
 /// an operation.
@@ -25,7 +25,7 @@ impl Output {
     pub fn send(&self, message: &WorkerMessage) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
-        let mut output = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut output = self.0.lock();
         output.write_all(&line)?;
         output.flush()
     }

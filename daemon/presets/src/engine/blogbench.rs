@@ -124,7 +124,7 @@ struct BlogbenchRun<'a> {
     interval_seconds: f64,
     counts: Counts,
     is_finished: AtomicBool,
-    interval_counts: std::sync::Mutex<Vec<[u64; 7]>>,
+    interval_counts: parking_lot::Mutex<Vec<[u64; 7]>>,
 }
 
 /// Runs all threads for `seconds` seconds and returns the figures of the phase, including both scores.
@@ -144,7 +144,7 @@ pub fn run(
         interval_seconds: seconds / f64::from(TABLE_INTERVALS),
         counts: Counts::default(),
         is_finished: AtomicBool::new(false),
-        interval_counts: std::sync::Mutex::default(),
+        interval_counts: parking_lot::Mutex::default(),
     };
     let threads: Vec<(ThreadRole, u64)> =
         THREADS.iter().flat_map(|(role, count)| (0..*count).map(move |_| *role)).zip(0..).collect();
@@ -152,7 +152,7 @@ pub fn run(
         let result = BlogThread::new(&bench, context, *thread).run(*role);
         result.inspect_err(|_| bench.is_finished.store(true, Relaxed))
     })?;
-    let lines = bench.interval_counts.lock().expect("the mutex is not poisoned").clone();
+    let lines = bench.interval_counts.lock().clone();
     run.job.session.add_fact("table", table(&lines));
     Ok(figures(&bench.counts, &lines, context.elapsed()))
 }
@@ -201,7 +201,7 @@ impl<'a> BlogThread<'a> {
             let mut line: [u64; 7] = std::array::from_fn(|column| now[column] - before[column]);
             line[0] = now[0];
             before = now;
-            self.bench.interval_counts.lock().expect("the mutex is not poisoned").push(line);
+            self.bench.interval_counts.lock().push(line);
         }
         self.bench.is_finished.store(true, Relaxed);
         Ok(())

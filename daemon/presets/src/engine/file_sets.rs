@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString};
-use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +16,7 @@ use longhaul_measure::platform::{Access, ListingFields};
 use longhaul_measure::timed_fs::{Folder, TimedFs};
 use longhaul_measure::workloads::{Job, create_or_replace, unlink_leftover};
 use longhaul_model::{ColdMethod, Progress};
+use parking_lot::Mutex;
 
 /// The number of files that are created at the same time during preparation.
 const BUILD_THREADS: usize = 4;
@@ -237,7 +237,7 @@ impl TestFileSets {
                 folders: folders.collect::<Result<_, _>>()?,
                 names: (0..spec.count).map(|number| file_name(spec.names, seed, number)).collect(),
             };
-            set.present.lock().expect("the mutex is not poisoned").extend(0..set.initial_count());
+            set.present.lock().extend(0..set.initial_count());
             Ok((name.clone(), set))
         });
         Ok(Self { sets: sets.collect::<Result<_, RunError>>()? })
@@ -327,7 +327,7 @@ fn is_ours(name: &CStr) -> bool {
 /// Returns [`ColdMethod::Unverified`] if there are too many files, or if the system does not confirm the eviction.
 pub fn evict(job: &Job<'_>, set: &TestFileSet) -> Result<ColdMethod, RunError> {
     let context = job.untimed();
-    let present = set.present.lock().expect("the mutex is not poisoned").clone();
+    let present = set.present.lock().clone();
     if present.len() > MAX_EVICTED {
         return Ok(ColdMethod::Unverified);
     }

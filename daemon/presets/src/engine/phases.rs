@@ -1,12 +1,12 @@
 //! Prepares and runs a preset: its file sets, then its phases one after the other.
 
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use longhaul_measure::error::RunError;
 use longhaul_measure::timed_fs::{PhaseSpec, TimedFs};
 use longhaul_model::draw::draw;
 use longhaul_model::{CacheState, ColdMethod, Figure};
+use parking_lot::Mutex;
 
 use super::file_sets::{SetManifest, SetState, TestFileSets};
 use super::preset_run::PresetRun;
@@ -137,7 +137,7 @@ fn run_threads(
     let logs = Mutex::new(vec![]);
     let run_thread = |context: &TimedFs<'_>, work: &ThreadWork<'_>| {
         let log = PresetThread::new(shared, context, *work).run()?;
-        logs.lock().expect("the mutex is not poisoned").push(log);
+        logs.lock().push(log);
         Ok(())
     };
     // A single thread uses the handle of the phase, so that no thread is started within the measured time.
@@ -146,7 +146,7 @@ fn run_threads(
         many => context.run_parallel(many.len(), many, run_thread)?,
     }
     let elapsed = context.elapsed();
-    let logs = logs.into_inner().expect("the mutex is not poisoned");
+    let logs = logs.into_inner();
     let Some(log) = logs.into_iter().reduce(RepetitionLog::merge) else { return Ok(vec![]) };
     let mut figures = log.figures(elapsed, threads.len() as u64);
     if let (Some(analysis), Some(each)) = (phase.analysis, &log.repetitions) {

@@ -72,7 +72,7 @@ impl<'a> PresetThread<'a> {
         let started = Timestamps::now(context);
         let seed = draw(shared.seed, 0x7468_7265, index);
         let is_mine = |number: &u64| group.share == FileSharing::All || number % group.threads == index;
-        let existing = set.present.lock().expect("the mutex is not poisoned").clone();
+        let existing = set.present.lock().clone();
         let (present, absent) =
             (0..set.spec.count).filter(is_mine).partition(|number| existing.contains(number));
         let mut files = FilePool::new(present, absent, seed);
@@ -108,7 +108,7 @@ impl<'a> PresetThread<'a> {
         }
         result?;
         if self.group.share == FileSharing::Own {
-            let mut existing = self.set.present.lock().expect("the mutex is not poisoned");
+            let mut existing = self.set.present.lock();
             existing.extend(self.files.present());
             self.files.absent().for_each(|number| {
                 existing.remove(&number);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{InvalidValue, in_range};
+use super::value::{InvalidValue, in_range};
 
 /// Threshold of a difference that matters, and usage profile.
 #[derive(Debug, Clone, PartialEq)]

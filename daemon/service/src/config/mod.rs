@@ -4,6 +4,7 @@ mod analysis;
 mod sampling;
 mod schedule;
 mod telemetry;
+mod value;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub use sampling::Sampling;
 pub use schedule::{Design, LOG_LEVELS, Log, Schedule, Web};
 use schedule::{FileLog, FileSchedule, FileWeb};
 use telemetry::FileTelemetry;
+use value::{InvalidValue, in_range};
 
 /// Commented sample configuration with every key at its default. `longhaul config
 /// --print` prints it; tests parse it.
@@ -172,12 +174,6 @@ struct FileTimeMachine {
     band_mebibytes: Option<toml::Spanned<u64>>,
 }
 
-/// A problem at a byte offset in the configuration file.
-struct InvalidValue {
-    offset: usize,
-    message: String,
-}
-
 impl Config {
     /// Reads and validates a configuration file.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
@@ -260,20 +256,6 @@ fn parse_target(name: &toml::Spanned<String>, target: FileTarget) -> Result<Targ
         return Err(InvalidValue { offset: target.path.span().start, message });
     }
     Ok(Target { name: parsed, path: target.path.into_inner(), role: target.role.unwrap_or(Role::Share) })
-}
-
-fn in_range<T: PartialOrd + std::fmt::Display>(
-    value: Option<toml::Spanned<T>>,
-    key: &str,
-    range: std::ops::RangeInclusive<T>,
-) -> Result<Option<T>, InvalidValue> {
-    match value {
-        Some(value) if !range.contains(value.get_ref()) => Err(InvalidValue {
-            offset: value.span().start,
-            message: format!("`{key}` must be between {} and {}", range.start(), range.end()),
-        }),
-        value => Ok(value.map(toml::Spanned::into_inner)),
-    }
 }
 
 /// Turns "unknown field `x`, expected one of `a`, `b`" into a message that suggests the most similar known key.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use longhaul_model::{ProbeKind, ProbePolicy};
 use serde::Deserialize;
 
-use super::{InvalidValue, in_range};
+use super::value::{InvalidValue, in_range};
 
 /// Settings of passive sampling between and during rounds.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
-use super::{InvalidValue, in_range};
+use super::value::{InvalidValue, in_range};
 use crate::schedule::skip::SkipRules;
 
 /// The order in which the schedule measures targets.

@@ -11,7 +11,7 @@ use longhaul_telemetry::metrics::Temporality;
 use longhaul_telemetry::settings::TelemetryConfig;
 use serde::Deserialize;
 
-use super::{InvalidValue, in_range};
+use super::value::{InvalidValue, in_range};
 
 /// Keywords of the configuration file and their values.
 const COMPRESSIONS: &[(&str, Compression)] = &[("gzip", Compression::Gzip), ("none", Compression::None)];

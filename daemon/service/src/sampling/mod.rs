@@ -115,7 +115,7 @@ impl Sampler {
         }
         for (target, recorder) in self.self_traffic.recorders() {
             let flight = longest_pending_call(recorder, context);
-            self.stall_log.update_in_flight(target, flight, (context.now.wall_us, context.during));
+            self.stall_log.update_in_flight(target, flight, context.now.wall_us);
         }
         self.stall_log.close_finished(context.now.wall_us);
     }
@@ -248,7 +248,7 @@ impl Sampler {
 
 /// Returns the operation in flight for longest: of the probe, or of a run if it is
 /// older than [`RUN_STALL_THRESHOLD_NS`].
-fn longest_pending_call<'a>(recorder: &Recorder, context: &SamplingContext<'_>) -> Option<PendingCall<'a>> {
+fn longest_pending_call<'a>(recorder: &Recorder, context: &SamplingContext<'a>) -> Option<PendingCall<'a>> {
     let age_ns = |flight: &InFlightCall| context.monotonic_ns.saturating_sub(flight.since_ns);
     let of_run = recorder.in_flight().filter(|flight| age_ns(flight) >= RUN_STALL_THRESHOLD_NS);
     let flights = recorder.probe_in_flight().map(|flight| (flight, "probe"));
@@ -259,5 +259,6 @@ fn longest_pending_call<'a>(recorder: &Recorder, context: &SamplingContext<'_>) 
         operation: flight.operation,
         since_us: context.now.wall_us.saturating_sub(age_us),
         source,
+        during: context.during,
     })
 }

@@ -1,11 +1,12 @@
 //! Tests the sampler from received samples and counters to stored batches, with simulated time.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use longhaul_model::{
     CounterReading, CounterScope, CounterSource, Counters, Operation, ProbeKind, ProbeSample, Protocol,
     SlowCall,
 };
+use parking_lot::Mutex;
 
 use super::*;
 
@@ -17,7 +18,7 @@ struct FakeSensors(Arc<Mutex<Option<u64>>>);
 
 impl Sensors for FakeSensors {
     fn counter_readings(&mut self, mounts: &[(TargetName, Mount)]) -> Option<Vec<CounterReading>> {
-        let read_bytes = *self.0.lock().unwrap();
+        let read_bytes = *self.0.lock();
         let counters = |target: &TargetName| CounterReading {
             target: Some(target.clone()),
             counters: vec![Ok(Counters {
@@ -139,7 +140,7 @@ fn slow_round_overloads_only_a_share_that_a_user_uses() {
     assert_eq!(sampler.overloaded_target(&context(&mounts, 40, None).now, 3.0), None, "no user is active");
 
     for (second, bytes) in [(41, 0), (51, 50_000_000)] {
-        *counters.0.lock().unwrap() = Some(bytes);
+        *counters.0.lock() = Some(bytes);
         sampler.read_counters(&context(&mounts, second, None), SECOND_NS);
     }
     let now = context(&mounts, 52, None).now;
@@ -161,7 +162,7 @@ fn consecutive_reconnects_are_one_event() {
     let mut sampler = Sampler::new(Box::new(counters.clone()));
     let billions = [0, 1, 3, 7, 7, 8];
     for (second, bytes) in (1..).step_by(10).zip(billions.map(|count| count * 1_000_000_000)) {
-        *counters.0.lock().unwrap() = Some(bytes);
+        *counters.0.lock() = Some(bytes);
         sampler.read_counters(&context(&mounts, second, None), SECOND_NS);
     }
     let events = sampler.events();

@@ -11,15 +11,15 @@ pub mod budget;
 pub mod skip;
 pub mod weeks;
 
-use longhaul_model::Role;
 use longhaul_model::draw::draw_below;
+use longhaul_model::{Role, Target};
 
 use crate::clock::ClockReading;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// Number of rounds from one measurement of the baselines to the next.
-pub const BASELINE_INTERVAL: u64 = 4;
+const BASELINE_INTERVAL: u64 = 4;
 /// Delay of the first round after the first start of the service.
 const FIRST_ROUND_DELAY_NS: i64 = 10 * SECOND_NS;
 
@@ -158,12 +158,17 @@ fn last_missed(now_ns: i64, first: Slot, times: &SlotTimes) -> Option<Slot> {
     Some(slot)
 }
 
-/// Returns whether a target takes part in a round. Baselines are only a comparison next to the shares, so every
-/// fourth round is enough for them.
-pub fn takes_part(role: Role, round_index: u64, has_shares: bool) -> bool {
+/// Returns the number of rounds from one with the baselines to the next. Baselines are only a comparison next to the
+/// shares, so every fourth round is enough for them; without shares, they are in every round.
+pub fn baseline_interval(targets: &[Target]) -> u64 {
+    if targets.iter().any(|target| target.role == Role::Share) { BASELINE_INTERVAL } else { 1 }
+}
+
+/// Returns whether a target takes part in a round.
+pub fn takes_part(role: Role, round_index: u64, baseline_interval: u64) -> bool {
     match role {
         Role::Share => true,
-        Role::Baseline => !has_shares || round_index.is_multiple_of(BASELINE_INTERVAL),
+        Role::Baseline => round_index.is_multiple_of(baseline_interval),
     }
 }
 
@@ -269,16 +274,20 @@ mod tests {
 
     #[test]
     fn baselines_join_every_fourth_round_and_use_every_slice() {
-        let rounds: Vec<u64> = (0..64).filter(|round| takes_part(Role::Baseline, *round, true)).collect();
+        let rounds: Vec<u64> =
+            (0..64).filter(|round| takes_part(Role::Baseline, *round, BASELINE_INTERVAL)).collect();
         assert_eq!(rounds.len(), 16);
         for slices in [4u64, 26] {
-            let measured = (0..4000).filter(|round| takes_part(Role::Baseline, *round, true));
+            let measured = (0..4000).filter(|round| takes_part(Role::Baseline, *round, BASELINE_INTERVAL));
             let used: std::collections::BTreeSet<u64> = measured
                 .map(|round| slice_rotation(Role::Baseline, round, BASELINE_INTERVAL) % slices)
                 .collect();
             assert_eq!(used.len() as u64, slices);
         }
-        assert!(takes_part(Role::Baseline, 1, false), "without shares, baselines are in every round");
+        assert!(
+            takes_part(Role::Baseline, 1, baseline_interval(&[])),
+            "without shares, baselines are in every round"
+        );
     }
 
     proptest! {

@@ -13,7 +13,7 @@ use crate::database::Database;
 use crate::mounts::MountTracker;
 use crate::schedule::budget::{self, Budget, Usage};
 use crate::schedule::skip::{self, SkipReason};
-use crate::schedule::{takes_part, weeks};
+use crate::schedule::{baseline_interval, takes_part, weeks};
 use crate::status::State;
 
 /// Number of consecutive rounds skipped because of another interface, after which
@@ -54,8 +54,8 @@ impl RoundFacts<'_> {
     /// Returns the indices of the targets whose turn it is.
     fn due_targets(&self, now: &ClockReading) -> Result<Vec<usize>, SkipReason> {
         let targets = &self.config.targets;
-        let has_shares = !self.shares().is_empty();
-        let is_due = |index: &usize| takes_part(targets[*index].role, self.round_index, has_shares);
+        let interval = baseline_interval(targets);
+        let is_due = |index: &usize| takes_part(targets[*index].role, self.round_index, interval);
         let all = (0..targets.len()).filter(is_due);
         let Some(expected) = self.week_target(now) else { return Ok(all.collect()) };
         self.check_mounted(&targets[expected])?;
@@ -85,9 +85,9 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    /// Creates the admission of a service that starts. In safe mode no scheduled round runs.
-    pub(super) fn new(is_safe_mode: bool) -> Self {
-        Self { is_safe_mode, ..Self::default() }
+    /// Creates the admission of a service in safe mode, in which no scheduled round runs.
+    pub(super) fn in_safe_mode() -> Self {
+        Self { is_safe_mode: true, ..Self::default() }
     }
 
     /// Sets the network interface of the last round.
@@ -139,12 +139,12 @@ impl Admission {
     }
 
     /// Returns the state of the service between rounds.
-    pub(super) fn state(&self, has_targets: bool) -> State {
+    pub(super) fn state(&self, targets: &[Target]) -> State {
         match self.pause {
             _ if self.is_safe_mode => State::SafeMode,
             Some(Pause::Until(until_us)) => State::Paused { until_us: Some(until_us) },
             Some(Pause::On | Pause::Off) => State::Paused { until_us: None },
-            None if !has_targets => State::Idle,
+            None if targets.is_empty() => State::Idle,
             None => State::Waiting,
         }
     }
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn pause_and_safe_mode_end_with_resume() {
-        let (mut admission, now) = (Admission::new(true), ClockReading::default());
+        let (mut admission, now) = (Admission::in_safe_mode(), ClockReading::default());
         let machine = MachineSnapshot::default();
         assert_eq!(admit(&mut admission, &machine), Err("safe-mode"));
         assert!(admission.set_pause(Pause::Off, &now).is_none(), "there was no pause");

@@ -108,7 +108,7 @@ impl Service {
     fn on_round_event(&mut self, event: RoundEvent) {
         match event {
             RoundEvent::Started { round, runs } => {
-                self.handle.set_round(Some((round, runs)));
+                self.handle.begin_round(round, runs);
                 self.handle.update_status(|status| status.state = State::Measuring);
             }
             RoundEvent::Progress(target, progress) => self.handle.set_progress(&target, &progress),
@@ -117,7 +117,7 @@ impl Service {
                 self.handle.set_recorder(&target, &recorder);
                 self.sampling.set_recorder(&target, recorder);
             }
-            RoundEvent::VersionMismatch => self.upgrade.set_mismatch(true),
+            RoundEvent::VersionMismatch => self.upgrade.record_mismatch(),
             RoundEvent::RunStarted { target, workload } => self.handle.set_run(&target, &workload),
             RoundEvent::RunEnded => {
                 self.handle.clear_problem("not-stored");

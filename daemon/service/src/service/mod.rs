@@ -163,7 +163,7 @@ impl Service {
             mounts: MountTracker::default(),
             history: TargetHistory::default(),
             scheduler: Scheduler::new(&now, deps.config.schedule.interval_seconds(), seed),
-            admission: Admission::new(deps.safe_mode),
+            admission: if deps.safe_mode { Admission::in_safe_mode() } else { Admission::default() },
             rounds: RoundLog::default(),
             workers: Workers::new(launcher),
             sampling,

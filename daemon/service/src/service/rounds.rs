@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_model::{Hint, MachineSnapshot, Role, Target};
+use longhaul_model::{Hint, MachineSnapshot, Target};
 use longhaul_store::{NewRound, PlannedRun, RoundStatus};
 
 use super::Service;
@@ -14,8 +14,8 @@ use crate::clock::ClockReading;
 use crate::command::Command;
 use crate::event::RoundEnd;
 use crate::round::{RoundError, RoundTasks, close_open_rounds};
-use crate::schedule::Slot;
 use crate::schedule::skip::SkipReason;
+use crate::schedule::{Slot, baseline_interval};
 
 impl Service {
     /// Does what the schedule asks for now. Returns the time until it asks again.
@@ -101,20 +101,20 @@ impl Service {
         before: MachineSnapshot,
         span: tracing::Span,
     ) {
-        self.upgrade.set_mismatch(false);
+        self.upgrade.forget_mismatch();
         let mut workers = self.workers.take();
         for worker in &mut workers {
             worker.set_unavailable(self.target_access().unavailable_reason(worker.target()));
         }
         let is_refused = |index: &usize| self.history.refusal(&workers[*index].target().name).is_some();
         let refused = chosen.iter().copied().filter(is_refused).collect();
-        let has_shares = self.config.targets.iter().any(|target| target.role == Role::Share);
+        let baseline_interval = baseline_interval(&self.config.targets);
         let job = RoundJob {
             workers,
             chosen,
             refused,
             tasks: self.round_tasks(),
-            spec: self.scheduler.round_spec(scheduled_us, has_shares, before),
+            spec: self.scheduler.round_spec(scheduled_us, baseline_interval, before),
             writer: self.database.writer_for_round(),
             clock: Arc::clone(&self.clock),
             export_pause: Arc::clone(&self.handle.export_pause),
@@ -137,7 +137,7 @@ impl Service {
 
     /// Updates the service's state after a round.
     pub(super) fn finish_round(&mut self, end: RoundEnd) {
-        self.handle.set_round(None);
+        self.handle.end_round();
         self.workers.put_back(end.workers);
         let Some(Task::Round(task)) = self.task.take() else { return };
         let _slot = task.span.enter();

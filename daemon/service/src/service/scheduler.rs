@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::clock::ClockReading;
 use crate::round::RoundSpec;
 use crate::schedule::skip::SkipReason;
-use crate::schedule::{BASELINE_INTERVAL, NextSlot, Slot, SlotHistory, SlotTimes, next_slot};
+use crate::schedule::{NextSlot, Slot, SlotHistory, SlotTimes, next_slot};
 
 /// Longest wait between two steps of the service. A longer wait would detect too late that the machine slept.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -180,13 +180,13 @@ impl Scheduler {
     pub(super) fn round_spec(
         &self,
         scheduled_us: Option<i64>,
-        has_shares: bool,
+        baseline_interval: u64,
         before: MachineSnapshot,
     ) -> RoundSpec {
         RoundSpec {
             machine_seed: self.seed,
             round_index: self.round_index,
-            baseline_interval: if has_shares { BASELINE_INTERVAL } else { 1 },
+            baseline_interval,
             scheduled_us,
             before: Some(before),
         }

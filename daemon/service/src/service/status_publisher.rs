@@ -56,7 +56,7 @@ impl StatusPublisher {
         let is_scheduled = !config.targets.is_empty() && view.admission.continues_by_itself();
         let next_us = is_scheduled.then(|| view.scheduler.next_round_us(now));
         let is_stopping = self.handle.is_stopping();
-        let state = view.admission.state(!config.targets.is_empty());
+        let state = view.admission.state(&config.targets);
         self.handle.publish(Status {
             schema: 1,
             version: env!("CARGO_PKG_VERSION").to_owned(),

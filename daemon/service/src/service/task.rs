@@ -15,7 +15,7 @@ use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use super::round_reporter::RoundReporter;
 use crate::clock::Clock;
 use crate::event::{ExaminationEnd, RoundEnd, RoundEvent, ServiceEvent};
-use crate::round::{RoundError, RoundResult, RoundRunner, RoundSpec, RoundTasks};
+use crate::round::{RoundError, RoundResult, RoundRunner, RoundSpec, RoundTasks, StartedRound};
 use crate::round_stop::{RoundStop, RoundStopRequest};
 use crate::status::Check;
 use crate::worker::{Interruption, RequestOptions, Worker, WorkerObserver};
@@ -150,7 +150,8 @@ impl RoundJob {
         let mut reporter = RoundReporter { events: &self.events, clock: self.clock.as_ref(), stop };
         let runs = u32::try_from(workers.len() * self.tasks.workloads.len()).unwrap_or(u32::MAX);
         reporter.send(RoundEvent::Started { round: number, runs });
-        runner.run((number, &self.spec), workers, &mut reporter, &mut || self.snapshot())
+        let started = StartedRound { number, spec: &self.spec };
+        runner.run(started, workers, &mut reporter, &mut || self.snapshot())
     }
 
     /// Returns the state of the machine after the runs, which the service's loop knows.

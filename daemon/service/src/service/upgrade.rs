@@ -36,9 +36,14 @@ impl Upgrade {
         self.is_replaced
     }
 
-    /// Records whether a worker of the current round has another version than the service.
-    pub(super) fn set_mismatch(&mut self, has_mismatch: bool) {
-        self.has_mismatch = has_mismatch;
+    /// Records that a worker of the current round has another version than the service.
+    pub(super) fn record_mismatch(&mut self) {
+        self.has_mismatch = true;
+    }
+
+    /// Forgets the mismatch of an earlier round.
+    pub(super) fn forget_mismatch(&mut self) {
+        self.has_mismatch = false;
     }
 
     /// Returns whether the last check is more than a few minutes old.

@@ -1,8 +1,10 @@
 //! A request to end early, which wakes the thread that waits for a worker.
 
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 use super::process::ProcessEvent;
 
@@ -27,7 +29,7 @@ struct State {
 impl Interruption {
     /// Makes the request, and wakes the thread that waits.
     pub fn request(&self) {
-        let mut state = self.state();
+        let mut state = self.0.state.lock();
         state.is_requested = true;
         // If the channel is full, its receiver is awake anyway and checks the request after each message.
         let _ = state.waiting.as_ref().map(|process| process.try_send(ProcessEvent::Interrupted));
@@ -36,29 +38,25 @@ impl Interruption {
 
     /// Returns whether the request was made.
     pub fn is_requested(&self) -> bool {
-        self.state().is_requested
+        self.0.state.lock().is_requested
     }
 
     /// Waits until the request is made, but at most for `limit`.
     pub fn wait(&self, limit: Duration) {
-        let waited = self.0.requested.wait_timeout_while(self.state(), limit, |state| !state.is_requested);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        let mut state = self.0.state.lock();
+        self.0.requested.wait_while_for(&mut state, |state| !state.is_requested, limit);
     }
 
     /// Lets the request wake the receiver of `process` until the returned value is dropped. A request that was made
     /// before wakes it at once.
     pub(super) fn wakes(&self, process: SyncSender<ProcessEvent>) -> WakeGuard {
-        let mut state = self.state();
+        let mut state = self.0.state.lock();
         if state.is_requested {
             let _ = process.try_send(ProcessEvent::Interrupted);
         }
         state.waiting = Some(process);
         drop(state);
         WakeGuard(self.clone())
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -67,7 +65,7 @@ pub(super) struct WakeGuard(Interruption);
 
 impl Drop for WakeGuard {
     fn drop(&mut self) {
-        self.0.state().waiting = None;
+        self.0.0.state.lock().waiting = None;
     }
 }
 

@@ -8,6 +8,7 @@
 mod failures;
 mod handshake;
 mod interruption;
+mod launcher;
 mod phase_record;
 mod process;
 mod request;
@@ -16,7 +17,6 @@ mod wait;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use longhaul_measure::lock::FileLock;
@@ -25,41 +25,18 @@ use longhaul_measure::selfcheck::Check;
 use longhaul_measure::worker::{
     self, Assignment, FailureReport, RunReport, TargetExamination, WorkerCommand, WorkerMessage, WorkerSetup,
 };
-use longhaul_model::{
-    NegotiatedOptions, Operation, Phase, ProbePlan, Protocol, Target, TargetName, WorkerSample,
-};
+use longhaul_model::{NegotiatedOptions, Operation, Phase, Protocol, Target};
 
 use failures::{failed_report, hung_failure, still_hung_failure, unexpected_message_failure, void_failure};
 pub use interruption::Interruption;
+pub use launcher::{Launcher, SampleSender};
 use process::{ProcessEvent, WorkerProcess};
 use request::{RequestFailed, Response};
 pub use request::{RequestOptions, WorkerObserver};
-use wait::{CrashBackoff, LimitScope, PendingRequest, StopRequest};
+use wait::{CrashBackoff, KILL_GRACE, LimitScope, PendingRequest, StopRequest};
 
-/// Time that a worker may take to respond after it was asked to stop, before its operation counts as hung.
-const KILL_GRACE: Duration = Duration::from_secs(2);
 /// Interval at which the lock of a process that another supervisor abandoned is checked: its release sends no event.
 const LOCK_INTERVAL: Duration = Duration::from_millis(5);
-
-/// Settings for starting a worker process.
-#[derive(Debug, Clone)]
-pub struct Launcher {
-    /// Path of the worker program, which is this same binary.
-    pub program: PathBuf,
-    /// Arguments of the worker program: its hidden subcommand.
-    pub arguments: Vec<String>,
-    /// Random id of this installation.
-    pub machine_id: String,
-    /// Folder on the local disk in which each target has a subfolder.
-    pub local_folder: PathBuf,
-    /// Settings of the latency probe. `None`: no probe, as in the foreground.
-    pub probe_plan: Option<ProbePlan>,
-    /// Channel for samples of the probe. `None`: samples are discarded.
-    pub sample_sender: Option<SampleSender>,
-}
-
-/// Channel for samples of all workers, each with its target's name.
-pub type SampleSender = Sender<(TargetName, WorkerSample)>;
 
 /// The result of a run, before it is stored.
 #[derive(Debug, Clone, PartialEq)]

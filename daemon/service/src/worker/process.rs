@@ -14,7 +14,7 @@ use longhaul_measure::recorder::Recorder;
 use longhaul_measure::worker::{WorkerCommand, WorkerMessage, WorkerSetup};
 use longhaul_model::TargetName;
 
-use super::{Launcher, SampleSender};
+use super::launcher::{Launcher, SampleSender};
 
 /// Interval at which the end of a process whose output has closed is checked.
 const REAP_INTERVAL: Duration = Duration::from_millis(5);

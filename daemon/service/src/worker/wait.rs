@@ -6,9 +6,12 @@ use longhaul_measure::platform;
 use longhaul_measure::worker::{WorkerCommand, WorkerMessage};
 use longhaul_model::{Phase, TargetName};
 
+use super::phase_record;
 use super::process::WorkerProcess;
-use super::{KILL_GRACE, RequestOptions, phase_record};
+use super::request::RequestOptions;
 
+/// Time that a worker may take to respond after it was asked to stop, before its operation counts as hung.
+pub const KILL_GRACE: Duration = Duration::from_secs(2);
 /// Longest pause before a worker that keeps crashing is restarted.
 const MAX_BACKOFF: Duration = Duration::from_secs(64);
 

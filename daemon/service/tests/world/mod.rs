@@ -9,7 +9,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_measure::worker::{RunReport, VERSION, WorkerMessage};
@@ -27,6 +27,7 @@ use longhaul_service::program_file::ProgramFile;
 use longhaul_service::sampling::Sensors;
 use longhaul_service::service::{Service, ServiceDeps};
 use longhaul_store::{Reader, StoredRound};
+use parking_lot::Mutex;
 
 pub const SECOND: i64 = 1_000_000_000;
 pub const HOUR: i64 = 3600 * SECOND;
@@ -101,19 +102,19 @@ struct WorldClock(Arc<Mutex<SimulatedWorld>>);
 impl Clock for WorldClock {
     /// Advances time by one second and returns it, so that a round, which reads the clock often, takes time.
     fn now(&self) -> ClockReading {
-        let mut world = self.0.lock().unwrap();
+        let mut world = self.0.lock();
         world.advance(SECOND);
         world.now
     }
 
     fn peek(&self) -> ClockReading {
-        self.0.lock().unwrap().now
+        self.0.lock().now
     }
 
     /// The service sleeps only between rounds, so that the end of the simulation cuts no round short.
     fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
-            let mut world = self.0.lock().unwrap();
+            let mut world = self.0.lock();
             world.advance(i64::try_from(time.as_nanos()).unwrap());
             if world.now.continuous_ns >= world.end_ns {
                 world.handle.send(Command::Stop);
@@ -126,11 +127,11 @@ struct WorldHost(Arc<Mutex<SimulatedWorld>>);
 
 impl Host for WorldHost {
     fn snapshot(&mut self, _: &BTreeSet<IpAddr>) -> MachineSnapshot {
-        self.0.lock().unwrap().machine.clone()
+        self.0.lock().machine.clone()
     }
 
     fn mounts(&mut self) -> io::Result<Vec<Mount>> {
-        Ok(self.0.lock().unwrap().mounts.clone())
+        Ok(self.0.lock().mounts.clone())
     }
 }
 
@@ -243,7 +244,7 @@ impl Simulation {
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(Service::open(deps).unwrap().run());
-        let world = world.lock().unwrap();
+        let world = world.lock();
         world.now
     }
 }

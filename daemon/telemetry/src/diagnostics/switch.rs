@@ -1,7 +1,7 @@
 //! A processor that can be replaced while the service runs: the configuration of the export may change, but the
 //! layers of the log are set up once.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use opentelemetry::logs::Severity;
@@ -9,6 +9,7 @@ use opentelemetry::{Context, InstrumentationScope};
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::logs::{LogProcessor, SdkLogRecord};
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
+use parking_lot::{RwLock, RwLockReadGuard};
 
 /// Passes everything to the current processor. Without one, everything is dropped. Clones share the processor.
 #[derive(Debug)]
@@ -34,16 +35,16 @@ impl<P> Switch<P> {
 
     /// Sets the processor.
     pub fn turn_on(&self, processor: P) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(processor);
+        *self.0.write() = Some(processor);
     }
 
     /// Removes the processor and returns it. `None`: there was none.
     pub fn turn_off(&self) -> Option<P> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.write().take()
     }
 
     fn current(&self) -> RwLockReadGuard<'_, Option<P>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.read()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Metric values of the service's current state.
 
-use super::Observations;
+use super::labelled::Observations;
 use crate::attributes::Labels;
 use crate::current_state::{CurrentState, CurrentTarget};
 use crate::values::Value;

@@ -1,10 +1,12 @@
 //! The values of each instrument from stored rounds, samples and the current state.
 
 mod current_state;
+mod labelled;
 mod runs;
 mod samples;
 
 pub use current_state::{outbox_items, per_target, scheduled_rounds};
+pub use labelled::Observations;
 pub use runs::{
     availability, bytes, duration, durations, errors, figures, free_bytes, round_end_time, rounds, runs,
 };
@@ -12,15 +14,3 @@ pub use samples::{
     available_memory, cpu_utilization, peak_throughput, probe_cpu_time, probe_errors, probe_latency,
     probe_timeouts, reconnects, requests, retransmits, stall_time, stalls, tcp_round_trip, traffic_bytes,
 };
-
-use crate::attributes::Labels;
-use crate::values::Value;
-
-/// Values of an instrument, each with the labels of its series.
-pub type Observations = Vec<(Labels, Value)>;
-
-fn with_label(labels: &Labels, key: &'static str, value: &str) -> Labels {
-    let mut labels = labels.clone();
-    labels.insert(key.into(), value.to_owned());
-    labels
-}

@@ -3,7 +3,7 @@
 use longhaul_model::{OperationStats, Outcome, Phase, Run, Unit};
 use longhaul_store::FinishedRound;
 
-use super::{Observations, with_label};
+use super::labelled::{Observations, with_label};
 use crate::attributes::{self, Labels};
 use crate::values::Value;
 

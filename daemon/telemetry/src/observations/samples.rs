@@ -4,7 +4,7 @@ use longhaul_model::Histogram;
 use longhaul_model::{ProbeStep, Stall, TargetName, TrafficStep};
 use longhaul_store::SampledStep;
 
-use super::{Observations, with_label};
+use super::labelled::{Observations, with_label};
 use crate::attributes::Labels;
 use crate::values::Value;
 

@@ -4,18 +4,18 @@
 
 use maud::{Markup, html};
 
-use super::scale::LogScale;
+use super::scale::{Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
-use super::svg::{Anchor, Chart, line, number, text, truncated};
+use super::svg::{Anchor, Chart, line, number, point, text, truncated};
 use super::ticks::numbered_ticks;
 use super::time_scale::TimeScale;
 use crate::table::Table;
 use crate::units;
 
 /// Horizontal range of the steps, in percent of the width. The labels of the axis are on the left.
-const X_RANGE: (f64, f64) = (13.0, 99.5);
+const X_RANGE: Extent = Extent { from: 13.0, to: 99.5 };
 /// Top and bottom of the plot, in lines (em).
-const Y_RANGE: (f64, f64) = (1.8, 11.0);
+const Y_RANGE: Extent = Extent { from: 1.8, to: 11.0 };
 /// Maximum length of a name; longer names are truncated.
 const MAX_NAME_CHARS: usize = 24;
 /// Width and height of the nested drawing of the bands, in its own units.
@@ -66,7 +66,7 @@ impl BandChart {
     pub fn shared_scale<'s>(all: impl IntoIterator<Item = &'s BandChart>) -> LogScale {
         let steps = all.into_iter().flat_map(|chart| &chart.steps);
         let values = steps.filter_map(|step| step.quantiles).flat_map(|[low, .., high]| [low, high]);
-        LogScale::spanning(values, (Y_RANGE.1, Y_RANGE.0))
+        LogScale::spanning(values, Y_RANGE.reversed())
     }
 
     /// Draws the chart on an axis.
@@ -75,14 +75,14 @@ impl BandChart {
             id: self.id.clone(),
             title: self.title.clone(),
             description: self.description(),
-            height: Y_RANGE.1 + 2.2,
+            height: Y_RANGE.to + 2.2,
             drawing: html! {
                 (self.heading())
                 (background(scale))
                 (self.bands(scale))
                 (self.failure_marks())
                 (self.event_ticks())
-                (self.time.draw(X_RANGE, Y_RANGE.1))
+                (self.time.draw(X_RANGE, Y_RANGE.to))
             },
             notes: self.notes(),
             table: self.table(),
@@ -93,9 +93,9 @@ impl BandChart {
         let (count, failed) = self.totals();
         let failed = if failed > 0 { format!(" ✗{failed}") } else { String::new() };
         html! {
-            (mark((X_RANGE.0 + 1.6, 0.7), self.style, MarkFill::Solid))
-            (text((X_RANGE.0 + 4.5, 1.05), Anchor::Start, "strong", &truncated(&self.name, MAX_NAME_CHARS)))
-            (text((100.0, 1.05), Anchor::End, "quiet", &format!("n {count}{failed}")))
+            (mark(point(X_RANGE.from + 1.6, 0.7), self.style, MarkFill::Solid))
+            (text(point(X_RANGE.from + 4.5, 1.05), Anchor::Start, "strong", &truncated(&self.name, MAX_NAME_CHARS)))
+            (text(point(100.0, 1.05), Anchor::End, "quiet", &format!("n {count}{failed}")))
         }
     }
 
@@ -111,12 +111,12 @@ impl BandChart {
             |a: &QuantileStep, b: &QuantileStep| b.at_us - a.at_us <= self.step_us + self.step_us / 20;
         let runs: Vec<&[QuantileStep]> = runs.flat_map(|run| run.chunk_by(follows)).collect();
         let path = |low: usize, high: usize| {
-            runs.iter().map(|run| self.band_path(run, (low, high), scale)).collect::<String>()
+            runs.iter().map(|run| self.band_path(run, low, high, scale)).collect::<String>()
         };
         let medians: String = runs.iter().map(|run| self.median_path(run, scale)).collect();
         html! {
-            svg class={ "bands " (self.style.class()) } x={ (number(X_RANGE.0)) "%" } y={ (number(Y_RANGE.0)) "em" }
-                width={ (number(X_RANGE.1 - X_RANGE.0)) "%" } height={ (number(Y_RANGE.1 - Y_RANGE.0)) "em" }
+            svg class={ "bands " (self.style.class()) } x={ (number(X_RANGE.from)) "%" } y={ (number(Y_RANGE.from)) "em" }
+                width={ (number(X_RANGE.to - X_RANGE.from)) "%" } height={ (number(Y_RANGE.to - Y_RANGE.from)) "em" }
                 viewBox={ "0 0 " (DRAWING_UNITS) " " (DRAWING_UNITS) } preserveAspectRatio="none" {
                 path class="outer" d=(path(0, 4)) {}
                 path class="inner" d=(path(1, 3)) {}
@@ -125,7 +125,7 @@ impl BandChart {
         }
     }
 
-    fn band_path(&self, run: &[QuantileStep], (low, high): (usize, usize), scale: LogScale) -> String {
+    fn band_path(&self, run: &[QuantileStep], low: usize, high: usize, scale: LogScale) -> String {
         let known = run.iter().filter_map(|step| Some((step.at_us, step.quantiles?)));
         let points: Vec<(f64, f64, f64, f64)> = known
             .map(|(at_us, q)| {
@@ -169,7 +169,7 @@ impl BandChart {
         let failed = self.steps.iter().filter(|step| step.failed > 0);
         html! {
             @for step in failed {
-                (super::svg::glyph((self.x_position(step.at_us + self.step_us / 2), Y_RANGE.1 - 0.6), "failed", "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5"))
+                (super::svg::glyph(point(self.x_position(step.at_us + self.step_us / 2), Y_RANGE.to - 0.6), "failed", "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5"))
             }
         }
     }
@@ -177,11 +177,11 @@ impl BandChart {
     /// Draws the ticks of the events at the top, numbered if the events are listed below the chart.
     fn event_ticks(&self) -> Markup {
         let positions: Vec<f64> = self.visible_events().map(|(at_us, _)| self.x_position(*at_us)).collect();
-        let (top, bottom) = (Y_RANGE.0, Y_RANGE.0 + 0.9);
+        let height = Extent { from: Y_RANGE.from, to: Y_RANGE.from + 0.9 };
         if positions.len() <= MAX_LISTED_EVENTS {
-            return numbered_ticks(&positions, (top, bottom));
+            return numbered_ticks(&positions, height);
         }
-        html! { @for x in &positions { (line("event", (*x, top), (*x, bottom))) } }
+        html! { @for x in &positions { (line("event", point(*x, height.from), point(*x, height.to))) } }
     }
 
     fn visible_events(&self) -> impl Iterator<Item = &(i64, String)> {
@@ -204,7 +204,7 @@ impl BandChart {
 
     /// Returns the horizontal position of a time, in percent of the width.
     fn x_position(&self, at_us: i64) -> f64 {
-        X_RANGE.0 + self.time.fraction(at_us) * (X_RANGE.1 - X_RANGE.0)
+        X_RANGE.from + self.time.fraction(at_us) * (X_RANGE.to - X_RANGE.from)
     }
 
     fn description(&self) -> String {
@@ -237,16 +237,16 @@ impl BandChart {
 
 /// Returns the vertical position of a value in the nested drawing of the bands.
 fn band_y(scale: LogScale, seconds: f64) -> f64 {
-    scale.with_range((DRAWING_UNITS, 0.0)).position(seconds)
+    scale.with_range(Extent { from: DRAWING_UNITS, to: 0.0 }).position(seconds)
 }
 
 fn background(scale: LogScale) -> Markup {
     html! {
         @for tick in scale.ticks(1.9) {
             @let y = scale.position(tick);
-            (line("grid", (X_RANGE.0, y), (X_RANGE.1, y)))
-            (text((X_RANGE.0 - 1.0, y + 0.35), Anchor::End, "quiet", &units::axis_duration(tick)))
+            (line("grid", point(X_RANGE.from, y), point(X_RANGE.to, y)))
+            (text(point(X_RANGE.from - 1.0, y + 0.35), Anchor::End, "quiet", &units::axis_duration(tick)))
         }
-        (line("one", (X_RANGE.0, Y_RANGE.1), (X_RANGE.1, Y_RANGE.1)))
+        (line("one", point(X_RANGE.from, Y_RANGE.to), point(X_RANGE.to, Y_RANGE.to)))
     }
 }

@@ -3,13 +3,14 @@
 
 use maud::{Markup, html};
 
+use super::scale::Extent;
 use super::style::{MarkFill, SeriesStyle, mark};
-use super::svg::{Anchor, Chart, area, glyph, text, truncated};
+use super::svg::{Anchor, Chart, area, glyph, point, text, truncated};
 use crate::table::Table;
 use longhaul_analysis::summary::date_of_day;
 
 /// Horizontal range of the weeks, in percent of the width.
-const X_RANGE: (f64, f64) = (10.0, 99.5);
+const X_RANGE: Extent = Extent { from: 10.0, to: 99.5 };
 /// Top of the first row, in lines (em).
 const TOP: f64 = 1.8;
 /// Height of a row, in lines (em).
@@ -60,16 +61,16 @@ impl Calendar {
             description: self.description(),
             height: bottom + 3.4,
             drawing: html! {
-                (mark((X_RANGE.0 + 1.6, 0.7), self.style, MarkFill::Solid))
-                (text((X_RANGE.0 + 4.5, 1.05), Anchor::Start, "strong", &truncated(&self.name, MAX_NAME_CHARS)))
-                (text((100.0, 1.05), Anchor::End, "quiet", &format!("n {count}")))
+                (mark(point(X_RANGE.from + 1.6, 0.7), self.style, MarkFill::Solid))
+                (text(point(X_RANGE.from + 4.5, 1.05), Anchor::Start, "strong", &truncated(&self.name, MAX_NAME_CHARS)))
+                (text(point(100.0, 1.05), Anchor::End, "quiet", &format!("n {count}")))
                 @for (day, name) in WEEKDAYS.iter().enumerate() {
-                    @if day % 2 == 0 { (text((X_RANGE.0 - 1.0, TOP + (day as f64 + 0.8) * ROW_HEIGHT), Anchor::End, "quiet", name)) }
+                    @if day % 2 == 0 { (text(point(X_RANGE.from - 1.0, TOP + (day as f64 + 0.8) * ROW_HEIGHT), Anchor::End, "quiet", name)) }
                 }
                 g class=(self.style.class()) { (self.cells()) }
                 (legend(bottom + 2.6, self.style))
-                (text((X_RANGE.0, bottom + 1.1), Anchor::Start, "quiet", &date_of_day(self.span.0).strftime("%-d %b %Y").to_string()))
-                (text((100.0, bottom + 1.1), Anchor::End, "quiet", &date_of_day(self.span.1).strftime("%-d %b %Y").to_string()))
+                (text(point(X_RANGE.from, bottom + 1.1), Anchor::Start, "quiet", &date_of_day(self.span.0).strftime("%-d %b %Y").to_string()))
+                (text(point(100.0, bottom + 1.1), Anchor::End, "quiet", &date_of_day(self.span.1).strftime("%-d %b %Y").to_string()))
             },
             notes: vec![],
             table: self.table(),
@@ -78,14 +79,14 @@ impl Calendar {
 
     fn cells(&self) -> Markup {
         let weeks = (monday_before(self.span.1) - monday_before(self.span.0)) / 7 + 1;
-        let width = ((X_RANGE.1 - X_RANGE.0) / weeks as f64).min(MAX_WEEK_WIDTH);
+        let width = ((X_RANGE.to - X_RANGE.from) / weeks as f64).min(MAX_WEEK_WIDTH);
         html! {
             @for day in self.span.0..=self.span.1 {
-                @let x = X_RANGE.0 + ((monday_before(day) - monday_before(self.span.0)) / 7) as f64 * width;
+                @let x = X_RANGE.from + ((monday_before(day) - monday_before(self.span.0)) / 7) as f64 * width;
                 @let y = TOP + (day - monday_before(day)) as f64 * ROW_HEIGHT;
                 @let found = self.days.binary_search_by_key(&day, |(known, _)| *known).ok().map(|place| self.days[place].1);
-                (area(class(found), (x, y + 0.06), (x + width * 0.9, y + ROW_HEIGHT - 0.06)))
-                @if found.is_some_and(|day| day.failed > 0) { (glyph((x + width * 0.45, y + ROW_HEIGHT / 2.0), "failed", CROSS_OUTLINE)) }
+                (area(class(found), point(x, y + 0.06), point(x + width * 0.9, y + ROW_HEIGHT - 0.06)))
+                @if found.is_some_and(|day| day.failed > 0) { (glyph(point(x + width * 0.45, y + ROW_HEIGHT / 2.0), "failed", CROSS_OUTLINE)) }
             }
         }
     }
@@ -141,9 +142,9 @@ fn legend(y: f64, style: SeriesStyle) -> Markup {
     html! {
         g class=(style.class()) {
             @for (place, (class, words)) in [("h1", "good"), ("h3", "slow"), ("h5", "✗ failed"), ("unknown", "no value")].iter().enumerate() {
-                @let x = X_RANGE.0 + place as f64 * 22.0;
-                (area(class, (x, y - 0.6), (x + 2.5, y + 0.3)))
-                (text((x + 3.3, y + 0.25), Anchor::Start, "quiet", words))
+                @let x = X_RANGE.from + place as f64 * 22.0;
+                (area(class, point(x, y - 0.6), point(x + 2.5, y + 0.3)))
+                (text(point(x + 3.3, y + 0.25), Anchor::Start, "quiet", words))
             }
         }
     }

@@ -6,17 +6,17 @@ use longhaul_analysis::stats::DaySeries;
 use longhaul_analysis::summary::{Comparison, EventLine, date_of_day};
 use maud::{Markup, html};
 
-use super::scale::{DayScale, LogScale};
+use super::ratio_text::{ratio_text, tick_text};
+use super::scale::{DayScale, Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
-use super::svg::{Anchor, CHARACTER_WIDTH, Chart, area, line, text, truncated};
+use super::svg::{Anchor, CHARACTER_WIDTH, Chart, area, line, point, text, truncated};
 use super::ticks::numbered_ticks;
-use super::{ratio_text, tick_text};
 use crate::table::Table;
 
 /// Horizontal range of the days, in percent of the width. The labels of the axis are on the left.
-const X_RANGE: (f64, f64) = (13.0, 99.0);
+const X_RANGE: Extent = Extent { from: 13.0, to: 99.0 };
 /// Top and bottom of the plot, in lines (em).
-const Y_RANGE: (f64, f64) = (1.6, 14.0);
+const Y_RANGE: Extent = Extent { from: 1.6, to: 14.0 };
 /// Maximum length of a name; longer names do not fit on a phone and are truncated.
 const MAX_NAME_CHARS: usize = 16;
 /// Day 0 of day numbers, 1970-01-01.
@@ -118,7 +118,7 @@ impl DailyRatios {
         }
         // Only the last interval of each chart is included: the wide intervals of the first days would compress the
         // plot.
-        LogScale::spanning(values, (Y_RANGE.1, Y_RANGE.0))
+        LogScale::spanning(values, Y_RANGE.reversed())
     }
 
     /// Draws the chart on an axis of ratios; ratios above 1 are at the top.
@@ -128,19 +128,19 @@ impl DailyRatios {
             id: self.id.clone(),
             title: self.title.clone(),
             description: self.description(),
-            height: Y_RANGE.1 + 5.0,
+            height: Y_RANGE.to + 5.0,
             drawing: html! {
                 (self.background(ratios))
                 (self.date_axis(&axis))
                 @for (day, low, high) in &self.intervals {
                     g class="cn" {
-                        (area("sure", (axis.day_start(*day), ratios.position(*high)),
-                            (axis.day_start(*day) + axis.day_width(), ratios.position(*low))))
+                        (area("sure", point(axis.day_start(*day), ratios.position(*high)),
+                            point(axis.day_start(*day) + axis.day_width(), ratios.position(*low))))
                     }
                 }
                 @if let Some(level) = &self.other_level { (self.draw_level(level, &axis, ratios)) }
                 @for (day, ratio) in &self.ratios {
-                    (mark((axis.day_middle(*day), ratios.position(*ratio)), SeriesStyle::NEUTRAL, MarkFill::Solid))
+                    (mark(point(axis.day_middle(*day), ratios.position(*ratio)), SeriesStyle::NEUTRAL, MarkFill::Solid))
                 }
                 (self.event_ticks(&axis))
             },
@@ -157,9 +157,9 @@ impl DailyRatios {
         // The mean on the other side of a change gets a tenth of the width.
         let room = ((last - first) / 9).max(1);
         match &self.other_level {
-            Some(level) if level.day > last => DayScale::new((first, last + room), X_RANGE),
-            Some(_) => DayScale::new((first - room, last), X_RANGE),
-            None => DayScale::new((first, last), X_RANGE),
+            Some(level) if level.day > last => DayScale::new(first, last + room, X_RANGE),
+            Some(_) => DayScale::new(first - room, last, X_RANGE),
+            None => DayScale::new(first, last, X_RANGE),
         }
     }
 
@@ -169,26 +169,26 @@ impl DailyRatios {
         let percent = crate::units::decimal((self.threshold - 1.0) * 100.0, 1);
         let band = (ratios.position(self.threshold), ratios.position(1.0 / self.threshold));
         html! {
-            (area("band", (X_RANGE.0, band.0), (X_RANGE.1, band.1)))
+            (area("band", point(X_RANGE.from, band.0), point(X_RANGE.to, band.1)))
             @for tick in ratios.ticks(1.7) {
-                (line("grid", (X_RANGE.0, ratios.position(tick)), (X_RANGE.1, ratios.position(tick))))
-                (text((0.0, ratios.position(tick) + 0.35), Anchor::Start, "quiet", &tick_text(tick)))
+                (line("grid", point(X_RANGE.from, ratios.position(tick)), point(X_RANGE.to, ratios.position(tick))))
+                (text(point(0.0, ratios.position(tick) + 0.35), Anchor::Start, "quiet", &tick_text(tick)))
             }
-            (line("one", (X_RANGE.0, ratios.position(1.0)), (X_RANGE.1, ratios.position(1.0))))
-            (text((X_RANGE.0, Y_RANGE.0 - 0.6), Anchor::Start, "quiet", &format!("▴ less time on {high}")))
-            (text((X_RANGE.0, Y_RANGE.1 + 3.1), Anchor::Start, "quiet", &format!("▾ less time on {low}")))
-            (text((X_RANGE.0, Y_RANGE.1 + 4.5), Anchor::Start, "quiet", &format!("1×: no difference; band: ±{percent} %")))
+            (line("one", point(X_RANGE.from, ratios.position(1.0)), point(X_RANGE.to, ratios.position(1.0))))
+            (text(point(X_RANGE.from, Y_RANGE.from - 0.6), Anchor::Start, "quiet", &format!("▴ less time on {high}")))
+            (text(point(X_RANGE.from, Y_RANGE.to + 3.1), Anchor::Start, "quiet", &format!("▾ less time on {low}")))
+            (text(point(X_RANGE.from, Y_RANGE.to + 4.5), Anchor::Start, "quiet", &format!("1×: no difference; band: ±{percent} %")))
         }
     }
 
     fn date_axis(&self, axis: &DayScale) -> Markup {
         let label = |day: i64| date_of_day(day).strftime("%-d %b").to_string();
         html! {
-            (line("one", (X_RANGE.0, Y_RANGE.1), (X_RANGE.1, Y_RANGE.1)))
+            (line("one", point(X_RANGE.from, Y_RANGE.to), point(X_RANGE.to, Y_RANGE.to)))
             @for day in axis.ticks(7.0 * CHARACTER_WIDTH) {
-                (line("one", (axis.day_middle(day), Y_RANGE.1), (axis.day_middle(day), Y_RANGE.1 + 0.35)))
+                (line("one", point(axis.day_middle(day), Y_RANGE.to), point(axis.day_middle(day), Y_RANGE.to + 0.35)))
                 @let words = label(day);
-                (text((axis.day_middle(day), Y_RANGE.1 + 1.5), Anchor::around(axis.day_middle(day), words.len()), "quiet", &words))
+                (text(point(axis.day_middle(day), Y_RANGE.to + 1.5), Anchor::around(axis.day_middle(day), words.len()), "quiet", &words))
             }
         }
     }
@@ -196,21 +196,21 @@ impl DailyRatios {
     fn draw_level(&self, level: &RatioLevel, axis: &DayScale, ratios: LogScale) -> Markup {
         let at = axis.day_start(level.day);
         let is_after = self.ratios.last().is_some_and(|(last, _)| level.day > *last);
-        let (from, to) = if is_after { (at, X_RANGE.1) } else { (X_RANGE.0, at) };
+        let (from, to) = if is_after { (at, X_RANGE.to) } else { (X_RANGE.from, at) };
         let (y, words) = (ratios.position(level.ratio), if is_after { "after" } else { "before" });
         let words = format!("{words}: {:.2}×, {} days", level.ratio, level.days);
-        let above = if y < Y_RANGE.0 + 1.6 { 1.2 } else { -0.4 };
+        let above = if y < Y_RANGE.from + 1.6 { 1.2 } else { -0.4 };
         html! {
-            (line("change", (at, Y_RANGE.0), (at, Y_RANGE.1)))
-            (line("level", (from, y), (to, y)))
-            @if is_after { (text((to, y + above), Anchor::End, "", &words)) }
-            @else { (text((from, y + above), Anchor::Start, "", &words)) }
+            (line("change", point(at, Y_RANGE.from), point(at, Y_RANGE.to)))
+            (line("level", point(from, y), point(to, y)))
+            @if is_after { (text(point(to, y + above), Anchor::End, "", &words)) }
+            @else { (text(point(from, y + above), Anchor::Start, "", &words)) }
         }
     }
 
     fn event_ticks(&self, axis: &DayScale) -> Markup {
         let positions: Vec<f64> = self.ticks.iter().map(|tick| axis.day_middle(tick.day)).collect();
-        numbered_ticks(&positions, (Y_RANGE.1 - 0.9, Y_RANGE.1))
+        numbered_ticks(&positions, Extent { from: Y_RANGE.to - 0.9, to: Y_RANGE.to })
     }
 
     /// Returns the list of events, numbered as in the chart.

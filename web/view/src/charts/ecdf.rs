@@ -3,16 +3,16 @@
 
 use maud::{Markup, html};
 
-use super::scale::LogScale;
+use super::scale::{Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
-use super::svg::{Anchor, CHARACTER_WIDTH, Chart, line, number, text, truncated};
+use super::svg::{Anchor, CHARACTER_WIDTH, Chart, line, number, point, text, truncated};
 use crate::table::Table;
 use crate::units;
 
 /// Horizontal range of the curves, in percent of the width.
-const X_RANGE: (f64, f64) = (9.0, 99.0);
+const X_RANGE: Extent = Extent { from: 9.0, to: 99.0 };
 /// Top and bottom of the curves, in lines (em).
-const Y_RANGE: (f64, f64) = (0.6, 10.0);
+const Y_RANGE: Extent = Extent { from: 0.6, to: 10.0 };
 /// Maximum length of a name; longer names are truncated.
 const MAX_NAME_CHARS: usize = 16;
 /// Width and height of the nested drawing of a curve, in its own units.
@@ -53,7 +53,7 @@ impl Ecdf {
 
     /// Draws the chart on an axis.
     pub fn draw(&self, scale: LogScale) -> Chart {
-        let legend = Y_RANGE.1 + 3.0;
+        let legend = Y_RANGE.to + 3.0;
         Chart {
             id: self.id.clone(),
             title: self.title.clone(),
@@ -108,7 +108,7 @@ impl Curve {
     /// they do not overlap.
     fn draw(&self, scale: LogScale, place: usize, of: usize) -> Markup {
         let attempts = (self.times.len() + self.failed).max(1) as f64;
-        let units = scale.with_range((0.0, DRAWING_UNITS));
+        let units = scale.with_range(Extent { from: 0.0, to: DRAWING_UNITS });
         let (mut path, mut drawn) = (String::new(), 0.0);
         for (rank, time) in self.times.iter().enumerate() {
             let (x, height) = (units.position(*time), DRAWING_UNITS * (rank + 1) as f64 / attempts);
@@ -128,12 +128,12 @@ impl Curve {
         let height = (place + 1) as f64 / (of + 1) as f64;
         let at = ((attempts * height) as usize).min(self.times.len().saturating_sub(1));
         html! {
-            svg class={ "bands " (self.style.class()) } x={ (number(X_RANGE.0)) "%" } y={ (number(Y_RANGE.0)) "em" }
-                width={ (number(X_RANGE.1 - X_RANGE.0)) "%" } height={ (number(Y_RANGE.1 - Y_RANGE.0)) "em" }
+            svg class={ "bands " (self.style.class()) } x={ (number(X_RANGE.from)) "%" } y={ (number(Y_RANGE.from)) "em" }
+                width={ (number(X_RANGE.to - X_RANGE.from)) "%" } height={ (number(Y_RANGE.to - Y_RANGE.from)) "em" }
                 viewBox={ "0 0 " (DRAWING_UNITS) " " (DRAWING_UNITS) } preserveAspectRatio="none" { path class="median" d=(path) {} }
             @if let Some(time) = self.times.get(at) {
-                @let y = Y_RANGE.1 - (at + 1) as f64 / attempts * (Y_RANGE.1 - Y_RANGE.0);
-                (mark((scale.position(*time), y), self.style, MarkFill::Solid))
+                @let y = Y_RANGE.to - (at + 1) as f64 / attempts * (Y_RANGE.to - Y_RANGE.from);
+                (mark(point(scale.position(*time), y), self.style, MarkFill::Solid))
             }
         }
     }
@@ -141,9 +141,9 @@ impl Curve {
     fn legend_entry(&self, y: f64) -> Markup {
         let failed = if self.failed > 0 { format!(" ✗{}", self.failed) } else { String::new() };
         html! {
-            (mark((X_RANGE.0 + 1.6, y), self.style, MarkFill::Solid))
-            (text((X_RANGE.0 + 4.5, y + 0.35), Anchor::Start, "", &truncated(&self.name, MAX_NAME_CHARS)))
-            (text((100.0, y + 0.35), Anchor::End, "quiet", &format!("n {}{failed}", self.times.len())))
+            (mark(point(X_RANGE.from + 1.6, y), self.style, MarkFill::Solid))
+            (text(point(X_RANGE.from + 4.5, y + 0.35), Anchor::Start, "", &truncated(&self.name, MAX_NAME_CHARS)))
+            (text(point(100.0, y + 0.35), Anchor::End, "quiet", &format!("n {}{failed}", self.times.len())))
         }
     }
 }
@@ -151,14 +151,14 @@ impl Curve {
 fn background(scale: LogScale) -> Markup {
     html! {
         @for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
-            @let y = Y_RANGE.1 - share * (Y_RANGE.1 - Y_RANGE.0);
-            (line("grid", (X_RANGE.0, y), (X_RANGE.1, y)))
-            (text((X_RANGE.0 - 0.8, y + 0.35), Anchor::End, "quiet", &format!("{}%", share * 100.0)))
+            @let y = Y_RANGE.to - share * (Y_RANGE.to - Y_RANGE.from);
+            (line("grid", point(X_RANGE.from, y), point(X_RANGE.to, y)))
+            (text(point(X_RANGE.from - 0.8, y + 0.35), Anchor::End, "quiet", &format!("{}%", share * 100.0)))
         }
         @for tick in scale.ticks(7.0 * CHARACTER_WIDTH) {
             @let x = scale.position(tick);
-            (line("grid", (x, Y_RANGE.0), (x, Y_RANGE.1)))
-            (text((x, Y_RANGE.1 + 1.2), Anchor::around(x, 6), "quiet", &units::axis_duration(tick)))
+            (line("grid", point(x, Y_RANGE.from), point(x, Y_RANGE.to)))
+            (text(point(x, Y_RANGE.to + 1.2), Anchor::around(x, 6), "quiet", &units::axis_duration(tick)))
         }
     }
 }

@@ -3,10 +3,10 @@
 use longhaul_analysis::summary::Estimate;
 use maud::{Markup, html};
 
-use super::scale::LogScale;
+use super::ratio_text::{ratio_label, ratio_text, tick_text};
+use super::scale::{Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
-use super::svg::{Anchor, CHARACTER_WIDTH, Chart, area, glyph, line, text, text_with_gap, truncated};
-use super::{ratio_label, ratio_text, tick_text};
+use super::svg::{Anchor, CHARACTER_WIDTH, Chart, area, glyph, line, point, text, text_with_gap, truncated};
 use crate::table::Table;
 
 /// Comparisons of the same two targets.
@@ -54,7 +54,7 @@ const MAX_INTERVAL_EXTENT: f64 = 2.5;
 /// Minimum extent of the axis, as a ratio.
 const MIN_AXIS_RATIO: f64 = 1.5;
 /// Horizontal range of the axis, in percent of the width. The figures are on its right.
-const X_RANGE: (f64, f64) = (3.0, 50.0);
+const X_RANGE: Extent = Extent { from: 3.0, to: 50.0 };
 /// Width of the label with the number of days, in percent of the width.
 const DAYS_LABEL_WIDTH: f64 = 19.0;
 /// Maximum length of a name in a group's heading, so that both names fit on a phone. Longer names are truncated.
@@ -112,14 +112,14 @@ impl Forest {
         let (top, one) = (1.2, scale.position(1.0));
         let label = "no difference";
         html! {
-            (area("band", (scale.position(1.0 / self.threshold), top), (scale.position(self.threshold), bottom)))
+            (area("band", point(scale.position(1.0 / self.threshold), top), point(scale.position(self.threshold), bottom)))
             @for tick in scale.ticks(5.5 * CHARACTER_WIDTH) {
-                (line("grid", (scale.position(tick), top), (scale.position(tick), bottom)))
-                (text((scale.position(tick), bottom + 1.1), Anchor::Middle, "quiet", &tick_text(tick)))
+                (line("grid", point(scale.position(tick), top), point(scale.position(tick), bottom)))
+                (text(point(scale.position(tick), bottom + 1.1), Anchor::Middle, "quiet", &tick_text(tick)))
             }
-            (line("one", (one, top), (one, bottom)))
-            (text((one, 0.9), Anchor::around(one, label.len()), "quiet", label))
-            (text((0.0, bottom + 2.5), Anchor::Start, "quiet", &self.axis()))
+            (line("one", point(one, top), point(one, bottom)))
+            (text(point(one, 0.9), Anchor::around(one, label.len()), "quiet", label))
+            (text(point(0.0, bottom + 2.5), Anchor::Start, "quiet", &self.axis()))
         }
     }
 
@@ -187,9 +187,9 @@ impl ForestGroup {
         let less = if is_short { "less time on" } else { "less on" };
         let side = |name: &str| format!("{less} {}", truncated(name, MAX_NAME_CHARS));
         html! {
-            (line("divide", (0.0, y - 0.15), (100.0, y - 0.15)))
-            (text((0.0, y + 1.1), Anchor::Start, "strong", &format!("◂ {}", side(&self.left))))
-            (text((100.0, y + 1.1), Anchor::End, "strong", &format!("{} ▸", side(&self.right))))
+            (line("divide", point(0.0, y - 0.15), point(100.0, y - 0.15)))
+            (text(point(0.0, y + 1.1), Anchor::Start, "strong", &format!("◂ {}", side(&self.left))))
+            (text(point(100.0, y + 1.1), Anchor::End, "strong", &format!("{} ▸", side(&self.right))))
         }
     }
 }
@@ -210,13 +210,13 @@ impl ForestRow {
     fn draw(&self, scale: LogScale, top: f64) -> Markup {
         let y = top + 1.95;
         html! {
-            (text((0.0, top + 1.0), Anchor::Start, "", &self.label))
+            (text(point(0.0, top + 1.0), Anchor::Start, "", &self.label))
             @match self.ratio {
                 Some(ratio) => {
-                    (text((100.0, y + 0.35), Anchor::End, "", &ratio_label(ratio)))
+                    (text(point(100.0, y + 0.35), Anchor::End, "", &ratio_label(ratio)))
                     (self.interval(ratio, scale, y))
                 }
-                None => { (text((100.0, y + 0.35), Anchor::End, "quiet", "no interval yet")) }
+                None => { (text(point(100.0, y + 0.35), Anchor::End, "quiet", "no interval yet")) }
             }
         }
     }
@@ -227,15 +227,15 @@ impl ForestRow {
         let class = self.style.class();
         html! {
             g class=(class) {
-                (line("range", (low, y), (high, y)))
-                @if !scale.contains(ratio.low) { (glyph((low, y), "arrow", "M5 -4.5L0 0L5 4.5")) }
-                @if !scale.contains(ratio.high) { (glyph((high, y), "arrow", "M-5 -4.5L0 0L-5 4.5")) }
+                (line("range", point(low, y), point(high, y)))
+                @if !scale.contains(ratio.low) { (glyph(point(low, y), "arrow", "M5 -4.5L0 0L5 4.5")) }
+                @if !scale.contains(ratio.high) { (glyph(point(high, y), "arrow", "M-5 -4.5L0 0L-5 4.5")) }
             }
-            (mark((scale.position(ratio.value), y), self.style, self.fill))
+            (mark(point(scale.position(ratio.value), y), self.style, self.fill))
             @match days_label_position(ratio, scale) {
-                DaysLabelPosition::Right(x) => { (text_with_gap((x, y + 0.35), Anchor::Start, "quiet", &days)) }
-                DaysLabelPosition::Left(x) => { (text_with_gap((x, y + 0.35), Anchor::End, "quiet", &days)) }
-                DaysLabelPosition::Below(x) => { (text((x, y + 1.45), Anchor::around(x, 2 * days.len()), "quiet", &days)) }
+                DaysLabelPosition::Right(x) => { (text_with_gap(point(x, y + 0.35), Anchor::Start, "quiet", &days)) }
+                DaysLabelPosition::Left(x) => { (text_with_gap(point(x, y + 0.35), Anchor::End, "quiet", &days)) }
+                DaysLabelPosition::Below(x) => { (text(point(x, y + 1.45), Anchor::around(x, 2 * days.len()), "quiet", &days)) }
             }
         }
     }
@@ -244,7 +244,7 @@ impl ForestRow {
 fn days_label_position(ratio: Estimate, scale: LogScale) -> DaysLabelPosition {
     let (low, high) = (scale.position(ratio.low), scale.position(ratio.high));
     match () {
-        () if high < X_RANGE.1 - DAYS_LABEL_WIDTH => DaysLabelPosition::Right(high),
+        () if high < X_RANGE.to - DAYS_LABEL_WIDTH => DaysLabelPosition::Right(high),
         () if low > DAYS_LABEL_WIDTH => DaysLabelPosition::Left(low),
         () => DaysLabelPosition::Below(scale.position(ratio.value)),
     }

@@ -3,14 +3,14 @@
 
 use maud::{Markup, html};
 
-use super::scale::LogScale;
+use super::scale::{Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
-use super::svg::{Anchor, Chart, area, text, truncated};
+use super::svg::{Anchor, Chart, area, point, text, truncated};
 use crate::table::Table;
 use crate::units;
 
 /// Horizontal range of the fields, in percent of the width.
-const X_RANGE: (f64, f64) = (10.0, 99.5);
+const X_RANGE: Extent = Extent { from: 10.0, to: 99.5 };
 /// Top of the first row, in lines (em).
 const TOP: f64 = 1.8;
 /// Height of a row, in lines (em).
@@ -41,7 +41,10 @@ impl HeatMap {
     /// Returns a common scale of shades for several charts, so that equal shades mean equal times in all of them.
     pub fn shared_scale<'h>(all: impl IntoIterator<Item = &'h HeatMap>) -> LogScale {
         let fields = all.into_iter().flat_map(|heat| heat.cells.iter().flatten());
-        LogScale::spanning(fields.filter_map(|field| field.map(|(seconds, _)| seconds)), (0.0, SHADES as f64))
+        LogScale::spanning(
+            fields.filter_map(|field| field.map(|(seconds, _)| seconds)),
+            Extent { from: 0.0, to: SHADES as f64 },
+        )
     }
 
     /// Draws the chart with a scale of shades.
@@ -54,9 +57,9 @@ impl HeatMap {
             description: self.description(count),
             height: bottom + 4.4,
             drawing: html! {
-                (mark((X_RANGE.0 + 1.6, 0.7), self.style, MarkFill::Solid))
-                (text((X_RANGE.0 + 4.5, 1.05), Anchor::Start, "strong", &truncated(&self.name, MAX_NAME_CHARS)))
-                (text((100.0, 1.05), Anchor::End, "quiet", &format!("n {count}")))
+                (mark(point(X_RANGE.from + 1.6, 0.7), self.style, MarkFill::Solid))
+                (text(point(X_RANGE.from + 4.5, 1.05), Anchor::Start, "strong", &truncated(&self.name, MAX_NAME_CHARS)))
+                (text(point(100.0, 1.05), Anchor::End, "quiet", &format!("n {count}")))
                 g class=(self.style.class()) { (self.draw_cells(scale)) }
                 (axes(bottom))
                 g class=(self.style.class()) { (legend(scale, bottom + 2.4)) }
@@ -72,7 +75,7 @@ impl HeatMap {
                 @for (hour, field) in hours.iter().enumerate() {
                     @let (x, y) = (hour_x(hour), TOP + day as f64 * ROW_HEIGHT);
                     @let class = field.map_or("unknown".to_owned(), |(seconds, _)| format!("h{}", shade(scale, seconds)));
-                    (area(&class, (x, y + 0.06), (hour_x(hour + 1) - 0.25, y + ROW_HEIGHT - 0.06)))
+                    (area(&class, point(x, y + 0.06), point(hour_x(hour + 1) - 0.25, y + ROW_HEIGHT - 0.06)))
                 }
             }
         }
@@ -119,7 +122,7 @@ impl HeatMap {
 }
 
 fn hour_x(hour: usize) -> f64 {
-    X_RANGE.0 + hour as f64 / 24.0 * (X_RANGE.1 - X_RANGE.0)
+    X_RANGE.from + hour as f64 / 24.0 * (X_RANGE.to - X_RANGE.from)
 }
 
 fn shade(scale: LogScale, seconds: f64) -> usize {
@@ -129,10 +132,10 @@ fn shade(scale: LogScale, seconds: f64) -> usize {
 fn axes(bottom: f64) -> Markup {
     html! {
         @for (day, name) in WEEKDAYS.iter().enumerate() {
-            (text((X_RANGE.0 - 1.0, TOP + (day as f64 + 0.75) * ROW_HEIGHT), Anchor::End, "quiet", name))
+            (text(point(X_RANGE.from - 1.0, TOP + (day as f64 + 0.75) * ROW_HEIGHT), Anchor::End, "quiet", name))
         }
         @for hour in [0, 6, 12, 18] {
-            (text((hour_x(hour), bottom + 1.1), Anchor::Start, "quiet", &format!("{hour:02}:00")))
+            (text(point(hour_x(hour), bottom + 1.1), Anchor::Start, "quiet", &format!("{hour:02}:00")))
         }
     }
 }
@@ -140,12 +143,12 @@ fn axes(bottom: f64) -> Markup {
 /// Draws the legend: each shade with its smallest value. It has two lines, because one line is too narrow on a phone.
 fn legend(scale: LogScale, y: f64) -> Markup {
     let across = SHADES / 2;
-    let width = (X_RANGE.1 - X_RANGE.0) / across as f64;
+    let width = (X_RANGE.to - X_RANGE.from) / across as f64;
     html! {
         @for shade in 0..SHADES {
-            @let (x, y) = (X_RANGE.0 + (shade % across) as f64 * width, y + (shade / across) as f64 * 1.3);
-            (area(&format!("h{shade}"), (x, y - 0.6), (x + 3.0, y + 0.3)))
-            (text((x + 3.8, y + 0.25), Anchor::Start, "quiet", &format!("from {}", units::axis_duration(round_to_two_digits(scale.value(shade as f64))))))
+            @let (x, y) = (X_RANGE.from + (shade % across) as f64 * width, y + (shade / across) as f64 * 1.3);
+            (area(&format!("h{shade}"), point(x, y - 0.6), point(x + 3.0, y + 0.3)))
+            (text(point(x + 3.8, y + 0.25), Anchor::Start, "quiet", &format!("from {}", units::axis_duration(round_to_two_digits(scale.value(shade as f64))))))
         }
     }
 }

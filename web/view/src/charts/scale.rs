@@ -8,6 +8,22 @@ const DECADE_STEPS: [&[f64]; 4] = [&[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], &[1.0, 2.0, 
 /// Minimum and maximum of an axis, as powers of ten.
 const POWER_RANGE: std::ops::RangeInclusive<i32> = -12..=12;
 
+/// The two positions between which something is drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Extent {
+    /// Position of the start.
+    pub from: f64,
+    /// Position of the end.
+    pub to: f64,
+}
+
+impl Extent {
+    /// Returns the same positions in reverse order.
+    pub const fn reversed(self) -> Self {
+        Self { from: self.to, to: self.from }
+    }
+}
+
 /// A logarithmic axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogScale {
@@ -20,7 +36,7 @@ pub struct LogScale {
 impl LogScale {
     /// Creates an axis that holds all values, drawn between two positions. Values that are not positive and finite are
     /// ignored.
-    pub fn spanning(values: impl IntoIterator<Item = f64>, (from, to): (f64, f64)) -> Self {
+    pub fn spanning(values: impl IntoIterator<Item = f64>, drawn: Extent) -> Self {
         let known = values.into_iter().filter(|value| value.is_finite() && *value > 0.0);
         let bounded =
             known.map(|value| value.clamp(10f64.powi(*POWER_RANGE.start()), 10f64.powi(*POWER_RANGE.end())));
@@ -29,12 +45,12 @@ impl LogScale {
         let (low, high) = if low <= high { (low, high) } else { (1.0, 1.0) };
         // Leaves a margin on both sides, so that a single value has an axis and the outermost marks fit.
         let room = (high / low).ln().mul_add(0.04, 0.01).exp();
-        Self { low: low / room, high: high * room, from, to }
+        Self { low: low / room, high: high * room, from: drawn.from, to: drawn.to }
     }
 
     /// Returns the same axis, drawn between other positions.
-    pub fn with_range(self, (from, to): (f64, f64)) -> Self {
-        Self { from, to, ..self }
+    pub fn with_range(self, drawn: Extent) -> Self {
+        Self { from: drawn.from, to: drawn.to, ..self }
     }
 
     /// Returns the position of a value; values beyond the axis are clamped to its ends.
@@ -114,8 +130,8 @@ pub struct DayScale {
 
 impl DayScale {
     /// Creates an axis from a first to a last day (in days since 1970-01-01), drawn between two positions.
-    pub fn new((first, last): (i64, i64), (from, to): (f64, f64)) -> Self {
-        Self { first, last: last.max(first), from, to }
+    pub fn new(first: i64, last: i64, drawn: Extent) -> Self {
+        Self { first, last: last.max(first), from: drawn.from, to: drawn.to }
     }
 
     /// Returns the width of a day.
@@ -159,7 +175,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round_numbers() {
-        let axis = |low, high| LogScale::spanning([low, high], (0.0, 100.0)).ticks(14.0);
+        let axis = |low, high| LogScale::spanning([low, high], Extent { from: 0.0, to: 100.0 }).ticks(14.0);
         assert_eq!(axis(0.9, 1.1), [0.9, 0.95, 1.0, 1.05, 1.1]);
         assert_eq!(axis(0.5, 1.2), [0.6, 0.8, 1.0, 1.2]);
         assert_eq!(axis(0.02, 30.0), [0.1, 1.0, 10.0]);
@@ -168,22 +184,22 @@ mod tests {
 
     #[test]
     fn axis_without_valid_values_is_centred_on_one() {
-        let axis = LogScale::spanning([f64::NAN, -1.0, 0.0], (0.0, 100.0));
+        let axis = LogScale::spanning([f64::NAN, -1.0, 0.0], Extent { from: 0.0, to: 100.0 });
         assert!((axis.position(1.0) - 50.0).abs() < 1e-9);
     }
 
     #[test]
     fn week_ticks_are_mondays() {
         // 2026-11-09, day 20,766, is a Monday.
-        let axis = DayScale::new((20_764, 20_820), (0.0, 100.0));
+        let axis = DayScale::new(20_764, 20_820, Extent { from: 0.0, to: 100.0 });
         assert_eq!(axis.ticks(15.0), [20_766, 20_780, 20_794, 20_808]);
-        assert_eq!(DayScale::new((5, 5), (0.0, 100.0)).ticks(15.0), [5]);
+        assert_eq!(DayScale::new(5, 5, Extent { from: 0.0, to: 100.0 }).ticks(15.0), [5]);
     }
 
     proptest! {
         #[test]
         fn ticks_lie_on_the_axis_with_enough_distance(low in 1e-9f64..1e9, factor in 1.0f64..1e9) {
-            let axis = LogScale::spanning([low, low * factor], (2.0, 98.0));
+            let axis = LogScale::spanning([low, low * factor], Extent { from: 2.0, to: 98.0 });
             let ticks = axis.ticks(14.0);
             prop_assert!(ticks.len() <= 8);
             prop_assert!(ticks.iter().all(|tick| axis.contains(*tick)));
@@ -194,7 +210,7 @@ mod tests {
 
         #[test]
         fn any_two_days_give_a_valid_axis(first in -1_000_000i64..1_000_000, span in 0i64..100_000) {
-            let axis = DayScale::new((first, first + span), (0.0, 100.0));
+            let axis = DayScale::new(first, first + span, Extent { from: 0.0, to: 100.0 });
             let ticks = axis.ticks(15.0);
             prop_assert!(ticks.iter().all(|day| axis.contains(*day)));
             prop_assert!(ticks.len() <= 9);

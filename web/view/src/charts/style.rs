@@ -116,8 +116,8 @@ impl MarkFill {
     }
 }
 
-/// Draws a mark at a position: `x` in percent, `y` in lines (em).
-pub fn mark((x, y): (f64, f64), style: SeriesStyle, fill: MarkFill) -> Markup {
+/// Draws a mark at a position.
+pub fn mark(super::svg::Point { x, y }: super::svg::Point, style: SeriesStyle, fill: MarkFill) -> Markup {
     html! {
         svg class={ "mark " (style.class()) } x={ (super::svg::number(x)) "%" } y={ (super::svg::number(y)) "em" }
             width="1em" height="1em" viewBox="0 0 12 12" overflow="visible" {

@@ -45,8 +45,22 @@ impl Anchor {
     }
 }
 
+/// A position in a chart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Horizontal position in percent of the width.
+    pub x: f64,
+    /// Vertical position in lines (em), from the top.
+    pub y: f64,
+}
+
+/// Returns the point at a horizontal position in percent and a vertical position in lines (em).
+pub const fn point(x: f64, y: f64) -> Point {
+    Point { x, y }
+}
+
 /// Draws a text at a position.
-pub fn text((x, y): (f64, f64), anchor: Anchor, class: &str, words: &str) -> Markup {
+pub fn text(Point { x, y }: Point, anchor: Anchor, class: &str, words: &str) -> Markup {
     html! {
         text class=[(!class.is_empty()).then_some(class)] x={ (number(x)) "%" } y={ (number(y)) "em" }
             text-anchor=(anchor.name()) { (words) }
@@ -54,7 +68,7 @@ pub fn text((x, y): (f64, f64), anchor: Anchor, class: &str, words: &str) -> Mar
 }
 
 /// Draws a text at a small horizontal distance from a position, for a label next to a mark.
-pub fn text_with_gap((x, y): (f64, f64), anchor: Anchor, class: &str, words: &str) -> Markup {
+pub fn text_with_gap(Point { x, y }: Point, anchor: Anchor, class: &str, words: &str) -> Markup {
     let room = match anchor {
         Anchor::Start => "0.7em",
         Anchor::Middle => "0",
@@ -67,23 +81,23 @@ pub fn text_with_gap((x, y): (f64, f64), anchor: Anchor, class: &str, words: &st
 }
 
 /// Draws a straight line.
-pub fn line(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Markup {
+pub fn line(class: &str, from: Point, to: Point) -> Markup {
     html! {
-        line class=(class) x1={ (number(x1)) "%" } y1={ (number(y1)) "em" }
-            x2={ (number(x2)) "%" } y2={ (number(y2)) "em" } {}
+        line class=(class) x1={ (number(from.x)) "%" } y1={ (number(from.y)) "em" }
+            x2={ (number(to.x)) "%" } y2={ (number(to.y)) "em" } {}
     }
 }
 
-/// Draws a filled rectangle between two corners.
-pub fn area(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Markup {
+/// Draws a filled rectangle between its top left and bottom right corners.
+pub fn area(class: &str, from: Point, to: Point) -> Markup {
     html! {
-        rect class=(class) x={ (number(x1)) "%" } y={ (number(y1)) "em" }
-            width={ (number((x2 - x1).max(0.0))) "%" } height={ (number((y2 - y1).max(0.0))) "em" } {}
+        rect class=(class) x={ (number(from.x)) "%" } y={ (number(from.y)) "em" }
+            width={ (number((to.x - from.x).max(0.0))) "%" } height={ (number((to.y - from.y).max(0.0))) "em" } {}
     }
 }
 
 /// Draws a small symbol at a position. `outline` is an SVG path, centred on the origin and about ten units wide.
-pub fn glyph((x, y): (f64, f64), class: &str, outline: &str) -> Markup {
+pub fn glyph(Point { x, y }: Point, class: &str, outline: &str) -> Markup {
     html! {
         svg class={ "mark " (class) } x={ (number(x)) "%" } y={ (number(y)) "em" }
             width="1em" height="1em" viewBox="0 0 12 12" overflow="visible" { path d=(outline) {} }

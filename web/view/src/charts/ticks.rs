@@ -2,17 +2,18 @@
 
 use maud::{Markup, html};
 
-use super::svg::{Anchor, CHARACTER_WIDTH, line, text_with_gap};
+use super::scale::Extent;
+use super::svg::{Anchor, CHARACTER_WIDTH, line, point, text_with_gap};
 
-/// Draws ticks at horizontal positions (in percent, ascending), numbered from 1. Ticks that are too close share a
+/// Draws ticks at horizontal positions (in percent, ascending), numbered from 1, over this height. Ticks that are too close share a
 /// label, for example `2–4`.
-pub fn numbered_ticks(positions: &[f64], (top, bottom): (f64, f64)) -> Markup {
+pub fn numbered_ticks(positions: &[f64], height: Extent) -> Markup {
     let numbered: Vec<(usize, f64)> =
         positions.iter().enumerate().map(|(index, x)| (index + 1, *x)).collect();
     html! {
-        @for x in positions { (line("event", (*x, top), (*x, bottom))) }
+        @for x in positions { (line("event", point(*x, height.from), point(*x, height.to))) }
         @for group in numbered.chunk_by(|a, b| b.1 - a.1 < 6.0 * CHARACTER_WIDTH) {
-            (tick_label(group, bottom - 0.25))
+            (tick_label(group, height.to - 0.25))
         }
     }
 }
@@ -27,5 +28,5 @@ fn tick_label(group: &[(usize, f64)], y: f64) -> Markup {
     };
     let label = if first == last { first.to_string() } else { format!("{first}–{last}") };
     let (x, anchor) = if to < 88.0 { (to, Anchor::Start) } else { (from, Anchor::End) };
-    text_with_gap((x, y), anchor, "strong", &label)
+    text_with_gap(point(x, y), anchor, "strong", &label)
 }

@@ -5,7 +5,8 @@ use jiff::{Timestamp, ToSpan, Zoned};
 use longhaul_model::{Event, TargetName};
 use maud::{Markup, html};
 
-use super::svg::{Anchor, CHARACTER_WIDTH, line, text};
+use super::scale::Extent;
+use super::svg::{Anchor, CHARACTER_WIDTH, line, point, text};
 use longhaul_model::time::{DAY_US, HOUR_US};
 
 /// Hours between two labels, for a short window.
@@ -47,16 +48,19 @@ impl TimeScale {
             return vec![];
         };
         if let Some(hours) = HOUR_STEPS.into_iter().find(|hours| hours * HOUR_US >= least_us) {
-            return self
-                .ticks_every(&midnight, (hours.hours(), if hours < 12 { "%H:%M" } else { "%-d %b %H:%M" }));
+            return self.ticks_every(
+                &midnight,
+                hours.hours(),
+                if hours < 12 { "%H:%M" } else { "%-d %b %H:%M" },
+            );
         }
         let days = DAY_STEPS.into_iter().find(|days| days * DAY_US >= least_us).unwrap_or(728);
         let monday = if days >= 7 { i64::from(midnight.weekday().to_monday_zero_offset()) } else { 0 };
         let first = midnight.checked_sub(monday.days()).unwrap_or(midnight);
-        self.ticks_every(&first, (days.days(), if days >= 91 { "%b %Y" } else { "%-d %b" }))
+        self.ticks_every(&first, days.days(), if days >= 91 { "%b %Y" } else { "%-d %b" })
     }
 
-    fn ticks_every(&self, first: &Zoned, (step, form): (jiff::Span, &str)) -> Vec<(i64, String)> {
+    fn ticks_every(&self, first: &Zoned, step: jiff::Span, form: &str) -> Vec<(i64, String)> {
         let mut found = vec![];
         let mut index = 0;
         while let Ok(at) = step.checked_mul(index).and_then(|by| first.checked_add(by)) {
@@ -73,13 +77,13 @@ impl TimeScale {
     }
 
     /// Draws the axis at height `y` (in lines), between two horizontal positions (in percent).
-    pub fn draw(&self, (from, to): (f64, f64), y: f64) -> Markup {
+    pub fn draw(&self, Extent { from, to }: Extent, y: f64) -> Markup {
         let room = 9.0 * CHARACTER_WIDTH / (to - from);
         html! {
             @for (at_us, label) in self.ticks(room) {
                 @let x = from + self.fraction(at_us) * (to - from);
-                (line("one", (x, y), (x, y + 0.35)))
-                (text((x, y + 1.5), Anchor::around(x, label.chars().count()), "quiet", &label))
+                (line("one", point(x, y), point(x, y + 0.35)))
+                (text(point(x, y + 1.5), Anchor::around(x, label.chars().count()), "quiet", &label))
             }
         }
     }

@@ -4,14 +4,14 @@
 use longhaul_analysis::summary::TimeSummary;
 use maud::{Markup, html};
 
-use super::scale::LogScale;
+use super::scale::{Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
-use super::svg::{Anchor, CHARACTER_WIDTH, Chart, line, text, truncated};
+use super::svg::{Anchor, CHARACTER_WIDTH, Chart, line, point, text, truncated};
 use crate::table::Table;
 use crate::units;
 
 /// Horizontal range of the axis, in percent of the width. Names are on its left, counts on its right.
-const X_RANGE: (f64, f64) = (32.0, 79.0);
+const X_RANGE: Extent = Extent { from: 32.0, to: 79.0 };
 /// Maximum length of a name; longer names do not fit on a phone and are truncated.
 const MAX_NAME_CHARS: usize = 12;
 
@@ -61,7 +61,7 @@ impl TimesChart {
     pub fn draw(&self, scale: LogScale) -> Chart {
         let (mut y, mut parts) = (0.0, vec![]);
         for task in &self.tasks {
-            parts.push(text((0.0, y + 1.0), Anchor::Start, "strong", &task.label));
+            parts.push(text(point(0.0, y + 1.0), Anchor::Start, "strong", &task.label));
             y += 1.5;
             for row in &task.rows {
                 parts.push(row.draw(scale, y + 0.7));
@@ -128,10 +128,10 @@ fn background(scale: LogScale, bottom: f64) -> Markup {
     html! {
         @for tick in scale.ticks(6.0 * CHARACTER_WIDTH) {
             @let x = scale.position(tick);
-            (line("grid", (x, 0.0), (x, bottom)))
-            (text((x, bottom + 1.1), Anchor::Middle, "quiet", &units::axis_duration(tick)))
+            (line("grid", point(x, 0.0), point(x, bottom)))
+            (text(point(x, bottom + 1.1), Anchor::Middle, "quiet", &units::axis_duration(tick)))
         }
-        (text((50.0, bottom + 2.5), Anchor::Middle, "quiet", "logarithmic"))
+        (text(point(50.0, bottom + 2.5), Anchor::Middle, "quiet", "logarithmic"))
     }
 }
 
@@ -139,16 +139,16 @@ impl TimeRow {
     fn draw(&self, scale: LogScale, y: f64) -> Markup {
         let TimeSummary { median, daily_range, p95, .. } = self.times;
         html! {
-            (mark((1.6, y), self.style, MarkFill::Solid))
-            (text((4.5, y + 0.35), Anchor::Start, "", &truncated(&self.name, MAX_NAME_CHARS)))
+            (mark(point(1.6, y), self.style, MarkFill::Solid))
+            (text(point(4.5, y + 0.35), Anchor::Start, "", &truncated(&self.name, MAX_NAME_CHARS)))
             g class=(self.style.class()) {
-                @if let Some((low, high)) = daily_range { (line("range", (scale.position(low), y), (scale.position(high), y))) }
+                @if let Some((low, high)) = daily_range { (line("range", point(scale.position(low), y), point(scale.position(high), y))) }
                 @if let Some(p95) = p95 {
-                    (line("cap", (scale.position(p95), y - 0.5), (scale.position(p95), y + 0.5)))
+                    (line("cap", point(scale.position(p95), y - 0.5), point(scale.position(p95), y + 0.5)))
                 }
             }
-            @if let Some(median) = median { (mark((scale.position(median), y), self.style, MarkFill::Solid)) }
-            (text((100.0, y + 0.35), Anchor::End, "quiet", &self.count_text()))
+            @if let Some(median) = median { (mark(point(scale.position(median), y), self.style, MarkFill::Solid)) }
+            (text(point(100.0, y + 0.35), Anchor::End, "quiet", &self.count_text()))
         }
     }
 

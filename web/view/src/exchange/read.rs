@@ -3,7 +3,7 @@
 use longhaul_analysis::summary::Estimate;
 use serde_json::Value;
 
-use super::{Exchange, ExchangedComparison, KIND, SCHEMA};
+use super::file::{Exchange, ExchangedComparison, KIND, SCHEMA};
 
 /// Maximum size of a file in bytes. A year of ten targets needs far less.
 pub const MAX_FILE_BYTES: usize = 8 << 20;

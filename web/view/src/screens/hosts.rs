@@ -33,11 +33,28 @@ struct HostRow {
     claim: ExchangedComparison,
 }
 
+/// The protocols of two targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ProtocolPair<'e> {
+    a: &'e str,
+    b: &'e str,
+}
+
+impl<'e> ProtocolPair<'e> {
+    fn families(self) -> Self {
+        Self { a: family(self.a), b: family(self.b) }
+    }
+
+    fn reversed(self) -> Self {
+        Self { a: self.b, b: self.a }
+    }
+}
+
 /// A pair of targets on one host, with their protocols.
 #[derive(Clone, Copy)]
 struct PairWithProtocols<'e> {
     pair: &'e ExchangedPair,
-    protocols: (&'e str, &'e str),
+    protocols: ProtocolPair<'e>,
 }
 
 /// Returns the comparison of hosts.
@@ -121,7 +138,7 @@ fn protocol_comparison(
             lines.extend(same);
         }
     }
-    let sides = (family(placed.protocols.1).to_owned(), family(placed.protocols.0).to_owned());
+    let sides = (family(placed.protocols.b).to_owned(), family(placed.protocols.a).to_owned());
     (!lines.is_empty()).then_some(ProtocolComparison { sides, rows: lines })
 }
 
@@ -133,7 +150,7 @@ fn with_protocols<'e>(exchange: &'e Exchange, pair: &'e ExchangedPair) -> Option
             .find(|target| target.name == name)
             .and_then(|target| target.protocol.as_deref())
     };
-    Some(PairWithProtocols { pair, protocols: (protocol(&pair.a)?, protocol(&pair.b)?) })
+    Some(PairWithProtocols { pair, protocols: ProtocolPair { a: protocol(&pair.a)?, b: protocol(&pair.b)? } })
 }
 
 fn claims(pair: &ExchangedPair) -> impl Iterator<Item = &ExchangedComparison> {
@@ -146,12 +163,12 @@ fn family(protocol: &str) -> &str {
 }
 
 /// Returns true if the other host's pair has the two protocols in reverse order; `None` if it compares other protocols.
-fn is_swapped(own: (&str, &str), other: (&str, &str)) -> Option<bool> {
+fn is_swapped(own: ProtocolPair<'_>, other: ProtocolPair<'_>) -> Option<bool> {
     if own == other {
         return Some(false);
     }
-    let (own, other) = ((family(own.0), family(own.1)), (family(other.0), family(other.1)));
-    match (own.0 == own.1, own == other, (own.1, own.0) == other) {
+    let (own, other) = (own.families(), other.families());
+    match (own.a == own.b, own == other, own.reversed() == other) {
         // Both targets use the same family, so the order of the other host's pair is ambiguous.
         (true, _, _) => None,
         (false, true, _) => Some(false),
@@ -171,7 +188,7 @@ fn host_row(place: usize, of: PairWithProtocols<'_>, claim: ExchangedComparison)
     HostRow {
         task: words::with_cache_state(&claim.activity, claim.cache),
         host_label: place,
-        protocols: format!("{} and {}", of.protocols.0, of.protocols.1),
+        protocols: format!("{} and {}", of.protocols.a, of.protocols.b),
         claim,
     }
 }

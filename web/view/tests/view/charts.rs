@@ -40,7 +40,7 @@ fn lines_down(node: &Node<'_, '_>, attribute: &str) -> f64 {
 }
 
 /// Maps all elements of an SVG document with the given name and CSS class.
-pub fn all<T>(svg: &str, (element, class): (&str, &str), map: impl Fn(&Node<'_, '_>) -> T) -> Vec<T> {
+pub fn all<T>(svg: &str, element: &str, class: &str, map: impl Fn(&Node<'_, '_>) -> T) -> Vec<T> {
     let document = Document::parse(svg).unwrap();
     let has = |node: &Node<'_, '_>| {
         node.attribute("class").is_some_and(|known| known.split(' ').any(|one| one == class))
@@ -141,8 +141,8 @@ fn days_without_data_are_not_bridged() {
     let (first, last) = (days.ratios[0].0, days.ratios.last().unwrap().0);
     let place = |day: i64| 13.0 + (day - first) as f64 * 86.0 / (last - first + 1) as f64;
     let gap = (place(holidays.start) + 0.1, place(holidays.end) - 0.1);
-    let bands = all(&svg, ("rect", "sure"), |rect| (percent(rect, "x"), percent(rect, "width")));
-    let marks = all(&svg, ("svg", "mark"), |mark| percent(mark, "x"));
+    let bands = all(&svg, "rect", "sure", |rect| (percent(rect, "x"), percent(rect, "width")));
+    let marks = all(&svg, "svg", "mark", |mark| percent(mark, "x"));
     assert!(bands.len() > 30 && marks.len() == days.ratios.len());
     assert!(bands.iter().all(|(x, width)| x + width < gap.0 || *x > gap.1), "{gap:?}");
     assert!(marks.iter().all(|x| *x < gap.0 || *x > gap.1), "{gap:?}");
@@ -167,8 +167,8 @@ fn charts_drawn_together_share_their_scale() {
     let axis = |forest: &Forest, scale| {
         let svg = forest.draw(scale).standalone(720);
         (
-            all(&svg, ("line", "one"), |line| percent(line, "x1")),
-            all(&svg, ("line", "grid"), |line| percent(line, "x1")),
+            all(&svg, "line", "one", |line| percent(line, "x1")),
+            all(&svg, "line", "grid", |line| percent(line, "x1")),
         )
     };
     assert_eq!(axis(&near, scale), axis(&far, scale));
@@ -185,7 +185,7 @@ fn charts_drawn_together_share_their_scale() {
     let scale = DailyRatios::shared_scale([&a, &b]);
     let heights = |days: &DailyRatios| {
         let svg = days.draw(scale).standalone(720);
-        all(&svg, ("line", "grid"), |line| lines_down(line, "y1"))
+        all(&svg, "line", "grid", |line| lines_down(line, "y1"))
     };
     assert_eq!(heights(&a), heights(&b));
 }
@@ -196,13 +196,13 @@ fn shaded_band_is_the_threshold_around_one() {
     let scale = Forest::shared_scale([&one]);
     let svg = one.draw(scale).standalone(720);
     let band =
-        all(&svg, ("rect", "band"), |rect| (percent(rect, "x"), percent(rect, "x") + percent(rect, "width")))
+        all(&svg, "rect", "band", |rect| (percent(rect, "x"), percent(rect, "x") + percent(rect, "width")))
             [0];
     assert!(
         (band.0 - scale.position(1.0 / 1.1)).abs() < 0.02 && (band.1 - scale.position(1.1)).abs() < 0.02,
         "{band:?}"
     );
-    let line = all(&svg, ("line", "one"), |line| percent(line, "x1"))[0];
+    let line = all(&svg, "line", "one", |line| percent(line, "x1"))[0];
     assert!(
         (line - (band.0 + band.1) / 2.0).abs() < 0.02,
         "1 must be the middle of the band on a logarithmic axis"
@@ -215,10 +215,7 @@ fn undecided_marks_are_hollow_and_days_are_labelled() {
     let rows = vec![row("a", (1.3, 1.2, 1.4), MarkFill::Solid), row("b", (1.0, 0.5, 2.0), MarkFill::Hollow)];
     let forest = forest("a", rows);
     let svg = forest.draw(Forest::shared_scale([&forest])).standalone(720);
-    assert_eq!(
-        (all(&svg, ("path", "hollow"), |_| ()).len(), all(&svg, ("path", "solid"), |_| ()).len()),
-        (1, 1)
-    );
+    assert_eq!((all(&svg, "path", "hollow", |_| ()).len(), all(&svg, "path", "solid", |_| ()).len()), (1, 1));
     assert_eq!(svg.matches(">24 days<").count(), 2);
 }
 
@@ -229,7 +226,7 @@ fn interval_beyond_the_axis_ends_in_an_arrow() {
         vec![row("a", (1.1, 1e-6, 1e6), MarkFill::Hollow), row("b", (1.1, 1.0, 1.2), MarkFill::Hollow)],
     );
     let svg = forest.draw(Forest::shared_scale([&forest])).standalone(720);
-    assert_eq!(all(&svg, ("svg", "arrow"), |_| ()).len(), 2);
+    assert_eq!(all(&svg, "svg", "arrow", |_| ()).len(), 2);
 }
 
 #[test]

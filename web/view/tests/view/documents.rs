@@ -128,7 +128,7 @@ fn target_named_like_a_host_is_renamed_to_its_protocol() {
     world.history.targets[0].name = "annas-nas.local".parse().unwrap();
     world.history.epochs[0].target = "annas-nas.local".parse().unwrap();
     let mut world = world.simulate(0..20, &|run| steady(5.0, run));
-    world = world.event(19, (Some("annas-nas.local"), "hang"), serde_json::json!({}));
+    world = world.event(19, Some("annas-nas.local"), "hang", serde_json::json!({}));
     world.history = redaction::with_neutral_names(world.history);
     let names: Vec<&str> = world.history.targets.iter().map(|target| target.name.as_str()).collect();
     assert_eq!(names, ["smb", "nfs"]);

@@ -39,7 +39,7 @@ fn band_chart(place: usize, days: &[Option<f64>]) -> BandChart {
 
 /// Returns the attribute `d` of all paths of a CSS class.
 fn paths(chart: &Chart, class: &str) -> Vec<String> {
-    all(&chart.standalone(800), ("path", class), |node| node.attribute("d").unwrap().to_owned())
+    all(&chart.standalone(800), "path", class, |node| node.attribute("d").unwrap().to_owned())
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn band_charts_of_a_page_share_their_heights() {
 fn failures_are_marked_at_their_step_and_counted() {
     let chart =
         band_chart(0, &[Some(0.001); 3]).draw(BandChart::shared_scale([&band_chart(0, &[Some(0.001); 3])]));
-    let crosses = all(&chart.standalone(800), ("svg", "failed"), |node| percent(node, "x"));
+    let crosses = all(&chart.standalone(800), "svg", "failed", |node| percent(node, "x"));
     assert_eq!(crosses.len(), 1);
     assert!(
         (crosses[0] - (13.0 + 86.5 / 2.0)).abs() < 0.1,
@@ -93,7 +93,7 @@ fn event_in_the_window_is_a_tick_with_a_note() {
     let mut chart = band_chart(0, &[Some(0.001); 3]);
     let ticks = |chart: &BandChart| {
         let svg = chart.draw(BandChart::shared_scale([chart])).standalone(800);
-        all(&svg, ("line", "event"), |node| percent(node, "x1"))
+        all(&svg, "line", "event", |node| percent(node, "x1"))
     };
     let notes = |chart: &BandChart| chart.draw(BandChart::shared_scale([chart])).notes;
     assert_eq!(ticks(&chart).len(), 1, "events after the window must not be drawn");
@@ -149,7 +149,7 @@ fn heat(place: usize, factor: f64) -> HeatMap {
 fn hours_without_values_stay_empty() {
     let heat = heat(0, 1.0);
     let chart = heat.draw(HeatMap::shared_scale([&heat]));
-    let empty = all(&chart.standalone(800), ("rect", "unknown"), |_| ());
+    let empty = all(&chart.standalone(800), "rect", "unknown", |_| ());
     assert_eq!(empty.len(), 7 * 6);
     insta::assert_snapshot!(drawn(&chart));
 }
@@ -158,7 +158,7 @@ fn hours_without_values_stay_empty() {
 fn heat_maps_of_a_page_share_their_shades() {
     let (fast, slow) = (heat(0, 1.0), heat(1, 20.0));
     let scale = HeatMap::shared_scale([&fast, &slow]);
-    let darkest = |heat: &HeatMap| all(&heat.draw(scale).standalone(800), ("rect", "h5"), |_| ()).len();
+    let darkest = |heat: &HeatMap| all(&heat.draw(scale).standalone(800), "rect", "h5", |_| ()).len();
     // The legend has one field of each shade.
     assert_eq!(darkest(&fast), 1, "no fast field may be as dark as a slow one");
     assert!(darkest(&slow) > 10);
@@ -181,7 +181,7 @@ fn days_without_requests_are_not_good_days() {
     };
     let chart = calendar.draw();
     // One field of each class belongs to the legend.
-    let count = |class: &str| all(&chart.standalone(800), ("rect", class), |_| ()).len() - 1;
+    let count = |class: &str| all(&chart.standalone(800), "rect", class, |_| ()).len() - 1;
     assert_eq!(["h1", "h3", "h5", "unknown"].map(count), [1, 1, 1, 4]);
     insta::assert_snapshot!(drawn(&chart));
 }

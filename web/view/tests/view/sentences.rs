@@ -48,7 +48,7 @@ fn change_of_the_ratio_comes_first_with_its_cause() {
         steady(if is_slow { 10.0 } else { 5.0 }, run)
     };
     let world = World::pair().simulate(0..56, &scenario);
-    let weekly = world.event(28, (None, "os-update"), json!({"after": "26.1"})).after_days(56);
+    let weekly = world.event(28, None, "os-update", json!({"after": "26.1"})).after_days(56);
     let text = headline(pair(&weekly));
     assert!(text.starts_with("The ratio changed on 2026-1") && text.contains("os-update"), "{text}");
 }

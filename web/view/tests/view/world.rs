@@ -132,12 +132,7 @@ impl World {
         }
     }
 
-    pub fn event(
-        mut self,
-        day: i64,
-        (target, kind): (Option<&str>, &str),
-        detail: serde_json::Value,
-    ) -> Self {
+    pub fn event(mut self, day: i64, target: Option<&str>, kind: &str, detail: serde_json::Value) -> Self {
         self.history.events.push(Event {
             target: target.map(|name| name.parse().unwrap()),
             kind: kind.to_owned(),
@@ -238,14 +233,15 @@ fn simulate_eight_weeks() -> World {
     let update = serde_json::json!({"before": "26.0", "after": "26.1"});
     let negotiated = serde_json::json!({"before": {"path": "/Volumes/annas media", "addr": "10.0.0.2", "vers": "4.1"}, "after": {"vers": "4.2"}});
     world
-        .event(30, (None, "os-update"), update)
-        .event(50, (None, "mtu"), serde_json::json!({"before": 1500, "after": 9000}))
+        .event(30, None, "os-update", update)
+        .event(50, None, "mtu", serde_json::json!({"before": 1500, "after": 9000}))
         .event(
             51,
-            (Some("nfs"), "hang"),
+            Some("nfs"),
+            "hang",
             serde_json::json!({"seconds": 900, "operation": "getattr", "path": "/Volumes/annas media/x"}),
         )
-        .event(52, (Some("nfs"), "options"), negotiated)
+        .event(52, Some("nfs"), "options", negotiated)
 }
 
 /// Returns an environment that contains private data in every field that could contain it.

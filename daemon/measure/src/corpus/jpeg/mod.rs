@@ -6,17 +6,13 @@ mod scan;
 mod segments;
 mod sizes;
 
-pub use sizes::photo_sizes;
+pub use sizes::{MAXIMUM_PHOTO_BYTES, MINIMUM_PHOTO_BYTES, photo_sizes};
 
 use super::Content;
 use super::content::difference;
 use scan::{INTERVAL_BYTES, INTERVAL_MCUS, MCU_SIDE, Scan};
 use segments::{COMMENT_HEAD, COMMENT_MAXIMUM, HEAD_BYTES, TABLES_BYTES, THUMBNAIL_INTERVALS};
 
-/// Minimum size of a photo in bytes. The Exif part with the thumbnail takes 13 KiB, the rest is the picture.
-pub const MINIMUM_PHOTO_BYTES: u64 = 32 * 1024;
-/// Maximum size of a photo in bytes: about 112 megapixels.
-pub const MAXIMUM_PHOTO_BYTES: u64 = 64 * 1024 * 1024;
 /// Size of the chunks in bytes that [`Photo::write`] passes on. Only the last chunk may be smaller.
 pub const CHUNK_BYTES: usize = 1024 * 1024;
 

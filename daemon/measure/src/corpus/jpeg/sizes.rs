@@ -1,9 +1,12 @@
 //! Random sizes for the photos of a batch.
 
-use super::{MAXIMUM_PHOTO_BYTES, MINIMUM_PHOTO_BYTES};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+/// Minimum size of a photo in bytes. The Exif part with the thumbnail takes 13 KiB, the rest is the picture.
+pub const MINIMUM_PHOTO_BYTES: u64 = 32 * 1024;
+/// Maximum size of a photo in bytes: about 112 megapixels.
+pub const MAXIMUM_PHOTO_BYTES: u64 = 64 * 1024 * 1024;
 /// Standard deviation of the logarithm of the sizes. It resembles photos of one camera, from plain sky to forest.
 /// The largest photo of a batch is about twice the mean, which limits the memory for decoding.
 const LOG_SIZE_SIGMA: f64 = 0.25;

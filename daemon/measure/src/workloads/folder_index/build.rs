@@ -63,18 +63,28 @@ fn advance_progress(progress: &mut Progress, tree: &Tree, batch: &[Chunk]) {
     }
 }
 
+/// One file of a tree.
+#[derive(Clone, Copy)]
+pub struct TreeFile<'a> {
+    /// The tree of the file.
+    pub tree: &'a Tree,
+    /// Number of the file in the tree.
+    pub number: u64,
+}
+
 /// Creates the files of one chunk, which are in the same folder, and the parent folders.
 pub fn make_chunk(context: &TimedFs<'_>, root: &Folder, tree: &Tree, chunk: &Chunk) -> Result<(), RunError> {
     let created = tree_walk::make_path(context, root, &chunk.folder)?;
     let folder = created.as_ref().unwrap_or(root);
     let mut buffer = vec![0u8; 64 << 10];
-    (chunk.first..chunk.end).try_for_each(|number| make_file(context, folder, (tree, number), &mut buffer))
+    (chunk.first..chunk.end)
+        .try_for_each(|number| make_file(context, folder, TreeFile { tree, number }, &mut buffer))
 }
 
 fn make_file(
     context: &TimedFs<'_>,
     folder: &Folder,
-    (tree, number): (&Tree, u64),
+    TreeFile { tree, number }: TreeFile<'_>,
     buffer: &mut [u8],
 ) -> Result<(), RunError> {
     let file = create_or_replace(context, folder, &tree.name(number))?;
@@ -97,11 +107,11 @@ fn make_file(
 /// # Errors
 ///
 /// [`RunError::Damaged`] if the content differs, or if fewer than `wanted` bytes were read.
-pub fn verify(tree: &Tree, number: u64, file: &OpenFile, head: &[u8], wanted: usize) -> Result<(), RunError> {
+pub fn verify(expected: TreeFile<'_>, file: &OpenFile, head: &[u8], wanted: usize) -> Result<(), RunError> {
     if head.len() < wanted {
         return Err(RunError::damaged(file.path(), format!("the file ends after {} bytes", head.len())));
     }
-    match Content::new(tree.seed, number).first_difference(0, head) {
+    match Content::new(expected.tree.seed, expected.number).first_difference(0, head) {
         None => Ok(()),
         Some(offset) => {
             Err(RunError::damaged(file.path(), format!("byte {offset} differs from what was written")))

@@ -22,6 +22,7 @@ use crate::corpus::tree::{INBOX, SEARCH_STEM, Totals, Tree};
 use crate::error::RunError;
 use crate::platform::{Access, EntryKind, LISTS_ATTRIBUTES, ListingFields};
 use crate::timed_fs::{Buffer, Folder, ListingBuffer, PhaseSpec, TimedFs};
+use build::TreeFile;
 use longhaul_model::draw::shuffled_indices;
 use longhaul_model::{ColdMethod, FOLDER_INDEX, Figure, Scale, Unit, WaitMetric};
 use slices::{parse_slice_name, slice_name, stored_slices, tree};
@@ -248,7 +249,8 @@ impl TreeVisit {
         let file = context.open(folder, &self.tree.name(number), Access::Read)?;
         let wanted = head.len().min(self.tree.size(number) as usize);
         let length = context.read_full(&file, &mut head[..wanted], 0)?;
-        build::verify(&self.tree, number, &file, &head[..length], wanted)?;
+        let expected = TreeFile { tree: &self.tree, number };
+        build::verify(expected, &file, &head[..length], wanted)?;
         context.close(file)
     }
 }

@@ -50,9 +50,9 @@ pub fn walk(
     mut visit: impl FnMut(&Folder, &CStr, &Attributes),
 ) -> Result<(), RunError> {
     let WalkOptions { detail, skipped_folder } = options;
-    let mut listing = ListingBuffer::default();
+    let mut lister = Lister { context, detail, buffer: ListingBuffer::default() };
     let top = context.open_folder(root, c".")?;
-    let mut pending = list(context, &top, detail, &mut listing, &mut visit)?;
+    let mut pending = lister.list(&top, &mut visit)?;
     pending.retain(|name| Some(name.as_c_str()) != skipped_folder);
     let mut levels = vec![OpenLevel { folder: top, pending }];
     while let Some(level) = levels.last_mut() {
@@ -61,40 +61,48 @@ pub fn walk(
             continue;
         };
         let folder = context.open_folder(&level.folder, &name)?;
-        let pending = list(context, &folder, detail, &mut listing, &mut visit)?;
+        let pending = lister.list(&folder, &mut visit)?;
         levels.push(OpenLevel { folder, pending });
     }
     Ok(())
 }
 
-/// Calls `visit` for the entries of one folder and returns the names of its subfolders.
-fn list(
-    context: &TimedFs<'_>,
-    folder: &Folder,
+/// Lists folders one after another into the same buffer.
+struct Lister<'a, 'run> {
+    context: &'a TimedFs<'run>,
     detail: EntryDetail,
-    listing: &mut ListingBuffer,
-    visit: &mut impl FnMut(&Folder, &CStr, &Attributes),
-) -> Result<Vec<CString>, RunError> {
-    let wanted = match detail {
-        EntryDetail::Names => ListingFields::Names,
-        EntryDetail::Attributes | EntryDetail::FinderInfo => ListingFields::FinderAttributes,
-    };
-    let mut pending = vec![];
-    context.list(folder, wanted, listing, |entry| {
-        // On macOS, the listing includes the attributes. On Linux, each entry needs a call of its own.
-        let attributes = match (entry.attributes, detail) {
-            (Some(attributes), _) => attributes,
-            (None, EntryDetail::FinderInfo) => attributes_and_finder_info(context, folder, entry.name)?,
-            (None, EntryDetail::Attributes) => context.getattr(folder, entry.name)?,
-            (None, EntryDetail::Names) => attributes_with_kind(context, folder, entry.name, entry.kind)?,
+    buffer: ListingBuffer,
+}
+
+impl Lister<'_, '_> {
+    /// Calls `visit` for the entries of one folder and returns the names of its subfolders.
+    fn list(
+        &mut self,
+        folder: &Folder,
+        visit: &mut impl FnMut(&Folder, &CStr, &Attributes),
+    ) -> Result<Vec<CString>, RunError> {
+        let Self { context, detail, buffer } = self;
+        let wanted = match detail {
+            EntryDetail::Names => ListingFields::Names,
+            EntryDetail::Attributes | EntryDetail::FinderInfo => ListingFields::FinderAttributes,
         };
-        if attributes.kind == EntryKind::Folder {
-            pending.push(entry.name.to_owned());
-        }
-        visit(folder, entry.name, &attributes);
-        Ok::<_, RunError>(())
-    })?;
-    Ok(pending)
+        let mut pending = vec![];
+        context.list(folder, wanted, buffer, |entry| {
+            // On macOS, the listing includes the attributes. On Linux, each entry needs a call of its own.
+            let attributes = match (entry.attributes, *detail) {
+                (Some(attributes), _) => attributes,
+                (None, EntryDetail::FinderInfo) => attributes_and_finder_info(context, folder, entry.name)?,
+                (None, EntryDetail::Attributes) => context.getattr(folder, entry.name)?,
+                (None, EntryDetail::Names) => attributes_with_kind(context, folder, entry.name, entry.kind)?,
+            };
+            if attributes.kind == EntryKind::Folder {
+                pending.push(entry.name.to_owned());
+            }
+            visit(folder, entry.name, &attributes);
+            Ok::<_, RunError>(())
+        })?;
+        Ok(pending)
+    }
 }
 
 /// Returns attributes with only the kind of an entry. Makes a call only if the listing did not include the kind.

@@ -275,26 +275,47 @@ pub fn copy_tree(context: &TimedFs<'_>, from: &Path, root: &Folder) -> Result<Co
 
 /// The attributes that the target preserved.
 ///
-/// A field is `None` until the attribute was checked, and false as soon as one file lost it.
+/// A field is `None` until the attribute was checked, and `Lost` as soon as one file lost it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AttributeCheck {
-    mode: Option<bool>,
-    xattr: Option<bool>,
+    mode: Option<AttributeState>,
+    xattr: Option<AttributeState>,
 }
 
 impl AttributeCheck {
     /// Returns the results as facts of a run: name, and "kept" or "lost". Skips attributes that were not checked.
     pub fn facts(self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let word = |kept: bool| if kept { "kept" } else { "lost" };
         [("mode", self.mode), ("extended-attributes", self.xattr)]
             .into_iter()
-            .filter_map(move |(name, kept)| Some((name, word(kept?))))
+            .filter_map(|(name, state)| Some((name, state?.name())))
     }
 }
 
-/// Updates the result for an attribute: one file that lost it makes the result false.
-fn record_kept(result: &mut Option<bool>, kept: bool) {
-    *result = Some(result.unwrap_or(true) && kept);
+/// State of an attribute on the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AttributeState {
+    Kept,
+    Lost,
+}
+
+impl AttributeState {
+    fn compare<T: PartialEq>(expected: T, found: T) -> Self {
+        if expected == found { Self::Kept } else { Self::Lost }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// Updates the result for an attribute: once one file lost it, the result is `Lost`.
+fn record_state(result: &mut Option<AttributeState>, state: AttributeState) {
+    if *result != Some(AttributeState::Lost) {
+        *result = Some(state);
+    }
 }
 
 /// Reads a copy back, compares it with its source, and returns its size in bytes.
@@ -328,16 +349,15 @@ pub fn verify_copy(
         }
     }
     // A lost mode or attribute is a fact about the target and not damage: not every file system stores them.
-    record_kept(&mut checks.mode, context.getattr(folder, &file.name)?.mode == file.mode);
+    let mode = context.getattr(folder, &file.name)?.mode;
+    record_state(&mut checks.mode, AttributeState::compare(file.mode, mode));
     let (mut source_value, mut copy_value) = ([0u8; 256], [0u8; 256]);
     let xattr_length = platform::getxattr(source.as_fd(), TEST_XATTR, &mut source_value)
         .map_err(RunError::local("getxattr", &file.path))?;
     if let Some(length) = xattr_length {
         let copy_length = context.getxattr(&copy, TEST_XATTR, &mut copy_value)?;
-        record_kept(
-            &mut checks.xattr,
-            copy_length == Some(length) && source_value[..length] == copy_value[..length],
-        );
+        let copied = copy_length.map(|length| &copy_value[..length]);
+        record_state(&mut checks.xattr, AttributeState::compare(Some(&source_value[..length]), copied));
     }
     context.close(copy)?;
     Ok(offset)
