@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::app_state::AppState;
 use crate::json::{JsonObject, optional_integer};
-use crate::{api, assets, body, guard, gzip, headers, new_token, openapi, pages};
+use crate::{api, assets, body, compression, guard, headers, new_token, openapi, pages};
 
 /// Timeout of the doctor, in total: the check of a hanging target may take ten seconds, and a round in progress
 /// has to end first.
@@ -26,15 +26,16 @@ const DOCTOR_TIMEOUT: Duration = Duration::from_secs(100);
 
 /// Returns the router with all pages, API endpoints and middleware.
 pub fn routes(app: AppState) -> Router {
-    Router::new()
+    let router = Router::new()
         .merge(page_routes())
         .merge(api_routes())
         .fallback(pages::not_found)
-        .layer(middleware::from_fn(gzip::compress))
+        .layer(compression::layer())
+        .layer(middleware::map_response(compression::collect_body))
         .layer(middleware::from_fn_with_state(app.deps.limits.body_timeout, body::read_body))
         .layer(middleware::from_fn_with_state(app.guard.clone(), guard::check))
-        .layer(middleware::from_fn(headers::add_security_headers))
-        .with_state(app)
+        .with_state(app);
+    headers::add_security_headers(router)
 }
 
 /// Routes that serve HTML pages, charts and assets to a browser.
