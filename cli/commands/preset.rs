@@ -25,9 +25,10 @@ use longhaul_store::{Reader, RunFilter};
 use super::clean;
 use super::run::{Session, budget_check};
 use crate::arguments::{GlobalArgs, PresetArgs, PresetCommand};
+use crate::errors::UsageError;
 use crate::progress::{OutputStyle, ProgressUi};
 use crate::render;
-use crate::{UsageError, exit, paths};
+use crate::{exit, paths};
 
 /// Default cap of a run, as a multiple of its expected duration.
 const CAP_FACTOR: f64 = 10.0;

@@ -17,7 +17,8 @@ use longhaul_view::screens;
 use serde_json::json;
 
 use crate::arguments::{GlobalArgs, TelemetryCommand};
-use crate::{UsageError, exit, paths};
+use crate::errors::UsageError;
+use crate::{exit, paths};
 
 use super::runs::OutputFormat;
 

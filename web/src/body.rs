@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::json;
 
-use crate::MAX_BODY_BYTES;
+use crate::limits::MAX_BODY_BYTES;
 
 /// The reason why a request body is rejected.
 #[derive(Debug, thiserror::Error)]

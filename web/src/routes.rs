@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 
 use crate::app_state::AppState;
 use crate::json::{JsonObject, optional_integer};
-use crate::{api, assets, body, compression, guard, headers, new_token, openapi, pages};
+use crate::keys::new_token;
+use crate::{api, assets, body, compression, guard, headers, openapi, pages};
 
 /// Timeout of the doctor, in total: the check of a hanging target may take ten seconds, and a round in progress
 /// has to end first.

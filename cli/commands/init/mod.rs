@@ -21,8 +21,9 @@ use longhaul_service::target_path::SpecialFolders;
 use longhaul_store::{Reader, RunFilter};
 
 use crate::arguments::{GlobalArgs, InitArgs, parse_gigabytes};
+use crate::errors::UsageError;
 use crate::progress::{OutputStyle, ProgressUi};
-use crate::{UsageError, exit, paths};
+use crate::{exit, paths};
 use plan::Plan;
 use prompt::{DefaultAnswer, Prompter, TerminalPrompter, ask_until_valid, ask_yes_no};
 

@@ -11,9 +11,10 @@ use longhaul_view::screens::before_after::Around;
 use longhaul_view::screens::pair::{PairReport, pair as pair_screen};
 
 use super::input::{WeeklyInput, days_since_epoch};
-use super::{exit_code, print_or_write};
+use super::output::{exit_code, print_or_write};
 use crate::arguments::{GlobalArgs, PairArg, ReportArgs, ReportFormat};
-use crate::{UsageError, exit};
+use crate::errors::UsageError;
+use crate::exit;
 
 /// Prints the report of one pair in depth.
 pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCode> {

@@ -1,0 +1,29 @@
+//! Where a report goes, and the exit code that it ends with.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use longhaul_analysis::summary::{Comparison, WeeklySummary};
+
+use crate::exit;
+
+/// Prints a report, or writes it to a file.
+pub fn print_or_write(path: Option<&Path>, text: &str) -> anyhow::Result<()> {
+    let Some(path) = path else {
+        anstream::print!("{text}");
+        return Ok(());
+    };
+    std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
+    anstream::eprintln!("Written: {}", path.display());
+    Ok(())
+}
+
+/// Returns exit code 5 if there is no data, or if `wants_decision` is set and a pair is undecided.
+pub fn exit_code(weekly: &WeeklySummary, wants_decision: bool) -> ExitCode {
+    let headlines: Vec<&Comparison> = weekly.pairs.iter().filter_map(|pair| pair.headline.as_ref()).collect();
+    let is_complete = !headlines.is_empty() && headlines.len() == weekly.pairs.len();
+    let is_decided = is_complete && headlines.iter().all(|headline| headline.verdict.is_decided());
+    let is_enough = if wants_decision { is_decided } else { !weekly.table.is_empty() };
+    if is_enough { exit::OK } else { ExitCode::from(exit::NO_DATA) }
+}
