@@ -15,6 +15,7 @@ mod assets;
 mod badges;
 mod body;
 mod cache;
+mod commands;
 mod compression;
 mod connections;
 mod deps;
