@@ -74,7 +74,8 @@ pub struct JsonArgs {
     pub json: bool,
 }
 
-/// A duration on the command line, in whole seconds.
+/// A duration on the command line, in whole seconds. jiff's parser of durations does not fit: its `SignedDuration` knows
+/// no days, and its `Span` accepts texts that are refused here, such as `2 h` and `2w`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DurationArg(pub u32);
 
