@@ -24,7 +24,7 @@ use crate::arguments::{GlobalArgs, ReportArgs, ReportFormat};
 use crate::errors::UsageError;
 use crate::paths;
 pub use input::WeeklyInput;
-use output::{exit_code, print_or_write};
+use output::{decision_exit_code, exit_code, print_or_write};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -58,7 +58,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
         }
     };
     print_or_write(arguments.output.as_deref(), &text)?;
-    Ok(exit_code(&weekly, arguments.exit_code))
+    Ok(if arguments.exit_code { decision_exit_code(&weekly) } else { exit_code(&weekly) })
 }
 
 fn text(shared: &GlobalArgs, arguments: &ReportArgs, weekly: &WeeklySummary) -> anyhow::Result<String> {

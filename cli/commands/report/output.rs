@@ -1,4 +1,4 @@
-//! Where a report goes, and the exit code that it ends with.
+//! Output of a report, and the exit code that it ends with.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,11 +19,15 @@ pub fn print_or_write(path: Option<&Path>, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns exit code 5 if there is no data, or if `wants_decision` is set and a pair is undecided.
-pub fn exit_code(weekly: &WeeklySummary, wants_decision: bool) -> ExitCode {
+/// Returns the exit code of a report: 5 if there is no data.
+pub fn exit_code(weekly: &WeeklySummary) -> ExitCode {
+    if weekly.table.is_empty() { ExitCode::from(exit::NO_DATA) } else { exit::OK }
+}
+
+/// Returns the exit code of a report with `--exit-code`: 5 if there is no data, or a pair is undecided.
+pub fn decision_exit_code(weekly: &WeeklySummary) -> ExitCode {
     let headlines: Vec<&Comparison> = weekly.pairs.iter().filter_map(|pair| pair.headline.as_ref()).collect();
     let is_complete = !headlines.is_empty() && headlines.len() == weekly.pairs.len();
     let is_decided = is_complete && headlines.iter().all(|headline| headline.verdict.is_decided());
-    let is_enough = if wants_decision { is_decided } else { !weekly.table.is_empty() };
-    if is_enough { exit::OK } else { ExitCode::from(exit::NO_DATA) }
+    if is_decided { exit::OK } else { ExitCode::from(exit::NO_DATA) }
 }
