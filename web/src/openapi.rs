@@ -1,17 +1,28 @@
 //! The HTTP API: its routes, and the OpenAPI document generated from the descriptions next to their handlers.
 
-use axum::Router;
+use axum::{Json, Router};
 use longhaul_view::json::{SENTENCES, Sentence};
 use serde_json::{Map, Value, json};
-use utoipa::openapi::{InfoBuilder, OpenApiBuilder};
+use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
 use crate::app_state::AppState;
 use crate::{api, commands};
 
-/// Returns the routes of the API, and its OpenAPI 3.1 document.
-pub fn api() -> (Router<AppState>, Value) {
+/// Returns the routes of the API.
+pub fn routes() -> Router<AppState> {
+    collect().0
+}
+
+/// Serves the OpenAPI 3.1 document. It is built for each request, because hardly any are made.
+pub async fn document() -> Json<Value> {
+    let mut document = json!(collect().1);
+    complete(&mut document);
+    Json(document)
+}
+
+fn collect() -> (Router<AppState>, OpenApi) {
     let info = InfoBuilder::new()
         .title("longhaul")
         .version(env!("CARGO_PKG_VERSION"))
@@ -19,10 +30,7 @@ pub fn api() -> (Router<AppState>, Value) {
             "The API of the longhaul service on this machine. Its schemas are those of --json: keys may be added and are never removed.",
         ));
     let api = OpenApiRouter::with_openapi(OpenApiBuilder::new().info(info.build()).build());
-    let (router, api) = endpoints().into_iter().fold(api, OpenApiRouter::routes).split_for_parts();
-    let mut document = json!(api);
-    complete(&mut document);
-    (router, document)
+    endpoints().into_iter().fold(api, OpenApiRouter::routes).split_for_parts()
 }
 
 /// Returns the endpoints of the API. A test requests every one of them.

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router, middleware};
+use axum::{Router, middleware};
 use longhaul_telemetry::openmetrics::MEDIA_TYPE;
 use serde::Deserialize;
 
@@ -56,8 +56,7 @@ fn page_routes() -> Router<AppState> {
 
 /// Routes that serve JSON and metrics to programs.
 fn api_routes() -> Router<AppState> {
-    let (router, document) = openapi::api();
-    router.route("/metrics", get(metrics)).route("/openapi.json", get(async || Json(document)))
+    openapi::routes().route("/metrics", get(metrics)).route("/openapi.json", get(openapi::document))
 }
 
 /// Query parameters of the login.
