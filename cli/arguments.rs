@@ -7,15 +7,13 @@ mod report;
 mod selfcheck;
 mod service;
 mod telemetry;
+mod values;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser, ValueParserFactory};
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use longhaul_model::TASKS;
-use longhaul_model::{Scale, TargetName};
+use longhaul_model::{TASKS, TargetName};
 
 pub use init::{InitArgs, parse_gigabytes};
 pub use latency::{HistoryArgs, LatencyArgs};
@@ -24,6 +22,7 @@ pub use report::{ExportArgs, ExportKind, PairArg, ReportArgs, ReportFormat};
 pub use selfcheck::SelfCheckArgs;
 pub use service::{DryRunArgs, LogsArgs, ServiceCommand, UninstallArgs};
 pub use telemetry::TelemetryCommand;
+pub use values::{DurationArg, JsonArgs, NamedPath, ScaleArg};
 
 /// Find out which protocol is faster for your work on your NAS, and whether the difference is real.
 #[derive(Parser)]
@@ -167,65 +166,6 @@ pub fn parse() -> Cli {
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// A target on the command line, parsed from `NAME=PATH`.
-#[derive(Debug, Clone)]
-pub struct NamedPath {
-    /// Name of the target.
-    pub name: TargetName,
-    /// Path as it was written on the command line.
-    pub path: PathBuf,
-}
-
-impl std::str::FromStr for NamedPath {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, path) = text.split_once('=').ok_or("write it as NAME=PATH, as in smb=/Volumes/media")?;
-        if path.is_empty() {
-            return Err("the path is missing: write it as NAME=PATH".to_owned());
-        }
-        let name = name.parse().map_err(|error: longhaul_model::TargetNameError| error.to_string())?;
-        Ok(Self { name, path: path.into() })
-    }
-}
-
-impl ValueParserFactory for NamedPath {
-    type Parser = ValueParser;
-
-    fn value_parser() -> ValueParser {
-        let parse = |text: OsString| match text.to_str() {
-            Some(text) => text.parse::<Self>(),
-            None => {
-                Err("the path is not UTF-8, which configurations and exports need. Rename the folder, or \
-                         measure another one"
-                    .to_owned())
-            }
-        };
-        ValueParser::new(OsStringValueParser::new().try_map(parse))
-    }
-}
-
-/// A scale on the command line.
-#[derive(ValueEnum, Clone, Copy)]
-pub enum ScaleArg {
-    /// Small test data; a round takes minutes.
-    Quick,
-    /// Test data with the parameters of the reference workloads.
-    Standard,
-    /// Large test data: 100,000 files.
-    Large,
-}
-
-impl From<ScaleArg> for Scale {
-    fn from(argument: ScaleArg) -> Self {
-        match argument {
-            ScaleArg::Quick => Self::Quick,
-            ScaleArg::Standard => Self::Standard,
-            ScaleArg::Large => Self::Large,
-        }
-    }
-}
-
 /// Arguments of `try`.
 #[derive(Args)]
 pub struct TryArgs {
@@ -238,14 +178,6 @@ pub struct TryArgs {
     /// Print all figures instead of a short table.
     #[arg(long)]
     pub verbose: bool,
-}
-
-/// Arguments of commands that only print.
-#[derive(Args)]
-pub struct JsonArgs {
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Arguments of `run`.
@@ -356,27 +288,6 @@ pub struct PauseArgs {
     pub duration: Option<DurationArg>,
 }
 
-/// A duration on the command line, in whole seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DurationArg(pub u32);
-
-impl std::str::FromStr for DurationArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (digits, unit) = text.split_at(text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len());
-        let seconds_each = match unit {
-            "s" => 1,
-            "m" | "min" => 60,
-            "h" => 3600,
-            "d" => 86_400,
-            _ => return Err("write it as 90s, 30m, 2h or 1d".to_owned()),
-        };
-        let seconds = digits.parse::<u32>().ok().and_then(|count| count.checked_mul(seconds_each));
-        seconds.filter(|seconds| *seconds > 0).map(Self).ok_or("write it as 90s, 30m, 2h or 1d".to_owned())
-    }
-}
-
 /// Arguments of `config`.
 #[derive(Args)]
 pub struct ConfigArgs {
@@ -414,22 +325,5 @@ mod tests {
     #[test]
     fn help_names_every_workload() {
         assert!(TASKS.iter().all(|workload| workload_help().contains(workload.name())));
-    }
-
-    #[test]
-    fn duration_needs_a_unit() {
-        assert_eq!("2h".parse(), Ok(DurationArg(7200)));
-        assert_eq!("30m".parse(), Ok(DurationArg(1800)));
-        for bad in ["2", "h", "0m", "-1h", "2 h", "99999999d", "2w", ""] {
-            assert!(bad.parse::<DurationArg>().is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn target_needs_a_name_and_a_path() {
-        assert!("smb=/Volumes/a=b".parse::<NamedPath>().is_ok_and(|target| target.path.ends_with("a=b")));
-        for bad in ["smb", "smb=", "=x", "a/b=/x"] {
-            assert!(bad.parse::<NamedPath>().is_err(), "{bad}");
-        }
     }
 }

@@ -10,8 +10,8 @@ use longhaul_service::target_path::SpecialFolders;
 use longhaul_service::worker::Launcher;
 use longhaul_store::Reader;
 
-use crate::UsageError;
 use crate::arguments::{GlobalArgs, NamedPath};
+use crate::errors::UsageError;
 
 /// Returns the configuration: from the given file, from the default file if that exists, or the defaults.
 pub fn load_config(shared: &GlobalArgs) -> anyhow::Result<Config> {

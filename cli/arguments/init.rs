@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{NamedPath, ScaleArg};
+use super::values::{NamedPath, ScaleArg};
 
 /// Arguments of `init`.
 #[derive(Args)]

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use longhaul_model::{Step, TargetName};
 
-use super::DurationArg;
+use super::values::DurationArg;
 
 /// Window of time and target to show.
 #[derive(Args)]

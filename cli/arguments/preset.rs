@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{JsonArgs, ScaleArg};
+use super::values::{JsonArgs, ScaleArg};
 
 /// Arguments of `preset`.
 #[derive(Args)]

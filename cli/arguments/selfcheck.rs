@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::NamedPath;
+use super::values::NamedPath;
 
 /// Arguments of `selfcheck`.
 #[derive(Args)]

@@ -15,8 +15,9 @@ use longhaul_view::units;
 
 use super::run::Session;
 use crate::arguments::{CleanArgs, GlobalArgs};
+use crate::errors::UsageError;
 use crate::progress::{OutputStyle, ProgressUi};
-use crate::{UsageError, exit, paths};
+use crate::{exit, paths};
 
 /// Maximum duration of one delete operation.
 const OPERATION_CAP: Duration = Duration::from_secs(60);

@@ -13,7 +13,8 @@ use longhaul_view::{screens, units};
 use super::service;
 use crate::arguments::{GlobalArgs, JsonArgs};
 use crate::client::{ClientError, connect};
-use crate::{exit, one_line, paths, render};
+use crate::errors::one_line;
+use crate::{exit, paths, render};
 
 /// Runs the checks in the service. Without a service, runs the checks that are possible from here and says so.
 pub fn run(shared: &GlobalArgs, arguments: &JsonArgs) -> anyhow::Result<ExitCode> {

@@ -10,7 +10,8 @@ use jiff::tz::TimeZone;
 use longhaul_export::{Error, Format, Output, Window, WindowError};
 
 use crate::arguments::{ExportArgs, ExportKind, GlobalArgs};
-use crate::{UsageError, exit, paths};
+use crate::errors::UsageError;
+use crate::{exit, paths};
 
 /// Writes the export. The number of rows is printed to standard error, because the export itself may go to
 /// standard output.

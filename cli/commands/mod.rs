@@ -26,6 +26,7 @@ use crate::arguments::{
     Cli, Command, GlobalArgs, RunArgs, ServiceCommand, TargetsArgs, TargetsCommand, TryArgs,
 };
 use crate::exit;
+use runs::OutputFormat;
 
 /// Runs the command that was given on the command line.
 pub fn run(arguments: Cli) -> anyhow::Result<ExitCode> {
@@ -66,8 +67,8 @@ fn try_arguments(arguments: RunArgs) -> TryArgs {
 
 fn targets(shared: &GlobalArgs, arguments: TargetsArgs) -> anyhow::Result<ExitCode> {
     match arguments.command {
-        None => targets::run(arguments.json),
-        Some(TargetsCommand::List(arguments)) => targets::run(arguments.json),
+        None => targets::run(OutputFormat::from_json_flag(arguments.json)),
+        Some(TargetsCommand::List(arguments)) => targets::run(OutputFormat::from_json_flag(arguments.json)),
         Some(TargetsCommand::Clean(arguments)) => clean::run(shared, &arguments),
     }
 }

@@ -17,17 +17,18 @@ use longhaul_presets::{
 };
 use longhaul_service::config::Config;
 use longhaul_service::cost;
-use longhaul_service::foreground::{Plan, RunTotals};
+use longhaul_service::foreground::Plan;
 use longhaul_service::round::RoundTasks;
 use longhaul_service::target_path::SpecialFolders;
-use longhaul_store::{Reader, RunFilter};
+use longhaul_store::{Reader, RunFilter, StoredRun};
 
 use super::clean;
 use super::run::{Session, budget_check};
 use crate::arguments::{GlobalArgs, PresetArgs, PresetCommand};
+use crate::errors::UsageError;
 use crate::progress::{OutputStyle, ProgressUi};
 use crate::render;
-use crate::{UsageError, exit, paths};
+use crate::{exit, paths};
 
 /// Default cap of a run, as a multiple of its expected duration.
 const CAP_FACTOR: f64 = 10.0;
@@ -44,6 +45,14 @@ struct PresetRun {
     content: ContentMode,
 }
 
+/// The sources in which a target of the command line is looked up.
+#[derive(Clone, Copy)]
+struct TargetSources<'a> {
+    config: &'a Config,
+    database: &'a Path,
+    mounts: &'a [Mount],
+}
+
 /// Lists the presets, or runs one.
 pub fn run(shared: &GlobalArgs, arguments: &PresetArgs) -> anyhow::Result<ExitCode> {
     if let Some(command) = &arguments.command {
@@ -53,7 +62,11 @@ pub fn run(shared: &GlobalArgs, arguments: &PresetArgs) -> anyhow::Result<ExitCo
     let config = paths::load_config(shared)?;
     let mounts = platform::mounts().context("read the mount table")?;
     let database = paths::database(shared, &config)?;
-    let plan = plan(&preset_run, arguments, (&config, &database, &mounts))?;
+    let plan = plan(
+        &preset_run,
+        arguments,
+        TargetSources { config: &config, database: &database, mounts: &mounts },
+    )?;
     paths::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
     if !arguments.json {
         render::print(&render::preset::plan(&plan, &preset_run.profile, preset_run.content));
@@ -64,7 +77,16 @@ pub fn run(shared: &GlobalArgs, arguments: &PresetArgs) -> anyhow::Result<ExitCo
     let budget = budget_check(&session.database, &plan.targets, config.limits);
     let ui = ProgressUi::with_phases(OutputStyle::Silent, budget, preset_run.profile.phases.len() as u64);
     let (totals, _workers) = session.run_rounds_with_ui(&plan, ui);
-    print_results(&session, (&preset_run, &plan, began_us), arguments, totals?)
+    let totals = totals?;
+    let filter = RunFilter {
+        workload: Some(preset_run.name.clone()),
+        since_us: Some(began_us),
+        ..RunFilter::default()
+    };
+    let stored = Reader::open(&session.database)?.runs(&filter)?;
+    print_results(&preset_run, &plan.targets, arguments, &stored)?;
+    let stopped = totals.interrupted && stored.is_empty();
+    Ok(if totals.failed_runs > 0 || stopped { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
 }
 
 /// Runs a subcommand that measures nothing.
@@ -128,12 +150,9 @@ fn load_custom_profile(path: &Path, arguments: &PresetArgs) -> anyhow::Result<Pr
     })
 }
 
-fn plan(
-    preset_run: &PresetRun,
-    arguments: &PresetArgs,
-    (config, database, mounts): (&Config, &Path, &[Mount]),
-) -> anyhow::Result<Plan> {
-    let targets = targets(arguments, (config, database, mounts))?;
+fn plan(preset_run: &PresetRun, arguments: &PresetArgs, sources: TargetSources<'_>) -> anyhow::Result<Plan> {
+    let targets = targets(arguments, sources)?;
+    let config = sources.config;
     let expected = cost::profile_load(&preset_run.profile).seconds * CAP_FACTOR;
     let cap =
         arguments.cap.map_or(config.limits.cap.max(Duration::from_secs_f64(expected)), Duration::from_secs);
@@ -150,17 +169,14 @@ fn plan(
     Ok(Plan { targets, rounds: arguments.runs, tasks })
 }
 
-fn targets(
-    arguments: &PresetArgs,
-    (config, database, mounts): (&Config, &Path, &[Mount]),
-) -> anyhow::Result<Vec<Target>> {
+fn targets(arguments: &PresetArgs, sources: TargetSources<'_>) -> anyhow::Result<Vec<Target>> {
     let mut targets: Vec<Target> = vec![];
     for text in &arguments.targets {
         let target = match text.parse() {
-            Ok(argument) => {
-                paths::parse_targets(&[argument], mounts)?.pop().context("one argument names one target")?
-            }
-            Err(_) => known_target(text, config, database)?,
+            Ok(argument) => paths::parse_targets(&[argument], sources.mounts)?
+                .pop()
+                .context("one argument names one target")?,
+            Err(_) => known_target(text, sources)?,
         };
         if targets.iter().any(|other| other.name == target.name) {
             return Err(UsageError(format!("the target name `{}` is used twice", target.name)).into());
@@ -173,28 +189,22 @@ fn targets(
     Ok(targets)
 }
 
-fn known_target(text: &str, config: &Config, database: &Path) -> anyhow::Result<Target> {
-    match config.targets.iter().find(|target| target.name.as_str() == text) {
+fn known_target(text: &str, sources: TargetSources<'_>) -> anyhow::Result<Target> {
+    match sources.config.targets.iter().find(|target| target.name.as_str() == text) {
         Some(target) => Ok(target.clone()),
-        None => clean::find_target(text, config, &Reader::open(database)?),
+        None => clean::find_target(text, sources.config, &Reader::open(sources.database)?),
     }
 }
 
-/// Prints the results of each target and returns the exit code.
+/// Prints the results of each target.
 fn print_results(
-    session: &Session,
-    (preset_run, plan, began_us): (&PresetRun, &Plan, i64),
+    preset_run: &PresetRun,
+    targets: &[Target],
     arguments: &PresetArgs,
-    totals: RunTotals,
-) -> anyhow::Result<ExitCode> {
-    let filter = RunFilter {
-        workload: Some(preset_run.name.clone()),
-        since_us: Some(began_us),
-        ..RunFilter::default()
-    };
-    let stored = Reader::open(&session.database)?.runs(&filter)?;
+    stored: &[StoredRun],
+) -> anyhow::Result<()> {
     let mut by_target: BTreeMap<&TargetName, Vec<&Run>> = BTreeMap::new();
-    for run in &stored {
+    for run in stored {
         by_target.entry(&run.run.target).or_default().push(&run.run);
     }
     let published_mode = if arguments.published { PublishedMode::Show } else { PublishedMode::Hide };
@@ -203,13 +213,12 @@ fn print_results(
         profile_name: &preset_run.published_name,
         profile: &preset_run.profile,
     };
-    for target in &plan.targets {
+    for target in targets {
         let runs = by_target.get(&target.name).map_or(&[][..], |runs| runs);
         let summary = preset_summary(summarized, runs, published_mode);
         print(target, runs, &summary, arguments)?;
     }
-    let stopped = totals.interrupted && stored.is_empty();
-    Ok(if totals.failed_runs > 0 || stopped { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
+    Ok(())
 }
 
 fn print(

@@ -26,8 +26,9 @@ use longhaul_view::screens::trial::{PlanEnd, RunCounts, counts};
 use serde_json::json;
 
 use crate::arguments::{GlobalArgs, RunArgs};
+use crate::errors::UsageError;
 use crate::progress::{BudgetCheck, OutputStyle, ProgressUi, budget_exceeded_text};
-use crate::{UsageError, exit, paths};
+use crate::{exit, paths};
 
 /// Everything that a measurement needs: database, worker settings and the interrupt flag.
 pub struct Session {

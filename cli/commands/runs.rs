@@ -11,7 +11,8 @@ use longhaul_view::json::{self, SummaryJson};
 use longhaul_view::screens;
 
 use crate::arguments::{GlobalArgs, RunsArgs};
-use crate::{UsageError, exit, paths, render};
+use crate::errors::UsageError;
+use crate::{exit, paths, render};
 
 /// The output format of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,14 +8,15 @@ use longhaul_model::{Family, Mount};
 use longhaul_view::screens::mounts::{self, MountInfo};
 use serde_json::json;
 
+use super::runs::OutputFormat;
 use crate::{exit, render};
 
 /// Prints the mounts that could be measured.
-pub fn run(json: bool) -> anyhow::Result<ExitCode> {
+pub fn run(format: OutputFormat) -> anyhow::Result<ExitCode> {
     let mounts = platform::mounts().context("read the mount table")?;
     let shown: Vec<MountInfo<'_>> =
         mounts.iter().filter(|mount| is_measurable(mount)).map(mount_info).collect();
-    if json {
+    if format == OutputFormat::Json {
         let values: Vec<_> = shown.iter().map(mount_json).collect();
         anstream::println!("{}", serde_json::to_string_pretty(&values)?);
     } else {

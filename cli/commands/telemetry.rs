@@ -17,7 +17,8 @@ use longhaul_view::screens;
 use serde_json::json;
 
 use crate::arguments::{GlobalArgs, TelemetryCommand};
-use crate::{UsageError, exit, paths};
+use crate::errors::UsageError;
+use crate::{exit, paths};
 
 use super::runs::OutputFormat;
 
@@ -114,7 +115,7 @@ fn replay(shared: &GlobalArgs, from: &str, to: Option<&str>) -> anyhow::Result<E
     let mut rejected = 0;
     for (signal, sender) in senders(&settings)? {
         let items = reader.items_between(signal, from_us, to_us)?;
-        let replayed = replay_signal(&reader, &items, (batch_builder(signal, &machine, &settings), &sender))?;
+        let replayed = replay_signal(&reader, &items, batch_builder(signal, &machine, &settings), &sender)?;
         rejected += replayed.rejected;
         anstream::println!(
             "{:<8} {}: {} {}, {} {}, {} messages rejected",
@@ -140,7 +141,8 @@ struct ReplayCounts {
 fn replay_signal(
     reader: &Reader,
     mut items: &[i64],
-    (mut builder, sender): (BatchBuilder, &Sender),
+    mut builder: BatchBuilder,
+    sender: &Sender,
 ) -> anyhow::Result<ReplayCounts> {
     let mut replayed = ReplayCounts::default();
     while let Some(batch) = builder.build(reader, &items[..items.len().min(MAX_ITEMS)])? {

@@ -61,7 +61,7 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     let style = if arguments.verbose { OutputStyle::Lines } else { OutputStyle::ShortLines };
     let (totals, workers) = session.run_rounds(&plan, style, Box::new(|| Ok(())));
     let left = if arguments.keep { vec![] } else { clean_up(&session, workers, &folder) };
-    let code = print_result(&session, totals?, started_us, arguments.verbose)?;
+    let code = print_result(&session, totals?, started_us, arguments)?;
     left.iter().for_each(|what| anstream::eprintln!("longhaul: left behind: {what}"));
     Ok(if left.is_empty() { code } else { ExitCode::from(exit::ERROR) })
 }
@@ -87,12 +87,12 @@ fn print_result(
     session: &Session,
     totals: RunTotals,
     started_us: i64,
-    is_verbose: bool,
+    arguments: &TryArgs,
 ) -> anyhow::Result<ExitCode> {
     let reader = Reader::open(&session.database)?;
     let filter = RunFilter { since_us: Some(started_us), ..RunFilter::default() };
     anstream::println!();
-    if is_verbose {
+    if arguments.verbose {
         print_summary(&reader, &filter, Some(Scale::Quick), OutputFormat::Text)?;
         anstream::println!();
     }

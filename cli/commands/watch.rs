@@ -8,8 +8,9 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers
 
 use crate::arguments::GlobalArgs;
 use crate::client::{Client, connect};
+use crate::errors::UsageError;
+use crate::exit;
 use crate::render::watch::{WatchState, draw};
-use crate::{UsageError, exit};
 
 /// Interval at which the status of the service is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);

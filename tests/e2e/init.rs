@@ -1,8 +1,12 @@
 //! Tests of `longhaul init`, in scripts and as an interactive dialog.
 
 use std::fs;
+#[cfg(target_os = "linux")]
+use std::io::Read;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::process::Command;
 use std::process::Stdio;
 
 #[cfg(target_os = "linux")]
@@ -146,6 +150,63 @@ fn init_detects_two_mounts_of_one_folder() {
     assert_eq!(tree::files(&at[0]).len() + tree::files(&at[2]).len(), 0);
     assert_eq!(crate::support::find_sandbox(&at[0].join("inner")), None, "the marker is removed");
     assert!(!place.data().join("local").exists() && !place.data().join("longhaul.lock").exists());
+}
+
+/// Runs `longhaul init` in a pseudo-terminal. Types each text once the output contains the words before it, and returns
+/// the whole output.
+#[cfg(target_os = "linux")]
+fn typed_at_terminal(place: &Place, steps: &[(&str, &str)]) -> String {
+    let inner = place.longhaul("init").command();
+    let line = format!("stty rows 40 cols 120 && exec {} init", inner.get_program().display());
+    let mut child = Command::new("timeout")
+        .args(["60", "script", "--quiet", "--return", "--command", &line, "/dev/null"])
+        .envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .env("TERM", "xterm")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut keyboard, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let (mut output, mut buffer) = (vec![], [0; 4096]);
+    for (words, text) in steps {
+        let begin = output.len();
+        while !String::from_utf8_lossy(&output[begin..]).contains(words) {
+            let count = screen.read(&mut buffer).unwrap();
+            assert!(count > 0, "`{words}` did not appear: {}", String::from_utf8_lossy(&output));
+            output.extend_from_slice(&buffer[..count]);
+        }
+        keyboard.write_all(text.as_bytes()).unwrap();
+    }
+    screen.read_to_end(&mut output).unwrap();
+    let output = String::from_utf8_lossy(&output).into_owned();
+    assert!(child.wait().unwrap().success(), "{output}");
+    output
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn mounts_are_marked_in_a_list_at_a_terminal() {
+    if !in_own_mounts(mounts_are_marked_in_a_list_at_a_terminal) {
+        return;
+    }
+    let (place, disk) = (Place::new(), Disk::new());
+    let at = ["one", "two"].map(|name| place.folder(name));
+    let _fuse = at.clone().map(|at| Fuse::of(&disk, &at));
+    let time = if has_key("schedule", "max-time-percent") { "\n\n" } else { "\n" };
+    let steps = [
+        // No list entry is chosen by a number: the proposal is cleared with the left arrow, and "two" is found by typing.
+        ("to filter", "\x1b[Dtwo"),
+        ("compare? two", " \r"),
+        ("Name for", "nas\n"),
+        ("Folder in which", "\n"),
+        ("quick", "quick\n"),
+        ("gigabytes", time),
+        ("Write this", "yes\n"),
+    ];
+    let output = typed_at_terminal(&place, &steps);
+    assert!(output.contains("Written:"), "{output}");
+    let paths: Vec<PathBuf> = config(&place).targets.into_iter().map(|target| target.path).collect();
+    assert_eq!(paths, [at[1].clone()]);
 }
 
 #[cfg(target_os = "linux")]

@@ -3,11 +3,11 @@
 use axum::Json;
 use axum::extract::{Path, Query, RawQuery, State};
 use axum::response::{IntoResponse, Response};
-use longhaul_analysis::summary::{SampledWindow, client_caching, summarize_window};
+use longhaul_analysis::summary::{SampledWindow, WindowSummary, client_caching, summarize_window};
 use longhaul_model::time::{DAY_US, SECOND_US};
-use longhaul_model::{Step, TargetName};
+use longhaul_model::{LoadContext, ProbeKind, Stall, Step, TargetName};
 use longhaul_store::{RunFilter, SampleFilter};
-use longhaul_view::json::{self as forms, EventJson, WeekJson};
+use longhaul_view::json::{self as forms, EventJson, LatencySeries, RunJson, WeekJson};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -48,7 +48,19 @@ fn to_json(value: impl serde::Serialize) -> Result<Value, PageError> {
     serde_json::to_value(value).map_err(|error| PageError::Internal(error.to_string()))
 }
 
-/// Returns the report of a week.
+/// The report of a week, as `report --json` prints it.
+#[utoipa::path(
+    get,
+    path = "/api/v1/week",
+    params((
+        "week" = Option<String>,
+        Query,
+        description = "An ISO week, as 2026-W46; the newest by default.",
+        pattern = "^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$",
+        example = "2026-W46"
+    )),
+    responses((status = 200, body = WeekJson<'static>))
+)]
 pub async fn week(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
     json_response(app, move |cache| {
         let week = match params.week {
@@ -61,7 +73,28 @@ pub async fn week(State(app): State<AppState>, Query(params): Query<HistoryParam
     .await
 }
 
-/// Returns runs, oldest first.
+/// Runs, oldest first, in the format of `runs --json`.
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs",
+    params(
+        (
+            "target" = Option<String>,
+            Query,
+            description = "Only this target.",
+            pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$"
+        ),
+        ("workload" = Option<String>, Query, description = "Only this task."),
+        (
+            "last" = Option<u32>,
+            Query,
+            description = "The number of runs, counted from the latest; 100 by default, at most 1000.",
+            maximum = 4294967295_u32,
+            format = "uint32"
+        )
+    ),
+    responses((status = 200, body = Vec<RunJson<'static>>))
+)]
 pub async fn runs(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
     json_response(app, move |cache| {
         let limit = Some(params.last.unwrap_or(100).min(MAX_RUNS));
@@ -72,7 +105,19 @@ pub async fn runs(State(app): State<AppState>, Query(params): Query<HistoryParam
     .await
 }
 
-/// Returns one run with all details.
+/// One run in full, as `runs NUMBER --json` prints it.
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs/{number}",
+    params((
+        "number" = u32,
+        Path,
+        description = "The run's number.",
+        maximum = 4294967295_u32,
+        format = "uint32"
+    )),
+    responses((status = 200, body = RunJson<'static>))
+)]
 pub async fn run(State(app): State<AppState>, Path(number): Path<String>) -> Response {
     json_response(app, move |cache| {
         let unknown = || PageError::NotFound(format!("run `{number}`"));
@@ -82,7 +127,26 @@ pub async fn run(State(app): State<AppState>, Path(number): Path<String>) -> Res
     .await
 }
 
-/// Returns latency and traffic of the shares in a window of time.
+/// Latency and traffic of the shares, as `latency --json` prints them.
+#[utoipa::path(
+    get,
+    path = "/api/v1/latency",
+    params(
+        (
+            "target" = Option<String>,
+            Query,
+            description = "Only this target.",
+            pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$"
+        ),
+        (
+            "days" = Option<u16>,
+            Query,
+            description = "The length of the window in days, counted back from now; 1 by default.",
+            maximum = 65535
+        )
+    ),
+    responses((status = 200, body = WindowSummary))
+)]
 pub async fn samples(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
     let (since_us, until_us) = window_us(&app, &params);
     json_response(app, move |cache| {
@@ -101,7 +165,34 @@ pub async fn samples(State(app): State<AppState>, Query(params): Query<HistoryPa
     .await
 }
 
-/// Returns the quantiles of the probe's latency, step by step: the data behind the charts of the latency page.
+/// Quantiles of the probe's latency in seconds, in steps that suit the length of the window.
+#[utoipa::path(
+    get,
+    path = "/api/v1/latency/series",
+    params(
+        (
+            "days" = Option<f64>,
+            Query,
+            description = "The length of the window in days, from one hour to 1200 days; 7 by default."
+        ),
+        (
+            "until" = Option<f64>,
+            Query,
+            description = "The end of the window, in microseconds since 1970-01-01 UTC; now by default."
+        ),
+        (
+            "kind" = inline(Option<ProbeKind>),
+            Query,
+            description = "The operation of the probe; read by default."
+        ),
+        (
+            "during" = inline(Option<LoadContext>),
+            Query,
+            description = "Only samples taken during rounds, or outside them."
+        )
+    ),
+    responses((status = 200, body = LatencySeries))
+)]
 pub async fn latency_series(
     State(app): State<AppState>,
     RawQuery(query): RawQuery,
@@ -125,13 +216,35 @@ fn empty_parameter(query: Option<&str>) -> Option<&str> {
     query?.split('&').find_map(|pair| pair.strip_suffix('='))
 }
 
-/// Returns the stalls in a window of time.
+/// Stalls, in the format of `stalls --json`.
+#[utoipa::path(
+    get,
+    path = "/api/v1/stalls",
+    params((
+        "days" = Option<u16>,
+        Query,
+        description = "The length of the window in days, counted back from now; 1 by default.",
+        maximum = 65535
+    )),
+    responses((status = 200, body = Vec<Stall>))
+)]
 pub async fn stalls(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
     let (since_us, _) = window_us(&app, &params);
     json_response(app, move |cache| to_json(cache.reader.stalls(since_us)?)).await
 }
 
-/// Returns the events in a window of time.
+/// Events, in the format of `events --json`.
+#[utoipa::path(
+    get,
+    path = "/api/v1/events",
+    params((
+        "days" = Option<u16>,
+        Query,
+        description = "The length of the window in days, counted back from now; 1 by default.",
+        maximum = 65535
+    )),
+    responses((status = 200, body = Vec<EventJson>))
+)]
 pub async fn events(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
     let (since_us, _) = window_us(&app, &params);
     json_response(app, move |cache| {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use longhaul_measure::platform;
 use tokio::sync::watch;
 
-use crate::ServerDeps;
 use crate::cache::SummaryCache;
+use crate::deps::ServerDeps;
 use crate::guard::Guard;
 use crate::live::LiveState;
 use crate::live_updates::LiveUpdates;

@@ -193,17 +193,18 @@ mod tests {
     use super::*;
 
     fn judge(method: Method, headers: &[(&str, &str)]) -> Result<(), Refusal> {
-        judge_from((Exposure::Loopback, "/"), method, headers).map(drop)
+        judge_from(Exposure::Loopback, "/", method, headers).map(drop)
     }
 
     fn judge_from(
-        (reach, uri): (Exposure, &str),
+        exposure: Exposure,
+        uri: &str,
         method: Method,
         headers: &[(&str, &str)],
     ) -> Result<Caller, Refusal> {
         let keys = LoginKeys::new(4000, "session".to_owned());
         let requests = Arc::new(Semaphore::new(1));
-        let guard = Guard { exposure: reach, port: 4000, token: "secret".into(), keys, requests };
+        let guard = Guard { exposure, port: 4000, token: "secret".into(), keys, requests };
         let headers = headers
             .iter()
             .map(|(name, value)| (name.parse::<header::HeaderName>().unwrap(), value.parse().unwrap()));
@@ -260,12 +261,8 @@ mod tests {
     #[test]
     fn network_requests_need_the_token_or_the_cookie() {
         let network = |path: &str, method: Method, headers: &[(&str, &str)]| {
-            judge_from(
-                (Exposure::Network, path),
-                method,
-                &[&[("host", "192.168.1.5:4000")], headers].concat(),
-            )
-            .map(drop)
+            judge_from(Exposure::Network, path, method, &[&[("host", "192.168.1.5:4000")], headers].concat())
+                .map(drop)
         };
         let (cookie, bearer) = (("cookie", "longhaul-4000=session"), ("authorization", "Bearer secret"));
         for path in ["/", "/api/v1/status", "/stream", "/metrics", "/login/", "/assets/0/page.css"] {
@@ -321,7 +318,7 @@ mod tests {
 
     #[test]
     fn host_in_the_request_line_must_match_the_header() {
-        let at = |uri: &str, host| judge_from((Exposure::Loopback, uri), Method::GET, &[("host", host)]);
+        let at = |uri: &str, host| judge_from(Exposure::Loopback, uri, Method::GET, &[("host", host)]);
         assert_eq!(at("http://127.0.0.1:4000/", "127.0.0.1:4000"), Ok(Caller::Anyone));
         for uri in [
             "http://evil.example/",
@@ -334,7 +331,8 @@ mod tests {
             assert_eq!(at(uri, "127.0.0.1:4000"), Err(Refusal::Host), "{uri}");
         }
         let network = judge_from(
-            (Exposure::Network, "http://evil.example:4000/"),
+            Exposure::Network,
+            "http://evil.example:4000/",
             Method::GET,
             &[("host", "192.168.1.5:4000"), ("authorization", "Bearer secret")],
         );
@@ -345,7 +343,8 @@ mod tests {
     fn only_the_token_and_the_cookie_are_trusted() {
         let with = |headers: &[(&str, &str)]| {
             judge_from(
-                (Exposure::Loopback, "/"),
+                Exposure::Loopback,
+                "/",
                 Method::GET,
                 &[&[("host", "127.0.0.1:4000")], headers].concat(),
             )

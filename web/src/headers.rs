@@ -1,11 +1,10 @@
 //! Security headers of every response. They forbid loading resources from other origins, running inline scripts,
 //! embedding the pages in frames, and guessing media types.
 
-use axum::extract::Request;
+use axum::Router;
 use axum::http::HeaderValue;
 use axum::http::header::{self, HeaderName};
-use axum::middleware::Next;
-use axum::response::Response;
+use tower_http::set_header::SetResponseHeaderLayer;
 
 const SECURITY_HEADERS: [(HeaderName, &str); 6] = [
     (
@@ -21,14 +20,14 @@ const SECURITY_HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
-/// Adds the security headers to a response and sets `Cache-Control: no-store` unless the handler set another
-/// value.
-pub async fn add_security_headers(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    for (name, value) in SECURITY_HEADERS {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response
+/// Adds the security headers to every response of a router, and `Cache-Control: no-store` where the handler set no
+/// other value.
+pub fn add_security_headers(router: Router) -> Router {
+    let no_store = HeaderValue::from_static("no-store");
+    SECURITY_HEADERS.into_iter().fold(
+        router.layer(SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, no_store)),
+        |router, (name, value)| {
+            router.layer(SetResponseHeaderLayer::overriding(name, HeaderValue::from_static(value)))
+        },
+    )
 }

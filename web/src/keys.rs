@@ -11,6 +11,17 @@ const KEY_LIFETIME: Duration = Duration::from_secs(60);
 /// Maximum number of unused keys; issuing another one drops the oldest.
 const MAX_PENDING_KEYS: usize = 16;
 
+/// Creates a random token: 32 bytes from `/dev/urandom` as hexadecimal digits.
+///
+/// # Errors
+///
+/// If `/dev/urandom` cannot be read.
+pub fn new_token() -> std::io::Result<String> {
+    let mut bytes = [0; 32];
+    std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// The unused one-time keys, and the secret of the session cookie.
 #[derive(Clone)]
 pub struct LoginKeys {

@@ -15,13 +15,16 @@ mod assets;
 mod badges;
 mod body;
 mod cache;
+mod commands;
+mod compression;
 mod connections;
+mod deps;
 mod environment;
 mod guard;
-mod gzip;
 mod headers;
 mod json;
 mod keys;
+mod limits;
 mod live;
 mod live_updates;
 mod openapi;
@@ -29,6 +32,8 @@ mod pages;
 mod routes;
 
 pub use cache::SummarySources;
+pub use deps::{Limits, Metrics, ServerDeps, SetLogLevel};
+pub use keys::new_token;
 
 use std::future::Future;
 use std::io;
@@ -38,7 +43,6 @@ use std::time::Duration;
 
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use longhaul_service::handle::ServiceHandle;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
@@ -47,58 +51,19 @@ use cache::SummaryCache;
 use connections::{ConnectionSlot, Connections};
 use guard::{Exposure, Guard};
 use keys::LoginKeys;
+use limits::MAX_REQUESTS;
 use live_updates::LiveUpdates;
 
 /// Time within which a client has to send the headers of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of the head of a request, in bytes.
 const MAX_HEADER_BYTES: usize = 16 << 10;
-/// Maximum size of the body of a request, in bytes.
-const MAX_BODY_BYTES: usize = 16 << 10;
-/// Maximum number of requests in flight from callers without token and key, plus open event streams.
-const MAX_REQUESTS: usize = 256;
 /// Maximum number of open connections. The surplus over `MAX_REQUESTS` is for the command line and for logged-in
 /// pages.
 const MAX_CONNECTIONS: usize = MAX_REQUESTS + 32;
 /// Maximum lifetime of a connection: longer than the longest response, which is the doctor's. An open page
 /// reconnects by itself.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(120);
-
-/// Callback that changes the log level. The error is a message for the user.
-pub type SetLogLevel = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
-
-/// Callback that returns the metrics as text for Prometheus. The error is a message for the user.
-pub type Metrics = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
-
-/// Configurable timeouts of the web server.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Time within which a client has to send the body of a request.
-    pub body_timeout: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { body_timeout: Duration::from_secs(5) }
-    }
-}
-
-/// Everything that the web server needs from the service.
-#[derive(Clone)]
-pub struct ServerDeps {
-    /// Handle of the service, for commands and status.
-    pub service: Arc<ServiceHandle>,
-    /// Secret that every command from a program has to carry.
-    pub token: Arc<str>,
-    /// Callback that changes the log level.
-    pub set_log_level: SetLogLevel,
-    /// Callback that returns the metrics as text for Prometheus.
-    pub metrics: Metrics,
-    /// Paths of the database and the configuration.
-    pub sources: SummarySources,
-    /// Timeouts of the web server.
-    pub limits: Limits,
-}
 
 /// Sockets on which the web server listens.
 #[derive(Debug)]
@@ -116,17 +81,6 @@ pub struct Listeners {
 /// If the port is in use, or the address does not belong to this machine.
 pub async fn bind(address: IpAddr, port: u16) -> io::Result<TcpListener> {
     TcpListener::bind(SocketAddr::from((address, port))).await
-}
-
-/// Creates a random token: 32 bytes from `/dev/urandom` as hexadecimal digits.
-///
-/// # Errors
-///
-/// If `/dev/urandom` cannot be read.
-pub fn new_token() -> io::Result<String> {
-    let mut bytes = [0; 32];
-    io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Serves requests until `stop` completes, then closes the event streams of all open pages.

@@ -7,7 +7,7 @@ use longhaul_service::handle::ServiceHandle;
 use longhaul_view::charts::svg::strip_control_characters;
 use tokio::sync::{Notify, Semaphore, watch};
 
-use crate::MAX_REQUESTS;
+use crate::limits::MAX_REQUESTS;
 use crate::live::LiveState;
 
 /// Interval at which the state of the service is polled. A stall is visible on every page within two intervals.

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
-use longhaul_model::{Mount, Run, Scale, Target};
+use longhaul_model::{Run, Scale, Target};
 use longhaul_service::config::Config;
 use longhaul_service::config_draft::{ConfigDraft, has_key};
 use longhaul_service::cost::{RoundLoad, round_load};
@@ -21,10 +21,12 @@ use longhaul_service::target_path::SpecialFolders;
 use longhaul_store::{Reader, RunFilter};
 
 use crate::arguments::{GlobalArgs, InitArgs, parse_gigabytes};
+use crate::errors::UsageError;
 use crate::progress::{OutputStyle, ProgressUi};
-use crate::{UsageError, exit, paths};
+use crate::{exit, paths};
 use plan::Plan;
 use prompt::{DefaultAnswer, Prompter, TerminalPrompter, ask_until_valid, ask_yes_no};
+use selection::MountTable;
 
 /// Number of recent runs that the estimated cost of a round is based on.
 const COST_SAMPLE_RUNS: u32 = 100;
@@ -44,7 +46,8 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
     // The database path has to be the one under the new configuration, so an existing configuration is ignored.
     let database = paths::database(shared, &Config::default()).ok();
     let folders = SpecialFolders::of(database.as_deref(), &mounts);
-    let targets = choose_targets(shared, arguments, (&mounts, &folders), &mut prompter)?;
+    let targets =
+        choose_targets(shared, arguments, MountTable { mounts: &mounts, folders: &folders }, &mut prompter)?;
     paths::check_paths(&targets, &folders)?;
     let plan = plan(shared, arguments, targets, &mut prompter)?;
     let draft = ConfigDraft {
@@ -101,13 +104,13 @@ fn overwrite_policy(
 fn choose_targets(
     shared: &GlobalArgs,
     arguments: &InitArgs,
-    (mounts, folders): (&[Mount], &SpecialFolders),
+    table: MountTable<'_>,
     ask: &mut dyn Prompter,
 ) -> anyhow::Result<Vec<Target>> {
     if !arguments.targets.is_empty() {
-        return paths::parse_targets(&arguments.targets, mounts);
+        return paths::parse_targets(&arguments.targets, table.mounts);
     }
-    let found = selection::comparable_mounts(mounts);
+    let found = selection::comparable_mounts(table.mounts);
     if arguments.yes || found.is_empty() {
         let why = if arguments.yes { "with --yes nothing is asked" } else { "no network drive is mounted" };
         let message = format!(
@@ -117,7 +120,7 @@ fn choose_targets(
     }
     selection::print_mounts(ask, &found);
     let chosen = selection::ask_mounts(ask, &found)?;
-    let targets = selection::ask_targets(ask, (&found, folders), &chosen)?;
+    let targets = selection::ask_targets(ask, MountTable { mounts: &found, ..table }, &chosen)?;
     check_same_folder(shared, &targets, ask)?;
     Ok(targets)
 }
@@ -183,7 +186,7 @@ fn plan(
     if !arguments.yes && has_key("schedule", "max-time-percent") {
         plan.duty_percent = Some(ask_duty(ask)?);
     }
-    ask.print(&plan.cost_text(load));
+    ask.print(&plan.cost_text(load.0, load.1));
     Ok((plan, load.0))
 }
 
@@ -199,7 +202,7 @@ fn recent_runs(shared: &GlobalArgs) -> Vec<Run> {
 fn ask_scale(ask: &mut dyn Prompter) -> io::Result<Scale> {
     let question =
         "Size of the test data: quick (0.4 to 2.6 GB), standard (2.3 to 16 GB) or large (12 to 78 GB)?";
-    ask_until_valid(ask, (question, Scale::Standard.name()), |answer| {
+    ask_until_valid(ask, question, Scale::Standard.name(), |answer| {
         Scale::from_name(answer).ok_or_else(|| "Answer quick, standard or large".to_owned())
     })
 }
@@ -208,7 +211,7 @@ fn ask_scale(ask: &mut dyn Prompter) -> io::Result<Scale> {
 fn ask_daily_bytes(ask: &mut dyn Prompter, needed: f64) -> io::Result<Option<u64>> {
     let proposal = (needed / 1e9).ceil().to_string();
     let question = "How many gigabytes may be read and written on each target in a day? 0 for no limit:";
-    ask_until_valid(ask, (question, &proposal), parse_gigabytes).map(gigabytes_to_bytes)
+    ask_until_valid(ask, question, &proposal, parse_gigabytes).map(gigabytes_to_bytes)
 }
 
 fn gigabytes_to_bytes(gigabytes: f64) -> Option<u64> {
@@ -217,7 +220,7 @@ fn gigabytes_to_bytes(gigabytes: f64) -> Option<u64> {
 
 fn ask_duty(ask: &mut dyn Prompter) -> io::Result<f64> {
     let question = "What share of the time may rounds take, in percent?";
-    ask_until_valid(ask, (question, &DEFAULT_DUTY_PERCENT.to_string()), |answer| {
+    ask_until_valid(ask, question, &DEFAULT_DUTY_PERCENT.to_string(), |answer| {
         let number = answer.trim_end_matches('%').trim().parse::<f64>().ok();
         number
             .filter(|percent| (0.1..=100.0).contains(percent))

@@ -62,7 +62,7 @@ impl Plan {
     }
 
     /// Describes the cost, with the basis of the estimate.
-    pub fn cost_text(&self, (load, basis): (RoundLoad, CostBasis)) -> String {
+    pub fn cost_text(&self, load: RoundLoad, basis: CostBasis) -> String {
         let cost = self.cost(load);
         let bound = match cost.limited_by {
             LimitingFactor::Schedule => "one an hour, if the machine sleeps seven hours a night",
@@ -153,13 +153,15 @@ mod tests {
         }
     }
 
-    fn load() -> (RoundLoad, CostBasis) {
-        (RoundLoad { bytes: 600e6, seconds: 120.0 }, CostBasis::Assumed)
+    const LOAD: RoundLoad = RoundLoad { bytes: 600e6, seconds: 120.0 };
+
+    fn assumed_cost(plan: &Plan) -> String {
+        plan.cost_text(LOAD, CostBasis::Assumed)
     }
 
     #[test]
     fn cost_text_names_the_basis_of_the_estimate() {
-        let text = plan(2).cost_text(load());
+        let text = assumed_cost(&plan(2));
         for part in [
             "estimated for 1 ms per operation",
             "about 600 MB and 2 min on each target",
@@ -171,25 +173,25 @@ mod tests {
         ] {
             assert!(text.contains(part), "`{part}` is not in:\n{text}");
         }
-        let measured = plan(2).cost_text((load().0, CostBasis::Measured { runs: 20 }));
+        let measured = plan(2).cost_text(LOAD, CostBasis::Measured { runs: 20 });
         assert!(measured.contains("measured in 20 runs"));
     }
 
     #[test]
     fn no_duration_is_promised_without_a_simulation() {
-        assert!(plan(1).cost_text(load()).contains("nothing to compare"));
-        assert!(plan(4).cost_text(load()).contains("not simulated"));
+        assert!(assumed_cost(&plan(1)).contains("nothing to compare"));
+        assert!(assumed_cost(&plan(4)).contains("not simulated"));
         let little = Plan { bytes_per_day: Some(1_000_000_000), ..plan(2) };
         assert!(
-            little.cost_text(load()).contains("At 1 rounds a day")
-                && little.cost_text(load()).contains("not simulated")
+            assumed_cost(&little).contains("At 1 rounds a day")
+                && assumed_cost(&little).contains("not simulated")
         );
     }
 
     #[test]
     fn only_known_config_keys_are_set() {
         let plan = Plan { bytes_per_day: Some(5_000_000_000), duty_percent: Some(5.0), ..plan(2) };
-        let values = plan.config_values(&plan.cost(load().0));
+        let values = plan.config_values(&plan.cost(LOAD));
         assert!(values.contains(&("limits", "megabytes-per-day", 5000.0)));
         assert!(values.iter().all(|(section, key, _)| has_key(section, key)));
         assert_eq!(values.len() == 1, !has_key("schedule", "max-time-percent"));

@@ -1,6 +1,9 @@
 //! Interactive questions with default answers.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use inquire::validator::MinLengthValidator;
+use inquire::{InquireError, MultiSelect};
 
 /// Asks a user questions; replaced by scripted answers in tests.
 pub trait Prompter {
@@ -13,12 +16,33 @@ pub trait Prompter {
     ///
     /// If the input has ended.
     fn ask(&mut self, question: &str, proposal: &str) -> io::Result<String>;
+
+    /// Shows a list in which the user marks at least one entry. Returns the indices of the marked entries, or `None`
+    /// if no terminal can show the list.
+    ///
+    /// # Errors
+    ///
+    /// If the user cancels the selection.
+    fn choose(&mut self, _list: &ChoiceList) -> io::Result<Option<Vec<usize>>> {
+        Ok(None)
+    }
+}
+
+/// A list of which several entries can be chosen.
+pub struct ChoiceList {
+    /// Question above the list.
+    pub question: &'static str,
+    /// Entries of the list.
+    pub entries: Vec<String>,
+    /// Indices of the entries that are marked at first.
+    pub proposal: Vec<usize>,
 }
 
 /// Repeats a question until the answer is valid, and prints the reason each time it is not.
 pub fn ask_until_valid<T>(
     ask: &mut dyn Prompter,
-    (question, proposal): (&str, &str),
+    question: &str,
+    proposal: &str,
     mut meaning: impl FnMut(&str) -> Result<T, String>,
 ) -> io::Result<T> {
     loop {
@@ -35,7 +59,7 @@ pub fn ask_yes_no(ask: &mut dyn Prompter, question: &str, proposal: DefaultAnswe
         DefaultAnswer::Yes => "yes",
         DefaultAnswer::No => "no",
     };
-    ask_until_valid(ask, (question, proposal), |answer| match answer.to_lowercase().as_str() {
+    ask_until_valid(ask, question, proposal, |answer| match answer.to_lowercase().as_str() {
         "y" | "yes" => Ok(true),
         "n" | "no" => Ok(false),
         _ => Err("Answer yes or no".to_owned()),
@@ -68,6 +92,27 @@ impl Prompter for TerminalPrompter {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
         }
         Ok(if answer.trim().is_empty() { proposal.to_owned() } else { answer.trim().to_owned() })
+    }
+
+    fn choose(&mut self, list: &ChoiceList) -> io::Result<Option<Vec<usize>>> {
+        // The list is drawn on standard error.
+        if list.entries.is_empty() || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return Ok(None);
+        }
+        let at_least_one = MinLengthValidator::new(1).with_message("Mark at least one with the space bar");
+        let chosen = MultiSelect::new(list.question, list.entries.clone())
+            .with_default(&list.proposal)
+            .with_validator(at_least_one)
+            .raw_prompt();
+        match chosen {
+            Ok(chosen) => Ok(Some(chosen.into_iter().map(|entry| entry.index).collect())),
+            Err(InquireError::OperationCanceled | InquireError::OperationInterrupted) => {
+                let why = "the selection was cancelled; nothing was written";
+                Err(io::Error::new(io::ErrorKind::Interrupted, why))
+            }
+            Err(InquireError::IO(error)) => Err(error),
+            Err(error) => Err(io::Error::other(error)),
+        }
     }
 }
 

@@ -8,7 +8,16 @@ use longhaul_model::{Family, Mount, Protocol, Role, Target, TargetName};
 use longhaul_service::similar_mounts::{MountPair, MountSimilarity, similar_pairs};
 use longhaul_service::target_path::SpecialFolders;
 
-use super::prompt::{Prompter, ask_until_valid};
+use super::prompt::{ChoiceList, Prompter, ask_until_valid};
+
+/// Mounts to choose from, and the folders on them that need care.
+#[derive(Clone, Copy)]
+pub struct MountTable<'a> {
+    /// The mounts.
+    pub mounts: &'a [Mount],
+    /// The home folder and the folders of the database.
+    pub folders: &'a SpecialFolders,
+}
 
 /// Returns the mounts that can be compared, in the order of the mount table: network and FUSE file systems.
 pub fn comparable_mounts(mounts: &[Mount]) -> Vec<Mount> {
@@ -40,14 +49,33 @@ pub fn print_mounts(ask: &mut dyn Prompter, mounts: &[Mount]) {
     }
 }
 
-/// Asks for the mounts to compare. The proposal is a group that looks like the same folder, or else all writable
-/// mounts.
+/// Asks for the mounts to compare, in a list at a terminal, else by their numbers. The proposal is a group that looks
+/// like the same folder, or else all writable mounts.
 pub fn ask_mounts(ask: &mut dyn Prompter, mounts: &[Mount]) -> io::Result<Vec<usize>> {
-    let proposal =
-        default_selection(mounts).iter().map(|at| (at + 1).to_string()).collect::<Vec<_>>().join(",");
-    ask_until_valid(ask, ("Which of them do you want to compare? Numbers:", &proposal), |answer| {
+    let proposal = default_selection(mounts);
+    if let Some(chosen) = choose_mounts(ask, mounts, &proposal)? {
+        return Ok(chosen);
+    }
+    let proposal = proposal.iter().map(|at| (at + 1).to_string()).collect::<Vec<_>>().join(",");
+    ask_until_valid(ask, "Which of them do you want to compare? Numbers:", &proposal, |answer| {
         parse_numbers(answer, mounts)
     })
+}
+
+/// Shows the writable mounts in a list to mark them; returns `None` without a terminal.
+fn choose_mounts(
+    ask: &mut dyn Prompter,
+    mounts: &[Mount],
+    proposal: &[usize],
+) -> io::Result<Option<Vec<usize>>> {
+    let writable: Vec<usize> = (0..mounts.len()).filter(|at| !mounts[*at].read_only).collect();
+    let list = ChoiceList {
+        question: "Which of them do you want to compare?",
+        entries: writable.iter().map(|at| format!("{} {}", at + 1, mounts[*at].point.display())).collect(),
+        proposal: (0..writable.len()).filter(|entry| proposal.contains(&writable[*entry])).collect(),
+    };
+    let chosen = ask.choose(&list)?;
+    Ok(chosen.map(|entries| entries.into_iter().map(|entry| writable[entry]).collect()))
 }
 
 fn default_selection(mounts: &[Mount]) -> Vec<usize> {
@@ -92,7 +120,7 @@ fn parse_numbers(answer: &str, mounts: &[Mount]) -> Result<Vec<usize>, String> {
 /// Asks for the name and the folder of each selected mount.
 pub fn ask_targets(
     ask: &mut dyn Prompter,
-    (mounts, folders): (&[Mount], &SpecialFolders),
+    MountTable { mounts, folders }: MountTable<'_>,
     chosen: &[usize],
 ) -> io::Result<Vec<Target>> {
     let mut targets: Vec<Target> = vec![];
@@ -100,10 +128,10 @@ pub fn ask_targets(
         let mount = &mounts[*at];
         let question = format!("Name for {}:", mount.point.display());
         let proposal = default_name(&mount.protocol, &targets);
-        let name = ask_until_valid(ask, (&question, &proposal), |answer| parse_name(answer, &targets))?;
+        let name = ask_until_valid(ask, &question, &proposal, |answer| parse_name(answer, &targets))?;
         let question = format!("Folder in which longhaul may create its own folder, for `{name}`:");
         let proposal = mount.point.display().to_string();
-        let path = ask_until_valid(ask, (&question, &proposal), |answer| {
+        let path = ask_until_valid(ask, &question, &proposal, |answer| {
             let path = parse_folder(answer, mount, mounts)?;
             match folders.concern(&path).filter(|concern| concern.is_refused()) {
                 Some(concern) => Err(format!("{} {concern}; {}", path.display(), concern.advice())),
@@ -201,7 +229,8 @@ mod tests {
     fn default_names_are_protocols_and_unique() {
         let mut script = Script::new(&["", "", "SMB", "", "../x", "/mnt/nfs", "photos/./2026/"]);
         let folders = SpecialFolders { home: None, database: vec![] };
-        let targets = ask_targets(&mut script, (&mounts(), &folders), &[1, 2]).unwrap();
+        let targets =
+            ask_targets(&mut script, MountTable { mounts: &mounts(), folders: &folders }, &[1, 2]).unwrap();
         let found: Vec<_> =
             targets.iter().map(|target| (target.name.as_str(), target.path.to_str().unwrap())).collect();
         assert_eq!(found, [("smb", "/mnt/smb"), ("smb-2", "/mnt/smb2/photos/2026")]);
@@ -213,7 +242,8 @@ mod tests {
     fn folder_of_the_database_is_rejected() {
         let folders = SpecialFolders { home: None, database: vec!["/mnt/nfs/longhaul".into()] };
         let mut script = Script::new(&["", "longhaul", "photos"]);
-        let targets = ask_targets(&mut script, (&mounts(), &folders), &[3]).unwrap();
+        let targets =
+            ask_targets(&mut script, MountTable { mounts: &mounts(), folders: &folders }, &[3]).unwrap();
         assert_eq!(targets[0].path, Path::new("/mnt/nfs/photos"));
         assert!(script.output.contains("is the folder of the database"), "{}", script.output);
     }

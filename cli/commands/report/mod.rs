@@ -1,6 +1,7 @@
 //! `longhaul report`: the weekly report, for the terminal, a forum, a browser or a program.
 
 mod input;
+mod output;
 mod pair;
 
 use std::io::Read;
@@ -8,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use longhaul_analysis::summary::{ClientCaching, Comparison, WeeklySummary, client_caching};
+use longhaul_analysis::summary::{ClientCaching, WeeklySummary, client_caching};
 use longhaul_measure::platform;
 use longhaul_model::History;
 use longhaul_view::json::WeekJson;
@@ -20,8 +21,10 @@ use longhaul_view::{
 };
 
 use crate::arguments::{GlobalArgs, ReportArgs, ReportFormat};
-use crate::{UsageError, exit, paths};
+use crate::errors::UsageError;
+use crate::paths;
 pub use input::WeeklyInput;
+use output::{decision_exit_code, exit_code, print_or_write};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -55,7 +58,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
         }
     };
     print_or_write(arguments.output.as_deref(), &text)?;
-    Ok(exit_code(&weekly, arguments.exit_code))
+    Ok(if arguments.exit_code { decision_exit_code(&weekly) } else { exit_code(&weekly) })
 }
 
 fn text(shared: &GlobalArgs, arguments: &ReportArgs, weekly: &WeeklySummary) -> anyhow::Result<String> {
@@ -106,23 +109,4 @@ fn read_exchange(path: &Path) -> anyhow::Result<Exchange> {
     let limit = longhaul_view::exchange::MAX_FILE_BYTES as u64 + 1;
     file.take(limit).read_to_end(&mut bytes).with_context(|| format!("read {}", path.display()))?;
     read(&String::from_utf8_lossy(&bytes)).with_context(|| format!("{} cannot be shown", path.display()))
-}
-
-fn print_or_write(path: Option<&Path>, text: &str) -> anyhow::Result<()> {
-    let Some(path) = path else {
-        anstream::print!("{text}");
-        return Ok(());
-    };
-    std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
-    anstream::eprintln!("Written: {}", path.display());
-    Ok(())
-}
-
-/// Returns exit code 5 if there is no data, or if `wants_decision` is set and a pair is undecided.
-fn exit_code(weekly: &WeeklySummary, wants_decision: bool) -> ExitCode {
-    let headlines: Vec<&Comparison> = weekly.pairs.iter().filter_map(|pair| pair.headline.as_ref()).collect();
-    let is_complete = !headlines.is_empty() && headlines.len() == weekly.pairs.len();
-    let is_decided = is_complete && headlines.iter().all(|headline| headline.verdict.is_decided());
-    let is_enough = if wants_decision { is_decided } else { !weekly.table.is_empty() };
-    if is_enough { exit::OK } else { ExitCode::from(exit::NO_DATA) }
 }

@@ -11,9 +11,10 @@ use longhaul_view::screens::before_after::Around;
 use longhaul_view::screens::pair::{PairReport, pair as pair_screen};
 
 use super::input::{WeeklyInput, days_since_epoch};
-use super::{exit_code, print_or_write};
+use super::output::{decision_exit_code, print_or_write};
 use crate::arguments::{GlobalArgs, PairArg, ReportArgs, ReportFormat};
-use crate::{UsageError, exit};
+use crate::errors::UsageError;
+use crate::exit;
 
 /// Prints the report of one pair in depth.
 pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCode> {
@@ -42,7 +43,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
     };
     print_or_write(arguments.output.as_deref(), &text)?;
     if arguments.exit_code {
-        return Ok(exit_code(&WeeklySummary { pairs: vec![pair], ..weekly }, true));
+        return Ok(decision_exit_code(&WeeklySummary { pairs: vec![pair], ..weekly }));
     }
     let has_data = pair.headline.is_some() || !pair.tasks.is_empty();
     Ok(if has_data { exit::OK } else { ExitCode::from(exit::NO_DATA) })

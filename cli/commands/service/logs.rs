@@ -14,8 +14,9 @@ use longhaul_measure::platform;
 use longhaul_service::LOG_FILE;
 
 use crate::arguments::LogsArgs;
+use crate::errors::UsageError;
+use crate::exit;
 use crate::render::log;
-use crate::{UsageError, exit};
 
 /// Interval at which a followed log is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);

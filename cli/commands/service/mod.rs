@@ -19,7 +19,8 @@ use longhaul_service::status::{Check, CheckStatus};
 
 use crate::arguments::{DryRunArgs, GlobalArgs};
 use crate::client::{Client, connect};
-use crate::{UsageError, exit, paths};
+use crate::errors::UsageError;
+use crate::{exit, paths};
 
 /// Maximum wait for the first response of a service that was just started.
 const START_TIMEOUT: Duration = Duration::from_secs(10);

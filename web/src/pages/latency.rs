@@ -39,7 +39,7 @@ pub async fn latency(State(app): State<AppState>, Query(params): Query<LatencyPa
             p id="zoom-hint" class="muted" hidden { "Drag across a chart to zoom in; double-click to reset. Keyboard: arrow keys move, \
                  + and - zoom, 0 resets." }
             (page_part(&latency_page(&samples, &query.window(), &charts)))
-            (chart_links(("/latency/charts", &links), &charts.all()))
+            (chart_links("/latency/charts", &links, &charts.all()))
         })
     })
     .await
@@ -73,7 +73,7 @@ fn filter_form(query: &LatencyQuery) -> Markup {
             label { "Request "
                 select name="kind" { @for one in kinds { option value=(one) selected[one == query.kind.name()] { (one) } } }
             }
-            (select_field(("during", "During"), &LoadContext::ALL.map(LoadContext::name), query.during.map_or("", LoadContext::name)))
+            (select_field("during", "During", &LoadContext::ALL.map(LoadContext::name), query.during.map_or("", LoadContext::name)))
             button { "Show" }
         }
     }

@@ -68,16 +68,16 @@ fn search_form(wanted: &RunSearch, names: &[TargetName]) -> Markup {
     let outcomes = Outcome::ALL.map(Outcome::name);
     html! {
         form class="search" role="search" {
-            (select_field(("target", "Target"), &names, &wanted.target))
-            (select_field(("workload", "Task"), &workloads, &wanted.workload))
-            (select_field(("outcome", "Outcome"), &outcomes, &wanted.outcome))
+            (select_field("target", "Target", &names, &wanted.target))
+            (select_field("workload", "Task", &workloads, &wanted.workload))
+            (select_field("outcome", "Outcome", &outcomes, &wanted.outcome))
             button { "Search" }
         }
     }
 }
 
 /// Renders a drop-down list with the option "all".
-pub fn select_field((key, label): (&str, &str), all: &[&str], chosen: &str) -> Markup {
+pub fn select_field(key: &str, label: &str, all: &[&str], chosen: &str) -> Markup {
     html! {
         label { (label) " "
             select name=(key) {

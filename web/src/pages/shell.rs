@@ -147,7 +147,7 @@ pub async fn not_found(State(app): State<AppState>, uri: Uri) -> Response {
 }
 
 /// Returns download links for charts, with the query of the current page.
-pub fn chart_links<'c>((folder, query): (&str, &str), charts: impl IntoIterator<Item = &'c Chart>) -> Markup {
+pub fn chart_links<'c>(folder: &str, query: &str, charts: impl IntoIterator<Item = &'c Chart>) -> Markup {
     let mut charts = charts.into_iter().peekable();
     html! {
         @if charts.peek().is_some() {

@@ -7,10 +7,10 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use longhaul_analysis::summary::WeeklySummary;
 use longhaul_model::time::DAY_US;
-use longhaul_model::{History, RoundStatus, RunRecord, TASKS, Task, quantile};
+use longhaul_model::{History, RoundStatus, RunRecord, TASKS, TargetName, Task, quantile};
 use longhaul_store::CALL_RETENTION_DAYS;
 use longhaul_view::charts::time_scale::event_ticks;
-use longhaul_view::charts::{BandChart, Curve, Ecdf, QuantileStep, SeriesStyles, TimeScale};
+use longhaul_view::charts::{BandChart, Curve, Ecdf, QuantileStep, SeriesStyle, SeriesStyles, TimeScale};
 use longhaul_view::render;
 use longhaul_view::screens::latency_charts::BAND_QUANTILES;
 use longhaul_view::screens::slowest;
@@ -38,7 +38,7 @@ pub async fn task(State(app): State<AppState>, Path(name): Path<String>) -> Resp
         let calls = cache.reader.calls(&name, since_us)?;
         let metrics = metric_charts(task, &history, &weekly);
         let charts = metrics.iter().flat_map(|metric| &metric.charts);
-        let links = chart_links((&format!("/tasks/{name}/charts"), ""), charts);
+        let links = chart_links(&format!("/tasks/{name}/charts"), "", charts);
         let styles = SeriesStyles::for_targets(&weekly.targets);
         let zone = local_zone();
         let mut slowest = slowest::calls(&calls, weekly.scale, CALL_RETENTION_DAYS, &zone);
@@ -96,7 +96,44 @@ fn metric_charts(task: &Task, history: &History, weekly: &WeeklySummary) -> Vec<
     metric_values(task, history, weekly).into_iter().map(draw).collect()
 }
 
+/// The runs of one target, with its name and style in charts.
+struct TargetRuns<'h> {
+    name: TargetName,
+    style: SeriesStyle,
+    runs: Vec<&'h RunRecord>,
+}
+
+/// A metric of a task, with its position in the times of a run.
+struct Metric {
+    index: usize,
+    name: &'static str,
+    label: String,
+}
+
 fn metric_values(task: &Task, history: &History, weekly: &WeeklySummary) -> Vec<MetricValues> {
+    let targets = runs_by_target(task, history, weekly);
+    let values = task.metrics().iter().enumerate().map(|(index, endpoint)| {
+        let label = with_cache_state(endpoint.activity, Some(endpoint.cache));
+        let metric = Metric { index, name: endpoint.name, label };
+        let bands = targets.iter().map(|target| BandChart {
+            events: event_ticks(&history.events, &target.name),
+            ..daily_band_chart(target, &metric)
+        });
+        MetricValues {
+            band_charts: bands.collect(),
+            ecdf: Ecdf {
+                id: format!("all-{}", metric.name),
+                title: format!("All times of {}", metric.label),
+                curves: targets.iter().map(|target| curve(target, index)).collect(),
+            },
+            label: metric.label,
+        }
+    });
+    align_time_axes(values.collect())
+}
+
+/// Returns the valid runs of a task at the scale of the week, for each target that has any.
+fn runs_by_target<'h>(task: &Task, history: &'h History, weekly: &WeeklySummary) -> Vec<TargetRuns<'h>> {
     let styles = SeriesStyles::for_targets(&weekly.targets);
     let void = history.rounds.iter().filter(|round| round.status == Some(RoundStatus::Void));
     let void: BTreeSet<i64> = void.map(|round| round.number).collect();
@@ -105,34 +142,12 @@ fn metric_values(task: &Task, history: &History, weekly: &WeeklySummary) -> Vec<
         Some(run.workload) == index && Some(run.scale) == weekly.scale && !void.contains(&run.round)
     };
     let runs: Vec<&RunRecord> = history.runs.iter().filter(counts).collect();
-    let waits = |(index, endpoint): (usize, &longhaul_model::WaitMetric)| {
-        let label = with_cache_state(endpoint.activity, Some(endpoint.cache));
-        let of_target = |target: usize| {
-            let own: Vec<&RunRecord> = runs.iter().copied().filter(|run| run.target == target).collect();
-            (!own.is_empty()).then_some((target, own))
-        };
-        let targets: Vec<(usize, Vec<&RunRecord>)> =
-            (0..history.targets.len()).filter_map(of_target).collect();
-        let named = |target: usize| {
-            (history.targets[target].name.to_string(), styles.style(&history.targets[target].name))
-        };
-        MetricValues {
-            band_charts: targets
-                .iter()
-                .map(|(target, own)| BandChart {
-                    events: event_ticks(&history.events, &history.targets[*target].name),
-                    ..daily_band_chart((own, index), named(*target), (endpoint.name, &label))
-                })
-                .collect(),
-            ecdf: Ecdf {
-                id: format!("all-{}", endpoint.name),
-                title: format!("All times of {label}"),
-                curves: targets.iter().map(|(target, own)| curve((own, index), named(*target))).collect(),
-            },
-            label,
-        }
-    };
-    align_time_axes(task.metrics().iter().enumerate().map(waits).collect())
+    let targets = history.targets.iter().enumerate().map(|(number, target)| TargetRuns {
+        name: target.name.clone(),
+        style: styles.style(&target.name),
+        runs: runs.iter().copied().filter(|run| run.target == number).collect(),
+    });
+    targets.filter(|target| !target.runs.is_empty()).collect()
 }
 
 /// Gives all band charts of the page the same time axis.
@@ -146,28 +161,22 @@ fn align_time_axes(mut all: Vec<MetricValues>) -> Vec<MetricValues> {
     all
 }
 
-type StyledName = (String, longhaul_view::charts::SeriesStyle);
-
 /// Returns a chart with one band per day, over all epochs. A day pools two epochs only if the epoch changed on it.
-fn daily_band_chart(
-    (runs, index): (&[&RunRecord], usize),
-    (name, style): StyledName,
-    (key, label): (&str, &str),
-) -> BandChart {
+fn daily_band_chart(target: &TargetRuns<'_>, metric: &Metric) -> BandChart {
     let zone = local_zone();
     let mut days: BTreeMap<i64, (Vec<f64>, u64)> = BTreeMap::new();
-    for run in runs {
+    for run in &target.runs {
         let (times, failed) = days.entry(local_midnight(run.started_us, &zone)).or_default();
-        times.extend(run.times.get(index));
+        times.extend(run.times.get(metric.index));
         *failed += u64::from(run.outcome.is_failure());
     }
     let first = days.keys().next().copied().unwrap_or(0);
     let last = days.keys().last().map_or(DAY_US, |last| last + DAY_US);
     BandChart {
-        id: format!("days-{key}-{name}"),
-        title: format!("{label} on {name}, day by day"),
-        name,
-        style,
+        id: format!("days-{}-{}", metric.name, target.name),
+        title: format!("{} on {}, day by day", metric.label, target.name),
+        name: target.name.to_string(),
+        style: target.style,
         steps: days
             .into_iter()
             .map(|(at_us, (times, failed))| quantile_step(at_us, &times, failed))
@@ -190,10 +199,15 @@ fn quantile_step(at_us: i64, times: &[f64], failed: u64) -> QuantileStep {
 }
 
 /// Returns the distribution of the times on one target, from its newest epoch only: epochs are never pooled.
-fn curve((runs, index): (&[&RunRecord], usize), (name, style): StyledName) -> Curve {
-    let epoch = runs.iter().map(|run| run.epoch).max();
-    let own = runs.iter().filter(|run| Some(run.epoch) == epoch);
+fn curve(target: &TargetRuns<'_>, index: usize) -> Curve {
+    let epoch = target.runs.iter().map(|run| run.epoch).max();
+    let own = target.runs.iter().filter(|run| Some(run.epoch) == epoch);
     let mut times: Vec<f64> = own.clone().filter_map(|run| run.times.get(index)).collect();
     times.sort_by(f64::total_cmp);
-    Curve { name, style, times, failed: own.filter(|run| run.outcome.is_failure()).count() }
+    Curve {
+        name: target.name.to_string(),
+        style: target.style,
+        times,
+        failed: own.filter(|run| run.outcome.is_failure()).count(),
+    }
 }

@@ -62,7 +62,7 @@ fn body(weekly: &WeeklySummary, environment: &Environment, around: [Option<Week>
         (download_links(weekly))
         (contents(&details))
         (render::html::render(&details, &styles))
-        (chart_links((&format!("/weeks/{}/charts", weekly.week), ""), &week_charts::all(weekly)))
+        (chart_links(&format!("/weeks/{}/charts", weekly.week), "", &week_charts::all(weekly)))
     }
 }
 

@@ -248,6 +248,8 @@ fn pages_are_compressed_if_the_client_accepts_gzip() {
     let packed = server.request("GET", "/method", &[("Accept-Encoding", "br, gzip;q=0.9")]);
     assert_eq!(packed.header("content-encoding"), Some("gzip"));
     assert_eq!(unpacked(&packed), server.get("/method").text());
+    let length = packed.body.len().to_string();
+    assert_eq!(packed.header("content-length"), Some(length.as_str()), "the body is sent in one piece");
     assert_eq!(
         server.request("GET", "/method", &[("Accept-Encoding", "gzip;q=0")]).header("content-encoding"),
         None

@@ -1,0 +1,33 @@
+//! Output of a report, and the exit code that it ends with.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use longhaul_analysis::summary::{Comparison, WeeklySummary};
+
+use crate::exit;
+
+/// Prints a report, or writes it to a file.
+pub fn print_or_write(path: Option<&Path>, text: &str) -> anyhow::Result<()> {
+    let Some(path) = path else {
+        anstream::print!("{text}");
+        return Ok(());
+    };
+    std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
+    anstream::eprintln!("Written: {}", path.display());
+    Ok(())
+}
+
+/// Returns the exit code of a report: 5 if there is no data.
+pub fn exit_code(weekly: &WeeklySummary) -> ExitCode {
+    if weekly.table.is_empty() { ExitCode::from(exit::NO_DATA) } else { exit::OK }
+}
+
+/// Returns the exit code of a report with `--exit-code`: 5 if there is no data, or a pair is undecided.
+pub fn decision_exit_code(weekly: &WeeklySummary) -> ExitCode {
+    let headlines: Vec<&Comparison> = weekly.pairs.iter().filter_map(|pair| pair.headline.as_ref()).collect();
+    let is_complete = !headlines.is_empty() && headlines.len() == weekly.pairs.len();
+    let is_decided = is_complete && headlines.iter().all(|headline| headline.verdict.is_decided());
+    if is_decided { exit::OK } else { ExitCode::from(exit::NO_DATA) }
+}

@@ -1,0 +1,52 @@
+//! Errors of commands: their exit codes and the next step that they name.
+
+use longhaul_model::Hint;
+use longhaul_service::config::ConfigError;
+
+use crate::client::ClientError;
+use crate::exit;
+
+/// Returns the exit code of a command that failed.
+pub fn exit_code(error: &anyhow::Error) -> u8 {
+    let is_usage =
+        error.downcast_ref::<ConfigError>().is_some() || error.downcast_ref::<UsageError>().is_some();
+    if let Some(ClientError::NotRunning(_)) = error.downcast_ref::<ClientError>() {
+        return exit::NO_SERVICE;
+    }
+    match error.downcast_ref::<longhaul_store::Error>() {
+        Some(longhaul_store::Error::NoDatabase { .. }) => exit::NO_DATA,
+        _ if is_usage => exit::USAGE,
+        _ => exit::ERROR,
+    }
+}
+
+/// Returns the next step that the error, or one of its causes, knows.
+pub fn hint(error: &anyhow::Error) -> Option<String> {
+    fn hint_as<E: Hint + 'static>(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+        cause.downcast_ref::<E>()?.hint()
+    }
+    let known = [
+        hint_as::<longhaul_store::Error>,
+        hint_as::<longhaul_export::Error>,
+        hint_as::<longhaul_launchd::PlanError>,
+        hint_as::<longhaul_launchd::StepError>,
+    ];
+    error.chain().find_map(|cause| known.iter().find_map(|hint| hint(cause)))
+}
+
+/// Returns text, causes and next step of an error in one line.
+pub fn one_line(error: &anyhow::Error) -> String {
+    [format!("{error:#}")].into_iter().chain(hint(error)).collect::<Vec<_>>().join(": ")
+}
+
+/// An invalid command line.
+#[derive(Debug)]
+pub struct UsageError(pub String);
+
+impl std::fmt::Display for UsageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}

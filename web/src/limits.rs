@@ -1,0 +1,6 @@
+//! Limits of requests that more than one part of the server needs.
+
+/// Maximum size of the body of a request, in bytes.
+pub const MAX_BODY_BYTES: usize = 16 << 10;
+/// Maximum number of requests in flight from callers without token and key, plus open event streams.
+pub const MAX_REQUESTS: usize = 256;
