@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use longhaul_measure::platform;
 use longhaul_measure::small_file;
 use longhaul_measure::workloads::{Settings, SliceSelection, Workload};
-use longhaul_model::{Mount, Run, Scale, Target, TargetName};
+use longhaul_model::{Mount, Run, Scale, Target, TargetName, Timestamp};
 use longhaul_presets::profile::{Profile, ProfileError};
 use longhaul_presets::{
     AS_ORIGINAL_SUFFIX, ContentMode, CustomProfile, PresetSummary, PublishedMode, SummarizedPreset, catalog,
@@ -60,11 +60,11 @@ pub fn run(shared: &GlobalArgs, arguments: &PresetArgs) -> anyhow::Result<ExitCo
         anstream::println!();
     }
     let session = Session::open(database, &mounts)?;
-    let began_us = platform::wall_clock_us();
+    let began = platform::wall_clock();
     let budget = budget_check(&session.database, &plan.targets, config.limits);
     let ui = ProgressUi::with_phases(OutputStyle::Silent, budget, preset_run.profile.phases.len() as u64);
     let (totals, _workers) = session.run_rounds_with_ui(&plan, ui);
-    print_results(&session, (&preset_run, &plan, began_us), arguments, totals?)
+    print_results(&session, (&preset_run, &plan, began), arguments, totals?)
 }
 
 /// Runs a subcommand that measures nothing.
@@ -183,15 +183,12 @@ fn known_target(text: &str, config: &Config, database: &Path) -> anyhow::Result<
 /// Prints the results of each target and returns the exit code.
 fn print_results(
     session: &Session,
-    (preset_run, plan, began_us): (&PresetRun, &Plan, i64),
+    (preset_run, plan, began): (&PresetRun, &Plan, Timestamp),
     arguments: &PresetArgs,
     totals: RunTotals,
 ) -> anyhow::Result<ExitCode> {
-    let filter = RunFilter {
-        workload: Some(preset_run.name.clone()),
-        since_us: Some(began_us),
-        ..RunFilter::default()
-    };
+    let filter =
+        RunFilter { workload: Some(preset_run.name.clone()), since: Some(began), ..RunFilter::default() };
     let stored = Reader::open(&session.database)?.runs(&filter)?;
     let mut by_target: BTreeMap<&TargetName, Vec<&Run>> = BTreeMap::new();
     for run in &stored {

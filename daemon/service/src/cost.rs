@@ -355,7 +355,7 @@ mod tests {
             workload: workload.to_owned(),
             scale: Scale::Quick,
             outcome,
-            started_us: 0,
+            started_us: longhaul_model::Timestamp::UNIX_EPOCH,
             utc_offset_seconds: 0,
             seconds: 5.0,
             phases: vec![phase],

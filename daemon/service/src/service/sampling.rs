@@ -294,12 +294,12 @@ impl FactStore<'_> {
             target: target.cloned(),
             kind: "facts-changed".to_owned(),
             detail: json!(difference?),
-            at_us: self.now.wall_us,
+            at_us: self.now.wall,
         })
     }
 
     fn save(&self, subject: &str, facts: &BTreeMap<String, String>) {
-        let saved = self.database.writer().save_environment_facts(subject, facts, self.now.wall_us);
+        let saved = self.database.writer().save_environment_facts(subject, facts, self.now.wall);
         if let Err(error) = saved {
             tracing::warn!(error = error.one_line(), "the facts could not be stored");
         }

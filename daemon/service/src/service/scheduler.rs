@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_model::{Event, MachineSnapshot};
+use longhaul_model::{Event, MachineSnapshot, Timestamp};
 use serde_json::json;
 
 use crate::clock::ClockReading;
@@ -48,9 +48,9 @@ pub(super) struct MissedSlots {
 
 impl MissedSlots {
     /// Returns the event that records them.
-    pub(super) fn event(&self, at_us: i64) -> Event {
+    pub(super) fn event(&self, at: Timestamp) -> Event {
         let detail = json!({ "rounds": self.count, "reason": self.reason.code });
-        Event { target: None, kind: "missed-rounds".to_owned(), detail, at_us }
+        Event { target: None, kind: "missed-rounds".to_owned(), detail, at_us: at }
     }
 }
 
@@ -62,8 +62,8 @@ pub(super) struct Scheduler {
     history: SlotHistory,
     /// Number of rounds started so far.
     round_index: u64,
-    /// Planned time of the first scheduled round, in microseconds since 1970 UTC.
-    first_scheduled_us: Option<i64>,
+    /// Planned time of the first scheduled round.
+    first_scheduled: Option<Timestamp>,
     /// True if a user requested a round.
     is_requested: bool,
     /// Number of the slot that was last prepared.
@@ -84,7 +84,7 @@ impl Scheduler {
             history: SlotHistory::new(now, &times),
             times,
             round_index: 0,
-            first_scheduled_us: None,
+            first_scheduled: None,
             is_requested: false,
             prepared_slot: None,
             slot_before: None,
@@ -93,14 +93,14 @@ impl Scheduler {
     }
 
     /// Continues after the last scheduled round of an earlier service, with its planned wall-clock time.
-    pub(super) fn continue_after(&mut self, now: &ClockReading, planned: u64, scheduled_us: i64) {
-        self.history = SlotHistory::from_last_round(now, planned, scheduled_us, &self.times);
+    pub(super) fn continue_after(&mut self, now: &ClockReading, planned: u64, scheduled: Timestamp) {
+        self.history = SlotHistory::from_last_round(now, planned, scheduled, &self.times);
     }
 
     /// Sets the rounds of earlier services: their number, and the planned time of the first one.
-    pub(super) fn set_earlier_rounds(&mut self, started: u64, first_scheduled_us: Option<i64>) {
+    pub(super) fn set_earlier_rounds(&mut self, started: u64, first_scheduled: Option<Timestamp>) {
         self.round_index = started;
-        self.first_scheduled_us = first_scheduled_us;
+        self.first_scheduled = first_scheduled;
     }
 
     /// Changes the time between two slots.
@@ -168,18 +168,18 @@ impl Scheduler {
         MissedSlots { count, reason, times_ns }
     }
 
-    /// Returns the start of the next round, in microseconds since 1970 UTC.
-    pub(super) fn next_round_us(&self, now: &ClockReading) -> i64 {
+    /// Returns the start of the next round.
+    pub(super) fn next_round(&self, now: &ClockReading) -> Timestamp {
         match next_slot(now, &self.history, &self.times) {
-            NextSlot::Wait { until_ns, .. } => now.wall_us_at(until_ns),
-            NextSlot::Due(_) | NextSlot::Missed { .. } => now.wall_us,
+            NextSlot::Wait { until_ns, .. } => now.wall_at(until_ns),
+            NextSlot::Due(_) | NextSlot::Missed { .. } => now.wall,
         }
     }
 
     /// Returns the parameters of the next round.
     pub(super) fn round_spec(
         &self,
-        scheduled_us: Option<i64>,
+        scheduled: Option<Timestamp>,
         has_shares: bool,
         before: MachineSnapshot,
     ) -> RoundSpec {
@@ -187,15 +187,15 @@ impl Scheduler {
             machine_seed: self.seed,
             round_index: self.round_index,
             baseline_interval: if has_shares { BASELINE_INTERVAL } else { 1 },
-            scheduled_us,
+            scheduled,
             before: Some(before),
         }
     }
 
     /// Counts a round that was started and stored.
-    pub(super) fn round_stored(&mut self, scheduled_us: Option<i64>) {
+    pub(super) fn round_stored(&mut self, scheduled: Option<Timestamp>) {
         self.round_index += 1;
-        self.first_scheduled_us = self.first_scheduled_us.or(scheduled_us);
+        self.first_scheduled = self.first_scheduled.or(scheduled);
     }
 
     /// Makes the slot of a round due again that the database could not store.
@@ -211,9 +211,9 @@ impl Scheduler {
         self.round_index
     }
 
-    /// Returns the planned time of the first scheduled round, in microseconds since 1970 UTC.
-    pub(super) fn first_scheduled_us(&self) -> Option<i64> {
-        self.first_scheduled_us
+    /// Returns the planned time of the first scheduled round.
+    pub(super) fn first_scheduled(&self) -> Option<Timestamp> {
+        self.first_scheduled
     }
 }
 
