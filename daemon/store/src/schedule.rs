@@ -28,7 +28,8 @@ impl Reader {
         self.in_snapshot("read the open rounds", |cx| query_all(cx, query, [], stored_round))
     }
 
-    /// Returns the number of void rounds with this reason that started at `since` or later. `reason` is the part of the stored reason before the colon.
+    /// Returns the number of void rounds with this reason that started at `since` or later. `reason` is the part of
+    /// the stored reason before the colon.
     ///
     /// # Errors
     ///

@@ -23,8 +23,8 @@ pub struct RoundTrace {
 }
 
 impl RoundTrace {
-    /// Returns the ids of a round, derived from the machine id, the number of the round and its start. The start is included because a database that is created again keeps the
-    /// machine id but numbers its rounds from 1 again.
+    /// Returns the ids of a round, derived from the machine id, the number of the round and its start. The start is
+    /// included because a database that is created again keeps the machine id but numbers its rounds from 1 again.
     pub fn new(machine: &str, round: i64, started: Timestamp) -> Self {
         let seed = draw(seed_of(machine), round.cast_unsigned(), started.as_us().cast_unsigned());
         Self { trace_id: trace_id(seed, TRACE_STREAM, 0), root: span_id(seed, ROOT_STREAM, 0) }

@@ -232,8 +232,9 @@ mod tests {
             body in proptest::collection::vec(any::<u8>(), 0..200), us in any::<i64>(),
         ) {
             let raw = RawResponse { status, media_type, retry_after, body };
+            let now = Timestamp::from_us(us);
             for expected in [ResponseKind::Traces, ResponseKind::Metrics] {
-                if let ExportResult::RetryLater { after: Some(after), .. } = classify(&raw, expected, Timestamp::from_us(us)) {
+                if let ExportResult::RetryLater { after: Some(after), .. } = classify(&raw, expected, now) {
                     prop_assert!(after <= MAX_RETRY_AFTER);
                 }
             }

@@ -132,8 +132,8 @@ pub fn next_slot(now: &ClockReading, history: &SlotHistory, times: &SlotTimes) -
     if let Some(last) = last_missed(now.continuous_ns, first, times) {
         return NextSlot::Missed { first, last };
     }
-    let grace_ns = history.resumed_ns.map_or(i64::MIN, |woke_ns| woke_ns + times.grace_ns);
-    let until_ns = times.start_ns(first).max(grace_ns);
+    let start_ns = times.start_ns(first);
+    let until_ns = history.resumed_ns.map_or(start_ns, |woke_ns| start_ns.max(woke_ns + times.grace_ns));
     if now.continuous_ns >= until_ns {
         NextSlot::Due(first)
     } else {

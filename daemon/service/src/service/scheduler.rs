@@ -70,8 +70,8 @@ pub(super) struct Scheduler {
     prepared_slot: Option<u64>,
     /// The slot before the one of the current round, which is due again if the round cannot be stored.
     slot_before: Option<Slot>,
-    /// Time before which no round starts, on the continuous clock in nanoseconds.
-    earliest_ns: i64,
+    /// Time before which no round starts, on the continuous clock in nanoseconds. `None`: rounds may start.
+    earliest_ns: Option<i64>,
 }
 
 impl Scheduler {
@@ -88,7 +88,7 @@ impl Scheduler {
             is_requested: false,
             prepared_slot: None,
             slot_before: None,
-            earliest_ns: i64::MIN,
+            earliest_ns: None,
         }
     }
 
@@ -130,8 +130,8 @@ impl Scheduler {
             self.slot_before = None;
             return NextAction::RunRequested;
         }
-        if now.continuous_ns < self.earliest_ns {
-            return wait_until(self.earliest_ns, now);
+        if let Some(earliest_ns) = self.earliest_ns.filter(|at_ns| now.continuous_ns < *at_ns) {
+            return wait_until(earliest_ns, now);
         }
         match next_slot(now, &self.history, &self.times) {
             NextSlot::Missed { first, last } => NextAction::RecordMissed(self.miss(first, last)),
@@ -202,7 +202,7 @@ impl Scheduler {
     pub(super) fn retry_slot(&mut self, now: &ClockReading) {
         if let Some(before) = self.slot_before.take() {
             self.history.last = before;
-            self.earliest_ns = now.continuous_ns + RETRY_DELAY_NS;
+            self.earliest_ns = Some(now.continuous_ns + RETRY_DELAY_NS);
         }
     }
 
