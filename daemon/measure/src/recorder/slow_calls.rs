@@ -83,11 +83,11 @@ mod tests {
         #[test]
         fn slow_call_survives_encoding_in_words(
             operation in proptest::sample::select(Operation::ALL.to_vec()),
-            at_us: i64,
+            us: i64,
             duration_ns: u64,
             error in proptest::option::of(0i32..i32::MAX),
         ) {
-            let call = RawSlowCall { operation, at: Timestamp::from_us(at_us), duration_ns, error };
+            let call = RawSlowCall { operation, at: Timestamp::from_us(us), duration_ns, error };
             prop_assert_eq!(RawSlowCall::from_words(call.words()), Some(call));
         }
     }
