@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use longhaul_model::Timestamp;
 use longhaul_service::config::Config;
 use longhaul_service::handle::ServiceHandle;
 use longhaul_service::status::{Status, TargetState, TargetStatus};
@@ -47,29 +48,29 @@ pub fn current_state(handle: &ServiceHandle) -> CurrentState {
 
 fn service_view(handle: &ServiceHandle) -> Option<ServiceView> {
     let status = handle.status()?;
-    Some(ServiceView { next_round_us: status.next_round_us, state: state_of(&status) })
+    Some(ServiceView { next_round: status.next_round_us, state: state_of(&status) })
 }
 
 fn state_of(status: &Status) -> CurrentState {
     CurrentState {
-        at_us: status.now_us,
+        at: status.now_us,
         targets: status.targets.iter().map(|target| current_target(target, status.now_us)).collect(),
         rounds: Some(status.rounds),
         signals: status.telemetry.signals.clone(),
     }
 }
 
-fn current_target(target: &TargetStatus, now_us: i64) -> CurrentTarget {
-    let stuck_us = match target.state {
-        TargetState::Hung { since_us, .. } => (now_us - since_us).max(0),
+fn current_target(target: &TargetStatus, now: Timestamp) -> CurrentTarget {
+    let stuck_seconds = match target.state {
+        TargetState::Hung { since_us, .. } => now.seconds_since(since_us).max(0.0),
         TargetState::Measuring { .. }
         | TargetState::Waiting { .. }
         | TargetState::Unavailable { .. }
-        | TargetState::Blocked { .. } => 0,
+        | TargetState::Blocked { .. } => 0.0,
     };
     CurrentTarget {
         name: target.name.clone(),
-        stuck_seconds: stuck_us as f64 / 1e6,
+        stuck_seconds,
         bytes_used: target.bytes_last_24h,
         bytes_allowed: target.bytes_limit,
     }

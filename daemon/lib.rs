@@ -87,7 +87,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     let database = paths::database_path(arguments.database.as_deref(), &config)?;
     let _exclusive = lock_database(&database)?;
     let starts = CrashLoopGuard::for_database(&database);
-    let safe_mode = starts.record_start(platform::wall_clock_us()).unwrap_or(false);
+    let safe_mode = starts.record_start(platform::wall_clock()).unwrap_or(false);
     let handle = Arc::new(ServiceHandle::default());
     handle.set_log_level(log.level());
     let service = Service::open(ServiceDeps {

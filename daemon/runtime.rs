@@ -69,7 +69,7 @@ async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitRe
         port: listeners.loopback.local_addr()?.port(),
         token: longhaul_web::new_token()?,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_us: platform::wall_clock_us(),
+        started_us: platform::wall_clock(),
     };
     address_file
         .write(&server.database)
@@ -137,8 +137,7 @@ fn start_service(service: Service) -> anyhow::Result<Receiver<ExitReason>> {
 /// Opens the listeners. If a configured port or address is unavailable, falls back to another port or to this
 /// machine only, and raises a problem.
 async fn open_listeners(server: &ServerContext) -> anyhow::Result<Listeners> {
-    let raise_problem =
-        |word, text: String| server.handle.raise_problem(word, text, platform::wall_clock_us());
+    let raise_problem = |word, text: String| server.handle.raise_problem(word, text, platform::wall_clock());
     let port = server.web.port;
     let loopback = match longhaul_web::bind(Ipv4Addr::LOCALHOST.into(), port).await {
         Err(error) if port != 0 => {

@@ -170,7 +170,7 @@ fn reload_config(path: &Path, handle: &ServiceHandle, exporter: &Exporter) {
                 "{} contains no target. The previous configuration stays in effect; `longhaul pause` stops measuring",
                 path.display()
             );
-            handle.raise_problem(CONFIG_PROBLEM, text, platform::wall_clock_us());
+            handle.raise_problem(CONFIG_PROBLEM, text, platform::wall_clock());
         }
         Ok(config) => {
             handle.clear_problem(CONFIG_PROBLEM);
@@ -180,7 +180,7 @@ fn reload_config(path: &Path, handle: &ServiceHandle, exporter: &Exporter) {
         }
         Err(error) => {
             let text = format!("{error}. The previous configuration stays in effect");
-            handle.raise_problem(CONFIG_PROBLEM, text, platform::wall_clock_us());
+            handle.raise_problem(CONFIG_PROBLEM, text, platform::wall_clock());
         }
     }
 }

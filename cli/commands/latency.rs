@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{LatencyRow, latency_rows, summarize_window};
 use longhaul_measure::platform;
-use longhaul_model::{ProbeStep, Stall, Step};
+use longhaul_model::{ProbeStep, Stall, Step, Timestamp};
 use longhaul_store::{Reader, SampleFilter, StoredEvent};
 use longhaul_view::json::EventJson;
 use longhaul_view::screens::{self, events::Entry, stalls::StallList};
@@ -20,10 +21,10 @@ use super::runs::OutputFormat;
 /// Prints latency and traffic of a window of time.
 pub fn latency(shared: &GlobalArgs, arguments: &LatencyArgs) -> anyhow::Result<ExitCode> {
     let reader = paths::open_reader(shared)?;
-    let span_us = window_us(&arguments.history);
-    let step = arguments.by.map_or_else(|| Step::for_window((span_us.1 - span_us.0) / 1_000_000), Step::from);
+    let span = window(&arguments.history);
+    let step = arguments.by.map_or_else(|| Step::for_window(span.1.since(span.0)), Step::from);
     let target = arguments.history.target.clone();
-    let filter = SampleFilter { target, kind: None, step, since_us: span_us.0, until_us: span_us.1 };
+    let filter = SampleFilter { target, kind: None, step, since: span.0, until: span.1 };
     match arguments.by {
         Some(_) => print_series(&reader, &filter, OutputFormat::from_json_flag(arguments.history.json)),
         None => print_window(&reader, &filter, OutputFormat::from_json_flag(arguments.history.json)),
@@ -32,11 +33,11 @@ pub fn latency(shared: &GlobalArgs, arguments: &LatencyArgs) -> anyhow::Result<E
 
 fn print_window(reader: &Reader, filter: &SampleFilter, form: OutputFormat) -> anyhow::Result<ExitCode> {
     let window = longhaul_analysis::summary::SampledWindow {
-        span_us: (filter.since_us, filter.until_us),
+        span: (filter.since, filter.until),
         probes: reader.probe_steps(filter)?,
         traffic: reader.traffic_steps(filter)?,
         machine: reader.machine_steps(filter)?,
-        stalls: for_target(reader.stalls(filter.since_us)?, filter.target.as_ref()),
+        stalls: for_target(reader.stalls(filter.since)?, filter.target.as_ref()),
     };
     let sampled = summarize_window(&window);
     if form == OutputFormat::Json {
@@ -50,16 +51,14 @@ fn print_window(reader: &Reader, filter: &SampleFilter, form: OutputFormat) -> a
 
 /// Prints the latency step by step.
 fn print_series(reader: &Reader, filter: &SampleFilter, form: OutputFormat) -> anyhow::Result<ExitCode> {
-    let mut steps: BTreeMap<i64, Vec<ProbeStep>> = BTreeMap::new();
+    let mut steps: BTreeMap<Timestamp, Vec<ProbeStep>> = BTreeMap::new();
     for probe in reader.probe_steps(filter)? {
         steps.entry(probe.at_us).or_default().push(probe);
     }
-    let steps: Vec<(i64, Vec<LatencyRow>)> =
-        steps.into_iter().map(|(at_us, probes)| (at_us, latency_rows(&probes))).collect();
+    let steps: Vec<(Timestamp, Vec<LatencyRow>)> =
+        steps.into_iter().map(|(at, probes)| (at, latency_rows(&probes))).collect();
     if form == OutputFormat::Json {
-        steps
-            .iter()
-            .for_each(|(at_us, rows)| anstream::println!("{}", json!({ "at_us": at_us, "rows": rows })));
+        steps.iter().for_each(|(at, rows)| anstream::println!("{}", json!({ "at_us": at, "rows": rows })));
     } else {
         render::print(&screens::latency::series(&steps, &TimeZone::system()));
     }
@@ -68,20 +67,20 @@ fn print_series(reader: &Reader, filter: &SampleFilter, form: OutputFormat) -> a
 
 /// Prints the stalls in a window of time.
 pub fn stalls(shared: &GlobalArgs, arguments: &HistoryArgs) -> anyhow::Result<ExitCode> {
-    let span_us = window_us(arguments);
-    let stalls = for_target(paths::open_reader(shared)?.stalls(span_us.0)?, arguments.target.as_ref());
+    let span = window(arguments);
+    let stalls = for_target(paths::open_reader(shared)?.stalls(span.0)?, arguments.target.as_ref());
     if arguments.json {
         stalls.iter().for_each(|stall| anstream::println!("{}", json!(stall)));
     } else {
         let zone = TimeZone::system();
-        render::print(&screens::stalls::stalls(&stalls, span_us, StallList::All, &zone));
+        render::print(&screens::stalls::stalls(&stalls, span, StallList::All, &zone));
     }
     Ok(exit::OK)
 }
 
 /// Prints the events in a window of time.
 pub fn events(shared: &GlobalArgs, arguments: &HistoryArgs) -> anyhow::Result<ExitCode> {
-    let mut events = paths::open_reader(shared)?.events(Some(window_us(arguments).0))?;
+    let mut events = paths::open_reader(shared)?.events(Some(window(arguments).0))?;
     events.retain(|StoredEvent { event, .. }| {
         arguments.target.is_none() || event.target.is_none() || event.target == arguments.target
     });
@@ -99,9 +98,9 @@ fn for_target(stalls: Vec<Stall>, target: Option<&longhaul_model::TargetName>) -
     stalls.into_iter().filter(|stall| target.is_none_or(|target| stall.target == *target)).collect()
 }
 
-fn window_us(window: &HistoryArgs) -> (i64, i64) {
-    let now_us = platform::wall_clock_us();
-    (now_us - i64::from(window.since.0) * 1_000_000, now_us)
+fn window(window: &HistoryArgs) -> (Timestamp, Timestamp) {
+    let now = platform::wall_clock();
+    (now - Duration::from_secs(window.since.0.into()), now)
 }
 
 /// Returns the exit code, which tells a script whether there was any data.

@@ -37,9 +37,7 @@ fn service(shared: &GlobalArgs) -> Vec<String> {
     let zone = TimeZone::system();
     let mut lines = vec![format!("Service:  {}", status::state(&status, &zone))];
     lines.extend(
-        status
-            .next_round_us
-            .map(|at_us| format!("Next:     a round {}", time::until(at_us, status.now_us, &zone))),
+        status.next_round_us.map(|at| format!("Next:     a round {}", time::until(at, status.now_us, &zone))),
     );
     lines.extend(
         status.last_round.as_ref().map(|last| format!("Last:     {}", status::last_round(last, &zone))),

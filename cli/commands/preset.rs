@@ -73,14 +73,14 @@ pub fn run(shared: &GlobalArgs, arguments: &PresetArgs) -> anyhow::Result<ExitCo
         anstream::println!();
     }
     let session = Session::open(database, &mounts)?;
-    let began_us = platform::wall_clock_us();
+    let began = platform::wall_clock();
     let budget = budget_check(&session.database, &plan.targets, config.limits);
     let ui = ProgressUi::with_phases(OutputStyle::Silent, budget, preset_run.profile.phases.len() as u64);
     let (totals, _workers) = session.run_rounds_with_ui(&plan, ui);
     let totals = totals?;
     let filter = RunFilter {
         workload: Some(preset_run.name.clone()),
-        since_us: Some(began_us),
+        since: Some(began),
         ..RunFilter::default()
     };
     let stored = Reader::open(&session.database)?.runs(&filter)?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use longhaul_measure::platform;
 use longhaul_model::TASKS;
-use longhaul_model::time::DAY_US;
+use longhaul_model::time::DAY;
 use longhaul_model::{Hint, Mount, Scale, Target};
 use longhaul_presets::catalog;
 use longhaul_service::config::{Config, Limits};
@@ -54,7 +54,7 @@ impl Session {
         let writer = Writer::spawn(store);
         // Rounds that a killed process left open would be shown as in progress for ever.
         let reason = "longhaul exited during the round";
-        close_open_rounds(&Reader::open(&database)?, &writer, reason, platform::wall_clock_us())?;
+        close_open_rounds(&Reader::open(&database)?, &writer, reason, platform::wall_clock())?;
         let interruption = listen_for_interrupt()?;
         Ok(Self { writer, launcher, database, machine_seed, interruption, _database_lock: exclusive })
     }
@@ -195,7 +195,7 @@ pub fn budget_check<'a>(database: &'a Path, targets: &'a [Target], limits: Limit
     Box::new(move || {
         let Some(budget) = limits.bytes_per_day else { return Ok(()) };
         let used = Reader::open(database)
-            .and_then(|reader| reader.bytes_since(platform::wall_clock_us() - DAY_US))
+            .and_then(|reader| reader.bytes_since(platform::wall_clock() - DAY))
             .map_err(|error| format!("the budget used so far cannot be read: {}", error.one_line()))?;
         let used = |target: &Target| used.get(&target.name).copied().unwrap_or(0);
         match targets.iter().find(|target| used(target) >= budget) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 use longhaul_export::Window;
-use longhaul_measure::platform::wall_clock_us;
+use longhaul_measure::platform::wall_clock;
 use longhaul_service::config::Config;
 use longhaul_store::{Reader, Signal};
 use longhaul_telemetry::batch::{Batch, BatchBuilder};
@@ -21,6 +21,7 @@ use crate::errors::UsageError;
 use crate::{exit, paths};
 
 use super::runs::OutputFormat;
+use longhaul_model::Timestamp;
 
 /// Maximum number of attempts to send a batch that the collector asks to retry.
 const MAX_ATTEMPTS: u32 = 5;
@@ -69,7 +70,7 @@ fn check(shared: &GlobalArgs, form: OutputFormat) -> anyhow::Result<ExitCode> {
     let mut all_well = true;
     // Samples use the endpoint of the metrics, so a check of it would be a duplicate.
     for (signal, sender) in senders(&settings)?.into_iter().filter(|(signal, _)| *signal != Signal::Samples) {
-        let message = batch_builder(signal, &machine, &settings).test_message(wall_clock_us());
+        let message = batch_builder(signal, &machine, &settings).test_message(wall_clock());
         let began = Instant::now();
         let answer = sender.send(&message);
         let (is_well, text) = describe(&answer);
@@ -110,11 +111,12 @@ fn replay(shared: &GlobalArgs, from: &str, to: Option<&str>) -> anyhow::Result<E
     let config = paths::load_config(shared)?;
     let settings = settings(&config)?;
     let reader = Reader::open(&paths::database(shared, &config)?)?;
-    let (from_us, to_us) = (window.from_us.unwrap_or(i64::MIN), window.to_us.unwrap_or(i64::MAX));
+    let from = window.from.unwrap_or(Timestamp::MIN);
+    let to = window.to.unwrap_or(Timestamp::MAX);
     let machine = reader.machine_id()?.unwrap_or_default();
     let mut rejected = 0;
     for (signal, sender) in senders(&settings)? {
-        let items = reader.items_between(signal, from_us, to_us)?;
+        let items = reader.items_between(signal, from, to)?;
         let replayed = replay_signal(&reader, &items, batch_builder(signal, &machine, &settings), &sender)?;
         rejected += replayed.rejected;
         anstream::println!(

@@ -9,7 +9,7 @@ use longhaul_measure::platform;
 use longhaul_measure::sandbox::CleanMode;
 use longhaul_measure::workloads::Settings;
 use longhaul_model::TASKS;
-use longhaul_model::{Family, Mount, Role, Run, Scale, Target};
+use longhaul_model::{Family, Mount, Role, Run, Scale, Target, Timestamp};
 use longhaul_service::foreground::{Plan, RunTotals, STOP_TIMEOUT};
 use longhaul_service::round::RoundTasks;
 use longhaul_service::target_path::SpecialFolders;
@@ -57,11 +57,11 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
             cap: RUN_CAP,
         },
     };
-    let started_us = platform::wall_clock_us();
+    let started = platform::wall_clock();
     let style = if arguments.verbose { OutputStyle::Lines } else { OutputStyle::ShortLines };
     let (totals, workers) = session.run_rounds(&plan, style, Box::new(|| Ok(())));
     let left = if arguments.keep { vec![] } else { clean_up(&session, workers, &folder) };
-    let code = print_result(&session, totals?, started_us, arguments)?;
+    let code = print_result(&session, totals?, started, arguments)?;
     left.iter().for_each(|what| anstream::eprintln!("longhaul: left behind: {what}"));
     Ok(if left.is_empty() { code } else { ExitCode::from(exit::ERROR) })
 }
@@ -86,11 +86,11 @@ fn print_targets(targets: &[Target], mounts: &[Mount]) {
 fn print_result(
     session: &Session,
     totals: RunTotals,
-    started_us: i64,
+    started: Timestamp,
     arguments: &TryArgs,
 ) -> anyhow::Result<ExitCode> {
     let reader = Reader::open(&session.database)?;
-    let filter = RunFilter { since_us: Some(started_us), ..RunFilter::default() };
+    let filter = RunFilter { since: Some(started), ..RunFilter::default() };
     anstream::println!();
     if arguments.verbose {
         print_summary(&reader, &filter, Some(Scale::Quick), OutputFormat::Text)?;

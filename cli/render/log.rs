@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use longhaul_model::Timestamp;
 use longhaul_view::render::terminal::visible;
 use longhaul_view::time::timestamp;
 use serde_json::{Map, Value};
@@ -39,8 +39,8 @@ pub fn line(text: &str, zone: &TimeZone) -> String {
 }
 
 fn time(text: Option<&str>, zone: &TimeZone) -> String {
-    match text.and_then(|text| text.parse::<Timestamp>().ok()) {
-        Some(time) => timestamp(time.as_microsecond(), zone),
+    match text.and_then(|text| text.parse::<jiff::Timestamp>().ok()) {
+        Some(time) => timestamp(Timestamp::from_us(time.as_microsecond()), zone),
         None => text.unwrap_or("-").to_owned(),
     }
 }

@@ -119,7 +119,7 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     use super::*;
-    use longhaul_model::Role;
+    use longhaul_model::{Role, Timestamp};
 
     /// Returns a status in which one target hangs.
     fn status() -> Status {
@@ -127,8 +127,8 @@ mod tests {
             schema: 1,
             version: "1.2.3".into(),
             pid: 7,
-            started_us: 0,
-            now_us: 60_000_000,
+            started_us: Timestamp::UNIX_EPOCH,
+            now_us: Timestamp::from_us(60_000_000),
             state: State::Measuring,
             problems: vec![],
             stalls: vec![],
@@ -138,14 +138,14 @@ mod tests {
                 path: "/m".into(),
                 role: Role::Share,
                 protocol: Some("SMB 3.1.1".into()),
-                state: TargetState::Hung { operation: Some("write".into()), since_us: 0 },
+                state: TargetState::Hung { operation: Some("write".into()), since_us: Timestamp::UNIX_EPOCH },
                 last_runs: None,
                 bytes_last_24h: 5_000_000,
                 bytes_limit: None,
             }],
             rounds: Default::default(),
             last_round: None,
-            next_round_us: Some(120_000_000),
+            next_round_us: Some(Timestamp::from_us(120_000_000)),
             slices: 4,
             design: None,
             database: DatabaseStatus { path: "/d".into(), bytes: Some(1) },

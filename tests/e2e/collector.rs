@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use crate::support::Place;
 use crate::support::daemon::{BUSY, Daemon, target};
-use crate::support::exporter::{Export, STEP_US, samples, stored_histograms};
+use crate::support::exporter::{Export, STEP, nanoseconds, samples, stored_histograms};
 use crate::support::machine;
 use crate::support::real_programs::{Accepts, Program, Prometheus, RealCollector, programs};
-use longhaul_model::Histogram;
 use longhaul_model::draw::draw_below;
+use longhaul_model::{Histogram, Timestamp};
 use longhaul_store::{Reader, Signal};
 use serde_json::Value;
 
@@ -56,7 +56,7 @@ fn assert_exact(export: &Export, written: &[Value]) {
     assert_eq!((runs.len(), by_id.len()), (stored.len(), rounds.len() + stored.len() + phases));
     for stored in &stored {
         let span = runs[stored.trace_id.as_str()];
-        assert_eq!(count(&span["startTimeUnixNano"]), stored.run.started_us as u64 * 1000);
+        assert_eq!(count(&span["startTimeUnixNano"]), nanoseconds(stored.run.started_us));
         assert_eq!(count(&span["endTimeUnixNano"]), longhaul_telemetry::trace::end_ns(&stored.run));
     }
     let histograms = stored_histograms(&rounds);
@@ -194,7 +194,7 @@ fn service_sends_round_and_diagnostics_over_grpc() {
     // A round that ended just before the service stopped is still pending.
     let reader = Reader::open(&place.database()).unwrap();
     let pending = reader.pending_items(Signal::Traces, 10).unwrap();
-    let delivered = reader.items_between(Signal::Traces, i64::MIN, i64::MAX).unwrap();
+    let delivered = reader.items_between(Signal::Traces, Timestamp::MIN, Timestamp::MAX).unwrap();
     let delivered = delivered.into_iter().filter(|number| !pending.contains(number));
     let rounds = delivered.map(|number| reader.finished_round(number).unwrap().unwrap());
     let stored: Vec<String> = rounds.flat_map(|round| round.runs).map(|stored| stored.trace_id).collect();
@@ -256,8 +256,8 @@ fn real_prometheus_p99_is_within_one_bucket() {
 
 /// Exports an hour of probe samples, and checks that the p99 of Prometheus is within one bucket of ours.
 fn assert_probe_p99_within_one_bucket(export: &Export, (prometheus, at): (&Prometheus, f64)) {
-    let at_us = (at * 1e6) as i64;
-    let stored = samples(at_us - at_us % STEP_US - 14 * STEP_US, 14);
+    let now = Timestamp::from_us((at * 1e6) as i64);
+    let stored = samples(now.floor(STEP) - 14 * STEP, 14);
     export.sample(stored.clone());
     machine::wait_until("the samples", || export.status(Signal::Samples).sent == 12);
     let query = "histogram_quantile(0.99, last_over_time(longhaul_probe_duration_microseconds[20h]))";

@@ -11,6 +11,7 @@ use crate::fuse::hang::Fuse;
 use crate::support::daemon::{BUSY, Daemon, reset_crash_counter, target};
 use crate::support::mounts::{Memory, in_own_mounts};
 use crate::support::{Place, assert_all_ok, machine, sandbox};
+use longhaul_model::Timestamp;
 use longhaul_model::draw::draw;
 use longhaul_store::{Reader, RoundStatus};
 use rustix::process::Signal;
@@ -140,8 +141,8 @@ fn kills_at_random_times_lose_nothing() {
     daemon.stop();
     let rounds = Reader::open(&place.database()).unwrap().rounds().unwrap();
     assert!(rounds.iter().all(|round| round.end.is_some()), "no round is open");
-    let scheduled: Vec<i64> = rounds.iter().filter_map(|round| round.round.scheduled_us).collect();
-    let distinct: BTreeSet<i64> = scheduled.iter().map(|us| us / 60_000_000).collect();
+    let scheduled: Vec<Timestamp> = rounds.iter().filter_map(|round| round.round.scheduled).collect();
+    let distinct: BTreeSet<Timestamp> = scheduled.iter().map(|at| at.floor(Duration::from_mins(1))).collect();
     assert_eq!(scheduled.len(), distinct.len(), "no slot is handled twice");
     assert_eq!(rounds.last().unwrap().end.as_ref().unwrap().status, RoundStatus::Ok);
     assert!(acknowledged.len() as u64 >= kills / 4, "{} runs in {kills} kills", acknowledged.len());

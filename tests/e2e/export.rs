@@ -95,7 +95,7 @@ fn check_quantile(row: &Value) {
 #[test]
 fn time_range_exports_whole_rounds() {
     let place = measured();
-    let second = jiff::Timestamp::from_microsecond(history(&place).rounds[1].started_us).unwrap();
+    let second = jiff::Timestamp::from_microsecond(history(&place).rounds[1].started_us.as_us()).unwrap();
     let rows = |arguments: &str| place.longhaul(arguments).expect(0).lines();
     let runs = |rows: Vec<Value>| rows.iter().filter(|row| row["record"] == "run").count();
     assert_eq!(runs(rows(&format!("export runs --format json --from {second}"))), 4);
@@ -146,7 +146,7 @@ fn duckdb_finds_the_same_counts_and_quantiles() {
     let python = PathBuf::from(python);
     let place = Place::new();
     fs::create_dir_all(place.data()).unwrap();
-    synthetic_history::fill_database(&place.database(), (synthetic_history::BEGIN_US, 2)).unwrap();
+    synthetic_history::fill_database(&place.database(), (synthetic_history::BEGIN, 2)).unwrap();
     let expected = quantiles(&history(&place));
     assert_eq!(expected.len(), 16);
     for (format, reader) in [("csv", "read_csv"), ("json", "read_json"), ("parquet", "read_parquet")] {

@@ -303,7 +303,7 @@ fn probe_works_with_provenance_attributes() {
     });
     assert_eq!(
         sampling.recorded().changes(),
-        [0; 0],
+        [],
         "the probe's own files are not reported as a user's change"
     );
     let cleaned = sampling.clean();

@@ -9,9 +9,9 @@ use std::time::Duration;
 use crate::fuse::slow::{Script, Slow};
 use crate::support::probing::{RecordedSamples, Sampling, plan_every};
 use crate::support::{Place, machine, mounts};
-use longhaul_measure::platform::{monotonic_ns, wall_clock_us};
+use longhaul_measure::platform::{monotonic_ns, wall_clock};
 use longhaul_model::draw::draw;
-use longhaul_model::{ProbePlan, ProbeSample};
+use longhaul_model::{ProbePlan, ProbeSample, Timestamp};
 
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MILLISECOND;
@@ -98,7 +98,7 @@ fn probe_measures_true_latency_but_a_closed_loop_not() {
 
     std::thread::sleep(UNDELAYED_TIME);
     let sleeper = Sleeper::start();
-    let begin_us = wall_clock_us();
+    let begin = wall_clock();
     delays.begin();
     machine::wait_until("the probe to be stalled", || {
         recorder.probe_in_flight().is_some_and(|flight| flight.since_ns + SECOND < monotonic_ns())
@@ -113,7 +113,7 @@ fn probe_measures_true_latency_but_a_closed_loop_not() {
         "this machine wakes a sleeping thread {late_ms:.1} ms late at p99: too late to measure"
     );
     let request_times = std::mem::take(&mut *slow.controls.request_times.lock().unwrap());
-    check(&recorded, &Truth { delays, begin_us, request_times });
+    check(&recorded, &Truth { delays, begin, request_times });
     drop(slow);
 }
 
@@ -152,8 +152,8 @@ impl Sleeper {
 /// Known truth: the script, and the times at which the file system answered.
 struct Truth {
     delays: Delays,
-    /// Start of the script in microseconds since 1970 UTC.
-    begin_us: i64,
+    /// Start of the script.
+    begin: Timestamp,
     /// Arrival and answer time of each request, in nanoseconds on the monotonic clock. A busy machine may answer
     /// later than the script requires.
     request_times: Vec<(u64, u64)>,
@@ -165,7 +165,7 @@ impl Truth {
     /// system.
     fn true_latency_ns(&self, slot: &ProbeSample, path_ns: u64) -> u64 {
         let begin_ns = self.delays.begin_ns.load(Ordering::SeqCst);
-        let asked_ns = begin_ns + ((slot.at_us - self.begin_us).max(0) as u64) * 1000;
+        let asked_ns = begin_ns + slot.at_us.since(self.begin).as_nanos() as u64;
         let next = self.request_times.partition_point(|(_, answered_ns)| *answered_ns <= asked_ns);
         let (arrived_ns, answered_ns) = self.request_times[next.min(self.request_times.len() - 1)];
         answered_ns.saturating_sub(arrived_ns.max(asked_ns)) + path_ns
@@ -183,10 +183,13 @@ impl Truth {
 
 fn check(recorded: &RecordedSamples, known: &Truth) {
     known.check_script();
-    let slots: Vec<ProbeSample> =
-        recorded.slots().into_iter().filter(|slot| slot.at_us > known.begin_us + 500_000).collect();
+    let slots: Vec<ProbeSample> = recorded
+        .slots()
+        .into_iter()
+        .filter(|slot| slot.at_us > known.begin + Duration::from_millis(500))
+        .collect();
     check_slots(&slots);
-    check_quantiles(&slots, known, path_ns(recorded, known.begin_us));
+    check_quantiles(&slots, known, path_ns(recorded, known.begin));
     check_stall(recorded, known);
 }
 
@@ -202,7 +205,7 @@ fn check_slots(slots: &[ProbeSample]) {
         "samples are in the order of their scheduled times"
     );
     let spanned =
-        (slots[slots.len() - 1].at_us - slots[0].at_us) as f64 / (INTERVAL_MS as f64 * 1000.0) + 1.0;
+        slots[slots.len() - 1].at_us.seconds_since(slots[0].at_us) / (INTERVAL_MS as f64 / 1000.0) + 1.0;
     // If the machine does not run the probe in time, a slot has no sample.
     assert!(
         (0.995..1.0005).contains(&(slots.len() as f64 / spanned)),
@@ -254,18 +257,18 @@ fn check_quantiles(slots: &[ProbeSample], known: &Truth, path_ns: u64) {
 }
 
 /// Checks that the stall is reported once, with its start and duration.
-fn check_stall(recorded: &RecordedSamples, Truth { delays, begin_us, .. }: &Truth) {
+fn check_stall(recorded: &RecordedSamples, Truth { delays, begin, .. }: &Truth) {
     let waits = recorded.slow_calls();
     let [stall] = &waits[..] else { panic!("not exactly one slow call: {waits:?}") };
-    let start_error = (stall.at_us - begin_us) as f64 / 1e6 - STALL_AFTER_NS as f64 / 1e9;
+    let start_error = stall.at_us.seconds_since(*begin) - STALL_AFTER_NS as f64 / 1e9;
     assert!(start_error.abs() < 1.0 && stall.workload.is_none(), "{stall:?}");
     assert!((stall.duration_ns as f64 - delays.stall_ns as f64).abs() < 1e9, "{stall:?}");
 }
 
 /// Returns the time in nanoseconds that a call needs to and from the FUSE file system, which is part of the latency
 /// but not of the script: the median of the calls before the script started.
-fn path_ns(recorded: &RecordedSamples, begin_us: i64) -> u64 {
-    let before = recorded.slots().into_iter().filter(|slot| slot.at_us < begin_us - 100_000);
+fn path_ns(recorded: &RecordedSamples, begin: Timestamp) -> u64 {
+    let before = recorded.slots().into_iter().filter(|slot| slot.at_us < begin - Duration::from_millis(100));
     let calls: Vec<u64> = before.filter_map(|slot| slot.call_ns).collect();
     assert!(calls.len() >= 50, "{} calls without a delay", calls.len());
     // Only the latest calls: earlier ones ran while the probe's file was created.
@@ -276,8 +279,8 @@ fn path_ns(recorded: &RecordedSamples, begin_us: i64) -> u64 {
 
 /// Returns the scripted delay of a slot's call in nanoseconds, from the time of the call; `None` if the slot had no
 /// call.
-fn call_delay_ns(slot: &ProbeSample, Truth { delays, begin_us, .. }: &Truth) -> Option<u64> {
-    let since_ns = ((slot.at_us - begin_us).max(0) as u64) * 1000;
+fn call_delay_ns(slot: &ProbeSample, Truth { delays, begin, .. }: &Truth) -> Option<u64> {
+    let since_ns = slot.at_us.since(*begin).as_nanos() as u64;
     Some(delays.delay_at(since_ns + slot.latency_ns.saturating_sub(slot.call_ns?)))
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::support::collector::{Collector, Received, Reply, Stream};
-use crate::support::exporter::{Export, Key, STEP_US, key_of, samples, stored_histograms, text};
+use crate::support::exporter::{Export, Key, STEP, key_of, nanoseconds, samples, stored_histograms, text};
 use crate::support::machine;
-use longhaul_model::Histogram;
 use longhaul_model::time::DAY;
+use longhaul_model::{Histogram, Timestamp};
 use longhaul_store::{FinishedRound, Reader, Signal};
 use longhaul_telemetry::environment::Environment;
 use longhaul_telemetry::settings::{ExportSettings, TelemetryConfig};
@@ -39,13 +39,13 @@ fn assert_runs_are_exact(rounds: &[FinishedRound], collector: &Collector) {
     assert_eq!(spans.len(), rounds.len() + stored.len() + phases, "only rounds, runs and phases are sent");
     for stored in stored {
         let span = runs[stored.trace_id.as_str()];
-        assert_eq!(span.start_time_unix_nano, stored.run.started_us as u64 * 1000);
+        assert_eq!(span.start_time_unix_nano, nanoseconds(stored.run.started_us));
         let children = spans.values().filter(|child| child.parent_span_id == span.span_id);
         let mut children: Vec<_> = children.collect();
         children.sort_by_key(|child| child.start_time_unix_nano);
         for (child, phase) in children.iter().zip(&stored.run.phases) {
             assert_eq!(child.name, phase.name);
-            assert_eq!(child.start_time_unix_nano, phase.began_us.unwrap() as u64 * 1000);
+            assert_eq!(child.start_time_unix_nano, nanoseconds(phase.began_us.unwrap()));
             let length_us = (child.end_time_unix_nano - child.start_time_unix_nano) as f64 / 1e3;
             assert!((length_us - phase.seconds * 1e6).abs() < 1.0, "durations are exact to the microsecond");
         }
@@ -150,29 +150,30 @@ fn misbehaving_collector_receives_everything_once() {
     }
 }
 
-/// 2026-11-09T00:00Z in microseconds since 1970 UTC.
-const MIDNIGHT_US: i64 = 1_794_182_400_000_000;
+/// 2026-11-09T00:00Z.
+const MIDNIGHT: Timestamp = Timestamp::from_us(1_794_182_400_000_000);
 
 #[test]
 fn samples_are_exported_once_with_exact_buckets() {
     let collector = Collector::start();
     let more = [("OTEL_TRACES_EXPORTER", "none"), ("OTEL_METRIC_EXPORT_INTERVAL", "500")];
     let export = Export::new(1, &with(&variables_for(&collector), &more));
-    let stored = samples(MIDNIGHT_US, 100);
+    let stored = samples(MIDNIGHT, 100);
     export.sample(stored.clone());
     machine::wait_until("all complete steps to be sent", || export.status(Signal::Samples).sent == 98);
     let came = collector.received(|received| received.histograms_of("longhaul.probe.duration"));
     assert_eq!(came.len(), 2 * 98, "two targets, each step except the last two, once");
     for point in came {
         let target = text(&point.attributes, "longhaul.target").unwrap();
-        let began_us = i64::try_from(point.start_time_unix_nano / 1000).unwrap();
+        let began_ns = point.start_time_unix_nano;
         assert_eq!(point.time_unix_nano - point.start_time_unix_nano, 300_000_000_000);
-        let is_it =
-            |probe: &&longhaul_model::ProbeStep| (probe.target.as_str(), probe.at_us) == (target, began_us);
+        let is_it = |probe: &&longhaul_model::ProbeStep| {
+            (probe.target.as_str(), nanoseconds(probe.at_us)) == (target, began_ns)
+        };
         let latency = &stored.probes.iter().find(is_it).unwrap().latency;
         assert_eq!(point.positive.unwrap().bucket_counts, latency.buckets().1);
     }
-    export.sample(samples(MIDNIGHT_US + 100 * STEP_US, 1));
+    export.sample(samples(MIDNIGHT + 100 * STEP, 1));
     machine::wait_until("one more step to be sent", || export.status(Signal::Samples).sent == 99);
 }
 
@@ -186,22 +187,22 @@ fn sample_counts_add_up_over_the_day_across_a_restart() {
         ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
     ];
     let export = Export::new(1, &variables);
-    export.sample(samples(MIDNIGHT_US, 50));
+    export.sample(samples(MIDNIGHT, 50));
     machine::wait_until("the complete steps to be sent", || export.status(Signal::Samples).sent == 48);
     let export = export.restarted(&variables);
     // A day has 288 steps; the last two steps are not sent yet.
-    export.sample(samples(MIDNIGHT_US + 50 * STEP_US, 250));
+    export.sample(samples(MIDNIGHT + 50 * STEP, 250));
     machine::wait_until("the rest", || export.status(Signal::Samples).sent == 298);
     let counts = collector.received(|received| received.counts_of("longhaul.share.requests"));
-    let total = |at_us: i64| {
-        let found = counts.iter().find(|point| point.time_unix_nano == at_us.cast_unsigned() * 1000);
+    let total = |at: Timestamp| {
+        let found = counts.iter().find(|point| point.time_unix_nano == nanoseconds(at));
         match found.unwrap().value {
             Some(number_data_point::Value::AsInt(count)) => count,
             _ => panic!("{found:?}"),
         }
     };
-    assert_eq!([1, 50, 51, 288].map(|steps| total(MIDNIGHT_US + steps * STEP_US)), [3, 150, 153, 864]);
-    assert_eq!(total(MIDNIGHT_US + 289 * STEP_US), 3, "a new day starts at zero");
+    assert_eq!([1, 50, 51, 288].map(|steps| total(MIDNIGHT + steps * STEP)), [3, 150, 153, 864]);
+    assert_eq!(total(MIDNIGHT + 289 * STEP), 3, "a new day starts at zero");
 }
 
 #[test]

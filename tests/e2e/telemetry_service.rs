@@ -9,6 +9,7 @@ use crate::support::collector::{Collector, Received, Reply};
 use crate::support::daemon::{BUSY, Daemon, http, log, target};
 use crate::support::exporter::text;
 use crate::support::{Place, machine};
+use longhaul_model::Timestamp;
 use longhaul_store::{Reader, RunFilter};
 use opentelemetry_proto::tonic::trace::v1::Span;
 
@@ -190,7 +191,7 @@ fn no_phase_overlaps_an_export_request() {
         daemon.round();
     }
     daemon.stop();
-    let microseconds = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap().as_micros() as i64;
+    let timestamp = |at: SystemTime| Timestamp::UNIX_EPOCH + at.duration_since(UNIX_EPOCH).unwrap();
     let delayed = collector.received(|received| received.delayed.clone());
     assert!(
         delayed.len() >= 3,
@@ -198,12 +199,12 @@ fn no_phase_overlaps_an_export_request() {
     );
     let runs = Reader::open(&place.database()).unwrap().runs(&RunFilter::default()).unwrap();
     for phase in runs.iter().flat_map(|stored| &stored.run.phases) {
-        let began_us = phase.began_us.unwrap();
-        let ended_us = began_us + (phase.seconds * 1e6) as i64;
+        let began = phase.began_us.unwrap();
+        let ended = began + Duration::from_secs_f64(phase.seconds);
         for (from, to) in &delayed {
-            let (from_us, to_us) = (microseconds(*from), microseconds(*to));
-            let apart = ended_us <= from_us || to_us <= began_us;
-            assert!(apart, "{} was measured during an export request, {from_us} to {to_us}", phase.name);
+            let (from, to) = (timestamp(*from), timestamp(*to));
+            let apart = ended <= from || to <= began;
+            assert!(apart, "{} was measured during an export request, {from:?} to {to:?}", phase.name);
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::machines::fault::{FAULTS, Fault, SHORT};
 use crate::machines::service::{AMPLE_CAP, Answer, Runs, Service};
 use crate::machines::{Findings, Lab, note, program, text};
+use longhaul_model::Timestamp;
 use serde_json::Value;
 
 const SHARES: [&str; 3] = ["smb3", "nfs3", "nfs4"];
@@ -69,8 +70,8 @@ struct Cell<'a> {
 /// Observations during a fault.
 struct Seen {
     answers: Vec<Answer>,
-    /// Start of the fault by the client's clock, in microseconds since 1970 UTC.
-    since_us: i64,
+    /// Start of the fault by the client's clock.
+    since: Timestamp,
     /// All stored runs after the fault.
     runs: Runs,
 }
@@ -116,24 +117,25 @@ impl Cell<'_> {
     /// Starts the fault, polls the status while it lasts, ends it and waits until the round is over.
     fn run_with_fault(&self) -> Result<Seen, String> {
         let since_us = self.lab.ask("date +%s%6N").trim().parse().expect("a clock says a number");
+        let since = Timestamp::from_us(since_us);
         let begun = (self.fault.begin)(self.lab, self.service.share);
-        let answers = begun.map(|()| self.poll_during_fault(since_us));
+        let answers = begun.map(|()| self.poll_during_fault(since));
         (self.fault.end)(self.lab, self.service.share)?;
         self.lab.heal();
         self.service.wait_until_idle();
-        Ok(Seen { answers: answers?, since_us, runs: self.service.runs() })
+        Ok(Seen { answers: answers?, since, runs: self.service.runs() })
     }
 
     /// Polls the status during the fault and returns the responses. A fault without a duration lasts until the run on
     /// the share is stored and a run on the local disk has started and ended during the fault.
-    fn poll_during_fault(&self, since_us: i64) -> Vec<Answer> {
+    fn poll_during_fault(&self, since: Timestamp) -> Vec<Answer> {
         let poller = self.service.start_polling();
         if let Some(seconds) = self.fault.lasts {
             std::thread::sleep(Duration::from_secs(seconds));
             return self.service.stop_polling(poller);
         }
         self.service.wait_until_idle();
-        if local(&self.service.runs(), since_us).next().is_none() {
+        if local(&self.service.runs(), since).next().is_none() {
             self.service.round();
         }
         self.service.stop_polling(poller)
@@ -183,7 +185,7 @@ impl Cell<'_> {
         let runs: Vec<&Value> = new(acknowledged, seen).filter(|run| run["target"] == "local").collect();
         let is_ok = !runs.is_empty() && runs.iter().all(|run| run["outcome"] == "ok");
         self.check(findings, is_ok, || format!("runs on the local disk: {runs:?}"));
-        let has_local_run = local(&seen.runs, seen.since_us).next().is_some();
+        let has_local_run = local(&seen.runs, seen.since).next().is_some();
         self.check(findings, has_local_run || self.fault.lasts.is_some(), || {
             "no run on the local disk during the fault".to_owned()
         });
@@ -266,10 +268,9 @@ fn new<'r>(acknowledged: &'r Runs, seen: &'r Seen) -> impl Iterator<Item = &'r V
     seen.runs.iter().filter(|(number, _)| !acknowledged.contains_key(number)).map(|(_, run)| run)
 }
 
-/// Returns the runs on the local disk that started after a time, in microseconds since 1970 UTC by the client's
-/// clock.
-fn local(runs: &Runs, since_us: i64) -> impl Iterator<Item = &Value> {
-    let began = move |run: &Value| run["started_us"].as_i64() >= Some(since_us);
+/// Returns the runs on the local disk that started after a time by the client's clock.
+fn local(runs: &Runs, since: Timestamp) -> impl Iterator<Item = &Value> {
+    let began = move |run: &Value| run["started_us"].as_i64() >= Some(since.as_us());
     runs.values().filter(move |run| run["target"] == "local" && began(run))
 }
 

@@ -4,6 +4,7 @@ use std::process::Child;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::machines::{Lab, note, text};
+use longhaul_model::time::{SECOND, Timestamp};
 use serde_json::Value;
 
 const SHARES: [&str; 3] = ["smb3", "nfs3", "nfs4"];
@@ -93,7 +94,7 @@ impl<'a> Service<'a> {
             ))
         });
         std::thread::sleep(Duration::from_secs(5));
-        let since_us = now_us();
+        let since = now();
         self.lab.cut();
         std::thread::sleep(CUT);
         self.lab.heal();
@@ -101,18 +102,18 @@ impl<'a> Service<'a> {
         let same = |(share, seen): (&str, &Vec<u8>)| {
             let (began, ended) =
                 longest(&String::from_utf8_lossy(seen)).ok_or("the reader recorded nothing")?;
-            self.has_one_stall(share, since_us, (began, ended))
+            self.has_one_stall(share, since, (began, ended))
         };
         SHARES.into_iter().zip(&seen).filter_map(|pair| same(pair).err()).collect()
     }
 
     /// Waits until the stall has an end, and compares it with the reader's longest call.
-    fn has_one_stall(&self, share: &str, since_us: i64, (began, ended): (f64, f64)) -> Result<(), String> {
+    fn has_one_stall(&self, share: &str, since: Timestamp, (began, ended): (f64, f64)) -> Result<(), String> {
         let of_share = || {
             let output = self.ask("stalls --since 1h --json");
             let lines = output.lines().filter_map(|line| serde_json::from_str(line).ok());
             let is_it = |stall: &Value| {
-                stall["target"] == share && stall["started_us"].as_i64() >= Some(since_us - 2_000_000)
+                stall["target"] == share && stall["started_us"].as_i64() >= Some((since - 2 * SECOND).as_us())
             };
             lines.filter(is_it).collect::<Vec<Value>>()
         };
@@ -179,6 +180,6 @@ fn longest(lines: &str) -> Option<(f64, f64)> {
     lines.lines().filter_map(call).max_by(|one, other| (one.1 - one.0).total_cmp(&(other.1 - other.0)))
 }
 
-fn now_us() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as i64)
+fn now() -> Timestamp {
+    Timestamp::UNIX_EPOCH + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

@@ -8,8 +8,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::machines::{Findings, note, text};
+use longhaul_model::Timestamp;
 use serde_json::Value;
 
 const SHARES: [&str; 3] = ["smb3", "nfs3", "nfs4"];
@@ -26,20 +28,20 @@ const BUCKET: f64 = 0.0054;
 /// Allowed difference between shares whose calls need the same number of round trips, in microseconds: the time that
 /// the servers work, mostly for renames on SMB.
 const SERVERS_US: f64 = 100.0;
-/// Time in microseconds by which the timestamp of a reply may be later than the end of the call that waited for it.
-const STAMP_US: i64 = 50;
+/// Time by which the timestamp of a reply may be later than the end of the call that waited for it.
+const STAMP: Duration = Duration::from_micros(50);
 
 /// System call recorded by strace.
 struct Call {
-    began_us: i64,
-    ended_us: i64,
+    began: Timestamp,
+    ended: Timestamp,
     /// Name and arguments of the call.
     text: String,
 }
 
 /// Packet with payload, recorded by tcpdump.
 struct Packet {
-    at_us: i64,
+    at: Timestamp,
     is_request: bool,
 }
 
@@ -137,11 +139,12 @@ fn figures(folder: &Path) -> Figures {
 
 /// Returns the figure of one operation in one phase of the profile.
 fn profile_figure(phase: &Value, operation: &Value, calls: &[Call], packets: &[Packet]) -> Figure {
-    let began_us = phase["began_us"].as_i64().unwrap();
-    let ended_us = began_us + (phase["seconds"].as_f64().unwrap() * 1e6) as i64;
+    let began = Timestamp::from_us(phase["began_us"].as_i64().unwrap());
+    let ended = began + Duration::from_secs_f64(phase["seconds"].as_f64().unwrap());
+    let slack = Duration::from_micros(5);
     let system_call = system_call(operation["op"].as_str().unwrap());
     let is_its = |call: &&Call| {
-        let is_within = began_us - 5 <= call.began_us && call.ended_us <= ended_us + 5;
+        let is_within = began - slack <= call.began && call.ended <= ended + slack;
         is_within && call.text.starts_with(system_call) && call.text.contains("/presets/")
     };
     let round_trips: Vec<usize> =
@@ -205,8 +208,8 @@ fn turns_of([name, part]: [&str; 2], calls: &[Call], packets: &[Packet]) -> Vec<
 /// Returns the number of round trips between the start of one call and the end of another: changes from requests to
 /// replies.
 fn turns(first: &Call, last: &Call, packets: &[Packet]) -> usize {
-    let until_us = last.ended_us + STAMP_US;
-    let mut meanwhile = packets.iter().filter(|packet| (first.began_us..=until_us).contains(&packet.at_us));
+    let until = last.ended + STAMP;
+    let mut meanwhile = packets.iter().filter(|packet| (first.began..=until).contains(&packet.at));
     let mut turns = 0;
     while meanwhile.any(|packet| packet.is_request) {
         turns += usize::from(meanwhile.any(|packet| !packet.is_request));
@@ -221,15 +224,15 @@ fn calls_in(folder: &Path) -> Vec<Call> {
     let traces = files.filter(|path| path.file_stem().is_some_and(|stem| stem == "calls"));
     let texts: Vec<String> = traces.map(|path| std::fs::read_to_string(path).unwrap()).collect();
     let mut calls: Vec<Call> = texts.iter().flat_map(|text| text.lines()).filter_map(call_in).collect();
-    calls.sort_by_key(|call| call.began_us);
+    calls.sort_by_key(|call| call.began);
     calls
 }
 
 fn call_in(line: &str) -> Option<Call> {
     let (began, rest) = line.split_once(' ')?;
     let (text, took) = rest.strip_suffix('>')?.rsplit_once(" <")?;
-    let began_us = microseconds(began)?;
-    Some(Call { began_us, ended_us: began_us + microseconds(took)?, text: text.to_owned() })
+    let began = Timestamp::UNIX_EPOCH + duration(began)?;
+    Some(Call { began, ended: began + duration(took)?, text: text.to_owned() })
 }
 
 /// Parses tcpdump lines such as `1772440261.836779 IP 10.77.0.1.835 > 10.77.0.2.2049: tcp 96`. Returns the packets
@@ -239,18 +242,20 @@ fn packets_in(capture: &str) -> Vec<Packet> {
         let (at, rest) = line.split_once(" IP ")?;
         let (addresses, bytes) = rest.split_once(": tcp ")?;
         let has_content = bytes != "0";
-        has_content
-            .then_some(Packet { at_us: microseconds(at)?, is_request: addresses.starts_with("10.77.0.1.") })
+        has_content.then_some(Packet {
+            at: Timestamp::UNIX_EPOCH + duration(at)?,
+            is_request: addresses.starts_with("10.77.0.1."),
+        })
     };
     let mut packets: Vec<Packet> = capture.lines().filter_map(packet).collect();
-    packets.sort_by_key(|packet| packet.at_us);
+    packets.sort_by_key(|packet| packet.at);
     packets
 }
 
-/// Converts seconds with six decimal places to microseconds.
-fn microseconds(seconds: &str) -> Option<i64> {
+/// Parses seconds with six decimal places.
+fn duration(seconds: &str) -> Option<Duration> {
     let (whole, part) = seconds.split_once('.').filter(|(_, part)| part.len() == 6)?;
-    Some(whole.parse::<i64>().ok()? * 1_000_000 + part.parse::<i64>().ok()?)
+    Some(Duration::from_secs(whole.parse().ok()?) + Duration::from_micros(part.parse().ok()?))
 }
 
 impl Figure {

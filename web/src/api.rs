@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::{Path, Query, RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use longhaul_analysis::summary::{SampledWindow, WindowSummary, client_caching, summarize_window};
-use longhaul_model::time::{DAY_US, SECOND_US};
-use longhaul_model::{LoadContext, ProbeKind, Stall, Step, TargetName};
+use longhaul_model::time::DAY;
+use longhaul_model::{LoadContext, ProbeKind, Stall, Step, TargetName, Timestamp};
 use longhaul_store::{RunFilter, SampleFilter};
 use longhaul_view::json::{self as forms, EventJson, LatencySeries, RunJson, WeekJson};
 use serde::Deserialize;
@@ -148,18 +148,18 @@ pub async fn run(State(app): State<AppState>, Path(number): Path<String>) -> Res
     responses((status = 200, body = WindowSummary))
 )]
 pub async fn samples(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
-    let (since_us, until_us) = window_us(&app, &params);
+    let (since, until) = window(&app, &params);
     json_response(app, move |cache| {
-        let step = Step::for_window((until_us - since_us) / SECOND_US);
-        let filter = SampleFilter { target: params.target, kind: None, step, since_us, until_us };
+        let step = Step::for_window(until.since(since));
+        let filter = SampleFilter { target: params.target, kind: None, step, since, until };
         let reader = &cache.reader;
         let is_meant = |target: &TargetName| filter.target.as_ref().is_none_or(|wanted| wanted == target);
         to_json(summarize_window(&SampledWindow {
-            span_us: (since_us, until_us),
+            span: (since, until),
             probes: reader.probe_steps(&filter)?,
             traffic: reader.traffic_steps(&filter)?,
             machine: reader.machine_steps(&filter)?,
-            stalls: reader.stalls(since_us)?.into_iter().filter(|stall| is_meant(&stall.target)).collect(),
+            stalls: reader.stalls(since)?.into_iter().filter(|stall| is_meant(&stall.target)).collect(),
         }))
     })
     .await
@@ -198,14 +198,14 @@ pub async fn latency_series(
     RawQuery(query): RawQuery,
     Query(params): Query<SeriesParams>,
 ) -> Response {
-    let now_us = app.now_us();
+    let now = app.now();
     json_response(app, move |cache| {
         if let Some(name) = empty_parameter(query.as_deref()) {
             return Err(PageError::BadRequest(format!(
                 "`{name}` is empty: leave it out or give it a value."
             )));
         }
-        to_json(read_latency_series(cache, &LatencyQuery::parse(&params, now_us)?)?)
+        to_json(read_latency_series(cache, &LatencyQuery::parse(&params, now)?)?)
     })
     .await
 }
@@ -229,8 +229,8 @@ fn empty_parameter(query: Option<&str>) -> Option<&str> {
     responses((status = 200, body = Vec<Stall>))
 )]
 pub async fn stalls(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
-    let (since_us, _) = window_us(&app, &params);
-    json_response(app, move |cache| to_json(cache.reader.stalls(since_us)?)).await
+    let (since, _) = window(&app, &params);
+    json_response(app, move |cache| to_json(cache.reader.stalls(since)?)).await
 }
 
 /// Events, in the format of `events --json`.
@@ -246,15 +246,15 @@ pub async fn stalls(State(app): State<AppState>, Query(params): Query<HistoryPar
     responses((status = 200, body = Vec<EventJson>))
 )]
 pub async fn events(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
-    let (since_us, _) = window_us(&app, &params);
+    let (since, _) = window(&app, &params);
     json_response(app, move |cache| {
-        let events = cache.reader.events(Some(since_us))?;
+        let events = cache.reader.events(Some(since))?;
         to_json(events.into_iter().map(EventJson::from).collect::<Vec<_>>())
     })
     .await
 }
 
-fn window_us(app: &AppState, params: &HistoryParams) -> (i64, i64) {
-    let now_us = app.now_us();
-    (now_us - i64::from(params.days.unwrap_or(1)) * DAY_US, now_us)
+fn window(app: &AppState, params: &HistoryParams) -> (Timestamp, Timestamp) {
+    let now = app.now();
+    (now - u32::from(params.days.unwrap_or(1)) * DAY, now)
 }

@@ -10,6 +10,7 @@ use crate::deps::ServerDeps;
 use crate::guard::Guard;
 use crate::live::LiveState;
 use crate::live_updates::LiveUpdates;
+use longhaul_model::Timestamp;
 
 /// Everything that a request handler needs. Cloning is cheap.
 #[derive(Clone)]
@@ -32,8 +33,8 @@ impl AppState {
         LiveState { status: self.deps.service.status(), live: self.deps.service.live_status() }
     }
 
-    /// Returns the wall clock, in microseconds since 1970 UTC.
-    pub fn now_us(&self) -> i64 {
-        platform::wall_clock_us()
+    /// Returns the wall clock.
+    pub fn now(&self) -> Timestamp {
+        platform::wall_clock()
     }
 }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{Week, WeeklyQuery, WeeklySummary, summarize_week};
 use longhaul_measure::platform;
-use longhaul_model::{History, local_day};
+use longhaul_model::History;
 use longhaul_service::config::Config;
 use longhaul_service::paths;
 use longhaul_store::{Reader, Result};
@@ -188,13 +188,13 @@ pub fn local_zone() -> TimeZone {
 
 /// Returns the current week.
 pub fn current_week() -> Week {
-    let now_us = platform::wall_clock_us();
-    Week::of_day(local_day(now_us, utc_offset_at(now_us, &local_zone())))
+    let now = platform::wall_clock();
+    Week::of_day(now.local_day(utc_offset_at(now, &local_zone())))
 }
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::{Event, MachineStep};
+    use longhaul_model::{Event, MachineStep, Timestamp};
     use longhaul_store::{Samples, Store, Writer};
 
     use super::*;
@@ -202,7 +202,9 @@ mod tests {
     fn store(database: &Path, kind: &str) -> Writer {
         let writer = Writer::spawn(Store::open(database, &[]).unwrap());
         let detail = serde_json::Value::Null;
-        writer.add_event(Event { target: None, kind: kind.to_owned(), detail, at_us: 1 }).unwrap();
+        writer
+            .add_event(Event { target: None, kind: kind.to_owned(), detail, at_us: Timestamp::from_us(1) })
+            .unwrap();
         writer
     }
 
@@ -223,7 +225,14 @@ mod tests {
         writer.add_samples(Samples { machine: vec![MachineStep::default()], ..Samples::default() }).unwrap();
         assert!(Arc::ptr_eq(&history(&cache), &before), "new samples keep the cached history");
         let detail = serde_json::Value::Null;
-        writer.add_event(Event { target: None, kind: "second".to_owned(), detail, at_us: 2 }).unwrap();
+        writer
+            .add_event(Event {
+                target: None,
+                kind: "second".to_owned(),
+                detail,
+                at_us: Timestamp::from_us(2),
+            })
+            .unwrap();
         assert_eq!(kinds(&cache), ["first", "second"]);
         drop(writer);
         std::fs::rename(&database, folder.path().join("aside.sqlite")).unwrap();

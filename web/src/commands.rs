@@ -59,7 +59,7 @@ pub async fn pause(
     State(app): State<AppState>,
     Json(JsonObject(order)): Json<JsonObject<PauseBody>>,
 ) -> Response {
-    let until = order.seconds.map(|seconds| platform::wall_clock_us() + i64::from(seconds) * 1_000_000);
+    let until = order.seconds.map(|seconds| platform::wall_clock() + Duration::from_secs(seconds.into()));
     app.deps.service.send(Command::SetPause(until.map_or(Pause::On, Pause::Until)));
     ok_response()
 }

@@ -31,7 +31,7 @@ impl LiveState {
         html! {
             span class={ "dot " (class) } aria-hidden="true" {}
             (status::state(status, &local_zone()))
-            @if let Some(next_us) = next { ": " (time::timestamp(next_us, &local_zone())) }
+            @if let Some(next) = next { ": " (time::timestamp(next, &local_zone())) }
         }
     }
 

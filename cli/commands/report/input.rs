@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
+use jiff::Zoned;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, Zoned};
 use longhaul_analysis::summary::{Week, WeeklyQuery, WeeklySummary, summarize_week};
 use longhaul_measure::platform;
-use longhaul_model::time::DAY_SECONDS;
-use longhaul_model::{History, local_day};
+use longhaul_model::History;
 use longhaul_service::paths::read_history;
+use longhaul_view::time::instant;
 
 use crate::arguments::{GlobalArgs, ReportArgs};
 use crate::paths;
@@ -69,11 +69,11 @@ fn read_export(path: &Path) -> anyhow::Result<History> {
 
 fn current_week(now: &Zoned) -> Week {
     let offset = now.offset().seconds();
-    Week::of_day(local_day(platform::wall_clock_us(), offset))
+    Week::of_day(platform::wall_clock().local_day(offset))
 }
 
 /// Returns the number of days from 1970-01-01 to a date.
 pub fn days_since_epoch(date: Date) -> i64 {
-    let midnight = date.at(0, 0, 0, 0).to_zoned(TimeZone::UTC).map(|at| at.timestamp());
-    midnight.unwrap_or(Timestamp::UNIX_EPOCH).as_second().div_euclid(DAY_SECONDS)
+    let midnight = date.at(0, 0, 0, 0).to_zoned(TimeZone::UTC);
+    midnight.map_or(0, |midnight| instant(&midnight).local_day(0))
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use jiff::civil::Date;
 use longhaul_analysis::summary::{PairSummary, WeeklySummary, before_after, date_of_day};
-use longhaul_model::{History, Role, local_day};
+use longhaul_model::{History, Role};
 use longhaul_view::json::PairJson;
 use longhaul_view::render;
 use longhaul_view::screens::before_after::Around;
@@ -84,7 +84,7 @@ fn parse_moment(history: &History, at: &str) -> anyhow::Result<(i64, String)> {
     }
     let offset = history.rounds.last().map_or(0, |round| round.utc_offset_seconds);
     let found = history.events.iter().rev().find(|event| event.kind == at);
-    let found = found.map(|event| local_day(event.at_us, offset));
+    let found = found.map(|event| event.at_us.local_day(offset));
     found.map(|day| (day, format!("{at} on {}", date_of_day(day)))).ok_or_else(|| {
         let mut kinds: Vec<&str> = history.events.iter().map(|event| event.kind.as_str()).collect();
         kinds.sort_unstable();

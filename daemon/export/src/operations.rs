@@ -51,7 +51,7 @@ const HISTOGRAM_SCALE: i64 = 6;
 /// [`Error::Write`], [`Error::ParquetDisabled`], [`Error::Store`].
 pub fn operations(reader: &Reader, window: &Window, output: Output) -> Result<u64, Error> {
     let rounds = reader.rounds()?.into_iter().map(|stored| (stored.number, stored.round));
-    let rounds = rounds.filter(|(_, round)| window.contains(round.started_us));
+    let rounds = rounds.filter(|(_, round)| window.contains(round.started));
     let offsets: BTreeMap<i64, i32> =
         rounds.map(|(number, round)| (number, round.utc_offset_seconds)).collect();
     let columns: Vec<Column> = COLUMNS.iter().map(Column::from_definition).collect();
@@ -89,8 +89,8 @@ fn write_row(sink: &mut dyn Sink, stored: &StoredOperation, utc_offset_seconds: 
         stored.workload.as_str().into(),
         stored.scale.name().into(),
         stored.outcome.name().into(),
-        timestamp_cell(stored.started_us, utc_offset_seconds),
-        stored.started_us.into(),
+        timestamp_cell(stored.started, utc_offset_seconds),
+        stored.started.into(),
         stored.phase.as_str().into(),
         stored.cache.name().into(),
         stored.cold_by.map(|way| way.name()).into(),

@@ -115,8 +115,8 @@ impl<'a> Archive<'a> {
             (Field::Workload, TASKS.get(run.workload).map(|workload| workload.name()).into()),
             (Field::Scale, run.scale.name().into()),
             (Field::Outcome, run.outcome.name().into()),
-            (Field::Started, timestamp_cell(run.started_us, round.utc_offset_seconds)),
-            (Field::StartedUs, run.started_us.into()),
+            (Field::Started, timestamp_cell(run.started, round.utc_offset_seconds)),
+            (Field::StartedUs, run.started.into()),
             (Field::Seconds, run.seconds.into()),
         ] {
             row[field as usize] = cell;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use jiff::Timestamp;
 use jiff::tz::Offset;
+use longhaul_model::Timestamp;
 
 /// The type of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,18 +79,24 @@ impl From<i64> for Cell<'_> {
     }
 }
 
+impl From<Timestamp> for Cell<'_> {
+    fn from(at: Timestamp) -> Self {
+        Self::Integer(at.as_us())
+    }
+}
+
 impl From<f64> for Cell<'_> {
     fn from(number: f64) -> Self {
         Self::Real(number)
     }
 }
 
-/// Returns a time (microseconds since 1970 UTC) as RFC 3339 text with the given offset of local time, or
+/// Returns a time as RFC 3339 text with the given offset of local time, or
 /// [`Cell::Null`] if it cannot be expressed.
-pub(crate) fn timestamp_cell(at_us: i64, utc_offset_seconds: i32) -> Cell<'static> {
+pub(crate) fn timestamp_cell(at: Timestamp, utc_offset_seconds: i32) -> Cell<'static> {
     let shown = || {
         let offset = Offset::from_seconds(utc_offset_seconds).ok()?;
-        Some(Timestamp::from_microsecond(at_us).ok()?.display_with_offset(offset).to_string())
+        Some(jiff::Timestamp::from_microsecond(at.as_us()).ok()?.display_with_offset(offset).to_string())
     };
     shown().map_or(Cell::Null, Cell::text)
 }

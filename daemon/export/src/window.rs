@@ -1,16 +1,16 @@
 //! The time window of an export.
 
-use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use longhaul_model::Timestamp;
 
 /// A time window that includes its start and excludes its end. The default is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
-    /// Start of the window, in microseconds since 1970 UTC. `None`: unlimited.
-    pub from_us: Option<i64>,
-    /// End of the window (exclusive), in microseconds since 1970 UTC. `None`: unlimited.
-    pub to_us: Option<i64>,
+    /// Start of the window. `None`: unlimited.
+    pub from: Option<Timestamp>,
+    /// End of the window (exclusive). `None`: unlimited.
+    pub to: Option<Timestamp>,
 }
 
 /// An error in the text of a window.
@@ -32,35 +32,39 @@ impl Window {
     ///
     /// [`WindowError`].
     pub fn between(from: Option<&str>, to: Option<&str>, zone: &TimeZone) -> Result<Self, WindowError> {
-        let read = |text: Option<&str>| text.map(|text| parse_timestamp_us(text, zone)).transpose();
-        let window = Self { from_us: read(from)?, to_us: read(to)? };
-        let is_empty = window.from_us.zip(window.to_us).is_some_and(|(from_us, to_us)| from_us >= to_us);
+        let read = |text: Option<&str>| text.map(|text| parse_timestamp(text, zone)).transpose();
+        let window = Self { from: read(from)?, to: read(to)? };
+        let is_empty = window.from.zip(window.to).is_some_and(|(from, to)| from >= to);
         let shown = |text: Option<&str>| text.unwrap_or_default().to_owned();
         if is_empty { Err(WindowError::Empty(shown(from), shown(to))) } else { Ok(window) }
     }
 
-    /// Returns true if the window contains this time, in microseconds since 1970 UTC.
-    pub fn contains(&self, at_us: i64) -> bool {
-        self.from_us.is_none_or(|from_us| from_us <= at_us) && self.to_us.is_none_or(|to_us| at_us < to_us)
+    /// Returns true if the window contains this time.
+    pub fn contains(&self, at: Timestamp) -> bool {
+        self.from.is_none_or(|from| from <= at) && self.to.is_none_or(|to| at < to)
     }
 }
 
-fn parse_timestamp_us(text: &str, zone: &TimeZone) -> Result<i64, WindowError> {
+fn parse_timestamp(text: &str, zone: &TimeZone) -> Result<Timestamp, WindowError> {
     let unknown = || WindowError::Unparsable(text.to_owned());
-    if let Ok(time) = text.parse::<Timestamp>() {
-        return Ok(time.as_microsecond());
+    if let Ok(time) = text.parse::<jiff::Timestamp>() {
+        return Ok(Timestamp::from_us(time.as_microsecond()));
     }
     // Jiff also parses a time without a UTC offset as a day and ignores the time, which the user did not mean.
     // Only texts of the length of a day are accepted.
     let day: Date = text.parse().ok().filter(|_| text.len() == "2026-11-09".len()).ok_or_else(unknown)?;
-    Ok(day.to_zoned(zone.clone()).map_err(|_| unknown())?.timestamp().as_microsecond())
+    let start = day.to_zoned(zone.clone()).map_err(|_| unknown())?.timestamp();
+    Ok(Timestamp::from_us(start.as_microsecond()))
 }
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::time::HOUR_US;
+    use longhaul_model::time::HOUR;
 
     use super::*;
+
+    /// 29 March 2026, 00:00 in Berlin.
+    const MIDNIGHT: Timestamp = Timestamp::from_us(1_774_738_800_000_000);
 
     fn berlin() -> TimeZone {
         TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap()
@@ -69,15 +73,15 @@ mod tests {
     #[test]
     fn local_day_has_23_hours_when_summer_time_starts() {
         let window = Window::between(Some("2026-03-29"), Some("2026-03-30"), &berlin()).unwrap();
-        let hours = (window.to_us.unwrap() - window.from_us.unwrap()) / HOUR_US;
-        assert_eq!((window.from_us, hours), (Some(1_774_738_800_000_000), 23));
-        assert!(window.contains(1_774_738_800_000_000) && !window.contains(window.to_us.unwrap()));
+        let length = window.to.unwrap().since(window.from.unwrap());
+        assert_eq!((window.from, length), (Some(MIDNIGHT), 23 * HOUR));
+        assert!(window.contains(MIDNIGHT) && !window.contains(window.to.unwrap()));
     }
 
     #[test]
     fn time_with_an_offset_ignores_the_zone() {
         let window = Window::between(Some("2026-03-29T00:00:00+01:00"), None, &TimeZone::UTC).unwrap();
-        assert_eq!(window, Window { from_us: Some(1_774_738_800_000_000), to_us: None });
+        assert_eq!(window, Window { from: Some(MIDNIGHT), to: None });
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::TargetName;
+use super::{TargetName, Timestamp};
 
 /// Event that may change results, such as a remount or an OS update. Charts mark it on their time axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -15,5 +15,6 @@ pub struct Event {
     /// Details of the event; their fields depend on `kind`.
     pub detail: serde_json::Value,
     /// Wall-clock time of the event, in microseconds since 1970 UTC.
-    pub at_us: i64,
+    #[schema(value_type = i64)]
+    pub at_us: Timestamp,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::time::{DAY_SECONDS, SECOND_US};
+use crate::time::Timestamp;
 use crate::{
     CacheState, Event, MetricTimes, Outcome, Phase, Role, RoundStatus, Run, Scale, TargetName, WireTraffic,
 };
@@ -67,8 +67,8 @@ pub struct EpochRecord {
     pub number: i64,
     /// Target that the epoch belongs to.
     pub target: TargetName,
-    /// Start of the epoch's first run, in microseconds since 1970 UTC.
-    pub opened_us: i64,
+    /// Start of the epoch's first run.
+    pub opened_us: Timestamp,
     /// Protocol of the target, as shown to users; `None` if it could not be detected.
     pub protocol: Option<String>,
 }
@@ -78,8 +78,8 @@ pub struct EpochRecord {
 pub struct RoundRecord {
     /// Number of the round.
     pub number: i64,
-    /// Start of the round, in microseconds since 1970 UTC.
-    pub started_us: i64,
+    /// Start of the round.
+    pub started_us: Timestamp,
     /// Offset of local time from UTC at the start, in seconds.
     pub utc_offset_seconds: i32,
     /// Scale of the test data.
@@ -93,7 +93,7 @@ pub struct RoundRecord {
 impl RoundRecord {
     /// Returns the local calendar day on which the round started, in days since 1970-01-01.
     pub fn day(&self) -> i64 {
-        local_day(self.started_us, self.utc_offset_seconds)
+        self.started_us.local_day(self.utc_offset_seconds)
     }
 }
 
@@ -114,17 +114,12 @@ pub struct RunRecord {
     pub scale: Scale,
     /// Outcome of the run.
     pub outcome: Outcome,
-    /// Start of the run, in microseconds since 1970 UTC.
-    pub started_us: i64,
+    /// Start of the run.
+    pub started: Timestamp,
     /// Duration of the run, in seconds; for a hung run the cap.
     pub seconds: f64,
     /// Times of the workload's metrics.
     pub times: MetricTimes,
-}
-
-/// Returns the local calendar day of a time, in days since 1970-01-01. `at_us` is in microseconds since 1970 UTC.
-pub fn local_day(at_us: i64, utc_offset_seconds: i32) -> i64 {
-    at_us.div_euclid(SECOND_US).saturating_add(i64::from(utc_offset_seconds)).div_euclid(DAY_SECONDS)
 }
 
 /// A re-read: a warm phase that reads data which was just read, with the network traffic that it caused.

@@ -50,9 +50,7 @@ pub use conditions::{Conditions, Power};
 pub use event::Event;
 pub use hint::Hint;
 pub use histogram::{Histogram, HistogramError};
-pub use history::{
-    AnalysisSettings, EpochRecord, History, Reread, RoundRecord, RunRecord, TargetRecord, local_day,
-};
+pub use history::{AnalysisSettings, EpochRecord, History, Reread, RoundRecord, RunRecord, TargetRecord};
 pub use machine_snapshot::{LinkKind, MachineSnapshot, NetworkLink};
 pub use metric::{MAX_METRICS, MetricTimes, WaitKind, WaitMetric};
 pub use operation::Operation;
@@ -75,4 +73,5 @@ pub use tasks::{
     FOLDER_INDEX, INCREMENTAL_BACKUP, ORDINARY_WEEK, PHOTO_BATCH, TASKS, TIME_MACHINE,
     TIME_MACHINE_THROTTLED, Task, all_metrics,
 };
+pub use time::Timestamp;
 pub use wire::{MAX_COLD_CACHE_SHARE, ServedFrom, WireTraffic};

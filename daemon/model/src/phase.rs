@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::names::stored_names;
 use crate::wire::{MAX_COLD_CACHE_SHARE, MIN_BYTES, MIN_CALLS, MIN_WARM_CACHE_SHARE, ServedFrom};
-use crate::{Call, Histogram, Operation, WireTraffic};
+use crate::{Call, Histogram, Operation, Timestamp, WireTraffic};
 
 /// Cache state of a phase.
 #[derive(
@@ -119,7 +119,7 @@ pub struct Phase {
     /// Wall-clock time at the start of the phase, in microseconds since 1970 UTC: a label, not a measurement.
     /// `None` if it was not stored.
     #[serde(default)]
-    pub began_us: Option<i64>,
+    pub began_us: Option<Timestamp>,
     /// Duration of the phase in seconds, measured with the monotonic clock.
     pub seconds: f64,
     /// Bytes that read calls returned.

@@ -7,7 +7,7 @@ use strum::{IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
 use crate::names::stored_names;
-use crate::{Conditions, Operation, Phase, Protocol, Scale, TargetName};
+use crate::{Conditions, Operation, Phase, Protocol, Scale, TargetName, Timestamp};
 
 /// Outcome of a run.
 #[derive(
@@ -97,7 +97,7 @@ pub struct Run {
     /// Outcome of the run.
     pub outcome: Outcome,
     /// Wall-clock time at the start of the run, in microseconds since 1970 UTC: a label, not a measurement.
-    pub started_us: i64,
+    pub started_us: Timestamp,
     /// Offset of local time from UTC at the start of the run, in seconds.
     pub utc_offset_seconds: i32,
     /// Seconds of the monotonic clock from the first to the last phase; for a hung run the cap.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
-use super::{FreeSpaceReserve, Operation, Scale, TargetName};
+use super::{FreeSpaceReserve, Operation, Scale, TargetName, Timestamp};
 use crate::names::stored_names;
 
 /// Duration in nanoseconds above which a call is stored individually as a [`SlowCall`].
@@ -104,7 +104,8 @@ pub struct ProbeSample {
     /// Kind of request.
     pub kind: ProbeKind,
     /// Scheduled time of the request, in microseconds since 1970 UTC.
-    pub at_us: i64,
+    #[schema(value_type = i64)]
+    pub at_us: Timestamp,
     /// Latency from the scheduled time to the answer, in nanoseconds. A slot that passed while an earlier
     /// call was still running gets the time until that call returned. A delay because the machine woke the
     /// probe late is not included.
@@ -123,7 +124,8 @@ pub struct SlowCall {
     /// Kind of call.
     pub operation: Operation,
     /// Start of the call, in microseconds since 1970 UTC.
-    pub at_us: i64,
+    #[schema(value_type = i64)]
+    pub at_us: Timestamp,
     /// Duration of the call, in nanoseconds.
     pub duration_ns: u64,
     /// Name of the system error; `None` if the call succeeded.
@@ -150,7 +152,7 @@ pub enum WorkerSample {
     /// this machine.
     FolderChanged {
         /// Time at which the latest change was noticed, in microseconds since 1970 UTC.
-        at_us: i64,
+        at_us: Timestamp,
     },
     /// The latency probe cannot continue, for the given reason.
     ProbeDisabled {

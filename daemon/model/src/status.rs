@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::stored::RoundCounts;
-use super::{Progress, Role, RoundStatus, Stall, TargetName};
+use super::{Progress, Role, RoundStatus, Stall, TargetName, Timestamp};
 
 /// Everything that `longhaul status` shows. New keys may be added; existing keys are never removed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -18,9 +18,11 @@ pub struct Status {
     /// Process id of the service.
     pub pid: u32,
     /// Wall-clock time at which the service started, in microseconds since 1970 UTC.
-    pub started_us: i64,
+    #[schema(value_type = i64)]
+    pub started_us: Timestamp,
     /// Wall-clock time of this status, in microseconds since 1970 UTC.
-    pub now_us: i64,
+    #[schema(value_type = i64)]
+    pub now_us: Timestamp,
     /// Current state of the service.
     pub state: State,
     /// Current problems that the user should know, sorted by code.
@@ -35,7 +37,8 @@ pub struct Status {
     /// The last round, run or skipped. `None`: there was no round yet.
     pub last_round: Option<LastRound>,
     /// Start of the next round, in microseconds since 1970 UTC. `None`: no round is planned.
-    pub next_round_us: Option<i64>,
+    #[schema(value_type = Option<i64>)]
+    pub next_round_us: Option<Timestamp>,
     /// Number of corpus slices that take turns.
     pub slices: u64,
     /// For the design `weeks`: this week's target, and a note on the design's limits.
@@ -64,7 +67,8 @@ pub enum State {
     /// The user paused the rounds.
     Paused {
         /// End of the pause, in microseconds since 1970 UTC. `None`: until the user resumes.
-        until_us: Option<i64>,
+        #[schema(value_type = Option<i64>)]
+        until_us: Option<Timestamp>,
     },
     /// The service crashed repeatedly and runs no rounds until `longhaul resume`.
     SafeMode,
@@ -82,7 +86,8 @@ pub struct Problem {
     /// Message for users: the problem, its meaning and the next step.
     pub text: String,
     /// Time since which the problem exists, in microseconds since 1970 UTC.
-    pub since_us: i64,
+    #[schema(value_type = i64)]
+    pub since_us: Timestamp,
 }
 
 /// A round that has ended, or was skipped.
@@ -95,7 +100,8 @@ pub struct LastRound {
     /// Reason for the outcome. `None` if the outcome is ok.
     pub reason: Option<String>,
     /// End of the round, in microseconds since 1970 UTC.
-    pub ended_us: i64,
+    #[schema(value_type = i64)]
+    pub ended_us: Timestamp,
 }
 
 /// The status of a target.
@@ -154,14 +160,16 @@ pub enum TargetState {
         /// Description of the awaited event, such as "the next round".
         reason: String,
         /// Expected end of the wait, in microseconds since 1970 UTC. `None`: unknown.
-        until_us: Option<i64>,
+        #[schema(value_type = Option<i64>)]
+        until_us: Option<Timestamp>,
     },
     /// An operation on the target does not return.
     Hung {
         /// The operation, such as `read`. `None`: unknown.
         operation: Option<String>,
         /// Start of the operation, in microseconds since 1970 UTC.
-        since_us: i64,
+        #[schema(value_type = i64)]
+        since_us: Timestamp,
     },
     /// The target could not be used in its last round.
     Unavailable {
@@ -263,13 +271,15 @@ pub struct SignalStatus {
     /// Number of items that were given up because they were too old.
     pub expired: u64,
     /// Time of the last accepted item, in microseconds since 1970 UTC. `None`: no item was accepted yet.
-    pub last_sent_us: Option<i64>,
+    #[schema(value_type = Option<i64>)]
+    pub last_sent_us: Option<Timestamp>,
     /// The latest rejected item and the reason. `None`: no item was rejected.
     pub last_rejection: Option<String>,
     /// Reason why the latest attempt failed. `None`: it succeeded, or there was none.
     pub last_failure: Option<String>,
     /// Time of the next attempt after a failure, in microseconds since 1970 UTC. `None`: no retry is scheduled.
-    pub next_try_us: Option<i64>,
+    #[schema(value_type = Option<i64>)]
+    pub next_try_us: Option<Timestamp>,
 }
 
 /// One check of `longhaul doctor`.

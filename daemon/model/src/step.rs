@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
 use crate::names::stored_names;
-use crate::time::{DAY_SECONDS, SECOND_US};
+use crate::time::{DAY, Timestamp};
 use crate::{CounterScope, CounterSource, Histogram, ProbeKind, TargetName, Traffic};
 
 /// Latency in nanoseconds above which a probe request also counts as a timeout.
@@ -17,7 +18,7 @@ pub const PROBE_TIMEOUT_NS: u64 = 30_000_000_000;
 const BUSY_BYTES_PER_SECOND: f64 = 1000.0;
 
 /// Maximum number of steps in a window. This many are read in a few milliseconds.
-const MAX_STEPS: i64 = 400;
+const MAX_STEPS: u64 = 400;
 
 /// Resolution of stored samples. The three steps are those of SmokePing: 300 s for 100 days, an hour for 400,
 /// half a day for 1200.
@@ -49,17 +50,17 @@ pub enum Step {
 }
 
 impl Step {
-    /// Returns the length of the step, in seconds.
-    pub const fn seconds(self) -> i64 {
+    /// Returns the length of the step.
+    pub const fn length(self) -> Duration {
         match self {
-            Self::FiveMinutes => 300,
-            Self::Hour => 3_600,
-            Self::HalfDay => 43_200,
+            Self::FiveMinutes => Duration::from_mins(5),
+            Self::Hour => Duration::from_hours(1),
+            Self::HalfDay => Duration::from_hours(12),
         }
     }
 
     /// Returns the number of days for which samples with this step are stored.
-    pub const fn days_kept(self) -> i64 {
+    pub const fn days_kept(self) -> u32 {
         match self {
             Self::FiveMinutes => 100,
             Self::Hour => 400,
@@ -67,22 +68,23 @@ impl Step {
         }
     }
 
-    /// Returns the start of the step that contains a time, both in microseconds since 1970 UTC.
-    pub const fn start_us(self, at_us: i64) -> i64 {
-        at_us - at_us.rem_euclid(self.seconds() * SECOND_US)
+    /// Returns the start of the step that contains a time.
+    pub fn start(self, at: Timestamp) -> Timestamp {
+        at.floor(self.length())
     }
 
-    /// Returns the finest step that divides a window of this many seconds into at most 400 steps and is still
+    /// Returns the finest step that divides a window of this length into at most 400 steps and is still
     /// stored. Percentiles are the same at every step; only the edges of the window are rounded to it.
-    pub fn for_window(seconds: i64) -> Self {
-        Self::for_past_window(seconds, seconds)
+    pub fn for_window(length: Duration) -> Self {
+        Self::for_past_window(length, length)
     }
 
-    /// Returns the same as [`Step::for_window`], for a window that started this many seconds ago: old samples
-    /// are not stored in fine steps.
-    pub fn for_past_window(seconds: i64, ago_seconds: i64) -> Self {
+    /// Returns the same as [`Step::for_window`], for a window that started `age` ago: old samples are not
+    /// stored in fine steps.
+    pub fn for_past_window(length: Duration, age: Duration) -> Self {
         let fits = |step: &Step| {
-            seconds / step.seconds() <= MAX_STEPS && ago_seconds <= step.days_kept() * DAY_SECONDS
+            let steps = length.as_secs() / step.length().as_secs();
+            steps <= MAX_STEPS && age.as_secs() <= (step.days_kept() * DAY).as_secs()
         };
         Self::ALL.into_iter().find(fits).unwrap_or(Self::HalfDay)
     }
@@ -119,7 +121,7 @@ pub struct ProbeStep {
     /// Target that was probed.
     pub target: TargetName,
     /// The start of the step, in microseconds since 1970 UTC.
-    pub at_us: i64,
+    pub at_us: Timestamp,
     /// Kind of request.
     pub kind: ProbeKind,
     /// Load from longhaul's own rounds at that time.
@@ -135,8 +137,8 @@ pub struct ProbeStep {
 
 impl ProbeStep {
     /// Returns a step without results.
-    pub fn new(target: TargetName, at_us: i64, kind: ProbeKind, context: LoadContext) -> Self {
-        Self { target, at_us, kind, during: context, latency: Histogram::new(), errors: 0, timeouts: 0 }
+    pub fn new(target: TargetName, at: Timestamp, kind: ProbeKind, context: LoadContext) -> Self {
+        Self { target, at_us: at, kind, during: context, latency: Histogram::new(), errors: 0, timeouts: 0 }
     }
 
     /// Adds the values of another part of the same step.
@@ -153,7 +155,8 @@ pub struct TrafficStep {
     /// Target of the traffic; `None` for the machine.
     pub target: Option<TargetName>,
     /// The start of the step, in microseconds since 1970 UTC.
-    pub at_us: i64,
+    #[schema(value_type = i64)]
+    pub at_us: Timestamp,
     /// Total traffic of the step; its `seconds` are the seconds that were observed.
     pub traffic: Traffic,
     /// Observed seconds in which programs other than longhaul moved data.
@@ -165,7 +168,7 @@ pub struct TrafficStep {
 
 impl TrafficStep {
     /// Returns a step with one observation.
-    pub fn new(target: Option<TargetName>, at_us: i64, traffic: Traffic) -> Self {
+    pub fn new(target: Option<TargetName>, at: Timestamp, traffic: Traffic) -> Self {
         let rate = |bytes: u64| if traffic.seconds > 0.0 { bytes as f64 / traffic.seconds } else { 0.0 };
         let user = sum_known(traffic.user_read, traffic.user_written).map(rate);
         let all = sum_known(
@@ -174,7 +177,7 @@ impl TrafficStep {
         );
         let is_busy = user.is_some_and(|rate| rate > BUSY_BYTES_PER_SECOND);
         let busy_seconds = if is_busy { traffic.seconds } else { 0.0 };
-        Self { target, at_us, busy_seconds, peak_bytes_per_second: all.map(rate), traffic }
+        Self { target, at_us: at, busy_seconds, peak_bytes_per_second: all.map(rate), traffic }
     }
 
     /// Adds the values of another part of the same step.
@@ -215,7 +218,8 @@ impl TrafficStep {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct MachineStep {
     /// The start of the step, in microseconds since 1970 UTC.
-    pub at_us: i64,
+    #[schema(value_type = i64)]
+    pub at_us: Timestamp,
     /// Number of observations of the machine.
     pub observations: u64,
     /// Mean share of the processors' time that was used, from 0 to 1.
@@ -257,11 +261,14 @@ pub struct Stall {
     /// Target that stalled.
     pub target: TargetName,
     /// Start of the stall as first recorded, in microseconds since 1970 UTC. It never changes.
-    pub opened_us: i64,
+    #[schema(value_type = i64)]
+    pub opened_us: Timestamp,
     /// Start of the stall as known now, in microseconds since 1970 UTC.
-    pub started_us: i64,
+    #[schema(value_type = i64)]
+    pub started_us: Timestamp,
     /// End of the stall, in microseconds since 1970 UTC; `None` while the stall continues.
-    pub ended_us: Option<i64>,
+    #[schema(value_type = Option<i64>)]
+    pub ended_us: Option<Timestamp>,
     /// True if longhaul stopped before the stall ended: the stall may have lasted longer.
     pub is_truncated: bool,
     /// Operation that waited longest.
@@ -279,23 +286,23 @@ pub struct Stall {
 }
 
 /// Returns the number of seconds within a window that are covered by at least one stall. An ongoing stall counts until the
-/// end of the window. Both ends of the window are microseconds since 1970 UTC.
-pub fn stalled_seconds<'a>(stalls: impl IntoIterator<Item = &'a Stall>, window_us: Range<i64>) -> f64 {
+/// end of the window.
+pub fn stalled_seconds<'a>(stalls: impl IntoIterator<Item = &'a Stall>, window: Range<Timestamp>) -> f64 {
     let clip = |stall: &Stall| {
-        let end = stall.ended_us.unwrap_or(window_us.end).min(window_us.end);
-        (stall.started_us.max(window_us.start), end)
+        let end = stall.ended_us.unwrap_or(window.end).min(window.end);
+        (stall.started_us.max(window.start), end)
     };
-    let mut intervals: Vec<(i64, i64)> =
+    let mut intervals: Vec<(Timestamp, Timestamp)> =
         stalls.into_iter().map(clip).filter(|(from, to)| from < to).collect();
     intervals.sort_unstable();
     // Overlapping stalls are counted once: only the part after the end of all earlier stalls is added.
-    let mut covered_until = i64::MIN;
-    let mut sum_us = 0;
+    let mut covered_until = Timestamp::MIN;
+    let mut sum = Duration::ZERO;
     for (from, to) in intervals {
-        sum_us += (to - from.max(covered_until)).max(0);
+        sum += to.since(from.max(covered_until));
         covered_until = covered_until.max(to);
     }
-    sum_us as f64 / 1e6
+    sum.as_micros() as f64 / 1e6
 }
 
 fn sum_known(one: Option<u64>, other: Option<u64>) -> Option<u64> {
@@ -318,10 +325,10 @@ mod tests {
     #[test]
     fn a_time_lies_in_the_last_started_step() {
         for step in Step::ALL {
-            for at_us in [0, 1, 1_699_999_999_999_999, -1] {
-                let begin = step.start_us(at_us);
-                assert!(begin <= at_us && at_us - begin < step.seconds() * 1_000_000);
-                assert_eq!(begin % (step.seconds() * 1_000_000), 0);
+            for at in [0, 1, 1_699_999_999_999_999, -1].map(Timestamp::from_us) {
+                let begin = step.start(at);
+                assert!(begin <= at && at.since(begin) < step.length());
+                assert_eq!(begin.as_us() % step.length().as_micros() as i64, 0);
             }
             assert_eq!(Step::from_name(step.name()), Some(step));
         }
@@ -329,7 +336,6 @@ mod tests {
 
     #[test]
     fn a_long_window_is_read_in_long_steps() {
-        const DAY: i64 = DAY_SECONDS;
         assert_eq!(Step::for_window(DAY), Step::FiveMinutes);
         assert_eq!(Step::for_window(7 * DAY), Step::Hour);
         assert_eq!(Step::for_window(56 * DAY), Step::HalfDay);
@@ -357,9 +363,9 @@ mod tests {
             round_trips: Some((2, 900)),
             tcp_rtt_us: None,
         };
-        let mut step = TrafficStep::new(None, 0, traffic(Some(50_000)));
-        step.merge(&TrafficStep::new(None, 0, traffic(Some(90_000))));
-        step.merge(&TrafficStep::new(None, 0, traffic(None)));
+        let mut step = TrafficStep::new(None, Timestamp::UNIX_EPOCH, traffic(Some(50_000)));
+        step.merge(&TrafficStep::new(None, Timestamp::UNIX_EPOCH, traffic(Some(90_000))));
+        step.merge(&TrafficStep::new(None, Timestamp::UNIX_EPOCH, traffic(None)));
         let merged = &step.traffic;
         assert_eq!((merged.user_read, merged.user_written, merged.requests), (Some(140_000), None, Some(6)));
         assert_eq!((merged.round_trips, merged.seconds, step.busy_seconds), (Some((6, 2700)), 30.0, 20.0));

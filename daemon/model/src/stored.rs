@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     CacheState, Call, ColdMethod, Event, MachineSnapshot, NegotiatedOptions, OperationStats, Outcome,
-    Protocol, RoundStatus, Run, Scale, Target, TargetName,
+    Protocol, RoundStatus, Run, Scale, Target, TargetName, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -21,8 +21,8 @@ pub struct PlannedRun {
 /// The data of a round that are known at its start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRound {
-    /// Start of the round, in microseconds since 1970 UTC.
-    pub started_us: i64,
+    /// Start of the round.
+    pub started: Timestamp,
     /// Offset of local time from UTC at the start of the round, in seconds.
     pub utc_offset_seconds: i32,
     /// Seed of the random generator that the order of the runs was drawn with.
@@ -31,8 +31,8 @@ pub struct NewRound {
     pub scale: Scale,
     /// Planned runs in the random order drawn.
     pub planned: Vec<PlannedRun>,
-    /// Scheduled start without jitter, in microseconds since 1970 UTC. `None`: the round was started by a user.
-    pub scheduled_us: Option<i64>,
+    /// Scheduled start without jitter. `None`: the round was started by a user.
+    pub scheduled: Option<Timestamp>,
     /// State of the machine just before the round. `None`: not recorded.
     pub before: Option<MachineSnapshot>,
 }
@@ -44,8 +44,8 @@ pub struct RoundEnd {
     pub status: RoundStatus,
     /// Reason for the status. `None`: the status is `ok`.
     pub reason: Option<String>,
-    /// End of the round, in microseconds since 1970 UTC.
-    pub ended_us: i64,
+    /// End of the round.
+    pub ended: Timestamp,
     /// State of the machine just after the round. `None`: not recorded.
     pub after: Option<MachineSnapshot>,
 }
@@ -106,8 +106,8 @@ pub struct FreeSpace {
     pub free_bytes: u64,
     /// Size of the file system in bytes. `None`: not recorded.
     pub total_bytes: Option<u64>,
-    /// Time of the observation, in microseconds since 1970 UTC.
-    pub observed_us: i64,
+    /// Time of the observation.
+    pub observed: Timestamp,
 }
 
 /// A stored event.
@@ -137,8 +137,8 @@ pub struct StoredRun {
 pub struct StoredTarget {
     /// Target with the path and role of its latest run.
     pub target: Target,
-    /// Time at which the target was first stored, in microseconds since 1970 UTC.
-    pub added_us: i64,
+    /// Time at which the target was first stored.
+    pub added: Timestamp,
     /// Number of stored runs of this target.
     pub runs: u64,
 }
@@ -150,8 +150,8 @@ pub struct StoredEpoch {
     pub number: i64,
     /// Name of the target.
     pub target: TargetName,
-    /// Start of the epoch's first run, in microseconds since 1970 UTC.
-    pub opened_us: i64,
+    /// Start of the epoch's first run.
+    pub opened: Timestamp,
     /// Measured folder.
     pub path: PathBuf,
     /// Protocol of the mount. `None`: it could not be determined.
@@ -179,8 +179,8 @@ pub struct StoredOperation {
     pub scale: Scale,
     /// Outcome of the run.
     pub outcome: Outcome,
-    /// Start of the run, in microseconds since 1970 UTC.
-    pub started_us: i64,
+    /// Start of the run.
+    pub started: Timestamp,
     /// Name of the phase.
     pub phase: String,
     /// Cache state of the phase.
@@ -206,8 +206,8 @@ pub struct StoredCalls {
     pub phase: String,
     /// Cache state of the phase.
     pub cache: CacheState,
-    /// Start of the phase, in microseconds since 1970 UTC.
-    pub began_us: i64,
+    /// Start of the phase.
+    pub began: Timestamp,
     /// The stored calls.
     pub calls: Vec<Call>,
 }
@@ -219,8 +219,8 @@ pub struct RunFilter {
     pub target: Option<TargetName>,
     /// Only runs of this workload. `None`: all workloads.
     pub workload: Option<String>,
-    /// Only runs that started at this time or later, in microseconds since 1970 UTC. `None`: any time.
-    pub since_us: Option<i64>,
+    /// Only runs that started at this time or later. `None`: any time.
+    pub since: Option<Timestamp>,
     /// Maximum number of runs; the latest ones are returned. `None`: no limit.
     pub limit: Option<u32>,
 }

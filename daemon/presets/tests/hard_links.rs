@@ -158,7 +158,7 @@ impl World {
                 settings: &self.settings,
                 rotation,
                 seed: 7 + rotation,
-                now_us: 0,
+                now: longhaul_model::Timestamp::UNIX_EPOCH,
             };
             backup.reach_next_point();
             workload.prepare(&job)?;

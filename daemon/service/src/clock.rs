@@ -5,12 +5,13 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use longhaul_measure::platform;
+use longhaul_model::time::{DAY, Timestamp};
 
 /// One instant as shown by the wall clock and by both monotonic clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClockReading {
-    /// Wall-clock time in microseconds since 1970 UTC. It may step, so it is only used as a label.
-    pub wall_us: i64,
+    /// Wall-clock time. It may step, so it is only used as a label.
+    pub wall: Timestamp,
     /// Offset of local time from UTC, in seconds.
     pub utc_offset_seconds: i32,
     /// Monotonic clock that stops while the machine sleeps, in nanoseconds.
@@ -25,16 +26,23 @@ impl ClockReading {
         self.continuous_ns - self.awake_ns
     }
 
-    /// Converts an instant of the continuous clock, past or future, to wall-clock time in
-    /// microseconds since 1970 UTC.
-    pub fn wall_us_at(&self, continuous_ns: i64) -> i64 {
-        self.wall_us + (continuous_ns - self.continuous_ns) / 1000
+    /// Converts an instant of the continuous clock, past or future, to wall-clock time.
+    pub fn wall_at(&self, continuous_ns: i64) -> Timestamp {
+        let ahead_ns = continuous_ns - self.continuous_ns;
+        let distance = Duration::from_nanos(ahead_ns.unsigned_abs());
+        if ahead_ns < 0 { self.wall - distance } else { self.wall + distance }
+    }
+
+    /// Converts a wall-clock time, past or future, to an instant of the continuous clock.
+    pub fn continuous_ns_at(&self, wall: Timestamp) -> i64 {
+        let ahead_us = wall.as_us().saturating_sub(self.wall.as_us());
+        self.continuous_ns.saturating_add(ahead_us.saturating_mul(1000))
     }
 
     /// Returns the number of minutes since local midnight.
     pub fn minute_of_day(&self) -> u16 {
-        let local_seconds = self.wall_us.div_euclid(1_000_000) + i64::from(self.utc_offset_seconds);
-        (local_seconds.rem_euclid(86_400) / 60) as u16
+        let local_seconds = self.wall.as_us().div_euclid(1_000_000) + i64::from(self.utc_offset_seconds);
+        (local_seconds.rem_euclid(DAY.as_secs().cast_signed()) / 60) as u16
     }
 }
 
@@ -62,7 +70,7 @@ impl Clock for SystemClock {
         // The awake clock is read first: otherwise the time between the two reads would count as negative sleep.
         let awake_ns = platform::monotonic_ns().cast_signed();
         ClockReading {
-            wall_us: platform::wall_clock_us(),
+            wall: platform::wall_clock(),
             utc_offset_seconds: platform::utc_offset_seconds(),
             awake_ns,
             continuous_ns: platform::continuous_ns().cast_signed(),

@@ -27,6 +27,6 @@ pub enum Pause {
     Off,
     /// Rounds are paused until the user resumes them.
     On,
-    /// Rounds are paused until this time, in microseconds since 1970 UTC.
-    Until(i64),
+    /// Rounds are paused until this time.
+    Until(longhaul_model::Timestamp),
 }

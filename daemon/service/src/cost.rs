@@ -1,6 +1,7 @@
 //! Estimates the cost of a plan: bytes, time, and weeks until a difference can be detected. Pure.
 
 use longhaul_model::median;
+use longhaul_model::time::DAY;
 use longhaul_model::{Outcome, Run, Scale};
 use longhaul_presets::preset;
 use longhaul_presets::profile::Profile;
@@ -195,7 +196,7 @@ pub struct CostEstimate {
 pub fn estimate_cost(request: &CostRequest) -> CostEstimate {
     let round_seconds = request.round_load.seconds * request.targets as f64;
     let by_bytes = request.bytes_per_day.map(|bytes| (bytes as f64 / request.round_load.bytes).floor());
-    let by_time = request.max_time_share.map(|share| (share * 86_400.0 / round_seconds).floor());
+    let by_time = request.max_time_share.map(|share| (share * DAY.as_secs_f64() / round_seconds).floor());
     let bounds = [
         (Some(request.rounds_per_day * ASSUMED_AWAKE_SHARE), LimitingFactor::Schedule),
         (by_bytes, LimitingFactor::Bytes),
@@ -362,7 +363,7 @@ mod tests {
             workload: workload.to_owned(),
             scale: Scale::Quick,
             outcome,
-            started_us: 0,
+            started_us: longhaul_model::Timestamp::UNIX_EPOCH,
             utc_offset_seconds: 0,
             seconds: 5.0,
             phases: vec![phase],

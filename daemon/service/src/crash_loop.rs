@@ -2,11 +2,14 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use longhaul_model::Timestamp;
 
 /// Number of recent starts without an orderly end from which the next start counts as a crash loop.
 const MAX_STARTS: usize = 5;
-/// Period in which starts are counted, in microseconds (ten minutes).
-const WINDOW_US: i64 = 600 * 1_000_000;
+/// Period in which starts are counted.
+const WINDOW: Duration = Duration::from_mins(10);
 
 /// Records starts without an orderly end, in a file next to the database.
 #[derive(Debug)]
@@ -25,10 +28,10 @@ impl CrashLoopGuard {
     /// # Errors
     ///
     /// If the file of starts cannot be written.
-    pub fn record_start(&self, now_us: i64) -> io::Result<bool> {
+    pub fn record_start(&self, now: Timestamp) -> io::Result<bool> {
         let text = std::fs::read_to_string(&self.path).unwrap_or_default();
-        let (recent, is_loop) = recent_starts(&text, now_us);
-        let lines: String = recent.iter().chain([&now_us]).map(|start| format!("{start}\n")).collect();
+        let (recent, is_loop) = recent_starts(&text, now);
+        let lines: String = recent.iter().chain([&now]).map(|start| format!("{}\n", start.as_us())).collect();
         std::fs::write(&self.path, lines)?;
         Ok(is_loop)
     }
@@ -41,9 +44,9 @@ impl CrashLoopGuard {
 
 /// Returns the starts of the last ten minutes, and whether one more is a crash loop. Lines without a number are
 /// ignored, and so are future times, which occur when the clock was set back.
-fn recent_starts(text: &str, now_us: i64) -> (Vec<i64>, bool) {
-    let starts = text.lines().filter_map(|line| line.parse::<i64>().ok());
-    let recent: Vec<i64> = starts.filter(|start| (now_us - WINDOW_US..=now_us).contains(start)).collect();
+fn recent_starts(text: &str, now: Timestamp) -> (Vec<Timestamp>, bool) {
+    let starts = text.lines().filter_map(|line| line.parse().ok().map(Timestamp::from_us));
+    let recent: Vec<_> = starts.filter(|start| (now - WINDOW..=now).contains(start)).collect();
     let is_loop = recent.len() >= MAX_STARTS;
     (recent, is_loop)
 }
@@ -56,16 +59,17 @@ mod tests {
     fn five_crashes_within_ten_minutes_are_a_loop() {
         let folder = tempfile::tempdir().unwrap();
         let starts = CrashLoopGuard::for_database(&folder.path().join("longhaul.sqlite"));
-        let minute = 60_000_000;
-        let notes: Vec<bool> = (0..6).map(|start| starts.record_start(start * minute).unwrap()).collect();
+        let minute = |number| Timestamp::UNIX_EPOCH + number * Duration::from_mins(1);
+        let notes: Vec<bool> = (0..6).map(|start| starts.record_start(minute(start)).unwrap()).collect();
         assert_eq!(notes, [false, false, false, false, false, true]);
-        assert!(!starts.record_start(30 * minute).unwrap(), "the other starts are too old");
+        assert!(!starts.record_start(minute(30)).unwrap(), "the other starts are too old");
         starts.reset();
-        assert!(!starts.record_start(30 * minute).unwrap());
+        assert!(!starts.record_start(minute(30)).unwrap());
     }
 
     #[test]
     fn invalid_lines_and_future_times_are_ignored() {
-        assert_eq!(recent_starts("x\n\n99\n100\n900000000000\n", 100), (vec![99, 100], false));
+        let [before, now] = [99, 100].map(Timestamp::from_us);
+        assert_eq!(recent_starts("x\n\n99\n100\n900000000000\n", now), (vec![before, now], false));
     }
 }

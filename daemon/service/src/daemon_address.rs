@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use longhaul_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// The address and token of a running service.
@@ -20,7 +21,7 @@ pub struct DaemonAddress {
     /// Version of the service.
     pub version: String,
     /// Wall-clock time at which the service started, in microseconds since 1970 UTC.
-    pub started_us: i64,
+    pub started_us: Timestamp,
 }
 
 impl DaemonAddress {
@@ -66,8 +67,13 @@ mod tests {
     fn file_is_private_and_only_its_writer_removes_it() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("longhaul.sqlite");
-        let address =
-            DaemonAddress { pid: 1, port: 2, token: "t".into(), version: "v".into(), started_us: 3 };
+        let address = DaemonAddress {
+            pid: 1,
+            port: 2,
+            token: "t".into(),
+            version: "v".into(),
+            started_us: Timestamp::from_us(3),
+        };
         address.write(&database).unwrap();
         let mode = std::fs::metadata(DaemonAddress::path(&database)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

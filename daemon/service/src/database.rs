@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use longhaul_model::Mount;
+use longhaul_model::{Mount, Timestamp};
 use longhaul_store::{Error, Reader, Result, SharedWriter, Store, Writer};
 
 /// First bytes of every SQLite database (sqlite.org/fileformat.html, 1.3).
@@ -42,10 +42,10 @@ impl Database {
     /// # Errors
     ///
     /// Same as [`Store::open`], except for damage.
-    pub fn open(path: &Path, mounts: &[Mount], now_us: i64) -> Result<(Self, Option<PathBuf>)> {
+    pub fn open(path: &Path, mounts: &[Mount], now: Timestamp) -> Result<(Self, Option<PathBuf>)> {
         match Self::open_with_id(path, mounts, None) {
             Err(Error::Damaged { .. }) => {
-                let aside = quarantine(path, now_us).map_err(|error| permission_error(path, &error))?;
+                let aside = quarantine(path, now).map_err(|error| permission_error(path, &error))?;
                 Ok((Self::open_with_id(path, mounts, None)?, Some(aside)))
             }
             other => other.map(|database| (database, None)),
@@ -138,8 +138,8 @@ impl Database {
     /// # Errors
     ///
     /// If the old data cannot be written or the new file cannot be opened.
-    pub fn adopt_replacement(&mut self, mounts: &[Mount], now_us: i64) -> Result<PathBuf> {
-        let kept = sibling_path(&self.path, &format!("kept-{now_us}"));
+    pub fn adopt_replacement(&mut self, mounts: &[Mount], now: Timestamp) -> Result<PathBuf> {
+        let kept = sibling_path(&self.path, &format!("kept-{}", now.as_us()));
         self.writer.copy_to(&kept)?;
         self.reopen(mounts)?;
         Ok(kept)
@@ -151,8 +151,8 @@ impl Database {
     /// # Errors
     ///
     /// If the file cannot be moved or the new database cannot be opened.
-    pub fn start_new(&mut self, mounts: &[Mount], now_us: i64) -> Result<PathBuf> {
-        let aside = quarantine(&self.path, now_us).map_err(|error| permission_error(&self.path, &error))?;
+    pub fn start_new(&mut self, mounts: &[Mount], now: Timestamp) -> Result<PathBuf> {
+        let aside = quarantine(&self.path, now).map_err(|error| permission_error(&self.path, &error))?;
         self.reopen(mounts)?;
         Ok(aside)
     }
@@ -199,8 +199,8 @@ fn remove_wal_files(path: &Path) {
 }
 
 /// Moves a damaged database aside together with its write-ahead log, which may hold data that the file lacks.
-fn quarantine(path: &Path, now_us: i64) -> io::Result<PathBuf> {
-    let aside = sibling_path(path, &format!("damaged-{now_us}"));
+fn quarantine(path: &Path, now: Timestamp) -> io::Result<PathBuf> {
+    let aside = sibling_path(path, &format!("damaged-{}", now.as_us()));
     std::fs::rename(path, &aside)?;
     for (from, to) in wal_files(path).iter().zip(wal_files(&aside)) {
         match std::fs::rename(from, to) {
@@ -227,19 +227,20 @@ mod tests {
 
     fn round() -> NewRound {
         NewRound {
-            started_us: 1,
+            started: Timestamp::from_us(1),
             utc_offset_seconds: 0,
             seed: 1,
             scale: Scale::Quick,
             planned: vec![],
-            scheduled_us: None,
+            scheduled: None,
             before: None,
         }
     }
 
     fn opened() -> (tempfile::TempDir, Database) {
         let folder = tempfile::tempdir().unwrap();
-        let (database, aside) = Database::open(&folder.path().join("longhaul.sqlite"), &[], 1).unwrap();
+        let (database, aside) =
+            Database::open(&folder.path().join("longhaul.sqlite"), &[], Timestamp::from_us(1)).unwrap();
         assert_eq!(aside, None);
         database.writer().begin_round(round()).unwrap();
         (folder, database)
@@ -267,11 +268,11 @@ mod tests {
     fn replacement_file_is_adopted_and_the_old_data_is_saved() {
         let (folder, mut database) = opened();
         let other = folder.path().join("other.sqlite");
-        drop(Database::open(&other, &[], 1).unwrap());
+        drop(Database::open(&other, &[], Timestamp::from_us(1)).unwrap());
         remove_wal_files(database.path());
         std::fs::rename(&other, database.path()).unwrap();
         assert_eq!(database.health(), DatabaseHealth::Replaced);
-        let saved = database.adopt_replacement(&[], 7).unwrap();
+        let saved = database.adopt_replacement(&[], Timestamp::from_us(7)).unwrap();
         assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 0));
         assert_eq!(Reader::open(&saved).unwrap().rounds().unwrap().len(), 1);
     }
@@ -282,7 +283,7 @@ mod tests {
         let machine = database.machine_id().to_owned();
         std::fs::write(database.path(), vec![7; 9000]).unwrap();
         assert_eq!(database.health(), DatabaseHealth::Damaged);
-        let aside = database.start_new(&[], 7).unwrap();
+        let aside = database.start_new(&[], Timestamp::from_us(7)).unwrap();
         assert!(aside.ends_with("longhaul.damaged-7.sqlite") && aside.exists());
         assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 0));
         assert_eq!(database.machine_id(), machine);
@@ -293,7 +294,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("longhaul.sqlite");
         std::fs::write(&path, vec![7; 9000]).unwrap();
-        let (database, aside) = Database::open(&path, &[], 3).unwrap();
+        let (database, aside) = Database::open(&path, &[], Timestamp::from_us(3)).unwrap();
         assert!(aside.unwrap().exists());
         assert_eq!(database.health(), DatabaseHealth::Healthy);
     }

@@ -5,7 +5,7 @@ use std::sync::mpsc::SyncSender;
 
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::worker::{FailureReport, TargetExamination};
-use longhaul_model::{MachineSnapshot, Progress, TargetName};
+use longhaul_model::{MachineSnapshot, Progress, TargetName, Timestamp};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -43,10 +43,10 @@ pub enum RoundEvent {
     RunStarted { target: TargetName, workload: String },
     /// A run has ended and is stored.
     RunEnded,
-    /// A preparation wrote this number of bytes, at this time in microseconds since 1970 UTC.
-    CorpusPrepared { target: TargetName, bytes: u64, at_us: i64 },
-    /// A run could not be stored yet, at this time in microseconds since 1970 UTC.
-    NotStored { error: String, at_us: i64 },
+    /// A preparation wrote this number of bytes, at this time.
+    CorpusPrepared { target: TargetName, bytes: u64, at: Timestamp },
+    /// A run could not be stored yet, at this time.
+    NotStored { error: String, at: Timestamp },
     /// The runs have ended: the round waits for a snapshot of the machine.
     RunsEnded(SyncSender<MachineSnapshot>),
 }

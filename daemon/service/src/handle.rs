@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use longhaul_measure::platform;
 use longhaul_measure::recorder::Recorder;
-use longhaul_model::{Progress, Stall, TargetName};
+use longhaul_model::{Progress, Stall, TargetName, Timestamp};
 use longhaul_telemetry::export_pause::ExportPause;
 use longhaul_telemetry::status::ExportStatus;
 use parking_lot::Mutex;
@@ -101,7 +101,7 @@ impl ServiceHandle {
         status.telemetry = self.telemetry.lock().clone();
         status.stalls = self.stalls.lock().clone();
         self.add_live_round(&mut status);
-        status.now_us = platform::wall_clock_us();
+        status.now_us = platform::wall_clock();
         Some(status)
     }
 
@@ -123,7 +123,7 @@ impl ServiceHandle {
             target.state = match run.in_flight() {
                 Some((operation, seconds)) if seconds > HUNG_AFTER_SECONDS => TargetState::Hung {
                     operation: Some(operation),
-                    since_us: platform::wall_clock_us() - (seconds * 1e6) as i64,
+                    since_us: platform::wall_clock() - Duration::from_micros((seconds * 1e6) as u64),
                 },
                 _ => TargetState::Measuring { workload },
             };
@@ -153,10 +153,9 @@ impl ServiceHandle {
     }
 
     /// Adds or updates a problem. An existing problem keeps its start time.
-    pub fn raise_problem(&self, code: &str, text: impl Into<String>, now_us: i64) {
+    pub fn raise_problem(&self, code: &str, text: impl Into<String>, now: Timestamp) {
         let text = text.into();
-        let is_new =
-            self.add_problem(Problem { code: code.to_owned(), text: text.clone(), since_us: now_us });
+        let is_new = self.add_problem(Problem { code: code.to_owned(), text: text.clone(), since_us: now });
         // Logged after the lock is released: a log on a slow disk would block readers of the status.
         if is_new {
             tracing::warn!(problem = code, "{text}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_model::{Event, Family, Mount, Target, TargetName};
+use longhaul_model::{Event, Family, Mount, Target, TargetName, Timestamp};
 use serde_json::{Value, json};
 
 /// The last known mount of each target.
@@ -24,8 +24,8 @@ pub struct MountChange {
 
 impl MountChange {
     /// Returns the event that records the change.
-    pub fn into_event(self, at_us: i64) -> Event {
-        Event { target: Some(self.target), kind: self.kind.to_owned(), detail: self.detail, at_us }
+    pub fn into_event(self, at: Timestamp) -> Event {
+        Event { target: Some(self.target), kind: self.kind.to_owned(), detail: self.detail, at_us: at }
     }
 }
 

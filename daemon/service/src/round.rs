@@ -7,7 +7,7 @@ use longhaul_measure::platform;
 use longhaul_measure::worker::Assignment;
 use longhaul_measure::workloads::Settings;
 use longhaul_model::draw::draw;
-use longhaul_model::{Hint, MachineSnapshot, Outcome, Run, SLEPT_NS, Scale, Target};
+use longhaul_model::{Hint, MachineSnapshot, Outcome, Run, SLEPT_NS, Scale, Target, Timestamp};
 use longhaul_store::{NewRound, PlannedRun, Reader, RoundEnd, RoundStatus, StoredRound, StoredRun, Writer};
 
 use crate::clock::Clock;
@@ -42,8 +42,8 @@ pub struct RoundSpec {
     pub round_index: u64,
     /// Number of rounds from one measurement of the baselines to the next. 0 or 1: every round.
     pub baseline_interval: u64,
-    /// Planned time of the round's slot, in microseconds since 1970 UTC. `None`: a user started the round.
-    pub scheduled_us: Option<i64>,
+    /// Planned time of the round's slot. `None`: a user started the round.
+    pub scheduled: Option<Timestamp>,
     /// State of the machine just before the round.
     pub before: Option<MachineSnapshot>,
 }
@@ -92,12 +92,12 @@ pub fn close_open_rounds(
     reader: &Reader,
     writer: &Writer,
     reason: &str,
-    now_us: i64,
+    now: Timestamp,
 ) -> longhaul_store::Result<Vec<StoredRound>> {
     let open = reader.open_rounds()?;
     for round in &open {
         let (status, reason) = (RoundStatus::CutShort, Some(reason.to_owned()));
-        writer.end_round(round.number, RoundEnd { status, reason, ended_us: now_us, after: None })?;
+        writer.end_round(round.number, RoundEnd { status, reason, ended: now, after: None })?;
     }
     Ok(open)
 }
@@ -166,7 +166,7 @@ struct RoundProgress {
 struct RunStart {
     round: i64,
     slot: u32,
-    started_us: i64,
+    started: Timestamp,
     utc_offset_seconds: i32,
     resources: MachineResources,
     kept_awake: bool,
@@ -211,7 +211,7 @@ impl RoundRunner<'_> {
             Some(stop) => stop.into_status(),
             None => (RoundStatus::Ok, None),
         };
-        let end = RoundEnd { status, reason, ended_us: self.clock.now().wall_us, after: after() };
+        let end = RoundEnd { status, reason, ended: self.clock.now().wall, after: after() };
         self.store_with_retry(observer, || self.writer.end_round(number, end.clone()))?;
         Ok(RoundResult { status, reason: end.reason, ..progress.result })
     }
@@ -226,12 +226,12 @@ impl RoundRunner<'_> {
             workers.iter().map(planned)
         });
         NewRound {
-            started_us: now.wall_us,
+            started: now.wall,
             utc_offset_seconds: now.utc_offset_seconds,
             seed: spec.machine_seed,
             scale: self.tasks.scale,
             planned: planned.collect(),
-            scheduled_us: spec.scheduled_us,
+            scheduled: spec.scheduled,
             before: spec.before.clone(),
         }
     }
@@ -322,7 +322,7 @@ impl RoundRunner<'_> {
         let start = RunStart {
             round: progress.number,
             slot: progress.slot,
-            started_us: now.wall_us,
+            started: now.wall,
             utc_offset_seconds: now.utc_offset_seconds,
             resources: MachineResources::now(),
             kept_awake: progress.kept_awake,
@@ -361,7 +361,7 @@ impl RoundRunner<'_> {
             workload,
             scale: self.tasks.scale,
             outcome,
-            started_us: start.started_us,
+            started_us: start.started,
             utc_offset_seconds: start.utc_offset_seconds,
             seconds: match outcome {
                 Outcome::Hung => self.tasks.cap.as_secs_f64(),

@@ -8,7 +8,7 @@ mod world;
 use std::fs;
 use std::path::Path;
 
-use longhaul_model::{FreeSpaceReserve, LinkKind, MachineSnapshot, NetworkLink};
+use longhaul_model::{FreeSpaceReserve, LinkKind, MachineSnapshot, NetworkLink, Timestamp};
 use longhaul_service::command::{Command, Pause};
 use longhaul_service::config::{Config, Design};
 use longhaul_service::handle::ServiceHandle;
@@ -43,9 +43,9 @@ fn restart_neither_doubles_nor_loses_a_round() {
         all.len(),
         reason_codes(&all)
     );
-    let scheduled: Vec<i64> = all.iter().map(|round| round.round.scheduled_us.unwrap()).collect();
+    let scheduled: Vec<Timestamp> = all.iter().map(|round| round.round.scheduled.unwrap()).collect();
     assert!(
-        scheduled.windows(2).all(|pair| (pair[1] - pair[0] - 3_600_000_000).abs() < 10_000_000),
+        scheduled.windows(2).all(|pair| (pair[1].seconds_since(pair[0]) - 3600.0).abs() < 10.0),
         "{scheduled:?}"
     );
 }
@@ -56,7 +56,7 @@ fn slots_while_the_service_was_off_are_missed() {
     let simulation = || Simulation::new(folder.path()).lasting(3 * HOUR);
     let mut later = simulation();
     later.start = simulation().run();
-    later.start.wall_us += 5 * 3_600_000_000;
+    later.start.wall = later.start.wall + 5 * longhaul_model::time::HOUR;
     later.start.continuous_ns = HOUR;
     later.start.awake_ns = HOUR;
     later.run();
@@ -76,7 +76,7 @@ fn round_during_which_the_machine_slept_is_void() {
     let all = rounds(&database);
     assert_eq!(all[0].end.as_ref().unwrap().status, RoundStatus::Void);
     assert!(reason_codes(&all)[0].starts_with("slept"));
-    let slept = Reader::open(&database).unwrap().void_rounds_since(0, "slept").unwrap();
+    let slept = Reader::open(&database).unwrap().void_rounds_since(Timestamp::UNIX_EPOCH, "slept").unwrap();
     assert_eq!(slept, 1, "`longhaul doctor` counts these rounds");
 }
 
@@ -258,7 +258,7 @@ fn weeks_measure_one_share_a_week_in_the_order_abba() {
     let planned: Vec<(i64, String)> = rounds(&database)
         .into_iter()
         .flat_map(|round| {
-            let day = round.round.started_us / 86_400_000_000;
+            let day = round.round.started.local_day(0);
             round.round.planned.into_iter().map(move |planned| (day, planned.target.to_string()))
         })
         .filter(|(_, target)| target != "local")

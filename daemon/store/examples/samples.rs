@@ -9,16 +9,15 @@ use std::time::Instant;
 
 use longhaul_analysis::summary::latency_rows;
 use longhaul_model::draw::draw_below;
-use longhaul_model::time::DAY_US;
+use longhaul_model::time::DAY;
 use longhaul_model::{
-    CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Role, Step, Target, Traffic,
-    TrafficStep,
+    CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Role, Step, Target,
+    Timestamp, Traffic, TrafficStep,
 };
 use longhaul_store::{Reader, SampleFilter, Samples, Store, Writer};
 
-const STEP_US: i64 = 300_000_000;
-/// Start of the samples: 1 January 2026, 00:00 UTC, in microseconds since 1970 UTC.
-const START_US: i64 = 1_767_225_600_000_000;
+/// Start of the samples: 1 January 2026, 00:00 UTC.
+const START: Timestamp = Timestamp::from_us(1_767_225_600_000_000);
 
 fn targets() -> Vec<Target> {
     let target = |name: &str| Target {
@@ -30,17 +29,17 @@ fn targets() -> Vec<Target> {
 }
 
 /// Returns one step with thirty probe latencies.
-fn probe(target: &Target, at_us: i64, kind: ProbeKind) -> ProbeStep {
-    let mut step = ProbeStep::new(target.name.clone(), at_us, kind, LoadContext::Idle);
+fn probe(target: &Target, at: Timestamp, kind: ProbeKind) -> ProbeStep {
+    let mut step = ProbeStep::new(target.name.clone(), at, kind, LoadContext::Idle);
     for answer in 0..30 {
-        let spread = draw_below(at_us.cast_unsigned(), kind as u64, answer, 1_000_000);
+        let spread = draw_below(at.as_us().cast_unsigned(), kind as u64, answer, 1_000_000);
         step.latency.record(200_000 + spread * spread / 400_000);
     }
     step
 }
 
-fn traffic(target: &Target, at_us: i64, source: CounterSource) -> TrafficStep {
-    let drawn = draw_below(at_us.cast_unsigned(), 7, 0, 1 << 30);
+fn traffic(target: &Target, at: Timestamp, source: CounterSource) -> TrafficStep {
+    let drawn = draw_below(at.as_us().cast_unsigned(), 7, 0, 1 << 30);
     let traffic = Traffic {
         source,
         scope: CounterScope::Mount,
@@ -56,51 +55,52 @@ fn traffic(target: &Target, at_us: i64, source: CounterSource) -> TrafficStep {
         round_trips: Some((drawn / 4096, drawn / 8)),
         tcp_rtt_us: Some(300),
     };
-    TrafficStep::new(Some(target.name.clone()), at_us, traffic)
+    TrafficStep::new(Some(target.name.clone()), at, traffic)
 }
 
-fn samples(targets: &[Target], at_us: i64) -> Samples {
+fn samples(targets: &[Target], at: Timestamp) -> Samples {
     let kinds = [ProbeKind::Getattr, ProbeKind::Read];
     let sources = [CounterSource::Mountstats, CounterSource::Connections];
     let machine =
-        MachineStep { at_us, observations: 30, processor_share: Some(0.1), ..MachineStep::default() };
+        MachineStep { at_us: at, observations: 30, processor_share: Some(0.1), ..MachineStep::default() };
     Samples {
         targets: targets.to_vec(),
-        probes: targets.iter().flat_map(|target| kinds.map(|kind| probe(target, at_us, kind))).collect(),
+        probes: targets.iter().flat_map(|target| kinds.map(|kind| probe(target, at, kind))).collect(),
         traffic: targets
             .iter()
-            .flat_map(|target| sources.clone().map(|source| traffic(target, at_us, source)))
+            .flat_map(|target| sources.clone().map(|source| traffic(target, at, source)))
             .collect(),
         machine: vec![machine],
         stalls: vec![],
-        now_us: at_us,
+        now: at,
     }
 }
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let folder = PathBuf::from(arguments.next().expect("usage: samples FOLDER [DAYS]"));
-    let days: i64 = arguments.next().map_or(365, |days| days.parse().expect("a number of days"));
+    let days: u32 = arguments.next().map_or(365, |days| days.parse().expect("a number of days"));
     let path = folder.join("samples.sqlite");
     let writer = Writer::spawn(Store::open(&path, &[]).expect("a database"));
     let targets = targets();
     let start = Instant::now();
-    let end_us = START_US + days * DAY_US;
-    (START_US..end_us).step_by(STEP_US as usize).for_each(|at_us| {
-        writer.add_samples(samples(&targets, at_us)).expect("the samples are stored");
-    });
+    let step = Step::FiveMinutes.length();
+    let end = START + days * DAY;
+    for index in 0..end.since(START).div_duration_f64(step) as u32 {
+        writer.add_samples(samples(&targets, START + index * step)).expect("the samples are stored");
+    }
     println!("{days} days of {} targets in {:.0} s", targets.len(), start.elapsed().as_secs_f64());
     drop(writer);
     let reader = Reader::open(&path).expect("the database can be read");
     println!("database: {:.1} MB", reader.size_bytes().expect("a size") as f64 / 1e6);
-    let window = 56 * DAY_US;
-    for step in [Step::for_window(window / 1_000_000), Step::FiveMinutes] {
+    let window = 56 * DAY;
+    for step in [Step::for_window(window), Step::FiveMinutes] {
         let filter = SampleFilter {
             target: Some(targets[0].name.clone()),
             kind: None,
             step,
-            since_us: end_us - window,
-            until_us: end_us,
+            since: end - window,
+            until: end,
         };
         let mut times: Vec<f64> = (0..5)
             .map(|_| {

@@ -1,6 +1,6 @@
 //! Reads the individually stored calls of a workload's runs, such as the slowest calls of each phase.
 
-use longhaul_model::{CacheState, Operation, Scale};
+use longhaul_model::{CacheState, Operation, Scale, Timestamp};
 use rusqlite::{Connection, Row};
 
 use crate::error::Fault;
@@ -14,13 +14,13 @@ const PHASES_QUERY: &str = "SELECT phase.number, phase.name, phase.cache, phase.
     WHERE run.started_us >= ?1 AND run.workload = ?2 AND phase.calls IS NOT NULL AND phase.began_us IS NOT NULL
     ORDER BY phase.number";
 
-/// Returns the phases with stored calls of all runs of `workload` that started at `since_us` or later.
+/// Returns the phases with stored calls of all runs of `workload` that started at `since` or later.
 pub(crate) fn calls_of_workload(
     cx: &Connection,
     workload: &str,
-    since_us: i64,
+    since: Timestamp,
 ) -> Result<Vec<StoredCalls>, Fault> {
-    query_all(cx, PHASES_QUERY, (since_us, workload), |row| stored_calls(cx, row))
+    query_all(cx, PHASES_QUERY, (since.as_us(), workload), |row| stored_calls(cx, row))
 }
 
 fn stored_calls(cx: &Connection, row: &Row<'_>) -> Result<StoredCalls, Fault> {
@@ -32,7 +32,7 @@ fn stored_calls(cx: &Connection, row: &Row<'_>) -> Result<StoredCalls, Fault> {
         scale: row.parsed("scale", Scale::from_name)?,
         phase: row.get("name")?,
         cache: row.parsed("cache", CacheState::from_name)?,
-        began_us: row.get("began_us")?,
+        began: row.time("began_us")?,
         calls: runs::calls(row, || phase_operations(cx, row.number))?,
     })
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use longhaul_model::{Event, LONGHAUL_KEY_PREFIX, NegotiatedOptions, Protocol, Run, Target};
+use longhaul_model::{Event, LONGHAUL_KEY_PREFIX, NegotiatedOptions, Protocol, Run, Target, Timestamp};
 use rusqlite::{Connection, named_params};
 use serde_json::{Value, json};
 
@@ -99,8 +99,8 @@ pub(crate) fn epoch_for_run(
     }
     let opened = insert_epoch(cx, target_number, &fingerprint, run.started_us)?;
     let detail = json!({ "epoch": opened, "before": before.to_json(), "after": fingerprint.to_json() });
-    let (target, at_us) = (Some(target.name.clone()), run.started_us);
-    events::insert_event(cx, &Event { target, kind: "epoch".to_owned(), detail, at_us })?;
+    let target = Some(target.name.clone());
+    events::insert_event(cx, &Event { target, kind: "epoch".to_owned(), detail, at_us: run.started_us })?;
     Ok(opened)
 }
 
@@ -127,13 +127,13 @@ fn insert_epoch(
     cx: &Connection,
     target: i64,
     fingerprint: &Fingerprint,
-    opened_us: i64,
+    opened: Timestamp,
 ) -> Result<i64, Fault> {
     let (protocol, negotiated) = fingerprint.columns()?;
     let insert = "INSERT INTO epoch (target, opened_us, path, protocol, negotiated)
         VALUES (:target, :opened_us, :path, :protocol, :negotiated)";
     cx.prepare_cached(insert)?.execute(named_params! {
-        ":target": target, ":opened_us": opened_us, ":path": path_value(&fingerprint.path),
+        ":target": target, ":opened_us": opened.as_us(), ":path": path_value(&fingerprint.path),
         ":protocol": protocol, ":negotiated": negotiated,
     })?;
     Ok(cx.last_insert_rowid())

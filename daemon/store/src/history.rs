@@ -76,7 +76,7 @@ fn epoch(row: &Row<'_>) -> Result<EpochRecord, Fault> {
     Ok(EpochRecord {
         number: row.number,
         target: row.parsed("target", |name| name.parse().ok())?,
-        opened_us: row.get("opened_us")?,
+        opened_us: row.time("opened_us")?,
         protocol: protocol.map(|protocol| protocol.to_string()),
     })
 }
@@ -88,7 +88,7 @@ fn round(row: &Row<'_>) -> Result<RoundRecord, Fault> {
     let row = TableRow::numbered(row, "round")?;
     Ok(RoundRecord {
         number: row.number,
-        started_us: row.get("started_us")?,
+        started_us: row.time("started_us")?,
         utc_offset_seconds: row.get("utc_offset_seconds")?,
         scale: row.parsed("scale", Scale::from_name)?,
         status: row.optional_parsed("status", RoundStatus::from_name)?,
@@ -117,7 +117,7 @@ fn run(row: &Row<'_>, targets: &BTreeMap<i64, usize>) -> Result<Option<RunRecord
         workload,
         scale: row.parsed_at(5, "scale", Scale::from_name)?,
         outcome: row.parsed_at(6, "outcome", Outcome::from_name)?,
-        started_us: row.get(7)?,
+        started: row.time(7)?,
         seconds: row.get(8)?,
         times: times(row, TASKS[workload].metrics())?,
     }))

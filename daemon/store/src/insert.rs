@@ -1,8 +1,8 @@
 //! Inserts values as rows. The caller opens and commits the transaction.
 
-use longhaul_model::time::DAY_US;
+use longhaul_model::time::DAY;
 use longhaul_model::{
-    Figure, Operation, OperationStats, Phase, RoundStatus, Run, Target, WireTraffic, encode_calls,
+    Figure, Operation, OperationStats, Phase, RoundStatus, Run, Target, Timestamp, WireTraffic, encode_calls,
 };
 use rusqlite::{Connection, Row, named_params};
 
@@ -41,16 +41,16 @@ pub(crate) fn insert_round(cx: &Connection, round: &NewRound) -> Result<i64, Fau
         "INSERT INTO round (started_us, utc_offset_seconds, seed, scale, planned, scheduled_us, before)
         VALUES (:started_us, :utc_offset_seconds, :seed, :scale, :planned, :scheduled_us, :before)";
     cx.prepare_cached(insert)?.execute(named_params! {
-        ":started_us": round.started_us, ":utc_offset_seconds": round.utc_offset_seconds,
+        ":started_us": round.started.as_us(), ":utc_offset_seconds": round.utc_offset_seconds,
         ":seed": round.seed.cast_signed(), ":scale": round.scale.name(), ":planned": planned,
-        ":scheduled_us": round.scheduled_us, ":before": before,
+        ":scheduled_us": round.scheduled.map(Timestamp::as_us), ":before": before,
     })?;
     Ok(cx.last_insert_rowid())
 }
 
 /// Number of days after which individually stored calls are deleted. They help to investigate a recent round,
 /// but take too much space to be stored for longer.
-pub const CALL_RETENTION_DAYS: i64 = 7;
+pub const CALL_RETENTION_DAYS: u32 = 7;
 
 /// Stores the end of an open round and deletes expired calls of earlier rounds.
 pub(crate) fn close_round(cx: &Connection, round: i64, end: &RoundEnd) -> Result<(), Fault> {
@@ -58,14 +58,14 @@ pub(crate) fn close_round(cx: &Connection, round: i64, end: &RoundEnd) -> Result
     let update = "UPDATE round SET status = :status, reason = :reason, ended_us = :ended_us, after = :after
         WHERE number = :round AND status IS NULL";
     let closed = cx.prepare_cached(update)?.execute(named_params! {
-        ":status": end.status.name(), ":reason": end.reason, ":ended_us": end.ended_us, ":after": after,
+        ":status": end.status.name(), ":reason": end.reason, ":ended_us": end.ended.as_us(), ":after": after,
         ":round": round,
     })?;
     if closed != 1 {
         return Err(Fault::NoSuchRound(round));
     }
     let delete_calls = "UPDATE phase SET calls = NULL WHERE calls IS NOT NULL AND began_us < ?1";
-    cx.prepare_cached(delete_calls)?.execute([end.ended_us.saturating_sub(CALL_RETENTION_DAYS * DAY_US)])?;
+    cx.prepare_cached(delete_calls)?.execute([(end.ended - CALL_RETENTION_DAYS * DAY).as_us()])?;
     Ok(())
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn close_round(cx: &Connection, round: i64, end: &RoundEnd) -> Result
 pub(crate) fn skipped_round(cx: &Connection, new: &NewRound, reason: &str) -> Result<(), Fault> {
     let number = insert_round(cx, new)?;
     let reason = Some(reason.to_owned());
-    let end = RoundEnd { status: RoundStatus::Skipped, reason, ended_us: new.started_us, after: None };
+    let end = RoundEnd { status: RoundStatus::Skipped, reason, ended: new.started, after: None };
     close_round(cx, number, &end)
 }
 
@@ -106,13 +106,13 @@ fn require_round(cx: &Connection, round: i64) -> Result<(), Fault> {
 }
 
 /// Inserts the target or updates its path and role, and returns its number.
-pub(crate) fn upsert_target(cx: &Connection, target: &Target, now_us: i64) -> Result<i64, Fault> {
+pub(crate) fn upsert_target(cx: &Connection, target: &Target, now: Timestamp) -> Result<i64, Fault> {
     let upsert = "INSERT INTO target (name, path, role, added_us) VALUES (:name, :path, :role, :now_us)
         ON CONFLICT (name) DO UPDATE SET path = excluded.path, role = excluded.role
         RETURNING number";
     let values = named_params! {
         ":name": target.name.as_str(), ":path": path_value(&target.path),
-        ":role": target.role.name(), ":now_us": now_us,
+        ":role": target.role.name(), ":now_us": now.as_us(),
     };
     Ok(cx.prepare_cached(upsert)?.query_row(values, |row| row.get(0))?)
 }
@@ -131,7 +131,7 @@ fn insert_run_row(cx: &Connection, run: &Run, target: i64, epoch: i64) -> Result
     let values = named_params! {
         ":round": run.round, ":slot": run.slot, ":target": target, ":epoch": epoch, ":protocol": protocol,
         ":workload": run.workload, ":scale": run.scale.name(), ":outcome": run.outcome.name(),
-        ":started_us": run.started_us, ":utc_offset_seconds": run.utc_offset_seconds, ":seconds": run.seconds,
+        ":started_us": run.started_us.as_us(), ":utc_offset_seconds": run.utc_offset_seconds, ":seconds": run.seconds,
         ":failure_message": failure.map(|failure| &failure.message),
         ":failure_operation": failure.and_then(|failure| failure.operation).map(|operation| operation.name()),
         ":failure_path": failure.and_then(|failure| failure.path.as_ref()),
@@ -156,7 +156,7 @@ fn insert_phase(cx: &Connection, phase: &Phase, run: i64, position: i64) -> Resu
     let count = |count: fn(&WireTraffic) -> Option<u64>| wire.and_then(count).map(u64::cast_signed);
     cx.prepare_cached(INSERT_PHASE)?.execute(named_params! {
         ":run": run, ":position": position, ":name": phase.name, ":cache": phase.cache.name(),
-        ":cold_by": phase.cold_by.map(|way| way.name()), ":began_us": phase.began_us, ":seconds": phase.seconds,
+        ":cold_by": phase.cold_by.map(|way| way.name()), ":began_us": phase.began_us.map(Timestamp::as_us), ":seconds": phase.seconds,
         ":bytes_read": phase.bytes_read.cast_signed(), ":bytes_written": phase.bytes_written.cast_signed(),
         ":complete": phase.complete, ":calls": encode_phase_calls(phase),
         ":wire_source": EnumName(wire.map(|wire| &wire.source)), ":wire_scope": EnumName(wire.map(|wire| wire.scope)),

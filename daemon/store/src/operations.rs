@@ -44,7 +44,7 @@ fn stored_operation(row: &Row<'_>) -> Result<StoredOperation, Fault> {
         workload: row.get("workload")?,
         scale: row.parsed("scale", Scale::from_name)?,
         outcome: row.parsed("outcome", Outcome::from_name)?,
-        started_us: row.get("started_us")?,
+        started: row.time("started_us")?,
         phase: row.get("phase")?,
         cache: row.parsed("cache", CacheState::from_name)?,
         cold_by: row.optional_parsed("cold_by", ColdMethod::from_name)?,

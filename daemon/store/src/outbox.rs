@@ -1,7 +1,6 @@
 //! Delivery status of rounds and samples that are exported to an OpenTelemetry collector.
 
-use longhaul_model::time::SECOND_US;
-use longhaul_model::{Event, MachineStep, ProbeStep, Stall, Step, TrafficStep};
+use longhaul_model::{Event, MachineStep, ProbeStep, Stall, Step, Timestamp, TrafficStep};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::{Fault, Result};
@@ -92,9 +91,9 @@ pub struct OutboxStatus {
     pub rejected: u64,
     /// Number of items that were given up because they were too old.
     pub expired: u64,
-    /// Time of the last accepted item, in microseconds since 1970 UTC. `None`: the collector has accepted no
+    /// Time of the last accepted item. `None`: the collector has accepted no
     /// item.
-    pub last_sent_us: Option<i64>,
+    pub last_sent: Option<Timestamp>,
     /// The latest rejected item. `None`: the collector has rejected no item.
     pub last_rejection: Option<Rejection>,
 }
@@ -104,8 +103,8 @@ pub struct OutboxStatus {
 pub struct Rejection {
     /// Number of the round, or start of the five-minute step in microseconds since 1970 UTC.
     pub item: i64,
-    /// Time of the rejection, in microseconds since 1970 UTC.
-    pub at_us: i64,
+    /// Time of the rejection.
+    pub at: Timestamp,
     /// The collector's reason.
     pub reason: String,
 }
@@ -119,16 +118,16 @@ pub struct FinishedRound {
     pub runs: Vec<StoredRun>,
     /// Events between the start and the end of the round.
     pub events: Vec<Event>,
-    /// Number and start (microseconds since 1970 UTC) of the previous round that was not skipped. `None`: this
+    /// Number and start of the previous round that was not skipped. `None`: this
     /// is the first.
-    pub previous: Option<(i64, i64)>,
+    pub previous: Option<(i64, Timestamp)>,
 }
 
 /// Five minutes of samples of all targets and of the machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampledStep {
-    /// Start of the five-minute step, in microseconds since 1970 UTC.
-    pub at_us: i64,
+    /// Start of the five-minute step.
+    pub at: Timestamp,
     /// Latencies measured by the latency probe.
     pub probes: Vec<ProbeStep>,
     /// Traffic of each counter source.
@@ -174,42 +173,41 @@ impl Reader {
         self.in_snapshot("read a round", |cx| finished_round(cx, number))
     }
 
-    /// Returns the samples of the five-minute step that starts at `at_us`. `None`: the step has no samples.
+    /// Returns the samples of the five-minute step that starts at `at`. `None`: the step has no samples.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn sampled_step(&self, at_us: i64) -> Result<Option<SampledStep>> {
-        let until_us = at_us + Step::FiveMinutes.seconds() * SECOND_US;
-        let filter =
-            SampleFilter { target: None, kind: None, step: Step::FiveMinutes, since_us: at_us, until_us };
+    pub fn sampled_step(&self, at: Timestamp) -> Result<Option<SampledStep>> {
+        let until = at + Step::FiveMinutes.length();
+        let filter = SampleFilter { target: None, kind: None, step: Step::FiveMinutes, since: at, until };
         let stalls =
             "SELECT * FROM stall WHERE started_us >= ?1 AND started_us < ?2 ORDER BY started_us, target";
         let step = SampledStep {
-            at_us,
+            at,
             probes: self.probe_steps(&filter)?,
             traffic: self.traffic_steps(&filter)?,
             machine: self.machine_steps(&filter)?.pop(),
-            stalls: self
-                .in_snapshot("read the stall log", |cx| query_all(cx, stalls, [at_us, until_us], stall))?,
+            stalls: self.in_snapshot("read the stall log", |cx| {
+                query_all(cx, stalls, [at.as_us(), until.as_us()], stall)
+            })?,
         };
         let is_empty = step.probes.is_empty() && step.traffic.is_empty() && step.machine.is_none();
         Ok((!is_empty).then_some(step))
     }
 
-    /// Returns the items of a signal that started at or after `from_us` and before `to_us` (microseconds since
-    /// 1970 UTC), oldest first, regardless of their delivery status.
+    /// Returns the items of a signal that started at or after `from` and before `to`, oldest first, regardless of their delivery status.
     ///
     /// # Errors
     ///
     /// As [`Reader::pending_items`].
-    pub fn items_between(&self, signal: Signal, from_us: i64, to_us: i64) -> Result<Vec<i64>> {
+    pub fn items_between(&self, signal: Signal, from: Timestamp, to: Timestamp) -> Result<Vec<i64>> {
         let query = format!(
             "SELECT item FROM ({}) WHERE began_us >= ?1 AND began_us < ?2 ORDER BY item",
             signal.items_query()
         );
         self.in_snapshot("read the exportable items", |cx| {
-            query_all(cx, &query, [from_us, to_us], |row| Ok(row.get(0)?))
+            query_all(cx, &query, [from.as_us(), to.as_us()], |row| Ok(row.get(0)?))
         })
     }
 }
@@ -225,7 +223,7 @@ impl Writer {
         signal: Signal,
         items: Vec<i64>,
         status: DeliveryStatus,
-        at_us: i64,
+        at: Timestamp,
     ) -> Result<()> {
         let insert =
             "INSERT OR IGNORE INTO outbox (signal, item, status, at_us, reason) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -237,20 +235,20 @@ impl Writer {
                 };
                 let mut statement = cx.prepare_cached(insert)?;
                 for item in items {
-                    statement.execute(params![signal.name(), item, status.name(), at_us, reason])?;
+                    statement.execute(params![signal.name(), item, status.name(), at.as_us(), reason])?;
                 }
                 Ok(())
             })
         })
     }
 
-    /// Marks pending items that ended before `before_us` (microseconds since 1970 UTC) as expired and returns
+    /// Marks pending items that ended before `before` as expired and returns
     /// their number.
     ///
     /// # Errors
     ///
     /// As [`Writer::begin_round`].
-    pub fn expire(&self, signal: Signal, before_us: i64, at_us: i64) -> Result<u64> {
+    pub fn expire(&self, signal: Signal, before: Timestamp, at: Timestamp) -> Result<u64> {
         let insert = format!(
             "INSERT OR IGNORE INTO outbox (signal, item, status, at_us)
             SELECT ?1, item, 'expired', ?3 {} AND ended_us < ?2",
@@ -258,7 +256,7 @@ impl Writer {
         );
         self.run_on_thread(move |store| {
             store.in_transaction("expire old items", |cx| {
-                Ok(cx.execute(&insert, params![signal.name(), before_us, at_us])? as u64)
+                Ok(cx.execute(&insert, params![signal.name(), before.as_us(), at.as_us()])? as u64)
             })
         })
     }
@@ -283,6 +281,7 @@ fn read_outbox_status(cx: &Connection, signal: Signal) -> Result<OutboxStatus, F
     let pending = format!("SELECT count(*) {}", pending_query(signal));
     let pending: i64 = cx.prepare_cached(&pending)?.query_row([signal.name()], |row| row.get(0))?;
     let last = "SELECT max(at_us) FROM outbox WHERE signal = ?1 AND status = 'sent'";
+    let last_sent: Option<i64> = cx.prepare_cached(last)?.query_row([signal.name()], |row| row.get(0))?;
     let rejection = "SELECT item, at_us, reason FROM outbox WHERE signal = ?1 AND status = 'rejected'
         ORDER BY at_us DESC, item DESC LIMIT 1";
     Ok(OutboxStatus {
@@ -290,7 +289,7 @@ fn read_outbox_status(cx: &Connection, signal: Signal) -> Result<OutboxStatus, F
         sent: count("sent")?,
         rejected: count("rejected")?,
         expired: count("expired")?,
-        last_sent_us: cx.prepare_cached(last)?.query_row([signal.name()], |row| row.get(0))?,
+        last_sent: last_sent.map(Timestamp::from_us),
         last_rejection: cx
             .prepare_cached(rejection)?
             .query_row([signal.name()], read_rejection)
@@ -300,7 +299,8 @@ fn read_outbox_status(cx: &Connection, signal: Signal) -> Result<OutboxStatus, F
 
 fn read_rejection(row: &Row<'_>) -> rusqlite::Result<Rejection> {
     let reason: Option<String> = row.get(2)?;
-    Ok(Rejection { item: row.get(0)?, at_us: row.get(1)?, reason: reason.unwrap_or_default() })
+    let at = Timestamp::from_us(row.get(1)?);
+    Ok(Rejection { item: row.get(0)?, at, reason: reason.unwrap_or_default() })
 }
 
 fn finished_round(cx: &Connection, number: i64) -> Result<Option<FinishedRound>, Fault> {
@@ -311,12 +311,15 @@ fn finished_round(cx: &Connection, number: i64) -> Result<Option<FinishedRound>,
     let previous = format!(
         "SELECT number, started_us FROM round WHERE number < ?1 AND {FINISHED_ROUNDS} ORDER BY number DESC LIMIT 1"
     );
-    let ended_us = stored.end.as_ref().map_or(stored.round.started_us, |end| end.ended_us);
-    let events = query_all(cx, events, [stored.round.started_us, ended_us], stored_event)?;
+    let ended = stored.end.as_ref().map_or(stored.round.started, |end| end.ended);
+    let events = query_all(cx, events, [stored.round.started.as_us(), ended.as_us()], stored_event)?;
     Ok(Some(FinishedRound {
         runs: query_all(cx, &runs, [number], |row| runs::stored_run(cx, row))?,
         events: events.into_iter().map(|stored| stored.event).collect(),
-        previous: query_all(cx, &previous, [number], |row| Ok((row.get(0)?, row.get(1)?)))?.pop(),
+        previous: query_all(cx, &previous, [number], |row| {
+            Ok((row.get(0)?, Timestamp::from_us(row.get(1)?)))
+        })?
+        .pop(),
         stored,
     }))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_model::{
     CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Stall, Step, TargetName,
-    Traffic, TrafficStep,
+    Timestamp, Traffic, TrafficStep,
 };
 use rusqlite::Row;
 
@@ -26,10 +26,10 @@ pub struct SampleFilter {
     pub kind: Option<ProbeKind>,
     /// Time step of the samples.
     pub step: Step,
-    /// Start of the window, in microseconds since 1970 UTC. The step that contains this time is included.
-    pub since_us: i64,
-    /// End of the window (exclusive), in microseconds since 1970 UTC.
-    pub until_us: i64,
+    /// Start of the window. The step that contains this time is included.
+    pub since: Timestamp,
+    /// End of the window (exclusive).
+    pub until: Timestamp,
 }
 
 impl Reader {
@@ -48,8 +48,8 @@ impl Reader {
                 AND (?5 IS NULL OR kind = ?5)
             ORDER BY target.number, at_us, kind, during"
         );
-        let (target, step, since_us, until_us) = filter_params(filter);
-        let values = (target, step, since_us, until_us, filter.kind.map(ProbeKind::name));
+        let (target, step, since, until) = filter_params(filter);
+        let values = (target, step, since, until, filter.kind.map(ProbeKind::name));
         let mut found =
             self.in_snapshot("read the probe samples", |cx| query_all(cx, &query, values, probe_step))?;
         // Sorted here and not in SQL, because SQLite would copy the histograms while sorting. The sort is
@@ -81,20 +81,19 @@ impl Reader {
     /// As [`Reader::runs`].
     pub fn machine_steps(&self, filter: &SampleFilter) -> Result<Vec<MachineStep>> {
         let query = "SELECT * FROM machine WHERE step = ?1 AND at_us >= ?2 AND at_us < ?3 ORDER BY at_us";
-        let values = (filter.step.name(), filter.step.start_us(filter.since_us), filter.until_us);
+        let values = (filter.step.name(), filter.step.start(filter.since).as_us(), filter.until.as_us());
         self.in_snapshot("read the machine samples", |cx| query_all(cx, query, values, machine_step))
     }
 
-    /// Returns the stalls that are still open or ended at or after `since_us` (microseconds since 1970 UTC),
-    /// oldest first.
+    /// Returns the stalls that are still open or ended at or after `since`, oldest first.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn stalls(&self, since_us: i64) -> Result<Vec<Stall>> {
+    pub fn stalls(&self, since: Timestamp) -> Result<Vec<Stall>> {
         let query =
             "SELECT * FROM stall WHERE ended_us IS NULL OR ended_us >= ?1 ORDER BY started_us, target";
-        self.in_snapshot("read the stall log", |cx| query_all(cx, query, [since_us], stall))
+        self.in_snapshot("read the stall log", |cx| query_all(cx, query, [since.as_us()], stall))
     }
 
     /// Returns the facts last stored about a target, or about the machine if `subject` is empty. `None`:
@@ -114,7 +113,7 @@ impl Reader {
 
 fn filter_params(filter: &SampleFilter) -> (Option<&str>, &'static str, i64, i64) {
     let target = filter.target.as_ref().map(TargetName::as_str);
-    (target, filter.step.name(), filter.step.start_us(filter.since_us), filter.until_us)
+    (target, filter.step.name(), filter.step.start(filter.since).as_us(), filter.until.as_us())
 }
 
 /// Columns that [`probe_step`] reads, in this order.
@@ -124,11 +123,10 @@ pub(crate) const PROBE_COLUMNS: &str =
 /// Converts a row with [`PROBE_COLUMNS`] to a step. Columns are accessed by index because rusqlite searches for
 /// a column name in every row.
 pub(crate) fn probe_step(row: &Row<'_>) -> Result<ProbeStep, Fault> {
-    let at_us = row.get(1)?;
-    let row = TableRow::new(row, "probe", at_us);
+    let row = TableRow::new(row, "probe", row.get(1)?);
     Ok(ProbeStep {
         target: row.parsed_at(0, "target_name", |name| name.parse().ok())?,
-        at_us,
+        at_us: row.time(1)?,
         kind: row.parsed_at(2, "kind", ProbeKind::from_name)?,
         during: row.parsed_at(3, "during", LoadContext::from_name)?,
         errors: row.unsigned(4)?,
@@ -138,8 +136,7 @@ pub(crate) fn probe_step(row: &Row<'_>) -> Result<ProbeStep, Fault> {
 }
 
 pub(crate) fn traffic_step(row: &Row<'_>) -> Result<TrafficStep, Fault> {
-    let at_us = row.get("at_us")?;
-    let row = TableRow::new(row, "traffic", at_us);
+    let row = TableRow::new(row, "traffic", row.get("at_us")?);
     let traffic = Traffic {
         source: row.parsed("source", CounterSource::from_name)?,
         scope: row.parsed("scope", CounterScope::from_name)?,
@@ -157,7 +154,7 @@ pub(crate) fn traffic_step(row: &Row<'_>) -> Result<TrafficStep, Fault> {
     };
     Ok(TrafficStep {
         target: row.optional_parsed("target_name", |name| name.parse().ok())?,
-        at_us,
+        at_us: row.time("at_us")?,
         traffic,
         busy_seconds: row.get("busy_seconds")?,
         peak_bytes_per_second: row.get("peak_bytes_per_second")?,
@@ -165,10 +162,9 @@ pub(crate) fn traffic_step(row: &Row<'_>) -> Result<TrafficStep, Fault> {
 }
 
 pub(crate) fn machine_step(row: &Row<'_>) -> Result<MachineStep, Fault> {
-    let at_us = row.get("at_us")?;
-    let row = TableRow::new(row, "machine", at_us);
+    let row = TableRow::new(row, "machine", row.get("at_us")?);
     Ok(MachineStep {
-        at_us,
+        at_us: row.time("at_us")?,
         observations: row.unsigned("observations")?,
         processor_share: row.get("processor_share")?,
         processor_share_max: row.get("processor_share_max")?,
@@ -180,13 +176,12 @@ pub(crate) fn machine_step(row: &Row<'_>) -> Result<MachineStep, Fault> {
 }
 
 pub(crate) fn stall(row: &Row<'_>) -> Result<Stall, Fault> {
-    let opened_us = row.get("opened_us")?;
-    let row = TableRow::new(row, "stall", opened_us);
+    let row = TableRow::new(row, "stall", row.get("opened_us")?);
     Ok(Stall {
         target: row.parsed("target", |name| name.parse().ok())?,
-        opened_us,
-        started_us: row.get("started_us")?,
-        ended_us: row.get("ended_us")?,
+        opened_us: row.time("opened_us")?,
+        started_us: row.time("started_us")?,
+        ended_us: row.optional_time("ended_us")?,
         is_truncated: row.get("is_truncated")?,
         operation: row.get("operation")?,
         calls: row.unsigned("calls")?,

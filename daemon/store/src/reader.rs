@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use longhaul_model::{History, Reread, Role, RoundStatus, Scale, Target};
+use longhaul_model::{History, Reread, Role, RoundStatus, Scale, Target, Timestamp};
 use rusqlite::{Connection, OpenFlags, Row};
 
 use crate::calls;
@@ -71,7 +71,7 @@ impl Reader {
             let values = (
                 filter.target.as_ref().map(|name| name.as_str()),
                 &filter.workload,
-                filter.since_us,
+                filter.since.map(Timestamp::as_us),
                 filter.limit.map_or(-1, i64::from),
             );
             let mut runs = query_all(cx, &runs_query(filter), values, |row| runs::stored_run(cx, row))?;
@@ -124,15 +124,14 @@ impl Reader {
         self.in_snapshot("read the rounds", |cx| query_all(cx, query, [], stored_round))
     }
 
-    /// Returns the events at or after `since_us` (microseconds since 1970 UTC), oldest first. `None`: all
-    /// events.
+    /// Returns the events at or after `since`, oldest first. `None`: all events.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn events(&self, since_us: Option<i64>) -> Result<Vec<StoredEvent>> {
-        let since_us = since_us.unwrap_or(i64::MIN);
-        self.in_snapshot("read the events", |cx| events::events_since(cx, since_us))
+    pub fn events(&self, since: Option<Timestamp>) -> Result<Vec<StoredEvent>> {
+        let since = since.unwrap_or(Timestamp::MIN);
+        self.in_snapshot("read the events", |cx| events::events_since(cx, since))
     }
 
     /// Returns the history: all targets, epochs, rounds, runs and events with the columns that verdicts are
@@ -144,7 +143,7 @@ impl Reader {
     /// As [`Reader::runs`].
     pub fn history(&self) -> Result<History> {
         self.in_snapshot("read the history", |cx| {
-            let events = events::events_since(cx, i64::MIN)?;
+            let events = events::events_since(cx, Timestamp::MIN)?;
             let events = events.into_iter().map(|stored| stored.event).collect();
             Ok(History { events, ..history::read(cx)? })
         })
@@ -172,14 +171,14 @@ impl Reader {
     }
 
     /// Returns the individually stored calls, phase by phase, of all runs of `workload` that started at
-    /// `since_us` (microseconds since 1970 UTC) or later. Calls are deleted after
+    /// `since` or later. Calls are deleted after
     /// [`CALL_RETENTION_DAYS`](crate::CALL_RETENTION_DAYS).
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn calls(&self, workload: &str, since_us: i64) -> Result<Vec<StoredCalls>> {
-        self.in_snapshot("read single calls", |cx| calls::calls_of_workload(cx, workload, since_us))
+    pub fn calls(&self, workload: &str, since: Timestamp) -> Result<Vec<StoredCalls>> {
+        self.in_snapshot("read single calls", |cx| calls::calls_of_workload(cx, workload, since))
     }
 
     /// Returns the warm phases of each target's newest epoch for which the traffic on the wire was counted.
@@ -258,7 +257,7 @@ fn runs_query(filter: &RunFilter) -> String {
     let conditions = [
         filter.target.as_ref().map(|_| "target.name = ?1"),
         filter.workload.as_ref().map(|_| "run.workload = ?2"),
-        filter.since_us.map(|_| "run.started_us >= ?3"),
+        filter.since.map(|_| "run.started_us >= ?3"),
     ];
     let conditions: Vec<&str> = std::iter::once("1").chain(conditions.into_iter().flatten()).collect();
     let conditions = conditions.join(" AND ");
@@ -273,39 +272,32 @@ fn stored_target(row: &Row<'_>) -> Result<StoredTarget, Fault> {
         role: row.parsed("role", Role::from_name)?,
     };
     let runs = row.unsigned("runs")?;
-    Ok(StoredTarget { target, added_us: row.get("added_us")?, runs })
+    Ok(StoredTarget { target, added: row.time("added_us")?, runs })
 }
 
 fn stored_epoch(row: &Row<'_>) -> Result<StoredEpoch, Fault> {
     let row = TableRow::numbered(row, "epoch")?;
     let Fingerprint { path, protocol, negotiated } = Fingerprint::from_row(row)?;
     let target = row.parsed("target_name", |name| name.parse().ok())?;
-    Ok(StoredEpoch {
-        number: row.number,
-        target,
-        opened_us: row.get("opened_us")?,
-        path,
-        protocol,
-        negotiated,
-    })
+    Ok(StoredEpoch { number: row.number, target, opened: row.time("opened_us")?, path, protocol, negotiated })
 }
 
 pub(crate) fn stored_round(row: &Row<'_>) -> Result<StoredRound, Fault> {
     let row = TableRow::numbered(row, "round")?;
     let round = NewRound {
-        started_us: row.get("started_us")?,
+        started: row.time("started_us")?,
         utc_offset_seconds: row.get("utc_offset_seconds")?,
         seed: row.unsigned("seed")?,
         scale: row.parsed("scale", Scale::from_name)?,
         planned: row.json("planned")?,
-        scheduled_us: row.get("scheduled_us")?,
+        scheduled: row.optional_time("scheduled_us")?,
         before: row.optional_json("before")?,
     };
     let end = match row.optional_parsed("status", RoundStatus::from_name)? {
         Some(status) => Some(RoundEnd {
             status,
             reason: row.get("reason")?,
-            ended_us: row.get("ended_us")?,
+            ended: row.time("ended_us")?,
             after: row.optional_json("after")?,
         }),
         None => None,

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Fault;
 use crate::path_value::path_from_value;
+use longhaul_model::Timestamp;
 
 /// A row of a query result, with the table and the number that error messages name.
 #[derive(Clone, Copy)]
@@ -46,6 +47,16 @@ impl<'a> TableRow<'a> {
     /// Reads a column like [`Self::unsigned`], but allows NULL. `None`: NULL.
     pub(crate) fn optional_unsigned(&self, column: impl RowIndex) -> Result<Option<u64>, Fault> {
         Ok(self.get::<Option<i64>>(column)?.map(i64::cast_unsigned))
+    }
+
+    /// Reads a column with a time.
+    pub(crate) fn time(&self, column: impl RowIndex) -> Result<Timestamp, Fault> {
+        Ok(Timestamp::from_us(self.get(column)?))
+    }
+
+    /// Reads a column with a time, but allows NULL. `None`: NULL.
+    pub(crate) fn optional_time(&self, column: impl RowIndex) -> Result<Option<Timestamp>, Fault> {
+        Ok(self.get::<Option<i64>>(column)?.map(Timestamp::from_us))
     }
 
     /// Reads a column of text without a copy. `None`: NULL.

@@ -1,8 +1,8 @@
 //! Stores samples. Each sample is merged into all three time steps (5 minutes, 1 hour, 12 hours) when it
 //! arrives, so that no later job has to aggregate rows.
 
-use longhaul_model::time::{DAY_US, SECOND_US};
-use longhaul_model::{MachineStep, ProbeStep, Stall, Step, Target, TargetName, TrafficStep};
+use longhaul_model::time::DAY;
+use longhaul_model::{MachineStep, ProbeStep, Stall, Step, Target, TargetName, Timestamp, TrafficStep};
 use rusqlite::{Connection, OptionalExtension, Params, Row, named_params};
 
 use crate::error::Fault;
@@ -25,9 +25,8 @@ pub struct Samples {
     pub machine: Vec<MachineStep>,
     /// New stalls, and stored stalls for which more is known now.
     pub stalls: Vec<Stall>,
-    /// Current wall clock time, in microseconds since 1970 UTC. Rows older than their retention period at this
-    /// time are deleted.
-    pub now_us: i64,
+    /// Current wall clock time. Rows older than their retention period at this time are deleted.
+    pub now: Timestamp,
 }
 
 impl Samples {
@@ -43,7 +42,7 @@ pub(crate) fn add(cx: &Connection, samples: &Samples) -> Result<(), Fault> {
         let target = samples.targets.iter().find(|target| target.name == *name);
         let target = target
             .ok_or_else(|| Fault::Unstorable(format!("samples of `{name}`, but no target of this name")))?;
-        upsert_target(cx, target, samples.now_us)
+        upsert_target(cx, target, samples.now)
     };
     for step in Step::ALL {
         for sample in &samples.probes {
@@ -56,22 +55,22 @@ pub(crate) fn add(cx: &Connection, samples: &Samples) -> Result<(), Fault> {
         samples.machine.iter().try_for_each(|sample| merge_machine(cx, step, sample))?;
     }
     samples.stalls.iter().try_for_each(|stall| upsert_stall(cx, stall))?;
-    delete_expired(cx, samples.now_us)
+    delete_expired(cx, samples.now)
 }
 
 /// Deletes samples that are older than the retention period of their time step.
-fn delete_expired(cx: &Connection, now_us: i64) -> Result<(), Fault> {
+fn delete_expired(cx: &Connection, now: Timestamp) -> Result<(), Fault> {
     for step in Step::ALL {
-        let oldest_us = now_us - step.days_kept() * DAY_US;
+        let oldest = (now - step.days_kept() * DAY).as_us();
         cx.prepare_cached("DELETE FROM machine WHERE step = ?1 AND at_us < ?2")?
-            .execute((step.name(), oldest_us))?;
+            .execute((step.name(), oldest))?;
         // The primary keys of these tables start with the target. Listing all targets lets SQLite seek in the key; a
         // condition on `step` and `at_us` alone would scan the whole table.
         for table in ["probe", "traffic"] {
             let delete = format!(
                 "DELETE FROM {table} WHERE step = ?1 AND at_us < ?2 AND target IN (SELECT {MACHINE_TARGET} UNION SELECT number FROM target)"
             );
-            cx.prepare_cached(&delete)?.execute((step.name(), oldest_us))?;
+            cx.prepare_cached(&delete)?.execute((step.name(), oldest))?;
         }
     }
     Ok(())
@@ -98,8 +97,8 @@ fn existing_row<T>(
 }
 
 fn merge_probe(cx: &Connection, target: i64, step: Step, sample: &ProbeStep) -> Result<(), Fault> {
-    let mut merged = ProbeStep { at_us: step.start_us(sample.at_us), ..sample.clone() };
-    let key = (target, step.name(), merged.at_us, sample.kind.name(), sample.during.name());
+    let mut merged = ProbeStep { at_us: step.start(sample.at_us), ..sample.clone() };
+    let key = (target, step.name(), merged.at_us.as_us(), sample.kind.name(), sample.during.name());
     let query = format!(
         "SELECT {PROBE_COLUMNS} FROM probe JOIN target ON target.number = probe.target
         WHERE target = ?1 AND step = ?2 AND at_us = ?3 AND kind = ?4 AND during = ?5"
@@ -111,7 +110,7 @@ fn merge_probe(cx: &Connection, target: i64, step: Step, sample: &ProbeStep) -> 
         "INSERT OR REPLACE INTO probe (target, step, at_us, kind, during, errors, timeouts, latency)
         VALUES (:target, :step, :at_us, :kind, :during, :errors, :timeouts, :latency)";
     cx.prepare_cached(replace)?.execute(named_params! {
-        ":target": target, ":step": step.name(), ":at_us": merged.at_us, ":kind": merged.kind.name(),
+        ":target": target, ":step": step.name(), ":at_us": merged.at_us.as_us(), ":kind": merged.kind.name(),
         ":during": merged.during.name(), ":errors": merged.errors.cast_signed(),
         ":timeouts": merged.timeouts.cast_signed(), ":latency": merged.latency.encode(),
     })?;
@@ -123,10 +122,10 @@ const TRAFFIC: &str =
     WHERE target = ?1 AND step = ?2 AND at_us = ?3 AND source = ?4 AND scope = ?5";
 
 fn merge_traffic(cx: &Connection, target: i64, step: Step, sample: &TrafficStep) -> Result<(), Fault> {
-    let mut merged = TrafficStep { at_us: step.start_us(sample.at_us), ..sample.clone() };
+    let mut merged = TrafficStep { at_us: step.start(sample.at_us), ..sample.clone() };
     let (source, scope) = (sample.traffic.source.name(), sample.traffic.scope.name());
     if let Some(before) =
-        existing_row(cx, TRAFFIC, (target, step.name(), merged.at_us, &source, scope), traffic_step)?
+        existing_row(cx, TRAFFIC, (target, step.name(), merged.at_us.as_us(), &source, scope), traffic_step)?
     {
         merged.merge(&before);
     }
@@ -139,7 +138,7 @@ fn merge_traffic(cx: &Connection, target: i64, step: Step, sample: &TrafficStep)
             :requests, :retransmits, :errors, :reconnects, :round_trips, :round_trip_us_sum,
             :tcp_rtt_us, :busy_seconds, :peak_bytes_per_second)";
     cx.prepare_cached(replace)?.execute(named_params! {
-        ":target": target, ":step": step.name(), ":at_us": merged.at_us, ":source": source, ":scope": scope,
+        ":target": target, ":step": step.name(), ":at_us": merged.at_us.as_us(), ":source": source, ":scope": scope,
         ":seconds": sum.seconds, ":user_read": signed(sum.user_read), ":user_written": signed(sum.user_written),
         ":longhaul_read": signed(sum.longhaul_read), ":longhaul_written": signed(sum.longhaul_written),
         ":requests": signed(sum.requests), ":retransmits": signed(sum.retransmits), ":errors": signed(sum.errors),
@@ -151,9 +150,9 @@ fn merge_traffic(cx: &Connection, target: i64, step: Step, sample: &TrafficStep)
 }
 
 fn merge_machine(cx: &Connection, step: Step, sample: &MachineStep) -> Result<(), Fault> {
-    let mut merged = MachineStep { at_us: step.start_us(sample.at_us), ..sample.clone() };
+    let mut merged = MachineStep { at_us: step.start(sample.at_us), ..sample.clone() };
     let query = "SELECT * FROM machine WHERE step = ?1 AND at_us = ?2";
-    if let Some(before) = existing_row(cx, query, (step.name(), merged.at_us), machine_step)? {
+    if let Some(before) = existing_row(cx, query, (step.name(), merged.at_us.as_us()), machine_step)? {
         merged.merge(&before);
     }
     let replace = "INSERT OR REPLACE INTO machine (step, at_us, observations, processor_share, processor_share_max, memory_available_min,
@@ -161,7 +160,7 @@ fn merge_machine(cx: &Connection, step: Step, sample: &MachineStep) -> Result<()
         VALUES (:step, :at_us, :observations, :processor_share, :processor_share_max, :memory_available_min, :load_average_max, :signal_dbm_min,
             :probe_cpu_ns)";
     cx.prepare_cached(replace)?.execute(named_params! {
-        ":step": step.name(), ":at_us": merged.at_us, ":observations": merged.observations.cast_signed(),
+        ":step": step.name(), ":at_us": merged.at_us.as_us(), ":observations": merged.observations.cast_signed(),
         ":processor_share": merged.processor_share, ":processor_share_max": merged.processor_share_max,
         ":memory_available_min": merged.memory_available_min.map(u64::cast_signed), ":load_average_max": merged.load_average_max,
         ":signal_dbm_min": merged.signal_dbm_min, ":probe_cpu_ns": merged.probe_cpu_ns.cast_signed(),
@@ -176,8 +175,8 @@ fn upsert_stall(cx: &Connection, stall: &Stall) -> Result<(), Fault> {
         VALUES (:target, :opened_us, :started_us, :ended_us, :is_truncated, :operation, :calls, :longest_ns, :errors, :sources,
             :during)";
     cx.prepare_cached(replace)?.execute(named_params! {
-        ":target": stall.target.as_str(), ":opened_us": stall.opened_us, ":started_us": stall.started_us,
-        ":ended_us": stall.ended_us, ":is_truncated": stall.is_truncated, ":operation": stall.operation, ":calls": stall.calls.cast_signed(),
+        ":target": stall.target.as_str(), ":opened_us": stall.opened_us.as_us(), ":started_us": stall.started_us.as_us(),
+        ":ended_us": stall.ended_us.map(Timestamp::as_us), ":is_truncated": stall.is_truncated, ":operation": stall.operation, ":calls": stall.calls.cast_signed(),
         ":longest_ns": stall.longest_ns.cast_signed(), ":errors": json(serde_json::to_string(&stall.errors))?,
         ":sources": json(serde_json::to_string(&stall.sources))?, ":during": stall.during,
     })?;
@@ -186,13 +185,13 @@ fn upsert_stall(cx: &Connection, stall: &Stall) -> Result<(), Fault> {
 
 /// Closes stalls without an end, which remain when longhaul stops during a stall. The end becomes the end of
 /// the last five-minute step with machine samples, because longhaul was still running then, but at most
-/// `now_us` and at least the start of the stall plus its longest call.
-pub(crate) fn close_stalls(cx: &Connection, now_us: i64) -> Result<(), Fault> {
+/// `now` and at least the start of the stall plus its longest call.
+pub(crate) fn close_stalls(cx: &Connection, now: Timestamp) -> Result<(), Fault> {
     let step = Step::FiveMinutes;
     let update =
         "UPDATE stall SET is_truncated = 1, ended_us = max(started_us + longest_ns / 1000, started_us,
             min(?1, coalesce((SELECT max(at_us) FROM machine WHERE step = ?2) + ?3, started_us)))
         WHERE ended_us IS NULL";
-    cx.prepare_cached(update)?.execute((now_us, step.name(), step.seconds() * SECOND_US))?;
+    cx.prepare_cached(update)?.execute((now.as_us(), step.name(), step.length().as_micros() as i64))?;
     Ok(())
 }

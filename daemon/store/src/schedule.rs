@@ -2,8 +2,9 @@
 //! the start of the service.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use longhaul_model::{RoundStatus, TargetName};
+use longhaul_model::{RoundStatus, TargetName, Timestamp};
 use rusqlite::{OptionalExtension, Row};
 
 use crate::error::{Fault, Result};
@@ -27,16 +28,16 @@ impl Reader {
         self.in_snapshot("read the open rounds", |cx| query_all(cx, query, [], stored_round))
     }
 
-    /// Returns the number of void rounds with this reason that started at `since_us` (microseconds since 1970
-    /// UTC) or later. `reason` is the part of the stored reason before the colon.
+    /// Returns the number of void rounds with this reason that started at `since` or later. `reason` is the part of
+    /// the stored reason before the colon.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn void_rounds_since(&self, since_us: i64, reason: &str) -> Result<u64> {
+    pub fn void_rounds_since(&self, since: Timestamp, reason: &str) -> Result<u64> {
         let query = "SELECT count(*) FROM round WHERE started_us >= ?1 AND status = 'void' AND reason LIKE ?2 || ':%'";
         self.in_snapshot("count the void rounds", |cx| {
-            let count: i64 = cx.query_row(query, (since_us, reason), |row| row.get(0))?;
+            let count: i64 = cx.query_row(query, (since.as_us(), reason), |row| row.get(0))?;
             Ok(count.cast_unsigned())
         })
     }
@@ -74,16 +75,16 @@ impl Reader {
         })
     }
 
-    /// Returns the scheduled start of the first scheduled round, in microseconds since 1970 UTC. `None`: there
+    /// Returns the scheduled start of the first scheduled round. `None`: there
     /// is no scheduled round.
     ///
     /// # Errors
     ///
     /// [`crate::Error::Damaged`] if the file is damaged.
-    pub fn first_scheduled_us(&self) -> Result<Option<i64>> {
+    pub fn first_scheduled(&self) -> Result<Option<Timestamp>> {
         let query = "SELECT scheduled_us FROM round WHERE scheduled_us IS NOT NULL ORDER BY number LIMIT 1";
         self.in_snapshot("read the first scheduled round", |cx| {
-            Ok(cx.query_row(query, [], |row| row.get(0)).optional()?)
+            Ok(cx.query_row(query, [], |row| row.get(0)).optional()?.map(Timestamp::from_us))
         })
     }
 
@@ -118,27 +119,27 @@ impl Reader {
         Ok(count.cast_unsigned())
     }
 
-    /// Returns the total duration, in microseconds, of the finished rounds that were scheduled at `since_us`
-    /// (microseconds since 1970 UTC) or later.
+    /// Returns the total duration of the finished rounds that were scheduled at `since` or later.
     ///
     /// # Errors
     ///
     /// [`crate::Error::Damaged`] if the file is damaged.
-    pub fn busy_us_since(&self, since_us: i64) -> Result<i64> {
+    pub fn busy_since(&self, since: Timestamp) -> Result<Duration> {
         let query = "SELECT coalesce(sum(max(ended_us - started_us, 0)), 0) FROM round
             WHERE status IN ('ok', 'void', 'cut-short') AND scheduled_us >= ?1";
         self.in_snapshot("add up the time of rounds", |cx| {
-            Ok(cx.query_row(query, [since_us], |row| row.get(0))?)
+            let busy: i64 = cx.query_row(query, [since.as_us()], |row| row.get(0))?;
+            Ok(Duration::from_micros(busy.cast_unsigned()))
         })
     }
 
-    /// Returns the bytes read and written on each target at `since_us` (microseconds since 1970 UTC) or later,
+    /// Returns the bytes read and written on each target at `since` or later,
     /// including the bytes written to create corpora.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn bytes_since(&self, since_us: i64) -> Result<BTreeMap<TargetName, u64>> {
+    pub fn bytes_since(&self, since: Timestamp) -> Result<BTreeMap<TargetName, u64>> {
         let query = "SELECT name, sum(bytes) AS bytes FROM (
                 SELECT target.name AS name, phase.bytes_read + phase.bytes_written AS bytes
                 FROM run JOIN target ON target.number = run.target JOIN phase ON phase.run = run.number
@@ -148,24 +149,26 @@ impl Reader {
                 WHERE at_us >= ?1 AND kind = ?2 AND target IS NOT NULL
             ) GROUP BY name";
         self.in_snapshot("add up the bytes of runs", |cx| {
-            Ok(query_all(cx, query, (since_us, PREPARATION_EVENT), target_bytes_row)?.into_iter().collect())
+            Ok(query_all(cx, query, (since.as_us(), PREPARATION_EVENT), target_bytes_row)?
+                .into_iter()
+                .collect())
         })
     }
 
     /// Returns, for each target, the largest number of bytes that one round read and wrote there, among runs
-    /// that started at `since_us` (microseconds since 1970 UTC) or later.
+    /// that started at `since` or later.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn max_round_bytes_since(&self, since_us: i64) -> Result<BTreeMap<TargetName, u64>> {
+    pub fn max_round_bytes_since(&self, since: Timestamp) -> Result<BTreeMap<TargetName, u64>> {
         let query = "SELECT name, max(bytes) AS bytes FROM (
                 SELECT target.name AS name, sum(phase.bytes_read + phase.bytes_written) AS bytes
                 FROM run JOIN target ON target.number = run.target JOIN phase ON phase.run = run.number
                 WHERE run.started_us >= ?1 GROUP BY run.target, run.round
             ) GROUP BY name";
         self.in_snapshot("find the largest round", |cx| {
-            Ok(query_all(cx, query, [since_us], target_bytes_row)?.into_iter().collect())
+            Ok(query_all(cx, query, [since.as_us()], target_bytes_row)?.into_iter().collect())
         })
     }
 
@@ -192,7 +195,7 @@ fn free_space_row(row: &Row<'_>) -> Result<(TargetName, FreeSpace), Fault> {
     let space = FreeSpace {
         free_bytes: row.unsigned("free")?,
         total_bytes: row.optional_unsigned("total")?,
-        observed_us: row.get("started_us")?,
+        observed: row.time("started_us")?,
     };
     Ok((row.parsed("name", |name| name.parse().ok())?, space))
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use longhaul_measure::platform::wall_clock_us;
+use longhaul_measure::platform::wall_clock;
 use longhaul_model::Mount;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
@@ -175,7 +175,7 @@ fn read_or_create_machine_id(connection: &mut Connection) -> Result<String, Faul
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let insert = "INSERT OR IGNORE INTO meta (key, value)
         VALUES ('machine_id', lower(hex(randomblob(8)))), ('created_us', CAST(?1 AS TEXT))";
-    transaction.execute(insert, [wall_clock_us()])?;
+    transaction.execute(insert, [wall_clock().as_us()])?;
     let id = read_machine_id(&transaction)?;
     transaction.commit()?;
     Ok(id.expect("the row was inserted a moment ago, in a transaction of its own"))

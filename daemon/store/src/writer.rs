@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::thread::{Builder, JoinHandle};
 
 use longhaul_model::stored::{NewRound, RoundEnd, StoredRun};
-use longhaul_model::{Event, Run, Target};
+use longhaul_model::{Event, Run, Target, Timestamp};
 use parking_lot::RwLock;
 use rusqlite::{Transaction, TransactionBehavior};
 
@@ -123,9 +123,9 @@ impl Writer {
     /// # Errors
     ///
     /// As [`Writer::begin_round`].
-    pub fn close_stalls(&self, now_us: i64) -> Result<()> {
+    pub fn close_stalls(&self, now: Timestamp) -> Result<()> {
         self.run_on_thread(move |store| {
-            store.in_transaction("close stalls", |cx| samples::close_stalls(cx, now_us))
+            store.in_transaction("close stalls", |cx| samples::close_stalls(cx, now))
         })
     }
 
@@ -138,12 +138,12 @@ impl Writer {
         &self,
         subject: &str,
         facts: &BTreeMap<String, String>,
-        now_us: i64,
+        now: Timestamp,
     ) -> Result<()> {
         let (subject, facts) = (subject.to_owned(), serde_json::json!(facts).to_string());
         self.run_on_thread(move |store| {
             let replace = "INSERT OR REPLACE INTO snapshot (subject, observed_us, facts) VALUES (?1, ?2, ?3)";
-            let stored = store.connection.execute(replace, (subject, now_us, facts));
+            let stored = store.connection.execute(replace, (subject, now.as_us(), facts));
             stored
                 .map(drop)
                 .map_err(|error| Fault::from(error).into_error("store the environment facts", &store.path))

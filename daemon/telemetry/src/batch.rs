@@ -1,7 +1,7 @@
 //! Combines items of an outbox (rounds, or steps of samples) into OTLP messages.
 
 use longhaul_model::draw::draw;
-use longhaul_model::time::DAY_US;
+use longhaul_model::time::DAY;
 use longhaul_store::{Reader, Signal};
 use opentelemetry::{SpanId, TraceId};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -19,6 +19,7 @@ use crate::time::nanoseconds;
 use crate::totals::{Period, Totals};
 use crate::trace::{self, SpanFrame};
 use crate::values::Point;
+use longhaul_model::Timestamp;
 
 /// Maximum number of spans in a message. A single item with more spans is sent alone.
 const MAX_SPANS: usize = 512;
@@ -122,8 +123,8 @@ impl BatchBuilder {
         if self.temporality == Temporality::Delta {
             return Ok(());
         }
-        let day_us = item.began_us().div_euclid(DAY_US) * DAY_US;
-        let before = reader.items_between(self.signal, day_us, item.began_us())?;
+        let began = item.began();
+        let before = reader.items_between(self.signal, began.floor(DAY), began)?;
         if self.last_item.is_some() && before.last() == self.last_item.as_ref() {
             return Ok(());
         }
@@ -156,11 +157,11 @@ impl BatchBuilder {
     }
 
     /// Returns a message with one span or data point that tests the connection to the collector.
-    pub fn test_message(&self, now_us: i64) -> Message {
-        let at_ns = nanoseconds(now_us);
+    pub fn test_message(&self, now: Timestamp) -> Message {
+        let at_ns = nanoseconds(now);
         match self.signal {
             Signal::Traces => {
-                let part = |stream| draw(now_us.cast_unsigned(), stream, 0).max(1);
+                let part = |stream| draw(now.as_us().cast_unsigned(), stream, 0).max(1);
                 let frame = SpanFrame {
                     trace_id: TraceId::from((u128::from(part(1)) << 64) | u128::from(part(2))),
                     span_id: SpanId::from(part(3)),
@@ -174,7 +175,7 @@ impl BatchBuilder {
             }
             Signal::Metrics | Signal::Samples => {
                 let rounds = Some(longhaul_store::RoundCounts::default());
-                self.current_state_message(&CurrentState { at_us: now_us, rounds, ..CurrentState::default() })
+                self.current_state_message(&CurrentState { at: now, rounds, ..CurrentState::default() })
             }
         }
     }

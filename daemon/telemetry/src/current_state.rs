@@ -1,6 +1,6 @@
 //! The current state of the service, which is exported but not stored.
 
-use longhaul_model::TargetName;
+use longhaul_model::{TargetName, Timestamp};
 use longhaul_store::RoundCounts;
 
 use crate::status::SignalStatus;
@@ -8,8 +8,8 @@ use crate::status::SignalStatus;
 /// The current state of the service.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CurrentState {
-    /// Time of the observation, in microseconds since 1970 UTC.
-    pub at_us: i64,
+    /// Time of the observation.
+    pub at: Timestamp,
     /// State of each configured target.
     pub targets: Vec<CurrentTarget>,
     /// Number of scheduled rounds so far by status. `None`: not known yet.

@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use longhaul_measure::platform;
+use longhaul_model::Timestamp;
 use parking_lot::{Condvar, Mutex};
 
-/// No message is started in this period before a round, because it can take a while. In microseconds.
-const QUIET_BEFORE_ROUND_US: i64 = 5_000_000;
+/// No message is started in this period before a round, because it can take a while.
+const QUIET_BEFORE_ROUND: Duration = Duration::from_secs(5);
 /// Interval at which a waiting thread checks whether the period before a round is over.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -23,8 +24,8 @@ struct State {
     is_paused: bool,
     /// Number of permits in use.
     sending: usize,
-    /// Start of the next round, in microseconds since 1970 UTC. `None`: no round is planned.
-    next_round_us: Option<i64>,
+    /// Start of the next round. `None`: no round is planned.
+    next_round: Option<Timestamp>,
 }
 
 /// Permit to send one message; dropped when the message has been sent.
@@ -36,9 +37,9 @@ pub struct SendPermit<'a>(&'a ExportPause);
 pub struct PauseGuard<'a>(&'a ExportPause);
 
 impl ExportPause {
-    /// Sets the start of the next round, in microseconds since 1970 UTC. `None`: no round is planned.
-    pub fn set_next_round(&self, next_us: Option<i64>) {
-        self.state.lock().next_round_us = next_us;
+    /// Sets the start of the next round. `None`: no round is planned.
+    pub fn set_next_round(&self, next: Option<Timestamp>) {
+        self.state.lock().next_round = next;
     }
 
     /// Returns a permit to send one message. `None`: the export is paused, or a round is about to start.
@@ -58,9 +59,9 @@ impl ExportPause {
     }
 
     fn permit(&self, state: &mut State) -> Option<SendPermit<'_>> {
-        let is_near =
-            |next_us: i64| (0..QUIET_BEFORE_ROUND_US).contains(&(next_us - platform::wall_clock_us()));
-        if state.is_paused || state.next_round_us.is_some_and(is_near) {
+        let now = platform::wall_clock();
+        let is_near = |next: Timestamp| next >= now && next.since(now) < QUIET_BEFORE_ROUND;
+        if state.is_paused || state.next_round.is_some_and(is_near) {
             return None;
         }
         state.sending += 1;
@@ -120,9 +121,9 @@ mod tests {
     #[test]
     fn no_permit_is_given_shortly_before_a_round() {
         let pause = ExportPause::default();
-        pause.set_next_round(Some(platform::wall_clock_us() + 4_000_000));
+        pause.set_next_round(Some(platform::wall_clock() + Duration::from_secs(4)));
         assert!(pause.try_acquire().is_none());
-        pause.set_next_round(Some(platform::wall_clock_us() + 60_000_000));
+        pause.set_next_round(Some(platform::wall_clock() + Duration::from_secs(60)));
         assert!(pause.try_acquire().is_some());
     }
 

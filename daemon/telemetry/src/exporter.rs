@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as CommandSender, channel};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use longhaul_measure::platform;
-use longhaul_model::Hint;
 use longhaul_model::draw::draw;
+use longhaul_model::{Hint, Timestamp};
 use longhaul_store::{DeliveryStatus, OutboxStatus, Reader, SharedWriter, Signal};
 use parking_lot::Mutex;
 
@@ -36,8 +35,8 @@ const MAX_PAUSE: Duration = Duration::from_millis(500);
 /// The part of the service's state that the exporter needs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServiceView {
-    /// Start of the next round, in microseconds since 1970 UTC. `None`: no round is planned.
-    pub next_round_us: Option<i64>,
+    /// Start of the next round. `None`: no round is planned.
+    pub next_round: Option<Timestamp>,
     /// Current state, which is sent as metrics.
     pub state: CurrentState,
 }
@@ -125,7 +124,7 @@ struct SignalPipeline {
     batch_builder: BatchBuilder,
     retry: RetryState,
     outbox: OutboxStatus,
-    next_try_us: Option<i64>,
+    next_try: Option<Timestamp>,
 }
 
 struct ExporterThread {
@@ -202,7 +201,7 @@ impl ExporterThread {
                 ),
                 retry: RetryState::default(),
                 outbox: reader.outbox_status(signal).map_err(text)?,
-                next_try_us: None,
+                next_try: None,
             });
         }
         let Some(endpoints) = &settings.diagnostics else { return Ok(()) };
@@ -216,7 +215,7 @@ impl ExporterThread {
     fn run_due(&mut self) -> Option<Duration> {
         let interval = self.settings.as_ref()?.interval;
         let view = (self.deps.service_view)();
-        self.deps.export_pause.set_next_round(view.as_ref().and_then(|view| view.next_round_us));
+        self.deps.export_pause.set_next_round(view.as_ref().and_then(|view| view.next_round));
         let (Some(view), Some(_)) = (view, self.deps.export_pause.try_acquire()) else {
             return Some(interval.min(POLL_INTERVAL));
         };
@@ -269,7 +268,7 @@ impl ExporterThread {
         }
         let Some(_permit) = self.deps.export_pause.try_acquire() else { return };
         self.last_state_sent_ns = Some(now_ns);
-        let now = CurrentState { at_us: platform::wall_clock_us(), signals, ..view.state.clone() };
+        let now = CurrentState { at: platform::wall_clock(), signals, ..view.state.clone() };
         let response = pipeline.sender.send(&pipeline.batch_builder.current_state_message(&now));
         // The response also shows whether the collector is reachable. The message itself is not retried.
         pipeline.retry.on_health_check(&response, platform::monotonic_ns(), jitter);
@@ -299,12 +298,11 @@ impl SignalPipeline {
         retention: Duration,
         jitter: f64,
     ) -> longhaul_store::Result<bool> {
-        let (now_ns, now_us) = (platform::monotonic_ns(), platform::wall_clock_us());
+        let (now_ns, now) = (platform::monotonic_ns(), platform::wall_clock());
         if self.outbox.pending == 0 || !self.retry.is_due(now_ns) {
             return Ok(false);
         }
-        let retention_us = i64::try_from(retention.as_micros()).unwrap_or(i64::MAX);
-        writer.expire(self.signal, now_us.saturating_sub(retention_us), now_us)?;
+        writer.expire(self.signal, now - retention, now)?;
         let limit = self.retry.max_items(MAX_ITEMS);
         let items = reader.pending_items(self.signal, u32::try_from(limit).unwrap_or(u32::MAX))?;
         let Some(batch) = self.batch_builder.build(reader, &items)? else {
@@ -317,18 +315,17 @@ impl SignalPipeline {
         let is_final = disposition != Disposition::Retry;
         if let Disposition::Final(status) = disposition {
             log_delivery(self.signal, &batch.items, &status);
-            writer.record_delivery(self.signal, batch.items, status, platform::wall_clock_us())?;
+            writer.record_delivery(self.signal, batch.items, status, platform::wall_clock())?;
             self.batch_builder = batch.next_builder;
         }
         self.outbox = reader.outbox_status(self.signal)?;
         self.update_next_try();
-        Ok(self.outbox.pending > 0 && (is_final || self.next_try_us.is_none()))
+        Ok(self.outbox.pending > 0 && (is_final || self.next_try.is_none()))
     }
 
     fn update_next_try(&mut self) {
         let wait = self.retry.time_until_due(platform::monotonic_ns());
-        let wait_us = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
-        self.next_try_us = (!wait.is_zero()).then(|| platform::wall_clock_us().saturating_add(wait_us));
+        self.next_try = (!wait.is_zero()).then(|| platform::wall_clock() + wait);
     }
 
     fn status(&self) -> SignalStatus {
@@ -341,12 +338,12 @@ impl SignalPipeline {
             sent: stored.sent,
             rejected: stored.rejected,
             expired: stored.expired,
-            last_sent_us: stored.last_sent_us,
+            last_sent_us: stored.last_sent,
             last_rejection: rejection.map(|rejection| {
                 format!("{}: {}", item_label(self.signal, rejection.item), rejection.reason)
             }),
             last_failure: self.retry.failure_reason().map(ToOwned::to_owned),
-            next_try_us: self.next_try_us,
+            next_try_us: self.next_try,
         }
     }
 }
@@ -355,7 +352,7 @@ impl SignalPipeline {
 fn item_label(signal: Signal, item: i64) -> String {
     match signal {
         Signal::Traces | Signal::Metrics => format!("round {item}"),
-        Signal::Samples => Timestamp::from_microsecond(item)
+        Signal::Samples => jiff::Timestamp::from_microsecond(item)
             .map_or_else(|_| item.to_string(), |start| format!("samples from {start}")),
     }
 }

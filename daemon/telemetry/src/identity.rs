@@ -1,5 +1,6 @@
 //! Ids of traces and spans. They are derived from the stored data, so that data sent twice have the same ids.
 
+use longhaul_model::Timestamp;
 use longhaul_model::draw::draw;
 use longhaul_store::FinishedRound;
 use opentelemetry::{SpanId, TraceId};
@@ -22,22 +23,21 @@ pub struct RoundTrace {
 }
 
 impl RoundTrace {
-    /// Returns the ids of a round, derived from the machine id, the number of the round and its start in
-    /// microseconds since 1970 UTC. The start is included because a database that is created again keeps the
-    /// machine id but numbers its rounds from 1 again.
-    pub fn new(machine: &str, round: i64, started_us: i64) -> Self {
-        let seed = draw(seed_of(machine), round.cast_unsigned(), started_us.cast_unsigned());
+    /// Returns the ids of a round, derived from the machine id, the number of the round and its start. The start is
+    /// included because a database that is created again keeps the machine id but numbers its rounds from 1 again.
+    pub fn new(machine: &str, round: i64, started: Timestamp) -> Self {
+        let seed = draw(seed_of(machine), round.cast_unsigned(), started.as_us().cast_unsigned());
         Self { trace_id: trace_id(seed, TRACE_STREAM, 0), root: span_id(seed, ROOT_STREAM, 0) }
     }
 
     /// Returns the ids of a stored round.
     pub fn from_round(machine: &str, round: &FinishedRound) -> Self {
-        Self::new(machine, round.stored.number, round.stored.round.started_us)
+        Self::new(machine, round.stored.number, round.stored.round.started)
     }
 
     /// Returns the ids of the previous round. `None`: there is no previous round.
     pub fn from_previous_round(machine: &str, round: &FinishedRound) -> Option<Self> {
-        round.previous.map(|(number, started_us)| Self::new(machine, number, started_us))
+        round.previous.map(|(number, started)| Self::new(machine, number, started))
     }
 }
 
@@ -80,12 +80,13 @@ mod tests {
 
     #[test]
     fn trace_ids_depend_on_machine_number_and_start() {
-        assert_eq!(RoundTrace::new("a1", 7, 1000), RoundTrace::new("a1", 7, 1000));
+        let trace = |machine, number, us| RoundTrace::new(machine, number, Timestamp::from_us(us));
+        assert_eq!(trace("a1", 7, 1000), trace("a1", 7, 1000));
         let ids: HashSet<TraceId> = ["a1", "a2"]
             .into_iter()
             .flat_map(|machine| (1..50).map(move |number| (machine, number)))
             .flat_map(|(machine, number)| {
-                [1000, 1001].map(|started_us| RoundTrace::new(machine, number, started_us).trace_id)
+                [1000, 1001].map(|started| trace(machine, number, started).trace_id)
             })
             .collect();
         assert_eq!(ids.len(), 2 * 49 * 2);

@@ -290,10 +290,10 @@ pub const INSTRUMENTS: &[Instrument] = &[
 /// Returns the data points of a round and its runs, each with the index of its instrument, in chronological
 /// order.
 pub fn round_points(round: &FinishedRound) -> Vec<(usize, Point)> {
-    let started_us = round.stored.round.started_us;
-    let ended_us = round.stored.end.as_ref().map_or(started_us, |end| end.ended_us.max(started_us));
+    let started = round.stored.round.started;
+    let ended = round.stored.end.as_ref().map_or(started, |end| end.ended.max(started));
     let runs = round.runs.iter().flat_map(|stored| run_points(&stored.run));
-    let round_level = collect_points(nanoseconds(started_us), nanoseconds(ended_us), |source| match source {
+    let round_level = collect_points(nanoseconds(started), nanoseconds(ended), |source| match source {
         Source::Round(observe) => Some(observe(round)),
         Source::Run(_) | Source::Step(_) | Source::CurrentState(_) => None,
     });
@@ -309,8 +309,8 @@ fn run_points(run: &Run) -> Vec<(usize, Point)> {
 
 /// Returns the data points of a five-minute step of samples, each with the index of its instrument.
 pub fn step_points(step: &SampledStep) -> Vec<(usize, Point)> {
-    let ended_us = step.at_us + Step::FiveMinutes.seconds() * 1_000_000;
-    collect_points(nanoseconds(step.at_us), nanoseconds(ended_us), |source| match source {
+    let ended = step.at + Step::FiveMinutes.length();
+    collect_points(nanoseconds(step.at), nanoseconds(ended), |source| match source {
         Source::Step(observe) => Some(observe(step)),
         Source::Run(_) | Source::Round(_) | Source::CurrentState(_) => None,
     })
@@ -318,7 +318,7 @@ pub fn step_points(step: &SampledStep) -> Vec<(usize, Point)> {
 
 /// Returns the data points of the current state, each with the index of its instrument.
 pub fn current_state_points(now: &CurrentState) -> Vec<(usize, Point)> {
-    let at_ns = nanoseconds(now.at_us);
+    let at_ns = nanoseconds(now.at);
     collect_points(at_ns, at_ns, |source| match source {
         Source::CurrentState(observe) => Some(observe(now)),
         Source::Run(_) | Source::Round(_) | Source::Step(_) => None,

@@ -6,9 +6,8 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use jiff::fmt::rfc2822;
-use longhaul_model::time::DAY;
+use longhaul_model::time::{DAY, Timestamp};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
 use prost::Message;
@@ -68,14 +67,13 @@ pub enum ResponseKind {
     Metrics,
 }
 
-/// Interprets a response. `now_us` is the wall clock time in microseconds since 1970 UTC, for dates in
-/// `Retry-After`.
-pub fn classify(raw: &RawResponse, expected: ResponseKind, now_us: i64) -> ExportResult {
+/// Interprets a response. `now` is the wall clock time, for dates in `Retry-After`.
+pub fn classify(raw: &RawResponse, expected: ResponseKind, now: Timestamp) -> ExportResult {
     match raw.status {
         200..=299 => classify_success(raw, expected),
         400 | 413 | 422 => ExportResult::Rejected { reason: response_text(raw) },
         _ => {
-            let after = raw.retry_after.as_deref().and_then(|text| parse_retry_after(text, now_us));
+            let after = raw.retry_after.as_deref().and_then(|text| parse_retry_after(text, now));
             ExportResult::RetryLater { reason: response_text(raw), after }
         }
     }
@@ -130,15 +128,14 @@ pub(crate) fn truncated(text: &str) -> String {
 
 /// Parses the header `Retry-After`: seconds or a date (RFC 9110, 10.2.3). The result is at most one day; a past
 /// date gives zero. `None`: the value is invalid.
-pub fn parse_retry_after(text: &str, now_us: i64) -> Option<Duration> {
+pub fn parse_retry_after(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         let seconds = text.parse().unwrap_or(u64::MAX);
         return Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER));
     }
-    let date: Timestamp = rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-    let wait_us = date.as_microsecond().saturating_sub(now_us).max(0);
-    Some(Duration::from_micros(wait_us.cast_unsigned()).min(MAX_RETRY_AFTER))
+    let date = rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+    Some(Timestamp::from_us(date.as_microsecond()).since(now).min(MAX_RETRY_AFTER))
 }
 
 #[cfg(test)]
@@ -158,7 +155,7 @@ mod tests {
 
     #[test]
     fn only_an_otlp_response_counts_as_accepted() {
-        let read = |raw: &RawResponse| classify(raw, ResponseKind::Traces, 0);
+        let read = |raw: &RawResponse| classify(raw, ResponseKind::Traces, Timestamp::UNIX_EPOCH);
         assert_eq!(read(&raw(200)), ExportResult::Accepted);
         assert_eq!(read(&with_body(202, PROTOBUF_MEDIA_TYPE, b"")), ExportResult::Accepted);
         for page in [
@@ -174,7 +171,11 @@ mod tests {
         let partial_success =
             Some(ExportTracePartialSuccess { rejected_spans: 3, error_message: "too old".into() });
         let body = ExportTraceServiceResponse { partial_success }.encode_to_vec();
-        let result = classify(&with_body(200, PROTOBUF_MEDIA_TYPE, &body), ResponseKind::Traces, 0);
+        let result = classify(
+            &with_body(200, PROTOBUF_MEDIA_TYPE, &body),
+            ResponseKind::Traces,
+            Timestamp::UNIX_EPOCH,
+        );
         assert_eq!(result, ExportResult::PartiallyAccepted { rejected: 3, reason: "too old".into() });
     }
 
@@ -182,31 +183,45 @@ mod tests {
     fn only_400_413_and_422_reject_the_data() {
         for code in [400, 413, 422] {
             assert!(
-                matches!(classify(&raw(code), ResponseKind::Traces, 0), ExportResult::Rejected { .. }),
+                matches!(
+                    classify(&raw(code), ResponseKind::Traces, Timestamp::UNIX_EPOCH),
+                    ExportResult::Rejected { .. }
+                ),
                 "{code}"
             );
         }
         for code in [301, 401, 403, 404, 408, 429, 500, 502, 503, 504] {
             assert!(
-                matches!(classify(&raw(code), ResponseKind::Traces, 0), ExportResult::RetryLater { .. }),
+                matches!(
+                    classify(&raw(code), ResponseKind::Traces, Timestamp::UNIX_EPOCH),
+                    ExportResult::RetryLater { .. }
+                ),
                 "{code}"
             );
         }
-        let reason =
-            classify(&with_body(400, "text/plain", b"no \x00such\n thing"), ResponseKind::Metrics, 0);
+        let reason = classify(
+            &with_body(400, "text/plain", b"no \x00such\n thing"),
+            ResponseKind::Metrics,
+            Timestamp::UNIX_EPOCH,
+        );
         assert_eq!(reason, ExportResult::Rejected { reason: "400: no such thing".into() });
     }
 
     #[test]
     fn retry_after_is_seconds_or_a_date_up_to_one_day() {
         let seconds = Duration::from_secs;
-        assert_eq!(parse_retry_after(" 120 ", 0), Some(seconds(120)));
-        assert_eq!(parse_retry_after("99999999999999999999999", 0), Some(MAX_RETRY_AFTER));
+        assert_eq!(parse_retry_after(" 120 ", Timestamp::UNIX_EPOCH), Some(seconds(120)));
+        assert_eq!(
+            parse_retry_after("99999999999999999999999", Timestamp::UNIX_EPOCH),
+            Some(MAX_RETRY_AFTER)
+        );
         // Example of RFC 9110: Fri, 31 Dec 1999 23:59:59 GMT is 946684799 s after the start of 1970.
-        let at = |now_s: i64| parse_retry_after("Fri, 31 Dec 1999 23:59:59 GMT", now_s * 1_000_000);
+        let at = |now_s: i64| {
+            parse_retry_after("Fri, 31 Dec 1999 23:59:59 GMT", Timestamp::from_us(now_s * 1_000_000))
+        };
         assert_eq!((at(946_684_789), at(946_684_800)), (Some(seconds(10)), Some(Duration::ZERO)));
         for bad in ["", "soon", "-1", "1.5", "1999-12-31"] {
-            assert_eq!(parse_retry_after(bad, 0), None, "{bad}");
+            assert_eq!(parse_retry_after(bad, Timestamp::UNIX_EPOCH), None, "{bad}");
         }
     }
 
@@ -214,11 +229,12 @@ mod tests {
         #[test]
         fn any_response_is_classified_without_panic(
             status in any::<u16>(), retry_after in any::<Option<String>>(), media_type in any::<Option<String>>(),
-            body in proptest::collection::vec(any::<u8>(), 0..200), now_us in any::<i64>(),
+            body in proptest::collection::vec(any::<u8>(), 0..200), us in any::<i64>(),
         ) {
             let raw = RawResponse { status, media_type, retry_after, body };
+            let now = Timestamp::from_us(us);
             for expected in [ResponseKind::Traces, ResponseKind::Metrics] {
-                if let ExportResult::RetryLater { after: Some(after), .. } = classify(&raw, expected, now_us) {
+                if let ExportResult::RetryLater { after: Some(after), .. } = classify(&raw, expected, now) {
                     prop_assert!(after <= MAX_RETRY_AFTER);
                 }
             }

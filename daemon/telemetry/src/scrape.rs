@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use longhaul_model::time::DAY_US;
+use longhaul_model::time::DAY;
 use longhaul_store::{Reader, Signal};
 use parking_lot::Mutex;
 
@@ -12,6 +12,7 @@ use crate::item::Item;
 use crate::metrics::Temporality;
 use crate::openmetrics;
 use crate::totals::{Period, Totals};
+use longhaul_model::Timestamp;
 
 /// Totals that are updated at every scrape. Nothing is read from the database before the first scrape.
 pub struct ScrapeTotals {
@@ -23,15 +24,15 @@ struct ScrapeState {
     totals: Totals,
     /// The last round and the last five-minute step that the totals contain.
     last_items: [(Signal, i64); 2],
-    /// Start of the first UTC day in the totals, in microseconds since 1970 UTC. `None`: no scrape yet.
-    from_us: Option<i64>,
+    /// Start of the first UTC day in the totals. `None`: no scrape yet.
+    from: Option<Timestamp>,
 }
 
 impl ScrapeTotals {
     /// Creates empty totals for the database at this path.
     pub fn new(database: PathBuf) -> Self {
         let last = [(Signal::Metrics, 0), (Signal::Samples, 0)];
-        let state = ScrapeState { totals: Totals::new(Period::All), last_items: last, from_us: None };
+        let state = ScrapeState { totals: Totals::new(Period::All), last_items: last, from: None };
         Self { database, state: Mutex::new(state) }
     }
 
@@ -43,17 +44,17 @@ impl ScrapeTotals {
     pub fn text(&self, now: &CurrentState) -> longhaul_store::Result<String> {
         let reader = Reader::open(&self.database)?;
         let mut state = self.state.lock();
-        let from_us = *state.from_us.get_or_insert(now.at_us.div_euclid(DAY_US) * DAY_US);
-        state.add_new_items(&reader, from_us)?;
+        let from = *state.from.get_or_insert(now.at.floor(DAY));
+        state.add_new_items(&reader, from)?;
         Ok(openmetrics::text(&state.totals, now))
     }
 }
 
 impl ScrapeState {
     /// Adds the rounds and samples that are new since the last scrape.
-    fn add_new_items(&mut self, reader: &Reader, from_us: i64) -> longhaul_store::Result<()> {
+    fn add_new_items(&mut self, reader: &Reader, from: Timestamp) -> longhaul_store::Result<()> {
         for (signal, last) in &mut self.last_items {
-            for number in reader.items_between(*signal, from_us, i64::MAX)? {
+            for number in reader.items_between(*signal, from, Timestamp::MAX)? {
                 let is_new = number > *last;
                 let item = is_new.then(|| Item::read(reader, *signal, number)).transpose()?.flatten();
                 if let Some(item) = item {

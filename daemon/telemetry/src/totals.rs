@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use crate::attributes::Labels;
 use crate::instruments::{INSTRUMENTS, Kind};
 use crate::values::{Point, Value};
+use longhaul_model::time::DAY;
 
 /// A UTC day, in nanoseconds.
-const DAY_NS: u64 = 86_400_000_000_000;
+const DAY_NS: u64 = DAY.as_nanos() as u64;
 
 /// The period over which counts and histograms are summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +82,7 @@ mod tests {
         let mut totals = Totals::new(Period::Day);
         let mut last = vec![];
         for round in rounds.iter().map(|number| samples::round(*number)) {
-            totals.begin_period(crate::time::nanoseconds(round.stored.round.started_us));
+            totals.begin_period(crate::time::nanoseconds(round.stored.round.started));
             last = round_points(&round)
                 .into_iter()
                 .map(|(place, point)| (place, totals.add(place, point)))

@@ -94,16 +94,16 @@ fn event(name: impl Into<Cow<'static, str>>, at_ns: u64, attributes: Vec<KeyValu
 }
 
 fn root_span(id: &RoundTrace, machine: &str, round: &FinishedRound) -> SpanData {
-    let started_us = round.stored.round.started_us;
-    let ended_us = round.stored.end.as_ref().map_or(started_us, |end| end.ended_us);
+    let started = round.stored.round.started;
+    let ended = round.stored.end.as_ref().map_or(started, |end| end.ended);
     let frame = SpanFrame {
         trace_id: id.trace_id,
         span_id: id.root,
         parent: SpanId::INVALID,
         name: "round".into(),
-        began_ns: nanoseconds(started_us),
+        began_ns: nanoseconds(started),
         // The wall clock may have been set back during the round.
-        ended_ns: nanoseconds(ended_us.max(started_us)),
+        ended_ns: nanoseconds(ended.max(started)),
     };
     let mut links = SpanLinks::default();
     links.links = RoundTrace::from_previous_round(machine, round).iter().map(previous_round_link).collect();
@@ -132,7 +132,9 @@ fn round_attributes(round: &FinishedRound) -> Vec<KeyValue> {
         found.push(KeyValue::new("longhaul.round.status", end.status.name()));
         found.extend(end.reason.as_deref().map(reason_attribute));
     }
-    found.extend(stored.round.scheduled_us.map(|us| KeyValue::new("longhaul.round.scheduled_us", int(us))));
+    found.extend(
+        stored.round.scheduled.map(|at| KeyValue::new("longhaul.round.scheduled_us", int(at.as_us()))),
+    );
     found.extend(stored.round.before.iter().flat_map(machine_attributes));
     found
 }
@@ -292,14 +294,14 @@ fn failure_event(run: &Run, at_ns: u64) -> Option<Event> {
 
 fn phase_span(id: &RoundTrace, stored: &StoredRun, index: usize) -> Option<SpanData> {
     let phase = stored.run.phases.get(index)?;
-    let began_us = phase.began_us?;
-    let ended_ns = nanoseconds_after(began_us, phase.seconds);
+    let began = phase.began_us?;
+    let ended_ns = nanoseconds_after(began, phase.seconds);
     let frame = SpanFrame {
         trace_id: id.trace_id,
         span_id: phase_span_id(&stored.trace_id, index),
         parent: run_span_id(&stored.trace_id),
         name: phase.name.clone().into(),
-        began_ns: nanoseconds(began_us),
+        began_ns: nanoseconds(began),
         ended_ns,
     };
     Some(SpanData {

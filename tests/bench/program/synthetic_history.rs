@@ -1,23 +1,24 @@
 //! Generates a database with weeks of synthetic results from a seed, for benchmarks and tests.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::ensure;
 use longhaul_model::Histogram;
 use longhaul_model::TASKS;
 use longhaul_model::Task;
 use longhaul_model::draw::{draw, draw_below, shuffled_indices};
-use longhaul_model::time::{DAY_US, HOUR_US, SECOND_US};
+use longhaul_model::time::{DAY, HOUR, SECOND};
 use longhaul_model::{
     CacheState, ColdMethod, Conditions, Event, Failure, Figure, Operation, OperationStats, Outcome, Phase,
-    Protocol, Role, RoundStatus, Run, Scale, Target, Unit,
+    Protocol, Role, RoundStatus, Run, Scale, Target, Timestamp, Unit,
 };
 use longhaul_store::{Bulk, NewRound, PlannedRun, RoundEnd, Store};
 use serde_json::json;
 
 const SEED: u64 = 0x7965_6172;
-/// Monday, 2025-11-03T00:00:00+01:00, in microseconds since 1970 UTC.
-pub const BEGIN_US: i64 = 1_762_124_400_000_000;
+/// Monday, 2025-11-03T00:00:00+01:00.
+pub const BEGIN: Timestamp = Timestamp::from_us(1_762_124_400_000_000);
 const UTC_OFFSET_SECONDS: i32 = 3600;
 /// Hour of the first round of a day; rounds start at every hour from 7 to 23.
 const FIRST_HOUR: i64 = 7;
@@ -47,11 +48,11 @@ pub struct RowCounts {
 }
 
 /// Creates a database with this many weeks of results, starting on a Monday. Fails if the file exists.
-pub fn fill_database(database: &Path, (begin_us, weeks): (i64, u32)) -> anyhow::Result<RowCounts> {
+pub fn fill_database(database: &Path, (begin, weeks): (Timestamp, u32)) -> anyhow::Result<RowCounts> {
     ensure!(!database.exists(), "{} already exists: give the path of a new file", database.display());
     let mut store = Store::open(database, &[])?;
     let mut year = HistoryGenerator {
-        begin_us,
+        begin,
         targets: TARGETS.iter().map(target).collect::<Result<_, _>>()?,
         counts: RowCounts { rounds: 0, runs: 0 },
     };
@@ -59,7 +60,7 @@ pub fn fill_database(database: &Path, (begin_us, weeks): (i64, u32)) -> anyhow::
         for day in 0..i64::from(weeks) * 7 {
             (0..ROUNDS_PER_DAY).try_for_each(|hour| year.add_round(bulk, (day, hour)))?;
             if day % 28 == 20 {
-                bulk.add_event(&system_update(begin_us, day))?;
+                bulk.add_event(&system_update(begin, day))?;
             }
         }
         anyhow::Ok(())
@@ -68,7 +69,7 @@ pub fn fill_database(database: &Path, (begin_us, weeks): (i64, u32)) -> anyhow::
 }
 
 struct HistoryGenerator {
-    begin_us: i64,
+    begin: Timestamp,
     targets: Vec<Target>,
     counts: RowCounts,
 }
@@ -79,7 +80,7 @@ struct RunSlot {
     slot: u32,
     target: usize,
     day: i64,
-    started_us: i64,
+    started: Timestamp,
     /// Factor by which every run of this round is slower.
     slowdown: f64,
 }
@@ -87,9 +88,9 @@ struct RunSlot {
 impl HistoryGenerator {
     fn add_round(&mut self, bulk: &Bulk<'_>, when: (i64, i64)) -> anyhow::Result<()> {
         let (day, hour) = when;
-        let started_us = self.begin_us + (day * 24 + FIRST_HOUR + hour) * HOUR_US;
+        let started = self.begin + (day * 24 + FIRST_HOUR + hour) as u32 * HOUR;
         let index = self.counts.rounds;
-        let round = bulk.begin_round(&self.new_round(started_us, index))?;
+        let round = bulk.begin_round(&self.new_round(started, index))?;
         self.counts.rounds += 1;
         let (status, reason) = match draw_below(SEED, 1, index, 100) {
             0 => (RoundStatus::Skipped, Some("on battery".to_owned())),
@@ -99,13 +100,13 @@ impl HistoryGenerator {
         if status != RoundStatus::Skipped {
             let evening = if hour > 10 { 0.15 } else { 0.0 };
             let weather = (evening + 0.1 * normal(2, day.unsigned_abs()) + 0.1 * normal(3, index)).exp();
-            self.add_runs(bulk, &RunSlot { round, slot: 0, target: 0, day, started_us, slowdown: weather })?;
+            self.add_runs(bulk, &RunSlot { round, slot: 0, target: 0, day, started, slowdown: weather })?;
         }
-        let ended_us = started_us + HOUR_US / 4;
-        Ok(bulk.end_round(round, &RoundEnd { status, reason, ended_us, after: None })?)
+        let ended = started + HOUR / 4;
+        Ok(bulk.end_round(round, &RoundEnd { status, reason, ended, after: None })?)
     }
 
-    fn new_round(&self, started_us: i64, index: u64) -> NewRound {
+    fn new_round(&self, started: Timestamp, index: u64) -> NewRound {
         let cells = TASKS.iter().take(TASK_COUNT).flat_map(|workload| {
             let planned = |target: &Target| PlannedRun {
                 target: target.name.clone(),
@@ -114,12 +115,12 @@ impl HistoryGenerator {
             self.targets.iter().map(planned)
         });
         NewRound {
-            started_us,
+            started,
             utc_offset_seconds: UTC_OFFSET_SECONDS,
             seed: draw(SEED, 0, index),
             scale: Scale::Standard,
             planned: cells.collect(),
-            scheduled_us: Some(started_us),
+            scheduled: Some(started),
             before: None,
         }
     }
@@ -132,8 +133,8 @@ impl HistoryGenerator {
                 first.round.unsigned_abs() << 8 | u64::from(slot),
                 TARGETS.len() as u64,
             ) {
-                let started_us = first.started_us + i64::from(slot) * 40 * SECOND_US;
-                let cell = RunSlot { slot, target: target as usize, started_us, ..*first };
+                let started = first.started + slot * 40 * SECOND;
+                let cell = RunSlot { slot, target: target as usize, started, ..*first };
                 bulk.add_run(&self.targets[cell.target], &run(workload, &cell, self.counts.runs)?)?;
                 self.counts.runs += 1;
                 slot += 1;
@@ -157,7 +158,7 @@ fn run(workload: &Task, cell: &RunSlot, index: u64) -> anyhow::Result<Run> {
     };
     let pace = slowness * cell.slowdown * (0.12 * normal(5, index)).exp();
     let mut phases = if outcome == Outcome::Ok { phases(workload, pace, index) } else { vec![] };
-    assign_start_times(&mut phases, cell.started_us);
+    assign_start_times(&mut phases, cell.started);
     Ok(Run {
         round: cell.round,
         slot: cell.slot,
@@ -166,7 +167,7 @@ fn run(workload: &Task, cell: &RunSlot, index: u64) -> anyhow::Result<Run> {
         workload: workload.name().to_owned(),
         scale: Scale::Standard,
         outcome,
-        started_us: cell.started_us,
+        started_us: cell.started,
         utc_offset_seconds: UTC_OFFSET_SECONDS,
         seconds: if outcome == Outcome::Hung {
             CAP_SECONDS
@@ -237,11 +238,11 @@ pub fn phase(name: &str, cache: CacheState, figure: Figure) -> Phase {
 
 /// Sets the start times of phases: the first starts half a second after the run, each other at the end of the
 /// previous one.
-fn assign_start_times(phases: &mut [Phase], started_us: i64) {
-    let mut at_us = started_us + SECOND_US / 2;
+fn assign_start_times(phases: &mut [Phase], started: Timestamp) {
+    let mut at = started + SECOND / 2;
     for phase in phases {
-        phase.began_us = Some(at_us);
-        at_us += (phase.seconds * 1e6) as i64;
+        phase.began_us = Some(at);
+        at = at + Duration::from_micros((phase.seconds * 1e6) as u64);
     }
 }
 
@@ -266,7 +267,7 @@ fn normal(stream: u64, index: u64) -> f64 {
     (0..12).map(|part| uniform(draw(SEED, stream << 8 | part, index))).sum::<f64>() - 6.0
 }
 
-fn system_update(begin_us: i64, day: i64) -> Event {
+fn system_update(begin: Timestamp, day: i64) -> Event {
     let detail = json!({ "before": format!("26.{}", day / 28), "after": format!("26.{}", day / 28 + 1) });
-    Event { target: None, kind: "system".to_owned(), detail, at_us: begin_us + day * DAY_US }
+    Event { target: None, kind: "system".to_owned(), detail, at_us: begin + day as u32 * DAY }
 }

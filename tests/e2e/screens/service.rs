@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use longhaul_model::time::{DAY_US, HOUR_US};
+use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{Role, Stall};
 use longhaul_service::daemon_address::DaemonAddress;
 use longhaul_service::handle::ServiceHandle;
@@ -20,7 +20,7 @@ use longhaul_store::{RoundCounts, RoundStatus};
 use longhaul_telemetry::status::{ExportStatus, SignalStatus};
 use longhaul_web::{Limits, Listeners, ServerDeps, SummarySources};
 
-use super::world::{self, BEGIN_US};
+use super::world::{self, BEGIN};
 
 /// Environment variable with the path of the database.
 const DATABASE: &str = "LONGHAUL_SCREENS_DATABASE";
@@ -76,12 +76,8 @@ fn process() {
     if state == State::Measuring {
         begin_round(&handle);
     }
-    handle.set_stalls(vec![Stall { ended_us: None, ..world::stall(BEGIN_US + 28 * DAY_US) }]);
-    handle.raise_problem(
-        "hang",
-        "`nfs` does not answer. Look at the server, or unmount the share.",
-        BEGIN_US,
-    );
+    handle.set_stalls(vec![Stall { ended_us: None, ..world::stall(BEGIN + 28 * DAY) }]);
+    handle.raise_problem("hang", "`nfs` does not answer. Look at the server, or unmount the share.", BEGIN);
     handle.set_telemetry(telemetry());
     let doctor = Arc::clone(&handle);
     std::thread::spawn(move || answer_doctor(&doctor));
@@ -98,8 +94,7 @@ fn process() {
         let loopback = longhaul_web::bind(Ipv4Addr::LOCALHOST.into(), 0).await.unwrap();
         let port = loopback.local_addr().unwrap().port();
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let address =
-            DaemonAddress { pid: 4711, port, token: TOKEN.to_owned(), version, started_us: BEGIN_US };
+        let address = DaemonAddress { pid: 4711, port, token: TOKEN.to_owned(), version, started_us: BEGIN };
         address.write(&database).unwrap();
         let (stop_sender, stop) = tokio::sync::oneshot::channel::<()>();
         std::thread::spawn(move || {
@@ -118,7 +113,7 @@ fn telemetry() -> ExportStatus {
         name: name.to_owned(),
         endpoint: format!("http://collector:4318/v1/{name}"),
         sent: 930,
-        last_sent_us: Some(BEGIN_US),
+        last_sent_us: Some(BEGIN),
         ..SignalStatus::default()
     };
     let metrics = SignalStatus {
@@ -126,7 +121,7 @@ fn telemetry() -> ExportStatus {
         rejected: 1,
         last_rejection: Some("round 7: 400 Bad Request".to_owned()),
         last_failure: Some("connection refused".to_owned()),
-        next_try_us: Some(BEGIN_US),
+        next_try_us: Some(BEGIN),
         ..signal("metrics")
     };
     ExportStatus { signals: vec![signal("traces"), metrics], problem: None }
@@ -159,8 +154,8 @@ fn status(database: &Path) -> Status {
         schema: 1,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: 4711,
-        started_us: BEGIN_US,
-        now_us: BEGIN_US,
+        started_us: BEGIN,
+        now_us: BEGIN,
         state: State::Waiting,
         problems: vec![],
         targets: world::targets().iter().enumerate().map(target_status).collect(),
@@ -170,9 +165,9 @@ fn status(database: &Path) -> Status {
             number: 952,
             status: RoundStatus::CutShort,
             reason: Some("paused".to_owned()),
-            ended_us: BEGIN_US + HOUR_US,
+            ended_us: BEGIN + HOUR,
         }),
-        next_round_us: Some(BEGIN_US + 2 * HOUR_US),
+        next_round_us: Some(BEGIN + 2 * HOUR),
         slices: 4,
         design: None,
         database: DatabaseStatus { path: database.to_owned(), bytes: Some(123_456_789) },
@@ -190,7 +185,7 @@ fn target_status((place, target): (usize, &longhaul_model::Target)) -> TargetSta
         protocol: (target.role == Role::Share).then(|| "SMB 3.1.1".to_owned()),
         state: match place {
             0 => TargetState::Waiting { reason: "the next round".to_owned(), until_us: None },
-            1 => TargetState::Hung { operation: Some("getattr".to_owned()), since_us: BEGIN_US },
+            1 => TargetState::Hung { operation: Some("getattr".to_owned()), since_us: BEGIN },
             _ => TargetState::Unavailable { reason: "not mounted. Mount it".to_owned() },
         },
         last_runs: (place == 0).then_some((4, 3)),

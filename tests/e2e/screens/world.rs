@@ -4,15 +4,16 @@
 //! age it no longer changes.
 
 use std::path::Path;
+use std::time::Duration;
 
 use longhaul_model::Histogram;
 use longhaul_model::TASKS;
 use longhaul_model::draw::{draw, draw_below};
-use longhaul_model::time::{DAY_US, HOUR_US};
+use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
     CacheState, Conditions, CounterScope, CounterSource, Event, Failure, Figure, LoadContext, MachineStep,
     Operation, OperationStats, Outcome, Phase, Power, ProbeKind, ProbeStep, Protocol, Role, Run, Scale,
-    Stall, Target, Traffic, TrafficStep, Unit,
+    Stall, Target, Timestamp, Traffic, TrafficStep, Unit,
 };
 use longhaul_store::{NewRound, RoundEnd, RoundStatus, Samples, Store, Writer};
 use serde_json::json;
@@ -26,8 +27,8 @@ pub const CONFIG: &str = "[targets.smb]\npath = \"/Volumes/smb\"\n[targets.nfs]\
 /// Machine id, from which trace ids are derived.
 pub const MACHINE: &str = "0123456789abcdef";
 
-/// Monday of 2021-W09, midnight UTC, in microseconds since 1970 UTC.
-pub const BEGIN_US: i64 = 1_614_556_800_000_000;
+/// Monday of 2021-W09, midnight UTC.
+pub const BEGIN: Timestamp = Timestamp::from_us(1_614_556_800_000_000);
 const DAYS: i64 = 28;
 const ROUNDS_A_DAY: i64 = 4;
 /// Targets of the four weeks.
@@ -86,19 +87,19 @@ pub fn fill(database: &Path, world: World) {
         .bulk_insert(|bulk| {
             for round in 0..world.days * ROUNDS_A_DAY {
                 let (day, turn) = (round / ROUNDS_A_DAY, round % ROUNDS_A_DAY);
-                let started_us = BEGIN_US + day * DAY_US + (8 + 3 * turn) * HOUR_US;
-                let number = bulk.begin_round(&plan(started_us))?;
+                let started = BEGIN + day as u32 * DAY + (8 + 3 * turn) as u32 * HOUR;
+                let number = bulk.begin_round(&plan(started))?;
                 let (status, reason) = match round % 37 {
                     11 => (RoundStatus::Skipped, Some("on battery".to_owned())),
                     23 => (RoundStatus::Void, Some("the machine slept during it".to_owned())),
                     _ => (RoundStatus::Ok, None),
                 };
                 for (slot, cell) in cells(world).enumerate().filter(|_| status != RoundStatus::Skipped) {
-                    let run = run(world, cell, (number, slot as u32, started_us));
+                    let run = run(world, cell, (number, slot as u32, started));
                     bulk.add_run(&target(&world.targets[cell.1]), &run)?;
                 }
-                let ended_us = started_us + HOUR_US / 4;
-                bulk.end_round(number, &RoundEnd { status, reason, ended_us, after: None })?;
+                let ended = started + HOUR / 4;
+                bulk.end_round(number, &RoundEnd { status, reason, ended, after: None })?;
             }
             let events = if world.has_failures { events() } else { vec![] };
             events.iter().try_for_each(|event| bulk.add_event(event).map(drop))
@@ -110,14 +111,14 @@ pub fn fill(database: &Path, world: World) {
     }
 }
 
-fn plan(started_us: i64) -> NewRound {
+fn plan(started: Timestamp) -> NewRound {
     NewRound {
-        started_us,
+        started,
         utc_offset_seconds: 0,
         seed: 1,
         scale: Scale::Standard,
         planned: vec![],
-        scheduled_us: Some(started_us),
+        scheduled: Some(started),
         before: None,
     }
 }
@@ -127,7 +128,11 @@ fn cells(world: World) -> impl Iterator<Item = (usize, usize)> {
     (0..TASKS.len()).flat_map(move |workload| (0..world.targets.len()).map(move |target| (workload, target)))
 }
 
-fn run(world: World, (workload, target): (usize, usize), (round, slot, started_us): (i64, u32, i64)) -> Run {
+fn run(
+    world: World,
+    (workload, target): (usize, usize),
+    (round, slot, started): (i64, u32, Timestamp),
+) -> Run {
     let (name, _, slowness) = world.targets[target];
     let drawn = draw(round.unsigned_abs(), workload as u64, target as u64) as f64 / u64::MAX as f64;
     let seconds = world.pace * (workload + 2) as f64 * slowness * (1.0 + world.spread * (drawn - 0.5));
@@ -144,7 +149,7 @@ fn run(world: World, (workload, target): (usize, usize), (round, slot, started_u
         workload: TASKS[workload].name().to_owned(),
         scale: Scale::Standard,
         outcome,
-        started_us: started_us + i64::from(slot) * 10_000_000,
+        started_us: started + slot * Duration::from_secs(10),
         utc_offset_seconds: 0,
         seconds: if outcome == Outcome::Hung { 900.0 } else { seconds },
         phases: if outcome == Outcome::Ok { phases(workload, seconds) } else { vec![] },
@@ -206,11 +211,11 @@ fn calls(operation: Operation, seconds: f64) -> OperationStats {
 }
 
 fn events() -> Vec<Event> {
-    let event = |day: i64, target: Option<&str>, kind: &str, detail| Event {
+    let event = |day: u32, target: Option<&str>, kind: &str, detail| Event {
         target: target.map(|name| name.parse().unwrap()),
         kind: kind.to_owned(),
         detail,
-        at_us: BEGIN_US + day * DAY_US + 9 * HOUR_US,
+        at_us: BEGIN + day * DAY + 9 * HOUR,
     };
     vec![
         event(16, None, "os-update", json!({"before": "26.0", "after": "26.1"})),
@@ -222,32 +227,32 @@ fn events() -> Vec<Event> {
 
 /// Adds hourly samples for the last three days of the four weeks.
 fn add_samples(writer: &Writer) {
-    let begin_us = BEGIN_US + (DAYS - 3) * DAY_US;
-    let hours = (0..72).map(|hour| begin_us + hour * HOUR_US);
+    let begin = BEGIN + (DAYS - 3) as u32 * DAY;
+    let hours = (0..72).map(|hour| begin + hour * HOUR);
     let shares = ["smb", "nfs"].into_iter().enumerate();
-    let steps = hours.flat_map(|at_us| shares.clone().map(move |share| step(share, at_us)));
+    let steps = hours.flat_map(|at| shares.clone().map(move |share| step(share, at)));
     let new = Samples {
         targets: targets(),
         probes: steps.collect(),
-        traffic: vec![traffic(Some("smb"), begin_us), traffic(None, begin_us)],
-        machine: vec![machine(begin_us)],
-        stalls: vec![stall(begin_us + 20 * HOUR_US)],
-        now_us: BEGIN_US + DAYS * DAY_US,
+        traffic: vec![traffic(Some("smb"), begin), traffic(None, begin)],
+        machine: vec![machine(begin)],
+        stalls: vec![stall(begin + 20 * HOUR)],
+        now: BEGIN + DAYS as u32 * DAY,
     };
     writer.add_samples(new).unwrap();
 }
 
-fn step((place, name): (usize, &str), at_us: i64) -> ProbeStep {
-    let mut step = ProbeStep::new(name.parse().unwrap(), at_us, ProbeKind::Read, LoadContext::Idle);
+fn step((place, name): (usize, &str), at: Timestamp) -> ProbeStep {
+    let mut step = ProbeStep::new(name.parse().unwrap(), at, ProbeKind::Read, LoadContext::Idle);
     for answer in 0..60 {
-        let drawn = draw_below(at_us.unsigned_abs(), place as u64, answer, 1_000);
+        let drawn = draw_below(at.as_us().unsigned_abs(), place as u64, answer, 1_000);
         step.latency.record(1_000 * (300 + 200 * place as u64 + drawn) * if drawn > 990 { 2_000 } else { 1 });
     }
     step.errors = u64::from(name == "nfs");
     step
 }
 
-fn traffic(target: Option<&str>, at_us: i64) -> TrafficStep {
+fn traffic(target: Option<&str>, at: Timestamp) -> TrafficStep {
     let (source, covers) = match target {
         Some(_) => (CounterSource::Connections, CounterScope::Server),
         None => (CounterSource::Interface("en0".to_owned()), CounterScope::Interface),
@@ -267,12 +272,12 @@ fn traffic(target: Option<&str>, at_us: i64) -> TrafficStep {
         round_trips: target.map(|_| (12_345, 9_876_543)),
         tcp_rtt_us: target.map(|_| 420),
     };
-    TrafficStep::new(target.map(|name| name.parse().unwrap()), at_us, traffic)
+    TrafficStep::new(target.map(|name| name.parse().unwrap()), at, traffic)
 }
 
-fn machine(at_us: i64) -> MachineStep {
+fn machine(at: Timestamp) -> MachineStep {
     MachineStep {
-        at_us,
+        at_us: at,
         observations: 720,
         processor_share: Some(0.12),
         processor_share_max: Some(0.93),
@@ -284,6 +289,6 @@ fn machine(at_us: i64) -> MachineStep {
 }
 
 /// Returns a stall of 42 seconds that the probe and a run noticed.
-pub fn stall(started_us: i64) -> Stall {
-    Stall { sources: vec!["probe".to_owned(), "photo-batch".to_owned()], ..stall::stall(started_us) }
+pub fn stall(started: Timestamp) -> Stall {
+    Stall { sources: vec!["probe".to_owned(), "photo-batch".to_owned()], ..stall::stall(started) }
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use longhaul_model::Histogram;
 use longhaul_model::time::DAY;
 use longhaul_model::{
-    CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Role, Target, Traffic,
-    TrafficStep,
+    CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Role, Target, Timestamp,
+    Traffic, TrafficStep,
 };
 use longhaul_store::{FinishedRound, Reader, Samples, SharedWriter, Signal, Store, Writer};
 use longhaul_telemetry::diagnostics::Diagnostics;
@@ -22,8 +23,8 @@ use opentelemetry_proto::tonic::metrics::v1::ExponentialHistogramDataPoint;
 
 use super::{Place, machine, synthetic_history};
 
-/// Length of a sample step: five minutes, in microseconds.
-pub const STEP_US: i64 = 300_000_000;
+/// Length of a sample step: five minutes.
+pub const STEP: Duration = Duration::from_mins(5);
 
 /// Synthetic database of some weeks, and an exporter that sends it.
 pub struct Export {
@@ -41,7 +42,7 @@ impl Export {
     pub fn new(weeks: u32, settings: &[(&str, &str)]) -> Self {
         let place = Place::new();
         let database = place.path("weeks.sqlite");
-        synthetic_history::fill_database(&database, (synthetic_history::BEGIN_US, weeks)).unwrap();
+        synthetic_history::fill_database(&database, (synthetic_history::BEGIN, weeks)).unwrap();
         let writer = Arc::new(Writer::spawn(Store::open(&database, &[]).unwrap()));
         let exporter = exporter(&database, &writer);
         let export = Self { place, database, writer, exporter };
@@ -90,24 +91,24 @@ impl Export {
     /// Returns every finished round in the database.
     pub fn rounds(&self) -> Vec<FinishedRound> {
         let reader = Reader::open(&self.database).unwrap();
-        let numbers = reader.items_between(Signal::Metrics, i64::MIN, i64::MAX).unwrap();
+        let numbers = reader.items_between(Signal::Metrics, Timestamp::MIN, Timestamp::MAX).unwrap();
         numbers.into_iter().map(|number| reader.finished_round(number).unwrap().unwrap()).collect()
     }
 }
 
 /// Returns this many five-minute steps of samples: probe latencies of two targets, and traffic of one.
-pub fn samples(begin_us: i64, steps: i64) -> Samples {
+pub fn samples(begin: Timestamp, steps: u32) -> Samples {
     let target = |name: &str| Target {
         name: name.parse().unwrap(),
         path: format!("/m/{name}").into(),
         role: Role::Share,
     };
     let targets = vec![target("smb"), target("nfs")];
-    let mut new = Samples { now_us: begin_us, ..Samples::default() };
+    let mut new = Samples { now: begin, ..Samples::default() };
     for number in 0..steps {
-        let at_us = begin_us + number * STEP_US;
+        let at = begin + number * STEP;
         for (place, target) in targets.iter().enumerate() {
-            let mut probe = ProbeStep::new(target.name.clone(), at_us, ProbeKind::Getattr, LoadContext::Idle);
+            let mut probe = ProbeStep::new(target.name.clone(), at, ProbeKind::Getattr, LoadContext::Idle);
             (0..60).for_each(|answer| probe.latency.record(1000 * (answer + 1) * (place as u64 + 1)));
             new.probes.push(probe);
         }
@@ -126,8 +127,8 @@ pub fn samples(begin_us: i64, steps: i64) -> Samples {
             round_trips: None,
             tcp_rtt_us: None,
         };
-        new.traffic.push(TrafficStep::new(Some(targets[1].name.clone()), at_us, traffic));
-        new.machine.push(MachineStep { at_us, observations: 30, ..MachineStep::default() });
+        new.traffic.push(TrafficStep::new(Some(targets[1].name.clone()), at, traffic));
+        new.machine.push(MachineStep { at_us: at, observations: 30, ..MachineStep::default() });
     }
     Samples { targets, ..new }
 }
@@ -153,6 +154,11 @@ pub fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
         Value::StringValue(text) => Some(text),
         _ => None,
     }
+}
+
+/// Converts a time to nanoseconds since 1970 UTC, the unit of OpenTelemetry.
+pub fn nanoseconds(at: Timestamp) -> u64 {
+    at.as_us().cast_unsigned() * 1000
 }
 
 /// Key of a histogram: target, workload, cache state, operation, and end of the run in nanoseconds since 1970 UTC.

@@ -11,7 +11,7 @@ use longhaul_measure::worker::Assignment;
 use longhaul_measure::workloads::Settings;
 use longhaul_model::{
     FreeSpaceReserve, ProbeKind, ProbeMode, ProbePlan, ProbeSample, Progress, Role, Scale, SlowCall, Target,
-    TargetName, WorkerSample,
+    TargetName, Timestamp, WorkerSample,
 };
 use longhaul_service::worker::{
     Interruption, Launcher, RequestOptions, RunResult, SampleSender, Worker, WorkerObserver,
@@ -145,8 +145,8 @@ impl RecordedSamples {
         self.0.iter().filter_map(of).collect()
     }
 
-    /// Returns when changes by users were seen, in microseconds since 1970 UTC.
-    pub fn changes(&self) -> Vec<i64> {
+    /// Returns when changes by users were seen.
+    pub fn changes(&self) -> Vec<Timestamp> {
         let of = |sampled: &WorkerSample| match sampled {
             WorkerSample::FolderChanged { at_us } => Some(*at_us),
             _ => None,

@@ -1,14 +1,16 @@
 //! A stall, for tests of screens and pages.
 
-use longhaul_model::Stall;
+use std::time::Duration;
+
+use longhaul_model::{Stall, Timestamp};
 
 /// Returns a stall of 42 seconds that the probe noticed on the target `nfs`.
-pub fn stall(started_us: i64) -> Stall {
+pub fn stall(started: Timestamp) -> Stall {
     Stall {
         target: "nfs".parse().unwrap(),
-        opened_us: started_us,
-        started_us,
-        ended_us: Some(started_us + 42_000_000),
+        opened_us: started,
+        started_us: started,
+        ended_us: Some(started + Duration::from_secs(42)),
         is_truncated: false,
         operation: "getattr".to_owned(),
         calls: 3,

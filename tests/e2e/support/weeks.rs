@@ -1,12 +1,13 @@
 //! Fills a database with weeks of runs as the daemon would store them, with durations chosen by the test.
 
 use std::path::Path;
+use std::time::Duration;
 
 use longhaul_model::TASKS;
 use longhaul_model::draw::draw;
-use longhaul_model::time::HOUR_US;
+use longhaul_model::time::HOUR;
 use longhaul_model::{
-    CacheState, Conditions, Figure, Outcome, Phase, Protocol, Role, Run, Scale, Target, Unit,
+    CacheState, Conditions, Figure, Outcome, Phase, Protocol, Role, Run, Scale, Target, Timestamp, Unit,
 };
 use longhaul_store::{NewRound, RoundEnd, RoundStatus, Store, Writer};
 
@@ -16,8 +17,8 @@ use super::synthetic_history;
 pub struct Weeks {
     writer: Writer,
     targets: Vec<(Target, Protocol)>,
-    /// Local midnight of the first day, in microseconds since 1970 UTC.
-    begin_us: i64,
+    /// Local midnight of the first day.
+    begin: Timestamp,
     utc_offset_seconds: i32,
 }
 
@@ -38,7 +39,7 @@ impl Weeks {
             share("nfs", Protocol::Nfs(Some("4.2".into()))),
         ];
         // 2026-09-28T00:00+02:00.
-        Self { writer, targets, begin_us: 1_790_546_400_000_000, utc_offset_seconds: 7200 }
+        Self { writer, targets, begin: Timestamp::from_us(1_790_546_400_000_000), utc_offset_seconds: 7200 }
     }
 
     /// Adds four rounds for each of these days.
@@ -52,16 +53,16 @@ impl Weeks {
     }
 
     fn round(&self, (day, turn): (i64, i64), run_times: RunTimes<'_>) {
-        let started_us = self.begin_us + (24 * day + 8 + 3 * turn) * HOUR_US;
+        let started = self.begin + (24 * day + 8 + 3 * turn) as u32 * HOUR;
         let round = self
             .writer
             .begin_round(NewRound {
-                started_us,
+                started,
                 utc_offset_seconds: self.utc_offset_seconds,
                 seed: 1,
                 scale: Scale::Standard,
                 planned: vec![],
-                scheduled_us: Some(started_us),
+                scheduled: Some(started),
                 before: None,
             })
             .unwrap();
@@ -71,14 +72,13 @@ impl Weeks {
                 let run = Run {
                     target: target.name.clone(),
                     protocol: Some(protocol.clone()),
-                    started_us: started_us + slot as i64,
+                    started_us: started + Duration::from_micros(slot as u64),
                     ..run
                 };
                 self.writer.add_run(target, &run).unwrap();
             }
         }
-        let end =
-            RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: started_us + HOUR_US, after: None };
+        let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + HOUR, after: None };
         self.writer.end_round(round, end).unwrap();
     }
 
@@ -92,7 +92,7 @@ impl Weeks {
             workload: workload.to_owned(),
             scale: Scale::Standard,
             outcome: took.err().unwrap_or(Outcome::Ok),
-            started_us: 0,
+            started_us: Timestamp::UNIX_EPOCH,
             utc_offset_seconds: self.utc_offset_seconds,
             seconds,
             phases: if took.is_ok() { phases(workload, seconds) } else { vec![] },

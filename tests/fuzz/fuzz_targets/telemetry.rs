@@ -1,13 +1,15 @@
 //! Fuzzes the telemetry parsers: headers, environment variables, endpoints and responses of a collector.
 #![no_main]
 
+use longhaul_model::Timestamp;
 use longhaul_telemetry::endpoint;
 use longhaul_telemetry::environment::Environment;
 use longhaul_telemetry::headers::Headers;
 use longhaul_telemetry::response::{RawResponse, ResponseKind, classify};
 
 libfuzzer_sys::fuzz_target!(|input: (u16, String, Vec<u8>, i64)| {
-    let (status, text, body, now_us) = input;
+    let (status, text, body, now) = input;
+    let now = Timestamp::from_us(now);
     for headers in [Headers::from_variable(&text), Headers::from_file(&text)].iter().flatten() {
         assert!(headers.iter().all(|(name, value)| !name.contains(['\r', '\n']) && !value.contains(['\r', '\n'])));
     }
@@ -17,7 +19,7 @@ libfuzzer_sys::fuzz_target!(|input: (u16, String, Vec<u8>, i64)| {
     let _ = (environment.timeout("traces"), environment.attributes(), endpoint::validate(&text));
     let raw = RawResponse { status, media_type: Some(text.clone()), retry_after: Some(text), body: body.clone() };
     for expected in [ResponseKind::Traces, ResponseKind::Metrics] {
-        let _ = classify(&raw, expected, now_us);
-        let _ = classify(&RawResponse { media_type: None, ..raw.clone() }, expected, now_us);
+        let _ = classify(&raw, expected, now);
+        let _ = classify(&RawResponse { media_type: None, ..raw.clone() }, expected, now);
     }
 });

@@ -1,9 +1,11 @@
 //! The latency page: probe latency over time, by weekday and hour, and day by day, and the list of stalls.
 
+use std::time::Duration;
+
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
-use longhaul_model::time::DAY_US;
-use longhaul_model::{Event, LoadContext, ProbeKind, ProbeStep, Step};
+use longhaul_model::time::DAY;
+use longhaul_model::{Event, LoadContext, ProbeKind, ProbeStep, Step, Timestamp};
 use longhaul_store::SampleFilter;
 use longhaul_view::charts::SeriesStyles;
 use longhaul_view::json::LatencySeries;
@@ -25,17 +27,17 @@ const WINDOW_DAYS: [i64; 7] = [1, 3, 7, 28, 91, 364, 1_200];
 
 /// Serves the latency page.
 pub async fn latency(State(app): State<AppState>, Query(params): Query<LatencyParams>) -> Response {
-    let now_us = app.now_us();
+    let now = app.now();
     render_page(app, NavItem::Latency, move |cache| {
-        let query = LatencyQuery::parse(&params, now_us)?;
+        let query = LatencyQuery::parse(&params, now)?;
         let samples = read_samples(cache, &query)?;
         let charts = LatencyCharts::draw(&samples, &query.window(), &styles(cache)?);
-        let links = query.to_query_string(query.length_us, query.until_us);
+        let links = query.to_query_string(query.length, query.until);
         Ok(html! {
             h1 { "Latency" }
             p { (EXPLANATION) }
             (filter_form(&query))
-            (time_navigation(&query, now_us))
+            (time_navigation(&query, now))
             p id="zoom-hint" class="muted" hidden { "Drag across a chart to zoom in; double-click to reset. Keyboard: arrow keys move, \
                  + and - zoom, 0 resets." }
             (page_part(&latency_page(&samples, &query.window(), &charts)))
@@ -51,9 +53,9 @@ pub async fn latency_chart(
     Path(file): Path<String>,
     Query(params): Query<LatencyParams>,
 ) -> Response {
-    let now_us = app.now_us();
+    let now = app.now();
     let found = read_cache(app, move |cache| {
-        let query = LatencyQuery::parse(&params, now_us)?;
+        let query = LatencyQuery::parse(&params, now)?;
         let charts = LatencyCharts::draw(&read_samples(cache, &query)?, &query.window(), &styles(cache)?);
         let id = file.strip_suffix(".svg").unwrap_or_default();
         Ok(charts.all().into_iter().find(|chart| chart.id == id))
@@ -80,19 +82,19 @@ fn filter_form(query: &LatencyQuery) -> Markup {
 }
 
 /// Renders the links to an earlier or later window, and to zoom in or out.
-fn time_navigation(query: &LatencyQuery, now_us: i64) -> Markup {
-    let (from_us, until_us) = query.span_us();
-    let (length_us, half) = (query.length_us, query.length_us / 2);
-    let to = |length_us: i64, until_us: i64| {
-        format!("/latency{}", query.to_query_string(length_us, until_us.min(now_us)))
+fn time_navigation(query: &LatencyQuery, now: Timestamp) -> Markup {
+    let (from, until) = query.span();
+    let (length, half) = (query.length, query.length / 2);
+    let to = |length: Duration, until: Timestamp| {
+        format!("/latency{}", query.to_query_string(length, until.min(now)))
     };
     html! {
         nav class="time-nav" aria-label="Time" {
-            a id="earlier" href=(to(length_us, until_us - half)) { "‹ earlier" }
-            p { (timestamp(from_us, &local_zone())) " to " (timestamp(until_us, &local_zone())) " · "
-                a id="zoom-in" href=(to(half, until_us - half / 2)) { "zoom in" } " · "
-                a id="zoom-out" href=(to(length_us * 2, until_us + half)) { "zoom out" } }
-            @if until_us < now_us { a id="later" href=(to(length_us, until_us + half)) { "later ›" } }
+            a id="earlier" href=(to(length, until - half)) { "‹ earlier" }
+            p { (timestamp(from, &local_zone())) " to " (timestamp(until, &local_zone())) " · "
+                a id="zoom-in" href=(to(half, until - half / 2)) { "zoom in" } " · "
+                a id="zoom-out" href=(to(length * 2, until + half)) { "zoom out" } }
+            @if until < now { a id="later" href=(to(length, until + half)) { "later ›" } }
             @else { span {} }
         }
     }
@@ -104,48 +106,46 @@ fn styles(cache: &mut CacheEntry) -> Result<SeriesStyles, PageError> {
 }
 
 fn read_samples(cache: &CacheEntry, query: &LatencyQuery) -> Result<LatencySamples, PageError> {
-    let (from_us, until_us) = query.span_us();
+    let (from, until) = query.span();
     // The calendar shows at least a year, whatever the window is.
-    let year_us = (until_us - query.length_us.max(364 * DAY_US), until_us);
-    let year = read_probe_steps(cache, query, (Step::HalfDay, year_us))?;
-    let weeks_us = (until_us - HEAT_MAP_WEEKS * 7 * DAY_US, until_us);
+    let year = (until - query.length.max(364 * DAY), until);
+    let year = read_probe_steps(cache, query, (Step::HalfDay, year))?;
+    let weeks = (until - HEAT_MAP_WEEKS * 7 * DAY, until);
     let window = match query.step() {
         // A window that is drawn in steps of half a day is part of the year above, so it is not read a second time.
         Step::HalfDay => {
-            let first_us = Step::HalfDay.start_us(from_us);
-            year.iter().filter(|step| step.at_us >= first_us).cloned().collect()
+            let first = Step::HalfDay.start(from);
+            year.iter().filter(|step| step.at_us >= first).cloned().collect()
         }
-        step @ (Step::FiveMinutes | Step::Hour) => {
-            read_probe_steps(cache, query, (step, (from_us, until_us)))?
-        }
+        step @ (Step::FiveMinutes | Step::Hour) => read_probe_steps(cache, query, (step, (from, until)))?,
     };
-    let stalls = cache.reader.stalls(from_us)?;
+    let stalls = cache.reader.stalls(from)?;
     Ok(LatencySamples {
         window,
-        weeks: read_probe_steps(cache, query, (Step::Hour, weeks_us))?,
+        weeks: read_probe_steps(cache, query, (Step::Hour, weeks))?,
         year,
-        events: read_events(cache, from_us)?,
-        stalls: stalls.into_iter().filter(|stall| stall.started_us < until_us).collect(),
+        events: read_events(cache, from)?,
+        stalls: stalls.into_iter().filter(|stall| stall.started_us < until).collect(),
     })
 }
 
-fn read_events(cache: &CacheEntry, from_us: i64) -> Result<Vec<Event>, PageError> {
-    Ok(cache.reader.events(Some(from_us))?.into_iter().map(|stored| stored.event).collect())
+fn read_events(cache: &CacheEntry, from: Timestamp) -> Result<Vec<Event>, PageError> {
+    Ok(cache.reader.events(Some(from))?.into_iter().map(|stored| stored.event).collect())
 }
 
-/// Reads the probe steps of all targets for a query, within a span in microseconds since 1970 UTC.
+/// Reads the probe steps of all targets for a query, within a span.
 fn read_probe_steps(
     cache: &CacheEntry,
     query: &LatencyQuery,
-    (step, (since_us, until_us)): (Step, (i64, i64)),
+    (step, (since, until)): (Step, (Timestamp, Timestamp)),
 ) -> Result<Vec<ProbeStep>, PageError> {
-    let filter = SampleFilter { target: None, kind: Some(query.kind), step, since_us, until_us };
+    let filter = SampleFilter { target: None, kind: Some(query.kind), step, since, until };
     Ok(cache.reader.probe_steps(&filter)?)
 }
 
 /// Reads the series of all targets for a query, as numbers.
 pub fn read_latency_series(cache: &CacheEntry, query: &LatencyQuery) -> Result<LatencySeries, PageError> {
     let window = query.window();
-    let own = read_probe_steps(cache, query, (query.step(), window.span_us))?;
-    Ok(LatencySeries::new(&window, &own, &read_events(cache, window.span_us.0)?))
+    let own = read_probe_steps(cache, query, (query.step(), window.span))?;
+    Ok(LatencySeries::new(&window, &own, &read_events(cache, window.span.0)?))
 }

@@ -1,7 +1,9 @@
 //! The query of the latency page: a window of time, a probe operation and a load filter.
 
-use longhaul_model::time::{DAY_US, HOUR_US, SECOND_US};
-use longhaul_model::{LoadContext, ProbeKind, Step};
+use std::time::Duration;
+
+use longhaul_model::time::{DAY, HOUR};
+use longhaul_model::{LoadContext, ProbeKind, Step, Timestamp};
 use longhaul_view::screens::latency_charts::LatencyWindow;
 use longhaul_view::time::local_midnight;
 use longhaul_view::units::decimal;
@@ -10,10 +12,10 @@ use serde::Deserialize;
 use super::PageError;
 use crate::cache::local_zone;
 
-/// The shortest window, one hour, in microseconds.
-const MIN_WINDOW_US: i64 = HOUR_US;
+/// The shortest window.
+const MIN_WINDOW: Duration = HOUR;
 /// Longest window that is drawn in hourly steps, in days. In a longer one, the daily cycle would hide the trend.
-const MAX_HOURLY_DAYS: i64 = 14;
+const MAX_HOURLY_DAYS: u32 = 14;
 
 /// Raw query parameters of the latency page; an empty text selects the default.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -31,15 +33,15 @@ pub struct LatencyParams {
 /// Validated query of the latency page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyQuery {
-    /// Length of the window, in microseconds.
-    pub length_us: i64,
+    /// Length of the window.
+    pub length: Duration,
     /// Operation of the probe.
     pub kind: ProbeKind,
     /// Load filter: samples during rounds, or while idle; `None` for both.
     pub during: Option<LoadContext>,
-    /// End of the window, in microseconds since 1970 UTC.
-    pub until_us: i64,
-    now_us: i64,
+    /// End of the window.
+    pub until: Timestamp,
+    now: Timestamp,
 }
 
 impl LatencyQuery {
@@ -48,46 +50,45 @@ impl LatencyQuery {
     /// # Errors
     ///
     /// If a number, an operation or the load filter is invalid.
-    pub fn parse(params: &LatencyParams, now_us: i64) -> Result<Self, PageError> {
+    pub fn parse(params: &LatencyParams, now: Timestamp) -> Result<Self, PageError> {
         let days =
             parse_number(&params.days, 7.0).ok_or_else(|| bad_request("number of days", &params.days))?;
-        let until_us = parse_number(&params.until, now_us as f64)
+        let until_us = parse_number(&params.until, now.as_us() as f64)
             .ok_or_else(|| bad_request("time in microseconds", &params.until))?;
         Ok(Self {
-            length_us: ((days * DAY_US as f64) as i64)
-                .clamp(MIN_WINDOW_US, Step::HalfDay.days_kept() * DAY_US),
+            length: Duration::from_micros((days * DAY.as_micros() as f64) as u64)
+                .clamp(MIN_WINDOW, Step::HalfDay.days_kept() * DAY),
             kind: parse_choice(&params.kind, ProbeKind::from_name)
                 .map_err(|name| bad_request("probe operation", name))?
                 .unwrap_or(ProbeKind::Read),
             during: parse_choice(&params.during, LoadContext::from_name)
                 .map_err(|name| bad_request("load filter", name))?,
-            until_us: (until_us as i64).clamp(0, now_us),
-            now_us,
+            until: Timestamp::from_us(until_us as i64).clamp(Timestamp::UNIX_EPOCH, now),
+            now,
         })
     }
 
     /// Returns the start and end of the window. If it is drawn day by day, it starts at a local midnight.
-    pub fn span_us(&self) -> (i64, i64) {
-        let from_us = self.until_us - self.length_us;
-        (if self.is_daily() { local_midnight(from_us, &local_zone()) } else { from_us }, self.until_us)
+    pub fn span(&self) -> (Timestamp, Timestamp) {
+        let from = self.until - self.length;
+        (if self.is_daily() { local_midnight(from, &local_zone()) } else { from }, self.until)
     }
 
     /// Returns whether the window is drawn in daily steps.
     fn is_daily(&self) -> bool {
-        self.length_us > MAX_HOURLY_DAYS * DAY_US
+        self.length > MAX_HOURLY_DAYS * DAY
     }
 
     /// Returns the step that is read from the database: the finest one still stored for this window.
     pub fn step(&self) -> Step {
-        let ago_us = self.now_us - (self.until_us - self.length_us);
-        Step::for_past_window(self.length_us / 1_000_000, ago_us / 1_000_000)
+        Step::for_past_window(self.length, self.now.since(self.until - self.length))
     }
 
     /// Returns the window as it is drawn.
     pub fn window(&self) -> LatencyWindow {
         LatencyWindow {
-            span_us: self.span_us(),
-            step_us: if self.is_daily() { DAY_US } else { self.step().seconds() * SECOND_US },
+            span: self.span(),
+            step: if self.is_daily() { DAY } else { self.step().length() },
             kind: self.kind,
             during: self.during,
             zone: local_zone(),
@@ -96,14 +97,15 @@ impl LatencyQuery {
 
     /// Returns the length of the window in days, as a URL contains it.
     pub fn days(&self) -> String {
-        decimal(self.length_us as f64 / DAY_US as f64, 4)
+        decimal(self.length.div_duration_f64(DAY), 4)
     }
 
     /// Returns the query string of a URL for another window with the same operation and load filter.
-    pub fn to_query_string(&self, length_us: i64, until_us: i64) -> String {
-        let other = Self { length_us, ..self.clone() };
+    pub fn to_query_string(&self, length: Duration, until: Timestamp) -> String {
+        let other = Self { length, ..self.clone() };
         let during = self.during.map_or(String::new(), |context| format!("&during={}", context.name()));
-        format!("?days={}&kind={}{during}&until={until_us}", other.days(), self.kind.name())
+        let (days, until_us) = (other.days(), until.as_us());
+        format!("?days={days}&kind={}{during}&until={until_us}", self.kind.name())
     }
 }
 

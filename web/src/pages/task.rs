@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use longhaul_analysis::summary::WeeklySummary;
-use longhaul_model::time::DAY_US;
-use longhaul_model::{History, RoundStatus, RunRecord, TASKS, TargetName, Task, quantile};
+use longhaul_model::time::DAY;
+use longhaul_model::{History, RoundStatus, RunRecord, TASKS, TargetName, Task, Timestamp, quantile};
 use longhaul_store::CALL_RETENTION_DAYS;
 use longhaul_view::charts::time_scale::event_ticks;
 use longhaul_view::charts::{BandChart, Curve, Ecdf, QuantileStep, SeriesStyle, SeriesStyles, TimeScale};
@@ -31,11 +31,11 @@ pub async fn first_task() -> Redirect {
 
 /// Serves the page of a task.
 pub async fn task(State(app): State<AppState>, Path(name): Path<String>) -> Response {
-    let since_us = app.now_us() - CALL_RETENTION_DAYS * DAY_US;
+    let since = app.now() - CALL_RETENTION_DAYS * DAY;
     render_page(app, NavItem::Tasks, move |cache| {
         let task = find_task(&name)?;
         let (history, weekly) = history_and_week(cache)?;
-        let calls = cache.reader.calls(&name, since_us)?;
+        let calls = cache.reader.calls(&name, since)?;
         let metrics = metric_charts(task, &history, &weekly);
         let charts = metrics.iter().flat_map(|metric| &metric.charts);
         let links = chart_links(&format!("/tasks/{name}/charts"), "", charts);
@@ -152,26 +152,24 @@ fn runs_by_target<'h>(task: &Task, history: &'h History, weekly: &WeeklySummary)
 
 /// Gives all band charts of the page the same time axis.
 fn align_time_axes(mut all: Vec<MetricValues>) -> Vec<MetricValues> {
-    let spans = || all.iter().flat_map(|waits| &waits.band_charts).map(|band| band.time.span_us);
-    let first = spans().map(|(from, _)| from).min().unwrap_or(0);
-    let last = spans().map(|(_, to)| to).max().unwrap_or(0);
-    all.iter_mut()
-        .flat_map(|waits| &mut waits.band_charts)
-        .for_each(|band| band.time.span_us = (first, last));
+    let spans = || all.iter().flat_map(|waits| &waits.band_charts).map(|band| band.time.span);
+    let first = spans().map(|(from, _)| from).min().unwrap_or_default();
+    let last = spans().map(|(_, to)| to).max().unwrap_or_default();
+    all.iter_mut().flat_map(|waits| &mut waits.band_charts).for_each(|band| band.time.span = (first, last));
     all
 }
 
 /// Returns a chart with one band per day, over all epochs. A day pools two epochs only if the epoch changed on it.
 fn daily_band_chart(target: &TargetRuns<'_>, metric: &Metric) -> BandChart {
     let zone = local_zone();
-    let mut days: BTreeMap<i64, (Vec<f64>, u64)> = BTreeMap::new();
+    let mut days: BTreeMap<Timestamp, (Vec<f64>, u64)> = BTreeMap::new();
     for run in &target.runs {
-        let (times, failed) = days.entry(local_midnight(run.started_us, &zone)).or_default();
+        let (times, failed) = days.entry(local_midnight(run.started, &zone)).or_default();
         times.extend(run.times.get(metric.index));
         *failed += u64::from(run.outcome.is_failure());
     }
-    let first = days.keys().next().copied().unwrap_or(0);
-    let last = days.keys().last().map_or(DAY_US, |last| last + DAY_US);
+    let first = days.keys().next().copied().unwrap_or_default();
+    let last = days.keys().last().copied().unwrap_or_default() + DAY;
     BandChart {
         id: format!("days-{}-{}", metric.name, target.name),
         title: format!("{} on {}, day by day", metric.label, target.name),
@@ -179,18 +177,18 @@ fn daily_band_chart(target: &TargetRuns<'_>, metric: &Metric) -> BandChart {
         style: target.style,
         steps: days
             .into_iter()
-            .map(|(at_us, (times, failed))| quantile_step(at_us, &times, failed))
+            .map(|(at, (times, failed))| quantile_step(at, &times, failed))
             .collect(),
-        step_us: DAY_US,
-        time: TimeScale { span_us: (first, last), zone },
+        step: DAY,
+        time: TimeScale { span: (first, last), zone },
         events: vec![],
     }
 }
 
-fn quantile_step(at_us: i64, times: &[f64], failed: u64) -> QuantileStep {
+fn quantile_step(at: Timestamp, times: &[f64], failed: u64) -> QuantileStep {
     let all = BAND_QUANTILES.map(|q| quantile(times, q));
     QuantileStep {
-        at_us,
+        at,
         quantiles: all.iter().all(Option::is_some).then(|| all.map(Option::unwrap_or_default)),
         max: times.iter().copied().reduce(f64::max),
         count: times.len() as u64,

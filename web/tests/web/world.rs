@@ -17,8 +17,10 @@ use std::time::Duration;
 use longhaul_measure::platform;
 use longhaul_measure::recorder::Recorder;
 use longhaul_model::draw::draw_below;
-use longhaul_model::time::{DAY_US, HOUR_US};
-use longhaul_model::{Call, KeepReason, LoadContext, Operation, ProbeKind, ProbeStep, Role, Stall, Target};
+use longhaul_model::time::{DAY, HOUR};
+use longhaul_model::{
+    Call, KeepReason, LoadContext, Operation, ProbeKind, ProbeStep, Role, Stall, Target, Timestamp,
+};
 use longhaul_service::handle::ServiceHandle;
 use longhaul_service::status::{
     DatabaseStatus, LastRound, ProbeState, State, Status, TargetState, TargetStatus,
@@ -29,21 +31,21 @@ use longhaul_store::{
 use longhaul_web::{Limits, Listeners, ServerDeps, SummarySources};
 
 pub const TOKEN: &str = "the-token-of-the-file";
-const WEEK_US: i64 = 7 * DAY_US;
-/// Offset that aligns time with Mondays, in microseconds: 1970-01-01 was a Thursday, and the synthetic weeks start
+const WEEK: Duration = Duration::from_hours(7 * 24);
+/// Offset that aligns time with Mondays: 1970-01-01 was a Thursday, and the synthetic weeks start
 /// at midnight UTC+1.
-const TO_MONDAY_US: i64 = 3 * DAY_US + HOUR_US;
+const TO_MONDAY: Duration = Duration::from_hours(3 * 24 + 1);
 const SHARES: [(&str, u64); 3] = [("smb", 260), ("nfs", 330), ("afp", 520)];
 
 /// Creates a database with this many weeks of data up to now, and returns its path.
 pub fn database(folder: &Path, weeks: u32) -> PathBuf {
     let path = folder.join("longhaul.sqlite");
-    let now_us = platform::wall_clock_us();
-    let this_monday_us = now_us - (now_us + TO_MONDAY_US).rem_euclid(WEEK_US);
-    synthetic_history::fill_database(&path, (this_monday_us - i64::from(weeks) * WEEK_US, weeks)).unwrap();
+    let now = platform::wall_clock();
+    let this_monday = (now + TO_MONDAY).floor(WEEK) - TO_MONDAY;
+    synthetic_history::fill_database(&path, (this_monday - weeks * WEEK, weeks)).unwrap();
     let writer = Writer::spawn(Store::open(&path, &[]).unwrap());
-    for day in (0..i64::from(weeks) * 7 + 6).rev() {
-        writer.add_samples(samples(now_us, now_us - day * DAY_US)).unwrap();
+    for day in (0..weeks * 7 + 6).rev() {
+        writer.add_samples(samples(now, now - day * DAY)).unwrap();
     }
     path
 }
@@ -53,24 +55,29 @@ pub fn add_calls(database: &Path) {
     let filter =
         RunFilter { workload: Some("photo-batch".to_owned()), limit: Some(1), ..RunFilter::default() };
     let StoredRun { mut run, .. } = Reader::open(database).unwrap().runs(&filter).unwrap().remove(0);
-    let started_us = platform::wall_clock_us() - HOUR_US;
+    let started = platform::wall_clock() - HOUR;
     let writer = Writer::spawn(Store::open(database, &[]).unwrap());
     let round = NewRound {
-        started_us,
+        started,
         utc_offset_seconds: 3600,
         seed: 1,
         scale: run.scale,
         planned: vec![],
-        scheduled_us: None,
+        scheduled: None,
         before: None,
     };
-    (run.round, run.started_us) = (writer.begin_round(round).unwrap(), started_us);
+    (run.round, run.started_us) = (writer.begin_round(round).unwrap(), started);
     for phase in &mut run.phases {
-        phase.began_us = Some(started_us);
+        phase.began_us = Some(started);
         phase.calls = (0..10).map(|place| call(phase.operations[0].operation, place)).collect();
     }
     writer.add_run(&target(run.target.as_str()), &run).unwrap();
-    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: started_us + 1, after: None };
+    let end = RoundEnd {
+        status: RoundStatus::Ok,
+        reason: None,
+        ended: started + Duration::from_micros(1),
+        after: None,
+    };
     writer.end_round(run.round, end).unwrap();
 }
 
@@ -91,53 +98,53 @@ fn target(name: &str) -> Target {
 }
 
 /// Returns the samples of one day: no requests at night, slow evenings, and a stall of NFS every ninth day.
-fn samples(now_us: i64, day_us: i64) -> Samples {
-    let midnight_us = day_us.div_euclid(DAY_US) * DAY_US;
-    let hours = (7..24).map(|hour| midnight_us + hour * HOUR_US).filter(|at_us| *at_us < now_us);
-    let day = midnight_us / DAY_US;
+fn samples(now: Timestamp, day: Timestamp) -> Samples {
+    let midnight = day.floor(DAY);
+    let hours = (7..24).map(|hour| midnight + hour * HOUR).filter(|at| *at < now);
+    let day = midnight.local_day(0);
     let is_holiday = day % 31 < 3;
     let mut samples =
-        Samples { targets: SHARES.map(|(name, _)| target(name)).to_vec(), now_us, ..Samples::default() };
-    for at_us in hours.filter(|_| !is_holiday) {
+        Samples { targets: SHARES.map(|(name, _)| target(name)).to_vec(), now, ..Samples::default() };
+    for at in hours.filter(|_| !is_holiday) {
         for share in SHARES {
-            samples.probes.extend([ProbeKind::Getattr, ProbeKind::Read].map(|kind| step(share, at_us, kind)));
+            samples.probes.extend([ProbeKind::Getattr, ProbeKind::Read].map(|kind| step(share, at, kind)));
         }
     }
     if day % 9 == 4 && !is_holiday {
-        samples.stalls.push(stall::stall(midnight_us + 20 * HOUR_US));
+        samples.stalls.push(stall::stall(midnight + 20 * HOUR));
     }
     samples
 }
 
-fn step((name, usual_us): (&str, u64), at_us: i64, kind: ProbeKind) -> ProbeStep {
-    let mut step = ProbeStep::new(name.parse().unwrap(), at_us, kind, LoadContext::Idle);
-    let hour = at_us.rem_euclid(DAY_US) / HOUR_US;
+fn step((name, usual_us): (&str, u64), at: Timestamp, kind: ProbeKind) -> ProbeStep {
+    let mut step = ProbeStep::new(name.parse().unwrap(), at, kind, LoadContext::Idle);
+    let hour = at.since(at.floor(DAY)).as_secs() / HOUR.as_secs();
     let evening = if (18..22).contains(&hour) { 3 } else { 1 };
     let cached = if kind == ProbeKind::Getattr { 4 } else { 1 };
     for answer in 0..60 {
-        let drawn = draw_below(at_us.cast_unsigned() ^ usual_us, kind as u64, answer, 1_000);
+        let drawn = draw_below(at.as_us().cast_unsigned() ^ usual_us, kind as u64, answer, 1_000);
         let slow = if drawn > 990 { 30 } else { 1 };
         step.latency.record(1_000 * usual_us * evening * slow * (400 + drawn) / (500 * cached));
     }
-    let is_stalled = name == "nfs" && at_us / DAY_US % 9 == 4 && hour == 20;
+    let is_stalled = name == "nfs" && at.local_day(0) % 9 == 4 && hour == 20;
     step.errors = if is_stalled { 3 } else { 0 };
     step
 }
 
 /// Returns a stall that is still in progress.
 pub fn stall_now() -> Stall {
-    Stall { ended_us: None, calls: 1, ..stall::stall(platform::wall_clock_us() - 5_000_000) }
+    Stall { ended_us: None, calls: 1, ..stall::stall(platform::wall_clock() - Duration::from_secs(5)) }
 }
 
 /// Returns the status of the service between two rounds.
 pub fn status(database: &Path) -> Status {
-    let now_us = platform::wall_clock_us();
+    let now = platform::wall_clock();
     Status {
         schema: 1,
         version: "0.1.0".to_owned(),
         pid: 4711,
-        started_us: now_us - 3 * DAY_US,
-        now_us,
+        started_us: now - 3 * DAY,
+        now_us: now,
         state: State::Waiting,
         problems: vec![],
         targets: SHARES.map(|(name, _)| of_target(name)).to_vec(),
@@ -147,9 +154,9 @@ pub fn status(database: &Path) -> Status {
             number: 952,
             status: RoundStatus::Ok,
             reason: None,
-            ended_us: now_us - HOUR_US / 2,
+            ended_us: now - HOUR / 2,
         }),
-        next_round_us: Some(now_us + HOUR_US / 3),
+        next_round_us: Some(now + HOUR / 3),
         slices: 4,
         design: None,
         database: DatabaseStatus { path: database.to_owned(), bytes: Some(123_456_789) },

@@ -6,7 +6,7 @@ use super::error_rates::IntervalAtDay;
 use super::rounds::SimulatedRound;
 use crate::summary::{Comparison, Verdict, Week, WeeklyQuery, WeeklySummary, summarize_week};
 use longhaul_model::TASKS;
-use longhaul_model::time::HOUR_US;
+use longhaul_model::time::{HOUR, Timestamp};
 use longhaul_model::{EpochRecord, History, RoundRecord, RunRecord, TargetRecord};
 use longhaul_model::{Event, MetricTimes, Outcome, Role, RoundStatus, Scale, TargetName};
 
@@ -36,17 +36,17 @@ pub fn simulated_history<const COLUMNS: usize>(
 }
 
 fn epoch(number: i64, target: TargetName) -> EpochRecord {
-    EpochRecord { number, target, opened_us: started_us(0, 0), protocol: None }
+    EpochRecord { number, target, opened_us: time_of(0, 0), protocol: None }
 }
 
-fn started_us(day: i64, hour: i64) -> i64 {
-    ((FIRST_DAY + day) * 24 + hour) * HOUR_US
+fn time_of(day: i64, hour: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + ((FIRST_DAY + day) * 24 + hour) as u32 * HOUR
 }
 
 fn round_record<const COLUMNS: usize>(number: i64, round: &SimulatedRound<COLUMNS>) -> RoundRecord {
     RoundRecord {
         number,
-        started_us: started_us(round.day, round.hour),
+        started_us: time_of(round.day, round.hour),
         utc_offset_seconds: 0,
         scale: Scale::Standard,
         status: Some(RoundStatus::Ok),
@@ -71,7 +71,7 @@ fn run_record<const COLUMNS: usize>(
         workload,
         scale: Scale::Standard,
         outcome: if hung { Outcome::Hung } else { Outcome::Ok },
-        started_us: started_us(round.day, round.hour),
+        started: time_of(round.day, round.hour),
         seconds,
         times: (0..metrics).fold(MetricTimes::NONE, |times, place| times.with(place, seconds)),
     }
@@ -80,15 +80,15 @@ fn run_record<const COLUMNS: usize>(
 /// Adds an event of the whole machine at noon of a day.
 pub fn add_event(history: &mut History, day: i64, kind: &str) {
     let (kind, detail) = (kind.to_owned(), serde_json::Value::Null);
-    history.events.push(Event { target: None, kind, detail, at_us: started_us(day, 12) });
+    history.events.push(Event { target: None, kind, detail, at_us: time_of(day, 12) });
 }
 
 /// Returns the weekly summary that a user sees at the end of a day, from all data up to then.
 pub fn weekly_at_end_of_day(history: &History, day: i64) -> WeeklySummary {
-    let until = started_us(day + 1, 0);
+    let until = time_of(day + 1, 0);
     let known = History {
         rounds: history.rounds.iter().filter(|round| round.started_us < until).cloned().collect(),
-        runs: history.runs.iter().filter(|run| run.started_us < until).copied().collect(),
+        runs: history.runs.iter().filter(|run| run.started < until).copied().collect(),
         settings: history.settings.clone(),
         targets: history.targets.clone(),
         epochs: history.epochs.clone(),

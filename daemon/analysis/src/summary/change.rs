@@ -7,7 +7,6 @@ use super::pairing::TargetPair;
 use super::window::AnalysisWindow;
 use crate::stats::{best_split, split_at_event};
 use longhaul_model::Event;
-use longhaul_model::local_day;
 
 /// Kinds of events that disturb a round but change nothing permanently. They cannot explain a lasting change.
 const TRANSIENT_EVENTS: [&str; 17] = [
@@ -93,7 +92,7 @@ fn persistent_events<'h>(scope: &AnalysisWindow<'h>, pair: TargetPair) -> Vec<(i
         .events
         .iter()
         .filter(|event| concerns(event) && !TRANSIENT_EVENTS.contains(&event.kind.as_str()))
-        .map(|event| (local_day(event.at_us, offset), event))
+        .map(|event| (event.at_us.local_day(offset), event))
         .filter(|(day, _)| *day <= scope.last_day)
         .collect();
     events.dedup_by_key(|(day, _)| *day);

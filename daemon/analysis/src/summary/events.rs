@@ -1,6 +1,5 @@
 //! Formats the events of a week for users.
 
-use jiff::Timestamp;
 use jiff::tz::Offset;
 use serde::Serialize;
 use serde_json::Value;
@@ -8,8 +7,7 @@ use utoipa::ToSchema;
 
 use super::Week;
 use longhaul_model::History;
-use longhaul_model::local_day;
-use longhaul_model::{Event, TargetName};
+use longhaul_model::{Event, TargetName, Timestamp};
 
 /// An event, formatted as one line.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -28,7 +26,7 @@ pub struct EventLine {
 pub(super) fn events_of_week(history: &History, week: Week) -> Vec<EventLine> {
     let entry = |event: &Event| {
         let offset = utc_offset_at(history, event.at_us);
-        week.contains(local_day(event.at_us, offset)).then(|| EventLine {
+        week.contains(event.at_us.local_day(offset)).then(|| EventLine {
             at: local_time(event.at_us, offset),
             target: event.target.clone(),
             kind: event.kind.clone(),
@@ -40,18 +38,18 @@ pub(super) fn events_of_week(history: &History, week: Week) -> Vec<EventLine> {
 
 /// Returns the UTC offset of local time at an event, in seconds. Events store no offset, so the offset of the previous
 /// round is used, or of the first round if there is none before.
-fn utc_offset_at(history: &History, at_us: i64) -> i32 {
-    let later = history.rounds.partition_point(|round| round.started_us <= at_us);
+fn utc_offset_at(history: &History, at: Timestamp) -> i32 {
+    let later = history.rounds.partition_point(|round| round.started_us <= at);
     let round = history.rounds.get(later.saturating_sub(1)).or(history.rounds.first());
     round.map_or(0, |round| round.utc_offset_seconds)
 }
 
 /// Formats a time as local date and time, for example `2026-11-12 09:31`.
-fn local_time(at_us: i64, offset_seconds: i32) -> String {
+fn local_time(at: Timestamp, offset_seconds: i32) -> String {
     let zone = Offset::from_seconds(offset_seconds).unwrap_or(Offset::UTC).to_time_zone();
-    match Timestamp::from_microsecond(at_us) {
+    match jiff::Timestamp::from_microsecond(at.as_us()) {
         Ok(instant) => instant.to_zoned(zone).strftime("%Y-%m-%d %H:%M").to_string(),
-        Err(_) => format!("{at_us} µs since 1970"),
+        Err(_) => format!("{} µs since 1970", at.as_us()),
     }
 }
 

@@ -330,7 +330,7 @@ mod tests {
             workload: "folder-index".into(),
             scale: Scale::Quick,
             outcome: Outcome::Ok,
-            started_us: round,
+            started_us: longhaul_model::Timestamp::from_us(round),
             utc_offset_seconds: 0,
             seconds,
             phases: vec![

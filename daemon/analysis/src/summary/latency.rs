@@ -7,7 +7,9 @@ use utoipa::ToSchema;
 
 use longhaul_model::stalled_seconds;
 use longhaul_model::{Histogram, bucket_of, supports_quantile};
-use longhaul_model::{LoadContext, MachineStep, ProbeKind, ProbeStep, Stall, TargetName, TrafficStep};
+use longhaul_model::{
+    LoadContext, MachineStep, ProbeKind, ProbeStep, Stall, TargetName, Timestamp, TrafficStep,
+};
 
 /// Latency limits in milliseconds; probe requests that take longer are counted for each limit.
 pub const LATENCY_LIMITS_MS: [u64; 3] = [100, 1_000, 10_000];
@@ -18,8 +20,8 @@ const MIN_DAYS: usize = 5;
 /// Stored samples of a time window.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SampledWindow {
-    /// Start and end of the window, in microseconds since 1970 UTC.
-    pub span_us: (i64, i64),
+    /// Start and end of the window.
+    pub span: (Timestamp, Timestamp),
     /// Samples of the latency probe.
     pub probes: Vec<ProbeStep>,
     /// Samples of the traffic counters.
@@ -34,7 +36,8 @@ pub struct SampledWindow {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct WindowSummary {
     /// Start and end of the window, in microseconds since 1970 UTC.
-    pub span_us: (i64, i64),
+    #[schema(value_type = (i64, i64))]
+    pub span_us: (Timestamp, Timestamp),
     /// Latency of each target, by kind of request and load.
     pub rows: Vec<LatencyRow>,
     /// Total traffic of each source; the time of each total is the time of its first sample.
@@ -89,14 +92,14 @@ pub struct StallTotals {
 /// Summarizes the samples of a time window.
 pub fn summarize_window(window: &SampledWindow) -> WindowSummary {
     WindowSummary {
-        span_us: window.span_us,
+        span_us: window.span,
         rows: latency_rows(&window.probes),
         traffic: merge_traffic(&window.traffic),
         machine: window.machine.iter().cloned().reduce(|mut all, more| {
             all.merge(&more);
             all
         }),
-        stalls: stall_totals(&window.stalls, window.span_us),
+        stalls: stall_totals(&window.stalls, window.span),
     }
 }
 
@@ -146,7 +149,7 @@ fn merge_traffic(steps: &[TrafficStep]) -> Vec<TrafficStep> {
     merged.into_values().collect()
 }
 
-fn stall_totals(stalls: &[Stall], span_us: (i64, i64)) -> Vec<StallTotals> {
+fn stall_totals(stalls: &[Stall], span: (Timestamp, Timestamp)) -> Vec<StallTotals> {
     // Slow calls of runs are no proof of a stall: a large write may take seconds on a share that works well.
     let seen_by_probe = |stall: &&Stall| stall.sources.iter().any(|source| source == "probe");
     let mut targets: Vec<&TargetName> = stalls.iter().map(|stall| &stall.target).collect();
@@ -158,7 +161,7 @@ fn stall_totals(stalls: &[Stall], span_us: (i64, i64)) -> Vec<StallTotals> {
         StallTotals {
             target: target.clone(),
             stalls: count,
-            seconds: stalled_seconds(own().filter(seen_by_probe), span_us.0..span_us.1),
+            seconds: stalled_seconds(own().filter(seen_by_probe), span.0..span.1),
             seen_only_by_runs: own().count() as u64 - count,
         }
     };
@@ -169,8 +172,9 @@ fn stall_totals(stalls: &[Stall], span_us: (i64, i64)) -> Vec<StallTotals> {
 mod tests {
     use super::*;
 
-    fn step(kind: ProbeKind, at_us: i64, latencies_ms: &[u64]) -> ProbeStep {
-        let mut step = ProbeStep::new("smb".parse().unwrap(), at_us, kind, LoadContext::Idle);
+    fn step(kind: ProbeKind, at: i64, latencies_ms: &[u64]) -> ProbeStep {
+        let mut step =
+            ProbeStep::new("smb".parse().unwrap(), Timestamp::from_us(at), kind, LoadContext::Idle);
         latencies_ms.iter().for_each(|ms| step.latency.record(ms * 1_000_000));
         step
     }
@@ -199,9 +203,9 @@ mod tests {
     fn stalls_seen_only_by_runs_are_counted_separately() {
         let stall = |source: &str, from: i64, to: i64| Stall {
             target: "smb".parse().unwrap(),
-            opened_us: from,
-            started_us: from,
-            ended_us: Some(to),
+            opened_us: Timestamp::from_us(from),
+            started_us: Timestamp::from_us(from),
+            ended_us: Some(Timestamp::from_us(to)),
             is_truncated: false,
             operation: "sync".into(),
             calls: 1,
@@ -211,7 +215,7 @@ mod tests {
             during: None,
         };
         let stalls = [stall("probe", 0, 4_000_000), stall("time-machine", 9_000_000, 20_000_000)];
-        let totals = stall_totals(&stalls, (0, 100_000_000));
+        let totals = stall_totals(&stalls, (Timestamp::UNIX_EPOCH, Timestamp::from_us(100_000_000)));
         assert_eq!((totals[0].stalls, totals[0].seconds, totals[0].seen_only_by_runs), (1, 4.0, 1));
     }
 }

@@ -180,12 +180,17 @@ fn is_private_word(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_model::Timestamp;
     use proptest::prelude::*;
     use serde_json::json;
 
     fn details(details: &[Value]) -> Vec<Value> {
-        let event =
-            |detail: &Value| Event { target: None, kind: "x".into(), detail: detail.clone(), at_us: 0 };
+        let event = |detail: &Value| Event {
+            target: None,
+            kind: "x".into(),
+            detail: detail.clone(),
+            at_us: Timestamp::UNIX_EPOCH,
+        };
         let history = History { events: details.iter().map(event).collect(), ..History::default() };
         anonymize(history).events.into_iter().map(|event| event.detail).collect()
     }
@@ -245,7 +250,7 @@ mod tests {
     fn reason_that_names_a_path_is_hidden() {
         let round = |reason: &str| RoundRecord {
             number: 1,
-            started_us: 0,
+            started_us: Timestamp::UNIX_EPOCH,
             utc_offset_seconds: 0,
             scale: longhaul_model::Scale::Quick,
             status: None,

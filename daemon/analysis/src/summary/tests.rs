@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::*;
 use longhaul_model::TASKS;
-use longhaul_model::time::{DAY_US, HOUR_US};
+use longhaul_model::time::{DAY, HOUR, Timestamp};
 use longhaul_model::{EpochRecord, History, RoundRecord, RunRecord, TargetRecord};
 use longhaul_model::{Event, Outcome, Role, RoundStatus, Scale};
 
@@ -22,6 +22,11 @@ struct World {
 /// Function that gives the outcome and seconds of a run, from target index, day and round of the day.
 type Scenario<'s> = &'s dyn Fn(usize, i64, i64) -> (Outcome, f64);
 
+/// Returns the start of a day, counted from the first Monday.
+fn midnight(day: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + (MONDAY + day) as u32 * DAY
+}
+
 impl World {
     fn new(targets: &[(&str, Role)]) -> Self {
         let targets: Vec<TargetRecord> = targets
@@ -31,7 +36,7 @@ impl World {
         let epochs = targets.iter().enumerate().map(|(place, target)| EpochRecord {
             number: place as i64 + 1,
             target: target.name.clone(),
-            opened_us: MONDAY * DAY_US,
+            opened_us: midnight(0),
             protocol: Some(if place == 0 { "SMB 3.1.1" } else { "NFS 4.2" }.to_owned()),
         });
         let epochs = epochs.collect();
@@ -55,10 +60,10 @@ impl World {
 
     fn round(&mut self, day: i64, turn: i64, status: RoundStatus, scenario: Scenario<'_>) {
         let number = self.history.rounds.len() as i64 + 1;
-        let started_us = (MONDAY + day) * DAY_US + turn * HOUR_US;
+        let started = midnight(day) + turn as u32 * HOUR;
         self.history.rounds.push(RoundRecord {
             number,
-            started_us,
+            started_us: started,
             utc_offset_seconds: 0,
             scale: Scale::Standard,
             status: Some(status),
@@ -76,7 +81,7 @@ impl World {
                 workload,
                 scale: Scale::Standard,
                 outcome,
-                started_us,
+                started,
                 seconds,
                 times: (0..TASKS[workload].metrics().len())
                     .filter(|_| outcome == Outcome::Ok)
@@ -224,7 +229,7 @@ fn change_at_an_event_splits_the_comparison() {
         target: None,
         kind: "os-update".to_owned(),
         detail: serde_json::json!({"before": "26.0", "after": "26.1"}),
-        at_us: (MONDAY + 28) * DAY_US,
+        at_us: midnight(28),
     });
     let weekly = world.after_days(56);
     let headline = headline(&weekly);

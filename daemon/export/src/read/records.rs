@@ -1,7 +1,7 @@
 //! Converts rows to records. The error of an invalid row is a reason worded to follow "3 rows".
 
 use longhaul_model::TASKS;
-use longhaul_model::{EpochRecord, RoundRecord, TargetRecord};
+use longhaul_model::{EpochRecord, RoundRecord, TargetRecord, Timestamp};
 use longhaul_model::{Event, MetricTimes, Outcome, Role, RoundStatus, Scale, TargetName};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(super) struct UnresolvedRun {
     pub(super) workload: usize,
     pub(super) scale: Scale,
     pub(super) outcome: Outcome,
-    pub(super) started_us: i64,
+    pub(super) started: Timestamp,
     pub(super) seconds: f64,
     pub(super) times: MetricTimes,
 }
@@ -32,6 +32,11 @@ pub(super) struct UnresolvedRun {
 impl Fields<'_> {
     pub(super) fn number(&self) -> Result<i64, String> {
         self.integer(Field::Number)
+    }
+
+    /// Returns the time of a round, run, epoch or event.
+    fn time(&self) -> Result<Timestamp, String> {
+        Ok(Timestamp::from_us(self.integer(Field::StartedUs)?))
     }
 
     pub(super) fn detail(&self) -> Result<Value, String> {
@@ -54,7 +59,7 @@ impl Fields<'_> {
         Ok(EpochRecord {
             number: self.number()?,
             target: self.target_name()?,
-            opened_us: self.integer(Field::StartedUs)?,
+            opened_us: self.time()?,
             protocol: self.text(Field::Protocol)?.map(ToOwned::to_owned),
         })
     }
@@ -64,7 +69,7 @@ impl Fields<'_> {
         let status = self.text(Field::Status)?;
         Ok(RoundRecord {
             number: self.number()?,
-            started_us: self.integer(Field::StartedUs)?,
+            started_us: self.time()?,
             utc_offset_seconds: i32::try_from(offset)
                 .map_err(|_| invalid(Field::UtcOffsetSeconds, "an offset"))?,
             scale: self.parsed(Field::Scale, Scale::from_name)?,
@@ -79,7 +84,7 @@ impl Fields<'_> {
             target: self.text(Field::Target)?.map(parse).transpose()?,
             kind: self.text(Field::Kind)?.unwrap_or_default().to_owned(),
             detail: self.detail()?,
-            at_us: self.integer(Field::StartedUs)?,
+            at_us: self.time()?,
         })
     }
 
@@ -94,7 +99,7 @@ impl Fields<'_> {
             workload,
             scale: self.parsed(Field::Scale, Scale::from_name)?,
             outcome,
-            started_us: self.integer(Field::StartedUs)?,
+            started: self.time()?,
             seconds: self.seconds(outcome)?,
             times: self.times(workload)?,
         })

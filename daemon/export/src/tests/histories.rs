@@ -1,9 +1,13 @@
 //! Example histories: a small realistic one, and a strategy that generates any history that a database could
 //! contain.
 
+use std::time::Duration;
+
 use longhaul_model::TASKS;
-use longhaul_model::time::HOUR_US;
-use longhaul_model::{AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord};
+use longhaul_model::time::HOUR;
+use longhaul_model::{
+    AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord, Timestamp,
+};
 use longhaul_model::{Event, MetricTimes, Outcome, Role, RoundStatus, Scale};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -12,8 +16,8 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 
 const NAMES: [&str; 4] = ["smb", "nfs-4.2", "A_2", "0"];
-/// 2026-11-02T06:00:00+01:00, in microseconds since 1970 UTC.
-const BEGIN_US: i64 = 1_793_595_600_000_000;
+/// 2026-11-02T06:00:00+01:00.
+const BEGIN: Timestamp = Timestamp::from_us(1_793_595_600_000_000);
 
 /// Returns a history of two targets and four rounds, with every workload once per round and target.
 pub(super) fn small() -> History {
@@ -35,18 +39,18 @@ pub(super) fn small() -> History {
 }
 
 fn event(detail: Value) -> Event {
-    Event { target: None, kind: "mtu".into(), detail, at_us: BEGIN_US + HOUR_US }
+    Event { target: None, kind: "mtu".into(), detail, at_us: BEGIN + HOUR }
 }
 
 fn epoch(number: i64) -> EpochRecord {
     let target = ["smb", "nfs"][number as usize - 1].parse().unwrap();
-    EpochRecord { number, target, opened_us: BEGIN_US, protocol: (number == 1).then(|| "SMB 3.1.1".into()) }
+    EpochRecord { number, target, opened_us: BEGIN, protocol: (number == 1).then(|| "SMB 3.1.1".into()) }
 }
 
 fn round(number: i64) -> RoundRecord {
     RoundRecord {
         number,
-        started_us: BEGIN_US + number * HOUR_US,
+        started_us: BEGIN + number as u32 * HOUR,
         utc_offset_seconds: 3600,
         scale: Scale::Quick,
         status: Some(RoundStatus::Ok),
@@ -66,7 +70,7 @@ fn run(round: &RoundRecord, cell: usize) -> RunRecord {
         workload,
         scale: round.scale,
         outcome: Outcome::Ok,
-        started_us: round.started_us + cell as i64,
+        started: round.started_us + Duration::from_micros(cell as u64),
         seconds: 10.0 / 3.0,
         times: indexes.fold(MetricTimes::NONE, |times, index| times.with(index, time(index))),
     }
@@ -133,6 +137,7 @@ fn epochs(targets: usize) -> impl Strategy<Value = Vec<EpochRecord>> {
     let epochs = numbered(vec((0..targets, any::<i64>(), option::of(text())), 1..4));
     epochs.prop_map(|epochs| {
         let epoch = |(number, (target, opened_us, protocol)): (i64, (usize, i64, Option<String>))| {
+            let opened_us = Timestamp::from_us(opened_us);
             EpochRecord { number, target: NAMES[target].parse().unwrap(), opened_us, protocol }
         };
         epochs.into_iter().map(epoch).collect()
@@ -145,7 +150,7 @@ fn rounds() -> impl Strategy<Value = Vec<RoundRecord>> {
     numbered(vec((any::<(i64, i32)>(), scale, end), 1..5)).prop_map(|rounds| {
         let round = |(number, ((started_us, utc_offset_seconds), scale, (status, reason)))| RoundRecord {
             number,
-            started_us,
+            started_us: Timestamp::from_us(started_us),
             utc_offset_seconds,
             scale,
             status,
@@ -162,7 +167,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
             target: target.map(|name| name.parse().unwrap()),
             kind,
             detail,
-            at_us,
+            at_us: Timestamp::from_us(at_us),
         }),
         0..4,
     )
@@ -189,8 +194,7 @@ fn runs(
     numbered(vec((references, what), 0..12)).prop_map(move |runs| {
         let run =
             |(number, ((round, epoch, workload), what)): (i64, ((RoundRecord, EpochRecord, usize), _))| {
-                let (scale, outcome, started_us, seconds, times): (Scale, Outcome, i64, f64, MetricTimes) =
-                    what;
+                let (scale, outcome, started, seconds, times): (Scale, Outcome, i64, f64, MetricTimes) = what;
                 let own = 0..TASKS[workload].metrics().len();
                 let times = own.filter_map(|index| Some((index, times.get(index)?)));
                 RunRecord {
@@ -201,7 +205,7 @@ fn runs(
                     workload,
                     scale,
                     outcome,
-                    started_us,
+                    started: Timestamp::from_us(started),
                     seconds: if outcome == Outcome::Unavailable { 0.0 } else { seconds },
                     times: times.fold(MetricTimes::NONE, |times, (index, time)| times.with(index, time)),
                 }

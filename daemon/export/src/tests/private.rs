@@ -14,7 +14,8 @@ fn exports_contain_no_path_server_or_user() {
         "before": {"path": "/Users/ada/nas", "negotiated": {"rsize": "1048576"}},
         "after": {"path": "/Users/ada/nas2", "server": "diskstation", "source": "//ada@nas/media"},
     });
-    let event = Event { target: None, kind: "epoch".into(), detail, at_us: 7 };
+    let event =
+        Event { target: None, kind: "epoch".into(), detail, at_us: longhaul_model::Timestamp::from_us(7) };
     let history = History { events: vec![event], ..small() };
     for format in TEXTS {
         let events = bytes_of(format, |output| crate::events(history.clone(), &Window::default(), output));

@@ -51,8 +51,7 @@ fn duplicate_rows_are_skipped_and_counted() {
 fn adjacent_windows_split_the_rounds_without_overlap() {
     let history = small();
     let middle = history.rounds[2].started_us;
-    let sides =
-        [Window { to_us: Some(middle), ..Window::default() }, Window { from_us: Some(middle), to_us: None }];
+    let sides = [Window { to: Some(middle), ..Window::default() }, Window { from: Some(middle), to: None }];
     for format in FORMATS.iter().copied() {
         let read_side = |side: &Window| {
             read(&bytes_of(format, |output| crate::runs(small(), side, output))).unwrap().history

@@ -2,10 +2,12 @@
 //! again.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use longhaul_model::ColdMethod;
+use longhaul_model::time::DAY;
+use longhaul_model::{ColdMethod, Timestamp};
 
 /// Number of slices of a corpus, unless the schedule needs more. The nominal size of a corpus is this many slices.
 pub const DEFAULT_SLICES: u64 = 4;
@@ -13,8 +15,8 @@ pub const DEFAULT_SLICES: u64 = 4;
 /// Maximum number of slices of a corpus.
 pub const MAX_SLICES: u64 = 64;
 
-/// Time without any access, in microseconds, after which a slice is assumed to be in no cache.
-const COLD_AFTER_US: i64 = 24 * 3600 * 1_000_000;
+/// Time without any access after which a slice is assumed to be in no cache.
+const COLD_AFTER: Duration = DAY;
 
 /// State of one slice of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -22,26 +24,26 @@ pub struct Slice {
     /// Number of files of the slice that have been created. Files are created in the order of their numbers.
     pub built: u64,
     /// Time of the last access, in microseconds since 1970 UTC; `None` if the slice has not been created.
-    pub used_us: Option<i64>,
+    pub used_us: Option<Timestamp>,
     /// True if the data was evicted from this machine's cache after the last access, and the kernel confirmed it.
     #[serde(default)]
     pub evicted: bool,
 }
 
 impl Slice {
-    /// Returns the cold method of a phase that reads names and attributes of this slice at time `now_us`
-    /// (microseconds since 1970 UTC). Only a rest of a day makes them cold, because eviction does not affect them.
-    pub fn metadata_cold_method(&self, now_us: i64) -> ColdMethod {
+    /// Returns the cold method of a phase that reads names and attributes of this slice at time `now`.
+    /// Only a rest of a day makes them cold, because eviction does not affect them.
+    pub fn metadata_cold_method(&self, now: Timestamp) -> ColdMethod {
         match self.used_us {
-            Some(used) if now_us - used >= COLD_AFTER_US => ColdMethod::RotatedSlice,
+            Some(used) if now.since(used) >= COLD_AFTER => ColdMethod::RotatedSlice,
             _ => ColdMethod::Unverified,
         }
     }
 
-    /// Returns the cold method of a phase that reads the data of this slice at time `now_us` (microseconds since
-    /// 1970 UTC). Data is cold after a rest of a day, and also after an eviction.
-    pub fn data_cold_method(&self, now_us: i64) -> ColdMethod {
-        match self.metadata_cold_method(now_us) {
+    /// Returns the cold method of a phase that reads the data of this slice at time `now`.
+    /// Data is cold after a rest of a day, and also after an eviction.
+    pub fn data_cold_method(&self, now: Timestamp) -> ColdMethod {
+        match self.metadata_cold_method(now) {
             ColdMethod::Unverified if self.evicted => ColdMethod::Evicted,
             other => other,
         }
@@ -85,12 +87,16 @@ mod tests {
     #[test]
     fn slice_is_cold_only_after_a_day_of_rest() {
         let slice = |used_us| Slice { built: 1, used_us, evicted: false };
-        assert_eq!(slice(None).metadata_cold_method(0), ColdMethod::Unverified);
-        assert_eq!(slice(Some(0)).metadata_cold_method(COLD_AFTER_US - 1), ColdMethod::Unverified);
-        assert_eq!(slice(Some(0)).metadata_cold_method(COLD_AFTER_US), ColdMethod::RotatedSlice);
-        let evicted = Slice { evicted: true, ..slice(Some(0)) };
+        let begin = Timestamp::UNIX_EPOCH;
+        assert_eq!(slice(None).metadata_cold_method(begin), ColdMethod::Unverified);
         assert_eq!(
-            (evicted.metadata_cold_method(1), evicted.data_cold_method(1)),
+            slice(Some(begin)).metadata_cold_method(begin + COLD_AFTER - Duration::from_micros(1)),
+            ColdMethod::Unverified
+        );
+        assert_eq!(slice(Some(begin)).metadata_cold_method(begin + COLD_AFTER), ColdMethod::RotatedSlice);
+        let evicted = Slice { evicted: true, ..slice(Some(begin)) };
+        assert_eq!(
+            (evicted.metadata_cold_method(begin), evicted.data_cold_method(begin)),
             (ColdMethod::Unverified, ColdMethod::Evicted)
         );
     }

@@ -410,7 +410,7 @@ fn system_text(name: &CStr) -> Option<String> {
 pub fn shared_file() -> io::Result<(File, PathBuf)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let name = format!("longhaul-{}-{}-{number}", std::process::id(), super::wall_clock_us());
+    let name = format!("longhaul-{}-{}-{number}", std::process::id(), super::wall_clock().as_us());
     let path = std::env::temp_dir().join(name);
     let file = File::options().read(true).write(true).create_new(true).open(&path)?;
     Ok((file, path))

@@ -78,7 +78,7 @@ pub use unix::{
     is_unsupported, load_average, lock_range, make_directory_at, open_at, open_directory, open_directory_at,
     owner_at, page_bytes, raise_descriptor_limit, read_at, remove_directory_at, remove_xattr, rename_at,
     resident_share, set_mode, set_times_at, setxattr, space, truncate, unlink_at, user_id,
-    utc_offset_seconds, wall_clock_us, write_at,
+    utc_offset_seconds, wall_clock, write_at,
 };
 
 pub use unrecognized_output::{UnrecognizedOutput, unrecognized_outputs};

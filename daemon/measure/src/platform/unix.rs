@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, XattrFlags};
 
-use longhaul_model::SyncKind;
+use longhaul_model::{SyncKind, Timestamp};
 
 /// Access mode of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -334,15 +334,14 @@ pub fn load_average() -> Option<f64> {
     (unsafe { libc::getloadavg(averages.as_mut_ptr(), 1) } == 1).then(|| averages[0])
 }
 
-/// Returns the wall-clock time in microseconds since 1970 UTC: a label, never a measurement.
-pub fn wall_clock_us() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+/// Returns the wall-clock time: a label, never a measurement.
+pub fn wall_clock() -> Timestamp {
+    Timestamp::UNIX_EPOCH + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Returns the present offset of local time from UTC, in seconds.
 pub fn utc_offset_seconds() -> i32 {
-    let now: libc::time_t = wall_clock_us() / 1_000_000;
+    let now: libc::time_t = wall_clock().as_us() / 1_000_000;
     let mut local = std::mem::MaybeUninit::<libc::tm>::zeroed();
     // SAFETY: both pointers are valid for the call; localtime_r fills the struct or returns null, and zeroes
     // are a valid tm.

@@ -35,10 +35,15 @@ impl SlowCallCollector {
 mod tests {
     use super::super::slow_calls::RING_CAPACITY;
     use super::*;
-    use longhaul_model::Operation;
+    use longhaul_model::{Operation, Timestamp};
 
-    fn slow_call(at_us: i64) -> RawSlowCall {
-        RawSlowCall { operation: Operation::Sync, at_us, duration_ns: 2_000_000_000, error: None }
+    fn slow_call(us: i64) -> RawSlowCall {
+        RawSlowCall {
+            operation: Operation::Sync,
+            at: Timestamp::from_us(us),
+            duration_ns: 2_000_000_000,
+            error: None,
+        }
     }
 
     #[test]
@@ -56,8 +61,9 @@ mod tests {
     #[test]
     fn ring_keeps_the_latest_slow_calls() {
         let (recorder, mut collector) = (Recorder::private().unwrap(), SlowCallCollector::default());
-        (0..100).for_each(|at_us| recorder.thread_slot(0).record_slow_call(slow_call(at_us)));
-        let found: Vec<i64> = collector.collect(&recorder).into_iter().map(|(_, call)| call.at_us).collect();
+        (0..100).for_each(|us| recorder.thread_slot(0).record_slow_call(slow_call(us)));
+        let found: Vec<i64> =
+            collector.collect(&recorder).into_iter().map(|(_, call)| call.at.as_us()).collect();
         assert_eq!(found, (100 - RING_CAPACITY as i64..100).collect::<Vec<_>>());
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use longhaul_model::Operation;
+use longhaul_model::{Operation, Timestamp};
 
 /// Number of slow calls that a thread slot keeps.
 pub(super) const RING_CAPACITY: u64 = 32;
@@ -20,8 +20,8 @@ pub(super) const WORDS: usize = 1 + RING_CAPACITY as usize * CALL_WORDS;
 pub struct RawSlowCall {
     /// Kind of call.
     pub operation: Operation,
-    /// Start of the call, in microseconds since 1970 UTC.
-    pub at_us: i64,
+    /// Start of the call.
+    pub at: Timestamp,
     /// Duration of the call in nanoseconds.
     pub duration_ns: u64,
     /// System error number (`errno`) of a failed call, 0 for an error without a number; `None` if the call
@@ -32,13 +32,13 @@ pub struct RawSlowCall {
 impl RawSlowCall {
     fn words(self) -> [u64; CALL_WORDS] {
         let error = self.error.map_or(0, |number| u64::from(number.unsigned_abs()) + 1);
-        [self.operation as u64 | error << 32, self.at_us.cast_unsigned(), self.duration_ns]
+        [self.operation as u64 | error << 32, self.at.as_us().cast_unsigned(), self.duration_ns]
     }
 
-    fn from_words([tag, at_us, nanoseconds]: [u64; CALL_WORDS]) -> Option<Self> {
+    fn from_words([tag, at, nanoseconds]: [u64; CALL_WORDS]) -> Option<Self> {
         let operation = Operation::from_number(tag & 0xffff_ffff)?;
         let error = (tag >> 32).checked_sub(1).and_then(|number| i32::try_from(number).ok());
-        Some(Self { operation, at_us: at_us.cast_signed(), duration_ns: nanoseconds, error })
+        Some(Self { operation, at: Timestamp::from_us(at.cast_signed()), duration_ns: nanoseconds, error })
     }
 }
 
@@ -83,11 +83,11 @@ mod tests {
         #[test]
         fn slow_call_survives_encoding_in_words(
             operation in proptest::sample::select(Operation::ALL.to_vec()),
-            at_us: i64,
+            us: i64,
             duration_ns: u64,
             error in proptest::option::of(0i32..i32::MAX),
         ) {
-            let call = RawSlowCall { operation, at_us, duration_ns, error };
+            let call = RawSlowCall { operation, at: Timestamp::from_us(us), duration_ns, error };
             prop_assert_eq!(RawSlowCall::from_words(call.words()), Some(call));
         }
     }

@@ -17,7 +17,7 @@ use crate::platform::{self, FolderWatch};
 use crate::recorder::{PROBE_THREAD_SLOT, Recorder};
 use crate::sandbox::SandboxLocation;
 use crate::timed_fs::{StopSwitch, TimedFs};
-use longhaul_model::{Failure, Operation, ProbePlan, ProbeSample, TargetName};
+use longhaul_model::{Failure, Operation, ProbePlan, ProbeSample, TargetName, Timestamp};
 
 /// Minimum time in nanoseconds between opening the file of a request and the request itself. If opening is slow,
 /// the time is twice the last duration of opening, but at most half of the probe's interval.
@@ -125,7 +125,7 @@ impl Probe {
             location,
             device: progress.device,
             plan,
-            salt: platform::wall_clock_us().cast_unsigned(),
+            salt: platform::wall_clock().as_us().cast_unsigned(),
         };
         let files = ProbeFiles::open(&site, &context)?.ok_or(SessionEnd::NoSandbox)?;
         // From now on, another file system at this path is refused: the share may be unmounted between two slots.
@@ -139,7 +139,7 @@ impl Probe {
             self.reporter.set_cpu_ns(platform::thread_cpu_ns());
             self.reporter.report_slow_calls(self.switch.current_workload().as_deref());
             if watch.as_ref().is_some_and(|watch| watch.has_changed(is_sandbox_name)) {
-                self.reporter.set_folder_changed(platform::wall_clock_us());
+                self.reporter.set_folder_changed(platform::wall_clock());
             }
         }
     }
@@ -294,7 +294,7 @@ impl ProbeSession<'_> {
 /// Values that all samples that were completed by the same call have in common.
 struct SampleLabel {
     returned: ClockReading,
-    returned_us: i64,
+    returned_wall: Timestamp,
     error: Option<String>,
     during: Option<String>,
 }
@@ -302,7 +302,12 @@ struct SampleLabel {
 impl SampleLabel {
     fn new(returned: ClockReading, error: Option<String>, during: Option<String>) -> Self {
         let since_ns = platform::monotonic_ns().saturating_sub(returned.awake_ns);
-        Self { returned, returned_us: platform::wall_clock_us() - microseconds(since_ns), error, during }
+        Self {
+            returned,
+            returned_wall: platform::wall_clock() - Duration::from_nanos(since_ns),
+            error,
+            during,
+        }
     }
 
     /// Returns the sample of a slot that was missed and has no call of its own.
@@ -310,17 +315,13 @@ impl SampleLabel {
         let latency_ns = self.returned.awake_ns.saturating_sub(slot.at_ns);
         ProbeSample {
             kind: slot.kind,
-            at_us: self.returned_us - microseconds(latency_ns),
+            at_us: self.returned_wall - Duration::from_nanos(latency_ns),
             latency_ns,
             call_ns: None,
             error: self.error.clone(),
             during: self.during.clone(),
         }
     }
-}
-
-fn microseconds(nanoseconds: u64) -> i64 {
-    i64::try_from(nanoseconds / 1000).unwrap_or(i64::MAX)
 }
 
 /// Returns the name of an error for a sample: the system's name such as `EIO` if there is one.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::platform;
 use crate::recorder::{PROBE_THREAD_SLOT, RawSlowCall, Recorder, SlowCallCollector};
-use longhaul_model::{ProbeSample, SLEPT_NS, SLOW_CALL_NS, SlowCall, WorkerSample};
+use longhaul_model::{ProbeSample, SLEPT_NS, SLOW_CALL_NS, SlowCall, Timestamp, WorkerSample};
 use parking_lot::Mutex;
 
 /// Interval in nanoseconds at which collected samples are sent.
@@ -25,7 +25,7 @@ struct State {
     slots: Vec<ProbeSample>,
     /// Processor time of the probe in nanoseconds: in total, and the part that was already reported.
     cpu_ns: (u64, u64),
-    changed_us: Option<i64>,
+    changed: Option<Timestamp>,
     /// Time of the last report, in nanoseconds of the monotonic clock.
     last_report_ns: u64,
     disabled_reason: Option<String>,
@@ -74,10 +74,9 @@ impl SampleReporter {
         self.state.lock().cpu_ns.0 = nanoseconds;
     }
 
-    /// Records that a user changed the target's folder. `at_us` is the time of detection in microseconds since
-    /// 1970 UTC.
-    pub fn set_folder_changed(&self, at_us: i64) {
-        self.state.lock().changed_us = Some(at_us);
+    /// Records that a user changed the target's folder. `at` is the time of detection.
+    pub fn set_folder_changed(&self, at: Timestamp) {
+        self.state.lock().changed = Some(at);
     }
 
     /// Reports that the probe cannot continue. The same reason is reported only once, until the probe has
@@ -116,14 +115,14 @@ impl SampleReporter {
             state.cpu_ns.1 = state.cpu_ns.0;
             self.sink.on_sample(WorkerSample::Probes { slots, cost_ns });
         }
-        if let Some(at_us) = state.changed_us.take() {
+        if let Some(at_us) = state.changed.take() {
             self.sink.on_sample(WorkerSample::FolderChanged { at_us });
         }
     }
 }
 
 fn slow_call(call: RawSlowCall, workload: Option<&str>) -> SlowCall {
-    let RawSlowCall { operation, at_us, duration_ns: nanoseconds, error } = call;
+    let RawSlowCall { operation, at: at_us, duration_ns: nanoseconds, error } = call;
     let name = |number| platform::error_name(&std::io::Error::from_raw_os_error(number));
     let error =
         error.map(|number| name(number).filter(|_| number != 0).unwrap_or_else(|| "unknown".to_owned()));
@@ -158,7 +157,14 @@ mod tests {
 
     fn slot(latency_ns: u64, error: Option<&str>) -> ProbeSample {
         let error = error.map(ToOwned::to_owned);
-        ProbeSample { kind: ProbeKind::Read, at_us: 1, latency_ns, call_ns: Some(1), error, during: None }
+        ProbeSample {
+            kind: ProbeKind::Read,
+            at_us: Timestamp::from_us(1),
+            latency_ns,
+            call_ns: Some(1),
+            error,
+            during: None,
+        }
     }
 
     fn lengths(samples: &[WorkerSample]) -> Vec<usize> {
@@ -229,8 +235,12 @@ mod tests {
     #[test]
     fn slow_call_has_a_workload_unless_the_probe_made_it() {
         let (sink, reporter) = reporter();
-        let call =
-            RawSlowCall { operation: Operation::Sync, at_us: 5, duration_ns: 7, error: Some(libc::EIO) };
+        let call = RawSlowCall {
+            operation: Operation::Sync,
+            at: Timestamp::from_us(5),
+            duration_ns: 7,
+            error: Some(libc::EIO),
+        };
         let of_probe = RawSlowCall { error: None, ..call };
         reporter.recorder.thread_slot(3).record_slow_call(call);
         reporter.recorder.thread_slot(PROBE_THREAD_SLOT).record_slow_call(of_probe);
@@ -238,7 +248,7 @@ mod tests {
         let error = Some("EIO".to_owned());
         let of_run = SlowCall {
             operation: Operation::Sync,
-            at_us: 5,
+            at_us: Timestamp::from_us(5),
             duration_ns: 7,
             error,
             workload: Some("photo-batch".to_owned()),

@@ -2,15 +2,17 @@
 //! clocks.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use longhaul_model::time::{HOUR, Timestamp};
 use longhaul_model::{Operation, ProbeKind, ProbeSample, SLOW_CALL_NS, SlowCall, Stall, TargetName};
 
-/// Maximum gap in microseconds between two slow calls of one stall: two intervals of the probe. With a cut cable,
+/// Maximum gap between two slow calls of one stall: two intervals of the probe. With a cut cable,
 /// some calls wait, one is answered from a cache, and the next one waits again; all of them belong to one stall.
-const MERGE_GAP_US: i64 = 10_000_000;
-/// Time in microseconds during which an ended stall can still be extended. Slow calls of a workload are reported
+const MERGE_GAP: Duration = Duration::from_secs(10);
+/// Time during which an ended stall can still be extended. Slow calls of a workload are reported
 /// at the end of a phase, so they may belong to a stall that has already ended.
-const AMEND_WINDOW_US: i64 = 3_600_000_000;
+const AMEND_WINDOW: Duration = HOUR;
 /// Names of errors that mean that the server or the network failed. Errors such as EACCES or ENOENT are not
 /// included.
 const CONNECTION_ERRORS: [&str; 17] = [
@@ -42,8 +44,8 @@ pub struct StallLog {
 #[derive(Debug, Clone)]
 struct StallEntry {
     stall: Stall,
-    /// Latest time that is known to belong to the stall, in microseconds since 1970 UTC.
-    latest_us: i64,
+    /// Latest time that is known to belong to the stall.
+    latest: Timestamp,
     /// True while a slow call of the stall is in flight.
     has_call_in_flight: bool,
     /// True if the latest answer of the probe was a failure.
@@ -57,8 +59,8 @@ struct StallEntry {
 pub struct PendingCall<'a> {
     /// Kind of call.
     pub operation: Operation,
-    /// Start of the call, in microseconds since 1970 UTC.
-    pub since_us: i64,
+    /// Start of the call.
+    pub since: Timestamp,
     /// Source of the call: the name of a workload, or `probe`.
     pub source: &'a str,
     /// Activity of the service at this time, such as a round; `None` without one.
@@ -67,8 +69,8 @@ pub struct PendingCall<'a> {
 
 /// Time during which one call waited.
 struct WaitInterval<'a> {
-    began_us: i64,
-    until_us: i64,
+    began: Timestamp,
+    until: Timestamp,
     operation: &'a str,
     error: Option<&'a str>,
     source: &'a str,
@@ -78,8 +80,8 @@ impl StallLog {
     /// Adds a slow call that has returned.
     pub fn record_slow_call(&mut self, target: &TargetName, call: &SlowCall) {
         let interval = WaitInterval {
-            began_us: call.at_us,
-            until_us: call.at_us + microseconds(call.duration_ns),
+            began: call.at_us,
+            until: call.at_us + Duration::from_nanos(call.duration_ns),
             operation: call.operation.name(),
             error: call.error.as_deref(),
             source: call.workload.as_deref().unwrap_or("probe"),
@@ -92,61 +94,55 @@ impl StallLog {
     /// Adds a sample of the probe. Only failures and the first success after them matter here, because slow calls
     /// of the probe are also reported as [`SlowCall`].
     pub fn record_probe(&mut self, target: &TargetName, slot: &ProbeSample) {
-        let until_us = slot.at_us + microseconds(slot.latency_ns);
+        let until = slot.at_us + Duration::from_nanos(slot.latency_ns);
         match slot.error.as_deref().filter(|error| CONNECTION_ERRORS.contains(error)) {
             Some(error) => {
                 let operation = probe_operation(slot.kind);
-                let interval = WaitInterval {
-                    began_us: slot.at_us,
-                    until_us,
-                    operation,
-                    error: Some(error),
-                    source: "probe",
-                };
+                let interval =
+                    WaitInterval { began: slot.at_us, until, operation, error: Some(error), source: "probe" };
                 let entry = self.entry_for(target, &interval);
                 entry.add_interval(&interval);
                 (entry.is_failing, entry.has_call_in_flight) = (true, false);
             }
-            None if slot.call_ns.is_some() => self.record_success(target, until_us),
+            None if slot.call_ns.is_some() => self.record_success(target, until),
             None => {}
         }
     }
 
     /// Ends a period of failures at the time of a successful answer.
-    fn record_success(&mut self, target: &TargetName, at_us: i64) {
-        for entry in self.entries_of(target).filter(|entry| entry.is_failing && at_us >= entry.latest_us) {
-            (entry.is_failing, entry.latest_us) = (false, at_us);
+    fn record_success(&mut self, target: &TargetName, at: Timestamp) {
+        for entry in self.entries_of(target).filter(|entry| entry.is_failing && at >= entry.latest) {
+            (entry.is_failing, entry.latest) = (false, at);
         }
     }
 
-    /// Records the call that is in flight on a target now; `None` if no call is in flight. `now_us` is the
-    /// current time in microseconds since 1970 UTC.
-    pub fn update_in_flight(&mut self, target: &TargetName, flight: Option<PendingCall<'_>>, now_us: i64) {
-        let is_slow = |call: &PendingCall<'_>| (now_us - call.since_us) * 1000 >= SLOW_CALL_NS.cast_signed();
-        let Some(PendingCall { operation, since_us, source, during }) = flight.filter(is_slow) else {
+    /// Records the call that is in flight on a target now; `None` if no call is in flight.
+    pub fn update_in_flight(&mut self, target: &TargetName, flight: Option<PendingCall<'_>>, now: Timestamp) {
+        let is_slow = |call: &PendingCall<'_>| now.since(call.since) >= Duration::from_nanos(SLOW_CALL_NS);
+        let Some(PendingCall { operation, since, source, during }) = flight.filter(is_slow) else {
             return self.entries_of(target).for_each(|entry| entry.has_call_in_flight = false);
         };
         let operation = operation.name();
-        let interval = WaitInterval { began_us: since_us, until_us: now_us, operation, error: None, source };
+        let interval = WaitInterval { began: since, until: now, operation, error: None, source };
         let entry = self.entry_for(target, &interval);
-        entry.stall.started_us = entry.stall.started_us.min(since_us);
+        entry.stall.started_us = entry.stall.started_us.min(since);
         entry.stall.ended_us = None;
-        entry.latest_us = entry.latest_us.max(now_us);
+        entry.latest = entry.latest.max(now);
         entry.has_call_in_flight = true;
         entry.stall.during = entry.stall.during.take().or_else(|| during.map(str::to_owned));
     }
 
-    /// Sets the end of all stalls that have ended by `now_us`, and forgets stalls that can no longer be extended.
-    pub fn close_finished(&mut self, now_us: i64) {
+    /// Sets the end of all stalls that have ended by `now`, and forgets stalls that can no longer be extended.
+    pub fn close_finished(&mut self, now: Timestamp) {
         for entry in &mut self.entries {
             let has_ended =
-                !entry.has_call_in_flight && !entry.is_failing && now_us - entry.latest_us > MERGE_GAP_US;
-            if has_ended && entry.stall.ended_us != Some(entry.latest_us) {
-                (entry.stall.ended_us, entry.has_update) = (Some(entry.latest_us), true);
+                !entry.has_call_in_flight && !entry.is_failing && now.since(entry.latest) > MERGE_GAP;
+            if has_ended && entry.stall.ended_us != Some(entry.latest) {
+                (entry.stall.ended_us, entry.has_update) = (Some(entry.latest), true);
             }
         }
         let is_done = |entry: &StallEntry| entry.stall.ended_us.is_some() && !entry.has_update;
-        self.entries.retain(|entry| !is_done(entry) || now_us - entry.latest_us < AMEND_WINDOW_US);
+        self.entries.retain(|entry| !is_done(entry) || now.since(entry.latest) < AMEND_WINDOW);
     }
 
     /// Returns whether a stall has changed since the last [`StallLog::take_updates`].
@@ -164,7 +160,7 @@ impl StallLog {
         changed.collect()
     }
 
-    /// Returns the stalls that have not ended yet. A stall ends `MERGE_GAP_US` after its last slow or failed
+    /// Returns the stalls that have not ended yet. A stall ends `MERGE_GAP` after its last slow or failed
     /// call.
     pub fn ongoing(&self) -> impl Iterator<Item = &Stall> {
         self.entries.iter().map(|entry| &entry.stall).filter(|stall| stall.ended_us.is_none())
@@ -189,8 +185,8 @@ impl StallEntry {
     fn new(target: &TargetName, interval: &WaitInterval<'_>) -> Self {
         let stall = Stall {
             target: target.clone(),
-            opened_us: interval.began_us,
-            started_us: interval.began_us,
+            opened_us: interval.began,
+            started_us: interval.began,
             ended_us: None,
             is_truncated: false,
             operation: interval.operation.to_owned(),
@@ -200,28 +196,22 @@ impl StallEntry {
             sources: vec![interval.source.to_owned()],
             during: None,
         };
-        Self {
-            stall,
-            latest_us: interval.until_us,
-            has_call_in_flight: false,
-            is_failing: false,
-            has_update: true,
-        }
+        Self { stall, latest: interval.until, has_call_in_flight: false, is_failing: false, has_update: true }
     }
 
     fn is_adjacent(&self, interval: &WaitInterval<'_>) -> bool {
         let is_ongoing = self.has_call_in_flight || self.is_failing;
-        let starts_in_time = is_ongoing || interval.began_us - self.latest_us <= MERGE_GAP_US;
-        starts_in_time && self.stall.started_us - interval.until_us <= MERGE_GAP_US
+        let starts_in_time = is_ongoing || interval.began.since(self.latest) <= MERGE_GAP;
+        starts_in_time && self.stall.started_us.since(interval.until) <= MERGE_GAP
     }
 
     /// Adds the interval of a call that has returned.
     fn add_interval(&mut self, interval: &WaitInterval<'_>) {
         let stall = &mut self.stall;
-        let nanoseconds =
-            u64::try_from(interval.until_us - interval.began_us).unwrap_or(0).saturating_mul(1000);
+        let waited = interval.until.since(interval.began);
+        let nanoseconds = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
         stall.calls += 1;
-        stall.started_us = stall.started_us.min(interval.began_us);
+        stall.started_us = stall.started_us.min(interval.began);
         if nanoseconds > stall.longest_ns {
             (stall.longest_ns, stall.operation) = (nanoseconds, interval.operation.to_owned());
         }
@@ -231,7 +221,7 @@ impl StallEntry {
         if !stall.sources.iter().any(|source| source == interval.source) {
             stall.sources.push(interval.source.to_owned());
         }
-        self.latest_us = self.latest_us.max(interval.until_us);
+        self.latest = self.latest.max(interval.until);
         // A stall that was already returned with an end has changed and must be stored again.
         self.has_update |= stall.ended_us.is_some();
     }
@@ -245,17 +235,16 @@ fn probe_operation(kind: ProbeKind) -> &'static str {
     }
 }
 
-fn microseconds(nanoseconds: u64) -> i64 {
-    i64::try_from(nanoseconds / 1000).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use longhaul_model::stalled_seconds;
     use proptest::prelude::*;
 
-    const SECOND: i64 = 1_000_000;
+    /// Returns a time in seconds after 1970.
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_us(seconds * 1_000_000)
+    }
 
     fn smb() -> TargetName {
         "smb".parse().unwrap()
@@ -264,17 +253,17 @@ mod tests {
     fn slow_call(from: i64, to: i64, workload: Option<&str>) -> SlowCall {
         SlowCall {
             operation: Operation::Read,
-            at_us: from * SECOND,
+            at_us: at(from),
             duration_ns: ((to - from) * 1_000_000_000).cast_unsigned(),
             error: None,
             workload: workload.map(str::to_owned),
         }
     }
 
-    fn slot(at: i64, error: Option<&str>) -> ProbeSample {
+    fn slot(seconds: i64, error: Option<&str>) -> ProbeSample {
         ProbeSample {
             kind: ProbeKind::Getattr,
-            at_us: at * SECOND,
+            at_us: at(seconds),
             latency_ns: 1_000_000,
             call_ns: Some(1_000_000),
             error: error.map(str::to_owned),
@@ -293,39 +282,39 @@ mod tests {
     }
 
     /// Closes finished stalls, and returns the stalls that have changed.
-    fn updates(log: &mut StallLog, now_us: i64) -> Vec<Stall> {
-        log.close_finished(now_us);
+    fn updates(log: &mut StallLog, now: Timestamp) -> Vec<Stall> {
+        log.close_finished(now);
         log.take_updates()
     }
 
     /// Returns the ended stalls of a log, long after the last call.
     fn ended(mut log: StallLog) -> Vec<Stall> {
-        updates(&mut log, 1_000_000 * SECOND).into_iter().filter(|stall| stall.ended_us.is_some()).collect()
+        updates(&mut log, at(1_000_000)).into_iter().filter(|stall| stall.ended_us.is_some()).collect()
     }
 
     #[test]
     fn adjacent_slow_calls_are_one_stall() {
         let call = PendingCall {
             operation: Operation::Getattr,
-            since_us: 100 * SECOND,
+            since: at(100),
             source: "probe",
             during: Some("a round"),
         };
         let mut log = StallLog::default();
-        log.update_in_flight(&smb(), Some(call), 108 * SECOND);
-        assert_eq!(updates(&mut log, 108 * SECOND).len(), 1, "an ongoing stall is reported");
-        log.update_in_flight(&smb(), Some(PendingCall { during: None, ..call }), 118 * SECOND);
-        assert_eq!(updates(&mut log, 118 * SECOND), [], "the stall has not changed");
+        log.update_in_flight(&smb(), Some(call), at(108));
+        assert_eq!(updates(&mut log, at(108)).len(), 1, "an ongoing stall is reported");
+        log.update_in_flight(&smb(), Some(PendingCall { during: None, ..call }), at(118));
+        assert_eq!(updates(&mut log, at(118)), [], "the stall has not changed");
         log.record_slow_call(&smb(), &slow_call(100, 131, None));
         log.record_slow_call(&smb(), &slow_call(98, 130, Some("incremental-backup")));
         log.record_slow_call(&smb(), &slow_call(132, 134, Some("incremental-backup")));
-        log.update_in_flight(&smb(), None, 135 * SECOND);
-        assert_eq!(updates(&mut log, 140 * SECOND), [], "the stall may still continue");
+        log.update_in_flight(&smb(), None, at(135));
+        assert_eq!(updates(&mut log, at(140)), [], "the stall may still continue");
         let stalls = ended(log);
         assert_eq!(stalls.len(), 1);
         let stall = &stalls[0];
-        assert_eq!((stall.started_us, stall.ended_us), (98 * SECOND, Some(134 * SECOND)));
-        assert_eq!((stall.opened_us, stall.calls, stall.longest_ns), (100 * SECOND, 3, 32_000_000_000));
+        assert_eq!((stall.started_us, stall.ended_us), (at(98), Some(at(134))));
+        assert_eq!((stall.opened_us, stall.calls, stall.longest_ns), (at(100), 3, 32_000_000_000));
         assert_eq!(stall.sources, ["probe", "incremental-backup"]);
         assert_eq!(stall.during.as_deref(), Some("a round"));
     }
@@ -342,16 +331,16 @@ mod tests {
     fn failures_are_one_stall_until_the_first_success() {
         let mut log = StallLog::default();
         [100, 105, 130].into_iter().for_each(|at| log.record_probe(&smb(), &slot(at, Some("ESTALE"))));
-        assert!(
-            updates(&mut log, 200 * SECOND).iter().all(|stall| stall.ended_us.is_none()),
-            "still ongoing"
-        );
+        assert!(updates(&mut log, at(200)).iter().all(|stall| stall.ended_us.is_none()), "still ongoing");
         log.record_probe(&smb(), &slot(210, None));
         log.record_probe(&smb(), &slot(215, None));
         let stalls = ended(log);
         assert_eq!(stalls.len(), 1);
         assert_eq!(stalls[0].errors, [("ESTALE".to_owned(), 3)].into());
-        assert_eq!((stalls[0].started_us, stalls[0].ended_us), (100 * SECOND, Some(210 * SECOND + 1000)));
+        assert_eq!(
+            (stalls[0].started_us, stalls[0].ended_us),
+            (at(100), Some(at(210) + Duration::from_millis(1)))
+        );
     }
 
     #[test]
@@ -366,17 +355,17 @@ mod tests {
     #[test]
     fn overlapping_stalls_are_counted_once() {
         let stall = |from: i64, to: Option<i64>| Stall {
-            started_us: from * SECOND,
-            ended_us: to.map(|to| to * SECOND),
+            started_us: at(from),
+            ended_us: to.map(at),
             ..StallEntry::new(
                 &smb(),
-                &WaitInterval { began_us: 0, until_us: 0, operation: "read", error: None, source: "probe" },
+                &WaitInterval { began: at(0), until: at(0), operation: "read", error: None, source: "probe" },
             )
             .stall
         };
         let stalls = [stall(0, Some(10)), stall(5, Some(20)), stall(30, None), stall(90, Some(95))];
-        assert_eq!(stalled_seconds(&stalls, 2 * SECOND..40 * SECOND), 28.0);
-        assert_eq!(stalled_seconds(&[], 0..1), 0.0);
+        assert_eq!(stalled_seconds(&stalls, at(2)..at(40)), 28.0);
+        assert_eq!(stalled_seconds(&[], at(0)..at(1)), 0.0);
     }
 
     proptest! {
@@ -388,17 +377,17 @@ mod tests {
             let mut stored = BTreeMap::new();
             for (from, length) in &calls {
                 log.record_slow_call(&smb(), &slow_call(*from, from + length, None));
-                for stall in updates(&mut log, 0) {
+                for stall in updates(&mut log, at(0)) {
                     stored.insert(stall.opened_us, stall);
                 }
             }
-            for stall in updates(&mut log, i64::MAX / 2) {
+            for stall in updates(&mut log, Timestamp::MAX) {
                 stored.insert(stall.opened_us, stall);
             }
             prop_assert!(stored.values().all(|stall| stall.ended_us.is_some()));
             for (from, length) in calls {
                 let covered = stored.values().any(|stall| {
-                    stall.started_us <= from * SECOND && stall.ended_us.unwrap() >= (from + length) * SECOND
+                    stall.started_us <= at(from) && stall.ended_us.unwrap() >= at(from + length)
                 });
                 prop_assert!(covered, "{from} + {length}");
             }

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::error::RunError;
-use crate::platform::{monotonic_ns, wall_clock_us};
+use crate::platform::{monotonic_ns, wall_clock};
 use crate::recorder::{RawSlowCall, Recorder, ThreadSlot};
 use longhaul_model::{Operation, SLOW_CALL_NS};
 
@@ -50,9 +51,9 @@ impl<'run> TimedFs<'run> {
     /// it.
     #[cold]
     fn record_slow_call(&self, operation: Operation, nanoseconds: u64, error: Option<&io::Error>) {
-        let at_us = wall_clock_us() - i64::try_from(nanoseconds / 1000).unwrap_or(i64::MAX);
+        let at = wall_clock() - Duration::from_nanos(nanoseconds);
         let error = error.map(|error| error.raw_os_error().unwrap_or(0));
-        self.thread_slot.record_slow_call(RawSlowCall { operation, at_us, duration_ns: nanoseconds, error });
+        self.thread_slot.record_slow_call(RawSlowCall { operation, at, duration_ns: nanoseconds, error });
     }
 
     /// Like [`TimedFs::timed`], but first waits for the rate limit and checks for a stop request.

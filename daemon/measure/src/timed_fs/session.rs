@@ -80,7 +80,7 @@ impl<'run> Session<'run> {
         self.reporter.phase_began(&spec);
         // Counters are read before the clock starts and after it stops, so that reading them is not measured.
         let before = self.reporter.counters();
-        let started_us = platform::wall_clock_us();
+        let started = platform::wall_clock();
         let context = TimedFs::new(self.recorder, 0, self.stop);
         let result = body(&context);
         let seconds = context.elapsed();
@@ -94,7 +94,7 @@ impl<'run> Session<'run> {
             name: spec.name.to_owned(),
             cache: spec.cache,
             cold_by: spec.cold_by,
-            began_us: Some(started_us),
+            began_us: Some(started),
             seconds,
             bytes_read: recorded.bytes_read,
             bytes_written: recorded.bytes_written,

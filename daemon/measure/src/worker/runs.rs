@@ -61,7 +61,7 @@ impl Worker {
             settings: &assignment.settings,
             rotation: assignment.rotation,
             seed: assignment.seed,
-            now_us: platform::wall_clock_us(),
+            now: platform::wall_clock(),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::error::RunError;
 use crate::platform::{Access, Space};
 use crate::sandbox::{MARKER_FILE, Sandbox};
 use crate::timed_fs::{Session, TimedFs};
-use longhaul_model::Scale;
+use longhaul_model::{Scale, Timestamp};
 
 /// The inputs of one run of one workload.
 pub struct Job<'run> {
@@ -27,8 +27,8 @@ pub struct Job<'run> {
     pub rotation: u64,
     /// Seed for random samples. It changes from round to round and is the same for all targets of a round.
     pub seed: u64,
-    /// Start of the run, in microseconds since 1970 UTC.
-    pub now_us: i64,
+    /// Start of the run.
+    pub now: Timestamp,
 }
 
 impl Job<'_> {

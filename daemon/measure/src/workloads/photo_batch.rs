@@ -133,12 +133,12 @@ impl Workload for PhotoBatch {
         let context = job.untimed();
         let folder = open_album(&context, job, &album)?;
         let mut albums = stored_slices(job)?;
-        let cold = albums.slice(plan.photos, slice).data_cold_method(job.now_us);
+        let cold = albums.slice(plan.photos, slice).data_cold_method(job.now);
         let visit = AlbumVisit { plan: &plan, album: &album, folder: &folder, seed: job.seed };
         let result = visit.run_phases(job, cold);
         // The album counts as used even after an error: caches may hold parts of it.
         let state = albums.slice(plan.photos, slice);
-        state.used_us = Some(job.now_us);
+        state.used_us = Some(job.now);
         state.evicted = result.is_ok() && evict(&context, &folder, &album)?;
         if result.as_ref().is_err_and(RunError::invalidates_corpus) {
             state.built = 0;
@@ -182,7 +182,7 @@ fn build(job: &Job<'_>, photos: u64, slice: u64) -> Result<(), RunError> {
         job.session.progress(&progress);
         let state = albums.slice(photos, slice);
         state.built = end;
-        state.used_us = Some(job.now_us);
+        state.used_us = Some(job.now);
         if state.built % 16 == 0 || state.built == photos {
             state.evicted = state.built == photos && evict(&context, &folder, &album)?;
             job.sandbox.record_entry(PhotoBatch.folder(), &albums, &context)?;

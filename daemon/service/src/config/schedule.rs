@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
+use longhaul_model::time::DAY;
 use serde::Deserialize;
 
 use super::value::{InvalidValue, in_range};
@@ -53,7 +54,7 @@ impl Default for Schedule {
 impl Schedule {
     /// Returns the planned time between two rounds, in seconds.
     pub fn interval_seconds(&self) -> u64 {
-        86_400 / self.rounds_per_day.max(1)
+        DAY.as_secs() / self.rounds_per_day.max(1)
     }
 }
 

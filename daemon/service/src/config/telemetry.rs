@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use longhaul_model::time::DAY;
 use longhaul_telemetry::endpoint;
 use longhaul_telemetry::environment::{Compression, OtlpProtocol};
 use longhaul_telemetry::metrics::Temporality;
@@ -60,7 +61,7 @@ impl FileTelemetry {
             timeout: seconds(self.timeout_seconds, "timeout-seconds", 120)?,
             interval: seconds(self.interval_seconds, "interval-seconds", 86_400)?,
             retention: in_range(self.keep_days, "keep-days", 1..=36_500)?
-                .map_or(default.retention, |days| Duration::from_secs(days * 86_400)),
+                .map_or(default.retention, |days| Duration::from_secs(days * DAY.as_secs())),
             attributes: self.attributes,
         })
     }

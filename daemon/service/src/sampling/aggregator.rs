@@ -4,28 +4,28 @@ use std::collections::BTreeMap;
 
 use longhaul_model::{
     CounterScope, CounterSource, LoadContext, MachineStep, PROBE_TIMEOUT_NS, ProbeKind, ProbeSample,
-    ProbeStep, Step, TargetName, Traffic, TrafficStep,
+    ProbeStep, Step, TargetName, Timestamp, Traffic, TrafficStep,
 };
 use longhaul_store::Samples;
 
 /// Length of the time steps that samples are merged into: the finest step that is stored.
 const STEP: Step = Step::FiveMinutes;
 
-type ProbeKey = (TargetName, i64, ProbeKind, LoadContext);
-type TrafficKey = (i64, (Option<TargetName>, CounterSource, CounterScope));
+type ProbeKey = (TargetName, Timestamp, ProbeKind, LoadContext);
+type TrafficKey = (Timestamp, (Option<TargetName>, CounterSource, CounterScope));
 
 /// Samples since the last store, merged by time step.
 #[derive(Default)]
 pub struct SampleAggregator {
     probe_steps: BTreeMap<ProbeKey, ProbeStep>,
     traffic_steps: BTreeMap<TrafficKey, TrafficStep>,
-    machine_steps: BTreeMap<i64, MachineStep>,
+    machine_steps: BTreeMap<Timestamp, MachineStep>,
 }
 
 impl SampleAggregator {
     /// Adds one sample of the latency probe.
     pub fn add_probe(&mut self, target: &TargetName, sample: &ProbeSample, load: LoadContext) {
-        let mut step = ProbeStep::new(target.clone(), STEP.start_us(sample.at_us), sample.kind, load);
+        let mut step = ProbeStep::new(target.clone(), STEP.start(sample.at_us), sample.kind, load);
         match sample.error {
             Some(_) => step.errors = 1,
             None => step.latency.record(sample.latency_ns),
@@ -43,8 +43,8 @@ impl SampleAggregator {
     }
 
     /// Adds the traffic of one counter between two readings, at the time of the later one.
-    pub fn add_traffic(&mut self, target: Option<TargetName>, traffic: Traffic, at_us: i64) {
-        self.merge_traffic(TrafficStep::new(target, STEP.start_us(at_us), traffic));
+    pub fn add_traffic(&mut self, target: Option<TargetName>, traffic: Traffic, at: Timestamp) {
+        self.merge_traffic(TrafficStep::new(target, STEP.start(at), traffic));
     }
 
     fn merge_traffic(&mut self, step: TrafficStep) {
@@ -57,7 +57,7 @@ impl SampleAggregator {
 
     /// Adds a sample of the machine's load, or the CPU cost of the probes.
     pub fn add_machine(&mut self, sample: MachineStep) {
-        let sample = MachineStep { at_us: STEP.start_us(sample.at_us), ..sample };
+        let sample = MachineStep { at_us: STEP.start(sample.at_us), ..sample };
         match self.machine_steps.get_mut(&sample.at_us) {
             Some(merged) => merged.merge(&sample),
             None => drop(self.machine_steps.insert(sample.at_us, sample)),
@@ -86,9 +86,11 @@ impl SampleAggregator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn sample_counts_in_the_step_of_its_scheduled_time() {
+        let [before, begin] = [299_999_999, 300_000_000].map(Timestamp::from_us);
         let slot = |at_us, latency_ns, error: Option<&str>| ProbeSample {
             kind: ProbeKind::Read,
             at_us,
@@ -100,9 +102,9 @@ mod tests {
         let target: TargetName = "smb".parse().unwrap();
         let mut aggregator = SampleAggregator::default();
         let slots = [
-            slot(299_999_999, 40_000_000_000, None),
-            slot(300_000_000, 5, None),
-            slot(310_000_000, 6, Some("EIO")),
+            slot(before, 40_000_000_000, None),
+            slot(begin, 5, None),
+            slot(begin + Duration::from_secs(10), 6, Some("EIO")),
         ];
         slots.iter().for_each(|slot| aggregator.add_probe(&target, slot, LoadContext::Idle));
         let samples = aggregator.take();
@@ -111,7 +113,7 @@ mod tests {
             .iter()
             .map(|step| (step.at_us, step.latency.count(), step.errors, step.timeouts))
             .collect();
-        assert_eq!(counts, [(0, 1, 0, 1), (300_000_000, 1, 1, 0)]);
+        assert_eq!(counts, [(Timestamp::UNIX_EPOCH, 1, 0, 1), (begin, 1, 1, 0)]);
         aggregator.add_probe(&target, &slots[1], LoadContext::Idle);
         aggregator.restore(samples);
         assert_eq!(aggregator.take().probes[1].latency.count(), 2);

@@ -2,9 +2,10 @@
 //! recent latency during a round. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use longhaul_model::Histogram;
-use longhaul_model::{LoadContext, ProbeKind, ProbeSample, TargetName};
+use longhaul_model::{LoadContext, ProbeKind, ProbeSample, TargetName, Timestamp};
 
 use crate::schedule::backoff::LatencySummary;
 
@@ -17,8 +18,8 @@ const MIN_IDLE_READS: u64 = 20;
 const MAX_IDLE_READS: u64 = 10_000;
 /// Number of recent reads during a round from which there is a median.
 const MIN_RECENT_READS: usize = 3;
-/// Age limit of reads that count as recent, in microseconds.
-const RECENT_WINDOW_US: i64 = 60_000_000;
+/// Age limit of reads that count as recent.
+const RECENT_WINDOW: Duration = Duration::from_mins(1);
 
 /// Latency baselines of all targets.
 #[derive(Debug, Clone, Default)]
@@ -30,8 +31,8 @@ pub struct LatencyBaselines {
 struct LatencyBaseline {
     /// Latencies while idle, in two halves: older and newer.
     idle: [Histogram; 2],
-    /// Recent reads during a round: scheduled time in microseconds since 1970 UTC, and latency in nanoseconds.
-    loaded: VecDeque<(i64, u64)>,
+    /// Recent reads during a round: scheduled time, and latency in nanoseconds.
+    loaded: VecDeque<(Timestamp, u64)>,
 }
 
 impl LatencyBaselines {
@@ -46,14 +47,14 @@ impl LatencyBaselines {
             LoadContext::Idle => baseline.record_idle(sample.latency_ns),
             LoadContext::Round => {
                 baseline.loaded.push_back((sample.at_us, sample.latency_ns));
-                baseline.loaded.retain(|(at_us, _)| sample.at_us - at_us <= RECENT_WINDOW_US);
+                baseline.loaded.retain(|(at, _)| sample.at_us.since(*at) <= RECENT_WINDOW);
             }
         }
     }
 
     /// Returns the idle and recent latency of each target. User activity is left to the caller.
-    pub fn summaries(&self, now_us: i64) -> impl Iterator<Item = (&TargetName, LatencySummary)> {
-        self.targets.iter().map(move |(target, baseline)| (target, baseline.summary(now_us)))
+    pub fn summaries(&self, now: Timestamp) -> impl Iterator<Item = (&TargetName, LatencySummary)> {
+        self.targets.iter().map(move |(target, baseline)| (target, baseline.summary(now)))
     }
 }
 
@@ -65,12 +66,12 @@ impl LatencyBaseline {
         }
     }
 
-    fn summary(&self, now_us: i64) -> LatencySummary {
+    fn summary(&self, now: Timestamp) -> LatencySummary {
         let mut idle = self.idle[0].clone();
         idle.merge(&self.idle[1]);
         let idle_us =
             (idle.count() >= MIN_IDLE_READS).then(|| idle.quantile_ns(0.5)).flatten().map(|ns| ns / 1e3);
-        let recent = self.loaded.iter().filter(|(at_us, _)| now_us - at_us <= RECENT_WINDOW_US);
+        let recent = self.loaded.iter().filter(|(at, _)| now.since(*at) <= RECENT_WINDOW);
         let mut recent: Vec<u64> = recent.map(|(_, latency_ns)| *latency_ns).collect();
         recent.sort_unstable();
         let recent_us = (recent.len() >= MIN_RECENT_READS).then(|| recent[recent.len() / 2] as f64 / 1e3);
@@ -82,31 +83,34 @@ impl LatencyBaseline {
 mod tests {
     use super::*;
 
-    fn slot(kind: ProbeKind, at_us: i64, latency_ns: u64) -> ProbeSample {
-        ProbeSample { kind, at_us, latency_ns, call_ns: None, error: None, during: None }
+    fn time(us: u64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + Duration::from_micros(us)
+    }
+
+    fn slot(kind: ProbeKind, at: u64, latency_ns: u64) -> ProbeSample {
+        ProbeSample { kind, at_us: time(at), latency_ns, call_ns: None, error: None, during: None }
     }
 
     #[test]
     fn idle_and_recent_latency_need_enough_reads() {
         let target: TargetName = "smb".parse().unwrap();
         let mut baselines = LatencyBaselines::default();
-        let summary = |baselines: &LatencyBaselines, now_us| {
-            baselines.summaries(now_us).next().map(|(_, summary)| summary)
-        };
-        for at_us in 0..19 {
-            baselines.record(&target, &slot(BASELINE_KIND, at_us, 1_000_000), LoadContext::Idle);
-            baselines.record(&target, &slot(ProbeKind::Getattr, at_us, 9_000), LoadContext::Idle);
+        let summary =
+            |baselines: &LatencyBaselines, now| baselines.summaries(now).next().map(|(_, summary)| summary);
+        for at in 0..19 {
+            baselines.record(&target, &slot(BASELINE_KIND, at, 1_000_000), LoadContext::Idle);
+            baselines.record(&target, &slot(ProbeKind::Getattr, at, 9_000), LoadContext::Idle);
         }
-        assert_eq!(summary(&baselines, 20), Some(LatencySummary::default()));
+        assert_eq!(summary(&baselines, time(20)), Some(LatencySummary::default()));
         baselines.record(&target, &slot(BASELINE_KIND, 19, 1_000_000), LoadContext::Idle);
-        for at_us in [20, 21, 22] {
-            baselines.record(&target, &slot(BASELINE_KIND, at_us, 5_000_000), LoadContext::Round);
+        for at in [20, 21, 22] {
+            baselines.record(&target, &slot(BASELINE_KIND, at, 5_000_000), LoadContext::Round);
         }
-        let now = summary(&baselines, 30).unwrap();
+        let now = summary(&baselines, time(30)).unwrap();
         assert!((now.idle_us.unwrap() - 1000.0).abs() < 6.0, "{now:?}");
         assert_eq!(now.recent_us, Some(5000.0));
         assert_eq!(
-            summary(&baselines, 23 + RECENT_WINDOW_US).unwrap().recent_us,
+            summary(&baselines, time(23) + RECENT_WINDOW).unwrap().recent_us,
             None,
             "reads older than a minute are not recent"
         );

@@ -12,6 +12,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use longhaul_measure::recorder::{InFlightCall, Recorder};
 use longhaul_measure::samplers::{MeteredTraffic, Observation, PendingCall, StallLog, TrafficMeter};
@@ -115,18 +116,17 @@ impl Sampler {
         }
         for (target, recorder) in self.self_traffic.recorders() {
             let flight = longest_pending_call(recorder, context);
-            self.stall_log.update_in_flight(target, flight, context.now.wall_us);
+            self.stall_log.update_in_flight(target, flight, context.now.wall);
         }
-        self.stall_log.close_finished(context.now.wall_us);
+        self.stall_log.close_finished(context.now.wall);
     }
 
     fn on_sample(&mut self, target: &TargetName, sample: WorkerSample, context: &SamplingContext<'_>) {
         match sample {
             WorkerSample::Probes { slots, cost_ns } => {
                 self.probe_errors.remove(target);
-                let at_us = context.now.wall_us;
                 self.aggregator.add_machine(MachineStep {
-                    at_us,
+                    at_us: context.now.wall,
                     probe_cpu_ns: cost_ns,
                     ..MachineStep::default()
                 });
@@ -164,7 +164,7 @@ impl Sampler {
             self.record_traffic(metered, &context.now);
         }
         let machine = self.sensors.machine_sample();
-        self.aggregator.add_machine(MachineStep { at_us: context.now.wall_us, ..machine });
+        self.aggregator.add_machine(MachineStep { at_us: context.now.wall, ..machine });
     }
 
     fn record_traffic(&mut self, metered: MeteredTraffic, now: &ClockReading) {
@@ -178,11 +178,11 @@ impl Sampler {
             Some(count) if self.reconnecting.insert(counter) => {
                 let detail = json!({ "counter": traffic.source.name(), "count": count });
                 let kind = "reconnect".to_owned();
-                self.take_events.push(Event { target: target.clone(), kind, detail, at_us: now.wall_us });
+                self.take_events.push(Event { target: target.clone(), kind, detail, at_us: now.wall });
             }
             Some(_) | None => {}
         }
-        self.aggregator.add_traffic(target, traffic, now.wall_us);
+        self.aggregator.add_traffic(target, traffic, now.wall);
     }
 
     /// Takes the events since the last call.
@@ -204,7 +204,7 @@ impl Sampler {
     pub fn take_samples(&mut self, now: &ClockReading) -> Samples {
         let mut stalls = std::mem::take(&mut self.unstored_stalls);
         stalls.extend(self.stall_log.take_updates());
-        Samples { stalls, now_us: now.wall_us, ..self.aggregator.take() }
+        Samples { stalls, now: now.wall, ..self.aggregator.take() }
     }
 
     /// Adds samples and stalls back that could not be stored.
@@ -231,7 +231,7 @@ impl Sampler {
             let latency = LatencySummary { is_user_active, ..latency };
             must_yield(&latency, factor).then(|| (target.clone(), latency.recent_us.zip(latency.idle_us)))
         };
-        let (target, times) = self.latency_baselines.summaries(now.wall_us).find_map(overloaded)?;
+        let (target, times) = self.latency_baselines.summaries(now.wall).find_map(overloaded)?;
         times.map(|(recent, idle)| (target, recent / idle))
     }
 
@@ -254,10 +254,9 @@ fn longest_pending_call<'a>(recorder: &Recorder, context: &SamplingContext<'a>) 
     let flights = recorder.probe_in_flight().map(|flight| (flight, "probe"));
     let flights = flights.into_iter().chain(of_run.map(|flight| (flight, "a run")));
     let (flight, source) = flights.min_by_key(|(flight, _)| flight.since_ns)?;
-    let age_us = i64::try_from(age_ns(&flight) / 1000).unwrap_or(i64::MAX);
     Some(PendingCall {
         operation: flight.operation,
-        since_us: context.now.wall_us.saturating_sub(age_us),
+        since: context.now.wall - Duration::from_nanos(age_ns(&flight)),
         source,
         during: context.during,
     })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use longhaul_model::{
     CounterReading, CounterScope, CounterSource, Counters, Operation, ProbeKind, ProbeSample, Protocol,
-    SlowCall,
+    SlowCall, Timestamp,
 };
 use parking_lot::Mutex;
 
@@ -58,6 +58,11 @@ fn mounts() -> Vec<(TargetName, Mount)> {
     vec![(smb(), mount)]
 }
 
+/// Returns the time this many seconds after the start.
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_us(second * 1_000_000)
+}
+
 /// Returns the sampling context at `second` seconds after the start.
 fn context<'a>(
     mounts: &'a [(TargetName, Mount)],
@@ -65,7 +70,7 @@ fn context<'a>(
     during: Option<&'a str>,
 ) -> SamplingContext<'a> {
     let now = ClockReading {
-        wall_us: second * 1_000_000,
+        wall: at(second),
         utc_offset_seconds: 0,
         awake_ns: second * SECOND_NS,
         continuous_ns: second * SECOND_NS,
@@ -76,7 +81,7 @@ fn context<'a>(
 fn read(second: i64, latency_ns: u64) -> ProbeSample {
     ProbeSample {
         kind: ProbeKind::Read,
-        at_us: second * 1_000_000,
+        at_us: at(second),
         latency_ns,
         call_ns: Some(latency_ns),
         error: None,
@@ -101,12 +106,12 @@ fn pending_call_is_a_stall_and_ends_as_one_row() {
     sampler.tick(&context(&mounts, 102, Some("a round")));
     assert_eq!(sampler.ongoing_stalls().count(), 1);
     let stored = sampler.take_samples(&context(&mounts, 102, None).now).stalls;
-    assert_eq!((stored[0].started_us, stored[0].ended_us), (100_000_000, None));
+    assert_eq!((stored[0].started_us, stored[0].ended_us), (at(100), None));
 
     slot.end(Operation::Getattr, 30_000_000_000, &Ok::<(), ()>(()));
     let slow_call = SlowCall {
         operation: Operation::Getattr,
-        at_us: 100_000_000,
+        at_us: at(100),
         duration_ns: 30_000_000_000,
         error: None,
         workload: None,
@@ -117,7 +122,7 @@ fn pending_call_is_a_stall_and_ends_as_one_row() {
     assert_eq!(sampler.ongoing_stalls().count(), 0);
     let samples = sampler.take_samples(&context(&mounts, 145, None).now);
     let stall = &samples.stalls[0];
-    assert_eq!((samples.stalls.len(), stall.opened_us, stall.ended_us), (1, 100_000_000, Some(130_000_000)));
+    assert_eq!((samples.stalls.len(), stall.opened_us, stall.ended_us), (1, at(100), Some(at(130))));
     assert_eq!(stall.during.as_deref(), Some("a round"));
     sampler.restore(samples.clone());
     assert_eq!(

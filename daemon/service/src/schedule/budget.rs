@@ -1,15 +1,16 @@
 //! Limits on what measuring may use: bytes a day on each target, share of the time, free space. Pure.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use longhaul_model::time::DAY_US;
-use longhaul_model::{FreeSpaceReserve, Target, TargetName};
+use longhaul_model::time::DAY;
+use longhaul_model::{FreeSpaceReserve, Target, TargetName, Timestamp};
 use longhaul_store::FreeSpace;
 
 use super::skip::SkipReason;
 
-/// Age up to which a reading of free space is trusted, in microseconds (six hours).
-const FREE_SPACE_VALID_US: i64 = DAY_US / 4;
+/// Age up to which a reading of free space is trusted.
+const FREE_SPACE_VALID: Duration = Duration::from_hours(6);
 
 /// Limits of what measuring may use.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -30,12 +31,12 @@ pub struct Usage {
     /// Largest number of bytes of one round on each target in the last 24 hours, used as
     /// the estimate for the next round.
     pub max_bytes_per_round: BTreeMap<TargetName, u64>,
-    /// Time that rounds took in the last 24 hours, in microseconds.
-    pub busy_us: i64,
+    /// Time that rounds took in the last 24 hours.
+    pub busy: Duration,
     /// Free space of each target, as last observed by a worker.
     pub free_space: BTreeMap<TargetName, FreeSpace>,
-    /// Time at which the usage was read, in microseconds since 1970 UTC.
-    pub measured_us: i64,
+    /// Time at which the usage was read.
+    pub measured: Timestamp,
 }
 
 /// Returns the reason why the next round would exceed the budget. `None`: it stays within it.
@@ -44,7 +45,7 @@ pub fn over_budget_reason(budget: &Budget, usage: &Usage, targets: &[Target]) ->
         || targets.iter().find_map(|target| over_byte_budget(budget.bytes_per_day?, usage, &target.name));
     let free =
         || targets.iter().find_map(|target| too_little_free_space(budget.reserve, usage, &target.name));
-    bytes().or_else(|| over_time_budget(budget.max_time_share?, usage.busy_us)).or_else(free)
+    bytes().or_else(|| over_time_budget(budget.max_time_share?, usage.busy)).or_else(free)
 }
 
 fn over_byte_budget(limit: u64, usage: &Usage, name: &TargetName) -> Option<SkipReason> {
@@ -63,8 +64,8 @@ fn over_byte_budget(limit: u64, usage: &Usage, name: &TargetName) -> Option<Skip
     })
 }
 
-fn over_time_budget(limit: f64, busy_us: i64) -> Option<SkipReason> {
-    let share = busy_us as f64 / DAY_US as f64;
+fn over_time_budget(limit: f64, busy: Duration) -> Option<SkipReason> {
+    let share = busy.div_duration_f64(DAY);
     (share >= limit).then(|| {
         let text = format!(
             "rounds took {:.1} % of the last 24 hours; the limit is {:.1} %",
@@ -78,10 +79,8 @@ fn over_time_budget(limit: f64, busy_us: i64) -> Option<SkipReason> {
 /// Returns the skip reason if a target has too little free space. Old readings are ignored: only a round takes
 /// a new one, so they would block all rounds for ever.
 fn too_little_free_space(reserve: FreeSpaceReserve, usage: &Usage, name: &TargetName) -> Option<SkipReason> {
-    let space = usage
-        .free_space
-        .get(name)
-        .filter(|space| usage.measured_us - space.observed_us < FREE_SPACE_VALID_US)?;
+    let space =
+        usage.free_space.get(name).filter(|space| usage.measured.since(space.observed) < FREE_SPACE_VALID)?;
     let reserve_bytes = reserve.bytes_of(space.total_bytes?);
     (space.free_bytes < reserve_bytes).then(|| {
         let gigabytes = |bytes: u64| bytes as f64 / 1e9;
@@ -98,6 +97,7 @@ fn too_little_free_space(reserve: FreeSpaceReserve, usage: &Usage, name: &Target
 mod tests {
     use super::*;
     use longhaul_model::Role;
+    use longhaul_model::time::HOUR;
 
     fn smb() -> Target {
         Target { name: "smb".parse().unwrap(), path: "/x".into(), role: Role::Share }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn round_is_skipped_when_the_time_limit_is_reached() {
-        let busy = Usage { busy_us: DAY_US / 10, ..Usage::default() };
+        let busy = Usage { busy: DAY / 10, ..Usage::default() };
         assert_eq!(
             code(Budget { max_time_share: Some(0.1), ..Budget::default() }, &busy),
             Some("time-budget")
@@ -133,10 +133,11 @@ mod tests {
     #[test]
     fn full_target_is_tried_again_after_six_hours() {
         let budget = Budget { reserve: FreeSpaceReserve::share(0.05), ..Budget::default() };
-        let after = |hours: i64, free_bytes: u64| {
-            let space = FreeSpace { free_bytes, total_bytes: Some(100), observed_us: 0 };
+        let after = |hours: u32, free_bytes: u64| {
+            let space = FreeSpace { free_bytes, total_bytes: Some(100), observed: Timestamp::UNIX_EPOCH };
             let free_space = BTreeMap::from([(smb().name, space)]);
-            code(budget, &Usage { free_space, measured_us: hours * 3_600_000_000, ..Usage::default() })
+            let measured = Timestamp::UNIX_EPOCH + hours * HOUR;
+            code(budget, &Usage { free_space, measured, ..Usage::default() })
         };
         assert_eq!((after(1, 4), after(1, 5)), (Some("free-space"), None));
         assert_eq!((after(5, 4), after(6, 4)), (Some("free-space"), None));

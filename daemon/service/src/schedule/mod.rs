@@ -12,7 +12,7 @@ pub mod skip;
 pub mod weeks;
 
 use longhaul_model::draw::draw_below;
-use longhaul_model::{Role, Target};
+use longhaul_model::{Role, Target, Timestamp};
 
 use crate::clock::ClockReading;
 
@@ -92,10 +92,10 @@ impl SlotHistory {
     /// Returns the history after a restart, from the last slot's planned wall-clock time. That time may be in
     /// the future by up to the jitter, because a round may start before its slot. If it is further ahead, the
     /// clock was set back: the slot then counts as just handled, so that the wait is at most one interval.
-    pub fn from_last_round(now: &ClockReading, number: u64, scheduled_us: i64, times: &SlotTimes) -> Self {
-        let ahead_ns = scheduled_us.saturating_sub(now.wall_us).saturating_mul(1000);
-        let ahead_ns = if ahead_ns > times.jitter_ns { 0 } else { ahead_ns };
-        let at_ns = now.continuous_ns.saturating_add(ahead_ns);
+    pub fn from_last_round(now: &ClockReading, number: u64, scheduled: Timestamp, times: &SlotTimes) -> Self {
+        let at_ns = now.continuous_ns_at(scheduled);
+        let is_set_back = at_ns.saturating_sub(now.continuous_ns) > times.jitter_ns;
+        let at_ns = if is_set_back { now.continuous_ns } else { at_ns };
         Self { last: Slot { number, at_ns }, resumed_ns: None }
     }
 
@@ -132,8 +132,8 @@ pub fn next_slot(now: &ClockReading, history: &SlotHistory, times: &SlotTimes) -
     if let Some(last) = last_missed(now.continuous_ns, first, times) {
         return NextSlot::Missed { first, last };
     }
-    let grace_ns = history.resumed_ns.map_or(i64::MIN, |woke_ns| woke_ns + times.grace_ns);
-    let until_ns = times.start_ns(first).max(grace_ns);
+    let start_ns = times.start_ns(first);
+    let until_ns = history.resumed_ns.map_or(start_ns, |woke_ns| start_ns.max(woke_ns + times.grace_ns));
     if now.continuous_ns >= until_ns {
         NextSlot::Due(first)
     } else {
@@ -184,7 +184,9 @@ pub fn slice_rotation(role: Role, round_index: u64, baseline_interval: u64) -> u
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_model::time::{DAY, HOUR};
     use proptest::prelude::*;
+    use std::time::Duration;
 
     const HOUR_NS: i64 = 3600 * SECOND_NS;
 
@@ -244,8 +246,8 @@ mod tests {
         let times = SlotTimes::with_interval(3600, 7);
         let (_, history) = simulate(&times, 0, 5 * HOUR_NS);
         let now = at(5 * HOUR_NS);
-        for wall_us in [0, -3_600_000_000, 86_400_000_000] {
-            let stepped = ClockReading { wall_us, utc_offset_seconds: 7200, ..now };
+        for wall in [0, -3_600_000_000, 86_400_000_000].map(Timestamp::from_us) {
+            let stepped = ClockReading { wall, utc_offset_seconds: 7200, ..now };
             assert_eq!(next_slot(&stepped, &history, &times), next_slot(&now, &history, &times));
         }
     }
@@ -253,12 +255,12 @@ mod tests {
     #[test]
     fn restart_continues_and_a_clock_set_back_delays_little() {
         let times = SlotTimes::with_interval(3600, 7);
-        let now = ClockReading { wall_us: 50_000_000_000, ..at(SECOND_NS) };
-        let resumed = SlotHistory::from_last_round(&now, 41, now.wall_us - 1_800_000_000, &times);
+        let now = ClockReading { wall: Timestamp::from_us(50_000_000_000), ..at(SECOND_NS) };
+        let resumed = SlotHistory::from_last_round(&now, 41, now.wall - HOUR / 2, &times);
         let NextSlot::Wait { slot, until_ns } = next_slot(&now, &resumed, &times) else { panic!() };
         assert_eq!((slot.number, slot.at_ns), (42, SECOND_NS + HOUR_NS / 2));
         assert!((until_ns - slot.at_ns).abs() <= times.jitter_ns);
-        let future = SlotHistory::from_last_round(&now, 41, now.wall_us + 86_400_000_000, &times);
+        let future = SlotHistory::from_last_round(&now, 41, now.wall + DAY, &times);
         let NextSlot::Wait { slot, .. } = next_slot(&now, &future, &times) else { panic!() };
         assert_eq!(slot.at_ns, SECOND_NS + HOUR_NS);
     }
@@ -266,8 +268,8 @@ mod tests {
     #[test]
     fn restart_between_early_start_and_slot_keeps_the_interval() {
         let times = SlotTimes::with_interval(3600, 7);
-        let now = ClockReading { wall_us: 50_000_000_000, ..at(SECOND_NS) };
-        let resumed = SlotHistory::from_last_round(&now, 41, now.wall_us + 300_000_000, &times);
+        let now = ClockReading { wall: Timestamp::from_us(50_000_000_000), ..at(SECOND_NS) };
+        let resumed = SlotHistory::from_last_round(&now, 41, now.wall + Duration::from_mins(5), &times);
         let NextSlot::Wait { slot, .. } = next_slot(&now, &resumed, &times) else { panic!() };
         assert_eq!((slot.number, slot.at_ns), (42, SECOND_NS + 300 * SECOND_NS + HOUR_NS));
     }

@@ -4,16 +4,16 @@
 //! (docs/methodology.md#sequential-weeks: at least four pairs of weeks are needed; a
 //! single switch from A to B proves nothing).
 
+use longhaul_model::Timestamp;
+
 /// Order of two targets within eight weeks: false is the first target, true the second.
 const ABBA_BAAB: [bool; 8] = [false, true, true, false, true, false, false, true];
 
-const DAY_SECONDS: i64 = 24 * 3600;
-
 /// Returns the number of the week of a moment, from 0. A week is seven local days,
 /// counted from the local day of the first round.
-pub fn week_number(first_us: i64, now_us: i64, utc_offset_seconds: i32) -> u64 {
-    let day = |us: i64| (us.div_euclid(1_000_000) + i64::from(utc_offset_seconds)).div_euclid(DAY_SECONDS);
-    ((day(now_us) - day(first_us)).max(0) / 7).cast_unsigned()
+pub fn week_number(first: Timestamp, now: Timestamp, utc_offset_seconds: i32) -> u64 {
+    let day = |at: Timestamp| at.local_day(utc_offset_seconds);
+    ((day(now) - day(first)).max(0) / 7).cast_unsigned()
 }
 
 /// Returns the index of the target that is measured in a week. Two targets follow ABBA BAAB; more than two take
@@ -34,6 +34,8 @@ pub const CAVEAT: &str = "Weeks with one protocol and weeks with another are dif
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_model::time::{DAY, HOUR};
+    use std::time::Duration;
 
     #[test]
     fn eight_weeks_are_abba_baab_and_balanced() {
@@ -45,10 +47,9 @@ mod tests {
 
     #[test]
     fn a_week_has_seven_local_days() {
-        const HOUR: i64 = 3_600_000_000;
-        let first = 22 * HOUR;
-        assert_eq!(week_number(first, first + 7 * 24 * HOUR - 23 * HOUR, 0), 0);
-        assert_eq!(week_number(first, first + 7 * 24 * HOUR - 22 * HOUR + 1, 0), 1);
-        assert_eq!(week_number(first, 0, 0), 0, "a clock that was set back gives week 0");
+        let first = Timestamp::UNIX_EPOCH + 22 * HOUR;
+        assert_eq!(week_number(first, first + 7 * DAY - 23 * HOUR, 0), 0);
+        assert_eq!(week_number(first, first + 7 * DAY - 22 * HOUR + Duration::from_micros(1), 0), 1);
+        assert_eq!(week_number(first, Timestamp::UNIX_EPOCH, 0), 0, "a clock that was set back gives week 0");
     }
 }

@@ -1,8 +1,10 @@
 //! Decides whether a round may run, and on which targets: pause, skip rules, budgets, this week's target.
 
 use longhaul_measure::corpus::slices::{DEFAULT_SLICES, slices_for_daily_rotation};
-use longhaul_model::time::DAY_US;
-use longhaul_model::{Event, FreeSpaceReserve, Hint, MachineSnapshot, NetworkLink, Role, Scale, Target};
+use longhaul_model::time::DAY;
+use longhaul_model::{
+    Event, FreeSpaceReserve, Hint, MachineSnapshot, NetworkLink, Role, Scale, Target, Timestamp,
+};
 use serde_json::json;
 
 use super::target_history::TargetHistory;
@@ -30,8 +32,8 @@ pub(super) struct RoundFacts<'a> {
     pub(super) history: &'a TargetHistory,
     /// Number of rounds started so far.
     pub(super) round_index: u64,
-    /// Planned time of the first scheduled round, in microseconds since 1970 UTC.
-    pub(super) first_scheduled_us: Option<i64>,
+    /// Planned time of the first scheduled round.
+    pub(super) first_scheduled: Option<Timestamp>,
 }
 
 impl RoundFacts<'_> {
@@ -46,8 +48,8 @@ impl RoundFacts<'_> {
         if self.config.schedule.design != Design::Weeks || shares.is_empty() {
             return None;
         }
-        let first_us = self.first_scheduled_us.unwrap_or(now.wall_us);
-        let week = weeks::week_number(first_us, now.wall_us, now.utc_offset_seconds);
+        let first = self.first_scheduled.unwrap_or(now.wall);
+        let week = weeks::week_number(first, now.wall, now.utc_offset_seconds);
         Some(shares[weeks::target_of_week(week, shares.len())])
     }
 
@@ -112,15 +114,15 @@ impl Admission {
         self.pause = pause;
         let (kind, detail) = match pause {
             None => ("resume", json!({})),
-            Some(Pause::Until(until_us)) => ("pause", json!({ "until_us": until_us })),
+            Some(Pause::Until(until)) => ("pause", json!({ "until_us": until })),
             Some(Pause::On | Pause::Off) => ("pause", json!({})),
         };
-        Some(Event { target: None, kind: kind.to_owned(), detail, at_us: now.wall_us })
+        Some(Event { target: None, kind: kind.to_owned(), detail, at_us: now.wall })
     }
 
     /// Returns whether the time of the pause has passed.
     pub(super) fn has_pause_expired(&self, now: &ClockReading) -> bool {
-        matches!(self.pause, Some(Pause::Until(until_us)) if until_us <= now.wall_us)
+        matches!(self.pause, Some(Pause::Until(until)) if until <= now.wall)
     }
 
     /// Returns whether scheduled rounds and the probe pause, or the service is in safe mode.
@@ -142,7 +144,7 @@ impl Admission {
     pub(super) fn state(&self, targets: &[Target]) -> State {
         match self.pause {
             _ if self.is_safe_mode => State::SafeMode,
-            Some(Pause::Until(until_us)) => State::Paused { until_us: Some(until_us) },
+            Some(Pause::Until(until)) => State::Paused { until_us: Some(until) },
             Some(Pause::On | Pause::Off) => State::Paused { until_us: None },
             None if targets.is_empty() => State::Idle,
             None => State::Waiting,
@@ -210,7 +212,7 @@ impl Admission {
         self.link_skips = 0;
         let detail = json!({ "before": self.usual_link, "after": snapshot.link });
         self.usual_link = snapshot.link.clone();
-        Some(Event { target: None, kind: "usual-link".to_owned(), detail, at_us: now.wall_us })
+        Some(Event { target: None, kind: "usual-link".to_owned(), detail, at_us: now.wall })
     }
 
     fn over_budget_reason(
@@ -230,15 +232,15 @@ impl Admission {
 
     /// Reads the usage of the last 24 hours from the database, so that it survives a restart.
     pub(super) fn refresh_usage(&mut self, database: &Database, now: &ClockReading) {
-        let since_us = now.wall_us - DAY_US;
+        let since = now.wall - DAY;
         let read = || -> longhaul_store::Result<Usage> {
             let reader = database.reader()?;
             Ok(Usage {
-                bytes: reader.bytes_since(since_us)?,
-                max_bytes_per_round: reader.max_round_bytes_since(since_us)?,
-                busy_us: reader.busy_us_since(since_us)?,
+                bytes: reader.bytes_since(since)?,
+                max_bytes_per_round: reader.max_round_bytes_since(since)?,
+                busy: reader.busy_since(since)?,
                 free_space: reader.free_space()?,
-                measured_us: now.wall_us,
+                measured: now.wall,
             })
         };
         match read() {
@@ -287,7 +289,7 @@ mod tests {
             mounts: &MountTracker::default(),
             history: &TargetHistory::default(),
             round_index: 0,
-            first_scheduled_us: None,
+            first_scheduled: None,
         };
         let chosen = admission.admit_scheduled(&facts, &ClockReading::default(), snapshot);
         chosen.map_err(|reason| reason.code)
@@ -300,11 +302,14 @@ mod tests {
         assert_eq!(admit(&mut admission, &machine), Err("safe-mode"));
         assert!(admission.set_pause(Pause::Off, &now).is_none(), "there was no pause");
         assert_eq!(admit(&mut admission, &machine), Ok(vec![0]));
-        assert_eq!(admission.set_pause(Pause::Until(9), &now).unwrap().kind, "pause");
-        assert!(admission.set_pause(Pause::Until(9), &now).is_none(), "nothing has changed");
+        assert_eq!(admission.set_pause(Pause::Until(Timestamp::from_us(9)), &now).unwrap().kind, "pause");
+        assert!(
+            admission.set_pause(Pause::Until(Timestamp::from_us(9)), &now).is_none(),
+            "nothing has changed"
+        );
         assert_eq!(admit(&mut admission, &machine), Err("paused"));
         assert!(!admission.has_pause_expired(&now));
-        assert!(admission.has_pause_expired(&ClockReading { wall_us: 9, ..now }));
+        assert!(admission.has_pause_expired(&ClockReading { wall: Timestamp::from_us(9), ..now }));
         assert_eq!(admission.set_pause(Pause::Off, &now).unwrap().kind, "resume");
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use longhaul_model::Mount;
+use longhaul_model::{Mount, Timestamp};
 
 use crate::database::{Database, DatabaseHealth};
 
@@ -15,7 +15,7 @@ use crate::database::{Database, DatabaseHealth};
 pub(super) fn check_and_repair(
     database: &mut Database,
     mounts: &[Mount],
-    now_us: i64,
+    now: Timestamp,
 ) -> Result<Option<String>, String> {
     let path = database.path().display().to_string();
     let repaired = match database.health() {
@@ -23,7 +23,7 @@ pub(super) fn check_and_repair(
         DatabaseHealth::Missing => database.restore(mounts).map(|()| {
             format!("the database {path} was removed while in use; longhaul wrote it again with all its data")
         }),
-        DatabaseHealth::Replaced => database.adopt_replacement(mounts, now_us).map(|saved| {
+        DatabaseHealth::Replaced => database.adopt_replacement(mounts, now).map(|saved| {
             format!(
                 "the database {path} was replaced by another file; longhaul continues with that file \
                  and saved its previous data in {}",
@@ -31,7 +31,7 @@ pub(super) fn check_and_repair(
             )
         }),
         DatabaseHealth::Damaged => {
-            database.start_new(mounts, now_us).map(|aside| quarantine_text(database.path(), &aside))
+            database.start_new(mounts, now).map(|aside| quarantine_text(database.path(), &aside))
         }
     };
     repaired

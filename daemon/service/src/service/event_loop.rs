@@ -123,11 +123,11 @@ impl Service {
                 self.handle.clear_problem("not-stored");
                 self.handle.end_run();
             }
-            RoundEvent::CorpusPrepared { target, bytes, at_us } => {
+            RoundEvent::CorpusPrepared { target, bytes, at } => {
                 let (kind, detail) = (PREPARATION_EVENT.to_owned(), json!({ "bytes": bytes }));
-                self.record(Some(Event { target: Some(target), kind, detail, at_us }));
+                self.record(Some(Event { target: Some(target), kind, detail, at_us: at }));
             }
-            RoundEvent::NotStored { error, at_us } => self.handle.raise_problem("not-stored", error, at_us),
+            RoundEvent::NotStored { error, at } => self.handle.raise_problem("not-stored", error, at),
             RoundEvent::RunsEnded(reply) => {
                 let _ = reply.send(self.snapshot());
             }
@@ -264,7 +264,7 @@ impl Service {
                 let reason = format!("mount: the mount of `{target}` changed during the round ({kind})");
                 round.stop.request(RoundStop::Void(reason));
             }
-            self.record(Some(change.into_event(self.clock.now().wall_us)));
+            self.record(Some(change.into_event(self.clock.now().wall)));
         }
     }
 
@@ -292,7 +292,7 @@ impl Service {
         self.collect_samples(now, None);
         let view = SamplingView { now, config: &self.config, mounts: &self.mounts, is_paused: true };
         self.sampling.store(view, &self.database);
-        if let Err(error) = self.database.writer().close_stalls(now.wall_us) {
+        if let Err(error) = self.database.writer().close_stalls(now.wall) {
             tracing::warn!(error = error.one_line(), "ongoing stalls could not be closed");
         }
         tracing::info!("the service ends");

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use longhaul_measure::platform::{self, UnrecognizedOutput};
 use longhaul_measure::worker::{FailureReport, TargetExamination};
-use longhaul_model::{Hint, MachineSnapshot, Mount, Power, Protocol, SyncKind, Target};
+use longhaul_model::time::DAY;
+use longhaul_model::{Hint, MachineSnapshot, Mount, Power, Protocol, SyncKind, Target, Timestamp};
 
 use super::admission::Admission;
 use crate::clock::ClockReading;
@@ -15,10 +16,8 @@ use crate::mounts::MountTracker;
 use crate::status::{Check, CheckStatus};
 use crate::target_path::SpecialFolders;
 
-/// 1 January 2026 in microseconds since 1970 UTC. An earlier wall clock was never set.
-const EARLIEST_PLAUSIBLE_US: i64 = 1_767_225_600_000_000;
-/// One week in microseconds.
-const WEEK_US: i64 = 7 * 86_400_000_000;
+/// 1 January 2026. An earlier wall clock was never set.
+const EARLIEST_PLAUSIBLE: Timestamp = Timestamp::from_us(1_767_225_600_000_000);
 /// Free space of the database's disk in bytes below which `doctor` warns.
 const MIN_FREE_BYTES: u64 = 500_000_000;
 
@@ -78,7 +77,7 @@ impl Examination<'_> {
     }
 
     fn check_clock(&self) -> Check {
-        if self.now.wall_us < EARLIEST_PLAUSIBLE_US {
+        if self.now.wall < EARLIEST_PLAUSIBLE {
             let found = "the date is before 2026".to_owned();
             return Check::problem(
                 "clock",
@@ -93,9 +92,9 @@ impl Examination<'_> {
     /// Warns about rounds of the last week that are void because the machine slept. A few do no harm; many can
     /// leave days with too few rounds.
     fn check_sleep(&self) -> Option<Check> {
-        let since_us = self.now.wall_us - WEEK_US;
+        let since = self.now.wall - 7 * DAY;
         let slept =
-            self.database.reader().and_then(|reader| reader.void_rounds_since(since_us, "slept")).ok()?;
+            self.database.reader().and_then(|reader| reader.void_rounds_since(since, "slept")).ok()?;
         (slept > 0).then(|| {
             let found = format!("the machine slept during {slept} rounds of the last 7 days, so they are void");
             let fix = "a few do no harm; if there are many, let the machine sleep later, or keep it on mains power, \
@@ -267,7 +266,8 @@ mod tests {
     #[test]
     fn battery_advice_names_the_configured_limit() {
         let folder = tempfile::tempdir().unwrap();
-        let (database, _) = Database::open(&folder.path().join("longhaul.sqlite"), &[], 1).unwrap();
+        let (database, _) =
+            Database::open(&folder.path().join("longhaul.sqlite"), &[], Timestamp::from_us(1)).unwrap();
         let fix = |battery_below: Option<f64>| {
             let mut config = Config::default();
             config.schedule.skip_rules.battery_below = battery_below;

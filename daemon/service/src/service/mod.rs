@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use longhaul_model::draw::draw;
-use longhaul_model::{Event, Hint, Mount};
+use longhaul_model::{Event, Hint, Mount, Timestamp};
 use longhaul_store::SharedWriter;
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -135,7 +135,7 @@ impl Service {
     pub fn open(mut deps: ServiceDeps) -> longhaul_store::Result<Self> {
         let now = deps.clock.now();
         let mount_table = deps.host.mounts().unwrap_or_default();
-        let (database, aside) = Database::open(&deps.database_path, &mount_table, now.wall_us)?;
+        let (database, aside) = Database::open(&deps.database_path, &mount_table, now.wall)?;
         database.writer().set_threshold_once(deps.config.analysis.threshold)?;
         let seed = machine_seed(database.machine_id());
         let sampling = Sampling::new(deps.sensors);
@@ -151,7 +151,7 @@ impl Service {
             clock: deps.clock.into(),
             host: deps.host,
             events: deps.handle.events().take_receiver(),
-            publisher: StatusPublisher::new(Arc::clone(&deps.handle), now.wall_us, deps.config_path),
+            publisher: StatusPublisher::new(Arc::clone(&deps.handle), now.wall, deps.config_path),
             handle: deps.handle,
             // Without targets until `apply_config` below creates their workers.
             config: Config { targets: vec![], ..deps.config.clone() },
@@ -172,14 +172,12 @@ impl Service {
             task: None,
         };
         service.restore_state(&now)?;
-        service.database.writer().close_stalls(now.wall_us)?;
+        service.database.writer().close_stalls(now.wall)?;
         service.apply_config(deps.config);
         service.record_mount_changes(&mount_table);
         if let Some(aside) = aside {
-            service.report_repair(
-                database_repair::quarantine_text(service.database.path(), &aside),
-                now.wall_us,
-            );
+            service
+                .report_repair(database_repair::quarantine_text(service.database.path(), &aside), now.wall);
         }
         service.publish_status();
         Ok(service)
@@ -190,19 +188,19 @@ impl Service {
     fn restore_state(&mut self, now: &ClockReading) -> longhaul_store::Result<()> {
         let reader = self.database.reader()?;
         let reason = "crash: longhaul crashed during the round";
-        close_open_rounds(&reader, self.database.writer(), reason, now.wall_us)?;
+        close_open_rounds(&reader, self.database.writer(), reason, now.wall)?;
         let counts = reader.round_counts()?;
-        self.scheduler.set_earlier_rounds(reader.count_started_rounds()?, reader.first_scheduled_us()?);
+        self.scheduler.set_earlier_rounds(reader.count_started_rounds()?, reader.first_scheduled()?);
         if let Some(last) = reader.last_scheduled()? {
-            let scheduled_us = last.round.scheduled_us.unwrap_or(last.round.started_us);
-            self.scheduler.continue_after(now, counts.planned(), scheduled_us);
+            let scheduled = last.round.scheduled.unwrap_or(last.round.started);
+            self.scheduler.continue_after(now, counts.planned(), scheduled);
             self.admission.set_usual_link(last.round.before.and_then(|before| before.link));
         }
         self.rounds = RoundLog::new(counts, reader.last_round()?);
         if let Some(event) = reader.last_event(["pause", "resume"])? {
             self.admission.restore_pause(
                 match (event.event.kind.as_str(), event.event.detail["until_us"].as_i64()) {
-                    ("pause", Some(until_us)) => Pause::Until(until_us),
+                    ("pause", Some(until_us)) => Pause::Until(Timestamp::from_us(until_us)),
                     ("pause", None) => Pause::On,
                     _ => Pause::Off,
                 },
@@ -247,7 +245,7 @@ impl Service {
         }
         for change in changes {
             self.workers.restart(&change.target);
-            self.record(Some(change.into_event(self.clock.now().wall_us)));
+            self.record(Some(change.into_event(self.clock.now().wall)));
         }
     }
 
@@ -262,27 +260,27 @@ impl Service {
 
     /// Records targets that started to hang, and hung targets that recovered.
     fn record_hung_targets(&mut self) {
-        let events = self.workers.update_hung(self.clock_changes.last().wall_us);
+        let events = self.workers.update_hung(self.clock_changes.last().wall);
         self.record(events);
     }
 
     /// Checks that the database file is still the one that was opened, and repairs or replaces it if not.
     fn check_database_file(&mut self, mounts: &[Mount]) {
-        let now_us = self.clock_changes.last().wall_us;
-        match database_repair::check_and_repair(&mut self.database, mounts, now_us) {
+        let now = self.clock_changes.last().wall;
+        match database_repair::check_and_repair(&mut self.database, mounts, now) {
             Ok(None) => {}
             Ok(Some(text)) => {
-                self.report_repair(text, now_us);
+                self.report_repair(text, now);
                 self.handle.clear_problem("database-lost");
             }
-            Err(text) => self.handle.raise_problem("database-lost", text, now_us),
+            Err(text) => self.handle.raise_problem("database-lost", text, now),
         }
     }
 
-    fn report_repair(&self, text: String, now_us: i64) {
+    fn report_repair(&self, text: String, now: Timestamp) {
         let (kind, detail) = ("database".to_owned(), json!({ "what": text }));
-        self.handle.raise_problem("database", text, now_us);
-        self.record(Some(Event { target: None, kind, detail, at_us: now_us }));
+        self.handle.raise_problem("database", text, now);
+        self.record(Some(Event { target: None, kind, detail, at_us: now }));
     }
 
     /// Stores events.
@@ -312,7 +310,7 @@ impl Service {
             mounts: &self.mounts,
             history: &self.history,
             round_index: self.scheduler.round_index(),
-            first_scheduled_us: self.scheduler.first_scheduled_us(),
+            first_scheduled: self.scheduler.first_scheduled(),
         }
     }
 

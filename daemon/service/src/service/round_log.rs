@@ -5,6 +5,7 @@ use longhaul_store::{NewRound, RoundCounts, RoundEnd, RoundStatus, StoredRound};
 use crate::database::Database;
 use crate::round::RoundResult;
 use crate::status::LastRound;
+use longhaul_model::Timestamp;
 
 /// The rounds that have ended, and skipped rounds that wait for the database.
 #[derive(Default)]
@@ -37,9 +38,9 @@ impl RoundLog {
     }
 
     /// Records a round that was run, scheduled or requested.
-    pub(super) fn set_last(&mut self, result: &RoundResult, ended_us: i64) {
+    pub(super) fn set_last(&mut self, result: &RoundResult, ended: Timestamp) {
         let RoundResult { number, status, ref reason, .. } = *result;
-        self.last = Some(LastRound { number, status, reason: reason.clone(), ended_us });
+        self.last = Some(LastRound { number, status, reason: reason.clone(), ended_us: ended });
     }
 
     /// Adds a skipped round, to be stored by [`Self::store`].
@@ -60,7 +61,7 @@ impl RoundLog {
     pub(super) fn store(&mut self, database: &Database) -> longhaul_store::Result<()> {
         database.writer().add_skipped(self.unstored.clone())?;
         let stored = std::mem::take(&mut self.unstored);
-        let scheduled = stored.iter().filter(|(round, _)| round.scheduled_us.is_some()).count();
+        let scheduled = stored.iter().filter(|(round, _)| round.scheduled.is_some()).count();
         self.counts.add(Some(RoundStatus::Skipped), scheduled as u64);
         let last = database.reader().and_then(|reader| reader.last_round()).ok().flatten();
         self.last = last.and_then(last_round);
@@ -69,8 +70,8 @@ impl RoundLog {
 }
 
 fn last_round(round: StoredRound) -> Option<LastRound> {
-    let RoundEnd { status, reason, ended_us, .. } = round.end?;
-    Some(LastRound { number: round.number, status, reason, ended_us })
+    let RoundEnd { status, reason, ended, .. } = round.end?;
+    Some(LastRound { number: round.number, status, reason, ended_us: ended })
 }
 
 #[cfg(test)]
@@ -82,15 +83,16 @@ mod tests {
     #[test]
     fn skipped_rounds_are_counted_once_they_are_stored() {
         let folder = tempfile::tempdir().unwrap();
-        let (database, _) = Database::open(&folder.path().join("longhaul.sqlite"), &[], 1).unwrap();
+        let (database, _) =
+            Database::open(&folder.path().join("longhaul.sqlite"), &[], Timestamp::from_us(1)).unwrap();
         let mut log = RoundLog::default();
-        let round = |scheduled_us| NewRound {
-            started_us: 1,
+        let round = |scheduled: Option<i64>| NewRound {
+            started: Timestamp::from_us(1),
             utc_offset_seconds: 0,
             seed: 1,
             scale: Scale::Quick,
             planned: vec![],
-            scheduled_us,
+            scheduled: scheduled.map(Timestamp::from_us),
             before: None,
         };
         log.add_skipped(round(Some(1)), "paused: by the user".to_owned());

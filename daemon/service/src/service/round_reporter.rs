@@ -67,12 +67,12 @@ impl RoundObserver for RoundReporter<'_> {
     }
 
     fn corpus_prepared(&mut self, target: &Target, bytes: u64) {
-        let at_us = self.clock.now().wall_us;
-        self.send(RoundEvent::CorpusPrepared { target: target.name.clone(), bytes, at_us });
+        let at = self.clock.now().wall;
+        self.send(RoundEvent::CorpusPrepared { target: target.name.clone(), bytes, at });
     }
 
     fn run_not_stored(&mut self, error: &longhaul_store::Error) {
-        let at_us = self.clock.now().wall_us;
-        self.send(RoundEvent::NotStored { error: error.one_line(), at_us });
+        let at = self.clock.now().wall;
+        self.send(RoundEvent::NotStored { error: error.one_line(), at });
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_model::{Hint, MachineSnapshot, Target};
+use longhaul_model::{Hint, MachineSnapshot, Target, Timestamp};
 use longhaul_store::{NewRound, PlannedRun, RoundStatus};
 
 use super::Service;
@@ -48,7 +48,7 @@ impl Service {
         let span = tracing::info_span!("slot", slot = slot.number);
         let _slot = span.clone().entered();
         let now = self.clock.now();
-        let scheduled_us = Some(now.wall_us_at(slot.at_ns));
+        let scheduled = Some(now.wall_at(slot.at_ns));
         let snapshot = self.snapshot();
         self.admission.refresh_usage(&self.database, &now);
         let chosen = match self.upgrade_skip_reason() {
@@ -56,8 +56,8 @@ impl Service {
             None => self.admit_scheduled(&now, &snapshot),
         };
         match chosen {
-            Ok(chosen) => self.start_round(chosen, scheduled_us, snapshot, span),
-            Err(reason) => self.record_skipped(&now, scheduled_us, &reason),
+            Ok(chosen) => self.start_round(chosen, scheduled, snapshot, span),
+            Err(reason) => self.record_skipped(&now, scheduled, &reason),
         }
     }
 
@@ -85,7 +85,7 @@ impl Service {
             mounts: &self.mounts,
             history: &self.history,
             round_index: self.scheduler.round_index(),
-            first_scheduled_us: self.scheduler.first_scheduled_us(),
+            first_scheduled: self.scheduler.first_scheduled(),
         };
         let chosen = self.admission.admit_scheduled(&facts, now, snapshot);
         let event = self.admission.adopt_link(snapshot, now);
@@ -97,7 +97,7 @@ impl Service {
     fn start_round(
         &mut self,
         chosen: Vec<usize>,
-        scheduled_us: Option<i64>,
+        scheduled: Option<Timestamp>,
         before: MachineSnapshot,
         span: tracing::Span,
     ) {
@@ -114,7 +114,7 @@ impl Service {
             chosen,
             refused,
             tasks: self.round_tasks(),
-            spec: self.scheduler.round_spec(scheduled_us, baseline_interval, before),
+            spec: self.scheduler.round_spec(scheduled, baseline_interval, before),
             writer: self.database.writer_for_round(),
             clock: Arc::clone(&self.clock),
             export_pause: Arc::clone(&self.handle.export_pause),
@@ -153,11 +153,11 @@ impl Service {
                     "a round ended"
                 );
                 self.handle.clear_problem("not-stored");
-                self.scheduler.round_stored(task.scheduled_us);
-                if task.scheduled_us.is_some() {
+                self.scheduler.round_stored(task.scheduled);
+                if task.scheduled.is_some() {
                     self.rounds.count(result.status);
                 }
-                self.rounds.set_last(&result, now.wall_us);
+                self.rounds.set_last(&result, now.wall);
                 self.admission.refresh_usage(&self.database, &now);
                 self.history.refresh(&self.database, &self.config.targets);
             }
@@ -166,7 +166,7 @@ impl Service {
     }
 
     fn finish_unstored_round(&mut self, error: &RoundError, now: &ClockReading) {
-        self.handle.raise_problem("not-stored", error.to_string(), now.wall_us);
+        self.handle.raise_problem("not-stored", error.to_string(), now.wall);
         if let RoundError::NotStored { run, .. } = error {
             tracing::error!(run, "a run could not be stored");
         }
@@ -185,45 +185,45 @@ impl Service {
         let closed = self
             .database
             .reader()
-            .and_then(|reader| close_open_rounds(&reader, self.database.writer(), reason, now.wall_us));
+            .and_then(|reader| close_open_rounds(&reader, self.database.writer(), reason, now.wall));
         for round in closed.into_iter().flatten() {
             self.scheduler.round_stored(None);
-            if round.round.scheduled_us.is_some() {
+            if round.round.scheduled.is_some() {
                 self.rounds.count(RoundStatus::CutShort);
             }
         }
     }
 
-    fn record_skipped(&mut self, now: &ClockReading, scheduled_us: Option<i64>, reason: &SkipReason) {
+    fn record_skipped(&mut self, now: &ClockReading, scheduled: Option<Timestamp>, reason: &SkipReason) {
         tracing::info!(reason = reason.code, "a round is skipped");
-        self.rounds.add_skipped(self.skipped_round(now.wall_us, scheduled_us), reason.to_string());
+        self.rounds.add_skipped(self.skipped_round(now.wall, scheduled), reason.to_string());
         self.store_skipped_rounds();
     }
 
     /// Stores the slots that passed without a round: one row each, with the reason.
     fn record_missed(&mut self, missed: &MissedSlots) {
         let now = self.clock.now();
-        self.record(Some(missed.event(now.wall_us)));
+        self.record(Some(missed.event(now.wall)));
         for at_ns in &missed.times_ns {
-            let at_us = now.wall_us_at(*at_ns);
-            self.rounds.add_skipped(self.skipped_round(at_us, Some(at_us)), missed.reason.to_string());
+            let at = now.wall_at(*at_ns);
+            self.rounds.add_skipped(self.skipped_round(at, Some(at)), missed.reason.to_string());
         }
         self.store_skipped_rounds();
     }
 
-    fn skipped_round(&self, at_us: i64, scheduled_us: Option<i64>) -> NewRound {
+    fn skipped_round(&self, at: Timestamp, scheduled: Option<Timestamp>) -> NewRound {
         let planned = self.config.workloads.iter().flat_map(|workload| {
             let planned =
                 |target: &Target| PlannedRun { target: target.name.clone(), workload: workload.clone() };
             self.config.targets.iter().map(planned)
         });
         NewRound {
-            started_us: at_us,
+            started: at,
             utc_offset_seconds: self.clock_changes.last().utc_offset_seconds,
             seed: self.seed,
             scale: self.config.scale,
             planned: planned.collect(),
-            scheduled_us,
+            scheduled,
             before: None,
         }
     }
@@ -236,7 +236,7 @@ impl Service {
         match self.rounds.store(&self.database) {
             Ok(()) => self.handle.clear_problem("not-stored"),
             Err(error) => {
-                self.handle.raise_problem("not-stored", error.one_line(), self.clock.now().wall_us);
+                self.handle.raise_problem("not-stored", error.one_line(), self.clock.now().wall);
             }
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use longhaul_measure::platform;
 use longhaul_measure::recorder::Recorder;
+use longhaul_model::time::DAY;
 use longhaul_model::{
     Event, Family, Hint, Mount, ProbeMode, ProbePlan, ProbePolicy, Stall, Target, TargetName,
 };
@@ -31,7 +32,7 @@ const QUIET_AFTER_NS: i64 = 300_000_000_000;
 /// Shortest interval between two readings of the counters while nothing happens, so that the machine can sleep deeply.
 const QUIET_COUNTER_INTERVAL: Duration = Duration::from_secs(60);
 /// Interval at which facts about the machine are stored, in nanoseconds of the continuous clock.
-const FACTS_INTERVAL_NS: i64 = 86_400_000_000_000;
+const FACTS_INTERVAL_NS: i64 = DAY.as_nanos() as i64;
 
 /// The state of the service that sampling needs.
 #[derive(Clone, Copy)]
@@ -294,12 +295,12 @@ impl FactStore<'_> {
             target: target.cloned(),
             kind: "facts-changed".to_owned(),
             detail: json!(difference?),
-            at_us: self.now.wall_us,
+            at_us: self.now.wall,
         })
     }
 
     fn save(&self, subject: &str, facts: &BTreeMap<String, String>) {
-        let saved = self.database.writer().save_environment_facts(subject, facts, self.now.wall_us);
+        let saved = self.database.writer().save_environment_facts(subject, facts, self.now.wall);
         if let Err(error) = saved {
             tracing::warn!(error = error.one_line(), "the facts could not be stored");
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_model::{Event, MachineSnapshot};
+use longhaul_model::{Event, MachineSnapshot, Timestamp};
 use serde_json::json;
 
 use crate::clock::ClockReading;
@@ -48,9 +48,9 @@ pub(super) struct MissedSlots {
 
 impl MissedSlots {
     /// Returns the event that records them.
-    pub(super) fn event(&self, at_us: i64) -> Event {
+    pub(super) fn event(&self, at: Timestamp) -> Event {
         let detail = json!({ "rounds": self.count, "reason": self.reason.code });
-        Event { target: None, kind: "missed-rounds".to_owned(), detail, at_us }
+        Event { target: None, kind: "missed-rounds".to_owned(), detail, at_us: at }
     }
 }
 
@@ -62,16 +62,16 @@ pub(super) struct Scheduler {
     history: SlotHistory,
     /// Number of rounds started so far.
     round_index: u64,
-    /// Planned time of the first scheduled round, in microseconds since 1970 UTC.
-    first_scheduled_us: Option<i64>,
+    /// Planned time of the first scheduled round.
+    first_scheduled: Option<Timestamp>,
     /// True if a user requested a round.
     is_requested: bool,
     /// Number of the slot that was last prepared.
     prepared_slot: Option<u64>,
     /// The slot before the one of the current round, which is due again if the round cannot be stored.
     slot_before: Option<Slot>,
-    /// Time before which no round starts, on the continuous clock in nanoseconds.
-    earliest_ns: i64,
+    /// Time before which no round starts, on the continuous clock in nanoseconds. `None`: rounds may start.
+    earliest_ns: Option<i64>,
 }
 
 impl Scheduler {
@@ -84,23 +84,23 @@ impl Scheduler {
             history: SlotHistory::new(now, &times),
             times,
             round_index: 0,
-            first_scheduled_us: None,
+            first_scheduled: None,
             is_requested: false,
             prepared_slot: None,
             slot_before: None,
-            earliest_ns: i64::MIN,
+            earliest_ns: None,
         }
     }
 
     /// Continues after the last scheduled round of an earlier service, with its planned wall-clock time.
-    pub(super) fn continue_after(&mut self, now: &ClockReading, planned: u64, scheduled_us: i64) {
-        self.history = SlotHistory::from_last_round(now, planned, scheduled_us, &self.times);
+    pub(super) fn continue_after(&mut self, now: &ClockReading, planned: u64, scheduled: Timestamp) {
+        self.history = SlotHistory::from_last_round(now, planned, scheduled, &self.times);
     }
 
     /// Sets the rounds of earlier services: their number, and the planned time of the first one.
-    pub(super) fn set_earlier_rounds(&mut self, started: u64, first_scheduled_us: Option<i64>) {
+    pub(super) fn set_earlier_rounds(&mut self, started: u64, first_scheduled: Option<Timestamp>) {
         self.round_index = started;
-        self.first_scheduled_us = first_scheduled_us;
+        self.first_scheduled = first_scheduled;
     }
 
     /// Changes the time between two slots.
@@ -130,8 +130,8 @@ impl Scheduler {
             self.slot_before = None;
             return NextAction::RunRequested;
         }
-        if now.continuous_ns < self.earliest_ns {
-            return wait_until(self.earliest_ns, now);
+        if let Some(earliest_ns) = self.earliest_ns.filter(|at_ns| now.continuous_ns < *at_ns) {
+            return wait_until(earliest_ns, now);
         }
         match next_slot(now, &self.history, &self.times) {
             NextSlot::Missed { first, last } => NextAction::RecordMissed(self.miss(first, last)),
@@ -168,18 +168,18 @@ impl Scheduler {
         MissedSlots { count, reason, times_ns }
     }
 
-    /// Returns the start of the next round, in microseconds since 1970 UTC.
-    pub(super) fn next_round_us(&self, now: &ClockReading) -> i64 {
+    /// Returns the start of the next round.
+    pub(super) fn next_round(&self, now: &ClockReading) -> Timestamp {
         match next_slot(now, &self.history, &self.times) {
-            NextSlot::Wait { until_ns, .. } => now.wall_us_at(until_ns),
-            NextSlot::Due(_) | NextSlot::Missed { .. } => now.wall_us,
+            NextSlot::Wait { until_ns, .. } => now.wall_at(until_ns),
+            NextSlot::Due(_) | NextSlot::Missed { .. } => now.wall,
         }
     }
 
     /// Returns the parameters of the next round.
     pub(super) fn round_spec(
         &self,
-        scheduled_us: Option<i64>,
+        scheduled: Option<Timestamp>,
         baseline_interval: u64,
         before: MachineSnapshot,
     ) -> RoundSpec {
@@ -187,22 +187,22 @@ impl Scheduler {
             machine_seed: self.seed,
             round_index: self.round_index,
             baseline_interval,
-            scheduled_us,
+            scheduled,
             before: Some(before),
         }
     }
 
     /// Counts a round that was started and stored.
-    pub(super) fn round_stored(&mut self, scheduled_us: Option<i64>) {
+    pub(super) fn round_stored(&mut self, scheduled: Option<Timestamp>) {
         self.round_index += 1;
-        self.first_scheduled_us = self.first_scheduled_us.or(scheduled_us);
+        self.first_scheduled = self.first_scheduled.or(scheduled);
     }
 
     /// Makes the slot of a round due again that the database could not store.
     pub(super) fn retry_slot(&mut self, now: &ClockReading) {
         if let Some(before) = self.slot_before.take() {
             self.history.last = before;
-            self.earliest_ns = now.continuous_ns + RETRY_DELAY_NS;
+            self.earliest_ns = Some(now.continuous_ns + RETRY_DELAY_NS);
         }
     }
 
@@ -211,9 +211,9 @@ impl Scheduler {
         self.round_index
     }
 
-    /// Returns the planned time of the first scheduled round, in microseconds since 1970 UTC.
-    pub(super) fn first_scheduled_us(&self) -> Option<i64> {
-        self.first_scheduled_us
+    /// Returns the planned time of the first scheduled round.
+    pub(super) fn first_scheduled(&self) -> Option<Timestamp> {
+        self.first_scheduled
     }
 }
 

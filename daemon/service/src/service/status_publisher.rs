@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use longhaul_model::Target;
+use longhaul_model::{Target, Timestamp};
 use longhaul_telemetry::status::ExportStatus;
 
 use super::admission::{Admission, RoundFacts};
@@ -21,7 +22,7 @@ use crate::worker::WorkerStatus;
 /// Publishes the status to the readers of a handle.
 pub(super) struct StatusPublisher {
     handle: Arc<ServiceHandle>,
-    started_us: i64,
+    started: Timestamp,
     config_path: Option<PathBuf>,
 }
 
@@ -39,9 +40,9 @@ pub(super) struct StatusView<'a> {
 }
 
 impl StatusPublisher {
-    /// Creates the publisher of a service that started at this time, in microseconds since 1970 UTC.
-    pub(super) fn new(handle: Arc<ServiceHandle>, started_us: i64, config_path: Option<PathBuf>) -> Self {
-        Self { handle, started_us, config_path }
+    /// Creates the publisher of a service that started at this time.
+    pub(super) fn new(handle: Arc<ServiceHandle>, started: Timestamp, config_path: Option<PathBuf>) -> Self {
+        Self { handle, started, config_path }
     }
 
     /// Publishes the current status.
@@ -51,25 +52,25 @@ impl StatusPublisher {
         if view.admission.is_safe_mode() {
             let text = "longhaul ended unexpectedly five times in ten minutes, so it runs no rounds now: check its \
                 log, then run `longhaul resume`";
-            self.handle.raise_problem("safe-mode", text, now.wall_us);
+            self.handle.raise_problem("safe-mode", text, now.wall);
         }
         let is_scheduled = !config.targets.is_empty() && view.admission.continues_by_itself();
-        let next_us = is_scheduled.then(|| view.scheduler.next_round_us(now));
+        let next = is_scheduled.then(|| view.scheduler.next_round(now));
         let is_stopping = self.handle.is_stopping();
         let state = view.admission.state(&config.targets);
         self.handle.publish(Status {
             schema: 1,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
-            started_us: self.started_us,
-            now_us: now.wall_us,
+            started_us: self.started,
+            now_us: now.wall,
             state: if is_stopping { State::Stopping } else { state },
             problems: vec![],
-            targets: view.targets(next_us),
+            targets: view.targets(next),
             stalls: vec![],
             rounds: view.rounds.counts(),
             last_round: view.rounds.last().cloned(),
-            next_round_us: next_us,
+            next_round_us: next,
             slices: view.admission.slice_count(config),
             design: view.design_text(),
             database: DatabaseStatus { path: view.database.path().to_owned(), bytes: view.database.bytes() },
@@ -94,12 +95,12 @@ impl StatusView<'_> {
         ))
     }
 
-    fn targets(&self, next_us: Option<i64>) -> Vec<TargetStatus> {
+    fn targets(&self, next: Option<Timestamp>) -> Vec<TargetStatus> {
         let targets = self.facts.config.targets.iter();
-        targets.zip(&self.workers).map(|(target, status)| self.target(target, *status, next_us)).collect()
+        targets.zip(&self.workers).map(|(target, status)| self.target(target, *status, next)).collect()
     }
 
-    fn target(&self, target: &Target, status: WorkerStatus, next_us: Option<i64>) -> TargetStatus {
+    fn target(&self, target: &Target, status: WorkerStatus, next: Option<Timestamp>) -> TargetStatus {
         let recent = self.facts.history.recent_runs(&target.name);
         let mount = self.facts.mounts.mount(&target.name);
         TargetStatus {
@@ -107,7 +108,7 @@ impl StatusView<'_> {
             path: target.path.display().to_string(),
             role: target.role,
             protocol: mount.map(|mount| mount.protocol.to_string()),
-            state: target_state(status, recent, &self.sampling_view.now, next_us),
+            state: target_state(status, recent, &self.sampling_view.now, next),
             last_runs: recent.map(|recent| (recent.runs, recent.ok_runs)),
             bytes_last_24h: self.admission.usage().bytes.get(&target.name).copied().unwrap_or(0),
             bytes_limit: self.facts.config.limits.bytes_per_day,
@@ -121,13 +122,13 @@ fn target_state(
     status: WorkerStatus,
     recent: Option<&RecentRuns>,
     now: &ClockReading,
-    next_us: Option<i64>,
+    next: Option<Timestamp>,
 ) -> TargetState {
     if let WorkerStatus::Stuck { operation, for_seconds } = status {
-        let since_us = now.wall_us - for_seconds.cast_signed() * 1_000_000;
+        let since_us = now.wall - Duration::from_secs(for_seconds);
         return TargetState::Hung { operation: operation.map(|operation| operation.to_string()), since_us };
     }
-    let waiting = || TargetState::Waiting { reason: "the next round".to_owned(), until_us: next_us };
+    let waiting = || TargetState::Waiting { reason: "the next round".to_owned(), until_us: next };
     recent.and_then(|recent| recent.problem.clone()).unwrap_or_else(waiting)
 }
 
@@ -139,11 +140,13 @@ mod tests {
 
     #[test]
     fn stuck_target_is_hung_since_its_call_started() {
-        let now = ClockReading { wall_us: 9_000_000, ..ClockReading::default() };
+        let now = ClockReading { wall: Timestamp::from_us(9_000_000), ..ClockReading::default() };
         let stuck = WorkerStatus::Stuck { operation: Some(Operation::Read), for_seconds: 4 };
-        let hung = TargetState::Hung { operation: Some("read".to_owned()), since_us: 5_000_000 };
+        let hung =
+            TargetState::Hung { operation: Some("read".to_owned()), since_us: Timestamp::from_us(5_000_000) };
         assert_eq!(target_state(stuck, None, &now, None), hung);
-        let waiting = TargetState::Waiting { reason: "the next round".to_owned(), until_us: Some(7) };
-        assert_eq!(target_state(WorkerStatus::Available, None, &now, Some(7)), waiting);
+        let next = Some(Timestamp::from_us(7));
+        let waiting = TargetState::Waiting { reason: "the next round".to_owned(), until_us: next };
+        assert_eq!(target_state(WorkerStatus::Available, None, &now, next), waiting);
     }
 }

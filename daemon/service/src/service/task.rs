@@ -6,7 +6,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use longhaul_measure::worker::{FailureReport, TargetExamination};
-use longhaul_model::{MachineSnapshot, Progress, TargetName};
+use longhaul_model::{MachineSnapshot, Progress, TargetName, Timestamp};
 use longhaul_store::Writer;
 use longhaul_telemetry::export_pause::ExportPause;
 use tokio::sync::mpsc::UnboundedSender;
@@ -42,8 +42,8 @@ pub(super) struct RoundTask {
     thread: JoinHandle<RoundEnd>,
     /// Request to stop the round.
     pub(super) stop: RoundStopRequest,
-    /// Planned time of the round's slot, in microseconds since 1970 UTC. `None`: a user started the round.
-    pub(super) scheduled_us: Option<i64>,
+    /// Planned time of the round's slot. `None`: a user started the round.
+    pub(super) scheduled: Option<Timestamp>,
     /// Targets that the round measures.
     pub(super) targets: Vec<TargetName>,
     /// Time of the last sampling step. `None`: there was none yet.
@@ -111,10 +111,10 @@ impl RoundJob {
         let reason = RoundStop::Void("stopped: the service was stopped during the round".to_owned());
         let stop = RoundStopRequest::on(Interruption::default(), reason);
         let name = |index: &usize| self.workers[*index].target().name.clone();
-        let (targets, scheduled_us) = (self.chosen.iter().map(name).collect(), self.spec.scheduled_us);
+        let (targets, scheduled) = (self.chosen.iter().map(name).collect(), self.spec.scheduled);
         let (own_stop, span) = (stop.clone(), self.span.clone());
         let thread = spawn_blocking(move || self.run(&own_stop));
-        RoundTask { thread, stop, scheduled_us, targets, last_sample: None, span }
+        RoundTask { thread, stop, scheduled, targets, last_sample: None, span }
     }
 
     fn run(mut self, stop: &RoundStopRequest) -> RoundEnd {

@@ -58,7 +58,7 @@ impl Upgrade {
         match if self.has_mismatch { file.on_version_mismatch() } else { file.check() } {
             UpgradeAction::Continue => handle.clear_problem(REPLACED_CODE),
             UpgradeAction::Warn => {
-                handle.raise_problem(REPLACED_CODE, replacement_warning(file), now.wall_us);
+                handle.raise_problem(REPLACED_CODE, replacement_warning(file), now.wall);
             }
             UpgradeAction::Exit => {
                 tracing::info!(path = %file.path().display(), "another version was installed: it takes over");

@@ -1,7 +1,7 @@
 //! The worker of each target, and the workers of removed targets whose process does not end.
 
 use longhaul_measure::worker::FailureReport;
-use longhaul_model::{Event, Failure, Outcome, Target, TargetName};
+use longhaul_model::{Event, Failure, Outcome, Target, TargetName, Timestamp};
 use serde_json::{Value, json};
 
 use super::target_history::TargetHistory;
@@ -72,10 +72,10 @@ impl Workers {
     }
 
     /// Returns an event for each target that started to hang, and for each hung target that recovered.
-    pub(super) fn update_hung(&mut self, now_us: i64) -> Vec<Event> {
+    pub(super) fn update_hung(&mut self, now: Timestamp) -> Vec<Event> {
         let (mut hung, mut events) = (vec![], vec![]);
         let mut add = |target: TargetName, kind: &str, detail: Value| {
-            events.push(Event { target: Some(target), kind: kind.to_owned(), detail, at_us: now_us });
+            events.push(Event { target: Some(target), kind: kind.to_owned(), detail, at_us: now });
         };
         for worker in self.current.iter_mut().chain(&mut self.removed) {
             let name = worker.target().name.clone();
@@ -162,6 +162,6 @@ mod tests {
         assert_eq!((taken.len(), workers.statuses().len()), (2, 0));
         workers.put_back(taken);
         assert_eq!(workers.statuses(), [WorkerStatus::Available; 2]);
-        assert!(workers.update_hung(1).is_empty());
+        assert!(workers.update_hung(Timestamp::UNIX_EPOCH).is_empty());
     }
 }

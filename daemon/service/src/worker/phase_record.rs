@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use longhaul_measure::platform::monotonic_ns;
 use longhaul_measure::recorder::{InFlightCall, Recorder};
-use longhaul_model::{CacheState, ColdMethod, Phase};
+use longhaul_model::{CacheState, ColdMethod, Phase, Timestamp};
 
 /// A phase that has started and not ended.
 pub struct PhaseStart {
@@ -16,8 +16,8 @@ pub struct PhaseStart {
     pub cold_method: Option<ColdMethod>,
     /// Time at which the supervisor received the start of the phase.
     pub started: Instant,
-    /// Start of the phase by the wall clock, in microseconds since 1970 UTC.
-    pub started_us: i64,
+    /// Start of the phase by the wall clock.
+    pub started_wall: Timestamp,
 }
 
 /// Returns the time that an operation has been in flight.
@@ -33,7 +33,7 @@ pub fn truncated_phase(start: PhaseStart, recorder: &Recorder) -> Phase {
         name: start.name,
         cache: start.cache,
         cold_by: start.cold_method,
-        began_us: Some(start.started_us),
+        began_us: Some(start.started_wall),
         seconds: start.started.elapsed().as_secs_f64(),
         bytes_read: recorded.bytes_read,
         bytes_written: recorded.bytes_written,

@@ -115,13 +115,13 @@ impl PendingRequest {
             }
             WorkerMessage::PhaseBegan { name, cache, cold_by } => {
                 options.observer.phase_started(target, &name);
-                let (at, at_us) = (Instant::now(), platform::wall_clock_us());
+                let (at, wall) = (Instant::now(), platform::wall_clock());
                 self.current_phase = Some(phase_record::PhaseStart {
                     name,
                     cache,
                     cold_method: cold_by,
                     started: at,
-                    started_us: at_us,
+                    started_wall: wall,
                 });
             }
             WorkerMessage::PhaseEnded(phase) => {

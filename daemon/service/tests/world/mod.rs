@@ -16,7 +16,8 @@ use longhaul_measure::worker::{RunReport, VERSION, WorkerMessage};
 use longhaul_model::Histogram;
 use longhaul_model::{
     CacheState, ColdMethod, Conditions, CounterReading, Figure, MachineSnapshot, MachineStep, Mount,
-    NegotiatedOptions, Operation, OperationStats, Phase, Power, Protocol, Role, Target, TargetName, Unit,
+    NegotiatedOptions, Operation, OperationStats, Phase, Power, Protocol, Role, Target, TargetName,
+    Timestamp, Unit,
 };
 use longhaul_service::clock::{Clock, ClockReading};
 use longhaul_service::command::Command;
@@ -81,13 +82,15 @@ impl SimulatedWorld {
     fn pass(&mut self, continuous_ns: i64, awake_ns: i64) {
         self.now.continuous_ns += continuous_ns;
         self.now.awake_ns += awake_ns;
-        self.now.wall_us += continuous_ns / 1000;
+        self.now.wall = self.now.wall + Duration::from_nanos(continuous_ns.cast_unsigned());
     }
 
     fn happen(&mut self, event: SimulatedEvent) {
         match event {
             SimulatedEvent::Sleep(for_ns) => self.pass(for_ns, 0),
-            SimulatedEvent::ClockStep(by_us) => self.now.wall_us += by_us,
+            SimulatedEvent::ClockStep(by_us) => {
+                self.now.wall = Timestamp::from_us(self.now.wall.as_us() + by_us);
+            }
             SimulatedEvent::UtcOffset(seconds) => self.now.utc_offset_seconds = seconds,
             SimulatedEvent::Machine(machine) => self.machine = *machine,
             SimulatedEvent::Mounts(mounts) => self.mounts = mounts,
@@ -183,7 +186,7 @@ impl Simulation {
             vec![target("smb", Role::Share), target("nfs", Role::Share), target("local", Role::Baseline)];
         // 1 January 2026, 00:00 UTC; the machine was started an hour ago.
         let start = ClockReading {
-            wall_us: 1_767_225_600_000_000,
+            wall: Timestamp::from_us(1_767_225_600_000_000),
             awake_ns: HOUR,
             continuous_ns: HOUR,
             utc_offset_seconds: 3600,
@@ -308,7 +311,7 @@ fn phase(number: u64) -> Phase {
         name: format!("phase-{number}"),
         cache: CacheState::Cold,
         cold_by: Some(ColdMethod::RotatedSlice),
-        began_us: Some(1_000_000),
+        began_us: Some(Timestamp::from_us(1_000_000)),
         seconds: 1.5,
         bytes_read: 1_000_000,
         bytes_written: 0,

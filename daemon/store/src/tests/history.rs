@@ -7,7 +7,7 @@ use longhaul_model::{
 };
 use rusqlite::Connection;
 
-use super::{TestDb, new_round, samples, target};
+use super::{TestDb, at, new_round, samples, target};
 use crate::{RoundEnd, Samples};
 
 /// Returns a run with every figure of every metric of a workload; each figure has a different value.
@@ -40,10 +40,10 @@ fn filled_database() -> TestDb {
     }
     let hung = Run { outcome: Outcome::Hung, ..run_with_metrics("photo-batch", round, 9) };
     writer.add_run(&target(), &hung).unwrap();
-    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: 7, after: None };
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: at(7), after: None };
     writer.end_round(round, end).unwrap();
     let event =
-        Event { target: None, kind: "mtu".into(), detail: serde_json::json!({"after": 9000}), at_us: 5 };
+        Event { target: None, kind: "mtu".into(), detail: serde_json::json!({"after": 9000}), at_us: at(5) };
     writer.add_event(event).unwrap();
     db
 }
@@ -69,11 +69,11 @@ fn version_changes_exactly_when_the_history_changes() {
     assert!(changed("a round starts"));
     writer.add_run(&target(), &run_with_metrics("photo-batch", round, 0)).unwrap();
     assert!(changed("a run"));
-    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: 7, after: None };
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: at(7), after: None };
     writer.end_round(round, end).unwrap();
     assert!(changed("a round ends"));
     writer
-        .add_event(Event { target: None, kind: "mtu".into(), detail: serde_json::Value::Null, at_us: 5 })
+        .add_event(Event { target: None, kind: "mtu".into(), detail: serde_json::Value::Null, at_us: at(5) })
         .unwrap();
     assert!(changed("an event"));
     let baseline = Target { role: Role::Baseline, ..target() };

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use longhaul_model::{Mount, Protocol, Role, Run, Scale, Target};
+use longhaul_model::{Mount, Protocol, Role, Run, Scale, Target, Timestamp};
 use tempfile::TempDir;
 
 use crate::{NewRound, PlannedRun, Reader, RunFilter, Store, StoredRun, Writer};
@@ -71,15 +71,20 @@ fn target() -> Target {
     Target { name: "smb".parse().unwrap(), path: "/Volumes/nas/photos".into(), role: Role::Share }
 }
 
+/// Returns the time this many microseconds after 1970.
+fn at(microseconds: i64) -> Timestamp {
+    Timestamp::from_us(microseconds)
+}
+
 fn new_round() -> NewRound {
     let planned = vec![PlannedRun { target: target().name, workload: "photo-batch".into() }];
     NewRound {
-        started_us: 1_000,
+        started: at(1_000),
         utc_offset_seconds: 3600,
         seed: u64::MAX,
         scale: Scale::Quick,
         planned,
-        scheduled_us: None,
+        scheduled: None,
         before: None,
     }
 }

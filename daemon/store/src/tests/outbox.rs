@@ -1,16 +1,23 @@
 //! Tests of the outbox: an item is pending until its delivery status is stored, and the first status is final.
 
-use longhaul_model::{Event, RoundStatus};
+use std::time::Duration;
 
-use super::{TestDb, new_round, samples, target};
+use longhaul_model::{Event, RoundStatus, Timestamp};
+
+use super::{TestDb, at, new_round, samples, target};
 use crate::{DeliveryStatus, NewRound, RoundEnd, Signal, Writer};
 
-fn finished_round(writer: &Writer, started_us: i64) -> i64 {
-    let round = writer.begin_round(NewRound { started_us, ..new_round() }).unwrap();
+fn finished_round(writer: &Writer, started: Timestamp) -> i64 {
+    let round = writer.begin_round(NewRound { started, ..new_round() }).unwrap();
     for slot in [1, 0] {
         writer.add_run(&target(), &samples::run(round, slot)).unwrap();
     }
-    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: started_us + 10, after: None };
+    let end = RoundEnd {
+        status: RoundStatus::Ok,
+        reason: None,
+        ended: started + Duration::from_micros(10),
+        after: None,
+    };
     writer.end_round(round, end).unwrap();
     round
 }
@@ -20,7 +27,11 @@ fn round_is_pending_from_its_end_until_delivery() {
     let db = TestDb::new();
     let writer = db.writer();
     writer.add_skipped(vec![(new_round(), "byte-budget".into())]).unwrap();
-    let rounds = [finished_round(&writer, 100), finished_round(&writer, 200), finished_round(&writer, 300)];
+    let rounds = [
+        finished_round(&writer, at(100)),
+        finished_round(&writer, at(200)),
+        finished_round(&writer, at(300)),
+    ];
     writer.begin_round(new_round()).unwrap();
     let reader = db.reader();
     assert_eq!(
@@ -29,28 +40,32 @@ fn round_is_pending_from_its_end_until_delivery() {
         "skipped and open rounds are not exported"
     );
     assert_eq!(reader.pending_items(Signal::Traces, 2).unwrap(), rounds[..2]);
-    writer.record_delivery(Signal::Traces, vec![rounds[0]], DeliveryStatus::Sent, 1000).unwrap();
+    writer.record_delivery(Signal::Traces, vec![rounds[0]], DeliveryStatus::Sent, at(1000)).unwrap();
     writer
-        .record_delivery(Signal::Traces, vec![rounds[1]], DeliveryStatus::Rejected("why".into()), 1001)
+        .record_delivery(Signal::Traces, vec![rounds[1]], DeliveryStatus::Rejected("why".into()), at(1001))
         .unwrap();
-    writer.record_delivery(Signal::Traces, vec![rounds[1]], DeliveryStatus::Sent, 1002).unwrap();
+    writer.record_delivery(Signal::Traces, vec![rounds[1]], DeliveryStatus::Sent, at(1002)).unwrap();
     assert_eq!(reader.pending_items(Signal::Traces, 9).unwrap(), rounds[2..]);
     assert_eq!(reader.pending_items(Signal::Metrics, 9).unwrap(), rounds, "each signal has its own outbox");
     let outbox = reader.outbox_status(Signal::Traces).unwrap();
     assert_eq!((outbox.pending, outbox.sent, outbox.rejected, outbox.expired), (1, 1, 1, 0));
-    assert_eq!(outbox.last_sent_us, Some(1000));
+    assert_eq!(outbox.last_sent, Some(at(1000)));
     let rejection = outbox.last_rejection.unwrap();
-    assert_eq!((rejection.item, rejection.at_us, rejection.reason.as_str()), (rounds[1], 1001, "why"));
+    assert_eq!((rejection.item, rejection.at, rejection.reason.as_str()), (rounds[1], at(1001), "why"));
 }
 
 #[test]
 fn old_items_expire_and_are_counted() {
     let db = TestDb::new();
     let writer = db.writer();
-    let rounds = [finished_round(&writer, 100), finished_round(&writer, 200), finished_round(&writer, 300)];
-    writer.record_delivery(Signal::Metrics, vec![rounds[0]], DeliveryStatus::Sent, 1).unwrap();
-    assert_eq!(writer.expire(Signal::Metrics, 300, 400).unwrap(), 1);
-    assert_eq!(writer.expire(Signal::Metrics, 300, 401).unwrap(), 0);
+    let rounds = [
+        finished_round(&writer, at(100)),
+        finished_round(&writer, at(200)),
+        finished_round(&writer, at(300)),
+    ];
+    writer.record_delivery(Signal::Metrics, vec![rounds[0]], DeliveryStatus::Sent, at(1)).unwrap();
+    assert_eq!(writer.expire(Signal::Metrics, at(300), at(400)).unwrap(), 1);
+    assert_eq!(writer.expire(Signal::Metrics, at(300), at(401)).unwrap(), 0);
     let outbox = db.reader().outbox_status(Signal::Metrics).unwrap();
     assert_eq!((outbox.pending, outbox.sent, outbox.expired), (1, 1, 1));
 }
@@ -59,10 +74,10 @@ fn old_items_expire_and_are_counted() {
 fn finished_round_has_runs_events_and_previous_round() {
     let db = TestDb::new();
     let writer = db.writer();
-    let first = finished_round(&writer, 100);
+    let first = finished_round(&writer, at(100));
     writer.add_skipped(vec![(new_round(), "byte-budget".into())]).unwrap();
-    let second = finished_round(&writer, 200);
-    for at_us in [199, 200, 210, 211] {
+    let second = finished_round(&writer, at(200));
+    for at_us in [199, 200, 210, 211].map(at) {
         let event = Event { target: None, kind: "wake".into(), detail: serde_json::Value::Null, at_us };
         writer.add_event(event).unwrap();
     }
@@ -71,10 +86,13 @@ fn finished_round_has_runs_events_and_previous_round() {
     assert_eq!(found.stored.number, second);
     assert_eq!(found.runs.iter().map(|stored| stored.run.slot).collect::<Vec<_>>(), [0, 1]);
     assert_eq!(found.runs[0].run, samples::run(second, 0));
-    assert_eq!(found.events.iter().map(|event| event.at_us).collect::<Vec<_>>(), [200, 210]);
-    assert_eq!(found.previous, Some((first, 100)));
+    assert_eq!(found.events.iter().map(|event| event.at_us).collect::<Vec<_>>(), [at(200), at(210)]);
+    assert_eq!(found.previous, Some((first, at(100))));
     assert_eq!(reader.finished_round(first).unwrap().unwrap().previous, None);
     assert_eq!(reader.finished_round(2).unwrap(), None, "a skipped round is not a finished round");
-    assert_eq!(reader.items_between(Signal::Metrics, 100, 200).unwrap(), [first]);
-    assert_eq!(reader.items_between(Signal::Metrics, i64::MIN, i64::MAX).unwrap(), [first, second]);
+    assert_eq!(reader.items_between(Signal::Metrics, at(100), at(200)).unwrap(), [first]);
+    assert_eq!(
+        reader.items_between(Signal::Metrics, Timestamp::MIN, Timestamp::MAX).unwrap(),
+        [first, second]
+    );
 }

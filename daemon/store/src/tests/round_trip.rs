@@ -2,13 +2,14 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
-use longhaul_model::time::DAY_US;
-use longhaul_model::{Call, Figure, KeepReason, Operation, Role, Run, Target, Unit};
+use longhaul_model::time::DAY;
+use longhaul_model::{Call, Figure, KeepReason, Operation, Role, Run, Target, Timestamp, Unit};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{TestDb, new_round, runs_only, samples, target};
+use super::{TestDb, at, new_round, runs_only, samples, target};
 use crate::{Error, Event, NewRound, RoundEnd, RoundStatus, RunFilter, StoredCalls, StoredRun};
 
 fn target_of(run: &Run) -> Target {
@@ -33,9 +34,9 @@ proptest! {
     }
 
     #[test]
-    fn every_event_is_read_back_unchanged(kind in samples::text(), detail in samples::text(), at_us: i64) {
+    fn every_event_is_read_back_unchanged(kind in samples::text(), detail in samples::text(), us: i64) {
         let db = TestDb::new();
-        let event = Event { target: None, kind, detail: serde_json::json!({ "x": [detail, null, 1.5] }), at_us };
+        let event = Event { target: None, kind, detail: serde_json::json!({ "x": [detail, null, 1.5] }), at_us: at(us) };
         let number = db.writer().add_event(event.clone()).unwrap();
         let found = db.reader().events(None).unwrap();
         prop_assert_eq!((found[0].number, &found[0].event, found.len()), (number, &event, 1));
@@ -47,10 +48,11 @@ fn individual_calls_are_deleted_after_a_week() {
     let db = TestDb::new();
     let writer = db.writer();
     for day in [0, 3, 8] {
-        let round = writer.begin_round(NewRound { started_us: day * DAY_US, ..new_round() }).unwrap();
+        let begin = Timestamp::UNIX_EPOCH + day * DAY;
+        let round = writer.begin_round(NewRound { started: begin, ..new_round() }).unwrap();
         let mut run = samples::run(round, 0);
         for phase in &mut run.phases {
-            phase.began_us = Some(day * DAY_US);
+            phase.began_us = Some(begin);
             let operation = phase.operations[0].operation;
             let call = Call {
                 operation,
@@ -62,23 +64,30 @@ fn individual_calls_are_deleted_after_a_week() {
             phase.calls = vec![call];
         }
         writer.add_run(&target_of(&run), &run).unwrap();
-        let end =
-            RoundEnd { status: RoundStatus::Ok, reason: None, ended_us: day * DAY_US + 10, after: None };
+        let end = RoundEnd {
+            status: RoundStatus::Ok,
+            reason: None,
+            ended: begin + Duration::from_micros(10),
+            after: None,
+        };
         writer.end_round(round, end).unwrap();
     }
     let call_counts: Vec<usize> = db.runs().iter().map(|stored| stored.run.phases[0].calls.len()).collect();
     assert_eq!(call_counts, [0, 1, 1]);
-    let found = |workload, since_us| db.reader().calls(workload, since_us).unwrap();
+    let found = |workload, since| db.reader().calls(workload, since).unwrap();
     let phases = |all: Vec<StoredCalls>| -> Vec<(i64, String)> {
-        all.into_iter().map(|calls| (calls.began_us / DAY_US, calls.phase)).collect()
+        all.into_iter().map(|calls| (calls.began.local_day(0), calls.phase)).collect()
     };
     let both = |day: i64| [(day, "scan".to_owned()), (day, "again".to_owned())];
-    let photos = found("photo-batch", 0);
+    let photos = found("photo-batch", Timestamp::UNIX_EPOCH);
     assert!(photos.iter().all(|phase| phase.calls[0].operation == Operation::ALL[0]));
-    // All example runs have a start time in the first seconds of 1970, so a later `since_us` finds none of
+    // All example runs have a start time in the first seconds of 1970, so a later `since` finds none of
     // them.
     assert_eq!(phases(photos), [both(3), both(8)].concat());
-    assert_eq!((found("photo-batch", DAY_US), found("no-task", 0)), (vec![], vec![]));
+    assert_eq!(
+        (found("photo-batch", Timestamp::UNIX_EPOCH + DAY), found("no-task", Timestamp::UNIX_EPOCH)),
+        (vec![], vec![])
+    );
 }
 
 #[test]
@@ -99,13 +108,13 @@ fn filter_returns_the_latest_runs_oldest_first() {
     };
     assert_eq!(slots(RunFilter { limit: Some(2), ..RunFilter::default() }), [3, 4]);
     assert_eq!(
-        slots(RunFilter { since_us: Some(2_000_000), limit: Some(9), ..RunFilter::default() }),
+        slots(RunFilter { since: Some(at(2_000_000)), limit: Some(9), ..RunFilter::default() }),
         [2, 3, 4]
     );
     let photos = RunFilter {
         target: Some(target().name),
         workload: Some("photo-batch".into()),
-        since_us: Some(4_000_000),
+        since: Some(at(4_000_000)),
         limit: None,
     };
     assert_eq!(slots(photos), [4]);
@@ -122,7 +131,7 @@ fn round_is_open_until_its_end_and_ends_once() {
     let found = db.reader().rounds().unwrap().remove(0);
     assert_eq!((found.number, found.round, found.end), (round, new_round(), None));
     let end =
-        RoundEnd { status: RoundStatus::CutShort, reason: Some("stopped".into()), ended_us: 7, after: None };
+        RoundEnd { status: RoundStatus::CutShort, reason: Some("stopped".into()), ended: at(7), after: None };
     writer.end_round(round, end.clone()).unwrap();
     assert_eq!(db.reader().rounds().unwrap()[0].end.as_ref(), Some(&end));
     assert!(matches!(writer.end_round(round, end.clone()), Err(Error::NoSuchRound { round: 1, .. })));
@@ -136,7 +145,7 @@ fn target_has_its_latest_path_even_if_not_utf8() {
     db.writer().add_run(&moved, &samples::run(1, 2)).unwrap();
     let found = db.reader().targets().unwrap();
     assert_eq!(found.len(), 1);
-    assert_eq!((&found[0].target, found[0].runs, found[0].added_us), (&moved, 3, 0));
+    assert_eq!((&found[0].target, found[0].runs, found[0].added), (&moved, 3, at(0)));
 }
 
 #[test]

@@ -10,13 +10,15 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use super::at;
+
 /// Returns a run of realistic size whose values depend on its round and slot.
 pub(super) fn run(round: i64, slot: u32) -> Run {
     let phase = |name: &str, cache, cold_by| Phase {
         name: name.into(),
         cache,
         cold_by,
-        began_us: Some(1_000_000 * i64::from(slot) + 12_345),
+        began_us: Some(at(1_000_000 * i64::from(slot) + 12_345)),
         seconds: 1.25,
         bytes_read: 155_000_000,
         bytes_written: 0,
@@ -43,7 +45,7 @@ pub(super) fn run(round: i64, slot: u32) -> Run {
         workload: "photo-batch".into(),
         scale: Scale::Quick,
         outcome: Outcome::Ok,
-        started_us: 1_000_000 * i64::from(slot),
+        started_us: at(1_000_000 * i64::from(slot)),
         utc_offset_seconds: 3600,
         seconds: 2.5,
         phases: vec![
@@ -140,7 +142,7 @@ fn phase() -> impl Strategy<Value = Phase> {
                 name,
                 cache,
                 cold_by,
-                began_us,
+                began_us: began_us.map(at),
                 seconds,
                 bytes_read,
                 bytes_written,
@@ -210,7 +212,7 @@ pub(super) fn any_run() -> impl Strategy<Value = Run> {
             workload,
             scale,
             outcome,
-            started_us,
+            started_us: at(started_us),
             utc_offset_seconds,
             seconds,
             phases,

@@ -1,27 +1,29 @@
 //! Tests of samples: merging into time steps, retention and export.
 
+use std::time::Duration;
+
 use longhaul_model::Histogram;
-use longhaul_model::time::{DAY_US, HOUR_US};
+use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
     CounterScope, CounterSource, LoadContext, MachineStep, PROBE_TIMEOUT_NS, ProbeKind, ProbeStep, Stall,
-    Step, Target, Traffic, TrafficStep,
+    Step, Target, Timestamp, Traffic, TrafficStep,
 };
 use proptest::prelude::*;
 
-use super::{TestDb, target};
+use super::{TestDb, at, target};
 use crate::{DeliveryStatus, SampleFilter, Samples, Signal, Writer};
 
 /// A time at which a step of every length starts.
-const NOON_US: i64 = 20_000 * DAY_US;
+const NOON: Timestamp = Timestamp::from_us(20_000 * 86_400_000_000);
 
-fn probe(at_us: i64, latencies_ns: &[u64]) -> ProbeStep {
-    let mut step = ProbeStep::new(target().name, at_us, ProbeKind::Read, LoadContext::Idle);
+fn probe(at: Timestamp, latencies_ns: &[u64]) -> ProbeStep {
+    let mut step = ProbeStep::new(target().name, at, ProbeKind::Read, LoadContext::Idle);
     latencies_ns.iter().for_each(|latency| step.latency.record(*latency));
     step.timeouts = latencies_ns.iter().filter(|latency| **latency >= PROBE_TIMEOUT_NS).count() as u64;
     step
 }
 
-fn traffic(at_us: i64, user_read: Option<u64>) -> TrafficStep {
+fn traffic(at: Timestamp, user_read: Option<u64>) -> TrafficStep {
     let traffic = Traffic {
         source: CounterSource::Interface("eth0".into()),
         scope: CounterScope::Interface,
@@ -37,12 +39,12 @@ fn traffic(at_us: i64, user_read: Option<u64>) -> TrafficStep {
         round_trips: Some((4, 5)),
         tcp_rtt_us: Some(7),
     };
-    TrafficStep::new(None, at_us, traffic)
+    TrafficStep::new(None, at, traffic)
 }
 
-fn machine(at_us: i64) -> MachineStep {
+fn machine(at: Timestamp) -> MachineStep {
     MachineStep {
-        at_us,
+        at_us: at,
         observations: 3,
         processor_share: Some(0.5),
         processor_share_max: Some(0.9),
@@ -53,20 +55,20 @@ fn machine(at_us: i64) -> MachineStep {
     }
 }
 
-fn samples(now_us: i64) -> Samples {
-    Samples { targets: vec![target()], now_us, ..Samples::default() }
+fn samples(now: Timestamp) -> Samples {
+    Samples { targets: vec![target()], now, ..Samples::default() }
 }
 
-fn filter(step: Step, since_us: i64) -> SampleFilter {
-    SampleFilter { target: None, kind: None, step, since_us, until_us: i64::MAX }
+fn filter(step: Step, since: Timestamp) -> SampleFilter {
+    SampleFilter { target: None, kind: None, step, since, until: Timestamp::MAX }
 }
 
-fn stall(ended_us: Option<i64>) -> Stall {
+fn stall(ended: Option<Timestamp>) -> Stall {
     Stall {
         target: target().name,
-        opened_us: NOON_US,
-        started_us: NOON_US,
-        ended_us,
+        opened_us: NOON,
+        started_us: NOON,
+        ended_us: ended,
         is_truncated: false,
         operation: "getattr".into(),
         calls: 2,
@@ -82,17 +84,17 @@ fn late_samples_are_merged_into_their_step() {
     let db = TestDb::new();
     let writer = db.writer();
     for latencies in [&[1_000_000, 2_000_000][..], &[40_000_000_000], &[3_000_000]] {
-        let probes = vec![probe(NOON_US + 1, latencies), probe(NOON_US + 400_000_000, &[5])];
-        writer.add_samples(Samples { probes, ..samples(NOON_US) }).unwrap();
+        let probes = vec![probe(NOON + MICROSECOND, latencies), probe(NOON + Duration::from_secs(400), &[5])];
+        writer.add_samples(Samples { probes, ..samples(NOON) }).unwrap();
     }
     let reader = db.reader();
-    let five = reader.probe_steps(&filter(Step::FiveMinutes, NOON_US)).unwrap();
+    let five = reader.probe_steps(&filter(Step::FiveMinutes, NOON)).unwrap();
     let mut expected = Histogram::new();
     [1_000_000, 2_000_000, 40_000_000_000, 3_000_000].into_iter().for_each(|ns| expected.record(ns));
-    assert_eq!((five.len(), five[0].at_us, five[0].timeouts), (2, NOON_US, 1));
+    assert_eq!((five.len(), five[0].at_us, five[0].timeouts), (2, NOON, 1));
     assert_eq!(five[0].latency, expected);
     for step in [Step::Hour, Step::HalfDay] {
-        let all = reader.probe_steps(&filter(step, NOON_US)).unwrap();
+        let all = reader.probe_steps(&filter(step, NOON)).unwrap();
         assert_eq!((all.len(), all[0].latency.count()), (1, 7), "{step:?}");
     }
 }
@@ -100,7 +102,7 @@ fn late_samples_are_merged_into_their_step() {
 #[test]
 fn sampled_target_without_a_run_can_be_read() {
     let db = TestDb::new();
-    db.writer().add_samples(Samples { probes: vec![probe(NOON_US, &[5])], ..samples(NOON_US) }).unwrap();
+    db.writer().add_samples(Samples { probes: vec![probe(NOON, &[5])], ..samples(NOON) }).unwrap();
     let found = db.reader().targets().unwrap();
     assert_eq!(found.iter().map(|stored| stored.runs).collect::<Vec<_>>(), [0]);
 }
@@ -109,21 +111,21 @@ fn sampled_target_without_a_run_can_be_read() {
 fn kind_filter_works_and_targets_stay_in_order() {
     let db = TestDb::new();
     let afp = Target { name: "afp".parse().unwrap(), ..target() };
-    let of = |target: &Target, at_us: i64, kind| ProbeStep {
+    let of = |target: &Target, at: Timestamp, kind| ProbeStep {
         target: target.name.clone(),
         kind,
-        ..probe(at_us, &[1_000_000])
+        ..probe(at, &[1_000_000])
     };
-    let hours = [NOON_US, NOON_US + HOUR_US];
+    let hours = [NOON, NOON + HOUR];
     let targets = vec![target(), afp];
     let of_target =
-        |target| hours.map(|at_us| [ProbeKind::Getattr, ProbeKind::Read].map(|kind| of(target, at_us, kind)));
+        |target| hours.map(|at| [ProbeKind::Getattr, ProbeKind::Read].map(|kind| of(target, at, kind)));
     let probes = targets.iter().flat_map(of_target).flatten().collect();
-    db.writer().add_samples(Samples { targets, probes, ..samples(NOON_US) }).unwrap();
-    let filter = SampleFilter { kind: Some(ProbeKind::Read), ..filter(Step::Hour, NOON_US) };
+    db.writer().add_samples(Samples { targets, probes, ..samples(NOON) }).unwrap();
+    let filter = SampleFilter { kind: Some(ProbeKind::Read), ..filter(Step::Hour, NOON) };
     let found = db.reader().probe_steps(&filter).unwrap();
     let found: Vec<_> = found.iter().map(|step| (step.at_us, step.target.as_str(), step.kind)).collect();
-    let expected = hours.map(|at_us| [(at_us, "smb", ProbeKind::Read), (at_us, "afp", ProbeKind::Read)]);
+    let expected = hours.map(|at| [(at, "smb", ProbeKind::Read), (at, "afp", ProbeKind::Read)]);
     assert_eq!(found, expected.concat());
 }
 
@@ -131,49 +133,50 @@ fn kind_filter_works_and_targets_stay_in_order() {
 fn traffic_machine_and_stalls_are_read_back_unchanged() {
     let db = TestDb::new();
     let writer = db.writer();
-    let (traffic_step, machine_step) = (traffic(NOON_US, None), machine(NOON_US));
+    let (traffic_step, machine_step) = (traffic(NOON, None), machine(NOON));
     let new = Samples {
         traffic: vec![traffic_step.clone()],
         machine: vec![machine_step.clone()],
         stalls: vec![stall(None)],
-        ..samples(NOON_US)
+        ..samples(NOON)
     };
     writer.add_samples(new).unwrap();
     let reader = db.reader();
-    assert_eq!(reader.traffic_steps(&filter(Step::Hour, NOON_US)).unwrap(), [traffic_step]);
-    assert_eq!(reader.machine_steps(&filter(Step::HalfDay, NOON_US)).unwrap(), [machine_step]);
-    assert_eq!(reader.stalls(i64::MAX).unwrap(), [stall(None)], "an open stall belongs to every window");
+    assert_eq!(reader.traffic_steps(&filter(Step::Hour, NOON)).unwrap(), [traffic_step]);
+    assert_eq!(reader.machine_steps(&filter(Step::HalfDay, NOON)).unwrap(), [machine_step]);
+    assert_eq!(
+        reader.stalls(Timestamp::MAX).unwrap(),
+        [stall(None)],
+        "an open stall belongs to every window"
+    );
 
-    let ended = stall(Some(NOON_US + 5));
-    writer.add_samples(Samples { stalls: vec![ended.clone()], ..samples(NOON_US) }).unwrap();
-    assert_eq!(reader.stalls(NOON_US).unwrap(), [ended], "the end is added to the same stall");
-    assert_eq!(reader.stalls(NOON_US + 6).unwrap(), []);
+    let ended = stall(Some(NOON + 5 * MICROSECOND));
+    writer.add_samples(Samples { stalls: vec![ended.clone()], ..samples(NOON) }).unwrap();
+    assert_eq!(reader.stalls(NOON).unwrap(), [ended], "the end is added to the same stall");
+    assert_eq!(reader.stalls(NOON + 6 * MICROSECOND).unwrap(), []);
 }
 
 #[test]
 fn open_stall_is_closed_at_the_last_sample() {
     let db = TestDb::new();
     let writer = db.writer();
-    let new = Samples {
-        stalls: vec![stall(None)],
-        machine: vec![machine(NOON_US + 600_000_000)],
-        ..samples(NOON_US)
-    };
+    let new = Samples { stalls: vec![stall(None)], machine: vec![machine(NOON + 2 * STEP)], ..samples(NOON) };
     writer.add_samples(new).unwrap();
-    writer.close_stalls(NOON_US + DAY_US).unwrap();
-    let closed = Stall { is_truncated: true, ..stall(Some(NOON_US + 900_000_000)) };
-    assert_eq!(db.reader().stalls(0).unwrap(), [closed]);
+    writer.close_stalls(NOON + DAY).unwrap();
+    let closed = Stall { is_truncated: true, ..stall(Some(NOON + 3 * STEP)) };
+    assert_eq!(db.reader().stalls(Timestamp::UNIX_EPOCH).unwrap(), [closed]);
 }
 
-const STEP_US: i64 = 300_000_000;
+const STEP: Duration = Duration::from_mins(5);
+const MICROSECOND: Duration = Duration::from_micros(1);
 
-/// Stores samples in `steps` consecutive five-minute steps, starting at [`NOON_US`].
-fn add_steps(writer: &Writer, steps: i64) {
-    let moments = (0..steps).map(|step| NOON_US + step * STEP_US);
+/// Stores samples in `steps` consecutive five-minute steps, starting at [`NOON`].
+fn add_steps(writer: &Writer, steps: u32) {
+    let moments = (0..steps).map(|step| NOON + step * STEP);
     let new = Samples {
-        probes: moments.clone().map(|at_us| probe(at_us, &[7])).collect(),
+        probes: moments.clone().map(|at| probe(at, &[7])).collect(),
         machine: moments.map(machine).collect(),
-        ..samples(NOON_US)
+        ..samples(NOON)
     };
     writer.add_samples(new).unwrap();
 }
@@ -184,34 +187,34 @@ fn step_is_pending_after_another_five_minutes() {
     let writer = db.writer();
     add_steps(&writer, 4);
     let reader = db.reader();
-    assert_eq!(reader.pending_items(Signal::Samples, 9).unwrap(), [NOON_US, NOON_US + STEP_US]);
-    writer.record_delivery(Signal::Samples, vec![NOON_US], DeliveryStatus::Sent, 1).unwrap();
-    assert_eq!(reader.pending_items(Signal::Samples, 9).unwrap(), [NOON_US + STEP_US]);
-    assert_eq!(writer.expire(Signal::Samples, NOON_US + 2 * STEP_US + 1, 2).unwrap(), 1);
+    assert_eq!(reader.pending_items(Signal::Samples, 9).unwrap(), [NOON, NOON + STEP].map(Timestamp::as_us));
+    writer.record_delivery(Signal::Samples, vec![NOON.as_us()], DeliveryStatus::Sent, at(1)).unwrap();
+    assert_eq!(reader.pending_items(Signal::Samples, 9).unwrap(), [(NOON + STEP).as_us()]);
+    assert_eq!(writer.expire(Signal::Samples, NOON + 2 * STEP + MICROSECOND, at(2)).unwrap(), 1);
     let outbox = reader.outbox_status(Signal::Samples).unwrap();
     assert_eq!((outbox.pending, outbox.sent, outbox.expired), (0, 1, 1));
-    let step = reader.sampled_step(NOON_US).unwrap().unwrap();
-    assert_eq!((step.probes, step.machine), (vec![probe(NOON_US, &[7])], Some(machine(NOON_US))));
-    assert_eq!(reader.sampled_step(NOON_US - STEP_US).unwrap(), None);
+    let step = reader.sampled_step(NOON).unwrap().unwrap();
+    assert_eq!((step.probes, step.machine), (vec![probe(NOON, &[7])], Some(machine(NOON))));
+    assert_eq!(reader.sampled_step(NOON - STEP).unwrap(), None);
 }
 
 #[test]
 fn step_in_a_stall_is_exported_after_it_or_after_1_hour() {
     let db = TestDb::new();
     let writer = db.writer();
-    let open_stall = Stall { started_us: NOON_US + STEP_US + 1, ..stall(None) };
-    writer.add_samples(Samples { stalls: vec![open_stall.clone()], ..samples(NOON_US) }).unwrap();
+    let open_stall = Stall { started_us: NOON + STEP + MICROSECOND, ..stall(None) };
+    writer.add_samples(Samples { stalls: vec![open_stall.clone()], ..samples(NOON) }).unwrap();
     add_steps(&writer, 6);
     let pending = || db.reader().pending_items(Signal::Samples, 99).unwrap();
-    assert_eq!(pending(), [NOON_US], "the step before the stall is complete");
+    assert_eq!(pending(), [NOON.as_us()], "the step before the stall is complete");
     add_steps(&writer, 14);
     assert_eq!(
         pending(),
-        [NOON_US, NOON_US + STEP_US],
+        [NOON, NOON + STEP].map(Timestamp::as_us),
         "after an hour a step is exported in spite of the stall"
     );
-    let ended = Stall { ended_us: Some(NOON_US + 13 * STEP_US), ..open_stall };
-    writer.add_samples(Samples { stalls: vec![ended], ..samples(NOON_US) }).unwrap();
+    let ended = Stall { ended_us: Some(NOON + 13 * STEP), ..open_stall };
+    writer.add_samples(Samples { stalls: vec![ended], ..samples(NOON) }).unwrap();
     assert_eq!(pending().len(), 2, "late answers can still arrive just after the stall");
     add_steps(&writer, 15);
     assert_eq!(pending().len(), 13);
@@ -221,22 +224,22 @@ fn step_in_a_stall_is_exported_after_it_or_after_1_hour() {
 fn each_time_step_has_its_retention_period() {
     let db = TestDb::new();
     let writer = db.writer();
-    let add = |now_us| {
-        let probes = vec![probe(now_us, &[7])];
+    let add = |now| {
+        let probes = vec![probe(now, &[7])];
         let new = Samples {
             probes,
-            traffic: vec![traffic(now_us, Some(1))],
-            machine: vec![machine(now_us)],
-            ..samples(now_us)
+            traffic: vec![traffic(now, Some(1))],
+            machine: vec![machine(now)],
+            ..samples(now)
         };
         writer.add_samples(new).unwrap();
     };
-    [0, 99, 101, 401, 1201].into_iter().for_each(|days| add(NOON_US + days * DAY_US));
+    [0, 99, 101, 401, 1201].into_iter().for_each(|days| add(NOON + days * DAY));
     let reader = db.reader();
     let days_of = |step| {
-        let filter = filter(step, 0);
-        let probes: Vec<i64> =
-            reader.probe_steps(&filter).unwrap().iter().map(|step| (step.at_us - NOON_US) / DAY_US).collect();
+        let filter = filter(step, Timestamp::UNIX_EPOCH);
+        let days = |step: &ProbeStep| step.at_us.since(NOON).as_secs() / DAY.as_secs();
+        let probes: Vec<u64> = reader.probe_steps(&filter).unwrap().iter().map(days).collect();
         assert_eq!(reader.traffic_steps(&filter).unwrap().len(), probes.len());
         assert_eq!(reader.machine_steps(&filter).unwrap().len(), probes.len());
         probes
@@ -252,12 +255,12 @@ fn samples_of_an_unknown_target_are_refused() {
     let writer = db.writer();
     let new = Samples {
         targets: vec![],
-        machine: vec![machine(NOON_US)],
-        probes: vec![probe(NOON_US, &[1])],
-        ..samples(NOON_US)
+        machine: vec![machine(NOON)],
+        probes: vec![probe(NOON, &[1])],
+        ..samples(NOON)
     };
     assert!(writer.add_samples(new).is_err());
-    assert_eq!(db.reader().machine_steps(&filter(Step::Hour, 0)).unwrap(), []);
+    assert_eq!(db.reader().machine_steps(&filter(Step::Hour, Timestamp::UNIX_EPOCH)).unwrap(), []);
 }
 
 #[test]
@@ -266,7 +269,7 @@ fn environment_facts_are_stored_per_subject() {
     let writer = db.writer();
     let facts = [("mtu".to_owned(), "1500".to_owned())].into();
     assert_eq!(db.reader().environment_facts("").unwrap(), None);
-    writer.save_environment_facts("", &facts, 1).unwrap();
+    writer.save_environment_facts("", &facts, at(1)).unwrap();
     assert_eq!(db.reader().environment_facts("").unwrap(), Some(facts));
     assert_eq!(db.reader().environment_facts("smb").unwrap(), None);
 }
@@ -276,19 +279,19 @@ proptest! {
 
     #[test]
     fn merged_histograms_equal_the_histogram_of_all_values(
-        values in proptest::collection::vec((0i64..86_400, 1u64..100_000_000_000), 1..60),
+        values in proptest::collection::vec((0u64..86_400, 1u64..100_000_000_000), 1..60),
     ) {
         let db = TestDb::new();
         let writer = db.writer();
         let mut all = Histogram::new();
         for (second, latency) in &values {
             all.record(*latency);
-            let probes = vec![probe(NOON_US + second * 1_000_000, &[*latency])];
-            writer.add_samples(Samples { probes, ..samples(NOON_US) }).unwrap();
+            let probes = vec![probe(NOON + Duration::from_secs(*second), &[*latency])];
+            writer.add_samples(Samples { probes, ..samples(NOON) }).unwrap();
         }
         for step in Step::ALL {
             let mut merged = Histogram::new();
-            db.reader().probe_steps(&filter(step, NOON_US)).unwrap().iter().for_each(|step| merged.merge(&step.latency));
+            db.reader().probe_steps(&filter(step, NOON)).unwrap().iter().for_each(|step| merged.merge(&step.latency));
             prop_assert_eq!(&merged, &all);
         }
     }

@@ -1,6 +1,6 @@
 //! Metric values of a stored run or round.
 
-use longhaul_model::{OperationStats, Outcome, Phase, Run, Unit};
+use longhaul_model::{OperationStats, Outcome, Phase, Run, Timestamp, Unit};
 use longhaul_store::FinishedRound;
 
 use super::labelled::{Observations, with_label};
@@ -112,7 +112,8 @@ pub fn rounds(round: &FinishedRound) -> Observations {
 
 /// Returns the end of a round, in seconds since 1970 UTC.
 pub fn round_end_time(round: &FinishedRound) -> Observations {
-    let ended = round.stored.end.as_ref().map(|end| Value::Number(end.ended_us as f64 / 1e6));
+    let ended =
+        round.stored.end.as_ref().map(|end| Value::Number(end.ended.seconds_since(Timestamp::UNIX_EPOCH)));
     ended.map(|value| (Labels::new(), value)).into_iter().collect()
 }
 

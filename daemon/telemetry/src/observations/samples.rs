@@ -102,9 +102,9 @@ pub fn stalls(step: &SampledStep) -> Observations {
 /// Returns the duration histogram of the stalls that have ended, by target.
 pub fn stall_time(step: &SampledStep) -> Observations {
     by_target(step, |stall| {
-        let duration_us = stall.ended_us?.saturating_sub(stall.started_us);
+        let length = stall.ended_us?.since(stall.started_us);
         let mut duration = Histogram::new();
-        duration.record(duration_us.max(0).cast_unsigned().saturating_mul(1000));
+        duration.record(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
         Some(Value::Histogram(duration))
     })
 }

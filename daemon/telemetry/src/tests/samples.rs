@@ -1,53 +1,58 @@
 //! Example rounds for tests; the same number always gives the same round.
 
+use std::time::Duration;
+
 use longhaul_model::Histogram;
 use longhaul_model::draw::draw_below;
-use longhaul_model::time::HOUR_US;
+use longhaul_model::time::HOUR;
 use longhaul_model::{
     CacheState, ColdMethod, Conditions, Event, Failure, Figure, Operation, OperationStats, Outcome, Phase,
-    Protocol, RoundStatus, Run, Scale, Unit,
+    Protocol, RoundStatus, Run, Scale, Timestamp, Unit,
 };
 use longhaul_store::{FinishedRound, NewRound, RoundEnd, StoredRound, StoredRun};
 
+/// A microsecond.
+const MICROSECOND: Duration = Duration::from_micros(1);
 /// Number of rounds per UTC day: one per hour.
 pub const ROUNDS_A_DAY: i64 = 24;
-/// Start of the first day, 2026-11-09T00:00Z, in microseconds since 1970 UTC.
-const BEGIN_US: i64 = 1_794_182_400_000_000;
+/// Start of the first day, 2026-11-09T00:00Z.
+const BEGIN: Timestamp = Timestamp::from_us(1_794_182_400_000_000);
 
 /// Returns a round with one successful and one hung run.
 pub fn round(number: i64) -> FinishedRound {
-    let started_us = BEGIN_US + (number - 1) * HOUR_US + 123_457;
+    let scheduled = BEGIN + (number as u32 - 1) * HOUR;
+    let started = scheduled + 123_457 * MICROSECOND;
     let round = NewRound {
-        started_us,
+        started,
         utc_offset_seconds: 3600,
         seed: 1,
         scale: Scale::Quick,
         planned: vec![],
-        scheduled_us: Some(started_us - 123_457),
+        scheduled: Some(scheduled),
         before: None,
     };
-    let ended_us = started_us + HOUR_US / 2 + 1;
-    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended_us, after: None };
+    let ended = started + HOUR / 2 + MICROSECOND;
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended, after: None };
     let event = Event {
         target: Some("smb".parse().unwrap()),
         kind: "hang".to_owned(),
         detail: serde_json::Value::Null,
-        at_us: started_us + 7,
+        at_us: started + 7 * MICROSECOND,
     };
     FinishedRound {
         runs: [Outcome::Ok, Outcome::Hung]
             .into_iter()
             .enumerate()
-            .map(|(slot, outcome)| run((number, slot as u32), started_us, outcome))
+            .map(|(slot, outcome)| run((number, slot as u32), started, outcome))
             .collect(),
         events: vec![event],
-        previous: (number > 1).then(|| (number - 1, started_us - HOUR_US)),
+        previous: (number > 1).then(|| (number - 1, started - HOUR)),
         stored: StoredRound { number, round, end: Some(end) },
     }
 }
 
-fn run((round, slot): (i64, u32), round_us: i64, outcome: Outcome) -> StoredRun {
-    let started_us = round_us + i64::from(slot) * 60_000_000;
+fn run((round, slot): (i64, u32), round_start: Timestamp, outcome: Outcome) -> StoredRun {
+    let started = round_start + slot * Duration::from_mins(1);
     let is_ok = outcome == Outcome::Ok;
     let failure = Failure {
         operation: Some(Operation::Sync),
@@ -63,10 +68,12 @@ fn run((round, slot): (i64, u32), round_us: i64, outcome: Outcome) -> StoredRun 
         workload: "folder-index".into(),
         scale: Scale::Quick,
         outcome,
-        started_us,
+        started_us: started,
         utc_offset_seconds: 3600,
         seconds: if is_ok { 3.75 } else { 900.0 },
-        phases: (0..3).map(|index| phase(round * 8 + index, started_us + 1_000_001 * (index + 1))).collect(),
+        phases: (0..3u32)
+            .map(|index| phase(round * 8 + i64::from(index), started + 1_000_001 * (index + 1) * MICROSECOND))
+            .collect(),
         failure: (!is_ok).then_some(failure),
         facts: Default::default(),
         conditions: Conditions { free_bytes: Some(5_000_000_000), ..Conditions::default() },
@@ -79,13 +86,13 @@ fn run((round, slot): (i64, u32), round_us: i64, outcome: Outcome) -> StoredRun 
     }
 }
 
-fn phase(seed: i64, began_us: i64) -> Phase {
+fn phase(seed: i64, began: Timestamp) -> Phase {
     let cache = if seed % 2 == 0 { CacheState::Cold } else { CacheState::Warm };
     Phase {
         name: format!("phase-{}", seed % 8),
         cache,
         cold_by: (cache == CacheState::Cold).then_some(ColdMethod::Evicted),
-        began_us: Some(began_us),
+        began_us: Some(began),
         seconds: 0.5 + 0.000_001 * seed as f64,
         bytes_read: 1000,
         bytes_written: 10,

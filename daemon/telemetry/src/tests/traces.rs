@@ -43,7 +43,7 @@ fn span_times_are_the_recorded_times() {
     let spans = spans(MACHINE, &round);
     let end = round.stored.end.as_ref().unwrap();
     let times = |span: &Span| (span.start_time_unix_nano, span.end_time_unix_nano);
-    assert_eq!(times(&spans[0]), (nanoseconds(round.stored.round.started_us), nanoseconds(end.ended_us)));
+    assert_eq!(times(&spans[0]), (nanoseconds(round.stored.round.started), nanoseconds(end.ended)));
     let mut spans = spans[1..].iter();
     for stored in &round.runs {
         assert_eq!(spans.next().unwrap().start_time_unix_nano, nanoseconds(stored.run.started_us));

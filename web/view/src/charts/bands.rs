@@ -2,6 +2,8 @@
 //! the 5th to the 95th percentile, a darker band from the 25th to the 75th, and a line shows the median. A step without
 //! a value is a gap in the chart. Failures are marked at their step.
 
+use std::time::Duration;
+
 use maud::{Markup, html};
 
 use super::scale::{Extent, LogScale};
@@ -11,6 +13,7 @@ use super::ticks::numbered_ticks;
 use super::time_scale::TimeScale;
 use crate::table::Table;
 use crate::units;
+use longhaul_model::Timestamp;
 
 /// Horizontal range of the steps, in percent of the width. The labels of the axis are on the left.
 const X_RANGE: Extent = Extent { from: 13.0, to: 99.5 };
@@ -24,8 +27,8 @@ const DRAWING_UNITS: f64 = 1000.0;
 /// Quantiles of one time step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QuantileStep {
-    /// Start of the step, in microseconds since 1970 UTC.
-    pub at_us: i64,
+    /// Start of the step.
+    pub at: Timestamp,
     /// 5th, 25th, 50th, 75th and 95th percentile in seconds; `None` without a value.
     pub quantiles: Option<[f64; 5]>,
     /// Maximum in seconds; `None` without a value.
@@ -49,12 +52,12 @@ pub struct BandChart {
     pub style: SeriesStyle,
     /// Time steps, oldest first.
     pub steps: Vec<QuantileStep>,
-    /// Duration of a step, in microseconds.
-    pub step_us: i64,
+    /// Length of a step.
+    pub step: Duration,
     /// Time axis of the chart.
     pub time: TimeScale,
-    /// Events: time in microseconds since 1970 UTC, and a label of a few words.
-    pub events: Vec<(i64, String)>,
+    /// Events: time, and a label of a few words.
+    pub events: Vec<(Timestamp, String)>,
 }
 
 /// Maximum number of events that are listed below a chart. If there are more, only their ticks are drawn, and the
@@ -107,8 +110,7 @@ impl BandChart {
     fn bands(&self, scale: LogScale) -> Markup {
         let runs = self.steps.split(|step| step.quantiles.is_none());
         // The tolerance is needed because a day has 25 hours when daylight saving time ends.
-        let follows =
-            |a: &QuantileStep, b: &QuantileStep| b.at_us - a.at_us <= self.step_us + self.step_us / 20;
+        let follows = |a: &QuantileStep, b: &QuantileStep| b.at.since(a.at) <= self.step + self.step / 20;
         let runs: Vec<&[QuantileStep]> = runs.flat_map(|run| run.chunk_by(follows)).collect();
         let path = |low: usize, high: usize| {
             runs.iter().map(|run| self.band_path(run, low, high, scale)).collect::<String>()
@@ -126,15 +128,10 @@ impl BandChart {
     }
 
     fn band_path(&self, run: &[QuantileStep], low: usize, high: usize, scale: LogScale) -> String {
-        let known = run.iter().filter_map(|step| Some((step.at_us, step.quantiles?)));
+        let known = run.iter().filter_map(|step| Some((step.at, step.quantiles?)));
         let points: Vec<(f64, f64, f64, f64)> = known
-            .map(|(at_us, q)| {
-                (
-                    self.band_x(at_us),
-                    self.band_x(at_us + self.step_us),
-                    band_y(scale, q[high]),
-                    band_y(scale, q[low]),
-                )
+            .map(|(at, q)| {
+                (self.band_x(at), self.band_x(at + self.step), band_y(scale, q[high]), band_y(scale, q[low]))
             })
             .collect();
         let Some((first, ..)) = points.first() else { return String::new() };
@@ -149,19 +146,18 @@ impl BandChart {
     }
 
     fn median_path(&self, run: &[QuantileStep], scale: LogScale) -> String {
-        let known = run.iter().filter_map(|step| Some((step.at_us, step.quantiles?[2])));
+        let known = run.iter().filter_map(|step| Some((step.at, step.quantiles?[2])));
         let mut path = String::new();
-        for (at_us, median) in known {
-            let (from, to, y) =
-                (self.band_x(at_us), self.band_x(at_us + self.step_us), band_y(scale, median));
+        for (at, median) in known {
+            let (from, to, y) = (self.band_x(at), self.band_x(at + self.step), band_y(scale, median));
             let begin = if path.is_empty() { format!("M{from:.0} {y:.0}") } else { format!("V{y:.0}") };
             path += &format!("{begin}H{to:.0}");
         }
         path
     }
 
-    fn band_x(&self, at_us: i64) -> f64 {
-        self.time.fraction(at_us) * DRAWING_UNITS
+    fn band_x(&self, at: Timestamp) -> f64 {
+        self.time.fraction(at) * DRAWING_UNITS
     }
 
     /// Draws a cross at each step with a failure.
@@ -169,14 +165,14 @@ impl BandChart {
         let failed = self.steps.iter().filter(|step| step.failed > 0);
         html! {
             @for step in failed {
-                (super::svg::glyph(point(self.x_position(step.at_us + self.step_us / 2), Y_RANGE.to - 0.6), "failed", "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5"))
+                (super::svg::glyph(point(self.x_position(step.at + self.step / 2), Y_RANGE.to - 0.6), "failed", "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5"))
             }
         }
     }
 
     /// Draws the ticks of the events at the top, numbered if the events are listed below the chart.
     fn event_ticks(&self) -> Markup {
-        let positions: Vec<f64> = self.visible_events().map(|(at_us, _)| self.x_position(*at_us)).collect();
+        let positions: Vec<f64> = self.visible_events().map(|(at, _)| self.x_position(*at)).collect();
         let height = Extent { from: Y_RANGE.from, to: Y_RANGE.from + 0.9 };
         if positions.len() <= MAX_LISTED_EVENTS {
             return numbered_ticks(&positions, height);
@@ -184,9 +180,9 @@ impl BandChart {
         html! { @for x in &positions { (line("event", point(*x, height.from), point(*x, height.to))) } }
     }
 
-    fn visible_events(&self) -> impl Iterator<Item = &(i64, String)> {
-        let (from, to) = self.time.span_us;
-        self.events.iter().filter(move |(at_us, _)| (from..to).contains(at_us))
+    fn visible_events(&self) -> impl Iterator<Item = &(Timestamp, String)> {
+        let (from, to) = self.time.span;
+        self.events.iter().filter(move |(at, _)| (from..to).contains(at))
     }
 
     /// Returns the list of events, numbered as in the chart.
@@ -194,8 +190,8 @@ impl BandChart {
         match self.visible_events().count() {
             many if many > MAX_LISTED_EVENTS => vec![format!("{many} events: see the event log")],
             _ => {
-                let note = |(place, (at_us, label)): (usize, &(i64, String))| {
-                    format!("{} {label} ({})", place + 1, self.time.label(*at_us))
+                let note = |(place, (at, label)): (usize, &(Timestamp, String))| {
+                    format!("{} {label} ({})", place + 1, self.time.label(*at))
                 };
                 self.visible_events().enumerate().map(note).collect()
             }
@@ -203,8 +199,8 @@ impl BandChart {
     }
 
     /// Returns the horizontal position of a time, in percent of the width.
-    fn x_position(&self, at_us: i64) -> f64 {
-        X_RANGE.from + self.time.fraction(at_us) * (X_RANGE.to - X_RANGE.from)
+    fn x_position(&self, at: Timestamp) -> f64 {
+        X_RANGE.from + self.time.fraction(at) * (X_RANGE.to - X_RANGE.from)
     }
 
     fn description(&self) -> String {
@@ -214,7 +210,7 @@ impl BandChart {
             "Times on a logarithmic axis of seconds that all charts of this kind on the page share: the line is the median of a step, \
              the dark band goes from the 25th to the 75th percentile, the pale band from the 5th to the 95th. A step is {}. {}: {count} \
              values in {} steps; {failed} failures, marked ✗ below, have no time; {gaps} steps without a value are blank.",
-            units::duration(self.step_us as f64 / 1e6),
+            units::duration(self.step.as_secs_f64()),
             self.name,
             self.steps.len() - gaps,
         )
@@ -226,7 +222,7 @@ impl BandChart {
             .figures(["n", "failed", "p5", "p25", "median", "p75", "p95", "max"]);
         let known = |value: Option<f64>| value.map_or("–".to_owned(), units::seconds);
         for step in &self.steps {
-            let mut row = vec![self.time.label(step.at_us), step.count.to_string(), step.failed.to_string()];
+            let mut row = vec![self.time.label(step.at), step.count.to_string(), step.failed.to_string()];
             row.extend((0..5).map(|place| known(step.quantiles.map(|all| all[place]))));
             row.push(known(step.max));
             table.row(row);

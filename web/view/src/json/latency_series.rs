@@ -1,6 +1,6 @@
 //! Probe latency in steps of time.
 
-use longhaul_model::{Event, LoadContext, ProbeKind, ProbeStep, TargetName};
+use longhaul_model::{Event, LoadContext, ProbeKind, ProbeStep, TargetName, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -12,9 +12,11 @@ use crate::screens::latency_charts::LatencyWindow;
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LatencySeries {
     /// Start of the window, in microseconds since 1970 UTC.
-    from_us: i64,
+    #[schema(value_type = i64)]
+    from_us: Timestamp,
     /// End of the window, in microseconds since 1970 UTC.
-    until_us: i64,
+    #[schema(value_type = i64)]
+    until_us: Timestamp,
     /// Length of a step, in seconds.
     step_seconds: i64,
     /// Time zone of daily steps; null if the zone of the service has no IANA name.
@@ -42,7 +44,8 @@ struct TargetSeries {
 #[derive(Debug, Serialize, ToSchema)]
 struct SeriesStep {
     /// Start of the step, in microseconds since 1970 UTC.
-    at_us: i64,
+    #[schema(value_type = i64)]
+    at_us: Timestamp,
     /// 5th percentile, in seconds.
     p5: Option<f64>,
     /// 25th percentile, in seconds.
@@ -65,7 +68,8 @@ struct SeriesStep {
 #[derive(Debug, Serialize, ToSchema)]
 struct SeriesEvent {
     /// Time of the event, in microseconds since 1970 UTC.
-    at_us: i64,
+    #[schema(value_type = i64)]
+    at_us: Timestamp,
     /// Kind of the event.
     kind: String,
 }
@@ -73,19 +77,19 @@ struct SeriesEvent {
 impl LatencySeries {
     /// Returns the series of all targets in a window, with the events since its start.
     pub fn new(window: &LatencyWindow, steps: &[ProbeStep], events: &[Event]) -> Self {
-        let (from_us, until_us) = window.span_us;
+        let (from, until) = window.span;
         let targets = window.by_target(steps).into_iter().map(|(name, steps)| {
-            let in_window = event_ticks(events, name).into_iter().filter(|(at_us, _)| *at_us < until_us);
+            let in_window = event_ticks(events, name).into_iter().filter(|(at, _)| *at < until);
             TargetSeries {
                 target: name.clone(),
                 steps: window.quantile_steps(&steps).iter().map(SeriesStep::from).collect(),
-                events: in_window.map(|(at_us, kind)| SeriesEvent { at_us, kind }).collect(),
+                events: in_window.map(|(at, kind)| SeriesEvent { at_us: at, kind }).collect(),
             }
         });
         Self {
-            from_us,
-            until_us,
-            step_seconds: window.step_us / 1_000_000,
+            from_us: from,
+            until_us: until,
+            step_seconds: window.step.as_secs().cast_signed(),
             zone: window.zone.iana_name().map(str::to_owned),
             kind: window.kind,
             during: window.during,
@@ -98,7 +102,7 @@ impl From<&QuantileStep> for SeriesStep {
     fn from(spread: &QuantileStep) -> Self {
         let at = |place: usize| spread.quantiles.map(|all| all[place]);
         Self {
-            at_us: spread.at_us,
+            at_us: spread.at,
             p5: at(0),
             p25: at(1),
             p50: at(2),

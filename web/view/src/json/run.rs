@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use longhaul_model::stored::{StoredEvent, StoredRun};
 use longhaul_model::{
     CacheState, ColdMethod, Conditions, Event, Failure, Figure, Operation, OperationStats, Outcome, Phase,
-    Scale, ServedFrom, TargetName, WireTraffic,
+    Scale, ServedFrom, TargetName, Timestamp, WireTraffic,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -43,7 +43,8 @@ pub struct RunJson<'a> {
     seconds: f64,
     /// Wall clock at the start of the run, in microseconds since 1970 UTC. It is a label; durations use a
     /// monotonic clock.
-    started_us: i64,
+    #[schema(value_type = i64)]
+    started_us: Timestamp,
     /// Offset of local time from UTC at the start of the run, in seconds.
     utc_offset_seconds: i32,
     /// The reason why the outcome is not `ok`; null if it is.
@@ -66,7 +67,8 @@ struct PhaseJson<'a> {
     /// Method by which the caches were emptied; null unless `cache` is cold.
     cold_by: Option<ColdMethod>,
     /// Wall clock at the start of the phase, in microseconds since 1970 UTC; null if it was not recorded.
-    began_us: Option<i64>,
+    #[schema(value_type = Option<i64>)]
+    began_us: Option<Timestamp>,
     /// Duration of the phase in seconds.
     seconds: f64,
     /// True if the phase ran to its end. An interrupted phase has operations, but no figures.

@@ -1,10 +1,9 @@
 //! The event log.
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::detail_text;
 use longhaul_model::stored::StoredEpoch;
-use longhaul_model::{Event, TargetName};
+use longhaul_model::{Event, TargetName, Timestamp};
 
 use super::protocol;
 use crate::document::Document;
@@ -28,11 +27,11 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// Returns the time of the entry, in microseconds since 1970 UTC.
-    fn at_us(&self) -> i64 {
+    /// Returns the time of the entry.
+    fn at(&self) -> Timestamp {
         match self {
             Self::Event(event) => event.at_us,
-            Self::Epoch(epoch) => epoch.opened_us,
+            Self::Epoch(epoch) => epoch.opened,
         }
     }
 
@@ -62,7 +61,7 @@ impl Entry {
 
 /// Returns the newest entries for a page.
 pub fn event_log(mut entries: Vec<Entry>, zone: &TimeZone) -> Document {
-    entries.sort_by_key(|entry| std::cmp::Reverse(entry.at_us()));
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.at()));
     let shown = &entries[..entries.len().min(MAX_SHOWN)];
     let mut document = Document::new();
     if !entries.is_empty() {
@@ -85,7 +84,7 @@ pub fn events(entries: &[Entry], zone: &TimeZone) -> Document {
     let mut table = Table::new("Events and epochs").words(["time", "target", "event", "details"]);
     for entry in entries {
         table.row([
-            Text::new().link(time::timestamp(entry.at_us(), zone), comparison_link(entry, zone)),
+            Text::new().link(time::timestamp(entry.at(), zone), comparison_link(entry, zone)),
             entry.target().map_or_else(|| "machine".into(), Text::from),
             entry.kind().into(),
             entry.detail().into(),
@@ -96,6 +95,6 @@ pub fn events(entries: &[Entry], zone: &TimeZone) -> Document {
 }
 
 fn comparison_link(entry: &Entry, zone: &TimeZone) -> String {
-    let local = Timestamp::from_microsecond(entry.at_us()).map(|at| at.to_zoned(zone.clone()));
+    let local = time::zoned(entry.at(), zone);
     local.map_or("/events".to_owned(), |local| format!("/events?at={}#around", local.date()))
 }

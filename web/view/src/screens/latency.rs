@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{LatencyRow, WindowSummary};
-use longhaul_model::{CounterScope, LoadContext, MachineStep, Step, TrafficStep};
+use longhaul_model::{CounterScope, LoadContext, MachineStep, Step, Timestamp, TrafficStep};
 
 use super::{bytes, or_no_value, seconds, stalls};
 use crate::document::Document;
@@ -17,7 +17,7 @@ pub const EXPLANATION: &str = "Latency of the probe's small requests, measured f
 /// Returns the summary of a whole window: latency, traffic, machine load and stalls.
 pub fn window(sampled: &WindowSummary, step: Step) -> Document {
     let mut document = Document::new();
-    let length = units::duration((sampled.span_us.1 - sampled.span_us.0) as f64 / 1e6);
+    let length = units::duration(sampled.span_us.1.seconds_since(sampled.span_us.0));
     document.paragraph(format!("The last {length}, from steps of {}.", step.name()));
     document.section("latency", "Latency").note(EXPLANATION);
     match sampled.rows.as_slice() {
@@ -57,14 +57,14 @@ fn machine_text(machine: &MachineStep) -> String {
 }
 
 /// Returns the latency step by step.
-pub fn series(steps: &[(i64, Vec<LatencyRow>)], zone: &TimeZone) -> Document {
+pub fn series(steps: &[(Timestamp, Vec<LatencyRow>)], zone: &TimeZone) -> Document {
     let mut document = Document::new();
     if steps.is_empty() {
         document.paragraph("No responses in this time.");
     }
     let mut table = with_latency_columns(Table::new("Latency by step").words(["start"]));
-    for (at_us, rows) in steps {
-        let start = time::timestamp(*at_us, zone);
+    for (at, rows) in steps {
+        let start = time::timestamp(*at, zone);
         rows.iter().for_each(|row| _ = table.row(std::iter::once(start.clone()).chain(cells(row))));
     }
     document.table(table);

@@ -1,12 +1,13 @@
 //! The latency page: probe latency over time, by weekday and hour, and day by day.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{count_longer_than, latency_rows};
-use longhaul_model::time::{DAY_US, HOUR_US};
+use longhaul_model::time::DAY;
 use longhaul_model::{
-    Event, Histogram, LoadContext, ProbeKind, ProbeStep, SLOW_CALL_NS, Stall, TargetName, local_day,
+    Event, Histogram, LoadContext, ProbeKind, ProbeStep, SLOW_CALL_NS, Stall, TargetName, Timestamp,
 };
 
 use super::stalls::StallList;
@@ -17,20 +18,20 @@ use crate::charts::{
 };
 use crate::document::Document;
 use crate::text::Text;
-use crate::time::{local_midnight, utc_offset_at};
+use crate::time::{local_midnight, zoned};
 
 /// Number of weeks that the heat map by weekday and hour covers.
-pub const HEAT_MAP_WEEKS: i64 = 8;
+pub const HEAT_MAP_WEEKS: u32 = 8;
 /// The quantiles that a band chart shows, from 0 to 1.
 pub const BAND_QUANTILES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 
 /// A window of time, with the requests of the probe that it shows.
 #[derive(Debug, Clone)]
 pub struct LatencyWindow {
-    /// Start and end of the window, in microseconds since 1970 UTC.
-    pub span_us: (i64, i64),
-    /// Length of a drawn step, in microseconds. Steps of [`DAY_US`] start at local midnight.
-    pub step_us: i64,
+    /// Start and end of the window.
+    pub span: (Timestamp, Timestamp),
+    /// Length of a drawn step. Steps of [`DAY`] start at local midnight.
+    pub step: Duration,
     /// Operation of the probe.
     pub kind: ProbeKind,
     /// Load filter: samples during rounds, or while idle; `None` for both.
@@ -105,7 +106,7 @@ pub fn latency_page(samples: &LatencySamples, window: &LatencyWindow, charts: &L
         document.section("calendar", "Day by day").charts(charts.calendars.iter().cloned());
     }
     document.section("stalls", "Stalls");
-    document.append(stalls::stalls(&samples.stalls, window.span_us, StallList::Newest, &window.zone));
+    document.append(stalls::stalls(&samples.stalls, window.span, StallList::Newest, &window.zone));
     document
 }
 
@@ -121,21 +122,21 @@ impl LatencyWindow {
 
     /// Returns the quantiles of each step of the window.
     pub fn quantile_steps(&self, steps: &[&ProbeStep]) -> Vec<QuantileStep> {
-        let is_daily = self.step_us == DAY_US;
-        let place = |at_us: i64| if is_daily { local_midnight(at_us, &self.zone) } else { at_us };
-        merge_by(steps, place).into_iter().map(|(at_us, step)| quantile_step(at_us, &step)).collect()
+        let is_daily = self.step == DAY;
+        let place = |at: Timestamp| if is_daily { local_midnight(at, &self.zone) } else { at };
+        merge_by(steps, place).into_iter().map(|(at, step)| quantile_step(at, &step)).collect()
     }
 }
 
 fn band_charts(samples: &LatencySamples, window: &LatencyWindow, styles: &SeriesStyles) -> Vec<BandChart> {
-    let time = TimeScale { span_us: window.span_us, zone: window.zone.clone() };
+    let time = TimeScale { span: window.span, zone: window.zone.clone() };
     let band_chart = |(name, steps): (&TargetName, Vec<&ProbeStep>)| BandChart {
         id: format!("bands-{name}"),
         title: format!("{} on {name}", window.kind.name()),
         name: name.to_string(),
         style: styles.style(name),
         steps: window.quantile_steps(&steps),
-        step_us: window.step_us,
+        step: window.step,
         time: time.clone(),
         events: event_ticks(&samples.events, name),
     };
@@ -143,8 +144,8 @@ fn band_charts(samples: &LatencySamples, window: &LatencyWindow, styles: &Series
 }
 
 /// Merges steps for which `place` returns the same key, for example the start of their day.
-fn merge_by(steps: &[&ProbeStep], place: impl Fn(i64) -> i64) -> BTreeMap<i64, ProbeStep> {
-    let mut all: BTreeMap<i64, ProbeStep> = BTreeMap::new();
+fn merge_by<K: Ord>(steps: &[&ProbeStep], place: impl Fn(Timestamp) -> K) -> BTreeMap<K, ProbeStep> {
+    let mut all: BTreeMap<K, ProbeStep> = BTreeMap::new();
     for step in steps {
         let put = |known: &mut ProbeStep| known.merge(step);
         all.entry(place(step.at_us)).and_modify(put).or_insert_with(|| (*step).clone());
@@ -152,11 +153,11 @@ fn merge_by(steps: &[&ProbeStep], place: impl Fn(i64) -> i64) -> BTreeMap<i64, P
     all
 }
 
-fn quantile_step(at_us: i64, step: &ProbeStep) -> QuantileStep {
+fn quantile_step(at: Timestamp, step: &ProbeStep) -> QuantileStep {
     let quantile = |q: f64| step.latency.quantile_ns(q).map(|ns| ns / 1e9);
     let all = BAND_QUANTILES.map(quantile);
     QuantileStep {
-        at_us,
+        at,
         quantiles: all.iter().all(Option::is_some).then(|| all.map(Option::unwrap_or_default)),
         max: step.latency.max_ns().map(|ns| ns as f64 / 1e9),
         count: step.latency.count(),
@@ -167,9 +168,9 @@ fn quantile_step(at_us: i64, step: &ProbeStep) -> QuantileStep {
 fn heat_map(name: &TargetName, styles: &SeriesStyles, steps: &[&ProbeStep], zone: &TimeZone) -> HeatMap {
     let mut fields: [[Histogram; 24]; 7] = Default::default();
     for step in steps {
-        let local_us = step.at_us + i64::from(utc_offset_at(step.at_us, zone)) * 1_000_000;
-        let (day, hour) = (local_us.div_euclid(DAY_US), local_us.rem_euclid(DAY_US) / HOUR_US);
-        fields[(day + 3).rem_euclid(7) as usize][hour as usize].merge(&step.latency);
+        let Some(local) = zoned(step.at_us, zone) else { continue };
+        let day = local.weekday().to_monday_zero_offset();
+        fields[day as usize][local.hour() as usize].merge(&step.latency);
     }
     let field = |latency: Histogram| latency.quantile_ns(0.5).map(|ns| (ns / 1e9, latency.count()));
     HeatMap {
@@ -182,7 +183,7 @@ fn heat_map(name: &TargetName, styles: &SeriesStyles, steps: &[&ProbeStep], zone
 }
 
 fn calendar(name: &TargetName, styles: &SeriesStyles, steps: &[&ProbeStep]) -> Calendar {
-    let days: Vec<(i64, Availability)> = merge_by(steps, |at_us| local_day(at_us, 0))
+    let days: Vec<(i64, Availability)> = merge_by(steps, |at| at.local_day(0))
         .into_iter()
         .map(|(day, step)| (day, day_availability(&step)))
         .collect();

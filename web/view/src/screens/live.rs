@@ -16,8 +16,8 @@ const WAITING_SECONDS: f64 = 1.0;
 pub fn idle(status: &Status, zone: &TimeZone) -> Document {
     let mut document = Document::new();
     document.paragraph(format!("No round in progress: {}.", status::state(status, zone)));
-    if let Some(next_us) = status.next_round_us {
-        document.paragraph(format!("Next round: {}.", time::until(next_us, status.now_us, zone)));
+    if let Some(next) = status.next_round_us {
+        document.paragraph(format!("Next round: {}.", time::until(next, status.now_us, zone)));
     }
     if let Some(last) = &status.last_round {
         document.note(format!("Last round: {}.", status::last_round(last, zone)));

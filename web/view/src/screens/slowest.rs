@@ -1,6 +1,7 @@
 //! The slowest runs and the slowest single calls of a task.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use longhaul_model::stored::StoredCalls;
@@ -30,7 +31,7 @@ pub fn runs(history: &History, task: &str, scale: Option<Scale>, zone: &TimeZone
         table.row([
             run_link(run.number),
             (&history.targets[run.target].name).into(),
-            time::timestamp(run.started_us, zone).into(),
+            time::timestamp(run.started, zone).into(),
             units::seconds(run.seconds).into(),
             super::outcome(run.outcome),
         ]);
@@ -54,7 +55,7 @@ type SlowestCalls<'p> = BTreeMap<(&'p TargetName, String), Vec<SlowestCall<'p>>>
 
 /// Returns the slowest calls on each target, separately for each protocol that the target had. `days` is how long calls
 /// are stored.
-pub fn calls(phases: &[StoredCalls], scale: Option<Scale>, days: i64, zone: &TimeZone) -> Document {
+pub fn calls(phases: &[StoredCalls], scale: Option<Scale>, days: u32, zone: &TimeZone) -> Document {
     let phases: Vec<&StoredCalls> = phases.iter().filter(|phase| Some(phase.scale) == scale).collect();
     let mut document = Document::new();
     document.section("calls", "The slowest calls").note(format!(
@@ -91,7 +92,7 @@ fn call_table(all: &SlowestCalls<'_>, zone: &TimeZone) -> Table {
         .words(["phase", "start", "run"]);
     for ((target, protocol), calls) in all {
         for SlowestCall { phase, call } in calls {
-            let began_us = phase.began_us.saturating_add((call.offset_ns / 1_000).cast_signed());
+            let began = phase.began + Duration::from_nanos(call.offset_ns);
             let failed = if call.is_error { ", failed" } else { "" };
             table.row([
                 Text::from(*target),
@@ -99,7 +100,7 @@ fn call_table(all: &SlowestCalls<'_>, zone: &TimeZone) -> Table {
                 call.operation.to_string().into(),
                 format!("{}{failed}", units::seconds(call.duration_ns as f64 / 1e9)).into(),
                 with_cache(&phase.phase, phase.cache).into(),
-                time::timestamp(began_us, zone).into(),
+                time::timestamp(began, zone).into(),
                 run_link(phase.run),
             ]);
         }

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{SampledWindow, StallTotals, summarize_window};
-use longhaul_model::Stall;
+use longhaul_model::{Stall, Timestamp};
 
 use super::{NO_VALUE, or_no_value};
 use crate::document::{Document, Fact};
@@ -22,13 +22,13 @@ pub enum StallList {
 }
 
 /// Returns the stalls of a window, with the total of each target. Ongoing stalls last until the end of the window.
-pub fn stalls(stalls: &[Stall], span_us: (i64, i64), list: StallList, zone: &TimeZone) -> Document {
+pub fn stalls(stalls: &[Stall], span: (Timestamp, Timestamp), list: StallList, zone: &TimeZone) -> Document {
     let mut document = Document::new();
     if stalls.is_empty() {
         document.paragraph("No stalls longer than 1 s.");
         return document;
     }
-    let window = SampledWindow { span_us, stalls: stalls.to_vec(), ..SampledWindow::default() };
+    let window = SampledWindow { span, stalls: stalls.to_vec(), ..SampledWindow::default() };
     let listed: Vec<&Stall> = match list {
         StallList::All => stalls.iter().collect(),
         StallList::Newest => stalls.iter().rev().take(MAX_NEWEST).collect(),
@@ -36,11 +36,11 @@ pub fn stalls(stalls: &[Stall], span_us: (i64, i64), list: StallList, zone: &Tim
     if listed.len() < stalls.len() {
         document.note(format!("The newest {} of {} stalls.", listed.len(), stalls.len()));
     }
-    document.table(table(&listed, span_us.1, zone)).facts(totals(&summarize_window(&window).stalls));
+    document.table(table(&listed, span.1, zone)).facts(totals(&summarize_window(&window).stalls));
     document
 }
 
-fn table(stalls: &[&Stall], now_us: i64, zone: &TimeZone) -> Table {
+fn table(stalls: &[&Stall], now: Timestamp, zone: &TimeZone) -> Table {
     let mut table = Table::new("Stalls")
         .words(["start", "duration", "target", "longest call"])
         .figures(["calls"])
@@ -50,7 +50,7 @@ fn table(stalls: &[&Stall], now_us: i64, zone: &TimeZone) -> Table {
             stall.errors.iter().map(|(error, count)| format!("{error} ×{count}")).collect();
         table.row([
             time::timestamp(stall.started_us, zone),
-            length(stall, now_us),
+            length(stall, now),
             stall.target.to_string(),
             format!("{} {}", stall.operation, units::duration(stall.longest_ns as f64 / 1e9)),
             stall.calls.to_string(),
@@ -62,8 +62,8 @@ fn table(stalls: &[&Stall], now_us: i64, zone: &TimeZone) -> Table {
     table
 }
 
-fn length(stall: &Stall, now_us: i64) -> String {
-    let length = units::duration((stall.ended_us.unwrap_or(now_us) - stall.started_us) as f64 / 1e6);
+fn length(stall: &Stall, now: Timestamp) -> String {
+    let length = units::duration(stall.ended_us.unwrap_or(now).seconds_since(stall.started_us));
     match (stall.ended_us, stall.is_truncated) {
         (None, _) => format!("{length} so far"),
         (Some(_), true) => format!("{length} or more"),

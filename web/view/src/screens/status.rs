@@ -1,8 +1,8 @@
 //! The status of the service and of its targets.
 
 use jiff::tz::TimeZone;
-use longhaul_model::Role;
 use longhaul_model::status::{LastRound, ProbeState, SignalStatus, State, Status, TargetState, TargetStatus};
+use longhaul_model::{Role, Timestamp};
 
 use super::or_no_value;
 use crate::document::{Document, Fact};
@@ -97,12 +97,11 @@ pub fn target_protocol(target: &TargetStatus) -> &str {
 }
 
 /// Describes the state of a target.
-pub fn target_state(target: &TargetStatus, now_us: i64, zone: &TimeZone) -> Text {
+pub fn target_state(target: &TargetStatus, now: Timestamp, zone: &TimeZone) -> Text {
     match &target.state {
         TargetState::Measuring { workload } => Text::new().toned(format!("measuring {workload}"), Tone::Good),
         TargetState::Waiting { reason, until_us } => {
-            let until = until_us
-                .map_or(String::new(), |until_us| format!(", {}", time::until(until_us, now_us, zone)));
+            let until = until_us.map_or(String::new(), |at| format!(", {}", time::until(at, now, zone)));
             format!("waiting for {reason}{until}").into()
         }
         TargetState::Hung { operation, since_us } => {
@@ -143,7 +142,7 @@ pub fn probe(probe: &ProbeState) -> &str {
 }
 
 fn facts(status: &Status, zone: &TimeZone) -> Vec<Fact> {
-    let next = status.next_round_us.map(|us| time::until(us, status.now_us, zone));
+    let next = status.next_round_us.map(|at| time::until(at, status.now_us, zone));
     let size = status.database.bytes.map_or("unknown size".to_owned(), |bytes| units::bytes(bytes as f64));
     let database = format!("{} ({size})", status.database.path.display());
     let problem = status.telemetry.problem.as_ref();
@@ -187,10 +186,10 @@ pub fn item_unit(signal: &str) -> &'static str {
     if signal == "samples" { "five-minute steps" } else { "rounds" }
 }
 
-fn signal_text(signal: &SignalStatus, now_us: i64, zone: &TimeZone) -> String {
+fn signal_text(signal: &SignalStatus, now: Timestamp, zone: &TimeZone) -> String {
     let SignalStatus { endpoint, pending, sent, rejected, expired, .. } = signal;
     let last =
-        signal.last_sent_us.map_or(String::new(), |us| format!(", the last {}", time::timestamp(us, zone)));
+        signal.last_sent_us.map_or(String::new(), |at| format!(", the last {}", time::timestamp(at, zone)));
     let items = item_unit(&signal.name);
     let mut text = format!(
         "{endpoint}: {sent} {items} sent{last}; {pending} pending, {rejected} rejected, {expired} expired"
@@ -198,7 +197,7 @@ fn signal_text(signal: &SignalStatus, now_us: i64, zone: &TimeZone) -> String {
     if let Some(why) = &signal.last_failure {
         let next = signal
             .next_try_us
-            .map_or(String::new(), |us| format!("; next try {}", time::until(us, now_us, zone)));
+            .map_or(String::new(), |at| format!("; next try {}", time::until(at, now, zone)));
         text += &format!("; unreachable: {why}{next}");
     }
     if let Some(why) = &signal.last_rejection {
@@ -209,21 +208,23 @@ fn signal_text(signal: &SignalStatus, now_us: i64, zone: &TimeZone) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use longhaul_model::Stall;
     use longhaul_model::status::{DatabaseStatus, ExportStatus};
 
     use super::*;
     use crate::render::terminal::render;
 
-    const NOW_US: i64 = 60_000_000;
+    const NOW: Timestamp = Timestamp::from_us(60_000_000);
 
     fn example() -> Status {
         Status {
             schema: 1,
             version: "1.2.3".into(),
             pid: 7,
-            started_us: 0,
-            now_us: NOW_US,
+            started_us: Timestamp::UNIX_EPOCH,
+            now_us: NOW,
             state: State::Waiting,
             problems: vec![],
             stalls: vec![],
@@ -240,11 +241,11 @@ mod tests {
         }
     }
 
-    fn stall(started_us: i64) -> Stall {
+    fn stall(started: Timestamp) -> Stall {
         Stall {
             target: "smb".parse().unwrap(),
-            opened_us: started_us,
-            started_us,
+            opened_us: started,
+            started_us: started,
             ended_us: None,
             is_truncated: false,
             operation: "read".to_owned(),
@@ -258,16 +259,16 @@ mod tests {
 
     #[test]
     fn times_in_the_past_are_not_shown_as_future() {
-        let past_us = NOW_US - 7_000_000;
+        let past = NOW - Duration::from_secs(7);
         let signal = SignalStatus {
             name: "traces".to_owned(),
             last_failure: Some("no answer".to_owned()),
-            next_try_us: Some(past_us),
+            next_try_us: Some(past),
             ..SignalStatus::default()
         };
         let status = Status {
-            stalls: vec![stall(past_us)],
-            next_round_us: Some(past_us),
+            stalls: vec![stall(past)],
+            next_round_us: Some(past),
             telemetry: ExportStatus { signals: vec![signal], problem: None },
             ..example()
         };

@@ -1,9 +1,9 @@
 //! A target in full: state, role, budget, and what was negotiated with its server.
 
 use jiff::tz::TimeZone;
-use longhaul_model::Role;
 use longhaul_model::status::{Status, TargetStatus};
 use longhaul_model::stored::StoredEpoch;
+use longhaul_model::{Role, Timestamp};
 
 use super::status;
 use crate::document::{Details, Document, Fact};
@@ -19,20 +19,20 @@ pub fn targets(status: &Status, epochs: &[StoredEpoch], zone: &TimeZone) -> Docu
         document.facts(facts(target, status.now_us, zone));
         let own: Vec<&StoredEpoch> = epochs.iter().filter(|epoch| epoch.target == target.name).collect();
         if let Some(newest) = own.last() {
-            let since = time::timestamp(newest.opened_us, zone);
+            let since = time::timestamp(newest.opened, zone);
             document.note(format!("Epoch {}, since {since}.", own.len())).details(negotiated(newest));
         }
     }
     document
 }
 
-fn facts(target: &TargetStatus, now_us: i64, zone: &TimeZone) -> Vec<Fact> {
+fn facts(target: &TargetStatus, now: Timestamp, zone: &TimeZone) -> Vec<Fact> {
     let role = match target.role {
         Role::Share => "compared with the others",
         Role::Baseline => "a baseline, not part of comparisons",
     };
     vec![
-        Fact::new("State", status::target_state(target, now_us, zone)),
+        Fact::new("State", status::target_state(target, now, zone)),
         Fact::new("Protocol", status::target_protocol(target)),
         Fact::new("Path", Text::new().code(target.path.as_str())),
         Fact::new("Role", role),

@@ -9,7 +9,6 @@ use longhaul_analysis::summary::{
     ALPHA, CAP_FACTOR, EARLY_VERDICT_DAYS, MIN_VERDICT_DAYS, Week, WeeklyQuery, WeeklySummary, summarize_week,
 };
 use longhaul_model::History;
-use longhaul_model::time::DAY_US;
 use longhaul_model::{Event, RoundStatus};
 use longhaul_view::{Environment, Exchange, exchange, html, html_with_hosts, markdown, redaction};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
@@ -212,7 +211,7 @@ fn hostile(text: &str) -> WeeklySummary {
         target: None,
         kind: text.to_owned(),
         detail: serde_json::json!({ "before": text, "after": { "vers": text } }),
-        at_us: (world::MONDAY + 15) * DAY_US,
+        at_us: world::midnight(15),
     });
     world.after_days(16)
 }

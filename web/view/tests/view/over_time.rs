@@ -1,7 +1,7 @@
 //! Tests the charts of latency over time: shared axes, gaps, and marked failures.
 
 use jiff::tz::TimeZone;
-use longhaul_model::time::DAY_US;
+use longhaul_model::time::DAY;
 use longhaul_view::Table;
 use longhaul_view::charts::{
     Availability, BandChart, Calendar, Chart, Curve, Ecdf, HeatMap, QuantileStep, SeriesStyle, TimeScale,
@@ -11,12 +11,13 @@ use roxmltree::Document;
 
 use crate::charts::{all, drawn, overlapping, percent};
 use crate::world;
+use longhaul_model::Timestamp;
 
 /// Returns a band chart of days from 2026-09-21 on, with the given medians; `None` is a day without a value.
 fn band_chart(place: usize, days: &[Option<f64>]) -> BandChart {
-    let first_us = world::MONDAY * DAY_US;
+    let first = world::midnight(0);
     let step = |(day, median): (usize, &Option<f64>)| QuantileStep {
-        at_us: first_us + day as i64 * DAY_US,
+        at: first + day as u32 * DAY,
         quantiles: median.map(|median| [0.5, 0.8, 1.0, 1.3, 2.0].map(|factor| factor * median)),
         max: median.map(|median| 9.0 * median),
         count: if median.is_some() { 60 } else { 0 },
@@ -28,12 +29,9 @@ fn band_chart(place: usize, days: &[Option<f64>]) -> BandChart {
         name: format!("share-{place}"),
         style: SeriesStyle::for_share(place),
         steps: days.iter().enumerate().map(step).collect(),
-        step_us: DAY_US,
-        events: vec![
-            (first_us + DAY_US / 2, "mtu".to_owned()),
-            (first_us + 900 * DAY_US, "later".to_owned()),
-        ],
-        time: TimeScale { span_us: (first_us, first_us + days.len() as i64 * DAY_US), zone: TimeZone::UTC },
+        step: DAY,
+        events: vec![(first + DAY / 2, "mtu".to_owned()), (first + 900 * DAY, "later".to_owned())],
+        time: TimeScale { span: (first, first + days.len() as u32 * DAY), zone: TimeZone::UTC },
     }
 }
 
@@ -98,8 +96,7 @@ fn event_in_the_window_is_a_tick_with_a_note() {
     let notes = |chart: &BandChart| chart.draw(BandChart::shared_scale([chart])).notes;
     assert_eq!(ticks(&chart).len(), 1, "events after the window must not be drawn");
     assert_eq!(notes(&chart), ["1 mtu (2026-09-21 12:00)"]);
-    chart.events =
-        (0..20).map(|hour| (chart.steps[0].at_us + hour * DAY_US / 24, "wake".to_owned())).collect();
+    chart.events = (0..20).map(|hour| (chart.steps[0].at + hour * DAY / 24, "wake".to_owned())).collect();
     assert_eq!(ticks(&chart).len(), 20, "every event must be drawn");
     assert_eq!(notes(&chart), ["20 events: see the event log"]);
 }
@@ -202,10 +199,11 @@ fn texts_of_latency_charts_do_not_overlap_on_a_phone() {
 proptest! {
     #[test]
     fn any_window_has_a_valid_axis(from in -2_000_000_000_000_000i64..4_000_000_000_000_000, length in 1i64..200_000_000_000_000) {
-        let time = TimeScale { span_us: (from, from + length), zone: TimeZone::UTC };
+        let (from, to) = (Timestamp::from_us(from), Timestamp::from_us(from + length));
+        let time = TimeScale { span: (from, to), zone: TimeZone::UTC };
         let ticks = time.ticks(0.2);
         prop_assert!(ticks.len() <= 6);
-        prop_assert!(ticks.iter().all(|(at_us, _)| (from..from + length).contains(at_us)));
+        prop_assert!(ticks.iter().all(|(at, _)| (from..to).contains(at)));
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! Simulated weeks of measurements for the tests, generated round by round, and their weekly summaries.
 
+use std::time::Duration;
+
 use std::sync::LazyLock;
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{Week, WeeklyQuery, WeeklySummary, summarize_week};
 use longhaul_model::TASKS;
-use longhaul_model::time::{DAY_US, HOUR_US};
-use longhaul_model::{AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord};
+use longhaul_model::time::{DAY, HOUR};
+use longhaul_model::{
+    AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord, Timestamp,
+};
 use longhaul_model::{Event, MetricTimes, Outcome, Role, RoundStatus, Scale};
 use longhaul_view::Environment;
 
@@ -40,6 +44,11 @@ impl SimulatedRun {
 /// Function that gives the outcome and seconds of a simulated run.
 pub type Scenario<'s> = &'s dyn Fn(SimulatedRun) -> (Outcome, f64);
 
+/// Returns the start of a day, counted from the first Monday.
+pub fn midnight(day: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + (MONDAY + day) as u32 * DAY
+}
+
 /// Simulated measurements of several weeks.
 pub struct World {
     pub history: History,
@@ -51,7 +60,7 @@ impl World {
         let epoch = |(place, (name, _, protocol)): (usize, &(&str, Role, &str))| EpochRecord {
             number: place as i64 + 1,
             target: name.parse().unwrap(),
-            opened_us: MONDAY * DAY_US,
+            opened_us: midnight(0),
             protocol: Some((*protocol).to_owned()),
         };
         let history = History {
@@ -89,10 +98,10 @@ impl World {
         scenario: Scenario<'_>,
     ) {
         let number = self.history.rounds.len() as i64 + 1;
-        let started_us = (MONDAY + day) * DAY_US + turn * HOUR_US;
+        let started = midnight(day) + turn as u32 * HOUR;
         self.history.rounds.push(RoundRecord {
             number,
-            started_us,
+            started_us: started,
             utc_offset_seconds: 0,
             scale: Scale::Standard,
             status: Some(end.0),
@@ -105,7 +114,7 @@ impl World {
             for target in 0..self.history.targets.len() {
                 let run = self.run(
                     SimulatedRun { target, workload, place: 0, day, turn },
-                    (number, started_us),
+                    (number, started),
                     scenario,
                 );
                 self.history.runs.push(run);
@@ -113,7 +122,12 @@ impl World {
         }
     }
 
-    fn run(&self, run: SimulatedRun, (round, started_us): (i64, i64), scenario: Scenario<'_>) -> RunRecord {
+    fn run(
+        &self,
+        run: SimulatedRun,
+        (round, started): (i64, Timestamp),
+        scenario: Scenario<'_>,
+    ) -> RunRecord {
         let (outcome, seconds) = scenario(run);
         let places = 0..TASKS[run.workload].metrics().len();
         RunRecord {
@@ -124,7 +138,7 @@ impl World {
             workload: run.workload,
             scale: Scale::Standard,
             outcome,
-            started_us,
+            started,
             seconds,
             times: places.filter(|_| outcome == Outcome::Ok).fold(MetricTimes::NONE, |times, place| {
                 times.with(place, scenario(SimulatedRun { place, ..run }).1)
@@ -137,7 +151,7 @@ impl World {
             target: target.map(|name| name.parse().unwrap()),
             kind: kind.to_owned(),
             detail,
-            at_us: (MONDAY + day) * DAY_US + 34_200_000_000,
+            at_us: midnight(day) + Duration::from_mins(9 * 60 + 30),
         });
         self
     }

@@ -37,7 +37,7 @@ pub fn build(job: &Job<'_>, files: u64, slice: u64) -> Result<(), RunError> {
         // Only whole batches are stored. After an interruption, files of a partial batch are created again.
         let state = trees.slice(files, slice);
         state.built = batch.last().map_or(state.built, |chunk| chunk.end);
-        state.used_us = Some(job.now_us);
+        state.used_us = Some(job.now);
         job.sandbox.record_entry(FOLDER_INDEX.name(), &trees, &context)?;
         advance_progress(&mut progress, &tree, &batch);
         job.session.progress(&progress);

@@ -78,7 +78,7 @@ impl Workload for FolderIndex {
         let result = TreeVisit::open(job, files, slice).and_then(|visit| visit.run_phases(job));
         let mut trees = stored_slices(job)?;
         let state = trees.slice(files, slice);
-        state.used_us = Some(job.now_us);
+        state.used_us = Some(job.now);
         if result.as_ref().is_err_and(RunError::invalidates_corpus) {
             state.built = 0;
         }
@@ -105,7 +105,7 @@ impl TreeVisit {
         Ok(Self {
             tree,
             totals: tree.totals(),
-            cold_by: stored_slices(job)?.slice(files, slice).metadata_cold_method(job.now_us),
+            cold_by: stored_slices(job)?.slice(files, slice).metadata_cold_method(job.now),
             root: context.open_folder(&home, &slice_name(files, slice))?,
             apple_double_files: Cell::default(),
         })
