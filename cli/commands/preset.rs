@@ -78,11 +78,8 @@ pub fn run(shared: &GlobalArgs, arguments: &PresetArgs) -> anyhow::Result<ExitCo
     let ui = ProgressUi::with_phases(OutputStyle::Silent, budget, preset_run.profile.phases.len() as u64);
     let (totals, _workers) = session.run_rounds_with_ui(&plan, ui);
     let totals = totals?;
-    let filter = RunFilter {
-        workload: Some(preset_run.name.clone()),
-        since: Some(began),
-        ..RunFilter::default()
-    };
+    let filter =
+        RunFilter { workload: Some(preset_run.name.clone()), since: Some(began), ..RunFilter::default() };
     let stored = Reader::open(&session.database)?.runs(&filter)?;
     print_results(&preset_run, &plan.targets, arguments, &stored)?;
     let stopped = totals.interrupted && stored.is_empty();

@@ -7,7 +7,7 @@ use longhaul_analysis::summary::{SampledWindow, WindowSummary, client_caching, s
 use longhaul_model::time::DAY;
 use longhaul_model::{LoadContext, ProbeKind, Stall, Step, TargetName, Timestamp};
 use longhaul_store::{RunFilter, SampleFilter};
-use longhaul_view::json::{self as forms, EventJson, LatencySeries, RunJson, WeekJson};
+use longhaul_view::json::{self as forms, EventJson, Glance, LatencySeries, RunJson, WeekJson};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -69,6 +69,17 @@ pub async fn week(State(app): State<AppState>, Query(params): Query<HistoryParam
         };
         let (weekly, rereads) = (cache.weekly(week)?, cache.reader.rereads()?);
         to_json(WeekJson { weekly: &weekly, caching: &client_caching(&rereads) })
+    })
+    .await
+}
+
+/// The answer at a glance: one flat object, for widgets of other dashboards.
+#[utoipa::path(get, path = "/api/v1/glance", responses((status = 200, body = Glance)))]
+pub async fn glance(State(app): State<AppState>) -> Response {
+    let status = app.deps.service.status();
+    json_response(app, move |cache| {
+        let newest = cache.newest_week()?;
+        to_json(Glance::new(&*cache.weekly(newest)?, status.as_ref()))
     })
     .await
 }

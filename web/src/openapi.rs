@@ -34,11 +34,12 @@ fn collect() -> (Router<AppState>, OpenApi) {
 }
 
 /// Returns the endpoints of the API. A test requests every one of them.
-fn endpoints() -> [UtoipaMethodRouter<AppState>; 15] {
+fn endpoints() -> [UtoipaMethodRouter<AppState>; 16] {
     [
         routes!(commands::status),
         routes!(commands::live),
         routes!(api::week),
+        routes!(api::glance),
         routes!(api::runs),
         routes!(api::run),
         routes!(api::samples),

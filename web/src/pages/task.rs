@@ -175,10 +175,7 @@ fn daily_band_chart(target: &TargetRuns<'_>, metric: &Metric) -> BandChart {
         title: format!("{} on {}, day by day", metric.label, target.name),
         name: target.name.to_string(),
         style: target.style,
-        steps: days
-            .into_iter()
-            .map(|(at, (times, failed))| quantile_step(at, &times, failed))
-            .collect(),
+        steps: days.into_iter().map(|(at, (times, failed))| quantile_step(at, &times, failed)).collect(),
         step: DAY,
         time: TimeScale { span: (first, last), zone },
         events: vec![],

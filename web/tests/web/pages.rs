@@ -136,6 +136,24 @@ fn pages_show_the_numbers_of_the_summary() {
 }
 
 #[test]
+fn glance_is_the_recommendation_of_the_newest_week() {
+    let server = TestServer::start();
+    let (glance, weekly) = (server.get("/api/v1/glance").json(), server.get("/api/v1/week").json());
+    let recommended = &weekly["recommendation"];
+    assert_eq!(
+        [&glance["recommendation"], &glance["target"], &glance["confidence"], &glance["minutes_a_week"]],
+        [
+            &recommended["text"],
+            &recommended["target"],
+            &recommended["confidence"],
+            &recommended["minutes_a_week"]["value"]
+        ]
+    );
+    assert!(page(&server, "/").contains(glance["recommendation"].as_str().unwrap()));
+    assert!(glance.as_object().unwrap().values().all(|value| !value.is_object() && !value.is_array()));
+}
+
+#[test]
 fn task_page_lists_the_slowest_calls_with_their_runs() {
     let folder = tempfile::tempdir().unwrap();
     let database = world::database(folder.path(), 1);
