@@ -4,21 +4,21 @@
   tests/bench/versions.py BEFORE AFTER [PART ...]   BEFORE and AFTER are folders with release programs (target/release);
                                                     parts: report pages telemetry catchup idle; all of them by default
 
-Needs `cargo build --release --workspace --bins --examples` of both versions. PAIRS (20) is the number of pairs; their order
-alternates. Printed are both medians and the median of the ratios after/before within pairs, with its 95 % interval (ranks).
-A version from before November 2026 is recognized by its missing longhaul-bench and is called by its own command names.
-Processor time is that of the measured process alone (rusage, /proc/PID/task/*/schedstat). Telemetry goes to a receiver in this
-script that accepts everything, so that only the sender is compared. IDLE (120) is the seconds of an idle window; before the first
-one all services are quiet for SETTLE (330) seconds, and both versions run in the same minutes.
+Needs `cargo build --release --workspace --bins --examples` of both versions. Settings: PAIRS (20), in alternating order; WEEKS (52)
+of history; SAMPLE_DAYS (60) of samples; IDLE (120), the seconds of an idle window, after SETTLE (330) quiet seconds; FOLDER, in
+which databases are made once and kept. Printed are both medians and the median of the ratios after/before within pairs, with its
+95 % interval (ranks). A version from before 25 November 2026 is recognized by its missing longhaul-bench and called by its own
+command names. Processor time is that of the measured process alone (rusage, /proc/PID/task/*/schedstat), so that other work on
+the machine counts little. Telemetry goes to a receiver in this script that accepts everything.
 """
-import glob, gzip, http.client, http.server, json, math, os, pathlib, re, shutil, statistics, subprocess, sys, tempfile, threading, time
+import datetime, glob, http.client, http.server, json, math, os, pathlib, re, shutil, statistics, subprocess, sys, tempfile, threading, time
 
-PAIRS, IDLE, SETTLE = (int(os.environ.get(name, value)) for name, value in (("PAIRS", 20), ("IDLE", 120), ("SETTLE", 330)))
+SETTINGS = {"PAIRS": 20, "WEEKS": 52, "SAMPLE_DAYS": 60, "IDLE": 120, "SETTLE": 330}
+PAIRS, WEEKS, SAMPLE_DAYS, IDLE, SETTLE = (int(os.environ.get(name, value)) for name, value in SETTINGS.items())
 START_US, DAY_US = 1_767_225_600_000_000, 86_400_000_000  # begin of the samples of daemon/store/examples/samples.rs
-SAMPLE_DAYS = 60
-WEEK = "/weeks/2026-W44"
+WEEK = f"/weeks/{datetime.date(2025, 11, 3) + datetime.timedelta(weeks=WEEKS - 1):%G-W%V}"  # the last one of the history
 LATENCY = f"/latency?days=28&until={START_US + SAMPLE_DAYS * DAY_US}"
-home = pathlib.Path(tempfile.mkdtemp(prefix="longhaul-versions-"))
+home = pathlib.Path(os.environ.get("FOLDER") or tempfile.mkdtemp(prefix="longhaul-versions-"))
 
 
 class Version:
@@ -26,7 +26,7 @@ class Version:
         self.name, self.programs, self.home = name, pathlib.Path(programs).resolve(), home / name
         self.is_old = not (self.programs / "longhaul-bench").exists()
         for target in ("smb", "nfs", "afp", "local"):
-            (self.home / target).mkdir(parents=True)
+            (self.home / target).mkdir(parents=True, exist_ok=True)
         self.configure()
 
     def configure(self, telemetry=""):
@@ -145,8 +145,8 @@ def compare(title, pairs, measure):
 
 def report():
     def measure(version):
-        return version.call(version.history("year.sqlite", 52), "week" if version.is_old else "report", WEEK[-8:])
-    compare("report of a week, a year of data", PAIRS, measure)
+        return version.call(version.history("history.sqlite", WEEKS), "week" if version.is_old else "report", WEEK[-8:])
+    compare(f"report of a week, {WEEKS} weeks of data", PAIRS, measure)
 
 
 def pages():
@@ -162,8 +162,8 @@ def pages():
                         "first byte later, ms": statistics.median(warm) * 1e3, "processor per page, ms": used * 1e3,
                         "page compressed, kB": small / 1e3, "page, kB": large / 1e3, "resident after it, MB": service.memory()}
         return measured
-    compare("week page, a year of data", PAIRS, measure(lambda version: version.history("year.sqlite", 52), WEEK))
-    compare("overview, a year of data", PAIRS, measure(lambda version: version.history("year.sqlite", 52), "/"))
+    compare(f"week page, {WEEKS} weeks of data", PAIRS, measure(lambda version: version.history("history.sqlite", WEEKS), WEEK))
+    compare(f"overview, {WEEKS} weeks of data", PAIRS, measure(lambda version: version.history("history.sqlite", WEEKS), "/"))
     compare("latency page, 28 days", PAIRS, measure(Version.samples, LATENCY))
 
 
@@ -203,7 +203,7 @@ def idle():
     def facts(service):
         return service.wakeups(), service.processor(), service.memory()
     services = [(version.name, data, Service(version, database)) for version in versions for data, database in
-                (("new", version.home / "new.sqlite"), ("a year of data", version.history("year.sqlite", 52)))]
+                (("new", version.home / "new.sqlite"), (f"{WEEKS} weeks of data", version.history("history.sqlite", WEEKS)))]
     time.sleep(SETTLE)
     for window in range(3):
         before = [facts(service) for *_, service in services]
@@ -223,4 +223,5 @@ try:
     for part in sys.argv[3:] or parts:
         parts[part]()
 finally:
-    shutil.rmtree(home)
+    if "FOLDER" not in os.environ:
+        shutil.rmtree(home)
