@@ -5,6 +5,7 @@
 
 // The paths of data and configuration, and the service manager, are those of Linux.
 
+mod contract;
 mod home;
 mod html;
 mod service;
@@ -42,22 +43,6 @@ events-recent     events
 export-events     export events --format csv
 export-from       export runs --format csv --from 2022-01-01
 clean             targets clean nfs
-";
-
-/// Commands that print JSON; only the keys are compared.
-const JSON: &str = "
-report       report 2021-W12 --json
-pair         report --pair smb,nfs --at mtu --json
-anonymous    report 2021-W12 --json --anonymous
-summary      runs --summary --json
-runs         runs --last 3 --json
-run          runs 1 --json
-latency      latency --since 9000d --json
-series       latency --since 9000d --by 12h --json
-stalls       stalls --since 9000d --json
-events       events --since 9000d --json
-export-runs  export runs --format json
-export-ops   export ops --format json --from 2021-03-28
 ";
 
 /// All other commands, run without a service.
@@ -284,16 +269,6 @@ fn other_verdicts_match() {
         let screens = screens.map(|line| home.longhaul(&line).text());
         snapshots.check(name, &screens.join("\n"));
     }
-    snapshots.finish();
-}
-
-#[test]
-fn json_keys_match() {
-    let (home, mut snapshots) = (full_home(), Snapshots::new("json"));
-    lines(JSON).for_each(|(name, line)| snapshots.check(name, &home.longhaul(line).keys()));
-    let _service = Service::start(&home.database());
-    snapshots.check("status", &home.longhaul("status --json").keys());
-    snapshots.check("doctor", &home.longhaul("doctor --json").keys());
     snapshots.finish();
 }
 

@@ -199,14 +199,6 @@ impl Screen {
         let lines = text.lines().filter_map(without_numbers);
         lines.map(|line| line + "\n").collect()
     }
-
-    /// Returns every key of the printed JSON, with its path.
-    pub fn keys(&self) -> String {
-        let values = serde_json::Deserializer::from_str(&self.out).into_iter::<serde_json::Value>();
-        let mut keys = BTreeSet::new();
-        values.for_each(|value| collect_keys("", &value.unwrap(), &mut keys));
-        format!("$ {}\n{}\n", self.line, keys.into_iter().collect::<Vec<_>>().join("\n"))
-    }
 }
 
 /// Replaces the numbers in a line. Returns `None` for a table row: a line that starts with a space and contains
@@ -230,20 +222,6 @@ fn without_numbers(line: &str) -> Option<String> {
     }
     let is_row = line.starts_with(' ') && words.contains(&"#");
     (!is_row).then(|| words.join(" "))
-}
-
-fn collect_keys(place: &str, value: &serde_json::Value, keys: &mut BTreeSet<String>) {
-    match value {
-        serde_json::Value::Object(map) => map.iter().for_each(|(key, value)| {
-            let place = format!("{place}.{key}");
-            keys.insert(place.clone());
-            collect_keys(&place, value, keys);
-        }),
-        serde_json::Value::Array(values) => {
-            values.iter().for_each(|value| collect_keys(&format!("{place}[]"), value, keys));
-        }
-        _ => {}
-    }
 }
 
 /// Snapshots of one group of screens. After a mismatch the other screens are still compared.
