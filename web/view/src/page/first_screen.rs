@@ -57,7 +57,7 @@ pub fn card(pair: &PairSummary, styles: &SeriesStyles, extent: Extent) -> Markup
     let rest = html! {
         @if let Some(minutes) = pair.weekly_minutes { p { (words::weekly_minutes(pair, &minutes)) } }
         p class="muted" {
-            @if let Some(headline) = &pair.headline { (words::basis(headline)) " " }
+            @if let Some(basis) = pair.headline.as_ref().and_then(words::basis) { (basis) " " }
             (sentences::reliability(pair))
         }
     };

@@ -13,7 +13,7 @@ const MAX_REASONS: usize = 3;
 /// Returns the report of a week. It has at most 25 lines for two shares.
 pub fn brief(weekly: &WeeklySummary) -> Document {
     let mut document = Document::titled(format!("Week {}", words::dates(weekly)));
-    if weekly.pairs.is_empty() || weekly.table.is_empty() {
+    if weekly.pairs.is_empty() {
         let ranking = Text::from(format!("{}.", words::ranking(weekly)));
         document.paragraph(
             words::next_step(weekly).into_iter().fold(ranking, |text, step| text.plain(" ").then(step)),
@@ -33,7 +33,7 @@ fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
     let mut document = Document::new();
     let headline = pair.headline.as_ref();
     document.paragraph(headline.map_or_else(|| sentences::headline(pair).into(), week::sentence));
-    document.list(headline.map(words::basis).into_iter().chain(failures(weekly, pair)));
+    document.list(headline.and_then(words::basis).into_iter().chain(failures(weekly, pair)));
     document
 }
 

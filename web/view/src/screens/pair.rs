@@ -35,7 +35,8 @@ pub fn pair(report: &PairReport<'_>) -> Document {
         document.subheading(words::subject(&headline.subject)).list(comparison_lines(headline));
     }
     for comparison in report.pair.by_wait_kind.iter().chain(&report.pair.tasks) {
-        let lines = [week::sentence(comparison), words::basis(comparison).into()];
+        let basis = words::basis(comparison).map(Text::from);
+        let lines = [week::sentence(comparison)].into_iter().chain(basis);
         let lines = lines.into_iter().chain(comparison_lines(comparison));
         document.subheading(words::subject(&comparison.subject)).list(lines);
     }

@@ -23,7 +23,7 @@ pub fn sentence(recommendation: &Recommendation) -> String {
             )
         }
         (Some(target), _) => {
-            format!("{target} took the least time so far. Whether that lasts is not decided yet.")
+            format!("{target} took the least time so far. Whether it stays like that is not decided yet.")
         }
         (None, Some(_)) => "Use any of the shares: no difference is large enough to matter.".to_owned(),
         (None, None) => "No recommendation yet.".to_owned(),

@@ -13,7 +13,7 @@ pub fn sentence(comparison: &Comparison) -> String {
     let (a, b, rounds) = (&comparison.a, &comparison.b, comparison.so_far.rounds);
     let Some(ratio) = comparison.so_far.ratio else {
         return format!(
-            "So far {} of {what} {} a result of both {a} and {b}; a first statement needs {MIN_ROUNDS_SO_FAR}.",
+            "So far {} {} a result of both {a} and {b} for {what}; a first statement needs {MIN_ROUNDS_SO_FAR}.",
             words::count(rounds, "round"),
             if rounds == 1 { "has" } else { "have" },
         );
@@ -40,8 +40,7 @@ pub fn brief(comparison: &Comparison) -> Option<String> {
 pub fn outlook(comparison: &Comparison) -> String {
     let Some(ratio) = comparison.ratio else {
         return format!(
-            "Whether that lasts can be decided after {MIN_VERDICT_DAYS} days at the earliest ({EARLY_VERDICT_DAYS} if the \
-             difference is large); {} now.",
+            "A verdict needs {MIN_VERDICT_DAYS} days, or {EARLY_VERDICT_DAYS} if the difference is large; {} now.",
             match comparison.days.len() {
                 1 => "1 day counts".to_owned(),
                 days => format!("{days} days count"),
@@ -49,7 +48,7 @@ pub fn outlook(comparison: &Comparison) -> String {
         );
     };
     format!(
-        "Whether that lasts is not decided: going by {}, {} may take {} time than {}. {}",
+        "Whether it stays like that is not decided: going by {}, {} may take {} time than {}. {}",
         words::count(ratio.days, "day"),
         comparison.b,
         Percent::increase(ratio).span(),

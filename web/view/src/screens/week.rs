@@ -82,7 +82,7 @@ pub(super) fn answer(pair: &PairSummary) -> Document {
         .list(
             pair.headline
                 .as_ref()
-                .map(words::basis)
+                .and_then(words::basis)
                 .into_iter()
                 .chain([sentences::reliability(pair)])
                 .chain(minutes),

@@ -66,9 +66,13 @@ pub fn toned(text: String, verdict: Verdict) -> Text {
     }
 }
 
-/// Returns the data that a comparison rests on, as a sentence: days, rounds and level of the interval.
-pub fn basis(comparison: &Comparison) -> String {
+/// Returns the data that a comparison rests on, as a sentence: days, rounds and level of the interval. `None` before the
+/// first round that counts for a verdict.
+pub fn basis(comparison: &Comparison) -> Option<String> {
     let rounds = comparison.rounds;
+    if rounds.planned == 0 {
+        return None;
+    }
     let lost = [
         (comparison.incomplete_days, "days with too few rounds"),
         (rounds.both_failed, "rounds in which both failed"),
@@ -76,7 +80,7 @@ pub fn basis(comparison: &Comparison) -> String {
     let lost =
         lost.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
     let lost = lost.collect::<Vec<_>>().join(", ");
-    format!(
+    Some(format!(
         "Based on {} days and {} of {} planned rounds{}; {} % interval, valid however often you look{}.",
         comparison.days.len(),
         rounds.complete,
@@ -84,7 +88,7 @@ pub fn basis(comparison: &Comparison) -> String {
         if lost.is_empty() { String::new() } else { format!(" ({lost})") },
         decimal((1.0 - comparison.alpha) * 100.0, 1),
         if drift(comparison).is_some() { "; the ratio drifts from day to day" } else { "" },
-    )
+    ))
 }
 
 /// Returns the autocorrelation of a ratio that drifts from day to day; `None` if it does not.
