@@ -10,9 +10,9 @@ use longhaul_service::config::Config;
 use longhaul_store::{Reader, Signal};
 use longhaul_telemetry::batch::{Batch, BatchBuilder};
 use longhaul_telemetry::environment::Environment;
-use longhaul_telemetry::response::ExportResult;
-use longhaul_telemetry::sender::Sender;
 use longhaul_telemetry::settings::ExportSettings;
+use longhaul_telemetry::transport::response::ExportResult;
+use longhaul_telemetry::transport::sender::Sender;
 use longhaul_view::screens;
 use serde_json::json;
 

@@ -13,11 +13,11 @@ use crate::ResourceAttributes;
 use crate::attributes;
 use crate::current_state::CurrentState;
 use crate::item::Item;
-use crate::message::Message;
 use crate::metrics::{self, Temporality};
 use crate::time::nanoseconds;
 use crate::totals::{Period, Totals};
 use crate::trace::{self, SpanFrame};
+use crate::transport::message::Message;
 use crate::values::Point;
 use longhaul_model::Timestamp;
 

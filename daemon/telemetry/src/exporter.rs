@@ -18,9 +18,9 @@ use crate::current_state::CurrentState;
 use crate::diagnostics::{Diagnostics, DiagnosticsSettings};
 use crate::export_pause::ExportPause;
 use crate::retry::{Disposition, RetryState};
-use crate::sender::Sender;
 use crate::settings::ExportSettings;
 use crate::status::{ExportStatus, SignalStatus};
+use crate::transport::sender::Sender;
 
 /// Maximum time that [`Exporter::stop`] waits for the thread. A message in flight is repeated after the next
 /// start.

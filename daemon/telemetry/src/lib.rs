@@ -1,7 +1,7 @@
 //! Exports stored rounds and samples to an OpenTelemetry collector as traces and metrics.
 //!
 //! [`trace`] and [`instruments`] convert stored data to spans and data points, [`batch`] combines them into
-//! messages, [`sender`] sends a message, [`response`] and [`retry`] decide whether it was delivered, and
+//! messages, [`transport`] sends a message, its answer and [`retry`] decide whether it was delivered, and
 //! [`exporter`] is the thread that does all of this between rounds. The store records what was delivered, so
 //! nothing is lost if a collector is unavailable for weeks. Ids are derived from the stored data, so data sent
 //! twice can be recognized as the same.
@@ -16,33 +16,27 @@
 
 mod attributes;
 pub mod batch;
-pub mod connection;
 pub mod current_state;
 pub mod diagnostics;
 pub mod endpoint;
 pub mod environment;
 pub mod export_pause;
 pub mod exporter;
-mod grpc;
 pub mod headers;
-mod http;
 pub mod identity;
 pub mod instruments;
 pub mod item;
-mod local_network;
-pub mod message;
 pub mod metrics;
 mod observations;
 pub mod openmetrics;
-pub mod response;
 pub mod retry;
 pub mod scrape;
-pub mod sender;
 pub mod settings;
 pub mod status;
 mod time;
 pub mod totals;
 pub mod trace;
+pub mod transport;
 pub mod values;
 
 #[cfg(test)]

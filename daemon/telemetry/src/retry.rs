@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use longhaul_store::DeliveryStatus;
 
-use crate::response::ExportResult;
+use crate::transport::response::ExportResult;
 
 /// Delay after the first failure.
 const FIRST_WAIT: Duration = Duration::from_secs(2);

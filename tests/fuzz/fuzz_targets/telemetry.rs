@@ -5,7 +5,7 @@ use longhaul_model::Timestamp;
 use longhaul_telemetry::endpoint;
 use longhaul_telemetry::environment::Environment;
 use longhaul_telemetry::headers::Headers;
-use longhaul_telemetry::response::{RawResponse, ResponseKind, classify};
+use longhaul_telemetry::transport::response::{RawResponse, ResponseKind, classify};
 
 libfuzzer_sys::fuzz_target!(|input: (u16, String, Vec<u8>, i64)| {
     let (status, text, body, now) = input;

@@ -4,19 +4,16 @@
 //! [`summarize_week`], from a [`History`](longhaul_model::History): the reduced form of all stored data, which an export also contains.
 
 mod before_after;
-mod caching;
 mod change;
 mod comparison;
 mod events;
-mod figures;
-mod latency;
 mod pair_data;
 mod pair_summary;
 mod pairing;
 mod public_history;
 mod recommendation;
 mod reliability;
-mod run_selection;
+mod runs;
 mod scores;
 mod sequential;
 mod so_far;
@@ -31,23 +28,20 @@ mod window;
 mod tests;
 
 pub use before_after::{BeforeAfter, MAX_DAYS_PER_SIDE, RatioChange, before_after};
-pub use caching::{CACHED_SHARE, ClientCaching, MIN_REREADS, client_caching};
 pub use change::Change;
 pub use comparison::{ComparedRounds, Comparison, DayRatio, Subject};
 pub use events::{EventLine, detail_text};
-pub use figures::{
-    FigureSummary, KnownWorkload, Ratio, Spread, Summary, TargetSummary, WorkloadSummary, summarize,
-};
-pub use latency::{
-    LATENCY_LIMITS_MS, LatencyRow, SampledWindow, StallTotals, WindowSummary, count_longer_than,
-    latency_rows, summarize_window,
-};
 pub use pair_summary::PairSummary;
 pub use pairing::MIN_ROUNDS_PER_DAY;
 pub use public_history::{anonymize, is_private_key};
 pub use recommendation::{Confidence, MinutesSaved, ProfileSource, Recommendation};
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
-pub use run_selection::{EpochRun, Excluded};
+pub use runs::{
+    CACHED_SHARE, ClientCaching, EpochRun, Excluded, FigureSummary, KnownWorkload, LATENCY_LIMITS_MS,
+    LatencyRow, MIN_REREADS, Ratio, SampledWindow, Spread, StallTotals, Summary, TargetSummary,
+    WindowSummary, WorkloadSummary, client_caching, count_longer_than, latency_rows, summarize,
+    summarize_window,
+};
 pub use scores::{Proportion, ROUGH_FACTOR, Scores};
 pub use sequential::{SequentialWeeks, WeekRatio};
 pub use so_far::SoFar;

@@ -12,7 +12,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use tokio::runtime::Runtime;
 
 use crate::export_pause::ExportPause;
-use crate::grpc;
+use crate::transport::grpc;
 
 /// Attribute with the module that created a span.
 const MODULE: &str = "longhaul.log.module";

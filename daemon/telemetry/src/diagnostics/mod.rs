@@ -28,12 +28,12 @@ use tracing_subscriber::filter::dynamic_filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::attributes;
-use crate::connection::ConnectionError;
 use crate::environment::{Compression, OtlpProtocol};
 use crate::export_pause::ExportPause;
-use crate::grpc::GrpcTransport;
-use crate::http::HttpTransport;
 use crate::settings::{DiagnosticsEndpoints, OtlpEndpoint};
+use crate::transport::connection::ConnectionError;
+use crate::transport::grpc::GrpcTransport;
+use crate::transport::http::HttpTransport;
 use gated::Gated;
 use switch::Switch;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use longhaul_measure::platform;
 use ureq::tls::{Certificate, PemItem, parse_pem};
 
-use crate::local_network;
+use crate::transport::local_network;
 
 /// Maximum time for name resolution and for the connection, each within the timeout of the whole request.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

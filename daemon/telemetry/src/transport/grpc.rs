@@ -14,11 +14,11 @@ use tonic::{Code, Request, Status};
 use tonic_types::StatusExt;
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::connection::{self, CONNECT_TIMEOUT, ConnectionError, USER_AGENT};
 use crate::environment::Compression;
-use crate::message::Message;
-use crate::response::{ExportResult, MAX_RETRY_AFTER, truncated};
 use crate::settings::OtlpEndpoint;
+use crate::transport::connection::{self, CONNECT_TIMEOUT, ConnectionError, USER_AGENT};
+use crate::transport::message::Message;
+use crate::transport::response::{ExportResult, MAX_RETRY_AFTER, truncated};
 
 /// A gRPC client for one address, with its headers, compression, certificates and timeout.
 #[derive(Debug)]

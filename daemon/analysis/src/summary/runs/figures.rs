@@ -1,6 +1,6 @@
 //! Summarizes a set of runs, figure by figure. Pure: takes runs and returns one serializable value.
 //!
-//! This summary names no winner; verdicts are made only in [`weekly`](super::weekly). Epochs, scales, and cold and warm
+//! This summary names no winner; verdicts are made only in [`weekly`](super::super::weekly). Epochs, scales, and cold and warm
 //! phases are never pooled. Excluded runs are counted with the reason.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -10,11 +10,11 @@ use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use ureq::Agent;
 use ureq::tls::{RootCerts, TlsConfig};
 
-use crate::connection::{self, CONNECT_TIMEOUT, ConnectionError, USER_AGENT};
 use crate::environment::Compression;
-use crate::message::Message;
-use crate::response::{self, ExportResult, PROTOBUF_MEDIA_TYPE, RawResponse};
 use crate::settings::OtlpEndpoint;
+use crate::transport::connection::{self, CONNECT_TIMEOUT, ConnectionError, USER_AGENT};
+use crate::transport::message::Message;
+use crate::transport::response::{self, ExportResult, PROTOBUF_MEDIA_TYPE, RawResponse};
 
 /// Maximum number of bytes that are read of a response.
 const MAX_RESPONSE_BYTES: u64 = 64 << 10;

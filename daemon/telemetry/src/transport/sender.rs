@@ -1,13 +1,13 @@
 //! Sends OTLP messages to a collector.
 
-use crate::connection::ConnectionError;
 use crate::endpoint;
 use crate::environment::OtlpProtocol;
-use crate::grpc::GrpcTransport;
-use crate::http::HttpTransport;
-use crate::message::Message;
-use crate::response::ExportResult;
 use crate::settings::OtlpEndpoint;
+use crate::transport::connection::ConnectionError;
+use crate::transport::grpc::GrpcTransport;
+use crate::transport::http::HttpTransport;
+use crate::transport::message::Message;
+use crate::transport::response::ExportResult;
 
 /// Sends messages to one address.
 #[derive(Debug)]

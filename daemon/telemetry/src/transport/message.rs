@@ -4,7 +4,7 @@ use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequ
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 
-use crate::response::ResponseKind;
+use crate::transport::response::ResponseKind;
 
 /// A message of OTLP.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,0 +1,9 @@
+//! Sends one message to a collector over HTTP or gRPC, and reads its answer.
+
+pub mod connection;
+pub(crate) mod grpc;
+pub(crate) mod http;
+mod local_network;
+pub mod message;
+pub mod response;
+pub mod sender;
