@@ -15,13 +15,13 @@ use longhaul_model::TargetName;
 pub struct Recommendation {
     /// Target to use; `None` if the data names none.
     pub target: Option<TargetName>,
-    /// How sure the recommendation is; `None` while nothing can be said.
+    /// Confidence of the recommendation; `None` while nothing can be said.
     pub confidence: Option<Confidence>,
     /// Minutes a week that the target saves; `None` until its verdict is decided, or while the interval is infinite.
     pub minutes_a_week: Option<MinutesSaved>,
 }
 
-/// How sure a recommendation is.
+/// Confidence of a recommendation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {

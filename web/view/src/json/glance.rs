@@ -19,7 +19,7 @@ pub struct Glance {
     pub target: Option<TargetName>,
     /// Minutes a week that the target saves; null if they are not known.
     pub minutes_a_week: Option<f64>,
-    /// How sure the recommendation is; null while nothing can be said.
+    /// Confidence of the recommendation; null while nothing can be said.
     pub confidence: Option<Confidence>,
     /// Number of problems that the service has now; null while it starts.
     pub problems: Option<usize>,
