@@ -106,7 +106,7 @@ fn so_far(replicates: u64) {
     }
 }
 
-/// What the looks at one replicate found.
+/// Result of the looks at one replicate.
 struct SoFarLooks {
     /// True if any interval excluded the truth about the rounds made up to then.
     has_missed: bool,

@@ -79,7 +79,7 @@ pub struct Comparison {
     pub a: TargetName,
     /// Second target.
     pub b: TargetName,
-    /// What the rounds made so far say, from the first day on.
+    /// Ratio over the rounds made so far, from the first day on.
     pub so_far: SoFar,
     /// Verdict by the verdict rule.
     pub verdict: Verdict,

@@ -1,4 +1,4 @@
-//! What the rounds made so far say about two targets, from the first day on (docs/methodology.md#so-far).
+//! Ratio of two targets over the rounds made so far, from the first day on (docs/methodology.md#so-far).
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -54,7 +54,7 @@ pub const SENTENCES: [Sentence; 5] = [
         schema: "SoFar",
         property: "text",
         after: "rounds",
-        description: "What the rounds made so far say, as an English sentence in the past tense.",
+        description: "Statement about the rounds made so far, as an English sentence in the past tense.",
     },
     Sentence {
         schema: "PairSummary",
@@ -146,7 +146,7 @@ struct CachingForm {
     text: String,
 }
 
-/// What the rounds made so far say, with its sentence.
+/// Ratio over the rounds made so far, with its sentence.
 #[derive(Debug, Serialize)]
 struct SoFarJson {
     #[serde(flatten)]
