@@ -75,11 +75,20 @@ fn notes(weekly: &WeeklySummary) -> Vec<Text> {
     let reasons: Vec<String> = reasons.map(|(reason, count)| format!("{reason} ({count})")).collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
     let mut notes = vec![Text::from(words::rounds(weekly) + &reasons + ".")];
-    if !weekly.pairs.is_empty() {
+    if !is_guarantee_told(weekly) {
         notes.push(words::guarantee().into());
     }
     notes.push(more(weekly));
     notes
+}
+
+/// Returns true if the sentence about the data of the only pair tells the error guarantee.
+fn is_guarantee_told(weekly: &WeeklySummary) -> bool {
+    match weekly.pairs.as_slice() {
+        [] => true,
+        [pair] => pair.headline.as_ref().and_then(words::basis).is_some(),
+        [_, _, ..] => false,
+    }
 }
 
 /// Returns the commands that show more.
