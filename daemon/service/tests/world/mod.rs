@@ -245,7 +245,10 @@ impl Simulation {
             log_path: None,
             safe_mode: false,
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        // An idle thread would otherwise live for ten real seconds, in which simulated days pass.
+        let keep_alive = std::time::Duration::from_millis(1);
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().thread_keep_alive(keep_alive).build().unwrap();
         runtime.block_on(Service::open(deps).unwrap().run());
         let world = world.lock();
         world.now
