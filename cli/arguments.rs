@@ -114,6 +114,9 @@ pub enum Command {
     /// Make every system call that longhaul uses once, and print a table to paste into an issue.
     #[command(after_help = "Example: longhaul selfcheck --target smb=/Volumes/media")]
     Selfcheck(SelfCheckArgs),
+    /// Print the answer for SwiftBar, xbar or Argos, which show it in the menu bar.
+    #[command(after_help = "Example: longhaul menubar --install")]
+    Menubar(MenubarArgs),
     /// Print shell completions.
     #[command(after_help = "Example: longhaul completions zsh > ~/.zfunc/_longhaul")]
     Completions {
@@ -137,7 +140,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Measure", &["run", "preset", "targets"]),
     ("Results", &["report", "runs", "latency", "stalls", "events", "export"]),
     ("Service", &["service", "pause", "resume", "round"]),
-    ("More", &["config", "telemetry", "selfcheck", "completions"]),
+    ("More", &["config", "telemetry", "selfcheck", "menubar", "completions"]),
 ];
 
 /// Returns the definition of the command line, with its help in groups.
@@ -164,6 +167,17 @@ fn group(command: &clap::Command, title: &str, names: &[&str]) -> String {
 pub fn parse() -> Cli {
     let matches = command().get_matches();
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// Arguments of `menubar`.
+#[derive(Args)]
+pub struct MenubarArgs {
+    /// Write the plugin that calls this command every five minutes.
+    #[arg(long)]
+    pub install: bool,
+    /// With --install: the plugin folder [default: that of SwiftBar, xbar or Argos].
+    #[arg(long, value_name = "FOLDER", requires = "install")]
+    pub folder: Option<PathBuf>,
 }
 
 /// Arguments of `try`.

@@ -92,6 +92,11 @@ impl Client {
         Ok(format!("http://127.0.0.1:{}/login?key={key}", self.daemon.port))
     }
 
+    /// Returns the address of the dashboard without a key: it shows everything and changes nothing.
+    pub fn address(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.daemon.port)
+    }
+
     fn decode<T: DeserializeOwned>(&self, value: Value) -> Result<T, ClientError> {
         serde_json::from_value(value).map_err(|error| self.unexpected_response(&error))
     }

@@ -12,6 +12,11 @@ mod render;
 
 use std::process::ExitCode;
 
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
 /// Runs the command of the command line, and returns the exit code.
 pub fn main() -> ExitCode {
     let arguments = arguments::parse();
@@ -32,9 +37,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Sets up logging to standard error. Only errors are shown unless LONGHAUL_LOG sets another level.
+/// Sets up logging to standard error. Only errors are shown unless LONGHAUL_LOG sets another level, for all code
+/// (`debug`) or for a part of it (`longhaul_measure=debug`).
 fn init_log() {
-    use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let asked = std::env::var("LONGHAUL_LOG").ok().and_then(|levels| levels.parse::<Targets>().ok());
+    let filter = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::ERROR));
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
 }

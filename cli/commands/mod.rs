@@ -8,6 +8,7 @@ mod export;
 mod generate;
 mod init;
 mod latency;
+mod menubar;
 mod overview;
 mod preset;
 mod report;
@@ -55,6 +56,7 @@ pub fn run(arguments: Cli) -> anyhow::Result<ExitCode> {
         Command::Config(arguments) => config::run(shared, &arguments),
         Command::Telemetry(command) => telemetry::run(shared, command),
         Command::Selfcheck(arguments) => selfcheck::run(shared, &arguments),
+        Command::Menubar(arguments) => menubar::run(shared, &arguments),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man { folder } => generate::manual(&folder),
         Command::Worker => run_worker(),

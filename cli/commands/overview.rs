@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use jiff::tz::TimeZone;
 use longhaul_service::paths::read_history;
+use longhaul_view::document::Fact;
 use longhaul_view::screens::{brief, status};
-use longhaul_view::time;
 
 use super::report::WeeklyInput;
 use crate::arguments::GlobalArgs;
@@ -35,13 +35,8 @@ fn service(shared: &GlobalArgs) -> Vec<String> {
         return vec![format!("Service:  not running; {next}")];
     };
     let zone = TimeZone::system();
-    let mut lines = vec![format!("Service:  {}", status::state(&status, &zone))];
-    lines.extend(
-        status.next_round_us.map(|at| format!("Next:     a round {}", time::until(at, status.now_us, &zone))),
-    );
-    lines.extend(
-        status.last_round.as_ref().map(|last| format!("Last:     {}", status::last_round(last, &zone))),
-    );
+    let fact = |fact: &Fact| format!("{:<9} {}", format!("{}:", fact.name), fact.value.content());
+    let mut lines: Vec<String> = status::in_short(&status, &zone).iter().map(fact).collect();
     lines.extend(status.problems.iter().take(MAX_LINES).map(|problem| format!("Problem:  {}", problem.text)));
     lines
 }

@@ -38,5 +38,5 @@ pub use plan::{PlanError, Service, ServicePlan};
 pub use program::{StableProgram, stable_program};
 pub use runner::{CommandRunner, Output, RunnerError, SystemRunner};
 pub use status::{RunState, ServiceStatus};
-pub use step::{AwaitedState, Command, Step, StepError};
+pub use step::{AwaitedState, Command, Step, StepError, shell_quote};
 pub use unit::{UNIT_NAME, unit};

@@ -144,7 +144,8 @@ impl fmt::Display for Command {
     }
 }
 
-fn shell_quote(word: &str) -> String {
+/// Quotes a word for a POSIX shell, if it needs quotes.
+pub fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=@:,+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

@@ -20,6 +20,7 @@ mod hang;
 mod init;
 #[cfg(target_os = "linux")]
 mod maclike;
+mod menubar;
 mod preset;
 #[cfg(target_os = "linux")]
 mod probe;

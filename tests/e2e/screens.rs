@@ -32,6 +32,7 @@ report-exit-code  report 2021-W12 --exit-code
 report-anonymous  report 2021-W12 --format md --anonymous
 summary           runs --summary
 overview
+menubar           menubar
 runs              runs --last 6
 run               runs 1
 latency           latency --since 9000d
@@ -153,6 +154,7 @@ log-level       service log-level debug
 dashboard       dashboard
 watch           status --watch
 overview
+menubar         menubar
 ";
 
 /// Pages of the service: name of the snapshot, then the path.

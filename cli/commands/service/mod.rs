@@ -170,13 +170,18 @@ fn daemon_path() -> anyhow::Result<PathBuf> {
         );
         return Err(UsageError(message).into());
     }
+    Ok(lasting_path(&program))
+}
+
+/// Returns the path of a program in a form that stays valid after updates; warns if there is none.
+pub fn lasting_path(program: &Path) -> PathBuf {
     let folders: Vec<PathBuf> =
         std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
-    let found = stable_program(&program, &folders, &|path: &Path| path.canonicalize().ok());
+    let found = stable_program(program, &folders, &|path: &Path| path.canonicalize().ok());
     if let Some(warning) = found.warning {
         anstream::eprintln!("longhaul: {warning}");
     }
-    Ok(found.path)
+    found.path
 }
 
 /// Returns the XDG variables that move longhaul's folders. The service has to get them explicitly, since it does

@@ -78,9 +78,9 @@ impl DailyRatios {
         let days: Vec<(i64, f64)> =
             comparison.days.iter().filter_map(|day| Some((day_of(&day.date)?, day.ratio))).collect();
         let (first, last) = (days.first()?.0, days.last()?.0);
+        let logs: Vec<(i64, f64)> = days.iter().map(|(day, ratio)| (*day, ratio.ln())).collect();
         let known = (1..=days.len()).filter_map(|count| {
-            let logs: Vec<(i64, f64)> = days[..count].iter().map(|(day, ratio)| (*day, ratio.ln())).collect();
-            let (low, high) = DaySeries::from_days(&logs)?.interval(comparison.alpha);
+            let (low, high) = DaySeries::from_days(&logs[..count])?.interval(comparison.alpha);
             (low.is_finite() && high.is_finite()).then(|| (days[count - 1].0, low.exp(), high.exp()))
         });
         // The compared days may lie before or after the change; the level shows the other side.

@@ -8,6 +8,7 @@ pub mod hosts;
 pub mod latency;
 pub mod latency_charts;
 pub mod live;
+pub mod menu_bar;
 pub mod method;
 pub mod mounts;
 pub mod overview;

@@ -141,6 +141,16 @@ pub fn probe(probe: &ProbeState) -> &str {
     }
 }
 
+/// Returns the state of the service with its next and last round.
+pub fn in_short(status: &Status, zone: &TimeZone) -> Vec<Fact> {
+    let next = status.next_round_us.map(|at| format!("a round {}", time::until(at, status.now_us, zone)));
+    let last = status.last_round.as_ref().map(|last| last_round(last, zone));
+    let mut facts = vec![Fact::new("Service", state(status, zone))];
+    facts.extend(next.map(|next| Fact::new("Next", next)));
+    facts.extend(last.map(|last| Fact::new("Last", last)));
+    facts
+}
+
 fn facts(status: &Status, zone: &TimeZone) -> Vec<Fact> {
     let next = status.next_round_us.map(|at| time::until(at, status.now_us, zone));
     let size = status.database.bytes.map_or("unknown size".to_owned(), |bytes| units::bytes(bytes as f64));

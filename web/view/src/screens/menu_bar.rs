@@ -1,0 +1,118 @@
+//! The menu for programs that show the output of a command in the menu bar: SwiftBar, xbar and Argos.
+//!
+//! The format is theirs: the first line is the title, the lines below `---` are the menu, and parameters follow a
+//! `|` (README of SwiftBar, section "Plugin API").
+
+use jiff::tz::TimeZone;
+use longhaul_analysis::summary::WeeklySummary;
+use longhaul_model::status::Status;
+
+use super::{brief, recommendation, status};
+
+/// Width of a line of the menu, in characters. A menu does not break lines by itself.
+const WIDTH: usize = 64;
+/// Line between two parts of the menu.
+const SEPARATOR: &str = "---";
+
+/// The content of the menu.
+#[derive(Debug, Clone, Copy)]
+pub struct Menu<'a> {
+    /// The current week, or the reason why it cannot be read.
+    pub weekly: Result<&'a WeeklySummary, &'a str>,
+    /// State of the service; `None` if none runs.
+    pub status: Option<&'a Status>,
+    /// Address of the dashboard; `None` if no service runs.
+    pub dashboard: Option<&'a str>,
+}
+
+/// Returns the menu as text, with times of `zone`.
+pub fn menu_bar(menu: &Menu<'_>, zone: &TimeZone) -> String {
+    let mut lines = vec![title(menu), SEPARATOR.to_owned()];
+    lines.extend(answer(menu));
+    lines.push(SEPARATOR.to_owned());
+    lines.extend(service(menu.status, zone));
+    lines.push(SEPARATOR.to_owned());
+    lines.extend(menu.dashboard.map(|address| format!("Open the dashboard | href={address}")));
+    lines.push("Refresh | refresh=true".to_owned());
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+/// Returns the name of the target to use, with a warning sign if longhaul has a problem.
+fn title(menu: &Menu<'_>) -> String {
+    let target = menu.weekly.ok().and_then(|weekly| weekly.recommendation.target.as_ref());
+    let name = target.map_or("longhaul", |target| target.as_str());
+    let has_problem =
+        menu.status.is_none_or(|status| !status.problems.is_empty() || !status.stalls.is_empty());
+    if has_problem { format!("⚠ {name}") } else { name.to_owned() }
+}
+
+fn answer(menu: &Menu<'_>) -> Vec<String> {
+    let weekly = match menu.weekly {
+        Ok(weekly) => weekly,
+        Err(reason) => return wrapped(reason),
+    };
+    let mut sentences = vec![recommendation::heading(weekly)];
+    if weekly.recommendation.target.is_none() {
+        sentences.extend(brief::answers(weekly));
+    }
+    sentences.iter().flat_map(|sentence| wrapped(sentence)).collect()
+}
+
+fn service(known: Option<&Status>, zone: &TimeZone) -> Vec<String> {
+    let Some(known) = known else {
+        return vec!["The service is not running: `longhaul service start`".to_owned()];
+    };
+    let problems = status::problems(known, zone);
+    let mut lines: Vec<String> = problems.iter().flat_map(|text| wrapped(&text.content())).collect();
+    lines.extend(
+        status::in_short(known, zone)
+            .iter()
+            .map(|fact| item(&format!("{}: {}", fact.name, fact.value.content()))),
+    );
+    lines
+}
+
+/// Returns a sentence as lines of the menu.
+fn wrapped(sentence: &str) -> Vec<String> {
+    let mut lines: Vec<String> = vec![];
+    for word in item(sentence).split(' ') {
+        match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < WIDTH) {
+            Some(line) => *line += &format!(" {word}"),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Returns text without the characters that have a meaning in the format.
+fn item(text: &str) -> String {
+    text.replace('|', "¦").split_whitespace().collect::<Vec<_>>().join(" ").trim_start_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_add_parameters_or_lines() {
+        assert_eq!(item("--a | href=http://evil\n---\nb"), "a ¦ href=http://evil --- b");
+    }
+
+    #[test]
+    fn long_sentences_become_lines_of_the_menu() {
+        let lines = wrapped(&"word ".repeat(40));
+        assert!(lines.len() > 2 && lines.iter().all(|line| line.chars().count() <= WIDTH), "{lines:?}");
+        assert_eq!(lines.join(" ").split(' ').count(), 40);
+    }
+
+    #[test]
+    fn menu_without_data_and_service_says_what_to_do() {
+        let menu = menu_bar(
+            &Menu { weekly: Err("there is no database yet"), status: None, dashboard: None },
+            &TimeZone::UTC,
+        );
+        let expected = "⚠ longhaul\n---\nthere is no database yet\n---\nThe service is not running: `longhaul service start`\n---\n\
+                        Refresh | refresh=true\n";
+        assert_eq!(menu, expected);
+    }
+}
