@@ -7,6 +7,7 @@ mod arguments;
 mod config_file;
 mod export;
 mod log;
+mod read_key;
 mod runtime;
 mod watchers;
 

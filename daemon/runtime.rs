@@ -22,6 +22,7 @@ use tokio::sync::oneshot::Receiver;
 
 use crate::export;
 use crate::log::Log;
+use crate::read_key;
 
 /// Time that the service's thread may take to exit: a process that was asked to stop may be killed after five
 /// seconds.
@@ -79,6 +80,7 @@ async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitRe
     let deps = ServerDeps {
         service: Arc::clone(&server.handle),
         token: address_file.token.as_str().into(),
+        read_key: read_key_for_network(&server),
         set_log_level: server.log.level_setter(),
         metrics: metrics_source(&server),
         sources: longhaul_web::SummarySources {
@@ -166,6 +168,13 @@ async fn open_listeners(server: &ServerContext) -> anyhow::Result<Listeners> {
             .ok(),
     };
     Ok(Listeners { loopback, network })
+}
+
+/// Returns the key with which other machines may read; `None` if the page is for this machine only.
+fn read_key_for_network(server: &ServerContext) -> Option<Arc<str>> {
+    server.web.address?;
+    let raise_problem = |text| server.handle.raise_problem("read-key", text, platform::wall_clock());
+    read_key::load_or_create(&server.database).map_err(raise_problem).ok().map(Into::into)
 }
 
 /// Returns the function that renders the metrics for Prometheus.

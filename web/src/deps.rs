@@ -33,6 +33,8 @@ pub struct ServerDeps {
     pub service: Arc<ServiceHandle>,
     /// Secret that every command from a program has to carry.
     pub token: Arc<str>,
+    /// Key with which a program on another machine may read; `None` if there is none.
+    pub read_key: Option<Arc<str>>,
     /// Callback that changes the log level.
     pub set_log_level: SetLogLevel,
     /// Callback that returns the metrics as text for Prometheus.

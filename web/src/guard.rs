@@ -39,6 +39,8 @@ pub struct Guard {
     pub port: u16,
     /// Secret that commands from programs have to carry.
     pub token: Arc<str>,
+    /// Key with which a program may read, also from another machine; it allows no command.
+    pub read_key: Option<Arc<str>>,
     /// One-time keys and the session cookie, for commands from pages.
     pub keys: LoginKeys,
     /// Limits the requests in flight from callers without token and key, plus open event streams. The limit is
@@ -112,13 +114,15 @@ impl Guard {
         }
         let given = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
         let is_harmless = matches!(*method, Method::GET | Method::HEAD);
-        let is_token = given.is_some_and(|given| constant_time_eq(given.as_bytes(), self.token.as_bytes()));
+        let is = |key: &str| given.is_some_and(|given| constant_time_eq(given.as_bytes(), key.as_bytes()));
+        let is_token = is(&self.token);
+        let is_reader = self.read_key.as_ref().is_some_and(|key| is(key));
         // A browser sends an Origin header with every POST request; without one, the request was not made by a
         // page.
         let is_known = self.keys.has_session(headers);
         let is_page = origin.is_some() && is_known;
         match self.exposure {
-            _ if is_token || is_page || (is_harmless && is_known) => Ok(Caller::Trusted),
+            _ if is_token || is_page || (is_harmless && (is_known || is_reader)) => Ok(Caller::Trusted),
             Exposure::Loopback if is_harmless => Ok(Caller::Anyone),
             Exposure::Network if is_harmless && path == LOGIN_PATH => Ok(Caller::Anyone),
             Exposure::Loopback => Err(Refusal::Token),
@@ -204,7 +208,14 @@ mod tests {
     ) -> Result<Caller, Refusal> {
         let keys = LoginKeys::new(4000, "session".to_owned());
         let requests = Arc::new(Semaphore::new(1));
-        let guard = Guard { exposure, port: 4000, token: "secret".into(), keys, requests };
+        let guard = Guard {
+            exposure,
+            port: 4000,
+            token: "secret".into(),
+            read_key: Some("reader".into()),
+            keys,
+            requests,
+        };
         let headers = headers
             .iter()
             .map(|(name, value)| (name.parse::<header::HeaderName>().unwrap(), value.parse().unwrap()));
@@ -241,6 +252,19 @@ mod tests {
             assert_eq!(with(token), Err(Refusal::Token), "{token}");
         }
         assert_eq!(judge(Method::DELETE, &[("host", "127.0.0.1:4000")]), Err(Refusal::Token));
+    }
+
+    #[test]
+    fn read_key_reads_from_the_network_and_commands_nothing() {
+        let with = |method, key| {
+            let headers = [("host", "nas.lan:4000"), ("authorization", key)];
+            judge_from(Exposure::Network, "/api/v1/glance", method, &headers)
+        };
+        assert_eq!(with(Method::GET, "Bearer reader"), Ok(Caller::Trusted));
+        assert_eq!(with(Method::GET, "Bearer reade"), Err(Refusal::Unauthenticated));
+        assert_eq!(with(Method::POST, "Bearer reader"), Err(Refusal::Unauthenticated));
+        let here = [("host", "127.0.0.1:4000"), ("authorization", "Bearer reader")];
+        assert_eq!(judge(Method::POST, &here), Err(Refusal::Token));
     }
 
     #[test]

@@ -103,6 +103,7 @@ pub async fn serve(
             exposure: Exposure::Loopback,
             port,
             token: control.token.clone(),
+            read_key: control.read_key.clone(),
             keys: LoginKeys::new(port, new_token()?),
             requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
         },

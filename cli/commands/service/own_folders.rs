@@ -15,7 +15,7 @@ use longhaul_service::{LOG_FILE, ROTATED_LOG_FILES, paths};
 /// Suffixes of the files that SQLite keeps next to a database.
 const SQLITE_SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 /// Extensions of the files that the service keeps next to a database, without the dot.
-const SERVICE_EXTENSIONS: [&str; 4] = ["lock", "starts", "daemon.json", "daemon.draft"];
+const SERVICE_EXTENSIONS: [&str; 5] = ["lock", "starts", "read-key", "daemon.json", "daemon.draft"];
 /// Extensions of databases that the service moved aside; a timestamp follows.
 const QUARANTINE_EXTENSIONS: [&str; 2] = ["damaged-", "kept-"];
 /// Extension of the copy that the service writes while it restores a damaged database.

@@ -84,6 +84,7 @@ fn process() {
     let control = ServerDeps {
         service: handle,
         token: TOKEN.into(),
+        read_key: None,
         set_log_level: Arc::new(|_| Ok(())),
         metrics: Arc::new(|| Ok("# EOF\n".to_owned())),
         sources: SummarySources { database: database.clone(), config: None },

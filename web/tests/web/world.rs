@@ -210,6 +210,7 @@ pub fn control(database: PathBuf) -> ServerDeps {
     ServerDeps {
         service: handle,
         token: TOKEN.into(),
+        read_key: None,
         set_log_level: Arc::new(|_| Ok(())),
         metrics: Arc::new(|| Ok("# EOF\n".to_owned())),
         sources: SummarySources { database, config: None },
