@@ -24,6 +24,8 @@ home = pathlib.Path(os.environ.get("FOLDER") or tempfile.mkdtemp(prefix="longhau
 class Version:
     def __init__(self, name, programs):
         self.name, self.programs, self.home = name, pathlib.Path(programs).resolve(), home / name
+        # Apart from the database, whose writes would wake up the watch of the configuration's folder.
+        self.config = self.home / "config" / "config.toml"
         self.is_old = not (self.programs / "longhaul-bench").exists()
         for target in ("smb", "nfs", "afp", "local"):
             (self.home / target).mkdir(parents=True, exist_ok=True)
@@ -34,7 +36,8 @@ class Version:
         lines = ['scale = "quick"', 'workloads = ["folder-index"]', "[schedule]", 'quiet-hours = "00:00-23:59"', "[sampling]", probe]
         lines += ["[telemetry]", "keep-days = 36500", "interval-seconds = 1", telemetry]
         lines += [f'[targets.{name}]\npath = "{self.home / name}"' for name in ("smb", "nfs", "afp", "local")]
-        (self.home / "config.toml").write_text("\n".join(lines) + "\n")
+        self.config.parent.mkdir(exist_ok=True)
+        self.config.write_text("\n".join(lines) + "\n")
 
     def history(self, name, weeks):
         path = self.home / name
@@ -56,7 +59,7 @@ class Version:
     def call(self, database, *words):
         """Runs longhaul and returns its wall time and processor time in seconds."""
         began = time.perf_counter()
-        child = subprocess.Popen([self.program("longhaul"), "--config", self.home / "config.toml", "--database", database, *words],
+        child = subprocess.Popen([self.program("longhaul"), "--config", self.config, "--database", database, *words],
                                  stdout=subprocess.DEVNULL, env={**os.environ, "TZ": "UTC"})
         _, status, used = os.wait4(child.pid, 0)
         assert os.waitstatus_to_exitcode(status) in (0, 5), (self.name, words, status)
@@ -66,7 +69,7 @@ class Version:
 class Service:
     def __init__(self, version, database):
         began = time.perf_counter()
-        self.child = subprocess.Popen([version.program("longhauld"), "--config", version.home / "config.toml", "--database", database,
+        self.child = subprocess.Popen([version.program("longhauld"), "--config", version.config, "--database", database,
                                        "--log-directory", version.home / "log"], stderr=subprocess.DEVNULL)
         contact = database.with_suffix(".daemon.json")
         while True:

@@ -1,6 +1,6 @@
 //! Tests the verdict statistics on simulated worlds, and prints the results as Markdown tables for docs/methodology.md.
 //!
-//! `cargo run --release --package longhaul-measure --example simulate -- --replicates 2000`
+//! `cargo run --package longhaul-analysis --features simulation --example simulate -- --replicates 1000`
 
 mod replicate;
 mod tables;
