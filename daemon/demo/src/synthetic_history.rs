@@ -128,11 +128,14 @@ impl HistoryGenerator {
     fn add_runs(&mut self, bulk: &Bulk<'_>, first: &RunSlot) -> anyhow::Result<()> {
         let mut slot = 0;
         for workload in TASKS.iter().take(TASK_COUNT) {
-            for target in shuffled_indices(
+            let shuffled = shuffled_indices(
                 SEED,
                 first.round.unsigned_abs() << 8 | u64::from(slot),
                 TARGETS.len() as u64,
-            ) {
+            );
+            // The first runs are in the order of the targets, which is the order in which pages list them.
+            let order = if self.counts.runs == 0 { (0..TARGETS.len() as u64).collect() } else { shuffled };
+            for target in order {
                 let started = first.started + slot * 50 * SECOND;
                 let cell = RunSlot { slot, target: target as usize, started, ..*first };
                 bulk.add_run(&self.targets[cell.target], &run(workload, &cell, self.counts.runs)?)?;

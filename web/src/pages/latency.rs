@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::response::{IntoResponse, Response};
 use longhaul_model::time::DAY;
 use longhaul_model::{Event, LoadContext, ProbeKind, ProbeStep, Step, Timestamp};
@@ -26,7 +26,7 @@ use crate::live::page_part;
 const WINDOW_DAYS: [i64; 7] = [1, 3, 7, 28, 91, 364, 1_200];
 
 /// Serves the latency page.
-pub async fn latency(State(app): State<AppState>, Query(params): Query<LatencyParams>) -> Response {
+pub async fn latency(app: AppState, Query(params): Query<LatencyParams>) -> Response {
     let now = app.now();
     render_page(app, NavItem::Latency, move |cache| {
         let query = LatencyQuery::parse(&params, now)?;
@@ -49,7 +49,7 @@ pub async fn latency(State(app): State<AppState>, Query(params): Query<LatencyPa
 
 /// Serves one chart of the page as SVG.
 pub async fn latency_chart(
-    State(app): State<AppState>,
+    app: AppState,
     Path(file): Path<String>,
     Query(params): Query<LatencyParams>,
 ) -> Response {

@@ -1,7 +1,6 @@
 //! The layout of all pages, and the rendering of responses.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -15,6 +14,7 @@ use serde_json::json;
 use crate::app_state::AppState;
 use crate::assets;
 use crate::cache::CacheEntry;
+use crate::theme::Theme;
 
 /// An entry of the navigation menu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +137,7 @@ pub fn svg_response(chart: Option<Chart>) -> Response {
 const SVG_WIDTH: u32 = 880;
 
 /// Serves the 404 response for unknown paths: JSON below `/api/`, otherwise a page.
-pub async fn not_found(State(app): State<AppState>, uri: Uri) -> Response {
+pub async fn not_found(app: AppState, uri: Uri) -> Response {
     let error = PageError::NotFound("page with this address".to_owned());
     if uri.path().starts_with("/api/") {
         return (error.status(), Json(json!({ "error": "there is no endpoint at this path" })))
@@ -174,7 +174,7 @@ fn page_shell(app: &AppState, item: Option<NavItem>, body: &Markup) -> Response 
     let name = item.map_or("Not found", |item| item.link().0);
     let page = html! {
         (DOCTYPE)
-        html lang="en" {
+        html lang="en" data-theme=(app.theme.name()) {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
@@ -195,7 +195,9 @@ fn page_shell(app: &AppState, item: Option<NavItem>, body: &Markup) -> Response 
                     a class="product" href="/" { "longhaul" }
                     (navigation(item))
                     p class="state-now" data-live="state" { (app.live_state().state_html()) }
+                    (theme_switch(app))
                 }
+                @if let Some(notice) = app.deps.notice { p class="notice" { (notice) } }
                 p id="disconnected" class="disconnected" role="status" hidden { "The service does not respond. The page shows the last known state." }
                 main id="content" tabindex="-1" { (body) }
                 footer {
@@ -210,6 +212,18 @@ fn page_shell(app: &AppState, item: Option<NavItem>, body: &Markup) -> Response 
     };
     ([(CONTENT_TYPE, "text/html; charset=utf-8")], strip_control_characters(&page.into_string()))
         .into_response()
+}
+
+/// Renders the buttons that choose the colours.
+fn theme_switch(app: &AppState) -> Markup {
+    html! {
+        form class="theme" action="/theme" role="group" aria-label="Colours" {
+            input type="hidden" name="back" value=(app.path);
+            @for theme in Theme::ALL {
+                button name="to" value=(theme.name()) aria-pressed=(if app.theme == theme { "true" } else { "false" }) { (theme.label()) }
+            }
+        }
+    }
 }
 
 fn navigation(here: Option<NavItem>) -> Markup {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::response::{IntoResponse, Redirect, Response};
 use longhaul_analysis::summary::WeeklySummary;
 use longhaul_model::time::DAY;
@@ -30,7 +30,7 @@ pub async fn first_task() -> Redirect {
 }
 
 /// Serves the page of a task.
-pub async fn task(State(app): State<AppState>, Path(name): Path<String>) -> Response {
+pub async fn task(app: AppState, Path(name): Path<String>) -> Response {
     let since = app.now() - CALL_RETENTION_DAYS * DAY;
     render_page(app, NavItem::Tasks, move |cache| {
         let task = find_task(&name)?;
@@ -56,7 +56,7 @@ pub async fn task(State(app): State<AppState>, Path(name): Path<String>) -> Resp
 }
 
 /// Serves one chart of a task as SVG.
-pub async fn task_chart(State(app): State<AppState>, Path((name, file)): Path<(String, String)>) -> Response {
+pub async fn task_chart(app: AppState, Path((name, file)): Path<(String, String)>) -> Response {
     let found = read_cache(app, move |cache| {
         let (history, weekly) = history_and_week(cache)?;
         let metrics = metric_charts(find_task(&name)?, &history, &weekly);

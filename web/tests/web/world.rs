@@ -81,6 +81,7 @@ pub fn control(database: PathBuf) -> ServerDeps {
         metrics: Arc::new(|| Ok("# EOF\n".to_owned())),
         sources: SummarySources { database, config: None },
         limits: Limits::default(),
+        notice: None,
     }
 }
 

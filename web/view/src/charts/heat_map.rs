@@ -19,6 +19,8 @@ const ROW_HEIGHT: f64 = 1.3;
 const MAX_NAME_CHARS: usize = 24;
 /// Number of shades.
 const SHADES: usize = 6;
+/// Minimum range of the shades, as a ratio. Below it, shades would show noise and start at the same rounded value.
+const MIN_RANGE: f64 = 2.0;
 /// Names of the rows.
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
@@ -41,8 +43,10 @@ impl HeatMap {
     /// Returns a common scale of shades for several charts, so that equal shades mean equal times in all of them.
     pub fn shared_scale<'h>(all: impl IntoIterator<Item = &'h HeatMap>) -> LogScale {
         let fields = all.into_iter().flat_map(|heat| heat.cells.iter().flatten());
+        let values: Vec<f64> = fields.filter_map(|field| field.map(|(seconds, _)| seconds)).collect();
+        let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
         LogScale::spanning(
-            fields.filter_map(|field| field.map(|(seconds, _)| seconds)),
+            values.into_iter().chain([lowest * MIN_RANGE]),
             Extent { from: 0.0, to: SHADES as f64 },
         )
     }

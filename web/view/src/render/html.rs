@@ -61,8 +61,12 @@ fn block(block: &Block, styles: &SeriesStyles) -> Markup {
     }
 }
 
-/// Renders a chart with its title, its notes, its description and its data as a table.
+/// Renders a chart with its title, its notes, its description and its data as a table. A chart without anything to draw is its
+/// description.
 pub fn figure(chart: &Chart) -> Markup {
+    if chart.is_sentence() {
+        return html! { figure id=(chart.id) { figcaption { (chart.title) } p { (chart.description) } } };
+    }
     html! {
         figure id=(chart.id) {
             figcaption { (chart.title) }
