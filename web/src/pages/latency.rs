@@ -22,8 +22,8 @@ use crate::app_state::AppState;
 use crate::cache::{CacheEntry, local_zone};
 use crate::live::page_part;
 
-/// Windows that the form offers, in days. The longest one is the retention of samples.
-const WINDOW_DAYS: [i64; 7] = [1, 3, 7, 28, 91, 364, 1_200];
+/// Windows up to now that the page offers, in days.
+const RANGES: [(&str, u32); 3] = [("24 h", 1), ("7 d", 7), ("30 d", 30)];
 
 /// Serves the latency page.
 pub async fn latency(app: AppState, Query(params): Query<LatencyParams>) -> Response {
@@ -33,10 +33,11 @@ pub async fn latency(app: AppState, Query(params): Query<LatencyParams>) -> Resp
         let samples = read_samples(cache, &query)?;
         let charts = LatencyCharts::draw(&samples, &query.window(), &styles(cache)?);
         let links = query.to_query_string(query.length, query.until);
+        let since_first = cache.history()?.rounds.first().map_or(DAY, |round| now.since(round.started_us));
         Ok(html! {
             h1 { "Latency" }
             p { (EXPLANATION) }
-            (filter_form(&query))
+            div class="controls" { (range_picker(&query, since_first)) (filter_form(&query)) }
             (time_navigation(&query, now))
             p id="zoom-hint" class="muted" hidden { "Drag across a chart to zoom in; double-click to reset. Keyboard: arrow keys move, \
                  + and - zoom, 0 resets." }
@@ -63,15 +64,24 @@ pub async fn latency_chart(
     found.await.map_or_else(|error| error.status().into_response(), svg_response)
 }
 
+/// Renders links to windows up to now; the last one goes back to the first round.
+fn range_picker(query: &LatencyQuery, since_first: Duration) -> Markup {
+    let ranges =
+        RANGES.map(|(label, days)| (label, days * DAY)).into_iter().chain([("all", since_first + DAY)]);
+    html! {
+        nav class="ranges" aria-label="Range" {
+            ul { @for (label, length) in ranges {
+                li { a href={ "/latency" (query.to_newest(length)) } aria-current=[query.shows_newest(length).then_some("true")] { (label) } }
+            } }
+        }
+    }
+}
+
 fn filter_form(query: &LatencyQuery) -> Markup {
-    let (days, chosen) = (WINDOW_DAYS.map(|days| days.to_string()), query.days());
-    let other = (!days.contains(&chosen)).then_some(&chosen);
     let kinds = ProbeKind::ALL.map(ProbeKind::name);
     html! {
         form class="search" {
-            label { "Days "
-                select name="days" { @for one in days.iter().chain(other) { option value=(one) selected[*one == chosen] { (one) } } }
-            }
+            input type="hidden" name="days" value=(query.days());
             label { "Request "
                 select name="kind" { @for one in kinds { option value=(one) selected[one == query.kind.name()] { (one) } } }
             }
@@ -89,7 +99,7 @@ fn time_navigation(query: &LatencyQuery, now: Timestamp) -> Markup {
         format!("/latency{}", query.to_query_string(length, until.min(now)))
     };
     html! {
-        nav class="time-nav" aria-label="Time" {
+        nav class="time-nav" aria-label="Time" data-from=(from.as_us()) data-until=(until.as_us()) {
             a id="earlier" href=(to(length, until - half)) { "‹ earlier" }
             p { (timestamp(from, &local_zone())) " to " (timestamp(until, &local_zone())) " · "
                 a id="zoom-in" href=(to(half, until - half / 2)) { "zoom in" } " · "

@@ -181,12 +181,8 @@ fn page_shell(app: &AppState, item: Option<NavItem>, body: &Markup) -> Response 
                 meta name="color-scheme" content="light dark";
                 link rel="icon" href=(assets::icon_url()) type="image/svg+xml";
                 link rel="stylesheet" href=(assets::style_url());
-                script src=(assets::script_url()) defer {}
-                @if item == Some(NavItem::Latency) {
-                    @let (style, scripts) = assets::zoom_urls();
-                    link rel="stylesheet" href=(style);
-                    @for script in scripts { script src=(script) defer {} }
-                }
+                @for script in assets::script_urls() { script src=(script) defer {} }
+                @if item == Some(NavItem::Latency) { script src=(assets::zoom_url()) defer {} }
                 title { (name) " · longhaul" }
             }
             body class="local" {

@@ -176,6 +176,7 @@ fn daily_band_chart(target: &TargetRuns<'_>, metric: &Metric) -> BandChart {
         name: target.name.to_string(),
         style: target.style,
         steps: days.into_iter().map(|(at, (times, failed))| quantile_step(at, &times, failed)).collect(),
+        table_steps: vec![],
         step: DAY,
         time: TimeScale { span: (first, last), zone },
         events: vec![],

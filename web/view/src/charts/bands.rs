@@ -26,7 +26,8 @@ const AXIS: f64 = 12.2;
 /// Maximum length of a name; longer names are truncated.
 const MAX_NAME_CHARS: usize = 24;
 /// Width and height of the nested drawing of the bands, in its own units: about as many as a chart has pixels.
-const DRAWING_UNITS: f64 = 600.0;
+const DRAWING_WIDTH: f64 = 600.0;
+const DRAWING_HEIGHT: f64 = 200.0;
 
 /// Quantiles of one time step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,6 +57,8 @@ pub struct BandChart {
     pub style: SeriesStyle,
     /// Time steps, oldest first.
     pub steps: Vec<QuantileStep>,
+    /// Longer steps for the table, if there are too many for a reader; empty to use the same.
+    pub table_steps: Vec<QuantileStep>,
     /// Length of a step.
     pub step: Duration,
     /// Time axis of the chart.
@@ -128,7 +131,7 @@ impl BandChart {
         html! {
             svg class={ "bands " (self.style.class()) } x={ (number(X_RANGE.from)) "%" } y={ (number(Y_RANGE.from)) "em" }
                 width={ (number(X_RANGE.to - X_RANGE.from)) "%" } height={ (number(Y_RANGE.to - Y_RANGE.from)) "em" }
-                viewBox={ "0 0 " (DRAWING_UNITS) " " (DRAWING_UNITS) } preserveAspectRatio="none" {
+                viewBox={ "0 0 " (DRAWING_WIDTH) " " (DRAWING_HEIGHT) } preserveAspectRatio="none" {
                 path class="outer" d=(path(0, 4)) {}
                 path class="inner" d=(path(1, 3)) {}
                 path class="median" d=(medians) {}
@@ -138,35 +141,34 @@ impl BandChart {
 
     fn band_path(&self, run: &[QuantileStep], low: usize, high: usize, scale: LogScale) -> String {
         let known = run.iter().filter_map(|step| Some((step.at, step.quantiles?)));
-        let points: Vec<(f64, f64, f64, f64)> = known
+        let boxes: Vec<[i64; 4]> = known
             .map(|(at, q)| {
-                (self.band_x(at), self.band_x(at + self.step), band_y(scale, q[high]), band_y(scale, q[low]))
+                [self.band_x(at), self.band_x(at + self.step), band_y(scale, q[high]), band_y(scale, q[low])]
             })
             .collect();
-        let Some((first, ..)) = points.first() else { return String::new() };
-        let mut path = format!("M{first:.0} {:.0}", points[0].2);
-        for (_, to, top, _) in &points {
-            path += &format!("V{top:.0}H{to:.0}");
+        let Some([first, _, top, _]) = boxes.first() else { return String::new() };
+        let mut path = StepPath::starting_at(*first, *top);
+        for [_, to, top, _] in &boxes {
+            path.step(*to, *top);
         }
-        for (from, _, _, bottom) in points.iter().rev() {
-            path += &format!("V{bottom:.0}H{from:.0}");
+        for [from, _, _, bottom] in boxes.iter().rev() {
+            path.step(*from, *bottom);
         }
-        path + "Z"
+        path.outline + "Z"
     }
 
     fn median_path(&self, run: &[QuantileStep], scale: LogScale) -> String {
         let known = run.iter().filter_map(|step| Some((step.at, step.quantiles?[2])));
-        let mut path = String::new();
+        let mut path: Option<StepPath> = None;
         for (at, median) in known {
             let (from, to, y) = (self.band_x(at), self.band_x(at + self.step), band_y(scale, median));
-            let begin = if path.is_empty() { format!("M{from:.0} {y:.0}") } else { format!("V{y:.0}") };
-            path += &format!("{begin}H{to:.0}");
+            path.get_or_insert_with(|| StepPath::starting_at(from, y)).step(to, y);
         }
-        path
+        path.map_or(String::new(), |path| path.outline)
     }
 
-    fn band_x(&self, at: Timestamp) -> f64 {
-        self.time.fraction(at) * DRAWING_UNITS
+    fn band_x(&self, at: Timestamp) -> i64 {
+        (self.time.fraction(at) * DRAWING_WIDTH).round() as i64
     }
 
     /// Draws a cross at each step with a failure.
@@ -213,7 +215,8 @@ impl BandChart {
             .words(["step"])
             .figures(["n", "failed", "p5", "p25", "median", "p75", "p95", "max"]);
         let known = |value: Option<f64>| value.map_or("–".to_owned(), units::seconds);
-        for step in &self.steps {
+        let steps = if self.table_steps.is_empty() { &self.steps } else { &self.table_steps };
+        for step in steps {
             let mut row = vec![self.time.label(step.at), step.count.to_string(), step.failed.to_string()];
             row.extend((0..5).map(|place| known(step.quantiles.map(|all| all[place]))));
             row.push(known(step.max));
@@ -223,9 +226,32 @@ impl BandChart {
     }
 }
 
+/// Outline of steps, with relative coordinates, which are the shortest.
+struct StepPath {
+    outline: String,
+    x: i64,
+    y: i64,
+}
+
+impl StepPath {
+    fn starting_at(x: i64, y: i64) -> Self {
+        Self { outline: format!("M{x} {y}"), x, y }
+    }
+
+    /// Goes up or down to a height, then along to a position.
+    fn step(&mut self, x: i64, y: i64) {
+        for (command, distance) in [('v', y - self.y), ('h', x - self.x)] {
+            if distance != 0 {
+                self.outline += &format!("{command}{distance}");
+            }
+        }
+        (self.x, self.y) = (x, y);
+    }
+}
+
 /// Returns the vertical position of a value in the nested drawing of the bands.
-fn band_y(scale: LogScale, seconds: f64) -> f64 {
-    scale.with_range(Extent { from: DRAWING_UNITS, to: 0.0 }).position(seconds)
+fn band_y(scale: LogScale, seconds: f64) -> i64 {
+    scale.with_range(Extent { from: DRAWING_HEIGHT, to: 0.0 }).position(seconds).round() as i64
 }
 
 fn background(scale: LogScale) -> Markup {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{count_longer_than, latency_rows};
-use longhaul_model::time::DAY;
+use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
     Event, Histogram, LoadContext, ProbeKind, ProbeStep, SLOW_CALL_NS, Stall, TargetName, Timestamp,
 };
@@ -128,6 +128,27 @@ impl LatencyWindow {
     }
 }
 
+/// Steps of a table, from short to long.
+const TABLE_STEPS: [Duration; 4] = [HOUR, DAY, DAY.saturating_mul(7), DAY.saturating_mul(28)];
+/// Maximum number of rows of a table.
+const MAX_TABLE_ROWS: u128 = 50;
+
+impl LatencyWindow {
+    /// Returns the quantiles of longer steps, for the table; none if the steps of the chart are few enough. Steps of days start at
+    /// midnight.
+    fn table_steps(&self, steps: &[&ProbeStep]) -> Vec<QuantileStep> {
+        let length = self.span.1.since(self.span.0);
+        let is_short = |step: &Duration| length.as_micros() / step.as_micros() <= MAX_TABLE_ROWS;
+        if is_short(&self.step) {
+            return vec![];
+        }
+        let step = TABLE_STEPS.into_iter().find(is_short).unwrap_or(TABLE_STEPS[3]);
+        let start = if step < DAY { self.span.0 } else { local_midnight(self.span.0, &self.zone) };
+        let place = |at: Timestamp| start + step * (at.since(start).as_micros() / step.as_micros()) as u32;
+        merge_by(steps, place).into_iter().map(|(at, step)| quantile_step(at, &step)).collect()
+    }
+}
+
 fn band_charts(samples: &LatencySamples, window: &LatencyWindow, styles: &SeriesStyles) -> Vec<BandChart> {
     let time = TimeScale { span: window.span, zone: window.zone.clone() };
     let band_chart = |(name, steps): (&TargetName, Vec<&ProbeStep>)| BandChart {
@@ -136,6 +157,7 @@ fn band_charts(samples: &LatencySamples, window: &LatencyWindow, styles: &Series
         name: name.to_string(),
         style: styles.style(name),
         steps: window.quantile_steps(&steps),
+        table_steps: window.table_steps(&steps),
         step: window.step,
         time: time.clone(),
         events: event_ticks(&samples.events, name),
