@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use longhaul_service::handle::ServiceHandle;
 use longhaul_web::{Limits, Listeners, ServerDeps, SummarySources};
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -22,11 +23,9 @@ const NOTICE: &str = "Demo: these weeks are made up. Nothing was measured.";
 ///
 /// If the port is in use, or the temporary folder cannot be written or removed.
 pub fn demo(port: u16) -> anyhow::Result<()> {
-    let folder = tempfile::Builder::new().prefix("longhaul-demo-").tempdir();
-    let folder = folder.context("create a folder for the demo's data")?;
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build().context("start the runtime")?;
-    let served = runtime.block_on(serve_until_stopped(folder.path(), port));
+    let (folder, served) = runtime.block_on(serve_until_stopped(port))?;
     // Waits for the thread that may still write the data.
     drop(runtime);
     let place = folder.path().to_owned();
@@ -34,12 +33,17 @@ pub fn demo(port: u16) -> anyhow::Result<()> {
     served
 }
 
-async fn serve_until_stopped(folder: &Path, port: u16) -> anyhow::Result<()> {
-    let mut stop = StopSignals::listen()?;
-    tokio::select! {
-        served = serve(folder, port) => served,
+/// Serves until a signal, and returns the folder with the data, which has to be removed.
+async fn serve_until_stopped(port: u16) -> anyhow::Result<(TempDir, anyhow::Result<()>)> {
+    // Before the folder exists, so that no signal can leave it behind.
+    let mut stop = StopSignals::listen().context("listen for signals")?;
+    let folder = tempfile::Builder::new().prefix("longhaul-demo-").tempdir();
+    let folder = folder.context("create a folder for the demo's data")?;
+    let served = tokio::select! {
+        served = serve(folder.path(), port) => served,
         () = stop.received() => Ok(()),
-    }
+    };
+    Ok((folder, served))
 }
 
 async fn serve(folder: &Path, port: u16) -> anyhow::Result<()> {

@@ -16,7 +16,7 @@ use maud::{Markup, html};
 
 use super::latency_query::{LatencyParams, LatencyQuery};
 use super::runs::select_field;
-use super::shell::{chart_links, read_cache, svg_response};
+use super::shell::{RangeLink, chart_links, range_picker, read_cache, svg_response};
 use super::{NavItem, PageError, render_page};
 use crate::app_state::AppState;
 use crate::cache::{CacheEntry, local_zone};
@@ -37,7 +37,7 @@ pub async fn latency(app: AppState, Query(params): Query<LatencyParams>) -> Resp
         Ok(html! {
             h1 { "Latency" }
             p { (EXPLANATION) }
-            div class="controls" { (range_picker(&query, since_first)) (filter_form(&query)) }
+            div class="controls" { (range_picker(ranges(&query, since_first))) (filter_form(&query)) }
             (time_navigation(&query, now))
             p id="zoom-hint" class="muted" hidden { "Drag across a chart to zoom in; double-click to reset. Keyboard: arrow keys move, \
                  + and - zoom, 0 resets." }
@@ -64,17 +64,15 @@ pub async fn latency_chart(
     found.await.map_or_else(|error| error.status().into_response(), svg_response)
 }
 
-/// Renders links to windows up to now; the last one goes back to the first round.
-fn range_picker(query: &LatencyQuery, since_first: Duration) -> Markup {
-    let ranges =
+/// Returns the windows up to now; the last one goes back to the first round.
+fn ranges(query: &LatencyQuery, since_first: Duration) -> impl Iterator<Item = RangeLink> {
+    let lengths =
         RANGES.map(|(label, days)| (label, days * DAY)).into_iter().chain([("all", since_first + DAY)]);
-    html! {
-        nav class="ranges" aria-label="Range" {
-            ul { @for (label, length) in ranges {
-                li { a href={ "/latency" (query.to_newest(length)) } aria-current=[query.shows_newest(length).then_some("true")] { (label) } }
-            } }
-        }
-    }
+    lengths.map(|(label, length)| RangeLink {
+        label,
+        address: format!("/latency{}", query.to_newest(length)),
+        is_current: query.shows_newest(length),
+    })
 }
 
 fn filter_form(query: &LatencyQuery) -> Markup {

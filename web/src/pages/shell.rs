@@ -146,6 +146,27 @@ pub async fn not_found(app: AppState, uri: Uri) -> Response {
     (error.status(), page_shell(&app, None, &error_body(&error))).into_response()
 }
 
+/// A window of time that a page offers.
+pub struct RangeLink {
+    /// Label of the link, for example `7 d`.
+    pub label: &'static str,
+    /// Address of the page with this window.
+    pub address: String,
+    /// True if the page shows this window.
+    pub is_current: bool,
+}
+
+/// Renders the windows of time that a page offers.
+pub fn range_picker(links: impl IntoIterator<Item = RangeLink>) -> Markup {
+    html! {
+        nav class="ranges" aria-label="Range" {
+            ul { @for link in links {
+                li { a href=(link.address) aria-current=[link.is_current.then_some("true")] { (link.label) } }
+            } }
+        }
+    }
+}
+
 /// Returns download links for charts, with the query of the current page.
 pub fn chart_links<'c>(folder: &str, query: &str, charts: impl IntoIterator<Item = &'c Chart>) -> Markup {
     let mut charts = charts.into_iter().peekable();

@@ -112,6 +112,6 @@ fn unmeasured_targets_wait_for_the_round_in_progress() {
         status["targets"].as_array().unwrap().iter().map(|target| &target["state"]).collect();
     let (measured, others): (Vec<_>, Vec<_>) =
         states.into_iter().partition(|state| state["name"] == "measuring");
-    assert_eq!((measured.len(), others.len()), (1, 2));
+    assert_eq!((measured.len(), others.len()), (1, 3));
     assert!(others.iter().all(|state| state["reason"] == "the round in progress"), "{others:?}");
 }

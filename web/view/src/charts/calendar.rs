@@ -71,8 +71,7 @@ impl Calendar {
                 }
                 g class=(self.style.class()) { (self.cells()) }
                 (legend(bottom + 2.6, self.style))
-                (text(point(X_RANGE.from, bottom + 1.1), Anchor::Start, "quiet", &date_of_day(self.span.0).strftime("%-d %b %Y").to_string()))
-                (text(point(100.0, bottom + 1.1), Anchor::End, "quiet", &date_of_day(self.span.1).strftime("%-d %b %Y").to_string()))
+                (text(point(X_RANGE.from, bottom + 1.1), Anchor::Start, "quiet", &self.dates()))
             },
             notes: vec![],
             table: self.table(),
@@ -99,6 +98,11 @@ impl Calendar {
                 g { title { (date_of_day(*day).strftime("%-d %b").to_string()) ": failed" } (glyph(point(x, y), "failed", CROSS_OUTLINE)) }
             }
         }
+    }
+
+    fn dates(&self) -> String {
+        let date = |day: i64| date_of_day(day).strftime("%-d %b %Y").to_string();
+        format!("{} to {}", date(self.span.0), date(self.span.1))
     }
 
     fn week_of(&self, day: i64) -> i64 {
@@ -156,7 +160,7 @@ fn monday_before(day: i64) -> i64 {
 const fn class(day: Option<Availability>) -> &'static str {
     match day {
         None => "unknown",
-        Some(Availability { failed: 1.., .. }) => "h5",
+        Some(Availability { failed: 1.., .. }) => "h0",
         Some(Availability { slow: 1.., .. }) => "h3",
         Some(_) => "h1",
     }
@@ -164,7 +168,7 @@ const fn class(day: Option<Availability>) -> &'static str {
 
 /// CSS classes of the days with their words.
 const KINDS: [(&str, &str); 4] =
-    [("h1", "good"), ("h3", "slow"), ("h5", "✗ failed"), ("unknown", "no value")];
+    [("h1", "good"), ("h3", "slow"), ("h0", "✗ failed"), ("unknown", "no value")];
 
 fn words(class: &str) -> &'static str {
     KINDS.iter().find(|(known, _)| *known == class).map_or("", |(_, words)| words)

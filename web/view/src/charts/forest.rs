@@ -209,7 +209,8 @@ impl ForestRow {
             (text(point(0.0, top + 1.0), Anchor::Start, "", &self.label))
             @match self.ratio {
                 Some(ratio) => {
-                    (text(point(100.0, y + 0.35), Anchor::End, "", &format!("{}, {} d", ratio_label(ratio), ratio.days)))
+                    (text(point(100.0, top + 1.0), Anchor::End, "quiet", &days_text(ratio.days)))
+                    (text(point(100.0, y + 0.35), Anchor::End, "", &ratio_label(ratio)))
                     (self.interval(ratio, scale, y))
                 }
                 None => { (text(point(100.0, y + 0.35), Anchor::End, "quiet", "no interval yet")) }
@@ -235,4 +236,8 @@ impl ForestRow {
 
 fn axis_ticks(scale: LogScale) -> Vec<f64> {
     scale.ticks(5.5 * CHARACTER_WIDTH)
+}
+
+fn days_text(days: usize) -> String {
+    if days == 1 { "1 day".to_owned() } else { format!("{days} days") }
 }

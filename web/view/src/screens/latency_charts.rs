@@ -72,13 +72,14 @@ impl LatencyCharts {
         let bands = band_charts(samples, window, styles);
         let heat_map =
             |(name, steps): (&TargetName, Vec<&ProbeStep>)| heat_map(name, styles, &steps, &window.zone);
-        let heat_maps: Vec<HeatMap> = window.by_target(&samples.weeks).into_iter().map(heat_map).collect();
+        let heat_maps: Vec<HeatMap> =
+            window.in_order(&samples.weeks, styles).into_iter().map(heat_map).collect();
         let calendar = |(name, steps): (&TargetName, Vec<&ProbeStep>)| calendar(name, styles, &steps).draw();
         let (band, heat) = (BandChart::shared_scale(&bands), HeatMap::shared_scale(&heat_maps));
         Self {
             bands: bands.iter().map(|one| one.draw(band)).collect(),
             heat_maps: heat_maps.iter().map(|one| one.draw(heat)).collect(),
-            calendars: window.by_target(&samples.year).into_iter().map(calendar).collect(),
+            calendars: window.in_order(&samples.year, styles).into_iter().map(calendar).collect(),
         }
     }
 
@@ -134,6 +135,17 @@ const TABLE_STEPS: [Duration; 4] = [HOUR, DAY, DAY.saturating_mul(7), DAY.satura
 const MAX_TABLE_ROWS: u128 = 50;
 
 impl LatencyWindow {
+    /// Groups the steps that match the load filter by target, in the order of the targets.
+    fn in_order<'s>(
+        &self,
+        steps: &'s [ProbeStep],
+        styles: &SeriesStyles,
+    ) -> Vec<(&'s TargetName, Vec<&'s ProbeStep>)> {
+        let mut all: Vec<_> = self.by_target(steps).into_iter().collect();
+        all.sort_by_key(|(name, _)| styles.place(name));
+        all
+    }
+
     /// Returns the quantiles of longer steps, for the table; none if the steps of the chart are few enough. Steps of days start at
     /// midnight.
     fn table_steps(&self, steps: &[&ProbeStep]) -> Vec<QuantileStep> {
@@ -162,7 +174,7 @@ fn band_charts(samples: &LatencySamples, window: &LatencyWindow, styles: &Series
         time: time.clone(),
         events: event_ticks(&samples.events, name),
     };
-    window.by_target(&samples.window).into_iter().map(band_chart).collect()
+    window.in_order(&samples.window, styles).into_iter().map(band_chart).collect()
 }
 
 /// Merges steps for which `place` returns the same key, for example the start of their day.
