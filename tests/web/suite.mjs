@@ -84,7 +84,7 @@ for (const { name, width, height, colorScheme } of views) {
   await context.close();
 }
 
-for (const [width, path] of [[1280, "/"], [390, "/"], [1280, week], [390, week], [1280, "/tasks/photo-batch"], [390, "/latency?days=28"], [1280, "/events"]]) {
+for (const [width, path] of [[1280, week], [390, week], [1280, "/tasks/photo-batch"], [390, "/latency?days=28"], [1280, "/events"]]) {
   // No label of a chart overlaps another label, a mark or an axis that is not its own.
   const context = await browser.newContext({ viewport: { width, height: 800 } });
   const { page } = await open(context, path);
@@ -92,6 +92,7 @@ for (const [width, path] of [[1280, "/"], [390, "/"], [1280, week], [390, week],
     const box = (element) => element.getBoundingClientRect();
     const meet = (a, b, slack) => a.left < b.right - slack && b.left < a.right - slack && a.top < b.bottom - slack && b.top < a.bottom - slack;
     const texts = [...chart.querySelectorAll("text")];
+    if (texts.length === 0) return [`${chart.closest("figure")?.id} has no label`];
     const marks = [...chart.querySelectorAll(".mark path, line.range, line.one, line.cap")];
     const named = (text) => `${chart.closest("figure")?.id}: ${text.textContent}`;
     return texts.flatMap((text, place) => [
@@ -99,7 +100,8 @@ for (const [width, path] of [[1280, "/"], [390, "/"], [1280, week], [390, week],
       ...marks.filter((mark) => meet(box(text), box(mark), 2.5)).map((mark) => `${named(text)} / ${mark.outerHTML.slice(0, 60)}`),
     ]);
   }));
-  check(`labels of ${path} at ${width} px do not overlap`, overlaps.slice(0, 5));
+  const charts = await page.locator(".chart").count();
+  check(`labels of ${path} at ${width} px do not overlap`, charts > 2 ? overlaps.slice(0, 5) : [`only ${charts} charts`]);
   await context.close();
 }
 

@@ -42,7 +42,7 @@ pub async fn latency(app: AppState, Query(params): Query<LatencyParams>) -> Resp
             p id="zoom-hint" class="muted" hidden { "Drag across a chart to zoom in; double-click to reset. Keyboard: arrow keys move, \
                  + and - zoom, 0 resets." }
             (page_part(&latency_page(&samples, &query.window(), &charts)))
-            (chart_links("/latency/charts", &links, &charts.all()))
+            (chart_links("/latency/charts", &links, charts.all()))
         })
     })
     .await
@@ -59,7 +59,7 @@ pub async fn latency_chart(
         let query = LatencyQuery::parse(&params, now)?;
         let charts = LatencyCharts::draw(&read_samples(cache, &query)?, &query.window(), &styles(cache)?);
         let id = file.strip_suffix(".svg").unwrap_or_default();
-        Ok(charts.all().into_iter().find(|chart| chart.id == id))
+        Ok(charts.all().find(|chart| chart.id == id).cloned())
     });
     found.await.map_or_else(|error| error.status().into_response(), svg_response)
 }

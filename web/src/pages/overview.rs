@@ -23,7 +23,7 @@ use crate::live::LiveState;
 const STALL_DAYS: u32 = 7;
 
 /// Number of problems of the week that are shown at once, so that the first screen has room for the round in progress.
-const PROBLEMS_SHOWN: usize = 3;
+const PROBLEMS_SHOWN: usize = 2;
 
 /// Data of the page.
 struct Overview<'c> {

@@ -234,7 +234,7 @@ fn page_shell(app: &AppState, item: Option<NavItem>, body: &Markup) -> Response 
 /// Renders the buttons that choose the colours.
 fn theme_switch(app: &AppState) -> Markup {
     html! {
-        form class="theme" action="/theme" role="group" aria-label="Colours" {
+        form class="theme" action="/theme" aria-label="Colours" {
             input type="hidden" name="back" value=(app.path);
             @for theme in Theme::ALL {
                 button name="to" value=(theme.name()) aria-pressed=(if app.theme == theme { "true" } else { "false" }) { (theme.label()) }

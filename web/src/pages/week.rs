@@ -55,6 +55,7 @@ fn current_environment(cache: &mut CacheEntry) -> Result<Environment, PageError>
 fn body(weekly: &WeeklySummary, environment: &Environment, around: [Option<Week>; 2]) -> Markup {
     let weekly = &redaction::redact_week(weekly);
     let styles = SeriesStyles::for_targets(&weekly.targets);
+    let overall = week_charts::overall(weekly);
     let details = details(&WeekReport { environment: Some(environment), ..WeekReport::new(weekly) });
     html! {
         (week_navigation(weekly, around))
@@ -62,7 +63,7 @@ fn body(weekly: &WeeklySummary, environment: &Environment, around: [Option<Week>
         (download_links(weekly))
         (contents(&details))
         (render::html::render(&details, &styles))
-        (chart_links(&format!("/weeks/{}/charts", weekly.week), "", &week_charts::all(weekly)))
+        (chart_links(&format!("/weeks/{}/charts", weekly.week), "", overall.iter().chain(details.charts_shown())))
     }
 }
 

@@ -27,7 +27,7 @@ pub fn answer(weekly: &WeeklySummary) -> Markup {
             p {
                 @if let Some(label) = recommendation::confidence_label(weekly) { span class="confidence" { (label) } " " }
                 (render::html::line(&basis, &SeriesStyles::default())) " "
-                span class="muted" { "Data up to the end of " a href={ "/weeks/" (weekly.week) } { "week " (weekly.week) } "." }
+                span class="muted" { "Up to " a href={ "/weeks/" (weekly.week) } { "week " (weekly.week) } "." }
             }
         }
     }

@@ -84,8 +84,8 @@ impl LatencyCharts {
     }
 
     /// Returns all charts in the order of the page.
-    pub fn all(&self) -> Vec<Chart> {
-        [self.bands.as_slice(), &self.heat_maps, &self.calendars].concat()
+    pub fn all(&self) -> impl Iterator<Item = &Chart> {
+        self.bands.iter().chain(&self.heat_maps).chain(&self.calendars)
     }
 }
 
