@@ -1,11 +1,11 @@
-//! How the last rounds went on each target, for a strip of marks. Descriptive: no verdict rests on it.
+//! The states of the last rounds on each target, for a strip of marks. Descriptive: no verdict rests on it.
 
 use longhaul_model::{History, Outcome, RoundRecord, RoundStatus, RunRecord, TASKS, TargetName, median};
 
 /// A round is slow on a target if its tasks took longer than this multiple of their usual time there.
 pub const SLOW_FACTOR: f64 = 1.5;
 
-/// How a round went on one target.
+/// The result of a round on one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoundState {
     /// All its runs were completed, in their usual time.

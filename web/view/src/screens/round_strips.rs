@@ -1,4 +1,4 @@
-//! How the last rounds went on each target, round by round.
+//! The results of the last rounds on each target, round by round.
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{RecentRounds, RoundState, SLOW_FACTOR};
