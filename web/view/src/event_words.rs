@@ -30,9 +30,13 @@ pub fn event_words(event: &Event) -> String {
     words(&event.kind, &detail_text(&event.detail))
 }
 
-/// Returns an event of a week in a few words.
+/// Returns an event of a week in a few words, after its target: `nfs stopped answering`.
 pub fn line_words(event: &EventLine) -> String {
-    words(&event.kind, &event.detail)
+    let words = words(&event.kind, &event.detail);
+    match &event.target {
+        Some(target) => format!("{target} {words}"),
+        None => words,
+    }
 }
 
 /// Returns an event in a few words, from its kind and its details as [`detail_text`] formats them.
