@@ -69,7 +69,9 @@ fn demo_shows_made_up_weeks_and_leaves_nothing() {
     assert_eq!(status["targets"].as_array().unwrap().len(), 4);
     let glance: Value = serde_json::from_str(&get(&format!("{address}api/v1/glance"))).unwrap();
     assert_eq!(glance["confidence"], "decided");
-    machine::wait_until("a round in progress", || get(&format!("{address}api/v1/live")).contains("photo-batch"));
+    machine::wait_until("a round in progress", || {
+        get(&format!("{address}api/v1/live")).contains("photo-batch")
+    });
     assert_eq!(demo.left().len(), 1);
     demo.end(Signal::INT);
     assert!(!place.data().exists(), "nothing is written to the user's data folder");
@@ -79,7 +81,9 @@ fn demo_shows_made_up_weeks_and_leaves_nothing() {
 fn demo_that_is_stopped_early_leaves_nothing() {
     let place = Place::new();
     let mut demo = Demo::start(&place);
-    machine::wait_until("the database", || demo.left().iter().any(|folder| folder.join("longhaul.sqlite").exists()));
+    machine::wait_until("the database", || {
+        demo.left().iter().any(|folder| folder.join("longhaul.sqlite").exists())
+    });
     demo.end(Signal::TERM);
 }
 

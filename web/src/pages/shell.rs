@@ -214,7 +214,7 @@ fn page_shell(app: &AppState, item: Option<NavItem>, body: &Markup) -> Response 
                     p class="state-now" data-live="state" { (app.live_state().state_html()) }
                     (theme_switch(app))
                 }
-                @if let Some(notice) = app.deps.notice { p class="notice" { (notice) } }
+                @if let Some(notice) = app.deps.notice { aside class="notice" aria-label="Notice" { (notice) } }
                 p id="disconnected" class="disconnected" role="status" hidden { "The service does not respond. The page shows the last known state." }
                 main id="content" tabindex="-1" { (body) }
                 footer {
