@@ -1,5 +1,6 @@
 //! The command line: its options and its help, with the commands in groups.
 
+mod demo;
 mod init;
 mod latency;
 mod preset;
@@ -15,6 +16,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use longhaul_model::{TASKS, TargetName};
 
+pub use demo::DemoArgs;
 pub use init::{InitArgs, parse_gigabytes};
 pub use latency::{HistoryArgs, LatencyArgs};
 pub use preset::{PresetArgs, PresetCommand};
@@ -63,6 +65,9 @@ pub enum Command {
     /// Print the address of the dashboard. Opened within a minute, the page can also pause and start rounds.
     #[command(after_help = "Example: open \"$(longhaul dashboard)\"")]
     Dashboard,
+    /// Show the dashboard with made-up weeks of four targets. Nothing is measured, and nothing is kept.
+    #[command(after_help = "Example: longhaul demo")]
+    Demo(DemoArgs),
     /// Measure now: randomized rounds of all tasks on all targets.
     #[command(after_help = workload_help())]
     Run(RunArgs),
@@ -136,7 +141,7 @@ pub enum Command {
 
 /// Visible commands by group, in the order of the help.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Start", &["init", "doctor", "status", "dashboard"]),
+    ("Start", &["demo", "init", "doctor", "status", "dashboard"]),
     ("Measure", &["run", "preset", "targets"]),
     ("Results", &["report", "runs", "latency", "stalls", "events", "export"]),
     ("Service", &["service", "pause", "resume", "round"]),

@@ -10,6 +10,8 @@ mod paths;
 mod progress;
 mod render;
 
+pub use commands::RunDemo;
+
 use std::process::ExitCode;
 
 use tracing_subscriber::Layer;
@@ -18,14 +20,14 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// Runs the command of the command line, and returns the exit code.
-pub fn main() -> ExitCode {
+pub fn main(run_demo: RunDemo) -> ExitCode {
     let arguments = arguments::parse();
     init_log();
     // If the limit cannot be raised, only the largest presets fail, because they open the most files.
     if let Err(error) = longhaul_measure::platform::raise_descriptor_limit() {
         tracing::warn!(%error, "setrlimit: the limit of open files stays as it is");
     }
-    match commands::run(arguments) {
+    match commands::run(arguments, run_demo) {
         Ok(code) => code,
         Err(error) => {
             anstream::eprintln!("longhaul: {error:#}");

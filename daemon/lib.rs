@@ -5,11 +5,14 @@
 
 mod arguments;
 mod config_file;
+mod demo_server;
 mod export;
 mod log;
 mod read_key;
 mod runtime;
 mod watchers;
+
+pub use demo_server::demo;
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -88,6 +88,7 @@ async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitRe
             config: server.config_path.clone(),
         },
         limits: longhaul_web::Limits::default(),
+        notice: None,
     };
     tracing::info!(port = address_file.port, "ready");
     let _ = sd_notify::notify(&[NotifyState::Ready]);

@@ -29,14 +29,19 @@ use crate::arguments::{
 use crate::exit;
 use runs::OutputFormat;
 
+/// Serves the dashboard with made-up data on a port until a signal ends it. The program passes it in, because this crate does not
+/// contain the web server.
+pub type RunDemo = fn(u16) -> anyhow::Result<()>;
+
 /// Runs the command that was given on the command line.
-pub fn run(arguments: Cli) -> anyhow::Result<ExitCode> {
+pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
     let shared = &arguments.global;
     let Some(command) = arguments.command else { return overview::run(shared) };
     match command {
         Command::Init(arguments) => init::run(shared, &arguments),
         Command::Doctor(arguments) => doctor::run(shared, &arguments),
         Command::Status(arguments) => control::status(shared, &arguments),
+        Command::Demo(arguments) => run_demo(arguments.port.unwrap_or(0)).map(|()| exit::OK),
         Command::Dashboard => control::dashboard(shared),
         Command::Run(arguments) if arguments.is_try => trial::run(shared, &try_arguments(arguments)),
         Command::Run(arguments) => run::run(shared, &arguments),

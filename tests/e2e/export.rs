@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Place, assert_all_ok, synthetic_history};
+use crate::support::{Place, assert_all_ok};
 use longhaul_analysis::summary::anonymize;
+use longhaul_demo::synthetic_history;
 use longhaul_export::{Imported, read_history};
 use longhaul_model::History;
 use longhaul_model::quantile;

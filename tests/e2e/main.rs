@@ -11,6 +11,7 @@ mod daemon_control;
 mod daemon_faults;
 mod daemon_process;
 mod database;
+mod demo;
 mod export;
 mod first_use;
 #[cfg(target_os = "linux")]

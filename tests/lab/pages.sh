@@ -1,7 +1,7 @@
 #!/bin/bash
 # pages.sh - inside the simulated machine (simulated.sh run): runs the background service for 20 days with three rounds a day on smb3
 # and nfs4. The network is slow for four hours and cut for twenty minutes. Then each page is saved with its HTTP headers in
-# EXPORT/page. The picture in web/screenshots is made with web/examples/face.rs. $LONGHAULD is the program.
+# EXPORT/page. $LONGHAULD is the program.
 set -eu
 export HOME=/root TZ=CET-1CEST,M3.5.0,M10.5.0/3
 . "${BASH_SOURCE[0]%/*}/configuration.sh"

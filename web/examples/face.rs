@@ -24,7 +24,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         if is_live {
-            tokio::spawn(world::go_on(handle));
+            tokio::spawn(longhaul_demo::repeat_rounds(handle));
         }
         world::serve(port, control, std::future::pending()).await;
     });

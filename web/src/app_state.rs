@@ -1,7 +1,10 @@
 //! State shared by all request handlers.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use longhaul_measure::platform;
 use tokio::sync::watch;
 
@@ -10,6 +13,7 @@ use crate::deps::ServerDeps;
 use crate::guard::Guard;
 use crate::live::LiveState;
 use crate::live_updates::LiveUpdates;
+use crate::theme::Theme;
 use longhaul_model::Timestamp;
 
 /// Everything that a request handler needs. Cloning is cheap.
@@ -25,6 +29,20 @@ pub struct AppState {
     pub live_updates: LiveUpdates,
     /// Becomes true when the service shuts down.
     pub shutdown: watch::Receiver<bool>,
+    /// Colours that the reader of the request chose.
+    pub theme: Theme,
+    /// Path and query of the request.
+    pub path: Arc<str>,
+}
+
+/// Handlers of pages take the state with the reader's choices from the request.
+impl FromRequestParts<AppState> for AppState {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Infallible> {
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        Ok(Self { theme: Theme::of_request(&parts.headers), path: path.into(), ..app.clone() })
+    }
 }
 
 impl AppState {

@@ -21,18 +21,13 @@ pub struct Asset {
 const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-static ASSETS: LazyLock<[Asset; 6]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[Asset; 5]> = LazyLock::new(|| {
     let style = [charts::STYLE, page::STYLE, include_str!("../assets/page.css")].concat();
-    // The MIT licence of uPlot requires that its text is shipped with every copy.
-    let licence = concat!("/*\n", include_str!("../assets/uplot/LICENSE"), "*/\n");
-    let plot = [licence, include_str!("../assets/uplot/uPlot.iife.min.js")].concat();
-    let plot_style = [licence, include_str!("../assets/uplot/uPlot.min.css")].concat();
     [
         new_asset("page.css", STYLE, style),
         new_asset("live.js", SCRIPT, include_str!("../assets/live.js").to_owned()),
         new_asset("icon.svg", "image/svg+xml", include_str!("../assets/icon.svg").to_owned()),
-        new_asset("uplot.css", STYLE, plot_style),
-        new_asset("uplot.js", SCRIPT, plot),
+        new_asset("marks.js", SCRIPT, include_str!("../assets/marks.js").to_owned()),
         new_asset("zoom.js", SCRIPT, include_str!("../assets/zoom.js").to_owned()),
     ]
 });
@@ -50,14 +45,14 @@ pub fn style_url() -> &'static str {
     &ASSETS[0].url
 }
 
-/// Returns the URL of the script that updates the live parts of a page.
-pub fn script_url() -> &'static str {
-    &ASSETS[1].url
+/// Returns the URLs of the scripts of all pages: one updates the live parts, one tells the marks of charts to the keyboard.
+pub fn script_urls() -> [&'static str; 2] {
+    [&ASSETS[1].url, &ASSETS[3].url]
 }
 
-/// Returns the URLs for zooming in charts: the stylesheet, and the scripts in the order in which they must run.
-pub fn zoom_urls() -> (&'static str, [&'static str; 2]) {
-    (&ASSETS[3].url, [&ASSETS[4].url, &ASSETS[5].url])
+/// Returns the URL of the script that zooms in charts.
+pub fn zoom_url() -> &'static str {
+    &ASSETS[4].url
 }
 
 /// Returns the URL of the favicon.

@@ -43,4 +43,6 @@ pub struct ServerDeps {
     pub sources: SummarySources,
     /// Timeouts of the web server.
     pub limits: Limits,
+    /// Notice at the top of each page, for example that the data is made up.
+    pub notice: Option<&'static str>,
 }

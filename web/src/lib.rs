@@ -30,6 +30,7 @@ mod live_updates;
 mod openapi;
 mod pages;
 mod routes;
+mod theme;
 
 pub use cache::SummarySources;
 pub use deps::{Limits, Metrics, ServerDeps, SetLogLevel};
@@ -109,6 +110,8 @@ pub async fn serve(
         },
         live_updates: updates.clone(),
         shutdown: shutdown_receiver,
+        theme: theme::Theme::default(),
+        path: "/".into(),
         deps: control,
     };
     let router_for = |exposure| {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::app_state::AppState;
 use crate::commands::error_response;
-use crate::{assets, body, compression, guard, headers, openapi, pages};
+use crate::{assets, body, compression, guard, headers, openapi, pages, theme};
 
 /// Returns the router with all pages, API endpoints and middleware.
 pub fn routes(app: AppState) -> Router {
@@ -49,6 +49,7 @@ fn page_routes() -> Router<AppState> {
         .route("/commands/{order}", post(pages::run_command))
         .route("/method", get(pages::method))
         .route("/badges/{a}/{b}", get(pages::badge))
+        .route("/theme", get(theme::choose))
         .route("/login", get(login))
         .route(guard::STREAM_PATH, get(pages::stream))
         .route("/assets/{hash}/{name}", get(assets::serve))

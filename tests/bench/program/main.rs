@@ -2,7 +2,6 @@
 //!
 //! The program writes to any given path, outside of a sandbox, and its results say nothing about a share.
 
-mod synthetic_history;
 mod traffic;
 
 use std::fs::File;
@@ -12,6 +11,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
+use longhaul_demo::synthetic_history;
 use longhaul_measure::bench::{Bench, BenchResult, timed_fs_overhead};
 use longhaul_measure::platform::peak_memory_bytes;
 use serde_json::{Value, json};

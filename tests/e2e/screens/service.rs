@@ -89,6 +89,7 @@ fn process() {
         metrics: Arc::new(|| Ok("# EOF\n".to_owned())),
         sources: SummarySources { database: database.clone(), config: None },
         limits: Limits::default(),
+        notice: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -18,7 +18,7 @@ use longhaul_model::{
 use longhaul_store::{NewRound, RoundEnd, RoundStatus, Samples, Store, Writer};
 use serde_json::json;
 
-use crate::support::{stall, synthetic_history};
+use longhaul_demo::synthetic_history;
 
 /// Configuration with two targets and a usage profile.
 pub const CONFIG: &str = "[targets.smb]\npath = \"/Volumes/smb\"\n[targets.nfs]\npath = \"/Volumes/nfs\"\n\
@@ -293,5 +293,8 @@ fn machine(at: Timestamp) -> MachineStep {
 
 /// Returns a stall of 42 seconds that the probe and a run noticed.
 pub fn stall(started: Timestamp) -> Stall {
-    Stall { sources: vec!["probe".to_owned(), "photo-batch".to_owned()], ..stall::stall(started) }
+    Stall {
+        sources: vec!["probe".to_owned(), "photo-batch".to_owned()],
+        ..longhaul_demo::stall("nfs".parse().unwrap(), started)
+    }
 }

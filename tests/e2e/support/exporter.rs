@@ -21,7 +21,8 @@ use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::metrics::v1::ExponentialHistogramDataPoint;
 
-use super::{Place, machine, synthetic_history};
+use super::{Place, machine};
+use longhaul_demo::synthetic_history;
 
 /// Length of a sample step: five minutes.
 pub const STEP: Duration = Duration::from_mins(5);

@@ -14,10 +14,6 @@ pub mod mounts;
 pub mod probing;
 pub mod real_programs;
 pub mod schema;
-#[cfg(target_os = "linux")]
-pub mod stall;
-#[path = "../../bench/program/synthetic_history.rs"]
-pub mod synthetic_history;
 pub mod systemd;
 pub mod tree;
 pub mod weeks;

@@ -11,7 +11,7 @@ use longhaul_model::{
 };
 use longhaul_store::{NewRound, RoundEnd, RoundStatus, Store, Writer};
 
-use super::synthetic_history;
+use longhaul_demo::synthetic_history;
 
 /// Database to which a test adds days of rounds.
 pub struct Weeks {

@@ -1,6 +1,6 @@
 //! The events page: events and epochs in order of time, and the ratios before and after a day.
 
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use axum::response::Response;
 use jiff::civil::Date;
 use longhaul_analysis::summary::{EventLine, WeeklyQuery, WeeklySummary, before_after, detail_text};
@@ -27,7 +27,7 @@ pub struct EventsParams {
 }
 
 /// Serves the events page.
-pub async fn events_page(State(app): State<AppState>, Query(wanted): Query<EventsParams>) -> Response {
+pub async fn events_page(app: AppState, Query(wanted): Query<EventsParams>) -> Response {
     render_page(app, NavItem::Events, move |cache| {
         let at = match wanted.at.as_str() {
             "" => None,

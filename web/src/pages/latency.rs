@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::response::{IntoResponse, Response};
 use longhaul_model::time::DAY;
 use longhaul_model::{Event, LoadContext, ProbeKind, ProbeStep, Step, Timestamp};
@@ -16,32 +16,33 @@ use maud::{Markup, html};
 
 use super::latency_query::{LatencyParams, LatencyQuery};
 use super::runs::select_field;
-use super::shell::{chart_links, read_cache, svg_response};
+use super::shell::{RangeLink, chart_links, range_picker, read_cache, svg_response};
 use super::{NavItem, PageError, render_page};
 use crate::app_state::AppState;
 use crate::cache::{CacheEntry, local_zone};
 use crate::live::page_part;
 
-/// Windows that the form offers, in days. The longest one is the retention of samples.
-const WINDOW_DAYS: [i64; 7] = [1, 3, 7, 28, 91, 364, 1_200];
+/// Windows up to now that the page offers, in days.
+const RANGES: [(&str, u32); 3] = [("24 h", 1), ("7 d", 7), ("30 d", 30)];
 
 /// Serves the latency page.
-pub async fn latency(State(app): State<AppState>, Query(params): Query<LatencyParams>) -> Response {
+pub async fn latency(app: AppState, Query(params): Query<LatencyParams>) -> Response {
     let now = app.now();
     render_page(app, NavItem::Latency, move |cache| {
         let query = LatencyQuery::parse(&params, now)?;
         let samples = read_samples(cache, &query)?;
         let charts = LatencyCharts::draw(&samples, &query.window(), &styles(cache)?);
         let links = query.to_query_string(query.length, query.until);
+        let since_first = cache.history()?.rounds.first().map_or(DAY, |round| now.since(round.started_us));
         Ok(html! {
             h1 { "Latency" }
             p { (EXPLANATION) }
-            (filter_form(&query))
+            div class="controls" { (range_picker(ranges(&query, since_first))) (filter_form(&query)) }
             (time_navigation(&query, now))
             p id="zoom-hint" class="muted" hidden { "Drag across a chart to zoom in; double-click to reset. Keyboard: arrow keys move, \
                  + and - zoom, 0 resets." }
             (page_part(&latency_page(&samples, &query.window(), &charts)))
-            (chart_links("/latency/charts", &links, &charts.all()))
+            (chart_links("/latency/charts", &links, charts.all()))
         })
     })
     .await
@@ -49,7 +50,7 @@ pub async fn latency(State(app): State<AppState>, Query(params): Query<LatencyPa
 
 /// Serves one chart of the page as SVG.
 pub async fn latency_chart(
-    State(app): State<AppState>,
+    app: AppState,
     Path(file): Path<String>,
     Query(params): Query<LatencyParams>,
 ) -> Response {
@@ -58,20 +59,27 @@ pub async fn latency_chart(
         let query = LatencyQuery::parse(&params, now)?;
         let charts = LatencyCharts::draw(&read_samples(cache, &query)?, &query.window(), &styles(cache)?);
         let id = file.strip_suffix(".svg").unwrap_or_default();
-        Ok(charts.all().into_iter().find(|chart| chart.id == id))
+        Ok(charts.all().find(|chart| chart.id == id).cloned())
     });
     found.await.map_or_else(|error| error.status().into_response(), svg_response)
 }
 
+/// Returns the windows up to now; the last one goes back to the first round.
+fn ranges(query: &LatencyQuery, since_first: Duration) -> impl Iterator<Item = RangeLink> {
+    let lengths =
+        RANGES.map(|(label, days)| (label, days * DAY)).into_iter().chain([("all", since_first + DAY)]);
+    lengths.map(|(label, length)| RangeLink {
+        label,
+        address: format!("/latency{}", query.to_newest(length)),
+        is_current: query.shows_newest(length),
+    })
+}
+
 fn filter_form(query: &LatencyQuery) -> Markup {
-    let (days, chosen) = (WINDOW_DAYS.map(|days| days.to_string()), query.days());
-    let other = (!days.contains(&chosen)).then_some(&chosen);
     let kinds = ProbeKind::ALL.map(ProbeKind::name);
     html! {
         form class="search" {
-            label { "Days "
-                select name="days" { @for one in days.iter().chain(other) { option value=(one) selected[*one == chosen] { (one) } } }
-            }
+            input type="hidden" name="days" value=(query.days());
             label { "Request "
                 select name="kind" { @for one in kinds { option value=(one) selected[one == query.kind.name()] { (one) } } }
             }
@@ -89,7 +97,7 @@ fn time_navigation(query: &LatencyQuery, now: Timestamp) -> Markup {
         format!("/latency{}", query.to_query_string(length, until.min(now)))
     };
     html! {
-        nav class="time-nav" aria-label="Time" {
+        nav class="time-nav" aria-label="Time" data-from=(from.as_us()) data-until=(until.as_us()) {
             a id="earlier" href=(to(length, until - half)) { "‹ earlier" }
             p { (timestamp(from, &local_zone())) " to " (timestamp(until, &local_zone())) " · "
                 a id="zoom-in" href=(to(half, until - half / 2)) { "zoom in" } " · "

@@ -100,10 +100,26 @@ impl LatencyQuery {
         decimal(self.length.div_duration_f64(DAY), 4)
     }
 
+    /// Returns the query string of a URL for a window up to now, with the same operation and load filter.
+    pub fn to_newest(&self, length: Duration) -> String {
+        let days = Self { length, ..self.clone() }.days();
+        let during = self.during_parameter();
+        format!("?days={days}&kind={}{during}", self.kind.name())
+    }
+
+    /// Returns true if the window has this length, to the day, and goes up to now.
+    pub fn shows_newest(&self, length: Duration) -> bool {
+        self.until == self.now && self.length.as_secs() / DAY.as_secs() == length.as_secs() / DAY.as_secs()
+    }
+
+    fn during_parameter(&self) -> String {
+        self.during.map_or(String::new(), |context| format!("&during={}", context.name()))
+    }
+
     /// Returns the query string of a URL for another window with the same operation and load filter.
     pub fn to_query_string(&self, length: Duration, until: Timestamp) -> String {
         let other = Self { length, ..self.clone() };
-        let during = self.during.map_or(String::new(), |context| format!("&during={}", context.name()));
+        let during = self.during_parameter();
         let (days, until_us) = (other.days(), until.as_us());
         format!("?days={days}&kind={}{during}&until={until_us}", self.kind.name())
     }

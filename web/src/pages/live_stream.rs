@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::http::header::CONNECTION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -31,7 +30,7 @@ struct PageStream {
 
 /// Serves the event stream of one page. A page that reconnects with the id of the latest update gets only newer
 /// ones.
-pub async fn stream(State(app): State<AppState>, headers: HeaderMap) -> Response {
+pub async fn stream(app: AppState, headers: HeaderMap) -> Response {
     let Ok(permit) = Arc::clone(&app.live_updates.stream_permits).try_acquire_owned() else {
         return (StatusCode::SERVICE_UNAVAILABLE, [(CONNECTION, "close")]).into_response();
     };

@@ -1,6 +1,5 @@
 //! The page about the method of measuring and deciding.
 
-use axum::extract::State;
 use axum::response::Response;
 use longhaul_view::charts::SeriesStyles;
 use longhaul_view::render;
@@ -10,7 +9,7 @@ use super::{NavItem, render_page};
 use crate::app_state::AppState;
 
 /// Serves the method page.
-pub async fn method(State(app): State<AppState>) -> Response {
+pub async fn method(app: AppState) -> Response {
     render_page(app, NavItem::Method, |cache| {
         let newest = cache.newest_week()?;
         let weekly = cache.weekly(newest)?;

@@ -1,59 +1,89 @@
-//! The overview page: the ranking with confidence and problems, then the round in progress and every task.
+//! The overview page: the recommendation, each task, the last rounds, problems and the round in progress on the first screen; what
+//! changed, stalls and the method below.
 
-use axum::extract::State;
 use axum::response::Response;
-use longhaul_analysis::summary::{Scores, WeeklySummary};
+use longhaul_analysis::summary::{WeeklySummary, recent_rounds};
+use longhaul_model::time::DAY;
+use longhaul_model::{History, Stall, Timestamp};
 use longhaul_view::charts::SeriesStyles;
-use longhaul_view::page::first_screen::{Extent, card, confidence, heading, problems};
-use longhaul_view::render;
-use longhaul_view::screens;
+use longhaul_view::page::first_screen::{answer, problems};
+use longhaul_view::page::round_strips::round_strips;
+use longhaul_view::page::task_bars::task_bars;
+use longhaul_view::render::html::{render, section};
+use longhaul_view::screens::overview::{DAYS_SHOWN, method, stalls_in_brief, what_changed};
+use longhaul_view::screens::round_strips::ROUNDS_SHOWN;
 use maud::{Markup, html};
 
 use super::{NavItem, render_page};
 use crate::app_state::AppState;
+use crate::cache::local_zone;
 use crate::live::LiveState;
 
+/// Number of days of which the overview lists stalls.
+const STALL_DAYS: u32 = 7;
+
+/// Number of problems of the week that are shown at once, so that the first screen has room for the round in progress.
+const PROBLEMS_SHOWN: usize = 2;
+
+/// Data of the page.
+struct Overview<'c> {
+    weekly: &'c WeeklySummary,
+    history: &'c History,
+    stalls: Vec<Stall>,
+    now: Timestamp,
+}
+
 /// Serves the overview page.
-pub async fn overview(State(app): State<AppState>) -> Response {
-    let now = app.live_state();
+pub async fn overview(app: AppState) -> Response {
+    let (live, now) = (app.live_state(), app.now());
     render_page(app, NavItem::Overview, move |cache| {
         let newest = cache.newest_week()?;
-        let weekly = cache.weekly(newest)?;
-        Ok(body(&weekly, &now))
+        let (weekly, history) = (cache.weekly(newest)?, cache.history()?);
+        let stalls = cache.reader.stalls(now - STALL_DAYS * DAY)?;
+        let overview = Overview { weekly: &weekly, history: &history, stalls, now };
+        Ok(html! { (first_screen(&overview, &live)) (below(&overview)) })
     })
     .await
 }
 
-fn body(weekly: &WeeklySummary, now: &LiveState) -> Markup {
+fn first_screen(overview: &Overview<'_>, live: &LiveState) -> Markup {
+    let weekly = overview.weekly;
     let styles = SeriesStyles::for_targets(&weekly.targets);
-    let note = html! { "Includes all data up to the end of " a href={ "/weeks/" (weekly.week) } { "week " (weekly.week) } "." };
-    let live =
-        html! { ul class="live-problems" role="status" data-live="problems" { (now.problems_html()) } };
+    let strips = recent_rounds(overview.history, ROUNDS_SHOWN);
+    let live_problems =
+        html! { ul class="live-problems" role="status" data-live="problems" { (live.problems_html()) } };
     html! {
-        (heading(weekly, &styles, &note))
+        (answer(weekly))
         div class="first" {
-            div {
-                @for pair in &weekly.pairs { (card(pair, &styles, Extent::Answer)) }
+            section class="tasks" aria-labelledby="tasks-heading" {
+                h2 id="tasks-heading" { "Typical times" }
+                (task_bars(weekly, &styles))
+            }
+            div class="aside" {
+                section class="rounds" aria-labelledby="rounds-heading" {
+                    h2 id="rounds-heading" { "Last " (ROUNDS_SHOWN) " rounds" }
+                    (round_strips(&strips, &weekly.targets, &styles))
+                }
+                (problems(weekly, &live_problems, PROBLEMS_SHOWN))
                 section class="now" aria-labelledby="now-heading" {
                     h2 id="now-heading" { "Now" }
-                    div data-live="round" { (now.round_html()) }
+                    div data-live="round" { (live.round_html()) }
                 }
             }
-            div class="aside" { (problems(weekly, &live)) (confidence(weekly)) }
         }
-        div class="scores" { @for scores in &weekly.scores { (score_card(scores, weekly, &styles)) } }
-        (render::html::render(&screens::overview::details(weekly), &styles))
     }
 }
 
-/// Renders the card of a share: its three scores, its rounds and its hang time.
-fn score_card(scores: &Scores, weekly: &WeeklySummary, styles: &SeriesStyles) -> Markup {
-    let target = weekly.targets.iter().find(|target| target.name == scores.target);
-    let protocol = target.and_then(|target| target.protocol.as_deref()).unwrap_or("protocol not known");
+fn below(overview: &Overview<'_>) -> Markup {
+    let Overview { weekly, history, now, .. } = *overview;
+    let (zone, styles) = (local_zone(), SeriesStyles::for_targets(&weekly.targets));
+    let changed = what_changed(weekly, &history.events, now - DAYS_SHOWN * DAY, &zone);
+    let stalls = stalls_in_brief(&overview.stalls, (now - STALL_DAYS * DAY, now));
     html! {
-        article class="score" {
-            h2 { (styles.legend_mark(&scores.target)) (scores.target) " " span class="muted" { (protocol) } }
-            (render::html::render(&screens::overview::scores(scores, weekly), styles))
+        div class="below" {
+            (section("changed", "What changed", &render(&changed, &styles)))
+            (section("stalls", &format!("Stalls of the last {STALL_DAYS} days"), &render(&stalls, &styles)))
+            (section("method", "Method", &render(&method(weekly), &styles)))
         }
     }
 }

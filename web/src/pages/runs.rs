@@ -1,6 +1,6 @@
 //! The list of runs with its search form, and the page of one run.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::response::Response;
 use longhaul_model::{Outcome, TASKS, TargetName};
 use longhaul_store::{RunFilter, StoredRun};
@@ -29,7 +29,7 @@ pub struct RunSearch {
 }
 
 /// Serves the list of runs.
-pub async fn runs(State(app): State<AppState>, Query(wanted): Query<RunSearch>) -> Response {
+pub async fn runs(app: AppState, Query(wanted): Query<RunSearch>) -> Response {
     render_page(app, NavItem::Runs, move |cache| {
         let names: Vec<TargetName> =
             cache.reader.targets()?.into_iter().map(|stored| stored.target.name).collect();
@@ -96,7 +96,7 @@ fn list(found: &[StoredRun]) -> Markup {
 }
 
 /// Serves the page of one run.
-pub async fn run(State(app): State<AppState>, Path(number): Path<String>) -> Response {
+pub async fn run(app: AppState, Path(number): Path<String>) -> Response {
     render_page(app, NavItem::Runs, move |cache| {
         let unknown = || PageError::NotFound(format!("run `{number}`"));
         let stored = cache.reader.run(number.parse().map_err(|_| unknown())?)?.ok_or_else(unknown)?;

@@ -1,7 +1,6 @@
 //! The layout of all pages, and the rendering of responses.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -15,6 +14,7 @@ use serde_json::json;
 use crate::app_state::AppState;
 use crate::assets;
 use crate::cache::CacheEntry;
+use crate::theme::Theme;
 
 /// An entry of the navigation menu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,13 +137,34 @@ pub fn svg_response(chart: Option<Chart>) -> Response {
 const SVG_WIDTH: u32 = 880;
 
 /// Serves the 404 response for unknown paths: JSON below `/api/`, otherwise a page.
-pub async fn not_found(State(app): State<AppState>, uri: Uri) -> Response {
+pub async fn not_found(app: AppState, uri: Uri) -> Response {
     let error = PageError::NotFound("page with this address".to_owned());
     if uri.path().starts_with("/api/") {
         return (error.status(), Json(json!({ "error": "there is no endpoint at this path" })))
             .into_response();
     }
     (error.status(), page_shell(&app, None, &error_body(&error))).into_response()
+}
+
+/// A window of time that a page offers.
+pub struct RangeLink {
+    /// Label of the link, for example `7 d`.
+    pub label: &'static str,
+    /// Address of the page with this window.
+    pub address: String,
+    /// True if the page shows this window.
+    pub is_current: bool,
+}
+
+/// Renders the windows of time that a page offers.
+pub fn range_picker(links: impl IntoIterator<Item = RangeLink>) -> Markup {
+    html! {
+        nav class="ranges" aria-label="Range" {
+            ul { @for link in links {
+                li { a href=(link.address) aria-current=[link.is_current.then_some("true")] { (link.label) } }
+            } }
+        }
+    }
 }
 
 /// Returns download links for charts, with the query of the current page.
@@ -174,19 +195,15 @@ fn page_shell(app: &AppState, item: Option<NavItem>, body: &Markup) -> Response 
     let name = item.map_or("Not found", |item| item.link().0);
     let page = html! {
         (DOCTYPE)
-        html lang="en" {
+        html lang="en" data-theme=(app.theme.name()) {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 link rel="icon" href=(assets::icon_url()) type="image/svg+xml";
                 link rel="stylesheet" href=(assets::style_url());
-                script src=(assets::script_url()) defer {}
-                @if item == Some(NavItem::Latency) {
-                    @let (style, scripts) = assets::zoom_urls();
-                    link rel="stylesheet" href=(style);
-                    @for script in scripts { script src=(script) defer {} }
-                }
+                @for script in assets::script_urls() { script src=(script) defer {} }
+                @if item == Some(NavItem::Latency) { script src=(assets::zoom_url()) defer {} }
                 title { (name) " · longhaul" }
             }
             body class="local" {
@@ -195,7 +212,9 @@ fn page_shell(app: &AppState, item: Option<NavItem>, body: &Markup) -> Response 
                     a class="product" href="/" { "longhaul" }
                     (navigation(item))
                     p class="state-now" data-live="state" { (app.live_state().state_html()) }
+                    (theme_switch(app))
                 }
+                @if let Some(notice) = app.deps.notice { aside class="notice" aria-label="Notice" { (notice) } }
                 p id="disconnected" class="disconnected" role="status" hidden { "The service does not respond. The page shows the last known state." }
                 main id="content" tabindex="-1" { (body) }
                 footer {
@@ -210,6 +229,18 @@ fn page_shell(app: &AppState, item: Option<NavItem>, body: &Markup) -> Response 
     };
     ([(CONTENT_TYPE, "text/html; charset=utf-8")], strip_control_characters(&page.into_string()))
         .into_response()
+}
+
+/// Renders the buttons that choose the colours.
+fn theme_switch(app: &AppState) -> Markup {
+    html! {
+        form class="theme" action="/theme" aria-label="Colours" {
+            input type="hidden" name="back" value=(app.path);
+            @for theme in Theme::ALL {
+                button name="to" value=(theme.name()) aria-pressed=(if app.theme == theme { "true" } else { "false" }) { (theme.label()) }
+            }
+        }
+    }
 }
 
 fn navigation(here: Option<NavItem>) -> Markup {

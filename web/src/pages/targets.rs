@@ -1,6 +1,6 @@
 //! The targets page: state, negotiated options and budget of each target, and the buttons to control the service.
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use longhaul_service::command::{Command, Pause};
@@ -14,7 +14,7 @@ use crate::cache::local_zone;
 use crate::live::{LiveState, page_part};
 
 /// Serves the targets page.
-pub async fn targets(State(app): State<AppState>, headers: HeaderMap) -> Response {
+pub async fn targets(app: AppState, headers: HeaderMap) -> Response {
     let now = app.live_state();
     let commands = if app.guard.has_session(&headers) { command_buttons() } else { login_hint() };
     render_page(app, NavItem::Targets, move |cache| {
@@ -56,7 +56,7 @@ fn command_buttons() -> Markup {
 }
 
 /// Executes a command from a button and redirects to the targets page.
-pub async fn run_command(State(app): State<AppState>, Path(order): Path<String>) -> Response {
+pub async fn run_command(app: AppState, Path(order): Path<String>) -> Response {
     let set_pause = |pause| app.deps.service.send(Command::SetPause(pause));
     match order.as_str() {
         "pause" => set_pause(Pause::On),

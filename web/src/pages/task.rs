@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query};
 use axum::response::{IntoResponse, Redirect, Response};
 use longhaul_analysis::summary::WeeklySummary;
 use longhaul_model::time::DAY;
@@ -18,8 +18,9 @@ use longhaul_view::screens::task::{MetricCharts, TaskReport};
 use longhaul_view::screens::{self, words::with_cache_state};
 use longhaul_view::time::local_midnight;
 use maud::html;
+use serde::Deserialize;
 
-use super::shell::{chart_links, read_cache, svg_response};
+use super::shell::{RangeLink, chart_links, range_picker, read_cache, svg_response};
 use super::{NavItem, PageError, render_page};
 use crate::app_state::AppState;
 use crate::cache::{CacheEntry, local_zone};
@@ -29,16 +30,57 @@ pub async fn first_task() -> Redirect {
     Redirect::to(&format!("/tasks/{}", TASKS[0].name()))
 }
 
+/// Query of the page: the days up to now whose runs the charts show, or `all`; empty for the default.
+#[derive(Debug, Default, Deserialize)]
+pub struct TaskParams {
+    #[serde(default)]
+    days: String,
+}
+
+/// Windows that the page offers, as its addresses contain them, with their labels.
+const RANGES: [(&str, &str); 4] =
+    [("1", "24 h"), ("7", "7 d"), (DEFAULT_RANGE, "30 d"), (WHOLE_RANGE, "all")];
+const DEFAULT_RANGE: &str = "30";
+const WHOLE_RANGE: &str = "all";
+
+impl TaskParams {
+    fn days(&self) -> &str {
+        if self.days.is_empty() { DEFAULT_RANGE } else { &self.days }
+    }
+
+    /// Returns the start of the window.
+    fn since(&self, now: Timestamp) -> Result<Timestamp, PageError> {
+        match self.days() {
+            WHOLE_RANGE => Ok(Timestamp::UNIX_EPOCH),
+            days => days
+                .parse::<u16>()
+                .map(|days| now - u32::from(days) * DAY)
+                .map_err(|_| PageError::BadRequest(format!("`{days}` is not a number of days."))),
+        }
+    }
+
+    fn ranges(&self, task: &str) -> Vec<RangeLink> {
+        let link = |(days, label): (&str, &'static str)| RangeLink {
+            label,
+            address: format!("/tasks/{task}?days={days}"),
+            is_current: days == self.days(),
+        };
+        RANGES.map(link).into_iter().collect()
+    }
+}
+
 /// Serves the page of a task.
-pub async fn task(State(app): State<AppState>, Path(name): Path<String>) -> Response {
-    let since = app.now() - CALL_RETENTION_DAYS * DAY;
+pub async fn task(app: AppState, Path(name): Path<String>, Query(params): Query<TaskParams>) -> Response {
+    let now = app.now();
+    let since = now - CALL_RETENTION_DAYS * DAY;
     render_page(app, NavItem::Tasks, move |cache| {
         let task = find_task(&name)?;
+        let window = Window { task, since: params.since(now)? };
         let (history, weekly) = history_and_week(cache)?;
         let calls = cache.reader.calls(&name, since)?;
-        let metrics = metric_charts(task, &history, &weekly);
+        let metrics = metric_charts(&window, &history, &weekly);
         let charts = metrics.iter().flat_map(|metric| &metric.charts);
-        let links = chart_links(&format!("/tasks/{name}/charts"), "", charts);
+        let links = chart_links(&format!("/tasks/{name}/charts"), &format!("?days={}", params.days()), charts);
         let styles = SeriesStyles::for_targets(&weekly.targets);
         let zone = local_zone();
         let mut slowest = slowest::calls(&calls, weekly.scale, CALL_RETENTION_DAYS, &zone);
@@ -48,6 +90,7 @@ pub async fn task(State(app): State<AppState>, Path(name): Path<String>) -> Resp
             nav class="tabs" aria-label="Tasks" { ul { @for one in TASKS {
                 li { a href={ "/tasks/" (one.name()) } aria-current=[(one.name() == name).then_some("page")] { (one.name()) } }
             } } }
+            (range_picker(params.ranges(&name)))
             (render::html::render(&screens::task::task(report), &styles))
             (links)
         })
@@ -56,10 +99,16 @@ pub async fn task(State(app): State<AppState>, Path(name): Path<String>) -> Resp
 }
 
 /// Serves one chart of a task as SVG.
-pub async fn task_chart(State(app): State<AppState>, Path((name, file)): Path<(String, String)>) -> Response {
+pub async fn task_chart(
+    app: AppState,
+    Path((name, file)): Path<(String, String)>,
+    Query(params): Query<TaskParams>,
+) -> Response {
+    let now = app.now();
     let found = read_cache(app, move |cache| {
         let (history, weekly) = history_and_week(cache)?;
-        let metrics = metric_charts(find_task(&name)?, &history, &weekly);
+        let window = Window { task: find_task(&name)?, since: params.since(now)? };
+        let metrics = metric_charts(&window, &history, &weekly);
         let id = file.strip_suffix(".svg").unwrap_or_default();
         Ok(metrics.into_iter().flat_map(|metric| metric.charts).find(|chart| chart.id == id))
     });
@@ -78,6 +127,12 @@ fn history_and_week(
     Ok((cache.history()?, cache.weekly(newest)?))
 }
 
+/// The runs that the charts show: those of a task since a time.
+struct Window {
+    task: &'static Task,
+    since: Timestamp,
+}
+
 /// Values of one metric of a task on all targets, as charts that are not drawn yet.
 struct MetricValues {
     label: String,
@@ -86,14 +141,14 @@ struct MetricValues {
 }
 
 /// Draws the charts of each metric: the band charts of its targets on one axis, then the distribution of all its times.
-fn metric_charts(task: &Task, history: &History, weekly: &WeeklySummary) -> Vec<MetricCharts> {
+fn metric_charts(window: &Window, history: &History, weekly: &WeeklySummary) -> Vec<MetricCharts> {
     let draw = |values: MetricValues| {
         let scale = BandChart::shared_scale(&values.band_charts);
         let bands = values.band_charts.iter().map(|band| band.draw(scale));
         let charts = bands.chain([values.ecdf.draw(Ecdf::shared_scale([&values.ecdf]))]).collect();
         MetricCharts { label: values.label, charts }
     };
-    metric_values(task, history, weekly).into_iter().map(draw).collect()
+    metric_values(window, history, weekly).into_iter().map(draw).collect()
 }
 
 /// The runs of one target, with its name and style in charts.
@@ -110,9 +165,9 @@ struct Metric {
     label: String,
 }
 
-fn metric_values(task: &Task, history: &History, weekly: &WeeklySummary) -> Vec<MetricValues> {
-    let targets = runs_by_target(task, history, weekly);
-    let values = task.metrics().iter().enumerate().map(|(index, endpoint)| {
+fn metric_values(window: &Window, history: &History, weekly: &WeeklySummary) -> Vec<MetricValues> {
+    let targets = runs_by_target(window, history, weekly);
+    let values = window.task.metrics().iter().enumerate().map(|(index, endpoint)| {
         let label = with_cache_state(endpoint.activity, Some(endpoint.cache));
         let metric = Metric { index, name: endpoint.name, label };
         let bands = targets.iter().map(|target| BandChart {
@@ -133,13 +188,16 @@ fn metric_values(task: &Task, history: &History, weekly: &WeeklySummary) -> Vec<
 }
 
 /// Returns the valid runs of a task at the scale of the week, for each target that has any.
-fn runs_by_target<'h>(task: &Task, history: &'h History, weekly: &WeeklySummary) -> Vec<TargetRuns<'h>> {
+fn runs_by_target<'h>(window: &Window, history: &'h History, weekly: &WeeklySummary) -> Vec<TargetRuns<'h>> {
     let styles = SeriesStyles::for_targets(&weekly.targets);
     let void = history.rounds.iter().filter(|round| round.status == Some(RoundStatus::Void));
     let void: BTreeSet<i64> = void.map(|round| round.number).collect();
-    let index = TASKS.iter().position(|known| known.name() == task.name());
+    let index = TASKS.iter().position(|known| known.name() == window.task.name());
     let counts = |run: &&RunRecord| {
-        Some(run.workload) == index && Some(run.scale) == weekly.scale && !void.contains(&run.round)
+        run.started >= window.since
+            && Some(run.workload) == index
+            && Some(run.scale) == weekly.scale
+            && !void.contains(&run.round)
     };
     let runs: Vec<&RunRecord> = history.runs.iter().filter(counts).collect();
     let targets = history.targets.iter().enumerate().map(|(number, target)| TargetRuns {
@@ -172,10 +230,11 @@ fn daily_band_chart(target: &TargetRuns<'_>, metric: &Metric) -> BandChart {
     let last = days.keys().last().copied().unwrap_or_default() + DAY;
     BandChart {
         id: format!("days-{}-{}", metric.name, target.name),
-        title: format!("{} on {}, day by day", metric.label, target.name),
+        title: format!("{}, {}", target.name, metric.label),
         name: target.name.to_string(),
         style: target.style,
         steps: days.into_iter().map(|(at, (times, failed))| quantile_step(at, &times, failed)).collect(),
+        table_steps: vec![],
         step: DAY,
         time: TimeScale { span: (first, last), zone },
         events: vec![],

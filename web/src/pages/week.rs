@@ -1,6 +1,6 @@
 //! The page of one week, with the same content as `longhaul report`, and its downloads.
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -20,7 +20,7 @@ use crate::cache::{CacheEntry, current_week};
 use crate::{badges, environment::report_environment};
 
 /// Redirects to the newest week with a round.
-pub async fn newest_week(State(app): State<AppState>) -> Response {
+pub async fn newest_week(app: AppState) -> Response {
     match read_cache(app.clone(), |cache| Ok(cache.newest_week()?)).await {
         Ok(week) => Redirect::to(&format!("/weeks/{week}")).into_response(),
         Err(error) => render_page(app, NavItem::Week, |_| Err(error)).await,
@@ -28,7 +28,7 @@ pub async fn newest_week(State(app): State<AppState>) -> Response {
 }
 
 /// Serves the page of a week.
-pub async fn week(State(app): State<AppState>, Path(week): Path<String>) -> Response {
+pub async fn week(app: AppState, Path(week): Path<String>) -> Response {
     render_page(app, NavItem::Week, move |cache| {
         let week = parse_week(&week)?;
         let weekly = cache.weekly(week)?;
@@ -55,6 +55,7 @@ fn current_environment(cache: &mut CacheEntry) -> Result<Environment, PageError>
 fn body(weekly: &WeeklySummary, environment: &Environment, around: [Option<Week>; 2]) -> Markup {
     let weekly = &redaction::redact_week(weekly);
     let styles = SeriesStyles::for_targets(&weekly.targets);
+    let overall = week_charts::overall(weekly);
     let details = details(&WeekReport { environment: Some(environment), ..WeekReport::new(weekly) });
     html! {
         (week_navigation(weekly, around))
@@ -62,7 +63,7 @@ fn body(weekly: &WeeklySummary, environment: &Environment, around: [Option<Week>
         (download_links(weekly))
         (contents(&details))
         (render::html::render(&details, &styles))
-        (chart_links(&format!("/weeks/{}/charts", weekly.week), "", &week_charts::all(weekly)))
+        (chart_links(&format!("/weeks/{}/charts", weekly.week), "", overall.iter().chain(details.charts_shown())))
     }
 }
 
@@ -93,7 +94,7 @@ const DOWNLOADS: [(&str, &str); 4] =
     [("html", "one HTML page"), ("md", "Markdown"), ("csv", "times as CSV"), ("json", "everything as JSON")];
 
 /// Serves a week as a file to download, in the format of its extension.
-pub async fn download(State(app): State<AppState>, Path((week, file)): Path<(String, String)>) -> Response {
+pub async fn download(app: AppState, Path((week, file)): Path<(String, String)>) -> Response {
     let made = read_cache(app.clone(), move |cache| {
         let week = parse_week(&week)?;
         let ending = file.strip_prefix(&format!("longhaul-{week}.")).unwrap_or_default().to_owned();
@@ -122,7 +123,7 @@ fn week_json(weekly: &WeeklySummary, cache: &CacheEntry) -> Result<String, PageE
 }
 
 /// Serves one chart of a week as SVG.
-pub async fn week_chart(State(app): State<AppState>, Path((week, file)): Path<(String, String)>) -> Response {
+pub async fn week_chart(app: AppState, Path((week, file)): Path<(String, String)>) -> Response {
     let found = read_cache(app, move |cache| {
         let weekly = cache.weekly(parse_week(&week)?)?;
         let id = file.strip_suffix(".svg").unwrap_or_default();
@@ -132,7 +133,7 @@ pub async fn week_chart(State(app): State<AppState>, Path((week, file)): Path<(S
 }
 
 /// Serves the badge of a pair as SVG: the verdict in a few words.
-pub async fn badge(State(app): State<AppState>, Path((a, b)): Path<(String, String)>) -> Response {
+pub async fn badge(app: AppState, Path((a, b)): Path<(String, String)>) -> Response {
     let found = read_cache(app, move |cache| {
         let newest = cache.newest_week()?;
         let weekly = cache.weekly(newest)?;

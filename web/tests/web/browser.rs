@@ -16,7 +16,7 @@ fn pages_are_accessible_in_a_real_browser() {
     let handle = Arc::clone(&server.handle);
     let round = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_secs(3));
-        crate::world::begin_round(&handle);
+        longhaul_demo::begin_round(&handle).unwrap();
     });
     let done = Command::new("node")
         .arg(suite)

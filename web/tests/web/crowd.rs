@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use longhaul_web::Limits;
 
 use crate::client::{Answer, PATIENCE, TestServer};
-use crate::world::{self, TOKEN};
+use crate::world::TOKEN;
 
 /// Requests the status with the token, as the command line does.
 fn status(server: &TestServer) -> Answer {
@@ -68,7 +68,7 @@ fn stream_survives_many_idle_connections() {
     read_until(stream, "No round in progress");
     let _idle: Vec<TcpStream> = (0..400).map(|_| server.connect()).collect();
     assert_eq!(status(&server).status, 200);
-    server.handle.set_stalls(vec![world::stall_now()]);
+    server.handle.set_stalls(vec![longhaul_demo::stall_now()]);
     read_until(stream, "<code>nfs</code> has not answered a getattr");
 }
 

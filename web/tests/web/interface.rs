@@ -20,7 +20,7 @@ const PROGRAM_VARIABLE: &str = "LONGHAUL_SCHEMATHESIS";
 fn responses_match_the_openapi_schema() {
     let program = std::env::var_os(PROGRAM_VARIABLE).expect("LONGHAUL_SCHEMATHESIS must name the program");
     let server = TestServer::start();
-    world::begin_round(&server.handle);
+    longhaul_demo::begin_round(&server.handle).unwrap();
     let is_over = Arc::new(AtomicBool::new(false));
     let doctor = std::thread::spawn({
         let (handle, is_over) = (Arc::clone(&server.handle), Arc::clone(&is_over));

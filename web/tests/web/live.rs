@@ -5,7 +5,6 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::client::TestServer;
-use crate::world;
 
 /// An open page: the client side of an event stream.
 struct Open(BufReader<TcpStream>);
@@ -48,7 +47,7 @@ fn round_appears_and_ends_without_reload() {
     let server = TestServer::start();
     let mut open = Open::of(&server, None);
     open.until("No round in progress");
-    world::begin_round(&server.handle);
+    longhaul_demo::begin_round(&server.handle).unwrap();
     let seen = open.until("4 of 12 runs");
     assert!(
         seen.iter().any(|line| line.contains("photo-batch"))
@@ -64,7 +63,7 @@ fn stall_is_shown_on_open_pages_within_two_seconds() {
     let mut open = Open::of(&server, None);
     open.until("No round in progress");
     let began = Instant::now();
-    server.handle.set_stalls(vec![world::stall_now()]);
+    server.handle.set_stalls(vec![longhaul_demo::stall_now()]);
     open.until("<code>nfs</code> has not answered a getattr");
     // Twice the promised two seconds, because the machine may be busy.
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
@@ -88,7 +87,7 @@ fn reconnected_page_gets_only_new_updates() {
         .or(seen.iter().find_map(|line| line.strip_prefix("id:")));
     let id = id.map_or_else(|| open.until("id:").pop().unwrap().replace("id:", ""), ToOwned::to_owned);
     let mut back = Open::of(&server, Some(id.trim()));
-    server.handle.set_stalls(vec![world::stall_now()]);
+    server.handle.set_stalls(vec![longhaul_demo::stall_now()]);
     let news = back.until("<code>nfs</code> has not answered a getattr");
     assert!(!news.iter().any(|line| line.contains("No round in progress")), "{news:?}");
 }
@@ -107,12 +106,12 @@ fn streams_end_with_the_service() {
 #[test]
 fn unmeasured_targets_wait_for_the_round_in_progress() {
     let server = TestServer::start();
-    world::begin_round(&server.handle);
+    longhaul_demo::begin_round(&server.handle).unwrap();
     let status = server.get("/api/v1/status").json();
     let states: Vec<_> =
         status["targets"].as_array().unwrap().iter().map(|target| &target["state"]).collect();
     let (measured, others): (Vec<_>, Vec<_>) =
         states.into_iter().partition(|state| state["name"] == "measuring");
-    assert_eq!((measured.len(), others.len()), (1, 2));
+    assert_eq!((measured.len(), others.len()), (1, 3));
     assert!(others.iter().all(|state| state["reason"] == "the round in progress"), "{others:?}");
 }

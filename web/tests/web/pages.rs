@@ -58,11 +58,11 @@ fn pages_are_valid_and_load_nothing_external() {
         for address in attributes(&text, "src").into_iter().chain(attributes(&text, "href")) {
             assert!(address.starts_with('/') || address.starts_with('#'), "{path}: {address}");
         }
-        let scripts = if path.starts_with("/latency") { 3 } else { 1 };
+        let scripts = if path.starts_with("/latency") { 3 } else { 2 };
         assert_eq!(
             text.matches("<script").count(),
             scripts,
-            "{path}: only the latency page loads the zoom scripts"
+            "{path}: only the latency page loads the zoom script"
         );
         let mut ids = attributes(&text, "id");
         let all = ids.len();
@@ -121,11 +121,21 @@ fn pages_show_the_numbers_of_the_summary() {
     let overview = page(&server, "/");
     let pairs = weekly["pairs"].as_array().unwrap();
     assert_eq!(pairs.len(), 3);
+    let name = weekly["week"].as_str().unwrap();
+    let in_full = page(&server, &format!("/weeks/{name}"));
     for pair in pairs {
         let text = pair["headline"]["text"].as_str().unwrap();
-        assert!(overview.contains(text), "{text}");
+        assert!(in_full.contains(text), "{text}");
     }
-    let name = weekly["week"].as_str().unwrap();
+    assert!(pairs.iter().any(|pair| overview.contains(pair["headline"]["text"].as_str().unwrap())));
+    for median in
+        weekly["table"].as_array().unwrap().iter().flat_map(|row| row["targets"].as_array().unwrap())
+    {
+        let (target, seconds) =
+            (median["target"].as_str().unwrap(), median["epoch"]["median"].as_f64().unwrap());
+        let shown = if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") };
+        assert!(target == "local" || seconds < 0.1 || overview.contains(&shown), "{target}: {shown}");
+    }
     let csv = server.get(&format!("/weeks/{name}/longhaul-{name}.csv")).text();
     assert_eq!(csv.lines().count(), 1 + weekly["table"].as_array().unwrap().len() * 4);
     let json = server.get(&format!("/weeks/{name}/longhaul-{name}.json")).json();
@@ -304,6 +314,57 @@ fn overview_is_smaller_than_60_kilobytes() {
     });
     let bytes = overview.body.len() + assets.sum::<usize>();
     assert!(bytes < 60_000, "{bytes}");
+}
+
+#[test]
+fn latency_page_is_smaller_than_120_kilobytes() {
+    let server = TestServer::start();
+    for query in ["", "?days=1", "?days=30", "?days=364"] {
+        let bytes = server.get(&format!("/latency{query}")).body.len();
+        assert!(bytes < 120_000, "{query}: {bytes}");
+    }
+}
+
+#[test]
+fn colours_are_chosen_without_a_script() {
+    let server = TestServer::start();
+    assert!(page(&server, "/events").contains("data-theme=\"system\""));
+    let chosen = server.get("/theme?to=dark&back=/latency%3Fdays%3D7");
+    assert_eq!((chosen.status, chosen.header("location")), (303, Some("/latency?days=7")));
+    let cookie = chosen.header("set-cookie").unwrap().split(';').next().unwrap();
+    let dark = server.request("GET", "/latency?days=7", &[("Cookie", cookie)]).text();
+    assert!(dark.contains("data-theme=\"dark\"") && dark.contains("value=\"/latency?days=7\""), "{cookie}");
+}
+
+#[test]
+fn strips_tell_each_round_of_each_target() {
+    let server = TestServer::start();
+    let overview = page(&server, "/");
+    for target in ["local", "smb", "nfs", "afp"] {
+        assert!(overview.contains(&format!("aria-label=\"{target}, last 60 rounds: ")), "{target}");
+    }
+    assert_eq!(overview.matches("class=\"strip\"").count(), 4);
+    assert_eq!(
+        overview
+            .split("class=\"strip\"")
+            .nth(1)
+            .unwrap()
+            .split("</svg>")
+            .next()
+            .unwrap()
+            .matches("<title>")
+            .count(),
+        60
+    );
+}
+
+#[test]
+fn task_page_shows_the_chosen_range() {
+    let server = TestServer::start();
+    let table_rows =
+        |query: &str| page(&server, &format!("/tasks/photo-batch{query}")).matches("<tr>").count();
+    assert!(table_rows("?days=1") < table_rows("?days=7") && table_rows("?days=7") < table_rows("?days=all"));
+    assert_eq!(server.get("/tasks/photo-batch?days=x").status, 400);
 }
 
 #[test]

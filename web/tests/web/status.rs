@@ -11,7 +11,6 @@ use longhaul_measure::recorder::{Recorder, THREAD_SLOTS};
 use longhaul_model::Operation;
 
 use crate::client::TestServer;
-use crate::world;
 
 #[test]
 fn status_reads_no_histogram() {
@@ -21,7 +20,7 @@ fn status_reads_no_histogram() {
         recorder.untracked_thread_slot(lane).begin(Operation::Read, platform::monotonic_ns())
     });
     let server = TestServer::start();
-    world::begin_round(&server.handle);
+    longhaul_demo::begin_round(&server.handle).unwrap();
     server.handle.set_recorder(&"smb".parse().unwrap(), &recorder);
     let pages = || file.metadata().unwrap().blocks();
     let before = pages();

@@ -157,6 +157,14 @@ impl Document {
         })
     }
 
+    /// Returns the charts in order, without those that a page shows only on request.
+    pub fn charts_shown(&self) -> impl Iterator<Item = &Chart> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Chart(chart) => Some(chart.as_ref()),
+            _ => None,
+        })
+    }
+
     fn push(&mut self, block: Block) -> &mut Self {
         self.blocks.push(block);
         self

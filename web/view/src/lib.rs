@@ -20,6 +20,7 @@ use screens::week::{WeekReport, week};
 pub mod charts;
 pub mod document;
 mod environment;
+pub mod event_words;
 pub mod exchange;
 pub mod json;
 pub mod page;

@@ -11,6 +11,7 @@ mod pair_data;
 mod pair_summary;
 mod pairing;
 mod public_history;
+mod recent_rounds;
 mod recommendation;
 mod reliability;
 mod runs;
@@ -34,6 +35,7 @@ pub use events::{EventLine, detail_text};
 pub use pair_summary::PairSummary;
 pub use pairing::MIN_ROUNDS_PER_DAY;
 pub use public_history::{anonymize, is_private_key};
+pub use recent_rounds::{RecentRounds, RoundState, SLOW_FACTOR, recent_rounds};
 pub use recommendation::{Confidence, MinutesSaved, ProfileSource, Recommendation};
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
 pub use runs::{

@@ -312,3 +312,21 @@ fn faster_share_that_fails_more_often_is_not_recommended() {
     assert_eq!(headline(&weekly).winner().map(ToString::to_string), Some("smb".to_owned()));
     assert_eq!((weekly.recommendation.target, weekly.recommendation.confidence), (None, None));
 }
+
+#[test]
+fn recent_rounds_are_ok_slow_failed_or_missed() {
+    let scenario = |target: usize, _, turn| match (target, turn) {
+        (1, 2) => (Outcome::Ok, 8.0),
+        (1, 3) => (Outcome::Hung, 900.0),
+        (1, 4) => (Outcome::Unavailable, 0.0),
+        _ => (Outcome::Ok, 5.0),
+    };
+    let mut world = World::pair().simulate(0..1, &scenario);
+    world.history.rounds[5].status = Some(RoundStatus::Void);
+    let states = |target: usize| -> Vec<RoundState> {
+        recent_rounds(&world.history, 7)[target].rounds.iter().map(|(_, state)| *state).collect()
+    };
+    use RoundState::{Failed, Missed, Ok, Slow};
+    assert_eq!(states(0), [Ok, Ok, Ok, Ok, Missed, Ok, Ok], "the oldest of eight rounds is not shown");
+    assert_eq!(states(1), [Ok, Slow, Failed, Missed, Missed, Ok, Ok]);
+}

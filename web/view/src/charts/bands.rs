@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use super::scale::{Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
 use super::svg::{Anchor, Chart, line, number, point, text, truncated};
-use super::ticks::numbered_ticks;
+use super::ticks::{EventMark, event_lane, event_notes};
 use super::time_scale::TimeScale;
 use crate::table::Table;
 use crate::units;
@@ -17,12 +17,17 @@ use longhaul_model::Timestamp;
 
 /// Horizontal range of the steps, in percent of the width. The labels of the axis are on the left.
 const X_RANGE: Extent = Extent { from: 13.0, to: 99.5 };
+/// Top and bottom of the lane of events, in lines (em).
+const EVENT_LANE: Extent = Extent { from: 1.5, to: 2.5 };
 /// Top and bottom of the plot, in lines (em).
-const Y_RANGE: Extent = Extent { from: 1.8, to: 11.0 };
+const Y_RANGE: Extent = Extent { from: 2.8, to: 11.0 };
+/// Height of the axis of time, below the lane of failures.
+const AXIS: f64 = 12.2;
 /// Maximum length of a name; longer names are truncated.
 const MAX_NAME_CHARS: usize = 24;
-/// Width and height of the nested drawing of the bands, in its own units.
-const DRAWING_UNITS: f64 = 1000.0;
+/// Width and height of the nested drawing of the bands, in its own units: about as many as a chart has pixels.
+const DRAWING_WIDTH: f64 = 600.0;
+const DRAWING_HEIGHT: f64 = 200.0;
 
 /// Quantiles of one time step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,17 +57,15 @@ pub struct BandChart {
     pub style: SeriesStyle,
     /// Time steps, oldest first.
     pub steps: Vec<QuantileStep>,
+    /// Longer steps for the table, if there are too many for a reader; empty to use the same.
+    pub table_steps: Vec<QuantileStep>,
     /// Length of a step.
     pub step: Duration,
     /// Time axis of the chart.
     pub time: TimeScale,
-    /// Events: time, and a label of a few words.
+    /// Events: time, and what happened in a few words.
     pub events: Vec<(Timestamp, String)>,
 }
-
-/// Maximum number of events that are listed below a chart. If there are more, only their ticks are drawn, and the
-/// reader is referred to the event log.
-const MAX_LISTED_EVENTS: usize = 8;
 
 impl BandChart {
     /// Returns a common axis for several charts, so that equal heights mean equal times in all of them.
@@ -74,20 +77,29 @@ impl BandChart {
 
     /// Draws the chart on an axis.
     pub fn draw(&self, scale: LogScale) -> Chart {
+        if self.steps.iter().all(|step| step.quantiles.is_none()) {
+            let (_, failed) = self.totals();
+            return Chart::sentence(
+                &self.id,
+                &self.title,
+                format!("No value in this time; {failed} failures."),
+            );
+        }
+        let events = self.event_marks();
         Chart {
             id: self.id.clone(),
             title: self.title.clone(),
             description: self.description(),
-            height: Y_RANGE.to + 2.2,
+            height: AXIS + 2.0,
             drawing: html! {
                 (self.heading())
                 (background(scale))
                 (self.bands(scale))
                 (self.failure_marks())
-                (self.event_ticks())
-                (self.time.draw(X_RANGE, Y_RANGE.to))
+                (event_lane(&events, EVENT_LANE))
+                (self.time.draw(X_RANGE, AXIS))
             },
-            notes: self.notes(),
+            notes: event_notes(&events),
             table: self.table(),
         }
     }
@@ -119,7 +131,7 @@ impl BandChart {
         html! {
             svg class={ "bands " (self.style.class()) } x={ (number(X_RANGE.from)) "%" } y={ (number(Y_RANGE.from)) "em" }
                 width={ (number(X_RANGE.to - X_RANGE.from)) "%" } height={ (number(Y_RANGE.to - Y_RANGE.from)) "em" }
-                viewBox={ "0 0 " (DRAWING_UNITS) " " (DRAWING_UNITS) } preserveAspectRatio="none" {
+                viewBox={ "0 0 " (DRAWING_WIDTH) " " (DRAWING_HEIGHT) } preserveAspectRatio="none" {
                 path class="outer" d=(path(0, 4)) {}
                 path class="inner" d=(path(1, 3)) {}
                 path class="median" d=(medians) {}
@@ -129,35 +141,34 @@ impl BandChart {
 
     fn band_path(&self, run: &[QuantileStep], low: usize, high: usize, scale: LogScale) -> String {
         let known = run.iter().filter_map(|step| Some((step.at, step.quantiles?)));
-        let points: Vec<(f64, f64, f64, f64)> = known
+        let boxes: Vec<[i64; 4]> = known
             .map(|(at, q)| {
-                (self.band_x(at), self.band_x(at + self.step), band_y(scale, q[high]), band_y(scale, q[low]))
+                [self.band_x(at), self.band_x(at + self.step), band_y(scale, q[high]), band_y(scale, q[low])]
             })
             .collect();
-        let Some((first, ..)) = points.first() else { return String::new() };
-        let mut path = format!("M{first:.0} {:.0}", points[0].2);
-        for (_, to, top, _) in &points {
-            path += &format!("V{top:.0}H{to:.0}");
+        let Some([first, _, top, _]) = boxes.first() else { return String::new() };
+        let mut path = StepPath::starting_at(*first, *top);
+        for [_, to, top, _] in &boxes {
+            path.step(*to, *top);
         }
-        for (from, _, _, bottom) in points.iter().rev() {
-            path += &format!("V{bottom:.0}H{from:.0}");
+        for [from, _, _, bottom] in boxes.iter().rev() {
+            path.step(*from, *bottom);
         }
-        path + "Z"
+        path.outline + "Z"
     }
 
     fn median_path(&self, run: &[QuantileStep], scale: LogScale) -> String {
         let known = run.iter().filter_map(|step| Some((step.at, step.quantiles?[2])));
-        let mut path = String::new();
+        let mut path: Option<StepPath> = None;
         for (at, median) in known {
             let (from, to, y) = (self.band_x(at), self.band_x(at + self.step), band_y(scale, median));
-            let begin = if path.is_empty() { format!("M{from:.0} {y:.0}") } else { format!("V{y:.0}") };
-            path += &format!("{begin}H{to:.0}");
+            path.get_or_insert_with(|| StepPath::starting_at(from, y)).step(to, y);
         }
-        path
+        path.map_or(String::new(), |path| path.outline)
     }
 
-    fn band_x(&self, at: Timestamp) -> f64 {
-        self.time.fraction(at) * DRAWING_UNITS
+    fn band_x(&self, at: Timestamp) -> i64 {
+        (self.time.fraction(at) * DRAWING_WIDTH).round() as i64
     }
 
     /// Draws a cross at each step with a failure.
@@ -165,37 +176,20 @@ impl BandChart {
         let failed = self.steps.iter().filter(|step| step.failed > 0);
         html! {
             @for step in failed {
-                (super::svg::glyph(point(self.x_position(step.at + self.step / 2), Y_RANGE.to - 0.6), "failed", "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5"))
+                (super::svg::glyph(point(self.x_position(step.at + self.step / 2), AXIS - 0.6), "failed", "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5"))
             }
         }
     }
 
-    /// Draws the ticks of the events at the top, numbered if the events are listed below the chart.
-    fn event_ticks(&self) -> Markup {
-        let positions: Vec<f64> = self.visible_events().map(|(at, _)| self.x_position(*at)).collect();
-        let height = Extent { from: Y_RANGE.from, to: Y_RANGE.from + 0.9 };
-        if positions.len() <= MAX_LISTED_EVENTS {
-            return numbered_ticks(&positions, height);
-        }
-        html! { @for x in &positions { (line("event", point(*x, height.from), point(*x, height.to))) } }
-    }
-
-    fn visible_events(&self) -> impl Iterator<Item = &(Timestamp, String)> {
+    /// Returns the events of the window.
+    fn event_marks(&self) -> Vec<EventMark> {
         let (from, to) = self.time.span;
-        self.events.iter().filter(move |(at, _)| (from..to).contains(at))
-    }
-
-    /// Returns the list of events, numbered as in the chart.
-    fn notes(&self) -> Vec<String> {
-        match self.visible_events().count() {
-            many if many > MAX_LISTED_EVENTS => vec![format!("{many} events: see the event log")],
-            _ => {
-                let note = |(place, (at, label)): (usize, &(Timestamp, String))| {
-                    format!("{} {label} ({})", place + 1, self.time.label(*at))
-                };
-                self.visible_events().enumerate().map(note).collect()
-            }
-        }
+        let visible = self.events.iter().filter(|(at, _)| (from..to).contains(at));
+        let mark = |(at, words): &(Timestamp, String)| EventMark {
+            x: self.x_position(*at),
+            words: format!("{words}, {}", self.time.day_label(*at)),
+        };
+        visible.map(mark).collect()
     }
 
     /// Returns the horizontal position of a time, in percent of the width.
@@ -221,7 +215,8 @@ impl BandChart {
             .words(["step"])
             .figures(["n", "failed", "p5", "p25", "median", "p75", "p95", "max"]);
         let known = |value: Option<f64>| value.map_or("–".to_owned(), units::seconds);
-        for step in &self.steps {
+        let steps = if self.table_steps.is_empty() { &self.steps } else { &self.table_steps };
+        for step in steps {
             let mut row = vec![self.time.label(step.at), step.count.to_string(), step.failed.to_string()];
             row.extend((0..5).map(|place| known(step.quantiles.map(|all| all[place]))));
             row.push(known(step.max));
@@ -231,9 +226,32 @@ impl BandChart {
     }
 }
 
+/// Outline of steps, with relative coordinates, which are the shortest.
+struct StepPath {
+    outline: String,
+    x: i64,
+    y: i64,
+}
+
+impl StepPath {
+    fn starting_at(x: i64, y: i64) -> Self {
+        Self { outline: format!("M{x} {y}"), x, y }
+    }
+
+    /// Goes up or down to a height, then along to a position.
+    fn step(&mut self, x: i64, y: i64) {
+        for (command, distance) in [('v', y - self.y), ('h', x - self.x)] {
+            if distance != 0 {
+                self.outline += &format!("{command}{distance}");
+            }
+        }
+        (self.x, self.y) = (x, y);
+    }
+}
+
 /// Returns the vertical position of a value in the nested drawing of the bands.
-fn band_y(scale: LogScale, seconds: f64) -> f64 {
-    scale.with_range(Extent { from: DRAWING_UNITS, to: 0.0 }).position(seconds)
+fn band_y(scale: LogScale, seconds: f64) -> i64 {
+    scale.with_range(Extent { from: DRAWING_HEIGHT, to: 0.0 }).position(seconds).round() as i64
 }
 
 fn background(scale: LogScale) -> Markup {
@@ -243,6 +261,6 @@ fn background(scale: LogScale) -> Markup {
             (line("grid", point(X_RANGE.from, y), point(X_RANGE.to, y)))
             (text(point(X_RANGE.from - 1.0, y + 0.35), Anchor::End, "quiet", &units::axis_duration(tick)))
         }
-        (line("one", point(X_RANGE.from, Y_RANGE.to), point(X_RANGE.to, Y_RANGE.to)))
+        (line("one", point(X_RANGE.from, AXIS), point(X_RANGE.to, AXIS)))
     }
 }

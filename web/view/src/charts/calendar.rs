@@ -1,11 +1,13 @@
 //! Calendar of good and bad days: one column per week, one row per day of the week. Days without data stay empty. A bad
 //! day has a mark in addition to its colour.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 
 use super::scale::Extent;
 use super::style::{MarkFill, SeriesStyle, mark};
-use super::svg::{Anchor, Chart, area, glyph, point, text, truncated};
+use super::svg::{Anchor, Chart, area, glyph, number, point, text, truncated};
 use crate::table::Table;
 use longhaul_analysis::summary::date_of_day;
 
@@ -69,26 +71,47 @@ impl Calendar {
                 }
                 g class=(self.style.class()) { (self.cells()) }
                 (legend(bottom + 2.6, self.style))
-                (text(point(X_RANGE.from, bottom + 1.1), Anchor::Start, "quiet", &date_of_day(self.span.0).strftime("%-d %b %Y").to_string()))
-                (text(point(100.0, bottom + 1.1), Anchor::End, "quiet", &date_of_day(self.span.1).strftime("%-d %b %Y").to_string()))
+                (text(point(X_RANGE.from, bottom + 1.1), Anchor::Start, "quiet", &self.dates()))
             },
             notes: vec![],
             table: self.table(),
         }
     }
 
+    /// Draws all days of one kind as one path.
     fn cells(&self) -> Markup {
-        let weeks = (monday_before(self.span.1) - monday_before(self.span.0)) / 7 + 1;
+        let weeks = self.week_of(self.span.1) + 1;
         let width = ((X_RANGE.to - X_RANGE.from) / weeks as f64).min(MAX_WEEK_WIDTH);
+        let mut days: BTreeMap<&str, String> = BTreeMap::new();
+        for day in self.span.0..=self.span.1 {
+            let (week, weekday) = (self.week_of(day), day - monday_before(day));
+            *days.entry(class(self.found(day))).or_default() += &format!("M{week} {weekday}h.9v.9h-.9z");
+        }
         html! {
-            @for day in self.span.0..=self.span.1 {
-                @let x = X_RANGE.from + ((monday_before(day) - monday_before(self.span.0)) / 7) as f64 * width;
-                @let y = TOP + (day - monday_before(day)) as f64 * ROW_HEIGHT;
-                @let found = self.days.binary_search_by_key(&day, |(known, _)| *known).ok().map(|place| self.days[place].1);
-                (area(class(found), point(x, y + 0.06), point(x + width * 0.9, y + ROW_HEIGHT - 0.06)))
-                @if found.is_some_and(|day| day.failed > 0) { (glyph(point(x + width * 0.45, y + ROW_HEIGHT / 2.0), "failed", CROSS_OUTLINE)) }
+            svg class="fields" x={ (number(X_RANGE.from)) "%" } y={ (number(TOP)) "em" } width={ (number(width * weeks as f64)) "%" }
+                height={ (number(7.0 * ROW_HEIGHT)) "em" } viewBox={ "0 0 " (weeks) " 7" } preserveAspectRatio="none" {
+                @for (class, outline) in &days { path class=(class) d=(outline) { title { (words(class)) } } }
+            }
+            @for (day, _) in self.days.iter().filter(|(_, found)| found.failed > 0) {
+                @let x = X_RANGE.from + (self.week_of(*day) as f64 + 0.45) * width;
+                @let y = TOP + ((day - monday_before(*day)) as f64 + 0.45) * ROW_HEIGHT;
+                g { title { (date_of_day(*day).strftime("%-d %b").to_string()) ": failed" } (glyph(point(x, y), "failed", CROSS_OUTLINE)) }
             }
         }
+    }
+
+    fn dates(&self) -> String {
+        let date = |day: i64| date_of_day(day).strftime("%-d %b %Y").to_string();
+        format!("{} to {}", date(self.span.0), date(self.span.1))
+    }
+
+    fn week_of(&self, day: i64) -> i64 {
+        (monday_before(day) - monday_before(self.span.0)) / 7
+    }
+
+    fn found(&self, day: i64) -> Option<Availability> {
+        let place = self.days.binary_search_by_key(&day, |(known, _)| *known).ok()?;
+        Some(self.days[place].1)
     }
 
     fn description(&self) -> String {
@@ -104,18 +127,23 @@ impl Calendar {
         )
     }
 
+    /// Returns a row for each week.
     fn table(&self) -> Table {
-        let mut table = Table::new(self.title.as_str()).words(["day"]).figures([
+        let mut table = Table::new(self.title.as_str()).words(["week from"]).figures([
+            "days with data",
             "responses",
             "slower than 1 s",
             "errors or timeouts",
         ]);
-        for (day, found) in &self.days {
+        for week in self.days.chunk_by(|a, b| monday_before(a.0) == monday_before(b.0)) {
+            let sum =
+                |of: fn(&Availability) -> u64| week.iter().map(|(_, day)| of(day)).sum::<u64>().to_string();
             table.row([
-                date_of_day(*day).to_string(),
-                found.answers.to_string(),
-                found.slow.to_string(),
-                found.failed.to_string(),
+                date_of_day(monday_before(week[0].0)).to_string(),
+                week.len().to_string(),
+                sum(|day| day.answers),
+                sum(|day| day.slow),
+                sum(|day| day.failed),
             ]);
         }
         table
@@ -132,16 +160,24 @@ fn monday_before(day: i64) -> i64 {
 const fn class(day: Option<Availability>) -> &'static str {
     match day {
         None => "unknown",
-        Some(Availability { failed: 1.., .. }) => "h5",
+        Some(Availability { failed: 1.., .. }) => "h0",
         Some(Availability { slow: 1.., .. }) => "h3",
         Some(_) => "h1",
     }
 }
 
+/// CSS classes of the days with their words.
+const KINDS: [(&str, &str); 4] =
+    [("h1", "good"), ("h3", "slow"), ("h0", "✗ failed"), ("unknown", "no value")];
+
+fn words(class: &str) -> &'static str {
+    KINDS.iter().find(|(known, _)| *known == class).map_or("", |(_, words)| words)
+}
+
 fn legend(y: f64, style: SeriesStyle) -> Markup {
     html! {
         g class=(style.class()) {
-            @for (place, (class, words)) in [("h1", "good"), ("h3", "slow"), ("h5", "✗ failed"), ("unknown", "no value")].iter().enumerate() {
+            @for (place, (class, words)) in KINDS.iter().enumerate() {
                 @let x = X_RANGE.from + place as f64 * 22.0;
                 (area(class, point(x, y - 0.6), point(x + 2.5, y + 0.3)))
                 (text(point(x + 3.3, y + 0.25), Anchor::Start, "quiet", words))

@@ -10,13 +10,16 @@ use super::ratio_text::{ratio_text, tick_text};
 use super::scale::{DayScale, Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
 use super::svg::{Anchor, CHARACTER_WIDTH, Chart, area, line, point, text, truncated};
-use super::ticks::numbered_ticks;
+use super::ticks::{EventMark, event_lane, event_notes};
+use crate::event_words::line_words;
 use crate::table::Table;
 
 /// Horizontal range of the days, in percent of the width. The labels of the axis are on the left.
 const X_RANGE: Extent = Extent { from: 13.0, to: 99.0 };
+/// Top and bottom of the lane of events, in lines (em).
+const EVENT_LANE: Extent = Extent { from: 1.5, to: 2.5 };
 /// Top and bottom of the plot, in lines (em).
-const Y_RANGE: Extent = Extent { from: 1.6, to: 14.0 };
+const Y_RANGE: Extent = Extent { from: 2.8, to: 14.0 };
 /// Maximum length of a name; longer names do not fit on a phone and are truncated.
 const MAX_NAME_CHARS: usize = 16;
 /// Day 0 of day numbers, 1970-01-01.
@@ -90,13 +93,10 @@ impl DailyRatios {
                 RatioLevel { day: change.first_day, ratio: change.ratio_before, days: change.days_before }
             }
         });
-        let tick = |event: &EventLine| Some(EventTick { day: day_of(&event.at)?, label: event.kind.clone() });
+        let tick = |event: &EventLine| Some(EventTick { day: day_of(&event.at)?, label: line_words(event) });
         Some(Self {
             id: format!("days-{}-{}", comparison.a, comparison.b),
-            title: format!(
-                "{} and {}, {}, day by day",
-                comparison.a, comparison.b, comparison.subject.activity
-            ),
+            title: format!("{} and {}, day by day", comparison.a, comparison.b),
             sides: (comparison.b.to_string(), comparison.a.to_string()),
             intervals: known.collect(),
             estimate_text: comparison.ratio.map(ratio_text),
@@ -124,6 +124,7 @@ impl DailyRatios {
     /// Draws the chart on an axis of ratios; ratios above 1 are at the top.
     pub fn draw(&self, ratios: LogScale) -> Chart {
         let axis = self.day_axis();
+        let events = self.event_marks(&axis);
         Chart {
             id: self.id.clone(),
             title: self.title.clone(),
@@ -140,11 +141,14 @@ impl DailyRatios {
                 }
                 @if let Some(level) = &self.other_level { (self.draw_level(level, &axis, ratios)) }
                 @for (day, ratio) in &self.ratios {
-                    (mark(point(axis.day_middle(*day), ratios.position(*ratio)), SeriesStyle::NEUTRAL, MarkFill::Solid))
+                    g {
+                        title { (short_date(*day)) ": " (format!("{ratio:.2}")) "×" }
+                        (mark(point(axis.day_middle(*day), ratios.position(*ratio)), SeriesStyle::NEUTRAL, MarkFill::Solid))
+                    }
                 }
-                (self.event_ticks(&axis))
+                (event_lane(&events, EVENT_LANE))
             },
-            notes: self.notes(),
+            notes: event_notes(&events),
             table: self.table(),
         }
     }
@@ -175,19 +179,18 @@ impl DailyRatios {
                 (text(point(0.0, ratios.position(tick) + 0.35), Anchor::Start, "quiet", &tick_text(tick)))
             }
             (line("one", point(X_RANGE.from, ratios.position(1.0)), point(X_RANGE.to, ratios.position(1.0))))
-            (text(point(X_RANGE.from, Y_RANGE.from - 0.6), Anchor::Start, "quiet", &format!("▴ less time on {high}")))
+            (text(point(X_RANGE.from, 1.0), Anchor::Start, "quiet", &format!("▴ less time on {high}")))
             (text(point(X_RANGE.from, Y_RANGE.to + 3.1), Anchor::Start, "quiet", &format!("▾ less time on {low}")))
             (text(point(X_RANGE.from, Y_RANGE.to + 4.5), Anchor::Start, "quiet", &format!("1×: no difference; band: ±{percent} %")))
         }
     }
 
     fn date_axis(&self, axis: &DayScale) -> Markup {
-        let label = |day: i64| date_of_day(day).strftime("%-d %b").to_string();
         html! {
             (line("one", point(X_RANGE.from, Y_RANGE.to), point(X_RANGE.to, Y_RANGE.to)))
             @for day in axis.ticks(7.0 * CHARACTER_WIDTH) {
                 (line("one", point(axis.day_middle(day), Y_RANGE.to), point(axis.day_middle(day), Y_RANGE.to + 0.35)))
-                @let words = label(day);
+                @let words = short_date(day);
                 (text(point(axis.day_middle(day), Y_RANGE.to + 1.5), Anchor::around(axis.day_middle(day), words.len()), "quiet", &words))
             }
         }
@@ -208,17 +211,12 @@ impl DailyRatios {
         }
     }
 
-    fn event_ticks(&self, axis: &DayScale) -> Markup {
-        let positions: Vec<f64> = self.ticks.iter().map(|tick| axis.day_middle(tick.day)).collect();
-        numbered_ticks(&positions, Extent { from: Y_RANGE.to - 0.9, to: Y_RANGE.to })
-    }
-
-    /// Returns the list of events, numbered as in the chart.
-    fn notes(&self) -> Vec<String> {
-        let note = |(place, tick): (usize, &EventTick)| {
-            format!("{} {} ({})", place + 1, tick.label, date_of_day(tick.day))
+    fn event_marks(&self, axis: &DayScale) -> Vec<EventMark> {
+        let mark = |tick: &EventTick| EventMark {
+            x: axis.day_middle(tick.day),
+            words: format!("{}, {}", tick.label, short_date(tick.day)),
         };
-        self.ticks.iter().enumerate().map(note).collect()
+        self.ticks.iter().map(mark).collect()
     }
 
     fn description(&self) -> String {
@@ -258,4 +256,8 @@ impl DailyRatios {
         }
         table
     }
+}
+
+fn short_date(day: i64) -> String {
+    date_of_day(day).strftime("%-d %b").to_string()
 }

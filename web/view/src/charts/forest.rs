@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::ratio_text::{ratio_label, ratio_text, tick_text};
 use super::scale::{Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
-use super::svg::{Anchor, CHARACTER_WIDTH, Chart, area, glyph, line, point, text, text_with_gap, truncated};
+use super::svg::{Anchor, AxisRows, CHARACTER_WIDTH, Chart, glyph, line, point, text, truncated};
 use crate::table::Table;
 
 /// Comparisons of the same two targets.
@@ -55,8 +55,8 @@ const MAX_INTERVAL_EXTENT: f64 = 2.5;
 const MIN_AXIS_RATIO: f64 = 1.5;
 /// Horizontal range of the axis, in percent of the width. The figures are on its right.
 const X_RANGE: Extent = Extent { from: 3.0, to: 50.0 };
-/// Width of the label with the number of days, in percent of the width.
-const DAYS_LABEL_WIDTH: f64 = 19.0;
+/// Height of a row, in lines (em): its label, and below it its interval.
+const ROW_HEIGHT: f64 = 2.8;
 /// Maximum length of a name in a group's heading, so that both names fit on a phone. Longer names are truncated.
 const MAX_NAME_CHARS: usize = 12;
 
@@ -82,13 +82,14 @@ impl Forest {
 
     /// Draws the plot on an axis.
     pub fn draw(&self, scale: LogScale) -> Chart {
-        let (mut y, mut rows) = (1.4, vec![]);
+        let (mut y, mut rows, mut axis) = (1.4, vec![], AxisRows::default());
         for group in &self.groups {
             rows.push(group.heading(y));
             y += 1.7;
             for row in &group.rows {
                 rows.push(row.draw(scale, y));
-                y += row.height(scale);
+                axis.add(Extent { from: y + 1.25, to: y + ROW_HEIGHT - 0.1 });
+                y += ROW_HEIGHT;
             }
             y += 0.3;
         }
@@ -98,7 +99,8 @@ impl Forest {
             description: self.description(),
             height: y + 3.1,
             drawing: html! {
-                (self.background(scale, y))
+                (self.background(scale, &axis))
+                (self.axis_labels(scale, y))
                 @for row in rows { (row) }
             },
             notes: vec![],
@@ -106,19 +108,25 @@ impl Forest {
         }
     }
 
-    /// Draws the background: the band in which differences are too small to matter, the line of no difference, and the
-    /// axis.
-    fn background(&self, scale: LogScale, bottom: f64) -> Markup {
-        let (top, one) = (1.2, scale.position(1.0));
-        let label = "no difference";
+    /// Draws the background of the rows: the band in which differences are too small to matter, the grid, and the line of no
+    /// difference.
+    fn background(&self, scale: LogScale, rows: &AxisRows) -> Markup {
+        let band = Extent { from: scale.position(1.0 / self.threshold), to: scale.position(self.threshold) };
+        let ticks: Vec<f64> = axis_ticks(scale).into_iter().map(|tick| scale.position(tick)).collect();
         html! {
-            (area("band", point(scale.position(1.0 / self.threshold), top), point(scale.position(self.threshold), bottom)))
-            @for tick in scale.ticks(5.5 * CHARACTER_WIDTH) {
-                (line("grid", point(scale.position(tick), top), point(scale.position(tick), bottom)))
+            (rows.area("band", band))
+            (rows.lines("grid", &ticks))
+            (rows.lines("one", &[scale.position(1.0)]))
+        }
+    }
+
+    fn axis_labels(&self, scale: LogScale, bottom: f64) -> Markup {
+        let (one, label) = (scale.position(1.0), "no difference");
+        html! {
+            (text(point(one, 0.9), Anchor::around(one, label.len()), "quiet", label))
+            @for tick in axis_ticks(scale) {
                 (text(point(scale.position(tick), bottom + 1.1), Anchor::Middle, "quiet", &tick_text(tick)))
             }
-            (line("one", point(one, top), point(one, bottom)))
-            (text(point(one, 0.9), Anchor::around(one, label.len()), "quiet", label))
             (text(point(0.0, bottom + 2.5), Anchor::Start, "quiet", &self.axis()))
         }
     }
@@ -194,25 +202,14 @@ impl ForestGroup {
     }
 }
 
-/// Position of the label with the number of days, with its horizontal position in percent.
-enum DaysLabelPosition {
-    Right(f64),
-    Left(f64),
-    Below(f64),
-}
-
 impl ForestRow {
-    fn height(&self, scale: LogScale) -> f64 {
-        let days = self.ratio.map(|ratio| days_label_position(ratio, scale));
-        if matches!(days, Some(DaysLabelPosition::Below(_))) { 3.7 } else { 2.8 }
-    }
-
     fn draw(&self, scale: LogScale, top: f64) -> Markup {
         let y = top + 1.95;
         html! {
             (text(point(0.0, top + 1.0), Anchor::Start, "", &self.label))
             @match self.ratio {
                 Some(ratio) => {
+                    (text(point(100.0, top + 1.0), Anchor::End, "quiet", &days_text(ratio.days)))
                     (text(point(100.0, y + 0.35), Anchor::End, "", &ratio_label(ratio)))
                     (self.interval(ratio, scale, y))
                 }
@@ -223,29 +220,24 @@ impl ForestRow {
 
     fn interval(&self, ratio: Estimate, scale: LogScale, y: f64) -> Markup {
         let (low, high) = (scale.position(ratio.low), scale.position(ratio.high));
-        let days = if ratio.days == 1 { "1 day".to_owned() } else { format!("{} days", ratio.days) };
-        let class = self.style.class();
         html! {
-            g class=(class) {
-                (line("range", point(low, y), point(high, y)))
-                @if !scale.contains(ratio.low) { (glyph(point(low, y), "arrow", "M5 -4.5L0 0L5 4.5")) }
-                @if !scale.contains(ratio.high) { (glyph(point(high, y), "arrow", "M-5 -4.5L0 0L-5 4.5")) }
-            }
-            (mark(point(scale.position(ratio.value), y), self.style, self.fill))
-            @match days_label_position(ratio, scale) {
-                DaysLabelPosition::Right(x) => { (text_with_gap(point(x, y + 0.35), Anchor::Start, "quiet", &days)) }
-                DaysLabelPosition::Left(x) => { (text_with_gap(point(x, y + 0.35), Anchor::End, "quiet", &days)) }
-                DaysLabelPosition::Below(x) => { (text(point(x, y + 1.45), Anchor::around(x, 2 * days.len()), "quiet", &days)) }
+            g {
+                title { (self.label) ": " (ratio_description(ratio)) "; " (self.verdict_text) }
+                g class=(self.style.class()) {
+                    (line("range", point(low, y), point(high, y)))
+                    @if !scale.contains(ratio.low) { (glyph(point(low, y), "arrow", "M5 -4.5L0 0L5 4.5")) }
+                    @if !scale.contains(ratio.high) { (glyph(point(high, y), "arrow", "M-5 -4.5L0 0L-5 4.5")) }
+                }
+                (mark(point(scale.position(ratio.value), y), self.style, self.fill))
             }
         }
     }
 }
 
-fn days_label_position(ratio: Estimate, scale: LogScale) -> DaysLabelPosition {
-    let (low, high) = (scale.position(ratio.low), scale.position(ratio.high));
-    match () {
-        () if high < X_RANGE.to - DAYS_LABEL_WIDTH => DaysLabelPosition::Right(high),
-        () if low > DAYS_LABEL_WIDTH => DaysLabelPosition::Left(low),
-        () => DaysLabelPosition::Below(scale.position(ratio.value)),
-    }
+fn axis_ticks(scale: LogScale) -> Vec<f64> {
+    scale.ticks(5.5 * CHARACTER_WIDTH)
+}
+
+fn days_text(days: usize) -> String {
+    if days == 1 { "1 day".to_owned() } else { format!("{days} days") }
 }

@@ -1,11 +1,13 @@
 //! Heat map of the median time by hour of the day (columns) and day of the week (rows). A field without data stays
 //! empty.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use maud::{Markup, html};
 
 use super::scale::{Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
-use super::svg::{Anchor, Chart, area, point, text, truncated};
+use super::svg::{Anchor, Chart, area, number, point, text, truncated};
 use crate::table::Table;
 use crate::units;
 
@@ -19,6 +21,8 @@ const ROW_HEIGHT: f64 = 1.3;
 const MAX_NAME_CHARS: usize = 24;
 /// Number of shades.
 const SHADES: usize = 6;
+/// Minimum range of the shades, as a ratio. Below it, shades would show noise and start at the same rounded value.
+const MIN_RANGE: f64 = 2.0;
 /// Names of the rows.
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
@@ -41,8 +45,10 @@ impl HeatMap {
     /// Returns a common scale of shades for several charts, so that equal shades mean equal times in all of them.
     pub fn shared_scale<'h>(all: impl IntoIterator<Item = &'h HeatMap>) -> LogScale {
         let fields = all.into_iter().flat_map(|heat| heat.cells.iter().flatten());
+        let values: Vec<f64> = fields.filter_map(|field| field.map(|(seconds, _)| seconds)).collect();
+        let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
         LogScale::spanning(
-            fields.filter_map(|field| field.map(|(seconds, _)| seconds)),
+            values.into_iter().chain([lowest * MIN_RANGE]),
             Extent { from: 0.0, to: SHADES as f64 },
         )
     }
@@ -62,20 +68,31 @@ impl HeatMap {
                 (text(point(100.0, 1.05), Anchor::End, "quiet", &format!("n {count}")))
                 g class=(self.style.class()) { (self.draw_cells(scale)) }
                 (axes(bottom))
-                g class=(self.style.class()) { (legend(scale, bottom + 2.4)) }
+                g class=(self.style.class()) { (self.legend(scale, bottom + 2.4)) }
             },
             notes: vec![],
             table: self.table(),
         }
     }
 
+    /// Draws all fields of a shade as one path.
     fn draw_cells(&self, scale: LogScale) -> Markup {
+        let mut fields: BTreeMap<Option<usize>, String> = BTreeMap::new();
+        for (day, hours) in self.cells.iter().enumerate() {
+            for (hour, field) in hours.iter().enumerate() {
+                let shade = field.map(|(seconds, _)| shade(scale, seconds));
+                *fields.entry(shade).or_default() += &format!("M{hour} {day}h.94v.9h-.94z");
+            }
+        }
+        let width = X_RANGE.to - X_RANGE.from;
         html! {
-            @for (day, hours) in self.cells.iter().enumerate() {
-                @for (hour, field) in hours.iter().enumerate() {
-                    @let (x, y) = (hour_x(hour), TOP + day as f64 * ROW_HEIGHT);
-                    @let class = field.map_or("unknown".to_owned(), |(seconds, _)| format!("h{}", shade(scale, seconds)));
-                    (area(&class, point(x, y + 0.06), point(hour_x(hour + 1) - 0.25, y + ROW_HEIGHT - 0.06)))
+            svg class="fields" x={ (number(X_RANGE.from)) "%" } y={ (number(TOP)) "em" } width={ (number(width)) "%" }
+                height={ (number(7.0 * ROW_HEIGHT)) "em" } viewBox="0 0 24 7" preserveAspectRatio="none" {
+                @for (shade, outline) in &fields {
+                    @match shade {
+                        Some(shade) => path class={ "h" (shade) } d=(outline) { title { (shade_text(scale, *shade)) } },
+                        None => path class="unknown" d=(outline) { title { "no value" } },
+                    }
                 }
             }
         }
@@ -103,18 +120,17 @@ impl HeatMap {
         )
     }
 
+    /// Returns the medians: a row for each hour, a column for each weekday.
     fn table(&self) -> Table {
-        let mut table = Table::new(self.title.as_str()).words(["weekday", "hour"]).figures(["median", "n"]);
-        for (day, hours) in self.cells.iter().enumerate() {
-            for (hour, field) in hours.iter().enumerate() {
-                if let Some((seconds, count)) = field {
-                    table.row([
-                        WEEKDAYS[day].to_owned(),
-                        format!("{hour:02}:00"),
-                        units::seconds(*seconds),
-                        count.to_string(),
-                    ]);
-                }
+        let mut table = Table::new(self.title.as_str()).words(["hour"]).figures(WEEKDAYS);
+        for hour in 0..24 {
+            let medians = self.cells.iter().map(|hours| hours[hour]);
+            let cells: Vec<Option<(f64, u64)>> = medians.collect();
+            if cells.iter().any(Option::is_some) {
+                let median = |cell: Option<(f64, u64)>| {
+                    cell.map_or("–".to_owned(), |(seconds, _)| units::seconds(seconds))
+                };
+                table.row([format!("{hour:02}:00")].into_iter().chain(cells.into_iter().map(median)));
             }
         }
         table
@@ -140,17 +156,25 @@ fn axes(bottom: f64) -> Markup {
     }
 }
 
-/// Draws the legend: each shade with its smallest value. It has two lines, because one line is too narrow on a phone.
-fn legend(scale: LogScale, y: f64) -> Markup {
-    let across = SHADES / 2;
-    let width = (X_RANGE.to - X_RANGE.from) / across as f64;
-    html! {
-        @for shade in 0..SHADES {
-            @let (x, y) = (X_RANGE.from + (shade % across) as f64 * width, y + (shade / across) as f64 * 1.3);
-            (area(&format!("h{shade}"), point(x, y - 0.6), point(x + 3.0, y + 0.3)))
-            (text(point(x + 3.8, y + 0.25), Anchor::Start, "quiet", &format!("from {}", units::axis_duration(round_to_two_digits(scale.value(shade as f64))))))
+impl HeatMap {
+    /// Draws the legend: each shade that occurs, with its smallest value. It has two lines, because one line is too narrow on a phone.
+    fn legend(&self, scale: LogScale, y: f64) -> Markup {
+        let fields = self.cells.iter().flatten().flatten();
+        let shades: BTreeSet<usize> = fields.map(|(seconds, _)| shade(scale, *seconds)).collect();
+        let across = SHADES / 2;
+        let width = (X_RANGE.to - X_RANGE.from) / across as f64;
+        html! {
+            @for (place, shade) in shades.into_iter().enumerate() {
+                @let (x, y) = (X_RANGE.from + (place % across) as f64 * width, y + (place / across) as f64 * 1.3);
+                (area(&format!("h{shade}"), point(x, y - 0.6), point(x + 3.0, y + 0.3)))
+                (text(point(x + 3.8, y + 0.25), Anchor::Start, "quiet", &shade_text(scale, shade)))
+            }
         }
     }
+}
+
+fn shade_text(scale: LogScale, shade: usize) -> String {
+    format!("from {}", units::axis_duration(round_to_two_digits(scale.value(shade as f64))))
 }
 
 /// Rounds a value to two significant digits, which is as fine as a shade.

@@ -84,6 +84,11 @@ impl SeriesStyles {
         self.0.iter().find(|(known, _)| known == name).map_or(SeriesStyle::NEUTRAL, |(_, style)| *style)
     }
 
+    /// Returns the position of a target among all targets; unknown targets are last.
+    pub fn place(&self, name: &TargetName) -> usize {
+        self.0.iter().position(|(known, _)| known == name).unwrap_or(self.0.len())
+    }
+
     /// Renders a target's mark for use within a line of text; nothing for an unknown target.
     pub fn legend_mark(&self, name: &TargetName) -> Markup {
         let Some((_, style)) = self.0.iter().find(|(known, _)| known == name) else {

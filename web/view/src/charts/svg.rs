@@ -3,6 +3,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
+use super::scale::Extent;
 use crate::table::Table;
 
 /// Width of one character on the narrowest supported page (320 px), in percent of the chart's width.
@@ -96,6 +97,47 @@ pub fn area(class: &str, from: Point, to: Point) -> Markup {
     }
 }
 
+/// Rows of a chart that have the lines of an axis; between them stand labels, which no line crosses.
+#[derive(Debug, Clone, Default)]
+pub struct AxisRows(Vec<Extent>);
+
+impl AxisRows {
+    /// Adds a row from a top to a bottom, in lines (em).
+    pub fn add(&mut self, row: Extent) {
+        self.0.push(row);
+    }
+
+    /// Draws vertical lines at horizontal positions, in all rows.
+    pub fn lines(&self, class: &str, positions: &[f64]) -> Markup {
+        let lines = positions.iter().flat_map(|x| self.0.iter().map(move |row| (x * 10.0, row)));
+        self.path(
+            class,
+            lines.map(|(x, row)| format!("M{x:.0} {}V{}", units(row.from), units(row.to))).collect(),
+        )
+    }
+
+    /// Draws an area between two horizontal positions, in all rows.
+    pub fn area(&self, class: &str, across: Extent) -> Markup {
+        let (from, to) = (across.from * 10.0, across.to * 10.0);
+        let row =
+            |row: &Extent| format!("M{from:.0} {}H{to:.0}V{}H{from:.0}Z", units(row.from), units(row.to));
+        self.path(class, self.0.iter().map(row).collect())
+    }
+
+    fn path(&self, class: &str, outline: String) -> Markup {
+        let height = self.0.last().map_or(0.0, |row| row.to);
+        html! {
+            svg class="rows" width="100%" height={ (number(height)) "em" } viewBox={ "0 0 1000 " (units(height)) }
+                preserveAspectRatio="none" { path class=(class) d=(outline) {} }
+        }
+    }
+}
+
+/// Converts lines (em) to the units of a path in [`AxisRows`].
+fn units(em: f64) -> f64 {
+    (em * 10.0).round()
+}
+
 /// Draws a small symbol at a position. `outline` is an SVG path, centred on the origin and about ten units wide.
 pub fn glyph(Point { x, y }: Point, class: &str, outline: &str) -> Markup {
     html! {
@@ -127,10 +169,28 @@ pub struct Chart {
 pub const STYLE: &str = include_str!("chart.css");
 
 impl Chart {
+    /// Returns a chart that has nothing to draw: a sentence with a title.
+    pub fn sentence(id: &str, title: &str, sentence: String) -> Self {
+        Self {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            description: sentence,
+            height: 0.0,
+            drawing: Markup::default(),
+            notes: vec![],
+            table: Table::default(),
+        }
+    }
+
+    /// Returns true if the chart is only a sentence.
+    pub fn is_sentence(&self) -> bool {
+        self.height == 0.0
+    }
+
     /// Renders the chart for a page that includes [`STYLE`].
     pub fn inline(&self) -> Markup {
         html! {
-            svg class="chart" role="img" width="100%" height={ (number(self.height)) "em" }
+            svg class="chart" role="img" tabindex="0" width="100%" height={ (number(self.height)) "em" }
                 aria-labelledby={ (self.id) "-title " (self.id) "-description" } { (self.svg_content()) }
         }
     }

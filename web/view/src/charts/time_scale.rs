@@ -9,6 +9,7 @@ use maud::{Markup, html};
 
 use super::scale::Extent;
 use super::svg::{Anchor, CHARACTER_WIDTH, line, point, text};
+use crate::event_words::event_words;
 use crate::time::{instant, zoned};
 use longhaul_model::time::{DAY, HOUR};
 
@@ -40,6 +41,11 @@ impl TimeScale {
             || format!("{} µs since 1970", at.as_us()),
             |at| at.strftime("%Y-%m-%d %H:%M").to_string(),
         )
+    }
+
+    /// Formats the local day of a time in a few characters, for example `14 Nov`.
+    pub fn day_label(&self, at: Timestamp) -> String {
+        self.local(at).map_or_else(|| self.label(at), |at| at.strftime("%-d %b").to_string())
     }
 
     fn local(&self, at: Timestamp) -> Option<Zoned> {
@@ -96,8 +102,8 @@ impl TimeScale {
     }
 }
 
-/// Returns time and kind of all events on the machine or on one target, oldest first, as ticks for a time axis.
+/// Returns all events on the machine or on one target in words, with their times, oldest first.
 pub fn event_ticks(events: &[Event], name: &TargetName) -> Vec<(Timestamp, String)> {
     let concerns = |event: &&Event| event.target.as_ref().is_none_or(|target| target == name);
-    events.iter().filter(concerns).map(|event| (event.at_us, event.kind.clone())).collect()
+    events.iter().filter(concerns).map(|event| (event.at_us, event_words(event))).collect()
 }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::scale::{Extent, LogScale};
 use super::style::{MarkFill, SeriesStyle, mark};
-use super::svg::{Anchor, CHARACTER_WIDTH, Chart, line, point, text, truncated};
+use super::svg::{Anchor, AxisRows, CHARACTER_WIDTH, Chart, line, point, text, truncated};
 use crate::table::Table;
 use crate::units;
 
@@ -59,10 +59,11 @@ impl TimesChart {
 
     /// Draws the chart on an axis.
     pub fn draw(&self, scale: LogScale) -> Chart {
-        let (mut y, mut parts) = (0.0, vec![]);
+        let (mut y, mut parts, mut axis) = (0.0, vec![], AxisRows::default());
         for task in &self.tasks {
             parts.push(text(point(0.0, y + 1.0), Anchor::Start, "strong", &task.label));
             y += 1.5;
+            axis.add(Extent { from: y, to: y + 1.5 * task.rows.len() as f64 });
             for row in &task.rows {
                 parts.push(row.draw(scale, y + 0.7));
                 y += 1.5;
@@ -74,7 +75,7 @@ impl TimesChart {
             title: self.title.clone(),
             description: self.description(),
             height: y + 2.9,
-            drawing: html! { (background(scale, y)) @for part in parts { (part) } },
+            drawing: html! { (background(scale, &axis)) (axis_labels(scale, y)) @for part in parts { (part) } },
             notes: vec![],
             table: self.table(),
         }
@@ -124,12 +125,19 @@ impl TimesChart {
     }
 }
 
-fn background(scale: LogScale, bottom: f64) -> Markup {
+fn background(scale: LogScale, rows: &AxisRows) -> Markup {
+    let ticks: Vec<f64> = axis_ticks(scale).into_iter().map(|tick| scale.position(tick)).collect();
+    rows.lines("grid", &ticks)
+}
+
+fn axis_ticks(scale: LogScale) -> Vec<f64> {
+    scale.ticks(6.0 * CHARACTER_WIDTH)
+}
+
+fn axis_labels(scale: LogScale, bottom: f64) -> Markup {
     html! {
-        @for tick in scale.ticks(6.0 * CHARACTER_WIDTH) {
-            @let x = scale.position(tick);
-            (line("grid", point(x, 0.0), point(x, bottom)))
-            (text(point(x, bottom + 1.1), Anchor::Middle, "quiet", &units::axis_duration(tick)))
+        @for tick in axis_ticks(scale) {
+            (text(point(scale.position(tick), bottom + 1.1), Anchor::Middle, "quiet", &units::axis_duration(tick)))
         }
         (text(point(50.0, bottom + 2.5), Anchor::Middle, "quiet", "logarithmic"))
     }
@@ -147,7 +155,9 @@ impl TimeRow {
                     (line("cap", point(scale.position(p95), y - 0.5), point(scale.position(p95), y + 0.5)))
                 }
             }
-            @if let Some(median) = median { (mark(point(scale.position(median), y), self.style, MarkFill::Solid)) }
+            @if let Some(median) = median {
+                g { title { (self.name) ": " (self.description()) } (mark(point(scale.position(median), y), self.style, MarkFill::Solid)) }
+            }
             (text(point(100.0, y + 0.35), Anchor::End, "quiet", &self.count_text()))
         }
     }

@@ -5,7 +5,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::charts::QuantileStep;
-use crate::charts::time_scale::event_ticks;
 use crate::screens::latency_charts::LatencyWindow;
 
 /// Probe latency in a window of time: the response of `/api/v1/latency/series`.
@@ -79,11 +78,14 @@ impl LatencySeries {
     pub fn new(window: &LatencyWindow, steps: &[ProbeStep], events: &[Event]) -> Self {
         let (from, until) = window.span;
         let targets = window.by_target(steps).into_iter().map(|(name, steps)| {
-            let in_window = event_ticks(events, name).into_iter().filter(|(at, _)| *at < until);
+            let concerns = |event: &&Event| event.target.as_ref().is_none_or(|target| target == name);
+            let in_window = events.iter().filter(concerns).filter(|event| event.at_us < until);
             TargetSeries {
                 target: name.clone(),
                 steps: window.quantile_steps(&steps).iter().map(SeriesStep::from).collect(),
-                events: in_window.map(|(at, kind)| SeriesEvent { at_us: at, kind }).collect(),
+                events: in_window
+                    .map(|event| SeriesEvent { at_us: event.at_us, kind: event.kind.clone() })
+                    .collect(),
             }
         });
         Self {

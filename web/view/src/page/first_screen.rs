@@ -10,20 +10,35 @@ use crate::screens::{self, recommendation, sentences, week_charts, words};
 /// Renders the first screen of the page.
 pub fn first_screen(weekly: &WeeklySummary, styles: &SeriesStyles) -> Markup {
     html! {
-        (heading(weekly, styles, &html! {}))
+        (heading(weekly, styles))
         div class="first" {
-            div { @for pair in &weekly.pairs { (card(pair, styles, Extent::Full)) } }
-            div class="aside" { (problems(weekly, &html! {})) (confidence(weekly)) }
+            div { @for pair in &weekly.pairs { (card(pair, styles)) } }
+            div class="aside" { (problems(weekly, &html! {}, usize::MAX)) (confidence(weekly)) }
         }
     }
 }
 
-/// Renders the recommendation, how far it can be trusted, a note, and the targets.
-pub fn heading(weekly: &WeeklySummary, styles: &SeriesStyles, note: &Markup) -> Markup {
+/// Renders the recommendation with its confidence, and what it rests on.
+pub fn answer(weekly: &WeeklySummary) -> Markup {
+    let basis = recommendation::basis(weekly);
     html! {
         section id="answer" class="answer" aria-labelledby="answer-heading" {
             h1 id="answer-heading" { (recommendation::heading(weekly)) }
-            p class="muted" { (ranking(weekly)) (words::confidence(weekly)) " " (note) }
+            p {
+                @if let Some(label) = recommendation::confidence_label(weekly) { span class="confidence" { (label) } " " }
+                (render::html::line(&basis, &SeriesStyles::default())) " "
+                span class="muted" { "Up to " a href={ "/weeks/" (weekly.week) } { "week " (weekly.week) } "." }
+            }
+        }
+    }
+}
+
+/// Renders the recommendation, how far it can be trusted, and the targets.
+fn heading(weekly: &WeeklySummary, styles: &SeriesStyles) -> Markup {
+    html! {
+        section id="answer" class="answer" aria-labelledby="answer-heading" {
+            h1 id="answer-heading" { (recommendation::heading(weekly)) }
+            p class="muted" { (ranking(weekly)) (words::confidence(weekly)) }
             ul class="targets" aria-label="Targets" {
                 @for target in &weekly.targets {
                     li {
@@ -42,51 +57,37 @@ fn ranking(weekly: &WeeklySummary) -> String {
     if weekly.scores.len() > 2 { format!("{}. ", words::ranking(weekly)) } else { String::new() }
 }
 
-/// Part of a card that is visible at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// The answer; the cost in time and the failures only on request.
-    Answer,
-    /// Everything.
-    Full,
-}
-
 /// Renders the answer about a pair, its cost in time and its failures.
-pub fn card(pair: &PairSummary, styles: &SeriesStyles, extent: Extent) -> Markup {
+fn card(pair: &PairSummary, styles: &SeriesStyles) -> Markup {
     let fill = pair.headline.as_ref().map_or(MarkFill::Hollow, |headline| words::fill(headline.verdict));
-    let rest = html! {
-        @if let Some(minutes) = pair.weekly_minutes { p { (words::weekly_minutes(pair, &minutes)) } }
-        p class="muted" {
-            @if let Some(basis) = pair.headline.as_ref().and_then(words::basis) { (basis) " " }
-            (sentences::reliability(pair))
-        }
-    };
     html! {
         article class={ "card " (fill.class()) "-card" } {
             h2 { (styles.legend_mark(&pair.a)) (pair.a) " and " (styles.legend_mark(&pair.b)) (pair.b)
                 span class="state" { (words::pair_verdict_label(pair)) } }
             p class="headline" { (sentences::headline(pair)) }
-            @match extent {
-                Extent::Answer => details { summary { "Data, time cost and failures" } (rest) },
-                Extent::Full => (rest),
+            @if let Some(minutes) = pair.weekly_minutes { p { (words::weekly_minutes(pair, &minutes)) } }
+            p class="muted" {
+                @if let Some(basis) = pair.headline.as_ref().and_then(words::basis) { (basis) " " }
+                (sentences::reliability(pair))
             }
         }
     }
 }
 
-/// Renders the problems of a week below those that the service has now.
-pub fn problems(weekly: &WeeklySummary, live: &Markup) -> Markup {
+/// Renders the problems of a week below those that the service has now. More than `shown` are shown only on request.
+pub fn problems(weekly: &WeeklySummary, live: &Markup, shown: usize) -> Markup {
+    let document = screens::problems::problems(weekly, shown);
     html! {
         section class="problems" aria-labelledby="problems-heading" {
             h2 id="problems-heading" { "Problems" }
             (live)
-            (render::html::render(&screens::problems::problems(weekly), &SeriesStyles::default()))
+            (render::html::render(&document, &SeriesStyles::default()))
         }
     }
 }
 
 /// Renders the overall comparisons of all pairs on one axis.
-pub fn confidence(weekly: &WeeklySummary) -> Markup {
+fn confidence(weekly: &WeeklySummary) -> Markup {
     html! {
         @if let Some(chart) = week_charts::overall(weekly) {
             section class="certainty" aria-labelledby="confidence-heading" {

@@ -1,6 +1,8 @@
 //! Renders the weekly summary as a self-contained HTML page: no network, no scripts; charts and styles are embedded.
 
 pub mod first_screen;
+pub mod round_strips;
+pub mod task_bars;
 
 use longhaul_analysis::summary::WeeklySummary;
 use maud::{DOCTYPE, Markup, PreEscaped, html};

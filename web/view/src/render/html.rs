@@ -61,8 +61,12 @@ fn block(block: &Block, styles: &SeriesStyles) -> Markup {
     }
 }
 
-/// Renders a chart with its title, its notes, its description and its data as a table.
+/// Renders a chart with its title, its notes, its description and its data as a table. A chart without anything to draw is its
+/// description.
 pub fn figure(chart: &Chart) -> Markup {
+    if chart.is_sentence() {
+        return html! { figure id=(chart.id) { figcaption { (chart.title) } p { (chart.description) } } };
+    }
     html! {
         figure id=(chart.id) {
             figcaption { (chart.title) }
@@ -80,24 +84,28 @@ pub fn figure(chart: &Chart) -> Markup {
 /// Renders a table that scrolls horizontally on a narrow page. Rows that follow each other and have the same first cell
 /// share that cell.
 pub fn table(table: &Table, styles: &SeriesStyles) -> Markup {
-    let class = |place: usize| {
-        table.columns.get(place).is_some_and(|column| column.kind == ColumnKind::Figures).then_some("figure")
+    let is_figures =
+        |place: usize| table.columns.get(place).is_some_and(|column| column.kind == ColumnKind::Figures);
+    // A class on the table instead of one on each cell keeps a page with many figures small.
+    let is_numeric = (1..table.columns.len()).all(is_figures);
+    let class = |place: usize| (!is_numeric && is_figures(place)).then_some("figure");
+    let cells = |row: &[Text]| {
+        html! { @for (place, cell) in row.iter().enumerate().skip(1) { td class=[class(place)] { (line(cell, styles)) } } }
     };
+    let groups: Vec<&[Vec<Text>]> = table.rows.chunk_by(|a, b| a.first() == b.first()).collect();
     html! {
         div class="scroll" role="region" aria-label={ "Table: " (table.caption) } tabindex="0" {
-            table {
+            table class=[is_numeric.then_some("numeric")] {
                 caption class="visually-hidden" { (table.caption) }
                 thead {
                     tr { @for (place, column) in table.columns.iter().enumerate() { th scope="col" class=[class(place)] { (column.title) } } }
                 }
-                @for group in table.rows.chunk_by(|a, b| a.first() == b.first()) {
+                @for part in groups.chunk_by(|a, b| a.len() == 1 && b.len() == 1) {
                     tbody {
-                        @for (index, row) in group.iter().enumerate() {
+                        @for (group, (index, row)) in part.iter().flat_map(|group| group.iter().enumerate().map(move |row| (group, row))) {
                             tr {
-                                @for (place, cell) in row.iter().enumerate() {
-                                    @if place > 0 { td class=[class(place)] { (line(cell, styles)) } }
-                                    @else if index == 0 { (row_title(&line(cell, styles), group.len())) }
-                                }
+                                @if index == 0 && let Some(title) = row.first() { (row_title(&line(title, styles), group.len())) }
+                                (cells(row))
                             }
                         }
                     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{count_longer_than, latency_rows};
-use longhaul_model::time::DAY;
+use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
     Event, Histogram, LoadContext, ProbeKind, ProbeStep, SLOW_CALL_NS, Stall, TargetName, Timestamp,
 };
@@ -72,19 +72,20 @@ impl LatencyCharts {
         let bands = band_charts(samples, window, styles);
         let heat_map =
             |(name, steps): (&TargetName, Vec<&ProbeStep>)| heat_map(name, styles, &steps, &window.zone);
-        let heat_maps: Vec<HeatMap> = window.by_target(&samples.weeks).into_iter().map(heat_map).collect();
+        let heat_maps: Vec<HeatMap> =
+            window.in_order(&samples.weeks, styles).into_iter().map(heat_map).collect();
         let calendar = |(name, steps): (&TargetName, Vec<&ProbeStep>)| calendar(name, styles, &steps).draw();
         let (band, heat) = (BandChart::shared_scale(&bands), HeatMap::shared_scale(&heat_maps));
         Self {
             bands: bands.iter().map(|one| one.draw(band)).collect(),
             heat_maps: heat_maps.iter().map(|one| one.draw(heat)).collect(),
-            calendars: window.by_target(&samples.year).into_iter().map(calendar).collect(),
+            calendars: window.in_order(&samples.year, styles).into_iter().map(calendar).collect(),
         }
     }
 
     /// Returns all charts in the order of the page.
-    pub fn all(&self) -> Vec<Chart> {
-        [self.bands.as_slice(), &self.heat_maps, &self.calendars].concat()
+    pub fn all(&self) -> impl Iterator<Item = &Chart> {
+        self.bands.iter().chain(&self.heat_maps).chain(&self.calendars)
     }
 }
 
@@ -128,6 +129,38 @@ impl LatencyWindow {
     }
 }
 
+/// Steps of a table, from short to long.
+const TABLE_STEPS: [Duration; 4] = [HOUR, DAY, DAY.saturating_mul(7), DAY.saturating_mul(28)];
+/// Maximum number of rows of a table.
+const MAX_TABLE_ROWS: u128 = 50;
+
+impl LatencyWindow {
+    /// Groups the steps that match the load filter by target, in the order of the targets.
+    fn in_order<'s>(
+        &self,
+        steps: &'s [ProbeStep],
+        styles: &SeriesStyles,
+    ) -> Vec<(&'s TargetName, Vec<&'s ProbeStep>)> {
+        let mut all: Vec<_> = self.by_target(steps).into_iter().collect();
+        all.sort_by_key(|(name, _)| styles.place(name));
+        all
+    }
+
+    /// Returns the quantiles of longer steps, for the table; none if the steps of the chart are few enough. Steps of days start at
+    /// midnight.
+    fn table_steps(&self, steps: &[&ProbeStep]) -> Vec<QuantileStep> {
+        let length = self.span.1.since(self.span.0);
+        let is_short = |step: &Duration| length.as_micros() / step.as_micros() <= MAX_TABLE_ROWS;
+        if is_short(&self.step) {
+            return vec![];
+        }
+        let step = TABLE_STEPS.into_iter().find(is_short).unwrap_or(TABLE_STEPS[3]);
+        let start = if step < DAY { self.span.0 } else { local_midnight(self.span.0, &self.zone) };
+        let place = |at: Timestamp| start + step * (at.since(start).as_micros() / step.as_micros()) as u32;
+        merge_by(steps, place).into_iter().map(|(at, step)| quantile_step(at, &step)).collect()
+    }
+}
+
 fn band_charts(samples: &LatencySamples, window: &LatencyWindow, styles: &SeriesStyles) -> Vec<BandChart> {
     let time = TimeScale { span: window.span, zone: window.zone.clone() };
     let band_chart = |(name, steps): (&TargetName, Vec<&ProbeStep>)| BandChart {
@@ -136,11 +169,12 @@ fn band_charts(samples: &LatencySamples, window: &LatencyWindow, styles: &Series
         name: name.to_string(),
         style: styles.style(name),
         steps: window.quantile_steps(&steps),
+        table_steps: window.table_steps(&steps),
         step: window.step,
         time: time.clone(),
         events: event_ticks(&samples.events, name),
     };
-    window.by_target(&samples.window).into_iter().map(band_chart).collect()
+    window.in_order(&samples.window, styles).into_iter().map(band_chart).collect()
 }
 
 /// Merges steps for which `place` returns the same key, for example the start of their day.

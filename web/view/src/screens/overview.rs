@@ -1,40 +1,82 @@
-//! The overview: the current answers, scores, and every task.
+//! The overview: what changed lately, and how far the answer can be trusted.
 
-use longhaul_analysis::summary::{Scores, WeeklySummary};
+use jiff::tz::TimeZone;
+use longhaul_analysis::summary::{PairSummary, SampledWindow, WeeklySummary, summarize_window};
+use longhaul_model::{Event, Stall, Timestamp};
 
-use super::{week, week_charts, words};
-use crate::document::{Document, Fact};
-use crate::units;
+use super::{stalls, words};
+use crate::document::Document;
+use crate::event_words::event_words;
+use crate::text::Text;
+use crate::time;
 
-/// Returns the scores of a share with its rounds and its hang time.
-pub fn scores(scores: &Scores, weekly: &WeeklySummary) -> Document {
-    let mut facts = vec![
-        Fact::new("Speed", words::speed_text(scores)),
-        Fact::new("Smoothness", words::share_text(scores.smoothness)),
-        Fact::new("Reliability", words::share_text(scores.reliability)),
-    ];
-    if let Some(failures) = weekly.failures.iter().find(|failures| failures.target == scores.target) {
-        let rounds = format!("{}, of which {} failed", failures.rounds, failures.failed_rounds);
-        facts.push(Fact::new("Rounds", rounds));
-        facts.push(Fact::new("Hung", units::duration(failures.hung_seconds)));
-    }
+/// Number of days of which the overview lists events.
+pub const DAYS_SHOWN: u32 = 30;
+/// Maximum number of events that the overview lists.
+const MAX_EVENTS: usize = 8;
+
+/// Returns what changed: the ratios that changed, then the events since a time, newest first.
+pub fn what_changed(weekly: &WeeklySummary, events: &[Event], since: Timestamp, zone: &TimeZone) -> Document {
+    let recent: Vec<&Event> = events.iter().rev().filter(|event| event.at_us >= since).collect();
+    let changes: Vec<String> = weekly.pairs.iter().filter_map(ratio_change).collect();
+    let listed = recent.iter().take(MAX_EVENTS).map(|event| event_line(event, zone));
     let mut document = Document::new();
-    document.facts(facts);
+    if recent.is_empty() && changes.is_empty() {
+        document.paragraph(format!("Nothing in the last {DAYS_SHOWN} days."));
+    }
+    document.list(changes.into_iter().map(Text::from).chain(listed));
+    let rest = recent.len().saturating_sub(MAX_EVENTS);
+    let more = Text::from(if rest > 0 { format!("{rest} more: ") } else { "All: ".to_owned() });
+    document.note(more.link("event log", "/events").plain("."));
     document
 }
 
-/// Returns the sections below the first screen: every task of every pair, and the failures.
-pub fn details(weekly: &WeeklySummary) -> Document {
+fn event_line(event: &Event, zone: &TimeZone) -> Text {
+    let day = time::zoned(event.at_us, zone);
+    let day = day.map_or_else(String::new, |at| format!("{}: ", at.strftime("%-d %b %H:%M")));
+    let text = match &event.target {
+        Some(target) => Text::from(day).target(target).plain(" "),
+        None => Text::from(day),
+    };
+    text.plain(event_words(event)).plain(".")
+}
+
+fn ratio_change(pair: &PairSummary) -> Option<String> {
+    let headline = pair.headline.as_ref()?;
+    let change = headline.change.as_ref()?;
+    Some(format!(
+        "{}: {} took {:.2}× the time of {} before, {:.2}× since then.",
+        change.date, headline.b, change.ratio_before, headline.a, change.ratio_after
+    ))
+}
+
+/// Returns the total of each target's stalls in a window.
+pub fn stalls_in_brief(all: &[Stall], span: (Timestamp, Timestamp)) -> Document {
+    let window = SampledWindow { span, stalls: all.to_vec(), ..SampledWindow::default() };
     let mut document = Document::new();
-    if !weekly.pairs.is_empty() {
-        document
-            .section("tasks", "Task by task")
-            .chart_note(
-                "All pairs on one logarithmic axis. A filled mark is decided, a hollow one is not. Differences inside the shaded band do \
-                 not matter. Each line is an interval that stays valid however often you look.",
-            )
-            .charts(week_charts::tasks(weekly).into_iter().flatten());
+    if all.is_empty() {
+        document.paragraph("No stalls longer than 1 s.");
     }
-    document.append(week::failures(weekly));
+    document
+        .facts(stalls::totals(&summarize_window(&window).stalls))
+        .note(Text::from("Each of them: ").link("latency", "/latency#stalls").plain("."));
+    document
+}
+
+/// Returns how the answer is found, in a few lines.
+pub fn method(weekly: &WeeklySummary) -> Document {
+    let mut document = Document::new();
+    document
+        .list([
+            Text::from(
+                "In each round every share does the same tasks within minutes, in random order, so that a busy network or server \
+                 slows all of them.",
+            ),
+            Text::from(words::guarantee()),
+            Text::from("Failures are counted, never averaged: ")
+                .link("each pair in full", format!("/weeks/{}#pairs", weekly.week))
+                .plain("."),
+        ])
+        .note(Text::from("More: ").link("method", "/method").plain("."));
     document
 }

@@ -4,12 +4,13 @@
 use longhaul_analysis::summary::{Comparison, Failures, PairSummary, ReliabilityVerdict, WeeklySummary};
 
 use super::words;
-use crate::document::Document;
+use crate::document::{Details, Document};
 use crate::text::{Text, Tone};
 use crate::{redaction, units};
 
-/// Returns the problems of a week as a list, the most severe first, or a sentence that there are none.
-pub fn problems(weekly: &WeeklySummary) -> Document {
+/// Returns the problems of a week as a list, the most severe first, or a sentence that there are none. A page shows more than
+/// `shown` of them only on request.
+pub fn problems(weekly: &WeeklySummary, shown: usize) -> Document {
     let failing = weekly.failures.iter().filter_map(failure_text);
     let failing = failing.chain(weekly.pairs.iter().filter_map(reliability_text));
     let failing = failing.map(|text| Text::new().toned("Failure: ", Tone::Bad).plain(text));
@@ -21,7 +22,12 @@ pub fn problems(weekly: &WeeklySummary) -> Document {
     if found.is_empty() {
         document.paragraph(no_problems_text(weekly));
     }
-    document.list(found);
+    let (first, rest) = found.split_at(found.len().min(shown));
+    let mut content = Document::new();
+    content.list(rest.iter().cloned());
+    document
+        .list(first.iter().cloned())
+        .details(Details { summary: format!("{} more", rest.len()), content });
     document
 }
 

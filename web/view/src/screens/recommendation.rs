@@ -1,8 +1,11 @@
 //! The recommendation in one sentence: which share to use, how much it saves, and how sure that is.
 
-use longhaul_analysis::summary::{Confidence, MinutesSaved, ProfileSource, Recommendation, WeeklySummary};
+use longhaul_analysis::summary::{
+    Confidence, MinutesSaved, PairSummary, ProfileSource, Recommendation, WeeklySummary,
+};
 
-use super::words;
+use super::{sentences, words};
+use crate::text::Text;
 
 /// Returns the recommendation as a sentence; while there is nothing to compare, why there is none.
 pub fn heading(weekly: &WeeklySummary) -> String {
@@ -28,6 +31,32 @@ pub fn sentence(recommendation: &Recommendation) -> String {
         (None, Some(_)) => "Use any of the shares: no difference is large enough to matter.".to_owned(),
         (None, None) => "No recommendation yet.".to_owned(),
     }
+}
+
+/// Returns the confidence of the recommendation in one or two words; `None` while there is nothing to compare.
+pub fn confidence_label(weekly: &WeeklySummary) -> Option<&'static str> {
+    Some(match weekly.recommendation.confidence? {
+        Confidence::Decided | Confidence::NoDifference => "decided",
+        Confidence::SoFar => "not decided yet",
+    })
+}
+
+/// Returns what the recommendation rests on: the result of the pair that it speaks of, or the next step.
+pub fn basis(weekly: &WeeklySummary) -> Text {
+    match (main_pair(weekly), words::next_step(weekly)) {
+        (Some(pair), _) => sentences::headline(pair).into(),
+        (None, Some(step)) => step,
+        (None, None) => Text::new(),
+    }
+}
+
+/// Returns the pair of the recommended target and the target that the minutes are compared with; without one, the first pair.
+fn main_pair(weekly: &WeeklySummary) -> Option<&PairSummary> {
+    let Recommendation { target, minutes_a_week, .. } = &weekly.recommendation;
+    let other = minutes_a_week.as_ref().map(|saved| &saved.instead_of);
+    let speaks_of =
+        |pair: &&PairSummary| [target.as_ref(), other].into_iter().flatten().all(|name| pair.includes(name));
+    weekly.pairs.iter().find(speaks_of).or(weekly.pairs.first())
 }
 
 /// Returns the minutes saved, for example `about 11 minutes a week less waiting than smb (8 to 15), in an ordinary week`.

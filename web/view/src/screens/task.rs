@@ -49,8 +49,8 @@ fn times(task: &Task, weekly: &WeeklySummary, metrics: Vec<MetricCharts>) -> Doc
         document.section(format!("wait-{place}"), capitalized(&metric.label));
         document
             .note(
-                "All charts in this section share their axes. They show all runs except those of void rounds. Verdicts also exclude \
-                 warm-up days, so they count fewer runs.",
+                "All charts in this section share their axes. They show the runs of the chosen range, except those of void rounds. \
+                 Verdicts also exclude warm-up days.",
             )
             .charts(metric.charts);
     }

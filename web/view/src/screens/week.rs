@@ -37,7 +37,7 @@ pub fn week(report: &WeekReport<'_>) -> Document {
     let weekly = report.weekly;
     let mut document = Document::titled(format!("longhaul, week {}", words::dates_and_scale(weekly)));
     document.list(weekly.targets.iter().map(target)).append(answers(weekly));
-    document.section("problems", "Problems").append(problems::problems(weekly));
+    document.section("problems", "Problems").append(problems::problems(weekly, usize::MAX));
     document.append(details(report));
     document
 }
@@ -120,15 +120,17 @@ pub fn details(report: &WeekReport<'_>) -> Document {
 
 fn pairs(weekly: &WeeklySummary) -> Document {
     let mut document = Document::new();
-    document.chart_note(
-        "All pairs share the same axes. A filled mark is decided and has the colour and shape of the faster target, or grey if \
-         neither is faster. A hollow mark is not decided. Differences within the shaded band are too small to matter. Each line is \
-         an interval that stays valid however often you look.",
-    );
-    let charts = week_charts::tasks(weekly).into_iter().zip(week_charts::days(weekly, &weekly.events));
-    for (pair, (tasks, days)) in weekly.pairs.iter().zip(charts) {
+    document
+        .chart_note(
+            "All pairs share the same axes. A filled mark is decided and has the colour and shape of the faster target, or grey if \
+             neither is faster. A hollow mark is not decided. Differences within the shaded band are too small to matter. Each line is \
+             an interval that stays valid however often you look.",
+        )
+        .charts(week_charts::tasks(weekly).into_iter().flatten())
+        .chart_note("All tasks together, day by day. The steps are the interval from all days up to then.")
+        .charts(week_charts::days(weekly, &weekly.events).into_iter().flatten());
+    for pair in &weekly.pairs {
         document.subheading(Text::new().target(&pair.a).plain(" and ").target(&pair.b));
-        document.charts([tasks, days].into_iter().flatten());
         document.list(pair.by_wait_kind.iter().map(sentence));
         let mut tasks = Document::new();
         tasks.list(pair.tasks.iter().map(task)).append(sequential_weeks(pair));

@@ -1,13 +1,13 @@
-//! A stall, for tests of screens and pages.
+//! A made-up stall.
 
 use std::time::Duration;
 
-use longhaul_model::{Stall, Timestamp};
+use longhaul_model::{Stall, TargetName, Timestamp};
 
-/// Returns a stall of 42 seconds that the probe noticed on the target `nfs`.
-pub fn stall(started: Timestamp) -> Stall {
+/// Returns a stall of 42 seconds that the probe noticed on a target.
+pub fn stall(target: TargetName, started: Timestamp) -> Stall {
     Stall {
-        target: "nfs".parse().unwrap(),
+        target,
         opened_us: started,
         started_us: started,
         ended_us: Some(started + Duration::from_secs(42)),

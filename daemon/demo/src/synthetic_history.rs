@@ -1,4 +1,4 @@
-//! Generates a database with weeks of synthetic results from a seed, for benchmarks and tests.
+//! Generates a database with weeks of made-up results from a seed, for the demo, benchmarks and tests.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use longhaul_model::draw::{draw, draw_below, shuffled_indices};
 use longhaul_model::time::{DAY, HOUR, SECOND};
 use longhaul_model::{
     CacheState, ColdMethod, Conditions, Event, Failure, Figure, Operation, OperationStats, Outcome, Phase,
-    Protocol, Role, RoundStatus, Run, Scale, Target, Timestamp, Unit,
+    Protocol, Role, RoundStatus, Run, Scale, Target, Timestamp, Unit, WaitMetric,
 };
 use longhaul_store::{Bulk, NewRound, PlannedRun, RoundEnd, Store};
 use serde_json::json;
@@ -25,12 +25,12 @@ const FIRST_HOUR: i64 = 7;
 const ROUNDS_PER_DAY: i64 = 17;
 /// Number of workloads that take part in verdicts.
 const TASK_COUNT: usize = 4;
-/// Targets: name, role, and factor on the duration of a workload.
-const TARGETS: [(&str, Role, f64); 4] = [
-    ("local", Role::Baseline, 0.2),
-    ("smb", Role::Share, 1.0),
-    ("nfs", Role::Share, 1.12),
-    ("afp", Role::Share, 1.35),
+/// Targets: name, role, and factor on the duration of each workload, in the order of [`TASKS`].
+const TARGETS: [(&str, Role, [f64; TASK_COUNT]); 4] = [
+    ("local", Role::Baseline, [0.2; TASK_COUNT]),
+    ("smb", Role::Share, [1.0; TASK_COUNT]),
+    ("nfs", Role::Share, [0.62, 0.85, 0.9, 1.04]),
+    ("afp", Role::Share, [1.3, 1.25, 1.4, 1.5]),
 ];
 /// Operations of every phase.
 const OPERATIONS: [Operation; 3] = [Operation::Open, Operation::Getattr, Operation::Read];
@@ -128,12 +128,15 @@ impl HistoryGenerator {
     fn add_runs(&mut self, bulk: &Bulk<'_>, first: &RunSlot) -> anyhow::Result<()> {
         let mut slot = 0;
         for workload in TASKS.iter().take(TASK_COUNT) {
-            for target in shuffled_indices(
+            let shuffled = shuffled_indices(
                 SEED,
                 first.round.unsigned_abs() << 8 | u64::from(slot),
                 TARGETS.len() as u64,
-            ) {
-                let started = first.started + slot * 40 * SECOND;
+            );
+            // The first runs are in the order of the targets, which is the order in which pages list them.
+            let order = if self.counts.runs == 0 { (0..TARGETS.len() as u64).collect() } else { shuffled };
+            for target in order {
+                let started = first.started + slot * 50 * SECOND;
                 let cell = RunSlot { slot, target: target as usize, started, ..*first };
                 bulk.add_run(&self.targets[cell.target], &run(workload, &cell, self.counts.runs)?)?;
                 self.counts.runs += 1;
@@ -144,19 +147,19 @@ impl HistoryGenerator {
     }
 }
 
-fn target(line: &(&str, Role, f64)) -> anyhow::Result<Target> {
-    let (name, role, _) = *line;
-    Ok(Target { name: name.parse()?, path: format!("/Volumes/{name}").into(), role })
+fn target((name, role, _): &(&str, Role, [f64; TASK_COUNT])) -> anyhow::Result<Target> {
+    Ok(Target { name: name.parse()?, path: format!("/Volumes/{name}").into(), role: *role })
 }
 
 fn run(workload: &Task, cell: &RunSlot, index: u64) -> anyhow::Result<Run> {
     let (name, _, slowness) = TARGETS[cell.target];
+    let task = TASKS.iter().position(|task| task.name() == workload.name()).unwrap_or_default();
     let outcome = match draw_below(SEED, 4, index, 1000) {
         0..4 if name == "afp" => Outcome::Hung,
         4 => Outcome::Error,
         _ => Outcome::Ok,
     };
-    let pace = slowness * cell.slowdown * (0.12 * normal(5, index)).exp();
+    let pace = slowness[task] * cell.slowdown * (0.12 * normal(5, index)).exp();
     let mut phases = if outcome == Outcome::Ok { phases(workload, pace, index) } else { vec![] };
     assign_start_times(&mut phases, cell.started);
     Ok(Run {
@@ -203,19 +206,35 @@ fn failure() -> Failure {
 
 /// Returns the phases from which the workload's metrics are computed.
 fn phases(workload: &Task, pace: f64, index: u64) -> Vec<Phase> {
-    let figures = workload.metrics().iter().flat_map(|endpoint| {
-        endpoint.figures.iter().map(|(phase, figure)| (*phase, *figure, endpoint.cache))
-    });
-    let phase = |(place, (name, figure, cache)): (usize, (&str, &str, CacheState))| {
+    let figures = workload
+        .metrics()
+        .iter()
+        .flat_map(|endpoint| endpoint.figures.iter().map(move |(phase, figure)| (*phase, *figure, endpoint)));
+    let phase = |(place, (name, figure, metric)): (usize, (&str, &str, &WaitMetric))| {
         // The scan phase of a backup runs with a cold cache.
-        let cache = if name == "scan" { CacheState::Cold } else { cache };
-        let warmth = if cache == CacheState::Warm { 0.3 } else { 1.0 };
+        let cache = if name == "scan" { CacheState::Cold } else { metric.cache };
         let noise = (0.08 * normal(16 + place as u64, index)).exp();
-        let seconds = pace * warmth * noise * (place + 1) as f64;
+        let seconds = pace * noise * typical_seconds(metric.name) / metric.figures.len() as f64;
         let operations = OPERATIONS.iter().map(|operation| stats(*operation, seconds, index)).collect();
         Phase { operations, ..self::phase(name, cache, Figure::new(figure, Unit::Seconds, seconds)) }
     };
     figures.enumerate().map(phase).collect()
+}
+
+/// Returns the time of a metric on a share over SMB.
+fn typical_seconds(metric: &str) -> f64 {
+    match metric {
+        "folder-cold" => 6.4,
+        "folder-warm" => 0.052,
+        "walk-cold" => 17.0,
+        "walk-warm" => 1.9,
+        "photos-cold" => 23.0,
+        "photos-warm" => 1.3,
+        "switch-cold" => 0.71,
+        "switch-warm" => 0.064,
+        "backup" => 15.0,
+        _ => 26.0,
+    }
 }
 
 /// Returns a complete phase without operations. Its duration in seconds is the value of its figure.
@@ -268,6 +287,7 @@ fn normal(stream: u64, index: u64) -> f64 {
 }
 
 fn system_update(begin: Timestamp, day: i64) -> Event {
-    let detail = json!({ "before": format!("26.{}", day / 28), "after": format!("26.{}", day / 28 + 1) });
-    Event { target: None, kind: "system".to_owned(), detail, at_us: begin + day as u32 * DAY }
+    let version = |update: i64| format!("macOS 26.{update}");
+    let detail = json!({ "system": { "before": version(day / 28), "after": version(day / 28 + 1) } });
+    Event { target: None, kind: "facts-changed".to_owned(), detail, at_us: begin + day as u32 * DAY }
 }

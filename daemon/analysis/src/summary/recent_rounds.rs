@@ -1,0 +1,91 @@
+//! The states of the last rounds on each target, for a strip of marks. Descriptive: no verdict rests on it.
+
+use longhaul_model::{History, Outcome, RoundRecord, RoundStatus, RunRecord, TASKS, TargetName, median};
+
+/// A round is slow on a target if its tasks took longer than this multiple of their usual time there.
+pub const SLOW_FACTOR: f64 = 1.5;
+
+/// The result of a round on one target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoundState {
+    /// All its runs were completed, in their usual time.
+    Ok,
+    /// All its runs were completed; together they took longer than [`SLOW_FACTOR`] times their usual time.
+    Slow,
+    /// A run hung or ended with an error.
+    Failed,
+    /// The target was not measured: the round was skipped or void, or the target was unavailable.
+    Missed,
+}
+
+/// The last rounds on one target, oldest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecentRounds<'h> {
+    /// Name of the target.
+    pub target: &'h TargetName,
+    /// Each round with its state.
+    pub rounds: Vec<(&'h RoundRecord, RoundState)>,
+}
+
+/// Returns the last rounds of each target. A round in progress is not among them.
+pub fn recent_rounds(history: &History, count: usize) -> Vec<RecentRounds<'_>> {
+    let mut rounds: Vec<&RoundRecord> =
+        history.rounds.iter().rev().filter(|round| round.status.is_some()).take(count).collect();
+    rounds.reverse();
+    let first = rounds.first().map_or(i64::MAX, |round| round.number);
+    let runs: Vec<&RunRecord> = history.runs.iter().filter(|run| run.round >= first).collect();
+    let targets = history.targets.iter().enumerate().map(|(index, target)| RecentRounds {
+        target: &target.name,
+        rounds: states(&rounds, &runs.iter().copied().filter(|run| run.target == index).collect::<Vec<_>>()),
+    });
+    targets.collect()
+}
+
+/// Returns the state of each round on a target, from the target's runs.
+fn states<'h>(rounds: &[&'h RoundRecord], runs: &[&RunRecord]) -> Vec<(&'h RoundRecord, RoundState)> {
+    let usual = UsualTimes::new(runs);
+    let of_round = |round: &RoundRecord| {
+        let of_round: Vec<&RunRecord> =
+            runs.iter().copied().filter(|run| run.round == round.number).collect();
+        state(round, &of_round, &usual)
+    };
+    rounds.iter().map(|round| (*round, of_round(round))).collect()
+}
+
+fn state(round: &RoundRecord, runs: &[&RunRecord], usual: &UsualTimes) -> RoundState {
+    let is_void = round.status == Some(RoundStatus::Void);
+    let is_unmeasured = |run: &&RunRecord| matches!(run.outcome, Outcome::Unavailable | Outcome::Void);
+    match () {
+        () if is_void => RoundState::Missed,
+        () if runs.iter().any(|run| run.outcome.is_failure()) => RoundState::Failed,
+        () if runs.iter().all(is_unmeasured) => RoundState::Missed,
+        () if usual.is_slow(runs) => RoundState::Slow,
+        () => RoundState::Ok,
+    }
+}
+
+/// Median time of each task on a target.
+struct UsualTimes(Vec<Option<f64>>);
+
+impl UsualTimes {
+    fn new(runs: &[&RunRecord]) -> Self {
+        let of_task = |task: usize| {
+            let times = runs.iter().filter(|run| run.workload == task).filter_map(|run| waited(run));
+            median(&times.collect::<Vec<f64>>())
+        };
+        Self((0..TASKS.len()).map(of_task).collect())
+    }
+
+    fn is_slow(&self, runs: &[&RunRecord]) -> bool {
+        let known = runs.iter().filter_map(|run| Some((waited(run)?, self.0.get(run.workload).copied()??)));
+        let (took, usually) =
+            known.fold((0.0, 0.0), |(took, usually), (run, task)| (took + run, usually + task));
+        took > usually * SLOW_FACTOR
+    }
+}
+
+/// Returns the sum of the metrics of a run; `None` if one is missing.
+fn waited(run: &RunRecord) -> Option<f64> {
+    let metrics = TASKS.get(run.workload)?.metrics().len();
+    (0..metrics).map(|metric| run.times.get(metric)).sum()
+}

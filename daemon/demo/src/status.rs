@@ -1,0 +1,61 @@
+//! The made-up status of a service between two rounds.
+
+use std::path::Path;
+
+use longhaul_measure::platform;
+use longhaul_model::time::{DAY, HOUR};
+use longhaul_model::{Protocol, Role};
+use longhaul_service::status::{
+    DatabaseStatus, ExportStatus, LastRound, ProbeState, State, Status, TargetState, TargetStatus,
+};
+use longhaul_store::{RoundCounts, RoundStatus};
+
+/// Returns the status of a service with this database.
+pub fn status(database: &Path) -> Status {
+    let now = platform::wall_clock();
+    Status {
+        schema: 1,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        started_us: now - 3 * DAY,
+        now_us: now,
+        state: State::Waiting,
+        problems: vec![],
+        targets: ["local", "smb", "nfs", "afp"].map(target).to_vec(),
+        stalls: vec![],
+        rounds: RoundCounts { ok: 930, void: 9, skipped: 10, cut_short: 3, open: 0 },
+        last_round: Some(LastRound {
+            number: 952,
+            status: RoundStatus::Ok,
+            reason: None,
+            ended_us: now - HOUR / 2,
+        }),
+        next_round_us: Some(now + HOUR / 3),
+        slices: 4,
+        design: None,
+        database: DatabaseStatus { path: database.to_owned(), bytes: Some(123_456_789) },
+        config: None,
+        log_level: "info".to_owned(),
+        telemetry: ExportStatus::default(),
+    }
+}
+
+fn target(name: &str) -> TargetStatus {
+    let (role, protocol) = match name {
+        "local" => (Role::Baseline, Protocol::Local("apfs".to_owned())),
+        "smb" => (Role::Share, Protocol::Smb(Some("3.0.2".to_owned()))),
+        "nfs" => (Role::Share, Protocol::Nfs(Some("4.1".to_owned()))),
+        _ => (Role::Share, Protocol::Afp),
+    };
+    TargetStatus {
+        name: name.parse().unwrap_or_else(|error| unreachable!("{name} is a valid name: {error}")),
+        path: format!("/Volumes/{name}"),
+        role,
+        protocol: Some(protocol.to_string()),
+        state: TargetState::Waiting { reason: "the next round".to_owned(), until_us: None },
+        last_runs: Some((4, 4)),
+        bytes_last_24h: 4_200_000_000,
+        bytes_limit: Some(20_000_000_000),
+        probe: if role == Role::Share { ProbeState::Active } else { ProbeState::Off },
+    }
+}
