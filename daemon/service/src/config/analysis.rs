@@ -41,7 +41,7 @@ pub(super) struct FileUsageProfile {
 
 /// Valid times a week in the usage profile. Zero is refused, because a profile that says nothing would hide the counted
 /// one; 100,000 a week is ten a minute, day and night.
-const PER_WEEK: RangeInclusive<f64> = 0.01..=1e5;
+pub const USAGE_PER_WEEK: RangeInclusive<f64> = 0.01..=1e5;
 
 impl AnalysisConfig {
     pub(super) fn from_file(verdict: FileVerdict, profile: FileUsageProfile) -> Result<Self, InvalidValue> {
@@ -51,7 +51,7 @@ impl AnalysisConfig {
             [profile.folder_openings, profile.photo_sessions, profile.backups, profile.time_machine_bursts];
         let mut usage_profile = BTreeMap::new();
         for (line, times) in PROFILE_LINES.iter().zip(times) {
-            if let Some(times) = in_range(times, line.key, PER_WEEK)? {
+            if let Some(times) = in_range(times, line.key, USAGE_PER_WEEK)? {
                 usage_profile.extend(line.waits_a_week(times));
             }
         }

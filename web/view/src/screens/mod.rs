@@ -27,6 +27,7 @@ pub mod summary;
 pub mod targets;
 pub mod task;
 pub mod trial;
+pub mod usage;
 pub mod week;
 pub mod week_charts;
 pub mod words;
