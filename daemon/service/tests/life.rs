@@ -364,9 +364,10 @@ fn usage_is_counted_through_resets_remounts_and_sleep() {
     let listings: u64 = usage.iter().filter_map(|step| step.requests.get(RequestKind::List)).sum();
     let counted: f64 = usage.iter().map(|step| step.counted_seconds).sum();
     let left_out: f64 = usage.iter().map(|step| step.left_out_seconds).sum();
-    // Readings are five minutes apart: at most 12 an hour in the 21 hours in which the share is mounted and awake.
-    assert!(listings.is_multiple_of(10) && (1000..=2520).contains(&listings), "{listings}");
+    // Readings are five minutes apart: at most 12 in each of the 22 hours in which the machine is awake.
+    assert!(listings.is_multiple_of(10) && (1000..=2640).contains(&listings), "{listings}");
     let readings = listings as f64 / 10.0;
-    assert!((counted / readings - 300.0).abs() < 15.0, "{counted} s in {readings} intervals");
-    assert!(left_out > 0.0 && counted + left_out <= 21.0 * 3600.0, "{counted} s, {left_out} s left out");
+    // The simulated clock advances with each look at it, so an interval is a little longer than configured.
+    assert!((300.0..330.0).contains(&(counted / readings)), "{counted} s in {readings} intervals");
+    assert!(left_out > 0.0 && counted + left_out <= 22.0 * 3600.0, "{counted} s, {left_out} s left out");
 }

@@ -102,7 +102,10 @@ pub fn count_usage(input: &UsageInput<'_>) -> CountedUsage {
     let days = elapsed_days(input.days);
     let a_week = |times: fn(&TargetUsage, Option<u64>) -> Option<f64>| {
         let known: Vec<f64> = targets.iter().filter_map(|target| times(target, input.photos)).collect();
-        (!known.is_empty() && days > 0).then(|| known.iter().sum::<f64>() * 7.0 / days as f64)
+        let sum: f64 = known.iter().sum();
+        // A sum of zero says nothing while the unit of a target is not known.
+        let is_known = sum > 0.0 || (!known.is_empty() && known.len() == targets.len());
+        (is_known && days > 0).then(|| sum * 7.0 / days as f64)
     };
     CountedUsage {
         days,
@@ -216,6 +219,8 @@ mod tests {
         assert_eq!((usage.folder_openings, usage.photo_sessions), (None, None));
         assert_eq!(counted(&[day("nas", 0, 9, Some(1))], None).photo_sessions, None);
         assert_eq!(counted(&[day("other", 0, 0, Some(0))], None).folder_openings, Some(0.0));
+        let one_unknown = [day("other", 0, 90, None), day("nas", 0, 0, None)];
+        assert_eq!(counted(&one_unknown, None).folder_openings, None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub fn usage(counted: &CountedUsage, profile: &UsageProfile) -> Document {
     let mut document = Document::titled("Your usage");
     document.paragraph(covered(counted));
     document.section("profile", "Usage profile").table(profile_table(profile));
-    document.list(profile.lines.iter().filter_map(|line| reason(line, counted)));
+    document.list(reasons(profile, counted));
     document.paragraph(
         "To correct a line: `longhaul usage set folder-openings=200`. `longhaul usage reset` removes all corrections.",
     );
@@ -65,50 +65,64 @@ fn times(times: f64) -> String {
         0.0 => "0".to_owned(),
         ..1.0 => units::decimal(times, 2),
         ..10.0 => units::decimal(times, 1).trim_end_matches(".0").to_owned(),
-        _ => units::grouped(times.round()),
+        _ => whole(times.round() as u64),
     }
 }
 
-/// Returns how a line is counted, or why it is not.
-fn reason(line: &UsageLine, counted: &CountedUsage) -> Option<String> {
-    let key = line.key;
-    Some(match line.not_counted {
-        None if key == "folder-openings" => {
-            format!(
-                "{key}: requests for names, divided by those of one opening of longhaul's folder of 1,000 files. \
-                     Programs that search or index folders count, too."
-            )
-        }
-        None => format!(
-            "{key}: files that were opened and read, divided by those of one session (all photos of \
-                         longhaul's batch, and 20 more). Files of other kinds count, too, so this is the most that is possible."
-        ),
-        Some(NotCounted::NoCounter) => {
-            format!("{key}: cannot be counted. {}", missing_counter(counted))
-        }
-        Some(NotCounted::OpensNotCounted) => {
-            format!("{key}: cannot be counted, because NFS 3 has no request that opens a file.")
-        }
-        Some(NotCounted::NoTaskYet) => {
-            format!("{key}: not counted yet, because no round has shown how many requests one takes.")
-        }
-        Some(NotCounted::TooFewDays) => {
-            let days = counted.covered_days;
-            format!(
-                "{key}: counted on {days} of the {MIN_DAYS} days that are needed, so that each weekday is among them."
-            )
-        }
-        Some(NotCounted::Unused) => format!("{key}: none was counted."),
-        Some(NotCounted::NotInCounters) => {
-            format!("{key}: cannot be counted, because requests do not show which program wrote.")
-        }
-    })
+/// Returns a count with all its digits.
+fn whole(count: u64) -> String {
+    if count < 1000 { count.to_string() } else { units::grouped(count as f64) }
 }
 
-fn missing_counter(counted: &CountedUsage) -> &'static str {
-    match counted.targets.is_empty() {
-        true => "No counter has been read yet.",
-        false => "Only bytes are counted here: requests by kind are counted on Linux, for NFS and SMB.",
+/// Returns how each line is counted, or why it is not; lines with the same reason are named together.
+fn reasons(profile: &UsageProfile, counted: &CountedUsage) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<&str>)> = vec![];
+    for line in &profile.lines {
+        let reason = reason(line, counted);
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, keys)) => keys.push(line.key),
+            None => reasons.push((reason, vec![line.key])),
+        }
+    }
+    reasons.into_iter().map(|(reason, keys)| format!("{}: {reason}", keys.join(", "))).collect()
+}
+
+/// Returns how a line is counted, or why it is not.
+fn reason(line: &UsageLine, counted: &CountedUsage) -> String {
+    let Some(not_counted) = line.not_counted else { return how_counted(line.key).to_owned() };
+    match not_counted {
+        NotCounted::NoCounter if counted.targets.is_empty() => "not counted yet.".to_owned(),
+        NotCounted::NoCounter => {
+            "cannot be counted here, only bytes are; on Linux, requests by kind are counted for NFS and SMB."
+                .to_owned()
+        }
+        NotCounted::OpensNotCounted => {
+            "cannot be counted, because NFS 3 has no request that opens a file.".to_owned()
+        }
+        NotCounted::NoTaskYet => {
+            "not counted yet, because no round has shown how many requests one takes.".to_owned()
+        }
+        NotCounted::TooFewDays => format!(
+            "counted on {} of the {MIN_DAYS} days that are needed, so that each weekday is among them.",
+            counted.covered_days
+        ),
+        NotCounted::Unused => "none was counted.".to_owned(),
+        NotCounted::NotInCounters => {
+            "cannot be counted, because requests do not show which program wrote.".to_owned()
+        }
+    }
+}
+
+fn how_counted(key: &str) -> &'static str {
+    match key {
+        "folder-openings" => {
+            "requests for names, divided by those of one opening of longhaul's folder of 1,000 files. Programs that \
+             search or index folders count, too."
+        }
+        _ => {
+            "files that were opened and read, divided by those of one session (all photos of longhaul's batch, and 20 \
+             more). Files of other kinds count, too, so this is the most that is possible."
+        }
     }
 }
 
@@ -117,7 +131,7 @@ fn requests_table(counted: &CountedUsage) -> Table {
     let mut table =
         Table::new("Requests by kind").words(["target", "source"]).figures(kinds).figures(["files read"]);
     for target in counted.targets.iter().filter(|target| !target.requests.is_empty()) {
-        let count = |count: Option<u64>| or_no_value(count.map(|count| units::grouped(count as f64)));
+        let count = |count: Option<u64>| or_no_value(count.map(whole));
         let requests = RequestKind::ALL.map(|kind| count(target.request(kind)));
         let names = [target.target.to_string(), target.source.name().into_owned()];
         table.row(names.into_iter().chain(requests).chain([count(target.files_read)]));
@@ -135,7 +149,7 @@ fn traffic_table(counted: &CountedUsage) -> Table {
     ]);
     for target in &counted.targets {
         let TargetUsage { counted_hours, left_out_hours, read_bytes, written_bytes, .. } = target;
-        let hours = |hours: &f64| format!("{} h", units::decimal(*hours, 1));
+        let hours = |hours: &f64| units::duration(hours * 3600.0);
         let per_opening = target.requests_per_opening.map(|requests| units::decimal(requests, 0));
         table.row([
             target.target.to_string(),
