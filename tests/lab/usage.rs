@@ -88,8 +88,12 @@ fn requests_of_the_probe_are_no_usage() {
     }
     let service = Service::start(&lab, "always");
     std::thread::sleep(PROBED);
+    let status: Value = serde_json::from_str(&service.ask("status --json")).unwrap_or_default();
     let usage = service.stop();
     let mut findings = Findings::default();
+    for target in status["targets"].as_array().into_iter().flatten() {
+        findings.check(target["probe"]["name"] == "active", || format!("no probe: {target}"));
+    }
     for target in usage["counted"]["targets"].as_array().into_iter().flatten() {
         let count = |kind: &str| target["requests"][kind].as_u64();
         findings.row(
@@ -148,7 +152,7 @@ impl<'a> Service<'a> {
         let targets =
             SHARES.map(|Share { name, .. }| format!("[targets.{name}]\npath = \"/m/{name}/use-{name}\"\n"));
         let config = format!(
-            "[schedule]\nrounds-per-day = 1\n[sampling]\nprobe-when = \"{probe_when}\"\n\
+            "[schedule]\nquiet-hours = \"00:00-23:59\"\n[sampling]\nprobe-when = \"{probe_when}\"\n\
              probe-interval-seconds = 1\ncounter-interval-seconds = 1\n{}",
             targets.concat()
         );
@@ -162,8 +166,7 @@ impl<'a> Service<'a> {
             assert!(Instant::now() < patience, "the service does not start{}", lab.logs());
             std::thread::sleep(Duration::from_secs(1));
         }
-        // The first look at the targets sends requests; the pause ends before any round begins.
-        service.ask("pause");
+        // The first look at the targets sends requests.
         std::thread::sleep(Duration::from_secs(15));
         service
     }

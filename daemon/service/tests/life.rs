@@ -323,7 +323,7 @@ impl Sensors for Counting {
         self.0 += 1;
         let (instance, since) = match self.0 {
             ..50 => ("0:51", 0),
-            ..100 => ("0:51", 50),
+            50..100 => ("0:51", 50),
             _ => ("0:52", 0),
         };
         let listings = Some(10 * (self.0 - since));
