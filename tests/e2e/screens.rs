@@ -78,7 +78,8 @@ const USAGE: &str = "
 counted          usage
 counted-json     usage --json
 report           report 2021-W12
-report-verbose   report 2021-W12 --verbose
+export           export runs --format json --output ~/counted.jsonl
+from-export      report 2021-W12 --from-export ~/counted.jsonl
 reset-nothing    usage reset
 set              usage set folder-openings=200 backups=7
 corrected        usage

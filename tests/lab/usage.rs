@@ -89,6 +89,9 @@ fn requests_of_the_probe_are_no_usage() {
     let service = Service::start(&lab, "always");
     std::thread::sleep(PROBED);
     let status: Value = serde_json::from_str(&service.ask("status --json")).unwrap_or_default();
+    // The pause ends the probe, which then reports its last samples.
+    service.ask("pause");
+    std::thread::sleep(Duration::from_secs(10));
     let usage = service.stop();
     let mut findings = Findings::default();
     for target in status["targets"].as_array().into_iter().flatten() {

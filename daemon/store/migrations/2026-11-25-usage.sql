@@ -12,7 +12,7 @@ CREATE TABLE usage (
     write            INTEGER,
     change           INTEGER,
     attributes       INTEGER,
-    files_read       INTEGER,          -- at most this many files were opened and read
+    files_read       INTEGER,          -- about how many files were opened and read
     read_bytes       INTEGER,
     written_bytes    INTEGER,
     PRIMARY KEY (target, at_us, source)

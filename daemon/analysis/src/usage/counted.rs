@@ -58,7 +58,7 @@ pub struct TargetUsage {
     pub left_out_hours: f64,
     /// Requests by kind; kinds that the source does not count are missing.
     pub requests: BTreeMap<&'static str, u64>,
-    /// Largest number of files that can have been opened and read; `None` if unknown.
+    /// About how many files were opened and read; `None` if unknown.
     pub files_read: Option<u64>,
     /// Bytes received; `None` if unknown.
     pub read_bytes: Option<u64>,

@@ -108,7 +108,7 @@ pub struct UsageStep {
     pub left_out_seconds: f64,
     /// Requests in the counted time.
     pub requests: RequestCounts,
-    /// Largest number of files that can have been opened and read in the counted time; `None` if unknown.
+    /// About how many files were opened and read in the counted time; `None` if unknown.
     pub files_read: Option<u64>,
     /// Bytes received in the counted time; `None` if unknown.
     pub read_bytes: Option<u64>,

@@ -81,8 +81,7 @@ impl UsageCounter {
             for requests in [late.get_mut(&step.target), own.get_mut(&step.target)].into_iter().flatten() {
                 subtract(&mut step.requests, requests);
             }
-            let [opens, reads] = [RequestKind::Open, RequestKind::Read].map(|kind| step.requests.get(kind));
-            step.files_read = opens.zip(reads).map(|(opens, reads)| opens.min(reads));
+            step.files_read = files_read(&step.source, &step.requests);
         }
         self.late = own;
         let mut all = std::mem::take(&mut self.unstored);
@@ -94,6 +93,18 @@ impl UsageCounter {
     pub fn restore(&mut self, mut usage: Vec<UsageStep>) {
         self.unstored.append(&mut usage);
     }
+}
+
+/// Returns about how many files were opened and read; `None` if the source does not count both.
+fn files_read(source: &CounterSource, requests: &RequestCounts) -> Option<u64> {
+    let (opens, reads) = requests.get(RequestKind::Open).zip(requests.get(RequestKind::Read))?;
+    // The SMB client looks up a name by opening it, asking for its attributes and closing it (fs/smb/client/smb2inode.c,
+    // `smb2_compound_op`); the open of a file itself returns them.
+    let lookups = match source {
+        CounterSource::CifsStats => requests.get(RequestKind::Attributes).unwrap_or(0),
+        _ => 0,
+    };
+    Some(opens.saturating_sub(lookups).min(reads))
 }
 
 /// Returns whether a client can have caused the traffic in its time.
@@ -199,6 +210,14 @@ mod tests {
         assert_eq!(counter.take()[0].requests, requests(2, 2));
         counter.add(&[metered(requests(5, 5))], at(40), false);
         assert_eq!(counter.take()[0].requests, requests(5, 5), "nothing is left to subtract");
+    }
+
+    #[test]
+    fn names_that_smb_looks_up_are_not_files_that_are_read() {
+        let counted = requests(90, 30).with(RequestKind::Attributes, Some(70));
+        assert_eq!(files_read(&CounterSource::CifsStats, &counted), Some(20));
+        assert_eq!(files_read(&CounterSource::Mountstats, &counted), Some(30));
+        assert_eq!(files_read(&CounterSource::Mountstats, &counted.with(RequestKind::Open, None)), None);
     }
 
     #[test]

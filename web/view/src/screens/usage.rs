@@ -23,7 +23,8 @@ pub fn usage(counted: &CountedUsage, profile: &UsageProfile) -> Document {
         document.section("counted", "Counted").table(requests_table(counted)).table(traffic_table(counted));
         document.note(
             "Requests to the server by all programs except longhaul. What a program reads from this computer's cache is \
-             not among them. Left out: the time in which longhaul measured; the profile is scaled up for it.",
+             not among them. What longhaul's probe looks up is among attributes and, over SMB, opens. Left out: the time in \
+             which longhaul measured; the profile is scaled up for it.",
         );
     }
     document
@@ -121,7 +122,7 @@ fn how_counted(key: &str) -> &'static str {
         }
         _ => {
             "files that were opened and read, divided by those of one session (all photos of longhaul's batch, and 20 \
-             more). Files of other kinds count, too, so this is the most that is possible."
+             more). Files of other kinds count, too."
         }
     }
 }
