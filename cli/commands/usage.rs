@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use longhaul_model::TargetName;
 use longhaul_service::config::Config;
 use longhaul_service::config_edit::{UsageValue, with_usage, without_usage};
 use longhaul_service::paths::read_usage;
@@ -26,11 +27,14 @@ pub fn run(shared: &GlobalArgs, arguments: &UsageArgs) -> anyhow::Result<ExitCod
 fn show(shared: &GlobalArgs, arguments: &UsageArgs) -> anyhow::Result<ExitCode> {
     let config = paths::load_config(shared)?;
     let (counted, profile) = read_usage(&paths::open_reader(shared)?, &config)?;
+    let is_counted = |name: &TargetName| counted.targets.iter().any(|target| target.target == *name);
+    let targets = config.targets.iter().map(|target| &target.name);
+    let uncounted: Vec<&TargetName> = targets.filter(|name| !is_counted(name)).collect();
     if arguments.json {
-        let value = json!({ "schema": 1, "profile": profile, "counted": counted });
+        let value = json!({ "schema": 1, "profile": profile, "counted": counted, "uncounted": uncounted });
         anstream::println!("{}", serde_json::to_string_pretty(&value)?);
     } else {
-        render::print(&screens::usage::usage(&counted, &profile));
+        render::print(&screens::usage::usage(&counted, &profile, &uncounted));
     }
     Ok(exit::OK)
 }

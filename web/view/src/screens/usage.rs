@@ -3,15 +3,15 @@
 use longhaul_analysis::usage::{
     CountedUsage, LineSource, MAX_WEEKS, MIN_DAYS, NotCounted, TargetUsage, UsageLine, UsageProfile,
 };
-use longhaul_model::RequestKind;
+use longhaul_model::{RequestKind, TargetName};
 
 use super::{NO_VALUE, bytes, or_no_value};
 use crate::document::Document;
 use crate::table::Table;
 use crate::units;
 
-/// Returns the usage profile, and the usage that was counted.
-pub fn usage(counted: &CountedUsage, profile: &UsageProfile) -> Document {
+/// Returns the usage profile, and the usage that was counted. `uncounted` are the targets on which nothing was counted.
+pub fn usage(counted: &CountedUsage, profile: &UsageProfile, uncounted: &[&TargetName]) -> Document {
     let mut document = Document::titled("Your usage");
     document.paragraph(covered(counted));
     document.section("profile", "Usage profile").table(profile_table(profile));
@@ -26,6 +26,14 @@ pub fn usage(counted: &CountedUsage, profile: &UsageProfile) -> Document {
              not among them. What longhaul's probe looks up is among attributes and, over SMB, opens. Left out: the time in \
              which longhaul measured; the profile is scaled up for it.",
         );
+    }
+    if !uncounted.is_empty() {
+        let names: Vec<&str> = uncounted.iter().map(|name| name.as_str()).collect();
+        document.note(format!(
+            "Nothing was counted on {}: not mounted while the service ran, or of a kind whose requests the system does not \
+             count. Linux counts those of NFS and SMB.",
+            names.join(", ")
+        ));
     }
     document
 }
