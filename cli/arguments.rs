@@ -8,6 +8,7 @@ mod report;
 mod selfcheck;
 mod service;
 mod telemetry;
+mod usage;
 mod values;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub use report::{ExportArgs, ExportKind, PairArg, ReportArgs, ReportFormat};
 pub use selfcheck::SelfCheckArgs;
 pub use service::{DryRunArgs, LogsArgs, ServiceCommand, UninstallArgs};
 pub use telemetry::TelemetryCommand;
+pub use usage::{UsageArgs, UsageCommand, parse_times};
 pub use values::{DurationArg, JsonArgs, NamedPath, ScaleArg};
 
 /// Find out which protocol is faster for your work on your NAS, and whether the difference is real.
@@ -95,6 +97,9 @@ pub enum Command {
     /// List events that may change results, such as system updates and reconnects.
     #[command(after_help = "Example: longhaul events --since 30d")]
     Events(HistoryArgs),
+    /// Show how often a week you do what, as counted on the mounts, or correct it.
+    #[command(after_help = "Example: longhaul usage set folder-openings=200")]
+    Usage(UsageArgs),
     /// Export the stored data for other programs; reports can be made from it again.
     #[command(after_help = "Example: longhaul export runs --format json --output runs.jsonl")]
     Export(ExportArgs),
@@ -143,7 +148,7 @@ pub enum Command {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["demo", "init", "doctor", "status", "dashboard"]),
     ("Measure", &["run", "preset", "targets"]),
-    ("Results", &["report", "runs", "latency", "stalls", "events", "export"]),
+    ("Results", &["report", "runs", "latency", "stalls", "events", "usage", "export"]),
     ("Service", &["service", "pause", "resume", "round"]),
     ("More", &["config", "telemetry", "selfcheck", "menubar", "completions"]),
 ];

@@ -4,6 +4,7 @@
 mod arguments;
 mod client;
 mod commands;
+mod config_file;
 mod errors;
 mod exit;
 mod paths;

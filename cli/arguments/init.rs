@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::usage::parse_times;
 use super::values::{NamedPath, ScaleArg};
 
 /// Arguments of `init`.
@@ -17,6 +18,10 @@ pub struct InitArgs {
     /// --yes no limit].
     #[arg(long, value_name = "GB", value_parser = parse_gigabytes)]
     pub gigabytes_per_day: Option<f64>,
+    /// Large folders that you open a week, for targets whose use cannot be counted [default: asked; with --yes an
+    /// ordinary week].
+    #[arg(long, value_name = "TIMES", value_parser = parse_times)]
+    pub folder_openings: Option<f64>,
     /// Ask no questions; needs --target.
     #[arg(long)]
     pub yes: bool,

@@ -19,6 +19,7 @@ mod service;
 mod targets;
 mod telemetry;
 mod trial;
+mod usage;
 pub mod watch;
 
 use std::process::ExitCode;
@@ -53,6 +54,7 @@ pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
         Command::Latency(arguments) => latency::latency(shared, &arguments),
         Command::Stalls(window) => latency::stalls(shared, &window),
         Command::Events(window) => latency::events(shared, &window),
+        Command::Usage(arguments) => usage::run(shared, &arguments),
         Command::Export(arguments) => export::run(shared, &arguments),
         Command::Service(command) => service_command(shared, command),
         Command::Pause(arguments) => control::pause(shared, &arguments),

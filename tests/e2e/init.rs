@@ -140,11 +140,14 @@ fn init_detects_two_mounts_of_one_folder() {
     assert!(listed.out.contains(&alike), "the output lacks `{alike}`: {listed}");
     fs::create_dir(at[0].join("inner")).unwrap();
     let chosen = numbers.join(",");
-    let answers = [&chosen, "smb", "inner", "nfs", "inner", "other", "", "yes", "quick", "3", TIME, "yes"];
+    let answers =
+        [&chosen, "smb", "inner", "nfs", "inner", "other", "", "yes", "quick", "3", TIME, "0", "30", "yes"];
     let (code, output) = answered(&place, "init", &answers);
     assert_eq!(code, Some(0), "{output}");
     assert!(output.out.contains("`smb` and `nfs` are the same folder."), "{output}");
     assert!(output.out.contains("`smb` and `other` are not the same folder"), "{output}");
+    assert!(output.out.contains("`0` must be times a week"), "{output}");
+    assert_eq!(config(&place).analysis.usage_profile["folder-index/folder-cold"], 30.0);
     let paths: Vec<PathBuf> = config(&place).targets.into_iter().map(|target| target.path).collect();
     assert_eq!(paths, [at[1].join("inner"), at[2].clone(), at[0].join("inner")]);
     assert_eq!(tree::files(&at[0]).len() + tree::files(&at[2]).len(), 0);
@@ -201,6 +204,7 @@ fn mounts_are_marked_in_a_list_at_a_terminal() {
         ("Folder in which", "\n"),
         ("quick", "quick\n"),
         ("gigabytes", time),
+        ("large folders", "\n"),
         ("Write this", "yes\n"),
     ];
     let output = typed_at_terminal(&place, &steps);
@@ -222,7 +226,7 @@ fn init_touches_no_target_without_consent() {
     fuse.iter().for_each(Fuse::freeze);
     let (_, listed) = answered(&place, "init", &[]);
     let chosen = at.iter().map(|at| number_of(&listed, at)).collect::<Vec<_>>().join(",");
-    let (code, output) = answered(&place, "init", &[&chosen, "", "", "", "", "no", "", "", TIME, ""]);
+    let (code, output) = answered(&place, "init", &[&chosen, "", "", "", "", "no", "", "", TIME, "", ""]);
     assert_eq!(code, Some(0), "{output}");
     assert_eq!(config(&place).targets.len(), 2);
 }
@@ -239,7 +243,7 @@ fn hung_share_does_not_block_the_init_dialog() {
     two.freeze();
     let (_, listed) = answered(&place, "init", &[]);
     let chosen = at.iter().map(|at| number_of(&listed, at)).collect::<Vec<_>>().join(",");
-    let (code, output) = answered(&place, "init", &[&chosen, "", "", "", "", "yes", "", "", TIME, ""]);
+    let (code, output) = answered(&place, "init", &[&chosen, "", "", "", "", "yes", "", "", TIME, "", ""]);
     assert_eq!(code, Some(0), "{output}");
     assert!(output.out.contains("The check failed:"), "{output}");
     assert_eq!(

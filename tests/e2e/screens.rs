@@ -9,6 +9,7 @@ mod contract;
 mod home;
 mod html;
 mod service;
+mod usage;
 mod world;
 
 use std::io::{Read, Write};
@@ -41,6 +42,7 @@ stalls            stalls --since 9000d
 stalls-recent     stalls
 events            events --since 9000d
 events-recent     events
+usage             usage
 export-events     export events --format csv
 export-from       export runs --format csv --from 2022-01-01
 clean             targets clean nfs
@@ -70,6 +72,20 @@ preset-print     preset print dd
 preset-check     preset check ~/own.toml
 telemetry-check  telemetry check
 telemetry-replay telemetry replay --from 2021-03-28
+";
+
+/// Commands with counted usage, and with corrections of it.
+const USAGE: &str = "
+counted          usage
+counted-json     usage --json
+report           report 2021-W12
+export           export runs --format json --output ~/counted.jsonl
+from-export      report 2021-W12 --from-export ~/counted.jsonl
+reset-nothing    usage reset
+set              usage set folder-openings=200 backups=7
+corrected        usage
+reset            usage reset
+set-again        usage set photo-sessions=2.5
 ";
 
 /// Invalid command lines.
@@ -107,6 +123,12 @@ export runs --format parquet
 export runs --format csv --from yesterday
 export runs --format csv --output ~/home/data/longhaul/longhaul.sqlite
 export runs --format csv --output ~/no/such/folder.csv
+usage set
+usage set backups=0
+usage set backups=-1
+usage set folder-openings=1e9
+usage set folder-opening=3
+usage reset --json
 targets clean afp
 targets clean
 config --config ~/missing
@@ -271,6 +293,22 @@ fn other_verdicts_match() {
         let screens = screens.map(|line| home.longhaul(&line).text());
         snapshots.check(name, &screens.join("\n"));
     }
+    snapshots.finish();
+}
+
+#[test]
+fn counted_usage_and_its_corrections_match() {
+    let (home, mut snapshots) = (Home::full(), Snapshots::new("usage"));
+    home.configure("# My NAS.\n[targets.smb]\npath = \"/Volumes/smb\"  # fast\n");
+    usage::add_usage(&home.database(), 6);
+    let mut check = |(name, line)| snapshots.check(name, &home.longhaul(line).text());
+    check(("too-few-days", "usage"));
+    usage::add_usage(&home.database(), 21);
+    check(("no-task-yet", "usage"));
+    usage::add_listings(&home.database());
+    lines(USAGE).for_each(check);
+    let written = std::fs::read_to_string(home.path("home/config/longhaul/config.toml")).unwrap();
+    snapshots.check("written", &written);
     snapshots.finish();
 }
 

@@ -10,3 +10,4 @@ mod machines;
 mod protocols;
 mod sampling;
 mod truth;
+mod usage;

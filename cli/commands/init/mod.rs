@@ -4,14 +4,13 @@ mod plan;
 mod prompt;
 mod selection;
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
-use longhaul_model::{Run, Scale, Target};
+use longhaul_model::{Mount, Role, Run, Scale, Target};
 use longhaul_service::config::Config;
 use longhaul_service::config_draft::{ConfigDraft, has_key};
 use longhaul_service::cost::{RoundLoad, round_load};
@@ -20,7 +19,8 @@ use longhaul_service::same_folder::{SameFolder, same_folder};
 use longhaul_service::target_path::SpecialFolders;
 use longhaul_store::{Reader, RunFilter};
 
-use crate::arguments::{GlobalArgs, InitArgs, parse_gigabytes};
+use crate::arguments::{GlobalArgs, InitArgs, parse_gigabytes, parse_times};
+use crate::config_file::{Overwrite, write_atomically};
 use crate::errors::UsageError;
 use crate::progress::{OutputStyle, ProgressUi};
 use crate::{exit, paths};
@@ -49,7 +49,8 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
     let targets =
         choose_targets(shared, arguments, MountTable { mounts: &mounts, folders: &folders }, &mut prompter)?;
     paths::check_paths(&targets, &folders)?;
-    let plan = plan(shared, arguments, targets, &mut prompter)?;
+    let chosen = ChosenTargets { targets, mounts: &mounts };
+    let plan = plan(shared, arguments, chosen, &mut prompter)?;
     let draft = ConfigDraft {
         overrides: plan.0.config_values(&plan.0.cost(plan.1)),
         targets: plan.0.targets,
@@ -70,13 +71,6 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
         path.display()
     );
     Ok(exit::OK)
-}
-
-/// Permission to replace an existing configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Overwrite {
-    Never,
-    Always,
 }
 
 /// Returns whether an existing configuration may be replaced; `None` if the user declines.
@@ -162,13 +156,20 @@ fn check_same_folder(shared: &GlobalArgs, targets: &[Target], ask: &mut dyn Prom
     Ok(())
 }
 
+/// Targets that were chosen, and the mount table.
+struct ChosenTargets<'a> {
+    targets: Vec<Target>,
+    mounts: &'a [Mount],
+}
+
 /// Completes the plan, prints its cost, and returns it with the load of one round on a target.
 fn plan(
     shared: &GlobalArgs,
     arguments: &InitArgs,
-    targets: Vec<Target>,
+    chosen: ChosenTargets<'_>,
     ask: &mut dyn Prompter,
 ) -> anyhow::Result<(Plan, RoundLoad)> {
+    let ChosenTargets { targets, mounts } = chosen;
     let runs = recent_runs(shared);
     let workloads = Config::default().workloads;
     let scale = match (arguments.scale, arguments.yes) {
@@ -177,7 +178,7 @@ fn plan(
         (None, false) => ask_scale(ask)?,
     };
     let load = round_load(scale, &workloads, &runs);
-    let mut plan = Plan { targets, scale, bytes_per_day: None, duty_percent: None };
+    let mut plan = Plan { targets, scale, bytes_per_day: None, duty_percent: None, folder_openings: None };
     plan.bytes_per_day = match (arguments.gigabytes_per_day, arguments.yes) {
         (Some(gigabytes), _) => gigabytes_to_bytes(gigabytes),
         (None, true) => None,
@@ -186,6 +187,10 @@ fn plan(
     if !arguments.yes && has_key("schedule", "max-time-percent") {
         plan.duty_percent = Some(ask_duty(ask)?);
     }
+    plan.folder_openings = match arguments.folder_openings {
+        None if !arguments.yes && is_use_uncounted(&plan.targets, mounts) => ask_folder_openings(ask)?,
+        given => given,
+    };
     ask.print(&plan.cost_text(load.0, load.1));
     Ok((plan, load.0))
 }
@@ -218,6 +223,24 @@ fn gigabytes_to_bytes(gigabytes: f64) -> Option<u64> {
     (gigabytes > 0.0).then_some((gigabytes * 1e9) as u64)
 }
 
+/// Returns whether there are shares and the use of none of them can be counted.
+fn is_use_uncounted(targets: &[Target], mounts: &[Mount]) -> bool {
+    let mut shares = targets.iter().filter(|target| target.role == Role::Share).peekable();
+    let is_counted = |target: &Target| {
+        let mount = Mount::for_path(mounts, &target.path);
+        mount.is_some_and(|mount| platform::counts_requests(&mount.protocol))
+    };
+    shares.peek().is_some() && !shares.any(is_counted)
+}
+
+fn ask_folder_openings(ask: &mut dyn Prompter) -> io::Result<Option<f64>> {
+    let question = "How many large folders do you open a week? It cannot be counted here.";
+    ask_until_valid(ask, question, "ordinary", |answer| match answer {
+        "ordinary" => Ok(None),
+        times => parse_times(times).map(Some),
+    })
+}
+
 fn ask_duty(ask: &mut dyn Prompter) -> io::Result<f64> {
     let question = "What share of the time may rounds take, in percent?";
     ask_until_valid(ask, question, &DEFAULT_DUTY_PERCENT.to_string(), |answer| {
@@ -228,45 +251,11 @@ fn ask_duty(ask: &mut dyn Prompter) -> io::Result<f64> {
     })
 }
 
-/// Writes a file atomically: first under a temporary name next to it, then moved into place.
-fn write_atomically(path: &Path, text: &str, replace: Overwrite) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".new-{}", std::process::id()));
-    let temporary = PathBuf::from(name);
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-    let written =
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).and_then(|()| match replace {
-            Overwrite::Always => fs::rename(&temporary, path),
-            // Unlike `rename`, `hard_link` fails if the file has been created in the meantime.
-            Overwrite::Never => fs::hard_link(&temporary, path),
-        });
-    match fs::remove_file(&temporary) {
-        Err(error) if error.kind() != ErrorKind::NotFound => written.and(Err(error)),
-        _ => written,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
 
-    #[test]
-    fn config_is_written_atomically_and_not_overwritten() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a/config.toml");
-        write_atomically(&path, "one", Overwrite::Never).unwrap();
-        assert_eq!(
-            write_atomically(&path, "two", Overwrite::Never).unwrap_err().kind(),
-            ErrorKind::AlreadyExists
-        );
-        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
-        write_atomically(&path, "three", Overwrite::Always).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "three");
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "the temporary file is removed");
-    }
+    use super::*;
 
     #[test]
     fn gigabytes_may_have_a_unit() {
@@ -284,8 +273,14 @@ mod tests {
     fn existing_config_is_replaced_only_with_consent() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
-        let arguments =
-            |yes, force| InitArgs { targets: vec![], scale: None, gigabytes_per_day: None, yes, force };
+        let arguments = |yes, force| InitArgs {
+            targets: vec![],
+            scale: None,
+            gigabytes_per_day: None,
+            folder_openings: None,
+            yes,
+            force,
+        };
         let mut script = prompt::tests::Script::new(&["", "yes"]);
         assert_eq!(
             overwrite_policy(&path, &arguments(true, false), &mut script).unwrap(),

@@ -25,6 +25,8 @@ pub struct Plan {
     pub bytes_per_day: Option<u64>,
     /// Maximum share of time that rounds may take, in percent; `None` for no limit.
     pub duty_percent: Option<f64>,
+    /// Large folders that the user opens a week; `None` if that is counted, or not given.
+    pub folder_openings: Option<f64>,
 }
 
 impl Plan {
@@ -56,6 +58,7 @@ impl Plan {
             ("limits", "megabytes-per-day", self.bytes_per_day.map(|bytes| (bytes / 1_000_000) as f64)),
             ("schedule", "max-time-percent", self.duty_percent),
             ("schedule", "rounds-per-day", spread),
+            ("usage-profile", "folder-openings", self.folder_openings),
         ];
         let values = values.into_iter().filter_map(|(section, key, value)| Some((section, key, value?)));
         values.filter(|(section, key, _)| has_key(section, key)).collect()
@@ -150,6 +153,7 @@ mod tests {
             scale: Scale::Standard,
             bytes_per_day: None,
             duty_percent: None,
+            folder_openings: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Statistics and verdicts of longhaul: values in, values out.
 //!
-//! [`stats`] has the numbers, [`summary`] what many runs say, and `simulation` (for tests) weeks that never happened, on which
+//! [`stats`] has the numbers, [`summary`] what many runs say, [`usage`] how often a user does what, and `simulation` (for tests) weeks that never happened, on which
 //! both are tried. No clock, no file, no operating system.
 //!
 //! ```
@@ -16,3 +16,4 @@
 pub mod simulation;
 pub mod stats;
 pub mod summary;
+pub mod usage;

@@ -38,16 +38,25 @@ pub struct AnalysisSettings {
     /// Ratio from which a difference matters, above 1.
     pub threshold: f64,
     /// Usage profile: how often a week the user does each activity, by metric (`workload/name`). Empty if the
-    /// user configured none.
+    /// user configured none and too little was counted.
     #[serde(rename = "mix")]
     pub usage_profile: BTreeMap<String, f64>,
+    /// Number of days over which the usage profile was counted; `None` if the user configured it, or if it is empty.
+    #[serde(rename = "counted_days", default, skip_serializing_if = "Option::is_none")]
+    pub usage_counted_days: Option<f64>,
 }
 
 impl Default for AnalysisSettings {
     /// Returns the settings with a threshold of 10 % (docs/methodology.md#why-10-percent). A user can configure
     /// another threshold before the first run.
     fn default() -> Self {
-        Self { machine: None, zone: None, threshold: 1.1, usage_profile: BTreeMap::new() }
+        Self {
+            machine: None,
+            zone: None,
+            threshold: 1.1,
+            usage_profile: BTreeMap::new(),
+            usage_counted_days: None,
+        }
     }
 }
 

@@ -41,6 +41,7 @@ pub mod stored;
 mod target;
 mod tasks;
 pub mod time;
+mod usage;
 mod varint;
 mod wire;
 
@@ -70,8 +71,10 @@ pub use step::{
 };
 pub use target::{Role, Target, TargetName, TargetNameError};
 pub use tasks::{
-    FOLDER_INDEX, INCREMENTAL_BACKUP, ORDINARY_WEEK, PHOTO_BATCH, TASKS, TIME_MACHINE,
-    TIME_MACHINE_THROTTLED, Task, all_metrics,
+    FOLDER_INDEX, INCREMENTAL_BACKUP, PHOTO_BATCH, TASKS, TIME_MACHINE, TIME_MACHINE_THROTTLED, Task,
+    all_metrics,
 };
 pub use time::Timestamp;
+pub use usage::profile::{PROFILE_LINES, ProfileLine, SWITCHES_PER_SESSION};
+pub use usage::{RequestCounts, RequestKind, UsageStep};
 pub use wire::{MAX_COLD_CACHE_SHARE, ServedFrom, WireTraffic};

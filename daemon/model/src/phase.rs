@@ -189,6 +189,7 @@ mod tests {
 
     fn wire(read: Option<u64>, requests: Option<u64>) -> WireTraffic {
         WireTraffic {
+            listings: None,
             read,
             written: None,
             requests,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
-use super::{FreeSpaceReserve, Operation, Scale, TargetName, Timestamp};
+use super::{FreeSpaceReserve, Operation, RequestCounts, Scale, TargetName, Timestamp};
 use crate::names::stored_names;
 
 /// Duration in nanoseconds above which a call is stored individually as a [`SlowCall`].
@@ -256,6 +256,8 @@ pub struct Counters {
     pub written_bytes: Option<u64>,
     /// Number of requests, without those that only keep a lease or connection alive.
     pub requests: Option<u64>,
+    /// Number of requests by kind. Requests of other kinds are only part of `requests`.
+    pub requests_by_kind: RequestCounts,
     /// Number of retransmitted requests or segments.
     pub retransmits: Option<u64>,
     /// Number of packets that were corrupt or dropped.
@@ -290,6 +292,7 @@ impl Counters {
             read_bytes: None,
             written_bytes: None,
             requests: None,
+            requests_by_kind: RequestCounts::default(),
             retransmits: None,
             errors: None,
             reconnects: None,

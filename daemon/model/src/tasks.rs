@@ -99,14 +99,6 @@ pub const TIME_MACHINE_THROTTLED: Task = Task {
 pub static TASKS: &[Task] =
     &[FOLDER_INDEX, PHOTO_BATCH, INCREMENTAL_BACKUP, TIME_MACHINE, TIME_MACHINE_THROTTLED];
 
-/// Usage profile of an ordinary week, for users who have not given their own: times a week by `task/metric`. 100 large
-/// folders opened, and 3 sessions with photos in which the photo is switched 20 times each. It has only waits of a user.
-pub const ORDINARY_WEEK: [(&str, f64); 3] = [
-    ("folder-index/folder-cold", 100.0),
-    ("photo-batch/photos-cold", 3.0),
-    ("photo-batch/switch-cold", 60.0),
-];
-
 /// Returns every metric with its task, in the order in which they are listed.
 pub fn all_metrics() -> impl Iterator<Item = (&'static Task, &'static WaitMetric)> {
     TASKS.iter().flat_map(|task| task.metrics.iter().map(move |metric| (task, metric)))

@@ -31,6 +31,9 @@ pub struct WireTraffic {
     pub written: Option<u64>,
     /// Number of requests.
     pub requests: Option<u64>,
+    /// Number of requests that read a batch of a folder's names; `None` if the source does not count them, or counted none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listings: Option<u64>,
     /// Source of the counters.
     pub source: CounterSource,
     /// Scope of the counters.
@@ -81,6 +84,7 @@ mod tests {
             read,
             written: None,
             requests: None,
+            listings: None,
             source: CounterSource::Mountstats,
             scope: CounterScope::Mount,
         }

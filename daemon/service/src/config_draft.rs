@@ -93,7 +93,7 @@ fn set_value(document: &mut DocumentMut, section: &str, key: &str, value: Value)
 }
 
 /// Converts a number to TOML, whole numbers without a fraction: keys that hold integers accept nothing else.
-fn number_value(number: f64) -> Value {
+pub(crate) fn number_value(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 1e15 { (number as i64).into() } else { number.into() }
 }
 

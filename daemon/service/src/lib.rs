@@ -20,6 +20,7 @@ pub mod clock;
 pub mod command;
 pub mod config;
 pub mod config_draft;
+pub mod config_edit;
 pub mod cost;
 pub mod crash_loop;
 pub mod daemon_address;

@@ -5,9 +5,13 @@ use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::anonymize;
+use longhaul_analysis::usage::{
+    CountedUsage, MAX_WEEKS, UsageInput, UsageProfile, count_usage, usage_profile,
+};
 use longhaul_measure::platform;
 use longhaul_model::History;
-use longhaul_store::Reader;
+use longhaul_model::time::DAY;
+use longhaul_store::{Reader, TaskRequests};
 
 use crate::config::Config;
 
@@ -49,15 +53,33 @@ pub fn database_path(given: Option<&Path>, config: &Config) -> Result<PathBuf, P
     }
 }
 
-/// Reads the history that verdicts and exports are made from, anonymized, with the
-/// usage profile and time zone of this machine.
+/// Reads the history that verdicts and exports are made from, anonymized, with the usage profile, as configured or
+/// counted, and the time zone of this machine.
 ///
 /// # Errors
 ///
 /// Same as [`Reader::history`].
 pub fn read_history(reader: &Reader, config: &Config) -> longhaul_store::Result<History> {
     let mut history = reader.history()?;
-    history.settings.usage_profile = config.analysis.usage_profile.clone();
+    let (_, profile) = read_usage(reader, config)?;
+    history.settings.usage_profile = profile.waits_a_week();
+    history.settings.usage_counted_days = profile.counted_days;
     history.settings.zone = TimeZone::system().iana_name().map(ToOwned::to_owned);
     Ok(anonymize(history))
+}
+
+/// Reads the usage of all targets, and returns it with the usage profile that follows from it and the configuration.
+///
+/// # Errors
+///
+/// Same as [`Reader::history`].
+pub fn read_usage(reader: &Reader, config: &Config) -> longhaul_store::Result<(CountedUsage, UsageProfile)> {
+    let now = platform::wall_clock();
+    let days = reader.usage_by_day(now - MAX_WEEKS * 7 * DAY..now)?;
+    // Without any usage, the tasks' requests are not needed; older databases then read as fast as before.
+    let tasks = if days.is_empty() { TaskRequests::default() } else { reader.task_requests()? };
+    let input = UsageInput { days: &days, listings: &tasks.listings, photos: tasks.photos };
+    let counted = count_usage(&input);
+    let profile = usage_profile(&config.analysis.usage_profile, &counted);
+    Ok((counted, profile))
 }

@@ -5,14 +5,19 @@
 
 mod world;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use longhaul_model::{FreeSpaceReserve, LinkKind, MachineSnapshot, NetworkLink, Timestamp};
+use longhaul_model::{
+    CounterReading, CounterScope, CounterSource, Counters, FreeSpaceReserve, LinkKind, MachineSnapshot,
+    MachineStep, Mount, NetworkLink, RequestCounts, RequestKind, TargetName, Timestamp,
+};
 use longhaul_service::command::{Command, Pause};
 use longhaul_service::config::{Config, Design};
 use longhaul_service::handle::ServiceHandle;
 use longhaul_service::program_file::{ProgramFile, ServiceManager};
+use longhaul_service::sampling::Sensors;
 use longhaul_store::{Reader, RoundStatus, StoredRound};
 use world::{
     DAY, HOUR, SECOND, SimulatedEvent, Simulation, WEEK, both_shares, folder, normal_machine, rounds,
@@ -307,4 +312,62 @@ fn service_without_targets_waits_until_it_gets_some() {
     simulation.run();
     let all = rounds(&database);
     assert!((1..=3).contains(&all.len()) && completed_rounds(&all) == all.len(), "{}", all.len());
+}
+
+/// Sensors of a mount on which a program lists a folder ten times between two readings. The counters are reset with
+/// the 50th reading, and the mount is replaced with the 100th.
+struct Counting(u64);
+
+impl Sensors for Counting {
+    fn counter_readings(&mut self, mounts: &[(TargetName, Mount)]) -> Option<Vec<CounterReading>> {
+        self.0 += 1;
+        let (instance, since) = match self.0 {
+            ..50 => ("0:51", 0),
+            50..100 => ("0:51", 50),
+            _ => ("0:52", 0),
+        };
+        let listings = Some(10 * (self.0 - since));
+        let counters = Counters {
+            requests_by_kind: RequestCounts::default().with(RequestKind::List, listings),
+            ..Counters::new(CounterSource::Mountstats, CounterScope::Mount, instance.to_owned())
+        };
+        let reading = |(target, _): &(TargetName, Mount)| CounterReading {
+            target: Some(target.clone()),
+            counters: vec![Ok(counters.clone())],
+        };
+        Some(mounts.iter().filter(|(target, _)| target.as_str() == "nfs").map(reading).collect())
+    }
+
+    fn machine_sample(&mut self) -> MachineStep {
+        MachineStep::default()
+    }
+
+    fn machine_facts(&mut self) -> Option<BTreeMap<String, String>> {
+        Some(BTreeMap::new())
+    }
+}
+
+#[test]
+fn usage_is_counted_through_resets_remounts_and_sleep() {
+    let folder = folder();
+    let mut simulation = Simulation::new(folder.path())
+        .lasting(DAY)
+        .then(5 * HOUR, SimulatedEvent::Sleep(2 * HOUR))
+        .then(10 * HOUR, SimulatedEvent::ClockStep(-1_800_000_000))
+        .then(14 * HOUR, SimulatedEvent::Mounts(vec![]))
+        .then(15 * HOUR, SimulatedEvent::Mounts(both_shares()))
+        .then(20 * HOUR, SimulatedEvent::ClockStep(3_600_000_000));
+    simulation.sensors = Box::new(Counting(0));
+    let database = simulation.database.clone();
+    simulation.run();
+    let usage = Reader::open(&database).unwrap().usage_by_day(Timestamp::MIN..Timestamp::MAX).unwrap();
+    let listings: u64 = usage.iter().filter_map(|step| step.requests.get(RequestKind::List)).sum();
+    let counted: f64 = usage.iter().map(|step| step.counted_seconds).sum();
+    let left_out: f64 = usage.iter().map(|step| step.left_out_seconds).sum();
+    // Readings are five minutes apart: at most 12 in each of the 22 hours in which the machine is awake.
+    assert!(listings.is_multiple_of(10) && (1000..=2640).contains(&listings), "{listings}");
+    let readings = listings as f64 / 10.0;
+    // The simulated clock advances with each look at it, so an interval is a little longer than configured.
+    assert!((300.0..330.0).contains(&(counted / readings)), "{counted} s in {readings} intervals");
+    assert!(left_out > 0.0 && counted + left_out <= 22.0 * 3600.0, "{counted} s, {left_out} s left out");
 }

@@ -71,6 +71,7 @@ fn samples(targets: &[Target], at: Timestamp) -> Samples {
             .flat_map(|target| sources.clone().map(|source| traffic(target, at, source)))
             .collect(),
         machine: vec![machine],
+        usage: vec![],
         stalls: vec![],
         now: at,
     }

@@ -147,9 +147,9 @@ fn insert_run_row(cx: &Connection, run: &Run, target: i64, epoch: i64) -> Result
 
 const INSERT_PHASE: &str =
     "INSERT INTO phase (run, position, name, cache, cold_by, began_us, seconds, bytes_read, bytes_written, complete, calls,
-        wire_source, wire_scope, wire_read, wire_written, wire_requests)
+        wire_source, wire_scope, wire_read, wire_written, wire_requests, wire_listings)
     VALUES (:run, :position, :name, :cache, :cold_by, :began_us, :seconds, :bytes_read, :bytes_written, :complete, :calls,
-        :wire_source, :wire_scope, :wire_read, :wire_written, :wire_requests)";
+        :wire_source, :wire_scope, :wire_read, :wire_written, :wire_requests, :wire_listings)";
 
 fn insert_phase(cx: &Connection, phase: &Phase, run: i64, position: i64) -> Result<(), Fault> {
     let wire = phase.wire.as_ref();
@@ -161,7 +161,7 @@ fn insert_phase(cx: &Connection, phase: &Phase, run: i64, position: i64) -> Resu
         ":complete": phase.complete, ":calls": encode_phase_calls(phase),
         ":wire_source": EnumName(wire.map(|wire| &wire.source)), ":wire_scope": EnumName(wire.map(|wire| wire.scope)),
         ":wire_read": count(|wire| wire.read), ":wire_written": count(|wire| wire.written),
-        ":wire_requests": count(|wire| wire.requests),
+        ":wire_requests": count(|wire| wire.requests), ":wire_listings": count(|wire| wire.listings),
     })?;
     let number = cx.last_insert_rowid();
     for (position, figure) in phase.figures.iter().enumerate() {

@@ -38,6 +38,7 @@ mod runs;
 mod samples;
 mod schedule;
 mod store;
+mod usage;
 mod wire;
 mod writer;
 
@@ -58,4 +59,5 @@ pub use reader::Reader;
 pub use samples::Samples;
 pub use schedule::PREPARATION_EVENT;
 pub use store::Store;
+pub use usage::TaskRequests;
 pub use writer::{SharedWriter, Writer};

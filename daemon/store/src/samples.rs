@@ -2,12 +2,15 @@
 //! arrives, so that no later job has to aggregate rows.
 
 use longhaul_model::time::DAY;
-use longhaul_model::{MachineStep, ProbeStep, Stall, Step, Target, TargetName, Timestamp, TrafficStep};
+use longhaul_model::{
+    MachineStep, ProbeStep, Stall, Step, Target, TargetName, Timestamp, TrafficStep, UsageStep,
+};
 use rusqlite::{Connection, OptionalExtension, Params, Row, named_params};
 
 use crate::error::Fault;
 use crate::insert::upsert_target;
 use crate::read_samples::{MACHINE_TARGET, PROBE_COLUMNS, machine_step, probe_step, traffic_step};
+use crate::usage;
 
 /// Maximum number of free pages released to the file system per call; releasing them takes a few milliseconds.
 const MAX_PAGES_RELEASED: i64 = 256;
@@ -23,6 +26,8 @@ pub struct Samples {
     pub traffic: Vec<TrafficStep>,
     /// Machine load: CPU, memory, load average and radio signal.
     pub machine: Vec<MachineStep>,
+    /// Requests of programs other than longhaul.
+    pub usage: Vec<UsageStep>,
     /// New stalls, and stored stalls for which more is known now.
     pub stalls: Vec<Stall>,
     /// Current wall clock time. Rows older than their retention period at this time are deleted.
@@ -32,7 +37,11 @@ pub struct Samples {
 impl Samples {
     /// Returns true if there is no sample and no stall; `targets` is ignored.
     pub fn is_empty(&self) -> bool {
-        self.probes.is_empty() && self.traffic.is_empty() && self.machine.is_empty() && self.stalls.is_empty()
+        self.probes.is_empty()
+            && self.traffic.is_empty()
+            && self.machine.is_empty()
+            && self.usage.is_empty()
+            && self.stalls.is_empty()
     }
 }
 
@@ -54,6 +63,9 @@ pub(crate) fn add(cx: &Connection, samples: &Samples) -> Result<(), Fault> {
         }
         samples.machine.iter().try_for_each(|sample| merge_machine(cx, step, sample))?;
     }
+    for step in &samples.usage {
+        usage::merge(cx, number(&step.target)?, step)?;
+    }
     samples.stalls.iter().try_for_each(|stall| upsert_stall(cx, stall))?;
     delete_expired(cx, samples.now)
 }
@@ -73,7 +85,7 @@ fn delete_expired(cx: &Connection, now: Timestamp) -> Result<(), Fault> {
             cx.prepare_cached(&delete)?.execute((step.name(), oldest))?;
         }
     }
-    Ok(())
+    usage::delete_expired(cx, now)
 }
 
 /// Releases up to [`MAX_PAGES_RELEASED`] free pages to the file system.

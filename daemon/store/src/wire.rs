@@ -40,12 +40,13 @@ pub(crate) fn from_row(row: TableRow<'_>) -> Result<Option<WireTraffic>, Fault> 
         read: row.optional_unsigned("wire_read")?,
         written: row.optional_unsigned("wire_written")?,
         requests: row.optional_unsigned("wire_requests")?,
+        listings: row.optional_unsigned("wire_listings")?,
     }))
 }
 
 const REREADS_QUERY: &str = "SELECT phase.number, target.name AS target, run.epoch, run.protocol, phase.bytes_read,
         (SELECT count FROM operation WHERE operation.phase = phase.number AND operation.operation = 'open') AS files,
-        phase.wire_source, phase.wire_scope, phase.wire_read, phase.wire_written, phase.wire_requests
+        phase.wire_source, phase.wire_scope, phase.wire_read, phase.wire_written, phase.wire_requests, phase.wire_listings
     FROM phase JOIN run ON run.number = phase.run JOIN target ON target.number = run.target
     WHERE phase.cache = 'warm' AND phase.wire_source IS NOT NULL AND phase.complete AND run.outcome = 'ok'
         AND run.epoch = (SELECT max(number) FROM epoch WHERE epoch.target = run.target)

@@ -239,6 +239,7 @@ fn add_samples(writer: &Writer) {
         probes: steps.collect(),
         traffic: vec![traffic(Some("smb"), begin), traffic(None, begin)],
         machine: vec![machine(begin)],
+        usage: vec![],
         stalls: vec![stall(begin + 20 * HOUR)],
         now: BEGIN + DAYS as u32 * DAY,
     };

@@ -46,6 +46,9 @@ pub struct MinutesSaved {
     pub instead_of: TargetName,
     /// Usage profile for which this holds.
     pub profile: ProfileSource,
+    /// Number of days over which the profile was counted; missing unless it is `counted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted_days: Option<f64>,
 }
 
 /// Source of a usage profile.
@@ -54,7 +57,9 @@ pub struct MinutesSaved {
 pub enum ProfileSource {
     /// The user's own, from the configuration.
     Own,
-    /// An ordinary week, because the user has given none ([`longhaul_model::ORDINARY_WEEK`]).
+    /// Counted on the mounts.
+    Counted,
+    /// An ordinary week, because the user has given none and too little was counted ([`longhaul_model::PROFILE_LINES`]).
     OrdinaryWeek,
 }
 
@@ -118,14 +123,22 @@ fn minutes_saved(
 
 fn saved_in(pair: &PairSummary, target: &TargetName) -> Option<MinutesSaved> {
     let (minutes, profile) = match (pair.weekly_minutes, pair.ordinary_minutes) {
+        (Some(own), _) if own.counted_days.is_some() => (own, ProfileSource::Counted),
         (Some(own), _) => (own, ProfileSource::Own),
         (None, ordinary) => (ordinary?, ProfileSource::OrdinaryWeek),
     };
-    let WeeklyMinutes { value, low, high, .. } = minutes;
+    let WeeklyMinutes { value, low, high, counted_days, .. } = minutes;
     // The minutes of a pair are those that its second target takes more.
     Some(if pair.a == *target {
-        MinutesSaved { value, low, high, instead_of: pair.b.clone(), profile }
+        MinutesSaved { value, low, high, instead_of: pair.b.clone(), profile, counted_days }
     } else {
-        MinutesSaved { value: -value, low: -high, high: -low, instead_of: pair.a.clone(), profile }
+        MinutesSaved {
+            value: -value,
+            low: -high,
+            high: -low,
+            instead_of: pair.a.clone(),
+            profile,
+            counted_days,
+        }
     })
 }

@@ -272,6 +272,17 @@ fn weekly_minutes_follow_the_usage_profile() {
 }
 
 #[test]
+fn recommendation_says_that_the_profile_was_counted() {
+    let scenario = |target, day, turn| noisy_time(if target == 0 { 8.0 } else { 10.0 }, target, day, turn);
+    let mut world = World::pair().simulate(0..28, &scenario);
+    world.history.settings.usage_profile = BTreeMap::from([("folder-index/folder-cold".to_owned(), 30.0)]);
+    world.history.settings.usage_counted_days = Some(21.0);
+    let saved = world.after_days(28).recommendation.minutes_a_week.unwrap();
+    assert_eq!((saved.profile, saved.counted_days), (ProfileSource::Counted, Some(21.0)));
+    assert!((saved.value - 1.0).abs() < 0.1, "30 waits, each 2 s longer: {saved:?}");
+}
+
+#[test]
 fn same_history_gives_identical_json() {
     let scenario = |target, day, turn| noisy_time(if target == 0 { 8.0 } else { 10.0 }, target, day, turn);
     let world = World::pair().simulate(0..28, &scenario);

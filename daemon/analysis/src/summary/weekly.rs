@@ -17,11 +17,11 @@ use super::scores::{Scores, reliability as reliability_score, smoothness};
 use super::sequential::sequential_weeks;
 use super::table::{MetricRow, metric_rows};
 use super::verdict::{ALPHA, Estimate, MIN_VERDICT_DAYS, Significance};
-use super::weekly_minutes::weekly_minutes;
+use super::weekly_minutes::{WeeklyMinutes, weekly_minutes};
 use super::window::AnalysisWindow;
 use super::{Excluded, Week, date_of_day};
 use crate::stats::{e_bh, pairwise_alpha};
-use longhaul_model::{AnalysisSettings, History, ORDINARY_WEEK};
+use longhaul_model::{AnalysisSettings, History, PROFILE_LINES, ProfileLine};
 use longhaul_model::{Role, RoundStatus, Scale, TargetName, WaitKind};
 
 /// Version of the serialized form of [`WeeklySummary`].
@@ -244,8 +244,13 @@ fn pair_summary(pair_data: &PairData<'_, '_>, tasks: Vec<Comparison>, params: Te
     ];
     let PairNames { a, b } = target_names(pair_data);
     let profile = &scope.history.settings.usage_profile;
-    let ordinary = ORDINARY_WEEK.map(|(key, count)| (key.to_owned(), count)).into();
-    let minutes = |profile| weekly_minutes(pair_data, profile, params.alpha, &days);
+    let waits = |line: &'static ProfileLine| line.waits_a_week(line.ordinary);
+    let ordinary = PROFILE_LINES.iter().filter(|line| line.ordinary > 0.0).flat_map(waits).collect();
+    let counted_days = scope.history.settings.usage_counted_days;
+    let minutes = |profile| {
+        let minutes = weekly_minutes(pair_data, profile, params.alpha, &days)?;
+        Some(WeeklyMinutes { counted_days, ..minutes })
+    };
     PairSummary {
         a: a.clone(),
         b: b.clone(),

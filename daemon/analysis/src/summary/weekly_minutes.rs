@@ -25,6 +25,9 @@ pub struct WeeklyMinutes {
     pub days: usize,
     /// Share of the usage profile, by count of activities, that was measured on both targets, from 0 to 1.
     pub measured_share: f64,
+    /// Number of days over which the usage profile was counted; `None` if it was not.
+    #[serde(skip)]
+    pub counted_days: Option<f64>,
 }
 
 const MINUTES_PER_HOUR: f64 = 60.0;
@@ -63,6 +66,7 @@ pub(super) fn weekly_minutes(
         high: high * MINUTES_PER_HOUR,
         days: series.days(),
         measured_share: covered / total,
+        counted_days: None,
     })
 }
 

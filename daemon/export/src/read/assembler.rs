@@ -233,7 +233,8 @@ impl ArchiveHeader {
         let settings: AnalysisSettings = serde_json::from_value(detail).ok()?;
         let is_valid = settings.threshold > 1.0
             && settings.threshold.is_finite()
-            && settings.usage_profile.values().all(|frequency| frequency.is_finite() && *frequency >= 0.0);
+            && settings.usage_profile.values().all(|frequency| frequency.is_finite() && *frequency >= 0.0)
+            && settings.usage_counted_days.is_none_or(|days| days.is_finite() && days > 0.0);
         is_valid.then_some(Self { settings, record_counts })
     }
 }

@@ -107,12 +107,14 @@ fn duration() -> impl Strategy<Value = f64> {
 
 fn settings() -> impl Strategy<Value = AnalysisSettings> {
     let usage_profile = btree_map(text(), 0.0..1e9f64, 0..3);
-    (option::of(text()), option::of(text()), 1.0001..100.0f64, usage_profile).prop_map(
-        |(machine, zone, threshold, usage_profile)| AnalysisSettings {
+    let counted_days = option::of(1.0..60.0f64);
+    (option::of(text()), option::of(text()), 1.0001..100.0f64, usage_profile, counted_days).prop_map(
+        |(machine, zone, threshold, usage_profile, usage_counted_days)| AnalysisSettings {
             machine,
             zone,
             threshold,
             usage_profile,
+            usage_counted_days,
         },
     )
 }

@@ -2,6 +2,7 @@
 //! are in smb1ops.c and smb2ops.c, `print_stats`).
 
 use super::options::dialect;
+use longhaul_model::{RequestCounts, RequestKind};
 
 /// Contents of the `Stats` file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,6 +22,8 @@ pub struct CifsShare {
     pub is_smb1: bool,
     /// Number of requests, without echoes. The kernel counts them in 32 bits and prints them with a sign.
     pub requests: Option<u64>,
+    /// Number of requests by kind. Kernels that print `sent` instead of `total` do not count them.
+    pub by_kind: RequestCounts,
     /// Bytes of files that READ received. Before Linux 4.19 the kernel did not report them for SMB 2 and 3.
     pub read_bytes: Option<u64>,
     /// Bytes of files that WRITE sent.
@@ -66,6 +69,50 @@ fn add_line(share: &mut CifsShare, line: &str) {
         share.read_bytes = bytes("Bytes: ");
     } else if share.is_smb1 && line.starts_with("Writes: ") {
         share.written_bytes = bytes("Bytes: ");
+    }
+    if share.is_smb1 {
+        add_smb1_requests(&mut share.by_kind, line)
+    } else {
+        add_requests(&mut share.by_kind, line)
+    }
+}
+
+/// Adds a line of SMB 2 or 3: `Creates: 402 total 3 failed`. An open that failed opened nothing.
+fn add_requests(by_kind: &mut RequestCounts, line: &str) {
+    let mut words = line.split(' ');
+    let kind = match words.next() {
+        Some("QueryDirectories:") => RequestKind::List,
+        Some("Creates:") => RequestKind::Open,
+        Some("Reads:") => RequestKind::Read,
+        Some("Writes:") => RequestKind::Write,
+        Some("SetInfos:") => RequestKind::Change,
+        Some("QueryInfos:") => RequestKind::Attributes,
+        _ => return,
+    };
+    let total = words.next().and_then(count_of_32_bits).filter(|_| words.next() == Some("total"));
+    let failed = words.next().and_then(count_of_32_bits).filter(|_| kind == RequestKind::Open).unwrap_or(0);
+    if let Some(total) = total {
+        by_kind.add(kind, total.saturating_sub(failed));
+    }
+}
+
+/// Adds a line of SMB 1, which has pairs of a name and a number (fs/smb/client/smb1ops.c, `cifs_print_stats`).
+fn add_smb1_requests(by_kind: &mut RequestCounts, line: &str) {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    for pair in words.windows(2) {
+        let kind = match pair[0] {
+            "FindFirst:" | "FNext" => RequestKind::List,
+            "Opens:" => RequestKind::Open,
+            "Reads:" => RequestKind::Read,
+            "Writes:" => RequestKind::Write,
+            "Mkdirs:" | "Rmdirs:" | "Deletes:" | "Renames:" | "Symlinks:" | "HardLinks:" => {
+                RequestKind::Change
+            }
+            _ => continue,
+        };
+        if let Some(count) = count_of_32_bits(pair[1]) {
+            by_kind.add(kind, count);
+        }
     }
 }
 
@@ -116,6 +163,13 @@ mod tests {
     fn each_share_has_bytes_and_requests_in_any_dialect() {
         let found = cifs_stats(LINUX_6).unwrap();
         assert_eq!((found.reconnects, found.shares.len()), (Some(2), 4));
+        let counts = |index: usize| {
+            let by_kind = found.shares[index].by_kind;
+            RequestKind::ALL.map(|kind| by_kind.get(kind))
+        };
+        assert_eq!(counts(0), [20, 399, 33, 36, 5, 300].map(Some));
+        assert_eq!(counts(2), [Some(3), Some(4), Some(12), Some(3), Some(2), None], "SMB 1");
+        assert_eq!(counts(1), [None; 6], "the lines are missing");
         let bytes = |index: usize| (found.shares[index].read_bytes, found.shares[index].written_bytes);
         assert_eq!(bytes(0), (Some(33_554_432), Some(33_555_456)));
         assert_eq!(bytes(2), (Some(49_152), Some(12_288)));

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use super::mountinfo::unescaped;
+use longhaul_model::{RequestCounts, RequestKind};
 
 /// Requests that the client sends on its own to maintain its lease, its session and its knowledge of the
 /// server. No program caused them.
@@ -64,6 +65,8 @@ pub struct NfsOperations {
     pub requests: u64,
     /// Number of requests, including those of the client's own housekeeping.
     pub all_requests: u64,
+    /// Number of requests by kind, without those of the client's own housekeeping. NFS 3 has none that opens a file.
+    pub by_kind: RequestCounts,
     /// Number of transmissions beyond the first of each request.
     pub retransmits: u64,
     /// Total time from sending to answer of all requests, in milliseconds.
@@ -147,9 +150,28 @@ fn add_operation(operations: &mut NfsOperations, name: &str, columns: &[u64]) {
     let [requests, transmissions, _, _, _, _, round_trip_ms, ..] = *columns else { return };
     let wanted = if CLIENT_INTERNAL_REQUESTS.contains(&name) { 0 } else { requests };
     operations.requests = operations.requests.wrapping_add(wanted);
+    if let Some(kind) = kind_of_request(name) {
+        operations.by_kind.add(kind, requests);
+    }
     operations.all_requests = operations.all_requests.wrapping_add(requests);
     operations.retransmits = operations.retransmits.wrapping_add(transmissions.saturating_sub(requests));
     operations.round_trip_ms = operations.round_trip_ms.wrapping_add(round_trip_ms);
+}
+
+/// Returns the kind of a request; `None` for one that says nothing about the use of a mount. Both versions of the
+/// protocol have the names of `nfs3_procedures` and `nfs4_procedures` (fs/nfs/nfs3xdr.c, nfs4xdr.c).
+fn kind_of_request(name: &str) -> Option<RequestKind> {
+    match name {
+        "READDIR" | "READDIRPLUS" => Some(RequestKind::List),
+        "OPEN" | "OPEN_NOATTR" => Some(RequestKind::Open),
+        "READ" | "READ_PLUS" => Some(RequestKind::Read),
+        "WRITE" => Some(RequestKind::Write),
+        "CREATE" | "MKDIR" | "SYMLINK" | "MKNOD" | "REMOVE" | "RMDIR" | "RENAME" | "LINK" | "SETATTR" => {
+            Some(RequestKind::Change)
+        }
+        "GETATTR" | "LOOKUP" | "LOOKUPP" | "ACCESS" => Some(RequestKind::Attributes),
+        _ => None,
+    }
 }
 
 /// Returns the numbers of a line up to the first word that is not a number.
@@ -177,6 +199,19 @@ mod tests {
         assert_eq!(operations.retransmits, 4);
         assert_eq!((operations.requests, operations.all_requests), (97, 101));
         assert_eq!(operations.round_trip_ms, 1231);
+    }
+
+    #[test]
+    fn requests_of_captured_output_are_counted_by_kind() {
+        let captured = mountstats(include_bytes!("../../tests/fixtures/mountstats-linux6.1.txt"));
+        let counts = captured.iter().map(|mount| {
+            let by_kind = mount.operations.unwrap().by_kind;
+            RequestKind::ALL.map(|kind| by_kind.get(kind))
+        });
+        let counts: Vec<_> = counts.collect();
+        let without_open = [Some(1), None, Some(655), Some(1273), Some(126), Some(410)];
+        assert_eq!(counts[0][1..], [204, 654, 1273, 65, 100].map(Some), "NFS 4.2");
+        assert_eq!(counts[1], without_open, "NFS 3 has no request that opens a file");
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use crate::parse::{CifsShare, CifsStatistics, Connection, InterfaceCounters, NfsStatistics, SmbSession};
 use longhaul_model::{
-    CounterReading, CounterScope, CounterSource, CounterUnavailable, Counters, Mount, Protocol, TargetName,
+    CounterReading, CounterScope, CounterSource, CounterUnavailable, Counters, Mount, Protocol,
+    RequestCounts, TargetName,
 };
 
 /// Answer of a source, or the reason why there is none. `None` if this system does not have the source or if
@@ -127,6 +128,7 @@ fn nfs_counters(mounts: &[NfsStatistics], mount: &Mount) -> Result<Counters, Str
         read_bytes: found.read_bytes,
         written_bytes: found.written_bytes,
         requests: operations.map(|counted| counted.requests),
+        requests_by_kind: operations.map(|counted| counted.by_kind).unwrap_or_default(),
         retransmits: operations.map(|counted| counted.retransmits),
         reconnects: found.connects,
         round_trips: operations
@@ -161,10 +163,18 @@ fn smb_share_counters(
         read_bytes: sum(|share| share.read_bytes),
         written_bytes: sum(|share| share.written_bytes),
         requests: sum(|share| share.requests),
+        requests_by_kind: summed_requests(&shares),
         reconnects: found.reconnects,
         server: mount.server,
         ..Counters::new(CounterSource::CifsStats, scope, format!("{} {}", first.name, mount.protocol))
     })
+}
+
+/// Adds up the requests of shares; a kind that one of them does not count is unknown.
+fn summed_requests(shares: &[&CifsShare]) -> RequestCounts {
+    let sums = shares.iter().map(|share| share.by_kind);
+    sums.reduce(|sum, one| sum.combine(&one, |a, b| Some(a.wrapping_add(b))).unwrap_or_default())
+        .unwrap_or_default()
 }
 
 /// Returns whether `\\server\share` is the share that a mount table calls `//server/share/folder`.

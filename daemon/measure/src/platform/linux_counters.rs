@@ -37,6 +37,11 @@ pub fn read_phase_counters(target: &TargetName, mount: &Mount) -> Vec<CounterRea
     read_counters(&[(target.clone(), mount.clone())])
 }
 
+/// Returns whether the kernel counts the requests on a mount by kind, so that its use can be counted.
+pub fn counts_requests(protocol: &Protocol) -> bool {
+    matches!(protocol, Protocol::Nfs(_) | Protocol::Smb(_))
+}
+
 /// Returns the address of the server if the mount table contains it. Nothing is queried.
 pub fn server_address(mount: &Mount) -> Option<IpAddr> {
     mount.server

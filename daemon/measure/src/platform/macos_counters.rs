@@ -45,6 +45,12 @@ pub fn read_phase_counters(target: &TargetName, mount: &Mount) -> Vec<CounterRea
     answers.readings(&[(target.clone(), mount.clone())])
 }
 
+/// Returns whether the requests on a mount are counted by kind, so that its use can be counted: never, because
+/// `nfsstat -c` counts all mounts together and `smbutil` does not count requests.
+pub fn counts_requests(_: &Protocol) -> bool {
+    false
+}
+
 /// Returns the address of a mount's server from `smbutil multichannel` or `nfsstat -m`; `None` if they do not
 /// report it. Only the process that may access the target may call this function, because `smbutil` accesses
 /// the share. `nfsstat -m` accesses no mount (NFS nfsstat/nfsstat.c, `do_mountinfo`).

@@ -58,7 +58,7 @@ pub use crate::parse::{
     Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_at, with_negotiated_version,
 };
 pub use check::{SYSTEM, TOOLS, connection_count, run_tool};
-pub use counters::{disk_counters, read_counters, server_address};
+pub use counters::{counts_requests, disk_counters, read_counters, server_address};
 pub use host::{
     MountWatch, backup_running, battery_percent, is_hot, is_rotational, keep_awake, link_to, low_power_mode,
     machine_facts, memory_pressure, signal_dbm,

@@ -16,10 +16,11 @@
 //!
 //! Always: bytes of users + own bytes = bytes on the wire, and neither is negative.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use longhaul_model::{
-    CounterReading, CounterScope, CounterSource, Counters, SLEPT_NS, TargetName, Traffic, WireTraffic,
+    CounterReading, CounterScope, CounterSource, Counters, RequestCounts, RequestKind, SLEPT_NS, TargetName,
+    Traffic, WireTraffic,
 };
 
 /// Maximum time in seconds until bytes that longhaul wrote are expected on the wire: twice the age at which Linux
@@ -91,6 +92,10 @@ pub struct MeteredTraffic {
     pub traffic: Traffic,
     /// True if a user other than longhaul used the target; `None` if unknown. See [`is_used_by_others`].
     pub is_used: Option<bool>,
+    /// Requests of all programs by kind, longhaul included.
+    pub requests: RequestCounts,
+    /// True if an earlier target has the same counter, because both lie on one mount or connection.
+    pub is_repeated: bool,
 }
 
 /// Meter that stores the last reading of every source of every target, and computes the traffic since then.
@@ -104,7 +109,7 @@ impl TrafficMeter {
     /// a first reading, after sleep, and after a reset of the counter or of the own traffic.
     pub fn update(&mut self, readings: &[CounterReading], at: &Observation<'_>) -> Vec<MeteredTraffic> {
         let own = self_traffic_by_counter(readings, at.self_traffic);
-        let mut metered = vec![];
+        let (mut metered, mut seen) = (vec![], BTreeSet::new());
         for reading in readings {
             for counters in reading.counters.iter().flatten() {
                 let own = own.get(&(&counters.source, &counters.instance_id)).copied().unwrap_or_default();
@@ -117,10 +122,11 @@ impl TrafficMeter {
                         None
                     }
                 };
-                metered.extend(result.map(|(traffic, calls)| MeteredTraffic {
+                let is_repeated = !seen.insert((&counters.source, &counters.instance_id));
+                metered.extend(result.map(|metered| MeteredTraffic {
                     target: reading.target.clone(),
-                    is_used: is_used_by_others(&traffic, calls),
-                    traffic,
+                    is_repeated,
+                    ..metered
                 }));
             }
         }
@@ -171,9 +177,9 @@ impl LastReading {
         }
     }
 
-    /// Replaces the reading with a new one. Returns the traffic between the two readings and the number of
-    /// longhaul's own calls; `None` if the readings cannot be compared.
-    fn advance(&mut self, now: Self) -> Option<(Traffic, u64)> {
+    /// Replaces the reading with a new one. Returns the traffic between the two readings, without its target;
+    /// `None` if the readings cannot be compared.
+    fn advance(&mut self, now: Self) -> Option<MeteredTraffic> {
         let interval =
             ReadingInterval::between(self, &now).map(|interval| self.without_idle_reconnects(interval));
         let (pending, busy_ns) = (std::mem::take(&mut self.pending_writes), self.last_busy_ns);
@@ -182,8 +188,10 @@ impl LastReading {
         let was_busy = interval.delta.round_trips.is_some_and(|(count, _)| count > 0);
         self.last_busy_ns = if was_busy { Some(self.monotonic_ns) } else { busy_ns };
         self.pending_writes = pending;
-        let calls = interval.self_traffic.calls;
-        Some((self.traffic(interval), calls))
+        let (calls, requests) = (interval.self_traffic.calls, interval.delta.requests_by_kind);
+        let traffic = self.traffic(interval);
+        let is_used = is_used_by_others(&traffic, calls);
+        Some(MeteredTraffic { target: None, is_used, traffic, requests, is_repeated: false })
     }
 
     /// Sets the number of reconnects to zero if the connection may have been idle. The client closes an idle
@@ -304,9 +312,11 @@ pub(crate) fn wire_traffic(then: &Counters, now: &Counters) -> Option<WireTraffi
     let is_same = then.source == now.source && then.instance_id == now.instance_id;
     let is_younger = now.age_seconds.zip(then.age_seconds).is_some_and(|(now, then)| now < then);
     (is_same && !is_younger).then_some(())?;
-    let Counters { read_bytes: read, written_bytes: written, requests, source, scope, .. } =
-        counter_delta(then, now)?;
-    Some(WireTraffic { read, written, requests, source, scope })
+    let Counters {
+        read_bytes: read, written_bytes: written, requests, source, scope, requests_by_kind, ..
+    } = counter_delta(then, now)?;
+    let listings = requests_by_kind.get(RequestKind::List).filter(|requests| *requests > 0);
+    Some(WireTraffic { read, written, requests, listings, source, scope })
 }
 
 /// Returns the differences of all counts between two readings; `None` if a count decreased.
@@ -327,6 +337,9 @@ fn counter_delta(then: &Counters, now: &Counters) -> Option<Counters> {
         read_bytes: delta(then.read_bytes, now.read_bytes, CounterWidth::Bits64)?,
         written_bytes: delta(then.written_bytes, now.written_bytes, CounterWidth::Bits64)?,
         requests: delta(then.requests, now.requests, bits)?,
+        requests_by_kind: then
+            .requests_by_kind
+            .combine(&now.requests_by_kind, |then, now| wrapping_delta(then, now, bits))?,
         retransmits: delta(then.retransmits, now.retransmits, bits)?,
         errors: delta(then.errors, now.errors, CounterWidth::Bits64)?,
         reconnects: delta(then.reconnects, now.reconnects, bits)?,

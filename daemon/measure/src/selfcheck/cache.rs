@@ -175,7 +175,14 @@ fn judge_second_read(family: Family, before: Option<Counters>, after: Option<Cou
         after.source.name(),
         after.scope.name()
     );
-    let wire = WireTraffic { read, written: None, requests: None, source: after.source, scope: after.scope };
+    let wire = WireTraffic {
+        read,
+        written: None,
+        requests: None,
+        listings: None,
+        source: after.source,
+        scope: after.scope,
+    };
     match wire.client_cache_share(BYTES as u64, 1) {
         Some(share) => CheckAnswer::new(Verdict::from(share <= MAX_COLD_CACHE_SHARE), text),
         // The traffic is larger than the file: another program reads as well, so no cache share can be computed.

@@ -1,6 +1,9 @@
 //! Settings of the weekly summary: the smallest difference that matters, and the user's usage profile.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use longhaul_model::PROFILE_LINES;
 
 use serde::Deserialize;
 
@@ -36,30 +39,25 @@ pub(super) struct FileUsageProfile {
     time_machine_bursts: Option<toml::Spanned<f64>>,
 }
 
-/// Number of times that a user switches to another image in one photo session.
-const SWITCHES_PER_SESSION: f64 = 20.0;
-/// Upper limit of every count in the usage profile: 1,000,000 a week is more than once a second.
-const MAX_PER_WEEK: f64 = 1e6;
+/// Valid times a week in the usage profile. Zero is refused, because a profile that says nothing would hide the counted
+/// one; 100,000 a week is ten a minute, day and night.
+pub const USAGE_PER_WEEK: RangeInclusive<f64> = 0.01..=1e5;
 
 impl AnalysisConfig {
     pub(super) fn from_file(verdict: FileVerdict, profile: FileUsageProfile) -> Result<Self, InvalidValue> {
         let default = Self::default();
         let threshold = in_range(verdict.threshold_percent, "threshold-percent", 1.0..=100.0)?;
-        let weekly = |value, key| in_range(value, key, 0.0..=MAX_PER_WEEK);
-        let photos = weekly(profile.photo_sessions, "photo-sessions")?;
-        let counts = [
-            ("folder-index/folder-cold", weekly(profile.folder_openings, "folder-openings")?),
-            ("photo-batch/photos-cold", photos),
-            ("photo-batch/switch-cold", photos.map(|sessions| sessions * SWITCHES_PER_SESSION)),
-            ("incremental-backup/backup", weekly(profile.backups, "backups")?),
-            ("time-machine/burst", weekly(profile.time_machine_bursts, "time-machine-bursts")?),
-        ];
+        let times =
+            [profile.folder_openings, profile.photo_sessions, profile.backups, profile.time_machine_bursts];
+        let mut usage_profile = BTreeMap::new();
+        for (line, times) in PROFILE_LINES.iter().zip(times) {
+            if let Some(times) = in_range(times, line.key, USAGE_PER_WEEK)? {
+                usage_profile.extend(line.waits_a_week(times));
+            }
+        }
         Ok(Self {
             threshold: threshold.map_or(default.threshold, |percent| 1.0 + percent / 100.0),
-            usage_profile: counts
-                .into_iter()
-                .filter_map(|(key, count)| Some((key.to_owned(), count?)))
-                .collect(),
+            usage_profile,
         })
     }
 }
@@ -90,10 +88,13 @@ mod tests {
         for bad in [
             "[usage-profile]\nbackups = -1",
             "[usage-profile]\nbackups = nan",
+            "[usage-profile]\nbackups = 0",
+            "[usage-profile]\nfolder-openings = 200_000",
+            "[usage-profile]\nbackup = 1",
             "[verdict]\nthreshold-percent = 0",
         ] {
             let error = Config::parse(bad, "c.toml".as_ref()).unwrap_err().to_string();
-            assert!(error.starts_with("c.toml:2: `"), "{error}");
+            assert!(error.starts_with("c.toml:2: "), "{error}");
         }
     }
 }

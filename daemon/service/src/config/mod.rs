@@ -16,7 +16,7 @@ use longhaul_model::{FreeSpaceReserve, Role, Scale, TASKS, Target, TargetName};
 use longhaul_presets::catalog;
 use serde::Deserialize;
 
-pub use analysis::AnalysisConfig;
+pub use analysis::{AnalysisConfig, USAGE_PER_WEEK};
 use analysis::{FileUsageProfile, FileVerdict};
 use sampling::FileSampling;
 pub use sampling::Sampling;

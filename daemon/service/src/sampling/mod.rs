@@ -8,6 +8,7 @@ mod self_traffic;
 mod sensors;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use serde_json::json;
 use self::aggregator::SampleAggregator;
 use self::baselines::LatencyBaselines;
 use self::self_traffic::SelfTrafficTracker;
+use self::usage::UsageCounter;
 use crate::clock::ClockReading;
 use crate::schedule::backoff::{LatencySummary, must_yield};
 use crate::worker;
@@ -62,6 +64,7 @@ pub struct Sampler {
     traffic_meter: TrafficMeter,
     stall_log: StallLog,
     aggregator: SampleAggregator,
+    usage: UsageCounter,
     self_traffic: SelfTrafficTracker,
     latency_baselines: LatencyBaselines,
     /// Time at which a program other than longhaul last used each target, on the awake clock in nanoseconds.
@@ -88,6 +91,7 @@ impl Sampler {
             traffic_meter: TrafficMeter::default(),
             stall_log: StallLog::default(),
             aggregator: SampleAggregator::default(),
+            usage: UsageCounter::default(),
             self_traffic: SelfTrafficTracker::default(),
             latency_baselines: LatencyBaselines::default(),
             last_used_ns: BTreeMap::new(),
@@ -133,6 +137,9 @@ impl Sampler {
                 for sample in slots {
                     let is_ours = context.during.is_some() || sample.during.is_some();
                     let load = if is_ours { LoadContext::Round } else { LoadContext::Idle };
+                    if !is_ours {
+                        self.usage.add_probe(target, &sample);
+                    }
                     self.stall_log.record_probe(target, &sample);
                     self.latency_baselines.record(target, &sample, load);
                     self.aggregator.add_probe(target, &sample, load);
@@ -160,7 +167,9 @@ impl Sampler {
             asleep_ns: context.now.asleep_ns().cast_unsigned(),
             self_traffic: &self_traffic,
         };
-        for metered in self.traffic_meter.update(&readings, &observation) {
+        let metered = self.traffic_meter.update(&readings, &observation);
+        self.usage.add(&metered, context.now.wall, context.during.is_some());
+        for metered in metered {
             self.record_traffic(metered, &context.now);
         }
         let machine = self.sensors.machine_sample();
@@ -168,7 +177,7 @@ impl Sampler {
     }
 
     fn record_traffic(&mut self, metered: MeteredTraffic, now: &ClockReading) {
-        let MeteredTraffic { target, traffic, is_used } = metered;
+        let MeteredTraffic { target, traffic, is_used, .. } = metered;
         if let Some(target) = target.as_ref().filter(|_| is_used == Some(true)) {
             self.last_used_ns.insert(target.clone(), now.awake_ns);
         }
@@ -204,12 +213,13 @@ impl Sampler {
     pub fn take_samples(&mut self, now: &ClockReading) -> Samples {
         let mut stalls = std::mem::take(&mut self.unstored_stalls);
         stalls.extend(self.stall_log.take_updates());
-        Samples { stalls, now: now.wall, ..self.aggregator.take() }
+        Samples { stalls, usage: self.usage.take(), now: now.wall, ..self.aggregator.take() }
     }
 
     /// Adds samples and stalls back that could not be stored.
     pub fn restore(&mut self, mut samples: Samples) {
         self.unstored_stalls.append(&mut samples.stalls);
+        self.usage.restore(std::mem::take(&mut samples.usage));
         self.aggregator.restore(samples);
     }
 

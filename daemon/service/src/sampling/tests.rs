@@ -29,6 +29,7 @@ impl Sensors for FakeSensors {
                 read_bytes,
                 written_bytes: Some(0),
                 requests: Some(0),
+                requests_by_kind: Default::default(),
                 retransmits: None,
                 errors: None,
                 reconnects: Some(read_bytes.unwrap_or(0) / 1_000_000_000),

@@ -33,6 +33,7 @@ pub(super) fn run(round: i64, slot: u32) -> Run {
             read: Some(1_550_000),
             written: None,
             requests: Some(12),
+            listings: Some(3),
             source: CounterSource::Mountstats,
             scope: CounterScope::Mount,
         }),
@@ -111,8 +112,15 @@ fn wire() -> impl Strategy<Value = WireTraffic> {
         text().prop_map(CounterSource::Interface)
     ];
     let scope = select(vec![CounterScope::Mount, CounterScope::Server, CounterScope::Process]);
-    (source, scope, any::<(Option<u64>, Option<u64>, Option<u64>)>()).prop_map(
-        |(source, scope, (read, written, requests))| WireTraffic { read, written, requests, source, scope },
+    (source, scope, any::<[Option<u64>; 4]>()).prop_map(
+        |(source, scope, [read, written, requests, listings])| WireTraffic {
+            read,
+            written,
+            requests,
+            listings,
+            source,
+            scope,
+        },
     )
 }
 

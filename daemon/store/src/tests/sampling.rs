@@ -5,8 +5,8 @@ use std::time::Duration;
 use longhaul_model::Histogram;
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
-    CounterScope, CounterSource, LoadContext, MachineStep, PROBE_TIMEOUT_NS, ProbeKind, ProbeStep, Stall,
-    Step, Target, Timestamp, Traffic, TrafficStep,
+    CounterScope, CounterSource, LoadContext, MachineStep, PROBE_TIMEOUT_NS, ProbeKind, ProbeStep,
+    RequestCounts, RequestKind, Stall, Step, Target, Timestamp, Traffic, TrafficStep, UsageStep,
 };
 use proptest::prelude::*;
 
@@ -295,4 +295,44 @@ proptest! {
             prop_assert_eq!(&merged, &all);
         }
     }
+}
+
+fn usage(at: Timestamp, reads: Option<u64>) -> UsageStep {
+    UsageStep {
+        counted_seconds: 10.0,
+        left_out_seconds: 5.0,
+        requests: RequestCounts::default().with(RequestKind::Read, reads),
+        files_read: reads,
+        written_bytes: Some(7),
+        ..UsageStep::new(target().name, CounterSource::Mountstats, at)
+    }
+}
+
+#[test]
+fn usage_is_added_up_by_day_and_unknown_counts_stay_unknown() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    for (at, reads) in
+        [(NOON, Some(3)), (NOON + MICROSECOND, None), (NOON + HOUR, Some(4)), (NOON + DAY, None)]
+    {
+        writer.add_samples(Samples { usage: vec![usage(at, reads)], ..samples(NOON) }).unwrap();
+    }
+    let found = db.reader().usage_by_day(NOON..NOON + 2 * DAY).unwrap();
+    let day = UsageStep {
+        counted_seconds: 30.0,
+        left_out_seconds: 15.0,
+        written_bytes: Some(21),
+        ..usage(NOON, Some(7))
+    };
+    assert_eq!(found, [day, usage(NOON + DAY, None)]);
+    assert_eq!(db.reader().task_requests().unwrap(), crate::TaskRequests::default());
+}
+
+#[test]
+fn usage_is_deleted_after_400_days() {
+    let db = TestDb::new();
+    for at in [NOON, NOON + 402 * DAY] {
+        db.writer().add_samples(Samples { usage: vec![usage(at, Some(1))], ..samples(at) }).unwrap();
+    }
+    assert_eq!(db.reader().usage_by_day(Timestamp::MIN..Timestamp::MAX).unwrap().len(), 1);
 }

@@ -30,6 +30,7 @@ pub mod targets;
 pub mod task;
 pub mod task_rows;
 pub mod trial;
+pub mod usage;
 pub mod week;
 pub mod week_charts;
 pub mod words;

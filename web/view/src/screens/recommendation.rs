@@ -61,9 +61,10 @@ fn main_pair(weekly: &WeeklySummary) -> Option<&PairSummary> {
 
 /// Returns the minutes saved, for example `about 11 minutes a week less waiting than smb (8 to 15), in an ordinary week`.
 fn less_waiting(saved: &MinutesSaved) -> String {
-    let profile = match saved.profile {
-        ProfileSource::Own => "for your usage profile",
-        ProfileSource::OrdinaryWeek => "in an ordinary week",
+    let profile = match (saved.profile, saved.counted_days) {
+        (ProfileSource::Counted, Some(days)) => words::counted_usage(days),
+        (ProfileSource::Own | ProfileSource::Counted, _) => "for your usage profile".to_owned(),
+        (ProfileSource::OrdinaryWeek, _) => "in an ordinary week".to_owned(),
     };
     let decimals = usize::from(saved.value < 10.0);
     format!(

@@ -107,6 +107,12 @@ pub fn rounds_won(comparison: &Comparison) -> String {
     )
 }
 
+/// Returns the usage that was counted over this many days, for example `for your usage, counted over 3 weeks`.
+pub fn counted_usage(days: f64) -> String {
+    let (number, unit) = if days < 14.0 { (days, "day") } else { ((days / 7.0).round(), "week") };
+    format!("for your usage, counted over {number:.0} {unit}s")
+}
+
 /// Returns the difference in minutes a week for the user's usage profile, as a sentence.
 pub fn weekly_minutes(pair: &PairSummary, minutes: &WeeklyMinutes) -> String {
     let covered = if minutes.measured_share < 1.0 {
@@ -117,18 +123,20 @@ pub fn weekly_minutes(pair: &PairSummary, minutes: &WeeklyMinutes) -> String {
     let basis = format!("{} days{covered}", minutes.days);
     let (value, low, high) = (minutes.value, minutes.low, minutes.high);
     let plain = |value: f64| decimal(value, 1);
+    let usage = match minutes.counted_days {
+        Some(days) => counted_usage(days).replacen('f', "F", 1),
+        None => "For your usage profile".to_owned(),
+    };
     let costs = |more: &TargetName, less: &TargetName, (value, low, high): (f64, f64, f64)| {
         let (value, low, high) = (plain(value), plain(low), plain(high));
-        format!(
-            "For your usage profile, {more} costs {value} minutes a week more than {less} ({low} to {high}; {basis})."
-        )
+        format!("{usage}, {more} costs {value} minutes a week more than {less} ({low} to {high}; {basis}).")
     };
     // A target is only named as more expensive if the interval excludes 0.
     match () {
         () if low > 0.0 => costs(&pair.b, &pair.a, (value, low, high)),
         () if high < 0.0 => costs(&pair.a, &pair.b, (-value, -high, -low)),
         () => format!(
-            "For your usage profile, anything from {} minutes a week less to {} more on {} than on {} is possible ({basis}).",
+            "{usage}, anything from {} minutes a week less to {} more on {} than on {} is possible ({basis}).",
             plain(-low),
             plain(high),
             pair.b,

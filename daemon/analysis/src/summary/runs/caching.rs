@@ -61,6 +61,7 @@ mod tests {
 
     fn reread(target: &str, epoch: i64, crossed: u64) -> Reread {
         let wire = WireTraffic {
+            listings: None,
             read: Some(crossed),
             written: None,
             requests: None,
