@@ -20,8 +20,13 @@ struct Migration {
 
 /// All migrations, oldest first. New ones are appended and existing ones never edited, because a database
 /// stores only the number of applied migrations.
-const MIGRATIONS: &[Migration] =
-    &[Migration { name: "2026-11-25-first", sql: include_str!("../migrations/2026-11-25-first.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { name: "2026-11-25-first", sql: include_str!("../migrations/2026-11-25-first.sql") },
+    Migration {
+        name: "2026-11-25-notifications",
+        sql: include_str!("../migrations/2026-11-25-notifications.sql"),
+    },
+];
 
 /// Schema version that this program reads and writes.
 pub(crate) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Builds a real ntfy server and Mailpit, a mail server that keeps what it gets, from the Go module registry, for
+# tests/e2e/notify.rs.
+#
+#   tests/notify/build.sh FOLDER      builds FOLDER/ntfy and FOLDER/mailpit; needs Go, a C compiler and the network
+#
+# Existing programs are not built again. Caches stay in FOLDER. The versions are pinned.
+set -euo pipefail
+folder=$(mkdir -p "${1:?usage: $0 FOLDER}" && cd "$1" && pwd)
+command -v go >/dev/null || { echo "Go is missing" >&2; exit 3; }
+export GOPATH=$folder/gopath GOCACHE=$folder/gocache GOFLAGS='-buildvcs=false -modcacherw'
+ntfy=v2.14.0 mailpit=v1.27.11
+
+# The module lacks the web pages that the server embeds; its own Makefile puts empty files in their place for tests, too.
+ntfy() {
+  cd "$folder"
+  go mod download "heckel.io/ntfy/v2@$ntfy"
+  rm -rf ntfy-source && cp -r "$GOPATH/pkg/mod/heckel.io/ntfy/v2@$ntfy" ntfy-source
+  cd ntfy-source
+  mkdir -p server/docs server/site
+  touch server/docs/index.html server/site/app.html
+  go build -tags sqlite_omit_load_extension,osusergo,netgo -trimpath -ldflags='-s -w' -o ../ntfy .
+}
+
+mailpit() { GOBIN=$folder go install -trimpath -ldflags='-s -w' "github.com/axllent/mailpit@$mailpit"; }
+
+[ -x "$folder/ntfy" ] || (ntfy)
+[ -x "$folder/mailpit" ] || (mailpit)
+echo "$folder"
