@@ -120,7 +120,8 @@ impl EmailSender {
 
     async fn connect(&self) -> Result<AsyncSmtpConnection, Failure> {
         let Email { server, port, encryption, .. } = &self.settings;
-        let addresses = tokio::time::timeout(CONNECT_TIMEOUT, tokio::net::lookup_host((server.as_str(), *port)));
+        let addresses =
+            tokio::time::timeout(CONNECT_TIMEOUT, tokio::net::lookup_host((server.as_str(), *port)));
         let addresses: Vec<_> = match addresses.await {
             Ok(Ok(found)) => found.collect(),
             Ok(Err(_)) => return Err(Failure("the host name cannot be resolved".to_owned())),
@@ -189,6 +190,11 @@ impl EmailSender {
     fn without_password(&self, text: &str) -> String {
         self.credentials.as_ref().map_or_else(|| text.to_owned(), |(_, password)| password.hidden_in(text))
     }
+}
+
+/// Returns whether a text is an e-mail address, with or without a name.
+pub fn is_email_address(text: &str) -> bool {
+    text.parse::<Mailbox>().is_ok()
 }
 
 /// Returns a message as a page of HTML.

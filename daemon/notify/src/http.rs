@@ -127,7 +127,8 @@ pub fn ping(source: &SecretSource) -> Result<Delivery, SettingsError> {
     let outcome = delivery(agent(&None).get(url.reveal()).call());
     Ok(match outcome {
         Delivery::Failed { reason, after } => {
-            let path = Secret::new(url.reveal().parse::<Uri>().map_or(String::new(), |uri| uri.path().to_owned()));
+            let path =
+                Secret::new(url.reveal().parse::<Uri>().map_or(String::new(), |uri| uri.path().to_owned()));
             Delivery::Failed { reason: path.hidden_in(&url.hidden_in(&reason)), after }
         }
         other => other,
@@ -230,9 +231,13 @@ fn failure(error: &ureq::Error) -> Delivery {
         ureq::Error::ConnectionFailed => Delivery::failed("connection failed"),
         ureq::Error::Rustls(error) => Delivery::failed(tls_text(error)),
         ureq::Error::Io(error) => Delivery::failed(io_text(error)),
-        ureq::Error::BadUri(_) | ureq::Error::Http(_) => Delivery::failed("the address or the token cannot be used"),
+        ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
+            Delivery::failed("the address or the token cannot be used")
+        }
         // The server answered, but not with HTTP; it has the message.
-        ureq::Error::Protocol(error) => Delivery::Unanswered { reason: format!("no valid HTTP answer: {error}") },
+        ureq::Error::Protocol(error) => {
+            Delivery::Unanswered { reason: format!("no valid HTTP answer: {error}") }
+        }
         other => Delivery::failed(other.to_string()),
     }
 }
@@ -245,6 +250,10 @@ pub fn io_text(error: &io::Error) -> String {
         (None, io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
         (None, io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe) => {
             "the server closed the connection without an answer".to_owned()
+        }
+        // The standard library has no kind of its own for a name that is not known.
+        (None, _) if error.to_string().starts_with("failed to lookup address") => {
+            "the host name cannot be resolved".to_owned()
         }
         (None, _) => error.to_string(),
     }

@@ -24,6 +24,8 @@ mod sender;
 mod settings;
 pub mod template;
 
+pub use email::is_email_address;
+pub use http::read_url;
 pub use message::{Message, Report};
 pub use outcome::{Delivery, SettingsError};
 pub use secret::{Secret, SecretSource};

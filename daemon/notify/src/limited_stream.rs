@@ -43,11 +43,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for LimitedStream<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for LimitedStream<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 

@@ -42,7 +42,9 @@ impl Delivery {
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Accepted => None,
-            Self::Failed { reason, .. } | Self::Unanswered { reason } | Self::Rejected { reason } => Some(reason),
+            Self::Failed { reason, .. } | Self::Unanswered { reason } | Self::Rejected { reason } => {
+                Some(reason)
+            }
         }
     }
 }

@@ -174,7 +174,9 @@ mod tests {
     fn origin_shows_neither_path_nor_query() {
         assert_eq!(origin("https://hooks.a/T0/secret?x=y").as_deref(), Some("https://hooks.a"));
         assert_eq!(origin("http://[::1]:8080/up").as_deref(), Some("http://[::1]:8080"));
-        for wrong in ["", "hooks.a/T0", "ftp://a/b", "https://", "https://me:secret@a/b", "file:///etc/passwd"] {
+        for wrong in
+            ["", "hooks.a/T0", "ftp://a/b", "https://", "https://me:secret@a/b", "file:///etc/passwd"]
+        {
             assert_eq!(origin(wrong), None, "{wrong}");
         }
     }

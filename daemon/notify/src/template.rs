@@ -145,10 +145,9 @@ fn fill_text(text: &str, values: &Values<'_>) -> String {
 fn check(value: &Value, key: &str) -> Result<(), TemplateError> {
     match value {
         Value::String(text) => check_text(text, key),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .try_for_each(|(index, item)| check(item, &format!("{key}[{index}]"))),
+        Value::Array(items) => {
+            items.iter().enumerate().try_for_each(|(index, item)| check(item, &format!("{key}[{index}]")))
+        }
         Value::Object(entries) => entries.iter().try_for_each(|(name, value)| {
             let key = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
             check(value, &key)
@@ -193,7 +192,8 @@ mod tests {
 
     #[test]
     fn placeholders_are_filled_in_nested_strings() {
-        let template = r#"{"a": ["{{title}}", {"b": "{{ kind }} at {{time}}"}], "p": "{{priority}}", "n": 1}"#;
+        let template =
+            r#"{"a": ["{{title}}", {"b": "{{ kind }} at {{time}}"}], "p": "{{priority}}", "n": 1}"#;
         let body = Template::parse(template).unwrap().fill(&message(""), HttpService::Webhook);
         let expected = json!({"a": ["smb does not respond", {"b": "target-down at 7"}], "p": 8, "n": 1});
         assert_eq!(body, expected);

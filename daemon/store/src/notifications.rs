@@ -258,7 +258,8 @@ fn queued(row: &Row<'_>) -> Result<QueuedNotification, Fault> {
 }
 
 fn counts(cx: &Connection, channel: &str) -> Result<ChannelCounts, Fault> {
-    let query = "SELECT status, count(*), max(at_us) FROM notification_delivery WHERE channel = ?1 GROUP BY status";
+    let query =
+        "SELECT status, count(*), max(at_us) FROM notification_delivery WHERE channel = ?1 GROUP BY status";
     let rows = query_all(cx, query, [channel], |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?.cast_unsigned(), Timestamp::from_us(row.get(2)?)))
     })?;

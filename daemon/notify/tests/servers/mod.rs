@@ -168,7 +168,9 @@ fn read_request(stream: &mut impl Read) -> std::io::Result<String> {
         if let Some((head, body)) = text.split_once("\r\n\r\n")
             && head.contains("HTTP/1.1")
         {
-            let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            let length = head
+                .lines()
+                .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
             if body.len() >= length.unwrap_or(0) {
                 return Ok(text);
             }
