@@ -8,6 +8,7 @@ mod export;
 mod generate;
 mod init;
 mod latency;
+mod notify;
 mod overview;
 mod preset;
 mod report;
@@ -53,6 +54,7 @@ pub fn run(arguments: Cli) -> anyhow::Result<ExitCode> {
         Command::Resume => control::resume(shared),
         Command::Round => control::start_round(shared),
         Command::Config(arguments) => config::run(shared, &arguments),
+        Command::Notify(command) => notify::run(shared, command),
         Command::Telemetry(command) => telemetry::run(shared, command),
         Command::Selfcheck(arguments) => selfcheck::run(shared, &arguments),
         Command::Completions { shell } => generate::completions(shell),

@@ -22,4 +22,4 @@ pub use occurrence::Occurrence;
 pub use quiet_hours::QuietHours;
 pub use results::result_events;
 pub use settings::{NotifyConfig, Rules};
-pub use tracker::Tracker;
+pub use tracker::{Tracker, can_measure};

@@ -114,6 +114,16 @@ impl Tracker {
     }
 }
 
+/// Returns whether the service could measure now, as far as its status says.
+pub fn can_measure(status: &Status) -> bool {
+    let is_running = match status.state {
+        State::Measuring | State::Waiting | State::Paused { .. } | State::Idle => true,
+        State::SafeMode | State::Stopping => false,
+    };
+    let problems = [MeasuringProblem::NotStored, MeasuringProblem::DatabaseLost];
+    is_running && problems.iter().all(|problem| problem_condition(*problem, status) == Observation::Absent)
+}
+
 fn is_completed(round: &LastRound) -> bool {
     match round.status {
         RoundStatus::Ok | RoundStatus::CutShort => true,

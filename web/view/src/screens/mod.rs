@@ -10,6 +10,7 @@ pub mod latency_charts;
 pub mod live;
 pub mod method;
 pub mod mounts;
+pub mod notifications;
 pub mod overview;
 pub mod pair;
 mod percent;
