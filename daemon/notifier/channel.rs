@@ -92,7 +92,7 @@ impl Channel {
         status
     }
 
-    /// Records a failure after which the message is sent again.
+    /// Records a failure after which the message is repeated.
     pub fn fail(&mut self, reason: &str) -> NotificationStatus {
         self.failures = self.failures.saturating_add(1);
         self.last_failure = Some(reason.to_owned());

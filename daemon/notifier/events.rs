@@ -16,7 +16,7 @@ use longhaul_view::screens::notifications::{NotificationContext, notification};
 
 use super::messages::current_summary;
 
-/// What has happened and is not stored yet, and the state of what was told.
+/// Events that are not stored yet, and the state of what was reported.
 pub struct EventCollector {
     tracker: Tracker,
     state: BTreeMap<String, String>,

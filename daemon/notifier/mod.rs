@@ -59,7 +59,7 @@ impl Notifier {
     }
 
     /// Stops the thread. Returns within two seconds: a thread that still waits for a receiver is left behind, and its
-    /// message is not sent again after the next start, because it may have arrived.
+    /// message is not repeated after the next start, because it may have arrived.
     pub fn stop(&self) {
         let _ = self.commands.send(NotifierCommand::Stop);
         let _ = self.finished.lock().recv_timeout(STOP_TIMEOUT);

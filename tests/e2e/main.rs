@@ -20,6 +20,8 @@ mod hang;
 mod init;
 #[cfg(target_os = "linux")]
 mod maclike;
+mod notify;
+mod notify_servers;
 mod preset;
 #[cfg(target_os = "linux")]
 mod probe;

@@ -217,7 +217,7 @@ fn reason(status: u16, response: &mut Response<Body>) -> String {
 }
 
 /// Returns the outcome of a request without a usable answer. Only if the server may have taken the whole message is it
-/// not sent again.
+/// not repeated.
 fn failure(error: &ureq::Error) -> Delivery {
     match error {
         ureq::Error::Timeout(Timeout::Resolve) => Delivery::failed("the name server does not respond"),

@@ -13,14 +13,14 @@ const MAX_ANSWER_CHARS: usize = 200;
 pub enum Delivery {
     /// The receiver accepted the message.
     Accepted,
-    /// The receiver did not get the message, or refused it for now: it is sent again later.
+    /// The receiver did not get the message, or refused it for now: it is sent once more later.
     Failed {
         /// Reason, without secrets.
         reason: String,
         /// Minimum delay that the receiver asks for. `None`: none.
         after: Option<Duration>,
     },
-    /// The message was sent, and no answer came in time. It may have arrived, so it is not sent again.
+    /// The message was sent, and no answer came in time. It may have arrived, so it is not repeated.
     Unanswered {
         /// Description of what is missing, without secrets.
         reason: String,
@@ -33,7 +33,7 @@ pub enum Delivery {
 }
 
 impl Delivery {
-    /// Creates a failure after which the message is sent again.
+    /// Creates a failure after which the message is repeated.
     pub(crate) fn failed(reason: impl Into<String>) -> Self {
         Self::Failed { reason: reason.into(), after: None }
     }

@@ -81,7 +81,7 @@ fn accepted_message_arrives_whole() {
 }
 
 #[test]
-fn server_error_is_sent_again_later() {
+fn server_error_is_repeated_later() {
     let server = Server::answering(http_answer("500 Internal Server Error", "out of <b>order</b>"));
     let reason = "500: out of <b>order</b>".to_owned();
     assert_eq!(post(&server), Delivery::Failed { reason, after: None });
@@ -98,7 +98,7 @@ fn requested_delay_is_kept_up_to_a_day() {
 }
 
 #[test]
-fn refused_content_is_not_sent_again() {
+fn refused_content_is_not_repeated() {
     let server = Server::answering(http_answer("400 Bad Request", "no such field"));
     assert_eq!(post(&server), Delivery::Rejected { reason: "400: no such field".to_owned() });
 }
@@ -129,7 +129,7 @@ fn secret_in_an_answer_is_hidden() {
 }
 
 #[test]
-fn silent_receiver_is_given_up_and_not_asked_again() {
+fn silent_receiver_is_given_up_and_not_asked_twice() {
     let server = Server::silent();
     let outcome = timed(|| post(&server));
     assert!(matches!(outcome, Delivery::Unanswered { .. }), "{outcome:?}");
@@ -220,14 +220,14 @@ fn hostile_mail_servers_are_given_up() {
 }
 
 #[test]
-fn mail_without_an_answer_is_not_sent_again() {
+fn mail_without_an_answer_is_not_repeated() {
     let server = Server::conversing(&["220 a\r\n", "250 a\r\n", "250 ok\r\n", "250 ok\r\n", "354 go\r\n"]);
     let outcome = timed(|| mail(&server, Encryption::None));
     assert!(matches!(outcome, Delivery::Unanswered { .. }), "{outcome:?}");
 }
 
 #[test]
-fn mail_that_the_server_refuses_is_sent_again() {
+fn mail_that_the_server_refuses_is_repeated() {
     let server = Server::conversing(&["220 a\r\n", "250 a\r\n", "451 busy\r\n", "221 a\r\n"]);
     let outcome = timed(|| mail(&server, Encryption::None));
     assert!(matches!(outcome, Delivery::Failed { .. }), "{outcome:?}");

@@ -1,14 +1,14 @@
-//! Conditions that begin and end: each is told once it has lasted, and its end is told only if its beginning was.
+//! Conditions that begin and end: each is reported once it has lasted, and its end is reported only if its beginning was.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use longhaul_model::Timestamp;
 
-/// Longest time for which the end of a condition has to last before it is told.
+/// Longest time for which the end of a condition has to last before it is reported.
 const MAX_END_DELAY: Duration = Duration::from_secs(60);
 
-/// What is known about a condition now.
+/// Knowledge about a condition at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observation {
     /// It holds, since this time as far as known.
@@ -19,7 +19,7 @@ pub enum Observation {
     Unknown,
 }
 
-/// A change to tell.
+/// A change to report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// The condition has lasted since this time.
@@ -28,9 +28,9 @@ pub enum Change {
     Ended(Timestamp),
 }
 
-/// The time of an observation, and how long a condition has to last before it is told.
+/// The time of an observation, and how long a condition has to last before it is reported.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct ObservedAt {
     /// Time of the observation.
     pub now: Timestamp,
     /// Time that a condition has to last.
@@ -40,7 +40,7 @@ pub struct Moment {
 #[derive(Debug, Clone, Copy)]
 struct Condition {
     since: Timestamp,
-    is_told: bool,
+    is_reported: bool,
     absent_since: Option<Timestamp>,
 }
 
@@ -57,40 +57,40 @@ impl<K> Default for Conditions<K> {
 }
 
 impl<K: Ord + Clone> Conditions<K> {
-    /// Restores a condition whose beginning was told.
+    /// Restores a condition whose beginning was reported.
     pub fn restore(&mut self, key: K, since: Timestamp) {
-        self.known.insert(key, Condition { since, is_told: true, absent_since: None });
+        self.known.insert(key, Condition { since, is_reported: true, absent_since: None });
     }
 
-    /// Takes an observation. Returns the change to tell.
-    pub fn observe(&mut self, key: &K, observation: Observation, moment: Moment) -> Option<Change> {
-        let Moment { now, delay } = moment;
+    /// Takes an observation. Returns the change to report.
+    pub fn observe(&mut self, key: &K, observation: Observation, observed: ObservedAt) -> Option<Change> {
+        let ObservedAt { now, delay } = observed;
         match observation {
             Observation::Unknown => None,
             Observation::Holds(since) => {
-                let new = Condition { since: since.min(now), is_told: false, absent_since: None };
+                let new = Condition { since: since.min(now), is_reported: false, absent_since: None };
                 let condition = self.known.entry(key.clone()).or_insert(new);
                 condition.absent_since = None;
-                let is_due = !condition.is_told && now.since(condition.since) >= delay;
-                condition.is_told |= is_due;
+                let is_due = !condition.is_reported && now.since(condition.since) >= delay;
+                condition.is_reported |= is_due;
                 is_due.then_some(Change::Began(condition.since))
             }
             Observation::Absent => {
                 let condition = self.known.get_mut(key)?;
                 let absent_since = *condition.absent_since.get_or_insert(now);
                 let has_lasted = now.since(absent_since) >= delay.min(MAX_END_DELAY);
-                if condition.is_told && !has_lasted {
+                if condition.is_reported && !has_lasted {
                     return None;
                 }
                 let ended = self.known.remove(key)?;
-                ended.is_told.then_some(Change::Ended(ended.since))
+                ended.is_reported.then_some(Change::Ended(ended.since))
             }
         }
     }
 
-    /// Forgets conditions that `keep` does not keep. Returns the keys of those that were told.
+    /// Forgets conditions that `keep` does not keep. Returns the keys of those that were reported.
     pub fn retain(&mut self, keep: impl Fn(&K) -> bool) -> Vec<K> {
-        let dropped = self.known.iter().filter(|(key, condition)| condition.is_told && !keep(key));
+        let dropped = self.known.iter().filter(|(key, condition)| condition.is_reported && !keep(key));
         let dropped = dropped.map(|(key, _)| key.clone()).collect();
         self.known.retain(|key, _| keep(key));
         dropped
@@ -105,15 +105,15 @@ mod tests {
         Timestamp::from_us(seconds * 1_000_000)
     }
 
-    fn moment(seconds: i64) -> Moment {
-        Moment { now: at(seconds), delay: Duration::from_secs(600) }
+    fn observed(seconds: i64) -> ObservedAt {
+        ObservedAt { now: at(seconds), delay: Duration::from_secs(600) }
     }
 
     #[test]
-    fn condition_is_told_once_after_the_delay() {
+    fn condition_is_reported_once_after_the_delay() {
         let mut conditions = Conditions::default();
         let mut observe =
-            |seconds| conditions.observe(&"smb", Observation::Holds(at(seconds)), moment(seconds));
+            |seconds| conditions.observe(&"smb", Observation::Holds(at(seconds)), observed(seconds));
         assert_eq!(observe(0), None);
         assert_eq!(observe(599), None);
         assert_eq!(observe(600), Some(Change::Began(at(0))));
@@ -121,31 +121,31 @@ mod tests {
     }
 
     #[test]
-    fn end_is_told_only_after_it_has_lasted() {
+    fn end_is_reported_only_after_it_has_lasted() {
         let mut conditions = Conditions::default();
         conditions.restore("smb", at(0));
-        assert_eq!(conditions.observe(&"smb", Observation::Absent, moment(700)), None);
-        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(710)), moment(710)), None);
-        assert_eq!(conditions.observe(&"smb", Observation::Absent, moment(720)), None);
-        assert_eq!(conditions.observe(&"smb", Observation::Unknown, moment(800)), None);
-        let ended = conditions.observe(&"smb", Observation::Absent, moment(801));
+        assert_eq!(conditions.observe(&"smb", Observation::Absent, observed(700)), None);
+        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(710)), observed(710)), None);
+        assert_eq!(conditions.observe(&"smb", Observation::Absent, observed(720)), None);
+        assert_eq!(conditions.observe(&"smb", Observation::Unknown, observed(800)), None);
+        let ended = conditions.observe(&"smb", Observation::Absent, observed(801));
         assert_eq!(ended, Some(Change::Ended(at(0))));
-        assert_eq!(conditions.observe(&"smb", Observation::Absent, moment(900)), None);
+        assert_eq!(conditions.observe(&"smb", Observation::Absent, observed(900)), None);
     }
 
     #[test]
-    fn short_condition_is_never_told() {
+    fn short_condition_is_never_reported() {
         let mut conditions = Conditions::default();
-        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(0)), moment(0)), None);
-        assert_eq!(conditions.observe(&"smb", Observation::Absent, moment(300)), None);
-        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(700)), moment(700)), None);
+        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(0)), observed(0)), None);
+        assert_eq!(conditions.observe(&"smb", Observation::Absent, observed(300)), None);
+        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(700)), observed(700)), None);
     }
 
     #[test]
     fn start_in_the_future_counts_from_now() {
         let mut conditions = Conditions::default();
-        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(9_999)), moment(0)), None);
-        let told = conditions.observe(&"smb", Observation::Holds(at(9_999)), moment(600));
-        assert_eq!(told, Some(Change::Began(at(0))));
+        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(9_999)), observed(0)), None);
+        let reported = conditions.observe(&"smb", Observation::Holds(at(9_999)), observed(600));
+        assert_eq!(reported, Some(Change::Began(at(0))));
     }
 }

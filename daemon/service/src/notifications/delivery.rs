@@ -16,7 +16,7 @@ const MAX_DELAY: Duration = HOUR;
 /// Largest number of notifications in one message.
 const MAX_NOTIFICATIONS: usize = 20;
 
-/// What to do for a channel.
+/// Next step for a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Nothing waits.

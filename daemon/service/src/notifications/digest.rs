@@ -39,7 +39,7 @@ pub fn due_digest(time: DigestTime, now: &Zoned, state: &BTreeMap<String, String
         return None;
     }
     let reported = iso_week(&due.checked_sub(1.day()).ok()?);
-    let mut digest = Occurrence::told(NotificationEvent::Digest { week: reported }, LAST, week.clone());
+    let mut digest = Occurrence::reported(NotificationEvent::Digest { week: reported }, LAST, week.clone());
     digest.key = format!("digest:{week}");
     Some(digest)
 }

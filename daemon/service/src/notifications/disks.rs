@@ -7,10 +7,10 @@ use longhaul_model::{NotificationEvent, TargetName};
 
 use super::occurrence::Occurrence;
 
-/// Share of a disk by which the free space has to exceed the limit before it is told again.
+/// Share of a disk by which the free space has to exceed the limit before it is reported again.
 const MARGIN: f64 = 0.02;
 
-/// Returns the disks whose free share fell below `below` (from 0 to 1), compared with the stored state of what was told.
+/// Returns the disks whose free share fell below `below` (from 0 to 1), compared with the stored state of what was reported.
 pub fn disk_events(
     space: &BTreeMap<TargetName, FreeSpace>,
     state: &BTreeMap<String, String>,
@@ -24,7 +24,7 @@ pub fn disk_events(
             false if share < below => {
                 let (target, free_bytes) = (target.clone(), space.free_bytes);
                 let event = NotificationEvent::DiskNearlyFull { target, free_bytes, total_bytes };
-                Some(Occurrence::told(event, &key, space.observed.as_us().to_string()))
+                Some(Occurrence::reported(event, &key, space.observed.as_us().to_string()))
             }
             true if share > below + MARGIN => Some(Occurrence::silent(&key, None)),
             _ => None,
@@ -40,9 +40,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn full_disk_is_told_once_until_space_is_free_again() {
+    fn full_disk_is_reported_once_until_space_is_free_again() {
         let mut state = BTreeMap::new();
-        let mut told = vec![];
+        let mut reported = vec![];
         for (percent, time) in [(50, 1), (4, 2), (3, 3), (6, 4), (4, 5), (8, 6), (4, 7)] {
             let observed = Timestamp::from_us(time);
             let space = FreeSpace { free_bytes: percent, total_bytes: Some(100), observed };
@@ -52,10 +52,10 @@ mod tests {
                     Some(value) => drop(state.insert(found.state.key, value)),
                     None => drop(state.remove(&found.state.key)),
                 }
-                told.extend(found.event.map(|_| time));
+                reported.extend(found.event.map(|_| time));
             }
         }
-        assert_eq!(told, [2, 7]);
+        assert_eq!(reported, [2, 7]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Decides what the user is told, and when: values in, values out. Nothing here sends anything.
+//! Decides what the user is reported, and when: values in, values out. Nothing here sends anything.
 //!
 //! [`Tracker`] turns the status into events, [`result_events`] a new summary, [`disk_events`] the free space, and
 //! [`due_digest`] the calendar. [`next_step`] decides for one channel which of the queued notifications are sent now.

@@ -3,7 +3,7 @@
 use longhaul_model::NotificationEvent;
 use longhaul_store::StateChange;
 
-/// An event to tell, with the key that makes it unique and the changes of the stored state.
+/// An event to report, with the key that makes it unique and the changes of the stored state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
     /// Key of the notification.
@@ -15,20 +15,20 @@ pub struct Occurrence {
 }
 
 impl Occurrence {
-    /// Creates an event that is told, after which `state_key` has this value.
-    pub(super) fn told(event: NotificationEvent, state_key: &str, value: String) -> Self {
+    /// Creates an event that is reported, after which `state_key` has this value.
+    pub(super) fn reported(event: NotificationEvent, state_key: &str, value: String) -> Self {
         let key = format!("{}:{state_key}:{value}", event.kind().name());
         let state = StateChange { key: state_key.to_owned(), value: Some(value) };
         Self { key, event: Some(event), state }
     }
 
-    /// Creates an event that is told, after which `state_key` is removed. `since` makes it unique.
+    /// Creates an event that is reported, after which `state_key` is removed. `since` makes it unique.
     pub(super) fn ended(event: NotificationEvent, state_key: &str, since: &str) -> Self {
         let key = format!("{}:{state_key}:{since}", event.kind().name());
         Self { key, event: Some(event), state: StateChange { key: state_key.to_owned(), value: None } }
     }
 
-    /// Creates a change of state that is not told.
+    /// Creates a change of state that is not reported.
     pub(super) fn silent(state_key: &str, value: Option<String>) -> Self {
         let state = StateChange { key: state_key.to_owned(), value };
         Self { key: String::new(), event: None, state }

@@ -10,7 +10,7 @@ use super::occurrence::Occurrence;
 /// State of a verdict that is open again.
 const OPEN: &str = "open";
 
-/// Returns what a summary says for the first time, compared with the stored state of what was told. `now` makes each
+/// Returns what a summary says for the first time, compared with the stored state of what was reported. `now` makes each
 /// change of a verdict unique.
 pub fn result_events(
     weekly: &WeeklySummary,
@@ -26,17 +26,17 @@ fn pair_event(pair: &PairSummary, state: &BTreeMap<String, String>, now: Timesta
     let names = format!("{}:{}", pair.a, pair.b);
     let verdict_key = format!("verdict:{names}");
     // Without its time, so that only the verdict itself is compared.
-    let told = state.get(&verdict_key).map(|value| value.split('@').next().unwrap_or_default());
+    let reported = state.get(&verdict_key).map(|value| value.split('@').next().unwrap_or_default());
     let verdict = verdict_word(pair, headline);
-    let event = match (told, verdict.as_deref()) {
+    let event = match (reported, verdict.as_deref()) {
         (None | Some(OPEN), Some(_)) => NotificationEvent::VerdictReached(compared),
-        (Some(told), Some(verdict)) if told != verdict => NotificationEvent::VerdictChanged(compared),
-        (Some(told), None) if told != OPEN => NotificationEvent::VerdictChanged(compared),
+        (Some(reported), Some(verdict)) if reported != verdict => NotificationEvent::VerdictChanged(compared),
+        (Some(reported), None) if reported != OPEN => NotificationEvent::VerdictChanged(compared),
         (None, None) => return first_result(headline, compared, state),
         (Some(_), _) => return None,
     };
     let value = format!("{}@{}", verdict.unwrap_or_else(|| OPEN.to_owned()), now.as_us());
-    Some(Occurrence::told(event, &verdict_key, value))
+    Some(Occurrence::reported(event, &verdict_key, value))
 }
 
 fn first_result(
@@ -47,7 +47,8 @@ fn first_result(
     let key = format!("first-result:{}:{}", compared.a, compared.b);
     let is_new =
         headline.so_far.ratio.is_some_and(|ratio| ratio.is_difference()) && !state.contains_key(&key);
-    is_new.then(|| Occurrence::told(NotificationEvent::FirstResult(compared), &key, "told".to_owned()))
+    is_new
+        .then(|| Occurrence::reported(NotificationEvent::FirstResult(compared), &key, "reported".to_owned()))
 }
 
 /// Returns the verdict in a word: the better target, or that no difference matters. `None`: it is not decided.

@@ -15,16 +15,16 @@ pub struct NotifyConfig {
     pub channels: Vec<ChannelConfig>,
     /// Address that is requested as long as the service measures. `None`: none.
     pub heartbeat: Option<Heartbeat>,
-    /// When and what to tell.
+    /// When and what to report.
     pub rules: Rules,
 }
 
-/// When and what to tell.
+/// When and what to report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// Time that a target or the service has to be down before it is told.
+    /// Time that a target or the service has to be down before it is reported.
     pub down_after: Duration,
-    /// Free share of a target's disk, from 0 to 1, below which it is told.
+    /// Free share of a target's disk, from 0 to 1, below which it is reported.
     pub disk_below: f64,
     /// Hours in which nothing is sent. `None`: there are none.
     pub quiet_hours: Option<QuietHours>,

@@ -6,7 +6,7 @@ use longhaul_model::status::{LastRound, State, Status, TargetState, TargetStatus
 use longhaul_model::time::DAY;
 use longhaul_model::{DownReason, MeasuringProblem, NotificationEvent, RoundStatus, TargetName, Timestamp};
 
-use super::conditions::{Change, Conditions, Moment, Observation};
+use super::conditions::{Change, Conditions, Observation, ObservedAt};
 use super::occurrence::Occurrence;
 use super::settings::Rules;
 
@@ -24,7 +24,7 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// Continues from the stored state of what was told.
+    /// Continues from the stored state of what was reported.
     pub fn restored(state: &BTreeMap<String, String>) -> Self {
         let mut tracker = Self::default();
         for (key, value) in state {
@@ -41,10 +41,13 @@ impl Tracker {
 
     /// Takes the current status. Returns what has happened.
     pub fn observe(&mut self, status: &Status, rules: &Rules) -> Vec<Occurrence> {
-        let moment = Moment { now: status.now_us, delay: rules.down_after };
-        let mut found: Vec<Occurrence> =
-            status.targets.iter().filter_map(|target| self.observe_target(target, status, moment)).collect();
-        found.extend(self.observe_problems(status, moment));
+        let observed = ObservedAt { now: status.now_us, delay: rules.down_after };
+        let mut found: Vec<Occurrence> = status
+            .targets
+            .iter()
+            .filter_map(|target| self.observe_target(target, status, observed))
+            .collect();
+        found.extend(self.observe_problems(status, observed));
         let is_known = |name: &TargetName| status.targets.iter().any(|target| target.name == *name);
         let removed = self.targets.retain(is_known).into_iter();
         found.extend(removed.map(|name| Occurrence::silent(&format!("{TARGET_PREFIX}{name}"), None)));
@@ -55,15 +58,15 @@ impl Tracker {
         &mut self,
         target: &TargetStatus,
         status: &Status,
-        moment: Moment,
+        observed: ObservedAt,
     ) -> Option<Occurrence> {
         let (reason, observation) = target_condition(target, status);
-        let change = self.targets.observe(&target.name, observation, moment)?;
+        let change = self.targets.observe(&target.name, observation, observed)?;
         let (name, key) = (target.name.clone(), format!("{TARGET_PREFIX}{}", target.name));
         Some(match change {
             Change::Began(since) => {
                 let event = NotificationEvent::TargetDown { target: name, reason, since };
-                Occurrence::told(event, &key, since.as_us().to_string())
+                Occurrence::reported(event, &key, since.as_us().to_string())
             }
             Change::Ended(since) => {
                 let event = NotificationEvent::TargetBack { target: name, since };
@@ -72,19 +75,19 @@ impl Tracker {
         })
     }
 
-    fn observe_problems(&mut self, status: &Status, moment: Moment) -> Vec<Occurrence> {
+    fn observe_problems(&mut self, status: &Status, observed: ObservedAt) -> Vec<Occurrence> {
         let no_rounds = self.no_rounds(status);
         let observe = |problem: MeasuringProblem| {
             let observation = match problem {
                 MeasuringProblem::NoRounds => no_rounds,
                 other => problem_condition(other, status),
             };
-            let change = self.problems.observe(&problem, observation, moment)?;
+            let change = self.problems.observe(&problem, observation, observed)?;
             let key = format!("{PROBLEM_PREFIX}{}", problem.name());
             Some(match change {
                 Change::Began(since) => {
                     let event = NotificationEvent::CannotMeasure { problem, since };
-                    Occurrence::told(event, &key, since.as_us().to_string())
+                    Occurrence::reported(event, &key, since.as_us().to_string())
                 }
                 Change::Ended(since) => {
                     let event = NotificationEvent::MeasuringAgain { problem, since };
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn target_is_told_as_down_and_as_back_once() {
+    fn target_is_reported_as_down_and_as_back_once() {
         let (mut tracker, rules) = (Tracker::default(), Rules::default());
         let mut observe = |minutes, state| kinds(&tracker.observe(&status(minutes, state), &rules));
         assert!(observe(0, unavailable()).is_empty());
@@ -258,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn lasting_problem_of_the_service_is_told() {
+    fn lasting_problem_of_the_service_is_reported() {
         let (mut tracker, rules) = (Tracker::default(), Rules::default());
         let problem =
             Problem { code: "not-stored".to_owned(), text: "disk full".to_owned(), since_us: at(5) };
@@ -270,16 +273,16 @@ mod tests {
     }
 
     #[test]
-    fn day_without_a_round_is_told_unless_paused() {
+    fn day_without_a_round_is_reported_unless_paused() {
         let rules = Rules { down_after: Duration::ZERO, ..Rules::default() };
         let (mut waits, mut paused) = (Tracker::default(), Tracker::default());
-        let mut told = vec![];
+        let mut reported = vec![];
         for hour in 0..30 {
-            told.extend(kinds(&waits.observe(&status(hour * 60, waiting()), &rules)));
+            reported.extend(kinds(&waits.observe(&status(hour * 60, waiting()), &rules)));
             let state = State::Paused { until_us: None };
             let found = paused.observe(&Status { state, ..status(hour * 60, waiting()) }, &rules);
             assert!(found.is_empty());
         }
-        assert_eq!(told, ["cannot-measure"]);
+        assert_eq!(reported, ["cannot-measure"]);
     }
 }

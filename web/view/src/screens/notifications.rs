@@ -11,7 +11,7 @@ use super::brief::brief;
 use super::{recommendation, sentences};
 use crate::{redaction, render, time, units};
 
-/// What a notification is written with.
+/// Data that a notification is written with.
 #[derive(Debug, Clone, Copy)]
 pub struct NotificationContext<'a> {
     /// Current time.
