@@ -159,3 +159,66 @@ fn cannot_measure(problem: MeasuringProblem, since: &str) -> (String, String) {
     };
     (title.to_owned(), format!("{text} It has been like that {since}. `longhaul status` shows the details."))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_us(7_200_000_000);
+
+    fn text(event: &NotificationEvent) -> String {
+        let context = NotificationContext { now: NOW, zone: &TimeZone::UTC, weekly: None };
+        let found = notification(event, context);
+        format!("{}\n{}", found.title, found.text)
+    }
+
+    #[test]
+    fn outage_is_described_with_its_length_and_the_next_step() {
+        let target = "smb".parse().unwrap();
+        let since = Timestamp::from_us(6_480_000_000);
+        let down = NotificationEvent::TargetDown { target, reason: DownReason::Hung, since };
+        assert_eq!(
+            text(&down),
+            "smb does not respond\nsmb has not responded for 12 min, since 1970-01-01 01:48:00. Check the NAS and the \
+             network. `longhaul status` shows the details."
+        );
+        let target = "smb".parse().unwrap();
+        let back = text(&NotificationEvent::TargetBack { target, since });
+        assert_eq!(
+            back,
+            "smb is back\nsmb can be used again. It was down for 12 min, since 1970-01-01 01:48:00."
+        );
+    }
+
+    #[test]
+    fn full_disk_is_described_in_bytes_and_percent() {
+        let target = "smb".parse().unwrap();
+        let (free_bytes, total_bytes) = (42_000_000_000, 4_000_000_000_000);
+        let full = text(&NotificationEvent::DiskNearlyFull { target, free_bytes, total_bytes });
+        assert!(full.starts_with("The disk of smb is nearly full\n42"), "{full}");
+        assert!(full.contains("(1.1 %)") || full.contains("(1.0 %)"), "{full}");
+    }
+
+    #[test]
+    fn several_notifications_become_one_message() {
+        let note = |kind, title: &str| Notification {
+            kind,
+            at: NOW,
+            title: title.to_owned(),
+            text: "Details.".to_owned(),
+            week: None,
+        };
+        let back = note(NotificationKind::TargetBack, "smb is back");
+        let both = [note(NotificationKind::TargetDown, "smb is unavailable"), back.clone()];
+        let combined_text = combined(&both, &TimeZone::UTC).unwrap();
+        assert_eq!(
+            (combined_text.kind, combined_text.title.as_str()),
+            (NotificationKind::TargetDown, "longhaul: 2 notifications")
+        );
+        assert_eq!(
+            combined_text.text,
+            "1970-01-01 02:00:00: smb is unavailable. Details.\n\n1970-01-01 02:00:00: smb is back. Details."
+        );
+        assert_eq!(combined(std::slice::from_ref(&back), &TimeZone::UTC), Some(back));
+    }
+}
