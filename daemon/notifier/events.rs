@@ -45,16 +45,16 @@ impl EventCollector {
         self.add(found, None);
     }
 
-    /// Returns whether a round has ended since the results were looked at.
-    pub fn has_new_round(&self, status: &Status) -> bool {
+    /// Returns whether a round has ended since the last call, or this is the first one.
+    pub fn take_new_round(&mut self, status: &Status) -> bool {
         let last = status.last_round.as_ref().map(|round| round.number);
-        !self.has_looked || self.last_round != last
+        let is_new = !self.has_looked || self.last_round != last;
+        (self.has_looked, self.last_round) = (true, last);
+        is_new
     }
 
     /// Observes the results and the disks.
     pub fn observe_results(&mut self, reader: &Reader, config: &Config) -> longhaul_store::Result<()> {
-        self.last_round = reader.last_round()?.map(|round| round.number);
-        self.has_looked = true;
         let weekly = current_summary(reader, config)?;
         let found = result_events(&weekly, &self.state, platform::wall_clock());
         self.add(found, Some(&weekly));

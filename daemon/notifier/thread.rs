@@ -105,7 +105,7 @@ impl NotifierThread {
         let Some(events) = &mut self.events else { return Ok(()) };
         events.observe_status(status, &self.config.notify.rules);
         let Some(_permit) = self.deps.handle.export_pause.try_acquire() else { return Ok(()) };
-        if events.has_new_round(status) {
+        if events.take_new_round(status) {
             events.observe_results(&Reader::open(&self.deps.database)?, &self.config)?;
         }
         events.observe_calendar(&self.config.notify.rules, &Zoned::now());

@@ -83,9 +83,11 @@ impl WebhookReceiver {
         self.arrived.lock().unwrap().clone()
     }
 
-    /// Returns the titles of all messages so far.
+    /// Returns the titles of all messages so far, without the requests of checks.
     pub fn titles(&self) -> Vec<String> {
-        self.arrived().iter().map(|message| message.title().to_owned()).collect()
+        let arrived = self.arrived();
+        let messages = arrived.iter().filter(|message| message.head.starts_with("POST "));
+        messages.map(|message| message.title().to_owned()).collect()
     }
 }
 

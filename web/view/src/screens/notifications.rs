@@ -59,17 +59,7 @@ pub fn notification(event: &NotificationEvent, context: NotificationContext<'_>)
             (format!("longhaul: report of week {week}"), format!("The report of week {week}."))
         }
     };
-    let week = match event {
-        NotificationEvent::Digest { week } => Some(week.clone()),
-        NotificationEvent::TargetDown { .. }
-        | NotificationEvent::TargetBack { .. }
-        | NotificationEvent::FirstResult(_)
-        | NotificationEvent::VerdictReached(_)
-        | NotificationEvent::VerdictChanged(_)
-        | NotificationEvent::DiskNearlyFull { .. }
-        | NotificationEvent::CannotMeasure { .. }
-        | NotificationEvent::MeasuringAgain { .. } => None,
-    };
+    let week = if let NotificationEvent::Digest { week } = event { Some(week.clone()) } else { None };
     Notification { kind: event.kind(), at: context.now, title, text, week }
 }
 

@@ -1,5 +1,7 @@
 //! Notifications: what the service tells its user, and what each is about.
 
+pub mod status;
+
 use serde::{Deserialize, Serialize};
 
 use crate::names::stored_names;
