@@ -122,9 +122,13 @@ impl NotifierThread {
         let Some(_permit) = pause.try_acquire().filter(|_| channel.is_due()) else { return Ok(()) };
         let Some(writer) = self.deps.writer.current() else { return Ok(()) };
         let (now, rules) = (platform::wall_clock(), &self.config.notify.rules);
-        writer.expire_notifications(now - rules.retention, now)?;
         let reader = Reader::open(&self.deps.database)?;
-        let pending = reader.pending_notifications(channel.name())?;
+        let mut pending = reader.pending_notifications(channel.name())?;
+        let oldest = now - rules.retention;
+        if pending.iter().any(|queued| queued.notification.at < oldest) {
+            writer.expire_notifications(oldest, now)?;
+            pending.retain(|queued| queued.notification.at >= oldest);
+        }
         let sent = reader.notification_times(channel.name(), now - HOUR)?;
         match next_step(&pending, &sent, &Zoned::now(), rules) {
             Step::Idle => channel.set_idle(),

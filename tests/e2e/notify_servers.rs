@@ -62,32 +62,36 @@ impl Ntfy {
     }
 }
 
-/// A real mail server that requires encryption and a password.
+/// A real mail server that takes mail over an encrypted connection.
 struct MailServer {
     smtp: u16,
     http: u16,
+    encryption: &'static str,
     _program: Program,
 }
 
 impl MailServer {
-    fn start() -> Self {
+    /// Starts a server whose connections are encrypted as `encryption` in the configuration says.
+    fn start(encryption: &'static str) -> Self {
         let (smtp, http) = (free_port(), free_port());
         let mut command = Command::new(program("mailpit"));
         command.args(["--smtp", &format!("127.0.0.1:{smtp}"), "--listen", &format!("127.0.0.1:{http}")]);
         command.args(["--smtp-tls-cert", CERTIFICATE, "--smtp-tls-key", KEY]);
         command.args(["--smtp-auth-accept-any", "--disable-version-check"]);
+        command.arg(if encryption == "tls" { "--smtp-require-tls" } else { "--smtp-require-starttls" });
         let program = Program::start(&mut command, http);
         machine::wait_until("the mail server", || std::net::TcpStream::connect(("127.0.0.1", smtp)).is_ok());
-        Self { smtp, http, _program: program }
+        Self { smtp, http, encryption, _program: program }
     }
 
     fn channel(&self, place: &Place) -> String {
         let password = secret_file(place, "password", PASSWORD);
         format!(
-            "[notify.channels.mail]\nkind = \"email\"\nserver = \"127.0.0.1\"\nport = {}\nuser = \"ada\"\n\
+            "[notify.channels.mail]\nkind = \"email\"\nserver = \"127.0.0.1\"\nport = {}\nencryption = \"{}\"\nuser = \"ada\"\n\
              password-file = \"{}\"\nfrom = \"longhaul <nas@example.com>\"\nto = [\"ada@example.com\"]\n\
              certificate = \"{CERTIFICATE}\"\n",
             self.smtp,
+            self.encryption,
             password.display()
         )
     }
@@ -133,7 +137,7 @@ fn ntfy_gets_title_and_priority_after_an_outage_once() {
 #[test]
 #[ignore = "needs a real mail server: tests/notify/build.sh; run with --ignored"]
 fn mail_arrives_encrypted_with_text_and_html() {
-    let (place, server) = (Place::new(), MailServer::start());
+    let (place, server) = (Place::new(), MailServer::start("starttls"));
     configure(&place, &server.channel(&place));
     place.longhaul("notify test").expect(0);
     let mails = server.mails();
@@ -151,8 +155,22 @@ fn mail_arrives_encrypted_with_text_and_html() {
 
 #[test]
 #[ignore = "needs a real mail server: tests/notify/build.sh; run with --ignored"]
+fn mail_arrives_over_a_connection_encrypted_from_its_start() {
+    let (place, server) = (Place::new(), MailServer::start("tls"));
+    configure(&place, &server.channel(&place));
+    place.longhaul("notify test").expect(0);
+    assert_eq!(server.mails().len(), 1);
+    let output = place.longhaul("config").expect(0);
+    assert!(output.out.contains("email at 127.0.0.1") && output.out.contains("can be reached"), "{output}");
+    configure(&place, &server.channel(&place).replace("certificate = ", "# "));
+    let output = place.longhaul("notify test").expect(3);
+    assert!(output.out.contains("certificate is not trusted"), "{output}");
+}
+
+#[test]
+#[ignore = "needs a real mail server: tests/notify/build.sh; run with --ignored"]
 fn mail_with_the_weekly_digest_arrives_once() {
-    let (place, server) = (Place::new(), MailServer::start());
+    let (place, server) = (Place::new(), MailServer::start("starttls"));
     let weekday = format!("{:?}", Zoned::now().weekday()).to_lowercase();
     let notify = format!("digest = \"{weekday} 00:00\"\n{}", server.channel(&place));
     configure(&place, "");

@@ -163,6 +163,7 @@ pub fn status(database: &Path) -> Status {
         config: None,
         log_level: "info".to_owned(),
         telemetry: longhaul_telemetry::status::ExportStatus::default(),
+        notify: Default::default(),
     }
 }
 

@@ -71,7 +71,9 @@ impl Server {
             let mut buffer = [0; 4096];
             for line in &lines {
                 stream.write_all(line.as_bytes())?;
-                stream.read(&mut buffer)?;
+                if stream.read(&mut buffer)? == 0 {
+                    return Ok(());
+                }
             }
             while stream.read(&mut buffer)? > 0 {}
             Ok(())
