@@ -3,6 +3,7 @@
 mod demo;
 mod init;
 mod latency;
+mod notify;
 mod preset;
 mod report;
 mod selfcheck;
@@ -20,6 +21,7 @@ use longhaul_model::{TASKS, TargetName};
 pub use demo::DemoArgs;
 pub use init::{InitArgs, parse_gigabytes};
 pub use latency::{HistoryArgs, LatencyArgs};
+pub use notify::NotifyCommand;
 pub use preset::{PresetArgs, PresetCommand};
 pub use report::{ExportArgs, ExportKind, PairArg, ReportArgs, ReportFormat};
 pub use selfcheck::SelfCheckArgs;
@@ -118,6 +120,9 @@ pub enum Command {
     /// Check the configuration, or print a commented sample.
     #[command(after_help = "Example: longhaul config --print")]
     Config(ConfigArgs),
+    /// Send a test message to the channels of notifications.
+    #[command(subcommand, after_help = "Example: longhaul notify test phone")]
+    Notify(NotifyCommand),
     /// Check the OpenTelemetry collector, or send stored rounds again.
     #[command(subcommand, after_help = "Example: longhaul telemetry check")]
     Telemetry(TelemetryCommand),
@@ -150,7 +155,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Measure", &["run", "preset", "targets"]),
     ("Results", &["report", "runs", "latency", "stalls", "events", "usage", "export"]),
     ("Service", &["service", "pause", "resume", "round"]),
-    ("More", &["config", "telemetry", "selfcheck", "menubar", "completions"]),
+    ("More", &["config", "notify", "telemetry", "selfcheck", "menubar", "completions"]),
 ];
 
 /// Returns the definition of the command line, with its help in groups.

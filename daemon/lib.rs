@@ -8,6 +8,7 @@ mod config_file;
 mod demo_server;
 mod export;
 mod log;
+mod notifier;
 mod read_key;
 mod runtime;
 mod watchers;
@@ -37,6 +38,8 @@ use longhaul_service::service::{ExitReason, Service, ServiceDeps};
 use arguments::{Arguments, Command};
 use config_file::LoadedConfig;
 use log::Log;
+use notifier::{Notifier, NotifierDeps};
+use watchers::ConfigReceivers;
 
 /// Exit code for an invalid command line or configuration.
 const EXIT_USAGE: u8 = 2;
@@ -127,17 +130,35 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
         log.diagnostics(),
     )?);
     exporter.configure(export::resolve_settings(&config));
+    let notifier = start_notifier(&handle, &database, &service)?;
+    notifier.configure(config.clone());
     if let Some(path) = config_path.clone() {
-        watchers::watch_config(path, version, Arc::clone(&handle), Arc::clone(&exporter));
+        let (handle, exporter, notifier) =
+            (Arc::clone(&handle), Arc::clone(&exporter), Arc::clone(&notifier));
+        watchers::watch_config(path, version, ConfigReceivers { handle, exporter, notifier });
     }
     let web = config.web;
     let end = runtime::run_until_stopped(
         service,
-        runtime::ServerContext { handle, log, database, config_path, web, exporter },
+        runtime::ServerContext { handle, log, database, config_path, web, exporter, notifier },
     )?;
     // Also reset before another version takes over: that exit is no crash.
     starts.reset();
     Ok(end)
+}
+
+/// Starts the thread that notifies the user.
+fn start_notifier(
+    handle: &Arc<ServiceHandle>,
+    database: &Path,
+    service: &Service,
+) -> anyhow::Result<Arc<Notifier>> {
+    let deps = NotifierDeps {
+        database: database.to_owned(),
+        writer: service.shared_writer(),
+        handle: Arc::clone(handle),
+    };
+    Ok(Arc::new(Notifier::start(deps).context("start the notifier's thread")?))
 }
 
 /// Reads the configuration and starts the log. Under launchd, waits until the configuration is valid.

@@ -22,6 +22,7 @@ use tokio::sync::oneshot::Receiver;
 
 use crate::export;
 use crate::log::Log;
+use crate::notifier::Notifier;
 use crate::read_key;
 
 /// Time that the service's thread may take to exit: a process that was asked to stop may be killed after five
@@ -49,6 +50,8 @@ pub struct ServerContext {
     pub web: Web,
     /// Exporter that sends rounds to a collector.
     pub exporter: Arc<Exporter>,
+    /// Notifier that sends messages to the user.
+    pub notifier: Arc<Notifier>,
 }
 
 /// Runs the service and the web server until a signal, or until the service exits for another version.
@@ -110,7 +113,7 @@ async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitRe
             None => tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await,
         }
     };
-    let (end, ()) = tokio::join!(end, stop_exporter(server.exporter));
+    let (end, (), ()) = tokio::join!(end, stop_exporter(server.exporter), stop_notifier(server.notifier));
     address_file.remove(&server.database);
     let is_clean = end.is_ok();
     // Without an answer in time, the process exits and the system ends the thread.
@@ -187,6 +190,11 @@ fn metrics_source(server: &ServerContext) -> longhaul_web::Metrics {
 /// Stops the exporter on another thread, because it may be waiting for a collector.
 async fn stop_exporter(exporter: Arc<Exporter>) {
     let _ = tokio::task::spawn_blocking(move || exporter.stop()).await;
+}
+
+/// Stops the notifier on another thread, because it may be waiting for a receiver.
+async fn stop_notifier(notifier: Arc<Notifier>) {
+    let _ = tokio::task::spawn_blocking(move || notifier.stop()).await;
 }
 
 /// Notifies systemd's watchdog for as long as the service's thread sends heartbeats. Never returns.

@@ -16,6 +16,7 @@ use longhaul_telemetry::exporter::Exporter;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher, WatcherKind};
 
 use crate::export;
+use crate::notifier::Notifier;
 
 /// Interval at which the configuration file is compared if the system does not report its changes. Each comparison
 /// reads the file, which takes some microseconds.
@@ -49,14 +50,9 @@ pub fn watch_mounts(handle: Arc<ServiceHandle>) {
 
 /// Passes each new valid configuration to the service, and raises a problem for an invalid one. `read` is the
 /// version of the file that is in effect.
-pub fn watch_config(
-    path: PathBuf,
-    read: Option<FileVersion>,
-    handle: Arc<ServiceHandle>,
-    exporter: Arc<Exporter>,
-) {
+pub fn watch_config(path: PathBuf, read: Option<FileVersion>, receivers: ConfigReceivers) {
     spawn_watcher("config", move || {
-        let watched = watch_file(&path, read, || reload_config(&path, &handle, &exporter));
+        let watched = watch_file(&path, read, || reload_config(&path, &receivers));
         if let Err(error) = watched {
             tracing::warn!(%error, "the configuration is not watched; restart longhauld after a change");
         }
@@ -161,7 +157,18 @@ fn folders_to(path: &Path) -> BTreeSet<PathBuf> {
     folders
 }
 
-fn reload_config(path: &Path, handle: &ServiceHandle, exporter: &Exporter) {
+/// Everything that gets a new configuration.
+pub struct ConfigReceivers {
+    /// Handle of the service.
+    pub handle: Arc<ServiceHandle>,
+    /// Exporter that sends rounds to a collector.
+    pub exporter: Arc<Exporter>,
+    /// Notifier that sends messages to the user.
+    pub notifier: Arc<Notifier>,
+}
+
+fn reload_config(path: &Path, receivers: &ConfigReceivers) {
+    let ConfigReceivers { handle, exporter, notifier } = receivers;
     let has_targets = || handle.status().is_some_and(|status| !status.targets.is_empty());
     match Config::read(path) {
         // While a user saves a file slowly, it is empty for a moment, and an empty configuration is valid.
@@ -176,6 +183,7 @@ fn reload_config(path: &Path, handle: &ServiceHandle, exporter: &Exporter) {
             handle.clear_problem(CONFIG_PROBLEM);
             tracing::info!(targets = config.targets.len(), "new configuration");
             exporter.configure(export::resolve_settings(&config));
+            notifier.configure(config.clone());
             handle.send(Command::Configure(Box::new(config)));
         }
         Err(error) => {

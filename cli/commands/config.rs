@@ -3,11 +3,14 @@
 use std::process::ExitCode;
 
 use longhaul_service::config::SAMPLE_CONFIG;
+use longhaul_service::notifications::check_channels;
+use longhaul_service::status::CheckStatus;
+use longhaul_view::screens;
 
 use crate::arguments::{ConfigArgs, GlobalArgs};
-use crate::{exit, paths};
+use crate::{exit, paths, render};
 
-/// Prints the sample, or the main settings of the current configuration.
+/// Prints the sample, or the main settings of the current configuration with the state of its notification channels.
 pub fn run(shared: &GlobalArgs, arguments: &ConfigArgs) -> anyhow::Result<ExitCode> {
     if arguments.print {
         anstream::print!("{SAMPLE_CONFIG}");
@@ -23,5 +26,11 @@ pub fn run(shared: &GlobalArgs, arguments: &ConfigArgs) -> anyhow::Result<ExitCo
     if config.targets.is_empty() {
         anstream::println!("target    none; `longhaul config --print` shows how to add some");
     }
-    Ok(exit::OK)
+    let checks = check_channels(&config.notify);
+    if checks.is_empty() {
+        return Ok(exit::OK);
+    }
+    render::print(&screens::doctor::checks(&checks));
+    let failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
+    Ok(if failed { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
 }

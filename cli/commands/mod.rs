@@ -9,6 +9,7 @@ mod generate;
 mod init;
 mod latency;
 mod menubar;
+mod notify;
 mod overview;
 mod preset;
 mod report;
@@ -61,6 +62,7 @@ pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
         Command::Resume => control::resume(shared),
         Command::Round => control::start_round(shared),
         Command::Config(arguments) => config::run(shared, &arguments),
+        Command::Notify(command) => notify::run(shared, command),
         Command::Telemetry(command) => telemetry::run(shared, command),
         Command::Selfcheck(arguments) => selfcheck::run(shared, &arguments),
         Command::Menubar(arguments) => menubar::run(shared, &arguments),

@@ -152,6 +152,7 @@ mod tests {
             config: None,
             log_level: "info".into(),
             telemetry: Default::default(),
+            notify: Default::default(),
         }
     }
 

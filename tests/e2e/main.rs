@@ -22,6 +22,8 @@ mod init;
 #[cfg(target_os = "linux")]
 mod maclike;
 mod menubar;
+mod notify;
+mod notify_servers;
 mod preset;
 #[cfg(target_os = "linux")]
 mod probe;

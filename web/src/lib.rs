@@ -34,6 +34,7 @@ mod theme;
 
 pub use cache::SummarySources;
 pub use deps::{Limits, Metrics, ServerDeps, SetLogLevel};
+pub use environment::report_environment;
 pub use keys::new_token;
 
 use std::future::Future;

@@ -37,6 +37,7 @@ pub fn status(database: &Path) -> Status {
         config: None,
         log_level: "info".to_owned(),
         telemetry: ExportStatus::default(),
+        notify: Default::default(),
     }
 }
 

@@ -26,6 +26,7 @@ mod history;
 mod machine_snapshot;
 mod metric;
 mod names;
+mod notification;
 mod operation;
 mod phase;
 mod protocol;
@@ -54,6 +55,9 @@ pub use histogram::{Histogram, HistogramError};
 pub use history::{AnalysisSettings, EpochRecord, History, Reread, RoundRecord, RunRecord, TargetRecord};
 pub use machine_snapshot::{LinkKind, MachineSnapshot, NetworkLink};
 pub use metric::{MAX_METRICS, MetricTimes, WaitKind, WaitMetric};
+pub use notification::{
+    ComparedPair, DownReason, MeasuringProblem, Notification, NotificationEvent, NotificationKind, Priority,
+};
 pub use operation::Operation;
 pub use phase::{CacheState, ColdMethod, Figure, OperationStats, Phase, Unit};
 pub use protocol::{Family, LONGHAUL_KEY_PREFIX, Mount, NegotiatedOptions, Protocol};

@@ -8,6 +8,8 @@ use utoipa::ToSchema;
 use super::stored::RoundCounts;
 use super::{Progress, Role, RoundStatus, Stall, TargetName, Timestamp};
 
+pub use super::notification::status::{ChannelStatus, HeartbeatStatus, NotifyStatus};
+
 /// Everything that `longhaul status` shows. New keys may be added; existing keys are never removed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Status {
@@ -54,6 +56,9 @@ pub struct Status {
     /// State of the OpenTelemetry export.
     #[serde(default)]
     pub telemetry: ExportStatus,
+    /// State of the notifications. Missing if none are configured.
+    #[serde(default, skip_serializing_if = "NotifyStatus::is_empty")]
+    pub notify: NotifyStatus,
 }
 
 /// The state of the service.

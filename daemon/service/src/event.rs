@@ -11,6 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::command::Command;
 use crate::round::{RoundError, RoundResult};
+use crate::status::Check;
 use crate::worker::Worker;
 
 /// An event that the service's loop handles.
@@ -65,6 +66,8 @@ pub struct ExaminationEnd {
     pub workers: Vec<Worker>,
     /// Result for each target, in the order of the configuration.
     pub found: Vec<Result<TargetExamination, FailureReport>>,
+    /// Checks of the channels of notifications.
+    pub channels: Vec<Check>,
 }
 
 /// The channel of the service's events.

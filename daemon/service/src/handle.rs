@@ -15,7 +15,9 @@ use parking_lot::Mutex;
 
 use crate::command::Command;
 use crate::event::{EventChannel, ServiceEvent};
-use crate::status::{LiveOperation, LiveRunStatus, LiveStatus, Problem, State, Status, TargetState};
+use crate::status::{
+    LiveOperation, LiveRunStatus, LiveStatus, NotifyStatus, Problem, State, Status, TargetState,
+};
 
 /// Number of calls from which the 99th percentile is shown.
 const MIN_CALLS_FOR_P99: u64 = 100;
@@ -52,6 +54,7 @@ pub struct ServiceHandle {
     problems: Mutex<BTreeMap<String, Problem>>,
     log_level: Mutex<String>,
     telemetry: Mutex<ExportStatus>,
+    notify: Mutex<NotifyStatus>,
     live_round: Mutex<Option<LiveRound>>,
     stalls: Mutex<Vec<Stall>>,
     heartbeat_ns: AtomicI64,
@@ -99,6 +102,7 @@ impl ServiceHandle {
         status.problems = self.problems.lock().values().cloned().collect();
         status.log_level = self.log_level.lock().clone();
         status.telemetry = self.telemetry.lock().clone();
+        status.notify = self.notify.lock().clone();
         status.stalls = self.stalls.lock().clone();
         self.add_live_round(&mut status);
         status.now_us = platform::wall_clock();
@@ -143,6 +147,11 @@ impl ServiceHandle {
     /// Sets the state of the telemetry export that the status shows.
     pub fn set_telemetry(&self, status: ExportStatus) {
         *self.telemetry.lock() = status;
+    }
+
+    /// Sets the state of the notifications that the status shows.
+    pub fn set_notify(&self, status: NotifyStatus) {
+        *self.notify.lock() = status;
     }
 
     /// Changes the published status. Does nothing before the first one.

@@ -33,6 +33,7 @@ pub mod foreground;
 pub mod handle;
 pub mod host;
 pub mod mounts;
+pub mod notifications;
 pub mod paths;
 pub mod program_file;
 pub mod round;

@@ -28,6 +28,7 @@ mod history;
 mod insert;
 mod location;
 mod migrations;
+mod notifications;
 mod operations;
 mod outbox;
 mod path_value;
@@ -53,6 +54,9 @@ pub use longhaul_model::stored::{
     StoredOperation, StoredRound, StoredRun, StoredTarget,
 };
 pub use longhaul_model::{Event, RoundStatus};
+pub use notifications::{
+    ChannelCounts, NewNotification, NotificationBatch, NotificationStatus, QueuedNotification, StateChange,
+};
 pub use outbox::{DeliveryStatus, FinishedRound, OutboxStatus, Rejection, SampledStep, Signal};
 pub use read_samples::SampleFilter;
 pub use reader::Reader;

@@ -23,6 +23,10 @@ struct Migration {
 const MIGRATIONS: &[Migration] = &[
     Migration { name: "2026-11-25-first", sql: include_str!("../migrations/2026-11-25-first.sql") },
     Migration { name: "2026-11-25-usage", sql: include_str!("../migrations/2026-11-25-usage.sql") },
+    Migration {
+        name: "2026-11-25-notifications",
+        sql: include_str!("../migrations/2026-11-25-notifications.sql"),
+    },
 ];
 
 /// Schema version that this program reads and writes.

@@ -176,6 +176,7 @@ fn status(database: &Path) -> Status {
         config: None,
         log_level: "info".to_owned(),
         telemetry: Default::default(),
+        notify: Default::default(),
     }
 }
 

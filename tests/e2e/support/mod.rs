@@ -13,6 +13,7 @@ pub mod machine;
 pub mod mounts;
 pub mod probing;
 pub mod real_programs;
+pub mod receiver;
 pub mod schema;
 pub mod systemd;
 pub mod tree;

@@ -15,7 +15,7 @@ pub fn programs() -> PathBuf {
 }
 
 /// Returns a port on which nothing listens.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 

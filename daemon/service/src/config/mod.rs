@@ -1,6 +1,7 @@
 //! The configuration file, in TOML. Unknown keys are errors, and every error names file, line and key.
 
 mod analysis;
+mod notify;
 mod sampling;
 mod schedule;
 mod telemetry;
@@ -18,12 +19,15 @@ use serde::Deserialize;
 
 pub use analysis::{AnalysisConfig, USAGE_PER_WEEK};
 use analysis::{FileUsageProfile, FileVerdict};
+use notify::FileNotify;
 use sampling::FileSampling;
 pub use sampling::Sampling;
 pub use schedule::{Design, LOG_LEVELS, Log, Schedule, Web};
 use schedule::{FileLog, FileSchedule, FileWeb};
 use telemetry::FileTelemetry;
 use value::{InvalidValue, in_range};
+
+use crate::notifications::NotifyConfig;
 
 /// Commented sample configuration with every key at its default. `longhaul config
 /// --print` prints it; tests parse it.
@@ -56,6 +60,8 @@ pub struct Config {
     pub log: Log,
     /// The settings of the OpenTelemetry export.
     pub telemetry: longhaul_telemetry::settings::TelemetryConfig,
+    /// The settings of the notifications.
+    pub notify: NotifyConfig,
 }
 
 /// Limits on the duration of a run and on daily traffic.
@@ -88,6 +94,7 @@ impl Default for Config {
             web: Web::default(),
             log: Log::default(),
             telemetry: longhaul_telemetry::settings::TelemetryConfig::default(),
+            notify: NotifyConfig::default(),
         }
     }
 }
@@ -144,6 +151,8 @@ struct ConfigFile {
     log: FileLog,
     #[serde(default)]
     telemetry: FileTelemetry,
+    #[serde(default)]
+    notify: FileNotify,
 }
 
 #[derive(Deserialize)]
@@ -231,6 +240,7 @@ impl Config {
             web: file.web.validate()?,
             log: file.log.validate()?,
             telemetry: file.telemetry.validate()?,
+            notify: file.notify.validate()?,
         })
     }
 }
@@ -308,6 +318,8 @@ mod tests {
         assert!(config.settings.tree_files.is_some() && config.schedule.skip_rules.quiet_hours.is_some());
         let names: Vec<_> = TASKS.iter().map(|workload| workload.name()).collect();
         assert_eq!(config.workloads, names, "the sample lists every workload");
+        assert_eq!(config.notify.channels.len(), 4);
+        assert!(config.notify.heartbeat.is_some() && config.notify.rules.digest.is_some());
     }
 
     #[test]

@@ -207,12 +207,15 @@ fn parse_fraction(
 
 /// Parses a span such as `22:00-07:00` into two minutes of the day.
 fn parse_quiet_hours(text: toml::Spanned<String>) -> Result<(u16, u16), InvalidValue> {
-    let minute = |clock: &str| {
-        let (hours, minutes) = clock.trim().split_once(':')?;
-        let (hours, minutes) = (hours.parse::<u16>().ok()?, minutes.parse::<u16>().ok()?);
-        (hours < 24 && minutes < 60 && clock.trim().len() <= 5).then_some(hours * 60 + minutes)
-    };
-    let parsed = text.get_ref().split_once('-').and_then(|(from, to)| Some((minute(from)?, minute(to)?)));
+    let parsed = text.get_ref().split_once('-');
+    let parsed = parsed.and_then(|(from, to)| Some((parse_minutes(from)?, parse_minutes(to)?)));
     let message = "write `quiet-hours` as \"22:00-07:00\"".to_owned();
     parsed.ok_or(InvalidValue { offset: text.span().start, message })
+}
+
+/// Parses a time such as `22:00` into a minute of the day.
+pub(super) fn parse_minutes(clock: &str) -> Option<u16> {
+    let (hours, minutes) = clock.trim().split_once(':')?;
+    let (hours, minutes) = (hours.parse::<u16>().ok()?, minutes.parse::<u16>().ok()?);
+    (hours < 24 && minutes < 60 && clock.trim().len() <= 5).then_some(hours * 60 + minutes)
 }

@@ -77,7 +77,7 @@ fn parse_endpoint(text: toml::Spanned<String>) -> Result<String, InvalidValue> {
 
 /// Accepts absolute paths only: the background service has no working directory to
 /// resolve a relative path against.
-fn parse_absolute_path(path: toml::Spanned<PathBuf>, key: &str) -> Result<PathBuf, InvalidValue> {
+pub(super) fn parse_absolute_path(path: toml::Spanned<PathBuf>, key: &str) -> Result<PathBuf, InvalidValue> {
     if path.get_ref().is_absolute() {
         return Ok(path.into_inner());
     }
@@ -87,7 +87,7 @@ fn parse_absolute_path(path: toml::Spanned<PathBuf>, key: &str) -> Result<PathBu
     })
 }
 
-fn parse_keyword<T: Copy>(
+pub(super) fn parse_keyword<T: Copy>(
     text: Option<toml::Spanned<String>>,
     key: &str,
     words: &[(&str, T)],

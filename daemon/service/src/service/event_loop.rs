@@ -172,7 +172,8 @@ impl Service {
             for worker in &mut workers {
                 worker.set_unavailable(self.target_access().unavailable_reason(worker.target()));
             }
-            self.task = Some(Task::Examination(start_examination(workers, reply, snapshot)));
+            let notify = self.config.notify.clone();
+            self.task = Some(Task::Examination(start_examination(workers, notify, reply, snapshot)));
         }
     }
 
@@ -190,7 +191,8 @@ impl Service {
             special_folders: &self.special_folders,
             log_path: self.log_path.as_deref(),
         };
-        let checks = examination.checks(&end.found);
+        let mut checks = examination.checks(&end.found);
+        checks.extend(end.channels);
         for target in &self.config.targets {
             // A successful check shows that the privacy settings no longer refuse access.
             let name = format!("target {}", target.name);

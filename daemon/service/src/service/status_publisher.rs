@@ -16,7 +16,7 @@ use crate::clock::ClockReading;
 use crate::database::Database;
 use crate::handle::ServiceHandle;
 use crate::schedule::weeks;
-use crate::status::{DatabaseStatus, State, Status, TargetState, TargetStatus};
+use crate::status::{DatabaseStatus, NotifyStatus, State, Status, TargetState, TargetStatus};
 use crate::worker::WorkerStatus;
 
 /// Publishes the status to the readers of a handle.
@@ -77,6 +77,7 @@ impl StatusPublisher {
             config: self.config_path.clone(),
             log_level: String::new(),
             telemetry: ExportStatus::default(),
+            notify: NotifyStatus::default(),
         });
     }
 }

@@ -15,6 +15,7 @@ use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use super::round_reporter::RoundReporter;
 use crate::clock::Clock;
 use crate::event::{ExaminationEnd, RoundEnd, RoundEvent, ServiceEvent};
+use crate::notifications::{NotifyConfig, check_channels};
 use crate::round::{RoundError, RoundResult, RoundRunner, RoundSpec, RoundTasks, StartedRound};
 use crate::round_stop::{RoundStop, RoundStopRequest};
 use crate::status::Check;
@@ -172,9 +173,11 @@ fn recheck_privacy_refusal(worker: &mut Worker, interruption: &Interruption) {
     }
 }
 
-/// Examines the targets of `workers` one after the other on another thread, each for up to ten seconds.
+/// Examines the targets of `workers` one after the other on another thread, each for up to ten seconds, and then the
+/// channels of `notify`.
 pub(super) fn start_examination(
     mut workers: Vec<Worker>,
+    notify: NotifyConfig,
     reply: SyncSender<Vec<Check>>,
     snapshot: MachineSnapshot,
 ) -> ExaminationTask {
@@ -182,7 +185,7 @@ pub(super) fn start_examination(
     let own_interruption = interruption.clone();
     let thread = spawn_blocking(move || {
         let found = workers.iter_mut().map(|worker| examine(worker, &own_interruption)).collect();
-        ExaminationEnd { workers, found }
+        ExaminationEnd { workers, found, channels: check_channels(&notify) }
     });
     ExaminationTask { thread, interruption, reply, snapshot }
 }

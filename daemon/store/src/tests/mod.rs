@@ -5,6 +5,7 @@ mod damage;
 mod epochs;
 mod history;
 mod kill;
+mod notifications;
 mod opening;
 mod operations;
 mod outbox;

@@ -11,6 +11,7 @@ pub mod live;
 pub mod menu_bar;
 pub mod method;
 pub mod mounts;
+pub mod notifications;
 pub mod overview;
 pub mod pair;
 mod percent;

@@ -1,7 +1,10 @@
 //! The status of the service and of its targets.
 
 use jiff::tz::TimeZone;
-use longhaul_model::status::{LastRound, ProbeState, SignalStatus, State, Status, TargetState, TargetStatus};
+use longhaul_model::status::{
+    ChannelStatus, HeartbeatStatus, LastRound, ProbeState, SignalStatus, State, Status, TargetState,
+    TargetStatus,
+};
 use longhaul_model::{Role, Timestamp};
 
 use super::or_no_value;
@@ -166,6 +169,12 @@ fn facts(status: &Status, zone: &TimeZone) -> Vec<Fact> {
     facts.push(Fact::new("database", database));
     facts.extend(problem.map(|problem| Fact::new("telemetry", format!("nothing is sent: {problem}"))));
     facts.extend(status.telemetry.signals.iter().map(signal));
+    let channel = |channel: &ChannelStatus| {
+        Fact::new(format!("notify {}", channel.name), channel_text(channel, status.now_us, zone))
+    };
+    facts.extend(status.notify.channels.iter().map(channel));
+    let heartbeat = status.notify.heartbeat.as_ref();
+    facts.extend(heartbeat.map(|heartbeat| Fact::new("heartbeat", heartbeat_text(heartbeat, zone))));
     facts.push(Fact::new("probe", probes.join("; ")));
     facts.extend(status.design.as_ref().map(|design| Fact::new("design", design.as_str())));
     facts
@@ -216,6 +225,35 @@ fn signal_text(signal: &SignalStatus, now: Timestamp, zone: &TimeZone) -> String
     text
 }
 
+/// Describes a channel of notifications, such as `ntfy, https://ntfy.sh: 3 sent, the last 2026-11-25 12:00:00; 0 pending`.
+fn channel_text(channel: &ChannelStatus, now: Timestamp, zone: &TimeZone) -> String {
+    let ChannelStatus { kind, sent, pending, .. } = channel;
+    let receiver = channel.receiver.as_ref().map_or(String::new(), |receiver| format!(", {receiver}"));
+    let last = channel.last_sent_us.map(|at| format!(", the last {}", time::timestamp(at, zone)));
+    let mut text = format!("{kind}{receiver}: {sent} sent{}; {pending} pending", last.unwrap_or_default());
+    let counts = [
+        (channel.unanswered, "without an answer"),
+        (channel.rejected, "refused"),
+        (channel.expired, "expired"),
+    ];
+    for (count, word) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        text += &format!(", {count} {word}");
+    }
+    text += &channel.last_failure.as_ref().map_or(String::new(), |why| format!("; failed: {why}"));
+    let next = channel.next_try_us.map(|at| format!("; next try {}", time::until(at, now, zone)));
+    text + &next.unwrap_or_default()
+}
+
+fn heartbeat_text(heartbeat: &HeartbeatStatus, zone: &TimeZone) -> String {
+    let receiver = heartbeat.receiver.as_deref().unwrap_or("address not known");
+    let last = heartbeat.last_sent_us.map_or_else(
+        || "none accepted yet".to_owned(),
+        |at| format!("the last accepted {}", time::timestamp(at, zone)),
+    );
+    let failure = heartbeat.last_failure.as_ref().map_or(String::new(), |why| format!("; failed: {why}"));
+    format!("{receiver}: {last}{failure}")
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -248,6 +286,7 @@ mod tests {
             config: None,
             log_level: "info".into(),
             telemetry: Default::default(),
+            notify: Default::default(),
         }
     }
 

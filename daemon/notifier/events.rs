@@ -1,0 +1,109 @@
+//! Collects what has happened, and stores it in the queue.
+
+use std::collections::BTreeMap;
+
+use jiff::Zoned;
+use jiff::tz::TimeZone;
+use longhaul_analysis::summary::WeeklySummary;
+use longhaul_measure::platform;
+use longhaul_model::NotificationKind;
+use longhaul_notify::ChannelConfig;
+use longhaul_service::config::Config;
+use longhaul_service::notifications::{Occurrence, Rules, Tracker, disk_events, due_digest, result_events};
+use longhaul_service::status::Status;
+use longhaul_store::{NewNotification, NotificationBatch, Reader, StateChange, Writer};
+use longhaul_view::screens::notifications::{NotificationContext, notification};
+
+use super::messages::current_summary;
+
+/// Events that are not stored yet, and the state of what was reported.
+pub struct EventCollector {
+    tracker: Tracker,
+    state: BTreeMap<String, String>,
+    batch: NotificationBatch,
+    /// Number of the last round whose results were looked at. `None`: none yet.
+    last_round: Option<i64>,
+    has_looked: bool,
+}
+
+impl EventCollector {
+    /// Continues from what an earlier service stored.
+    pub fn restored(reader: &Reader) -> longhaul_store::Result<Self> {
+        let state = reader.notification_state()?;
+        Ok(Self {
+            tracker: Tracker::restored(&state),
+            state,
+            batch: NotificationBatch::default(),
+            last_round: None,
+            has_looked: false,
+        })
+    }
+
+    /// Observes targets and problems. Cheap; also called during a round.
+    pub fn observe_status(&mut self, status: &Status, rules: &Rules) {
+        let found = self.tracker.observe(status, rules);
+        self.add(found, None);
+    }
+
+    /// Returns whether a round has ended since the last call, or this is the first one.
+    pub fn take_new_round(&mut self, status: &Status) -> bool {
+        let last = status.last_round.as_ref().map(|round| round.number);
+        let is_new = !self.has_looked || self.last_round != last;
+        (self.has_looked, self.last_round) = (true, last);
+        is_new
+    }
+
+    /// Observes the results and the disks.
+    pub fn observe_results(&mut self, reader: &Reader, config: &Config) -> longhaul_store::Result<()> {
+        let weekly = current_summary(reader, config)?;
+        let found = result_events(&weekly, &self.state, platform::wall_clock());
+        self.add(found, Some(&weekly));
+        let mut space = reader.free_space()?;
+        space.retain(|name, _| config.targets.iter().any(|target| target.name == *name));
+        let found = disk_events(&space, &self.state, config.notify.rules.disk_below);
+        self.add(found, None);
+        Ok(())
+    }
+
+    /// Observes the calendar.
+    pub fn observe_calendar(&mut self, rules: &Rules, now: &Zoned) {
+        let found = rules.digest.and_then(|time| due_digest(time, now, &self.state));
+        self.add(found, None);
+    }
+
+    /// Stores what was collected. Returns whether notifications were among it. After an error, all of it is kept.
+    pub fn store(&mut self, writer: &Writer, channels: &[ChannelConfig]) -> longhaul_store::Result<bool> {
+        if self.batch == NotificationBatch::default() {
+            return Ok(false);
+        }
+        for new in &mut self.batch.notifications {
+            new.channels = receivers(channels, new.notification.kind);
+        }
+        writer.queue_notifications(self.batch.clone())?;
+        let batch = std::mem::take(&mut self.batch);
+        Ok(!batch.notifications.is_empty())
+    }
+
+    /// Adds what was found. The state is up to date at once, so that nothing is found twice.
+    fn add(&mut self, found: impl IntoIterator<Item = Occurrence>, weekly: Option<&WeeklySummary>) {
+        let zone = TimeZone::system();
+        let context = NotificationContext { now: platform::wall_clock(), zone: &zone, weekly };
+        for Occurrence { key, event, state } in found {
+            let StateChange { key: state_key, value } = state.clone();
+            match value {
+                Some(value) => drop(self.state.insert(state_key, value)),
+                None => drop(self.state.remove(&state_key)),
+            }
+            self.batch.state.push(state);
+            if let Some(event) = event {
+                let notification = notification(&event, context);
+                self.batch.notifications.push(NewNotification { key, notification, channels: vec![] });
+            }
+        }
+    }
+}
+
+fn receivers(channels: &[ChannelConfig], kind: NotificationKind) -> Vec<String> {
+    let wanted = channels.iter().filter(|channel| channel.kinds.contains(&kind));
+    wanted.map(|channel| channel.name.clone()).collect()
+}

@@ -1,0 +1,164 @@
+//! The loop of the notifier: observes the status, queues what has happened, sends what is due.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use jiff::Zoned;
+use longhaul_measure::platform;
+use longhaul_model::Hint;
+use longhaul_model::time::HOUR;
+use longhaul_service::config::Config;
+use longhaul_service::notifications::{NotifyConfig, Step, next_step};
+use longhaul_service::status::{NotifyStatus, Status};
+use longhaul_store::{NotificationStatus, QueuedNotification, Reader};
+
+use super::NotifierDeps;
+use super::channel::Channel;
+use super::events::EventCollector;
+use super::heartbeat::HeartbeatSender;
+use super::messages::MessageWriter;
+
+/// Interval at which the status is observed.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+
+/// A command to the notifier.
+pub enum NotifierCommand {
+    /// Apply this configuration.
+    Configure(Box<Config>),
+    /// Stop.
+    Stop,
+}
+
+/// State of the notifier.
+pub struct NotifierThread {
+    deps: NotifierDeps,
+    config: Config,
+    events: Option<EventCollector>,
+    channels: Vec<Channel>,
+    heartbeat: Option<HeartbeatSender>,
+}
+
+impl NotifierThread {
+    /// Creates the state of a notifier that is not configured.
+    pub fn new(deps: NotifierDeps) -> Self {
+        Self { deps, config: Config::default(), events: None, channels: vec![], heartbeat: None }
+    }
+
+    /// Runs until the service stops.
+    pub fn run(&mut self, commands: &Receiver<NotifierCommand>) {
+        loop {
+            let command = match self.is_idle() {
+                true => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => commands.recv_timeout(POLL_INTERVAL),
+            };
+            match command {
+                Ok(NotifierCommand::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(NotifierCommand::Configure(config)) => self.configure(*config),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Err(error) = self.step() {
+                tracing::warn!(error = error.one_line(), "the notifications cannot be read or stored");
+            }
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.channels.is_empty() && self.heartbeat.is_none()
+    }
+
+    fn configure(&mut self, config: Config) {
+        let NotifyConfig { channels, heartbeat, .. } = &config.notify;
+        let is_new = config.notify != self.config.notify;
+        if is_new {
+            self.channels = channels.iter().map(Channel::new).collect();
+            self.heartbeat = heartbeat.clone().map(HeartbeatSender::new);
+        }
+        self.config = config;
+        self.publish();
+    }
+
+    fn step(&mut self) -> longhaul_store::Result<()> {
+        let Some(status) = self.deps.handle.status().filter(|_| !self.is_idle()) else { return Ok(()) };
+        self.deps.handle.export_pause.set_next_round(status.next_round_us);
+        if !self.channels.is_empty() {
+            self.collect(&status)?;
+            for index in 0..self.channels.len() {
+                self.deliver(index)?;
+            }
+        }
+        if let Some(heartbeat) = &mut self.heartbeat {
+            heartbeat.send_if_due(&status, &self.deps.handle);
+        }
+        self.publish();
+        Ok(())
+    }
+
+    /// Observes the status, and stores what has happened if no round is running.
+    fn collect(&mut self, status: &Status) -> longhaul_store::Result<()> {
+        let Some(writer) = self.deps.writer.current() else { return Ok(()) };
+        if self.events.is_none() {
+            let Some(_permit) = self.deps.handle.export_pause.try_acquire() else { return Ok(()) };
+            writer.close_unfinished_notifications()?;
+            self.events = Some(EventCollector::restored(&Reader::open(&self.deps.database)?)?);
+        }
+        let Some(events) = &mut self.events else { return Ok(()) };
+        events.observe_status(status, &self.config.notify.rules);
+        let Some(_permit) = self.deps.handle.export_pause.try_acquire() else { return Ok(()) };
+        if events.take_new_round(status) {
+            events.observe_results(&Reader::open(&self.deps.database)?, &self.config)?;
+        }
+        events.observe_calendar(&self.config.notify.rules, &Zoned::now());
+        if events.store(&writer, &self.config.notify.channels)? {
+            self.channels.iter_mut().for_each(Channel::expect_more);
+        }
+        Ok(())
+    }
+
+    /// Sends what waits for a channel, as one message, if that is due.
+    fn deliver(&mut self, index: usize) -> longhaul_store::Result<()> {
+        let channel = &mut self.channels[index];
+        let pause = Arc::clone(&self.deps.handle.export_pause);
+        let Some(_permit) = pause.try_acquire().filter(|_| channel.is_due()) else { return Ok(()) };
+        let Some(writer) = self.deps.writer.current() else { return Ok(()) };
+        let (now, rules) = (platform::wall_clock(), &self.config.notify.rules);
+        let reader = Reader::open(&self.deps.database)?;
+        let mut pending = reader.pending_notifications(channel.name())?;
+        let oldest = now - rules.retention;
+        if pending.iter().any(|queued| queued.notification.at < oldest) {
+            writer.expire_notifications(oldest, now)?;
+            pending.retain(|queued| queued.notification.at >= oldest);
+        }
+        let sent = reader.notification_times(channel.name(), now - HOUR)?;
+        match next_step(&pending, &sent, &Zoned::now(), rules) {
+            Step::Idle => channel.set_idle(),
+            Step::Hold(until) => channel.hold(until),
+            Step::Send(batch) => {
+                let numbers: Vec<i64> = batch.iter().map(|queued| queued.number).collect();
+                let name = channel.name().to_owned();
+                let set = |status| {
+                    writer.set_notification_status(&name, numbers.clone(), status, platform::wall_clock())
+                };
+                set(NotificationStatus::Sending)?;
+                set(self.send(index, &batch, &reader))?;
+            }
+        }
+        self.channels[index].count(&reader)
+    }
+
+    fn send(&mut self, index: usize, batch: &[QueuedNotification], reader: &Reader) -> NotificationStatus {
+        let writer = MessageWriter { reader, config: &self.config };
+        let channel = &mut self.channels[index];
+        match writer.message(batch) {
+            Ok(message) => channel.send(&message),
+            Err(error) => channel.fail(&error.one_line()),
+        }
+    }
+
+    fn publish(&self) {
+        self.deps.handle.set_notify(NotifyStatus {
+            channels: self.channels.iter().map(Channel::status).collect(),
+            heartbeat: self.heartbeat.as_ref().map(HeartbeatSender::status),
+        });
+    }
+}

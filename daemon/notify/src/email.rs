@@ -1,0 +1,214 @@
+//! Sends messages to a mail server over SMTP.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lettre::address::Envelope;
+use lettre::message::{Mailbox, MultiPart};
+use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
+use lettre::transport::smtp::extension::ClientId;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::certificates::{self, Trusted};
+use crate::http::io_text;
+use crate::limited_stream::LimitedStream;
+use crate::message::Message;
+use crate::outcome::{Delivery, SettingsError};
+use crate::secret::Secret;
+use crate::settings::{Email, Encryption};
+use crate::{CONNECT_TIMEOUT, TIMEOUT, USER_AGENT};
+
+/// Part of the time that is left to say goodbye after the server has accepted a message.
+const QUIT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A mailbox whose password is known.
+#[derive(Debug)]
+pub struct EmailSender {
+    settings: Email,
+    credentials: Option<(String, Secret)>,
+    trusted: Trusted,
+    from: Mailbox,
+    to: Vec<Mailbox>,
+}
+
+/// The reason why a message was not sent.
+#[derive(Debug)]
+struct Failure(String);
+
+impl From<lettre::transport::smtp::Error> for Failure {
+    fn from(error: lettre::transport::smtp::Error) -> Self {
+        let causes = std::iter::successors(std::error::Error::source(&error), |&cause| cause.source());
+        let io = causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>()).next();
+        Self(io.map_or_else(|| error.to_string(), io_text))
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self(io_text(&error))
+    }
+}
+
+impl EmailSender {
+    /// Reads the password. Connects only when a message is sent.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError`].
+    pub fn new(settings: &Email) -> Result<Self, SettingsError> {
+        let mailbox = |text: &str, key: &str| {
+            text.parse::<Mailbox>().map_err(|_| SettingsError::InvalidAddress(key.to_owned()))
+        };
+        let password = settings.password.as_ref().map(crate::secret::SecretSource::read).transpose()?;
+        Ok(Self {
+            credentials: settings.user.clone().zip(password),
+            trusted: certificates::read(settings.certificate.as_deref())?,
+            from: mailbox(&settings.from, "from")?,
+            to: settings.to.iter().map(|to| mailbox(to, "to")).collect::<Result<_, _>>()?,
+            settings: settings.clone(),
+        })
+    }
+
+    /// Sends a message. Returns within [`TIMEOUT`].
+    pub fn send(&self, message: &Message) -> Delivery {
+        // Once the mail itself is on its way, a missing answer no longer means that it did not arrive.
+        let is_on_its_way = AtomicBool::new(false);
+        let (envelope, mail) = match self.mail(message) {
+            Ok(mail) => mail,
+            Err(error) => return Delivery::Rejected { reason: error.to_string() },
+        };
+        let outcome = self.run(async {
+            let mut connection = self.connect().await?;
+            is_on_its_way.store(true, Ordering::Relaxed);
+            let answer = connection.send(&envelope, &mail).await;
+            if let Err(error) = &answer
+                && error.status().is_some()
+            {
+                is_on_its_way.store(false, Ordering::Relaxed);
+            }
+            answer?;
+            let _ = tokio::time::timeout(QUIT_TIMEOUT, connection.quit()).await;
+            Ok(())
+        });
+        match outcome {
+            Ok(()) => Delivery::Accepted,
+            Err(Failure(reason)) if is_on_its_way.load(Ordering::Relaxed) => Delivery::Unanswered { reason },
+            Err(Failure(reason)) => Delivery::failed(self.without_password(&reason)),
+        }
+    }
+
+    /// Connects and authenticates without sending a message. Returns the problem, if there is one.
+    pub fn check(&self) -> Result<(), String> {
+        let connected = self.run(async {
+            let mut connection = self.connect().await?;
+            let _ = tokio::time::timeout(QUIT_TIMEOUT, connection.quit()).await;
+            Ok(())
+        });
+        connected.map_err(|Failure(reason)| self.without_password(&reason))
+    }
+
+    fn run(&self, work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let outcome = runtime.block_on(async { tokio::time::timeout(TIMEOUT, work).await });
+        // A name that is still being resolved is left to its thread.
+        runtime.shutdown_background();
+        outcome.unwrap_or_else(|_| Err(Failure(format!("no answer within {} s", TIMEOUT.as_secs()))))
+    }
+
+    async fn connect(&self) -> Result<AsyncSmtpConnection, Failure> {
+        let Email { server, port, encryption, .. } = &self.settings;
+        let addresses =
+            tokio::time::timeout(CONNECT_TIMEOUT, tokio::net::lookup_host((server.as_str(), *port)));
+        let addresses: Vec<_> = match addresses.await {
+            Ok(Ok(found)) => found.collect(),
+            Ok(Err(_)) => return Err(Failure("the host name cannot be resolved".to_owned())),
+            Err(_) => return Err(Failure("the name server does not respond".to_owned())),
+        };
+        let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(&addresses[..]));
+        let stream = stream.await.map_err(|_| Failure("no connection within the timeout".to_owned()))??;
+        let (peer, hello) = (stream.peer_addr()?, ClientId::default());
+        let mut connection = match encryption {
+            Encryption::Tls => {
+                let config = certificates::client_config(&self.trusted).map_err(std::io::Error::other)?;
+                let name = ServerName::try_from(server.clone())
+                    .map_err(|_| Failure("`server` is not a host name".to_owned()))?;
+                let stream = TlsConnector::from(config).connect(name, stream).await?;
+                AsyncSmtpConnection::connect_with_transport(
+                    Box::new(LimitedStream::new(stream, peer)),
+                    &hello,
+                )
+                .await?
+            }
+            Encryption::StartTls | Encryption::None => {
+                AsyncSmtpConnection::connect_with_transport(
+                    Box::new(LimitedStream::new(stream, peer)),
+                    &hello,
+                )
+                .await?
+            }
+        };
+        if *encryption == Encryption::StartTls {
+            connection.starttls(self.tls_parameters()?, &hello).await?;
+        }
+        if let Some((user, password)) = &self.credentials {
+            let credentials = Credentials::new(user.clone(), password.reveal().to_owned());
+            connection.auth(DEFAULT_MECHANISMS, &credentials).await?;
+        }
+        Ok(connection)
+    }
+
+    fn tls_parameters(&self) -> Result<TlsParameters, Failure> {
+        let mut builder = TlsParameters::builder(self.settings.server.clone());
+        if let Some(certificates) = &self.trusted {
+            builder = builder.certificate_store(lettre::transport::smtp::client::CertificateStore::None);
+            for certificate in certificates {
+                builder = builder.add_root_certificate(Certificate::from_der(certificate.to_vec())?);
+            }
+        }
+        Ok(builder.build_rustls()?)
+    }
+
+    fn mail(&self, message: &Message) -> Result<(Envelope, Vec<u8>), lettre::error::Error> {
+        let (text, html) = match &message.report {
+            Some(report) => (report.markdown.clone(), report.html.clone()),
+            None => (message.text.clone(), html_of(message)),
+        };
+        let mut mail = lettre::Message::builder()
+            .from(self.from.clone())
+            .subject(&message.title)
+            .user_agent(USER_AGENT.to_owned());
+        for to in &self.to {
+            mail = mail.to(to.clone());
+        }
+        let mail = mail.message_id(None).multipart(MultiPart::alternative_plain_html(text, html))?;
+        Ok((mail.envelope().clone(), mail.formatted()))
+    }
+
+    fn without_password(&self, text: &str) -> String {
+        self.credentials.as_ref().map_or_else(|| text.to_owned(), |(_, password)| password.hidden_in(text))
+    }
+}
+
+/// Returns whether a text is an e-mail address, with or without a name.
+pub fn is_email_address(text: &str) -> bool {
+    text.parse::<Mailbox>().is_ok()
+}
+
+/// Returns a message as a page of HTML.
+fn html_of(message: &Message) -> String {
+    let paragraphs: String =
+        message.text.split("\n\n").map(|paragraph| format!("<p>{}</p>\n", escaped(paragraph))).collect();
+    let title = escaped(&message.title);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title></head>\n<body>\n\
+         <h1>{title}</h1>\n{paragraphs}</body></html>\n"
+    )
+}
+
+fn escaped(text: &str) -> String {
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    escaped.replace('\n', "<br>\n")
+}

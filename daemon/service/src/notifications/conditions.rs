@@ -1,0 +1,151 @@
+//! Conditions that begin and end: each is reported once it has lasted, and its end is reported only if its beginning was.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use longhaul_model::Timestamp;
+
+/// Longest time for which the end of a condition has to last before it is reported.
+const MAX_END_DELAY: Duration = Duration::from_secs(60);
+
+/// Knowledge about a condition at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Observation {
+    /// It holds, since this time as far as known.
+    Holds(Timestamp),
+    /// It does not hold.
+    Absent,
+    /// Nothing is known.
+    Unknown,
+}
+
+/// A change to report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// The condition has lasted since this time.
+    Began(Timestamp),
+    /// The condition that began at this time is over.
+    Ended(Timestamp),
+}
+
+/// The time of an observation, and how long a condition has to last before it is reported.
+#[derive(Debug, Clone, Copy)]
+pub struct ObservedAt {
+    /// Time of the observation.
+    pub now: Timestamp,
+    /// Time that a condition has to last.
+    pub delay: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Condition {
+    since: Timestamp,
+    is_reported: bool,
+    absent_since: Option<Timestamp>,
+}
+
+/// Conditions by key.
+#[derive(Debug)]
+pub struct Conditions<K> {
+    known: BTreeMap<K, Condition>,
+}
+
+impl<K> Default for Conditions<K> {
+    fn default() -> Self {
+        Self { known: BTreeMap::new() }
+    }
+}
+
+impl<K: Ord + Clone> Conditions<K> {
+    /// Restores a condition whose beginning was reported.
+    pub fn restore(&mut self, key: K, since: Timestamp) {
+        self.known.insert(key, Condition { since, is_reported: true, absent_since: None });
+    }
+
+    /// Takes an observation. Returns the change to report.
+    pub fn observe(&mut self, key: &K, observation: Observation, observed: ObservedAt) -> Option<Change> {
+        let ObservedAt { now, delay } = observed;
+        match observation {
+            Observation::Unknown => None,
+            Observation::Holds(since) => {
+                let new = Condition { since: since.min(now), is_reported: false, absent_since: None };
+                let condition = self.known.entry(key.clone()).or_insert(new);
+                condition.absent_since = None;
+                let is_due = !condition.is_reported && now.since(condition.since) >= delay;
+                condition.is_reported |= is_due;
+                is_due.then_some(Change::Began(condition.since))
+            }
+            Observation::Absent => {
+                let condition = self.known.get_mut(key)?;
+                let absent_since = *condition.absent_since.get_or_insert(now);
+                let has_lasted = now.since(absent_since) >= delay.min(MAX_END_DELAY);
+                if condition.is_reported && !has_lasted {
+                    return None;
+                }
+                let ended = self.known.remove(key)?;
+                ended.is_reported.then_some(Change::Ended(ended.since))
+            }
+        }
+    }
+
+    /// Forgets conditions that `keep` does not keep. Returns the keys of those that were reported.
+    pub fn retain(&mut self, keep: impl Fn(&K) -> bool) -> Vec<K> {
+        let dropped = self.known.iter().filter(|(key, condition)| condition.is_reported && !keep(key));
+        let dropped = dropped.map(|(key, _)| key.clone()).collect();
+        self.known.retain(|key, _| keep(key));
+        dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_us(seconds * 1_000_000)
+    }
+
+    fn observed(seconds: i64) -> ObservedAt {
+        ObservedAt { now: at(seconds), delay: Duration::from_secs(600) }
+    }
+
+    #[test]
+    fn condition_is_reported_once_after_the_delay() {
+        let mut conditions = Conditions::default();
+        let mut observe =
+            |seconds| conditions.observe(&"smb", Observation::Holds(at(seconds)), observed(seconds));
+        assert_eq!(observe(0), None);
+        assert_eq!(observe(599), None);
+        assert_eq!(observe(600), Some(Change::Began(at(0))));
+        assert_eq!(observe(6000), None);
+    }
+
+    #[test]
+    fn end_is_reported_only_after_it_has_lasted() {
+        let mut conditions = Conditions::default();
+        conditions.restore("smb", at(0));
+        assert_eq!(conditions.observe(&"smb", Observation::Absent, observed(700)), None);
+        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(710)), observed(710)), None);
+        assert_eq!(conditions.observe(&"smb", Observation::Absent, observed(720)), None);
+        assert_eq!(conditions.observe(&"smb", Observation::Unknown, observed(800)), None);
+        let ended = conditions.observe(&"smb", Observation::Absent, observed(801));
+        assert_eq!(ended, Some(Change::Ended(at(0))));
+        assert_eq!(conditions.observe(&"smb", Observation::Absent, observed(900)), None);
+    }
+
+    #[test]
+    fn short_condition_is_never_reported() {
+        let mut conditions = Conditions::default();
+        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(0)), observed(0)), None);
+        assert_eq!(conditions.observe(&"smb", Observation::Absent, observed(300)), None);
+        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(700)), observed(700)), None);
+    }
+
+    #[test]
+    fn start_in_the_future_counts_from_now() {
+        let mut conditions = Conditions::default();
+        assert_eq!(conditions.observe(&"smb", Observation::Holds(at(9_999)), observed(0)), None);
+        let reported = conditions.observe(&"smb", Observation::Holds(at(9_999)), observed(600));
+        assert_eq!(reported, Some(Change::Began(at(0))));
+    }
+}

@@ -1,0 +1,25 @@
+//! Decides what the user is reported, and when: values in, values out. Nothing here sends anything.
+//!
+//! [`Tracker`] turns the status into events, [`result_events`] a new summary, [`disk_events`] the free space, and
+//! [`due_digest`] the calendar. [`next_step`] decides for one channel which of the queued notifications are sent now.
+
+mod channel_checks;
+mod conditions;
+mod delivery;
+mod digest;
+mod disks;
+mod occurrence;
+mod quiet_hours;
+mod results;
+mod settings;
+mod tracker;
+
+pub use channel_checks::check_channels;
+pub use delivery::{Step, next_step, retry_delay};
+pub use digest::{DigestTime, due_digest};
+pub use disks::disk_events;
+pub use occurrence::Occurrence;
+pub use quiet_hours::QuietHours;
+pub use results::result_events;
+pub use settings::{NotifyConfig, Rules};
+pub use tracker::{Tracker, can_measure};
