@@ -67,6 +67,8 @@ pub enum ReportFormat {
     Md,
     /// A single HTML page without scripts and external files.
     Html,
+    /// A picture with the answer and the typical times, to share; needs --output.
+    Png,
     /// JSON, for programs.
     Json,
 }

@@ -3,6 +3,7 @@
 mod input;
 mod output;
 mod pair;
+mod picture;
 
 use std::io::Read;
 use std::path::Path;
@@ -43,6 +44,10 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
     }
     let weekly = input.weekly();
     let text = match format {
+        ReportFormat::Png => {
+            picture::write(arguments.output.as_deref(), &longhaul_view::share_card(&weekly))?;
+            return Ok(exit_code(&weekly));
+        }
         ReportFormat::Text => text(shared, arguments, &weekly)?,
         ReportFormat::Md => markdown_with_hosts(&weekly, &others(arguments)?),
         ReportFormat::Html => {

@@ -37,7 +37,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
             let report = PairReport { weekly: &weekly, pair: &pair, since: arguments.since, around };
             render::terminal::render(&pair_screen(&report))
         }
-        ReportFormat::Md | ReportFormat::Html => {
+        ReportFormat::Md | ReportFormat::Html | ReportFormat::Png => {
             return Err(UsageError("--pair prints text or JSON only".to_owned()).into());
         }
     };

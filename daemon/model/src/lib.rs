@@ -15,7 +15,6 @@
 //! assert!((p95_ns / 95e6 - 1.0).abs() < 0.02, "buckets are 1.1 % wide");
 //! ```
 
-mod buckets;
 mod call;
 mod conditions;
 pub mod draw;
@@ -46,11 +45,11 @@ mod usage;
 mod varint;
 mod wire;
 
-pub use buckets::{BUCKET_COUNT, bucket_of, index_of_slot, midpoint_ns, slot_of, upper_bound_ns};
 pub use call::{Call, KeepReason, decode_calls, encode_calls};
 pub use conditions::{Conditions, Power};
 pub use event::Event;
 pub use hint::Hint;
+pub use histogram::{BUCKET_COUNT, bucket_of, index_of_slot, midpoint_ns, slot_of, upper_bound_ns};
 pub use histogram::{Histogram, HistogramError};
 pub use history::{AnalysisSettings, EpochRecord, History, Reread, RoundRecord, RunRecord, TargetRecord};
 pub use machine_snapshot::{LinkKind, MachineSnapshot, NetworkLink};

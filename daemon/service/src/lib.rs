@@ -38,17 +38,16 @@ pub mod paths;
 pub mod program_file;
 pub mod round;
 pub mod round_stop;
-pub mod same_folder;
 pub mod sampling;
 pub mod schedule;
 pub mod selfcheck;
 pub mod service;
-pub mod similar_mounts;
 pub use longhaul_model::status;
-pub mod target_path;
+mod targets;
 pub mod worker;
 
 pub use host::{memory_total, processors};
+pub use targets::{same_folder, similar_mounts, target_path};
 
 /// Name of the service's log file in the platform's log folder ([`longhaul_measure::platform::log_directory`]).
 /// Its lines are JSON; `longhaul service logs` reads it. A full log file is rotated.

@@ -22,11 +22,11 @@ struct Migration {
 /// stores only the number of applied migrations.
 const MIGRATIONS: &[Migration] = &[
     Migration { name: "2026-11-25-first", sql: include_str!("../migrations/2026-11-25-first.sql") },
-    Migration { name: "2026-11-25-usage", sql: include_str!("../migrations/2026-11-25-usage.sql") },
     Migration {
         name: "2026-11-25-notifications",
         sql: include_str!("../migrations/2026-11-25-notifications.sql"),
     },
+    Migration { name: "2026-11-25-usage", sql: include_str!("../migrations/2026-11-25-usage.sql") },
 ];
 
 /// Schema version that this program reads and writes.

@@ -127,3 +127,25 @@ impl From<&TargetName> for Text {
         Self::new().target(name)
     }
 }
+/// Breaks a text into lines of at most `width` characters, at spaces. A longer word has a line of its own.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![];
+    for word in text.split_whitespace() {
+        match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < width) {
+            Some(line) => *line += &format!(" {word}"),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_broken_at_spaces() {
+        let lines = wrapped(&"word ".repeat(40), 12);
+        assert_eq!((lines.len(), lines[0].as_str()), (20, "word word"));
+    }
+}

@@ -28,5 +28,6 @@ pub use ratio_text::ratio_text;
 pub use scale::{DayScale, LogScale};
 pub use style::{MarkFill, SeriesStyle, SeriesStyles, Shape};
 pub use svg::{Chart, STYLE};
+pub(crate) use svg::{strip_control_characters, truncated};
 pub use time_scale::TimeScale;
 pub use times::{TimeRow, TimeRows, TimesChart};

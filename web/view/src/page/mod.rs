@@ -2,6 +2,7 @@
 
 pub mod first_screen;
 pub mod round_strips;
+mod share_card;
 pub mod task_bars;
 
 use longhaul_analysis::summary::WeeklySummary;
@@ -14,6 +15,7 @@ use crate::screens::week::{self, WeekReport};
 use crate::screens::words;
 use crate::{Environment, redaction, render};
 use first_screen::first_screen;
+pub use share_card::share_card;
 
 /// CSS of the page, without the CSS of the charts ([`charts::STYLE`]).
 pub const STYLE: &str = include_str!("style.css");

@@ -8,6 +8,7 @@ use longhaul_analysis::summary::WeeklySummary;
 use longhaul_model::status::Status;
 
 use super::{brief, recommendation, status};
+use crate::text::wrapped;
 
 /// Width of a line of the menu, in characters. A menu does not break lines by itself.
 const WIDTH: usize = 64;
@@ -49,13 +50,13 @@ fn title(menu: &Menu<'_>) -> String {
 fn answer(menu: &Menu<'_>) -> Vec<String> {
     let weekly = match menu.weekly {
         Ok(weekly) => weekly,
-        Err(reason) => return wrapped(reason),
+        Err(reason) => return lines(reason),
     };
     let mut sentences = vec![recommendation::heading(weekly)];
     if weekly.recommendation.target.is_none() {
         sentences.extend(brief::answers(weekly));
     }
-    sentences.iter().flat_map(|sentence| wrapped(sentence)).collect()
+    sentences.iter().flat_map(|sentence| lines(sentence)).collect()
 }
 
 fn service(known: Option<&Status>, zone: &TimeZone) -> Vec<String> {
@@ -63,25 +64,18 @@ fn service(known: Option<&Status>, zone: &TimeZone) -> Vec<String> {
         return vec!["The service is not running: `longhaul service start`".to_owned()];
     };
     let problems = status::problems(known, zone);
-    let mut lines: Vec<String> = problems.iter().flat_map(|text| wrapped(&text.content())).collect();
-    lines.extend(
+    let mut shown: Vec<String> = problems.iter().flat_map(|text| lines(&text.content())).collect();
+    shown.extend(
         status::in_short(known, zone)
             .iter()
             .map(|fact| item(&format!("{}: {}", fact.name, fact.value.content()))),
     );
-    lines
+    shown
 }
 
 /// Returns a sentence as lines of the menu.
-fn wrapped(sentence: &str) -> Vec<String> {
-    let mut lines: Vec<String> = vec![];
-    for word in item(sentence).split(' ') {
-        match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < WIDTH) {
-            Some(line) => *line += &format!(" {word}"),
-            None => lines.push(word.to_owned()),
-        }
-    }
-    lines
+fn lines(sentence: &str) -> Vec<String> {
+    wrapped(&item(sentence), WIDTH)
 }
 
 /// Returns text without the characters that have a meaning in the format.
@@ -96,13 +90,6 @@ mod tests {
     #[test]
     fn text_cannot_add_parameters_or_lines() {
         assert_eq!(item("--a | href=http://evil\n---\nb"), "a ¦ href=http://evil --- b");
-    }
-
-    #[test]
-    fn long_sentences_become_lines_of_the_menu() {
-        let lines = wrapped(&"word ".repeat(40));
-        assert!(lines.len() > 2 && lines.iter().all(|line| line.chars().count() <= WIDTH), "{lines:?}");
-        assert_eq!(lines.join(" ").split(' ').count(), 40);
     }
 
     #[test]

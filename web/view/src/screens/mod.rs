@@ -3,10 +3,7 @@
 pub mod before_after;
 pub mod brief;
 pub mod doctor;
-pub mod events;
 pub mod hosts;
-pub mod latency;
-pub mod latency_charts;
 pub mod live;
 pub mod menu_bar;
 pub mod method;
@@ -21,10 +18,10 @@ pub mod result;
 pub mod round_strips;
 pub mod run;
 pub mod runs;
+mod samples;
 pub mod sentences;
 pub mod slowest;
 pub mod so_far;
-pub mod stalls;
 pub mod status;
 pub mod summary;
 pub mod targets;
@@ -35,6 +32,8 @@ pub mod usage;
 pub mod week;
 pub mod week_charts;
 pub mod words;
+
+pub use samples::{events, latency, latency_charts, stalls};
 
 use longhaul_model::{CacheState, Outcome, Protocol};
 

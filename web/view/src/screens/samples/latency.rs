@@ -4,8 +4,9 @@ use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{LatencyRow, WindowSummary};
 use longhaul_model::{CounterScope, LoadContext, MachineStep, Step, Timestamp, TrafficStep};
 
-use super::{bytes, or_no_value, seconds, stalls};
+use super::stalls;
 use crate::document::Document;
+use crate::screens::{bytes, or_no_value, seconds};
 use crate::table::Table;
 use crate::text::Text;
 use crate::{time, units};

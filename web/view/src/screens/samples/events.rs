@@ -5,8 +5,8 @@ use longhaul_analysis::summary::detail_text;
 use longhaul_model::stored::StoredEpoch;
 use longhaul_model::{Event, TargetName, Timestamp};
 
-use super::protocol;
 use crate::document::Document;
+use crate::screens::protocol;
 use crate::table::Table;
 use crate::text::Text;
 use crate::time;

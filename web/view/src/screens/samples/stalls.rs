@@ -4,8 +4,8 @@ use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{SampledWindow, StallTotals, summarize_window};
 use longhaul_model::{Stall, Timestamp};
 
-use super::{NO_VALUE, or_no_value};
 use crate::document::{Document, Fact};
+use crate::screens::{NO_VALUE, or_no_value};
 use crate::table::Table;
 use crate::{time, units};
 

@@ -5,8 +5,11 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::buckets::{bucket_of, midpoint_ns, slot_of_index};
+mod buckets;
+
 use crate::varint;
+use buckets::slot_of_index;
+pub use buckets::{BUCKET_COUNT, bucket_of, index_of_slot, midpoint_ns, slot_of, upper_bound_ns};
 
 /// Version of the stored form, its first byte.
 const VERSION: u8 = 1;
