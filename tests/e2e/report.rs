@@ -37,6 +37,16 @@ fn report_in_the_warm_up_says_so_in_every_format() {
 }
 
 #[test]
+fn report_as_a_picture_is_a_png_file() {
+    let place = measured();
+    let picture = place.path("week.png");
+    place.longhaul("report --format png").expect(2).assert_stderr(&["--output FILE"]);
+    place.longhaul("report --format png --output").arg(&picture).expect(5);
+    let bytes = fs::read(picture).unwrap();
+    assert!(bytes.starts_with(b"\x89PNG\r\n") && bytes.len() > 5_000, "{} bytes", bytes.len());
+}
+
+#[test]
 fn report_accepts_only_exchange_files_to_compare() {
     let place = measured();
     let file = place.path("week.json");

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 
 use crate::charts::{self, SeriesStyles, strip_control_characters};
 use crate::redaction::redact_week;
+use crate::screens::recommendation;
 use crate::screens::task_rows::{TaskBar, TaskRow, task_rows};
-use crate::screens::{recommendation, words};
 use crate::text::wrapped;
 
 /// Width of the picture in pixels. A phone shows it at a third of that, where text of 30 pixels has the size of body text.
@@ -14,10 +14,10 @@ const WIDTH: usize = 1080;
 /// Distance of everything from the edges.
 const MARGIN: usize = 60;
 /// Characters of the answer that fit into a line.
-const ANSWER_CHARS: usize = 42;
+const ANSWER_CHARS: usize = 34;
 /// Maximum number of tasks that are drawn; more would be too small on a phone.
 const MAX_TASKS: usize = 5;
-/// Where the bars begin and end.
+/// Horizontal range of the bars.
 const BARS: std::ops::Range<usize> = 260..820;
 /// Height of a bar with the space below it.
 const BAR_HEIGHT: usize = 44;
@@ -54,14 +54,16 @@ pub fn share_card(weekly: &WeeklySummary) -> String {
 }
 
 fn foot(weekly: &WeeklySummary) -> String {
-    format!("Median times, {}. Measured with longhaul.", words::dates(weekly))
+    format!("Median times up to {}, measured by longhaul", weekly.last_day)
 }
 
 fn task(row: &TaskRow<'_>, top: usize, styles: &SeriesStyles) -> Markup {
+    let longest = row.bars.iter().filter_map(|bar| bar.times.median).fold(f64::MIN_POSITIVE, f64::max);
     html! {
         (text(MARGIN, top + 38, 32, "bold", &row.label))
+        text x=(WIDTH - MARGIN) y=(top + 38) font-size="28" text-anchor="end" fill=(colour("muted")) { (row.result) }
         @for (place, bar) in row.bars.iter().enumerate() {
-            (bar_line(bar, top + 56 + place * BAR_HEIGHT, row.longest(), &styles.style(bar.target).class()))
+            (bar_line(bar, top + 56 + place * BAR_HEIGHT, longest, &styles.style(bar.target).class()))
         }
     }
 }

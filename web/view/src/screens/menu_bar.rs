@@ -50,7 +50,7 @@ fn title(menu: &Menu<'_>) -> String {
 fn answer(menu: &Menu<'_>) -> Vec<String> {
     let weekly = match menu.weekly {
         Ok(weekly) => weekly,
-        Err(reason) => return lines(reason),
+        Err(reason) => return vec![item(reason)],
     };
     let mut sentences = vec![recommendation::heading(weekly)];
     if weekly.recommendation.target.is_none() {

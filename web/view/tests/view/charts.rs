@@ -120,6 +120,13 @@ fn a_forest_plot_is_drawn() {
 }
 
 #[test]
+fn share_card_is_drawn() {
+    let card = longhaul_view::share_card(&world::last_week());
+    roxmltree::Document::parse(&card).unwrap();
+    insta::assert_snapshot!(card.replace("><", ">\n<"));
+}
+
+#[test]
 fn days_are_drawn() {
     let weekly = world::last_week();
     let days = DailyRatios::from_comparison(weekly.pairs[1].headline.as_ref().unwrap(), 1.1, &weekly.events)
