@@ -113,12 +113,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
         log_path: log.path().map(Into::into),
         safe_mode,
     })?;
-    tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
-        pid = std::process::id(),
-        safe_mode,
-        "longhauld started"
-    );
+    let (version_name, pid) = (env!("CARGO_PKG_VERSION"), std::process::id());
+    tracing::info!(version = version_name, pid, safe_mode, "longhauld started");
     if let Err(error) = limit {
         tracing::warn!(%error, "setrlimit: the limit of open files was not raised");
     }

@@ -2,37 +2,25 @@
 //! and it sends only between rounds.
 
 mod channel;
+mod deps;
 mod events;
 mod heartbeat;
 mod messages;
 mod thread;
 
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use longhaul_service::config::Config;
-use longhaul_service::handle::ServiceHandle;
-use longhaul_store::SharedWriter;
 use parking_lot::Mutex;
 
+pub use deps::NotifierDeps;
 use thread::{NotifierCommand, NotifierThread};
 
 /// Maximum time that [`Notifier::stop`] waits for the thread.
 const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
 /// Stack of the thread. A report is built on it.
 const STACK_BYTES: usize = 2 << 20;
-
-/// Dependencies of the notifier.
-pub struct NotifierDeps {
-    /// Path of the database, which has the queue.
-    pub database: PathBuf,
-    /// Writer of the database.
-    pub writer: SharedWriter,
-    /// Handle of the service, for its status.
-    pub handle: Arc<ServiceHandle>,
-}
 
 /// Handle of the notifier thread.
 pub struct Notifier {

@@ -13,8 +13,8 @@ use longhaul_service::notifications::{NotifyConfig, Step, next_step};
 use longhaul_service::status::{NotifyStatus, Status};
 use longhaul_store::{NotificationStatus, QueuedNotification, Reader};
 
-use super::NotifierDeps;
 use super::channel::Channel;
+use super::deps::NotifierDeps;
 use super::events::EventCollector;
 use super::heartbeat::HeartbeatSender;
 use super::messages::MessageWriter;
