@@ -94,7 +94,8 @@ pub struct Comparison {
     pub incomplete_days: usize,
     /// Counts of the rounds.
     pub rounds: ComparedRounds,
-    /// Median times of both targets in seconds, without failures; `None` for several metrics together.
+    /// Median times of both targets in seconds, without failures, and while there is no later round, in the warm-up; `None`
+    /// for several metrics together.
     pub median_seconds: Option<(f64, f64)>,
     /// Seconds waited on `b` divided by seconds waited on `a`; failures count as their cap. The interval is
     /// descriptive.
@@ -188,7 +189,7 @@ pub(super) fn compare(
             won_by_b: pairing.won_by_b,
             both_failed: pairing.both_failed,
         },
-        median_seconds: pairing.median_seconds,
+        median_seconds: pairing.median_seconds.or(cell.so_far_seconds),
         wait_ratio: wait_ratio(&pairing.wait_by_day),
         days_needed: needed,
         detectable_ratio: series

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::change::{Change, find_change};
-use super::pairing::{PairedDays, PairedReading, TargetPair, log_ratio};
+use super::pairing::{PairedDays, PairedReading, TargetPair, log_ratio, median_seconds};
 use super::verdict::MIN_VERDICT_DAYS;
 use super::window::{AnalysisWindow, Reading};
 use crate::stats::DaySeries;
@@ -50,6 +50,8 @@ pub(super) struct MetricComparison {
     pub(super) days: DayRange,
     /// Log ratios of all rounds of the epoch in chronological order, with the warm-up and both sides of a change.
     pub(super) so_far: Vec<RoundRatio>,
+    /// Median times of both targets in the same rounds as `so_far`, in seconds; `None` for several metrics together.
+    pub(super) so_far_seconds: Option<(f64, f64)>,
 }
 
 /// Rounds of a pair of targets, for all metrics.
@@ -136,11 +138,12 @@ impl<'s, 'h> PairData<'s, 'h> {
         let so_far = rounds.all.iter().filter_map(|round| {
             Some(RoundRatio { day: round.day, log_ratio: log_ratio(round, rounds.cap)? })
         });
-        Some(self.compare_since_change(so_far.collect(), |days| {
+        let compared = self.compare_since_change(so_far.collect(), |days| {
             let within: Vec<PairedReading> =
                 rounds.counted().iter().copied().filter(|paired| days.contains(&paired.day)).collect();
             PairedDays::for_metric(&within, rounds.cap, &self.planned_rounds_within(days))
-        }))
+        });
+        Some(MetricComparison { so_far_seconds: median_seconds(&rounds.all), ..compared })
     }
 
     /// Returns the rounds of a metric after the warm-up; `None` if none of them has a log ratio.
@@ -209,6 +212,7 @@ impl<'s, 'h> PairData<'s, 'h> {
                 change: None,
                 days: self.counted_days.clone(),
                 so_far,
+                so_far_seconds: None,
             };
         };
         let newest = if change.days_after >= MIN_VERDICT_DAYS || change.days_before < MIN_VERDICT_DAYS {
@@ -223,6 +227,7 @@ impl<'s, 'h> PairData<'s, 'h> {
             change: Some(change),
             days: newest,
             so_far,
+            so_far_seconds: None,
         }
     }
 

@@ -141,7 +141,7 @@ fn min_rounds(planned: usize) -> usize {
     ((MIN_SHARE_OF_PLANNED * planned as f64).ceil() as usize).max(MIN_ROUNDS_PER_DAY)
 }
 
-fn median_seconds(paired: &[PairedReading]) -> Option<(f64, f64)> {
+pub(super) fn median_seconds(paired: &[PairedReading]) -> Option<(f64, f64)> {
     let times = |reading: fn(&PairedReading) -> Reading| {
         let times = paired.iter().filter_map(|paired| match reading(paired) {
             Reading::Time(seconds) => Some(seconds),

@@ -115,6 +115,7 @@ impl Sampler {
 
     /// Receives pending samples and checks the operations in flight. Cheap, so that it can be called often.
     pub fn tick(&mut self, context: &SamplingContext<'_>) {
+        self.leave_out_round(context);
         while let Ok((target, sample)) = self.receiver.try_recv() {
             self.on_sample(&target, sample, context);
         }
@@ -123,6 +124,13 @@ impl Sampler {
             self.stall_log.update_in_flight(target, flight, context.now.wall);
         }
         self.stall_log.close_finished(context.now.wall);
+    }
+
+    /// Leaves out the time between two readings in which a round runs, also if it is shorter than the time between them.
+    fn leave_out_round(&mut self, context: &SamplingContext<'_>) {
+        if context.during.is_some() {
+            self.usage.leave_out();
+        }
     }
 
     fn on_sample(&mut self, target: &TargetName, sample: WorkerSample, context: &SamplingContext<'_>) {
@@ -168,7 +176,8 @@ impl Sampler {
             self_traffic: &self_traffic,
         };
         let metered = self.traffic_meter.update(&readings, &observation);
-        self.usage.add(&metered, context.now.wall, context.during.is_some());
+        self.usage.add(&metered, context.now.wall);
+        self.leave_out_round(context);
         for metered in metered {
             self.record_traffic(metered, &context.now);
         }

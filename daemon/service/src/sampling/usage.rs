@@ -30,16 +30,19 @@ pub struct UsageCounter {
     late: BTreeMap<TargetName, RequestCounts>,
     /// Usage that could not be stored.
     unstored: Vec<UsageStep>,
-    /// True if a round ran at the last reading.
-    was_measuring: bool,
+    /// True if a round ran at the last reading or after it.
+    has_round: bool,
 }
 
 impl UsageCounter {
-    /// Adds the traffic of all counters between two readings, at the time of the later one. `is_measuring` is true
-    /// while a round runs.
-    pub fn add(&mut self, metered: &[MeteredTraffic], at: Timestamp, is_measuring: bool) {
-        let is_left_out = is_measuring || self.was_measuring;
-        self.was_measuring = is_measuring;
+    /// Leaves out the time from the last reading to the next one, because a round runs.
+    pub fn leave_out(&mut self) {
+        self.has_round = true;
+    }
+
+    /// Adds the traffic of all counters between two readings, at the time of the later one.
+    pub fn add(&mut self, metered: &[MeteredTraffic], at: Timestamp) {
+        let is_left_out = std::mem::take(&mut self.has_round);
         for one in metered.iter().filter(|one| !one.is_repeated && is_plausible(one)) {
             let (Some(target), CounterScope::Mount | CounterScope::Server) = (&one.target, one.traffic.scope)
             else {
@@ -176,10 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn time_of_a_round_and_just_after_is_left_out() {
+    fn time_between_readings_with_a_round_is_left_out() {
         let mut counter = UsageCounter::default();
-        for (second, is_measuring) in [(10, false), (20, true), (30, false), (40, false)] {
-            counter.add(&[metered(requests(3, 2))], at(second), is_measuring);
+        for (second, has_round) in [(10, false), (20, true), (30, true), (40, false)] {
+            if has_round {
+                counter.leave_out();
+            }
+            counter.add(&[metered(requests(3, 2))], at(second));
         }
         let usage = counter.take();
         assert_eq!((usage[0].counted_seconds, usage[0].left_out_seconds), (20.0, 20.0));
@@ -191,8 +197,8 @@ mod tests {
     fn usage_is_split_at_the_hour_and_repeated_counters_skipped() {
         let mut counter = UsageCounter::default();
         let shared = MeteredTraffic { is_repeated: true, ..metered(requests(5, 5)) };
-        counter.add(&[metered(requests(1, 1)), shared], at(3599), false);
-        counter.add(&[metered(requests(2, 2))], at(3600), false);
+        counter.add(&[metered(requests(1, 1)), shared], at(3599));
+        counter.add(&[metered(requests(2, 2))], at(3600));
         let found: Vec<_> = counter.take().iter().map(|step| (step.at, step.requests)).collect();
         assert_eq!(found, [(at(0), requests(1, 1)), (at(3600), requests(2, 2))]);
     }
@@ -200,15 +206,15 @@ mod tests {
     #[test]
     fn requests_of_the_probe_are_subtracted_even_if_reported_late() {
         let mut counter = UsageCounter::default();
-        counter.add(&[metered(requests(10, 8))], at(10), false);
+        counter.add(&[metered(requests(10, 8))], at(10));
         (0..3).for_each(|_| counter.add_probe(&nas(), &read_slot()));
         assert_eq!(counter.take()[0].requests, requests(7, 5));
         (0..4).for_each(|_| counter.add_probe(&nas(), &read_slot()));
-        counter.add(&[metered(requests(1, 1))], at(20), false);
+        counter.add(&[metered(requests(1, 1))], at(20));
         assert_eq!(counter.take()[0].requests, requests(0, 0), "three of four were not counted yet");
-        counter.add(&[metered(requests(5, 5))], at(30), false);
+        counter.add(&[metered(requests(5, 5))], at(30));
         assert_eq!(counter.take()[0].requests, requests(2, 2));
-        counter.add(&[metered(requests(5, 5))], at(40), false);
+        counter.add(&[metered(requests(5, 5))], at(40));
         assert_eq!(counter.take()[0].requests, requests(5, 5), "nothing is left to subtract");
     }
 
@@ -223,14 +229,14 @@ mod tests {
     #[test]
     fn implausible_counts_of_a_reset_are_left_out() {
         let mut counter = UsageCounter::default();
-        counter.add(&[metered(requests(1 << 31, 1))], at(10), false);
+        counter.add(&[metered(requests(1 << 31, 1))], at(10));
         assert!(counter.take().is_empty());
     }
 
     #[test]
     fn usage_that_could_not_be_stored_is_taken_again() {
         let mut counter = UsageCounter::default();
-        counter.add(&[metered(requests(1, 1))], at(10), false);
+        counter.add(&[metered(requests(1, 1))], at(10));
         let usage = counter.take();
         assert!(counter.take().is_empty());
         counter.restore(usage.clone());

@@ -9,7 +9,7 @@ use super::words;
 use crate::units;
 
 /// Explains the bars.
-pub const EXPLANATION: &str = "Each bar is the median of all times after the warm-up, the thin line the range of the daily medians. Bars \
+pub const EXPLANATION: &str = "Each bar is the median of all times after the warm-up (in the first days, of all times), the thin line the range of the daily medians. Bars \
      start at zero; each task has a scale of its own. Instant is below 0.1 s.";
 
 /// A metric with its times on all shares.
@@ -83,7 +83,30 @@ pub fn task_rows(weekly: &WeeklySummary) -> Vec<TaskRow<'_>> {
         result: result(weekly, &metric.subject),
         bars: metric.targets.iter().filter(|on| is_share(&on.target)).map(bar).collect(),
     });
-    rows.filter(|row| !row.bars.is_empty()).collect()
+    let rows: Vec<TaskRow<'_>> = rows.filter(|row| !row.bars.is_empty()).collect();
+    if rows.is_empty() { rows_of_warm_up(weekly) } else { rows }
+}
+
+/// Returns the rows of the first days, which no table counts: the medians of the rounds that compare two shares.
+fn rows_of_warm_up(weekly: &WeeklySummary) -> Vec<TaskRow<'_>> {
+    let mut rows: Vec<TaskRow<'_>> = vec![];
+    for task in weekly.pairs.iter().flat_map(|pair| &pair.tasks) {
+        let label = words::subject(&task.subject);
+        let Some((a, b)) = task.median_seconds else { continue };
+        let place = rows.iter().position(|row| row.label == label).unwrap_or_else(|| {
+            rows.push(TaskRow { label, result: result(weekly, &task.subject), bars: vec![] });
+            rows.len() - 1
+        });
+        for (target, median) in [(&task.a, a), (&task.b, b)] {
+            if rows[place].bars.iter().all(|bar| bar.target != target) {
+                let (count, median) = (task.so_far.rounds, Some(median));
+                rows[place]
+                    .bars
+                    .push(TaskBar { target, times: TimeSummary { median, count, ..TimeSummary::default() } });
+            }
+        }
+    }
+    rows
 }
 
 fn bar(on: &TimesOnTarget) -> TaskBar<'_> {

@@ -81,8 +81,8 @@ pub fn basis(comparison: &Comparison) -> Option<String> {
         lost.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
     let lost = lost.collect::<Vec<_>>().join(", ");
     Some(format!(
-        "Based on {} days and {} of {} planned rounds{}; {} % interval, valid however often you look{}.",
-        comparison.days.len(),
+        "Based on {} and {} of {} planned rounds{}; {} % interval, valid however often you look{}.",
+        count(comparison.days.len(), "day"),
         rounds.complete,
         rounds.planned,
         if lost.is_empty() { String::new() } else { format!(" ({lost})") },
@@ -91,8 +91,15 @@ pub fn basis(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// Returns the autocorrelation of a ratio that drifts from day to day; `None` if it does not.
+/// Number of days from which a drift is told. The autocorrelation of fewer days is mostly its correction.
+const MIN_DAYS_OF_DRIFT: usize = 7;
+
+/// Returns the autocorrelation of a ratio that drifts from day to day; `None` if it does not, or if there are too few days to
+/// tell.
 pub fn drift(comparison: &Comparison) -> Option<f64> {
+    if comparison.days.len() < MIN_DAYS_OF_DRIFT {
+        return None;
+    }
     let days = comparison.days.iter().filter_map(|day| Some((day_of(&day.date)?, day.ratio.ln())));
     let series = DaySeries::from_days(&days.collect::<Vec<_>>()).filter(DaySeries::is_autocorrelated);
     series.map(|series| series.corrected_autocorrelation())
