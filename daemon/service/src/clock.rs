@@ -57,14 +57,9 @@ pub trait Clock: Send + Sync {
         self.now()
     }
 
-    /// Waits for this time, or slightly longer if it is long. A simulated clock advances by it.
+    /// Waits for this time. A simulated clock advances by it.
     fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
-
-/// Wait from which the end may be late.
-const LONG_WAIT: Duration = Duration::from_secs(10);
-/// Time by which the end of a long wait is late.
-const SLACK: Duration = Duration::from_secs(1);
 
 /// The clocks of this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -83,8 +78,6 @@ impl Clock for SystemClock {
     }
 
     fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        // Several parts of the service are due once a minute. A second more lets one wake-up serve all of them.
-        let slack = if time >= LONG_WAIT { SLACK } else { Duration::ZERO };
-        Box::pin(tokio::time::sleep(time + slack))
+        Box::pin(tokio::time::sleep(time))
     }
 }
