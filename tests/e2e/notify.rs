@@ -159,9 +159,9 @@ fn wrong_channels_are_named_by_config_and_doctor() {
         }
     }
     daemon.stop();
-    configure(&place, &channel("hook", "url = \"http://a/\"\ntemplate = '{\"text\": \"{{titel}}\"}'"));
+    configure(&place, &channel("hook", "url = \"http://a/\"\ntemplate = '{\"text\": \"{{headline}}\"}'"));
     let output = place.longhaul("config").expect(2);
-    assert!(output.err.contains("`text` contains the unknown placeholder `{{titel}}`"), "{output}");
+    assert!(output.err.contains("`text` contains the unknown placeholder `{{headline}}`"), "{output}");
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! use longhaul_notify::template::Template;
 //!
 //! assert!(Template::parse(r#"{"text": "{{title}}: {{text}}"}"#).is_ok());
-//! let error = Template::parse(r#"{"text": "{{titel}}"}"#).unwrap_err();
+//! let error = Template::parse(r#"{"text": "{{headline}}"}"#).unwrap_err();
 //! assert!(error.to_string().contains("text"), "{error}");
 //! ```
 

@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn invalid_template_is_named_with_its_key() {
         let error = |text: &str| Template::parse(text).unwrap_err().to_string();
-        assert!(error(r#"{"blocks": [{"text": "{{titel}}"}]}"#).starts_with("`blocks[0].text` contains"));
+        assert!(error(r#"{"blocks": [{"text": "{{headline}}"}]}"#).starts_with("`blocks[0].text` contains"));
         assert_eq!(error(r#"{"a": "{{title"}"#), "`a` contains `{{` without `}}`");
         assert!(error("{\"a\": ").starts_with("it is not valid JSON"));
     }
