@@ -47,14 +47,17 @@ pub fn share_card(weekly: &WeeklySummary) -> String {
             rect width="100%" height="100%" fill=(colour("ground")) {}
             @for (place, line) in answer.iter().enumerate() { (text(MARGIN, 100 + place * 62, 48, "bold", line)) }
             @for (row, top) in rows.iter().zip(&tops) { (task(row, *top, &styles)) }
-            (text(MARGIN, height - 48, 28, "normal", &foot(weekly)))
+            (text(MARGIN, height - 48, 26, "normal", &foot(weekly, &rows)))
         }
     };
     strip_control_characters(&drawn.into_string())
 }
 
-fn foot(weekly: &WeeklySummary) -> String {
-    format!("Median times up to {}, measured by longhaul", weekly.last_day)
+fn foot(weekly: &WeeklySummary, rows: &[TaskRow<'_>]) -> String {
+    let runs = rows.iter().flat_map(|row| &row.bars).map(|bar| bar.times.count);
+    let (fewest, most) = (runs.clone().min().unwrap_or(0), runs.max().unwrap_or(0));
+    let runs = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+    format!("longhaul, up to {}. Medians of {runs} runs each.", weekly.last_day)
 }
 
 fn task(row: &TaskRow<'_>, top: usize, styles: &SeriesStyles) -> Markup {

@@ -63,7 +63,9 @@ fn profile_table(profile: &UsageProfile) -> Table {
             LineSource::OrdinaryWeek => "an ordinary week",
             LineSource::None => "not in the configuration",
         };
-        table.row([line.key, &times(line.per_week), &or_no_value(line.counted.map(times)), source]);
+        // A line that the configuration leaves out is not known to be zero; it only counts for nothing.
+        let known = Some(line.per_week).filter(|_| line.source != LineSource::None);
+        table.row([line.key, &or_no_value(known.map(times)), &or_no_value(line.counted.map(times)), source]);
     }
     table
 }
