@@ -126,14 +126,9 @@ async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitRe
 /// Runs the service on a thread of its own, because it waits for the database. The returned channel receives the
 /// reason of its exit; it is closed without one if the service panics.
 fn start_service(service: Service) -> anyhow::Result<Receiver<ExitReason>> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .thread_name("service-task")
-        .build()
-        .context("start the service's runtime")?;
     let (exit, ended) = tokio::sync::oneshot::channel();
     let work = move || {
-        let _ = exit.send(runtime.block_on(service.run()));
+        let _ = exit.send(service.run());
     };
     let thread = std::thread::Builder::new().name("service".to_owned());
     thread.spawn(work).context("start the service's thread")?;

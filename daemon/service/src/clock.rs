@@ -1,7 +1,5 @@
 //! Clocks of the service: reading the time, and waiting.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::time::Duration;
 
 use longhaul_measure::platform;
@@ -57,8 +55,11 @@ pub trait Clock: Send + Sync {
         self.now()
     }
 
-    /// Waits for this time. A simulated clock advances by it.
-    fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    /// Returns the real time to wait until `time` has passed on this clock. A simulated clock advances by `time` and
+    /// returns zero.
+    fn real_wait(&self, time: Duration) -> Duration {
+        time
+    }
 }
 
 /// The clocks of this machine.
@@ -75,9 +76,5 @@ impl Clock for SystemClock {
             awake_ns,
             continuous_ns: platform::continuous_ns().cast_signed(),
         }
-    }
-
-    fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(tokio::time::sleep(time))
     }
 }

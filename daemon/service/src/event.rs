@@ -1,13 +1,13 @@
 //! Everything that the service's loop reacts to, except the passage of time.
 
+use std::any::Any;
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::worker::{FailureReport, TargetExamination};
 use longhaul_model::{MachineSnapshot, Progress, TargetName, Timestamp};
 use parking_lot::Mutex;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::command::Command;
 use crate::round::{RoundError, RoundResult};
@@ -26,6 +26,8 @@ pub enum ServiceEvent {
     RoundEnded(RoundEnd),
     /// The workers have examined their targets for `longhaul doctor`.
     Examined(ExaminationEnd),
+    /// The thread of the task in progress has panicked, with this payload.
+    TaskPanicked(Box<dyn Any + Send>),
 }
 
 /// A report of the round in progress.
@@ -72,21 +74,21 @@ pub struct ExaminationEnd {
 
 /// The channel of the service's events.
 pub struct EventChannel {
-    sender: UnboundedSender<ServiceEvent>,
+    sender: Sender<ServiceEvent>,
     /// `None`: the service's loop has taken it.
-    receiver: Mutex<Option<UnboundedReceiver<ServiceEvent>>>,
+    receiver: Mutex<Option<Receiver<ServiceEvent>>>,
 }
 
 impl Default for EventChannel {
     fn default() -> Self {
-        let (sender, receiver) = unbounded_channel();
+        let (sender, receiver) = channel();
         Self { sender, receiver: Mutex::new(Some(receiver)) }
     }
 }
 
 impl EventChannel {
     /// Returns a sender of events.
-    pub fn sender(&self) -> UnboundedSender<ServiceEvent> {
+    pub fn sender(&self) -> Sender<ServiceEvent> {
         self.sender.clone()
     }
 
@@ -96,8 +98,8 @@ impl EventChannel {
     }
 
     /// Takes the receiver. If it was taken before, returns one that receives nothing.
-    pub fn take_receiver(&self) -> UnboundedReceiver<ServiceEvent> {
-        self.receiver.lock().take().unwrap_or_else(|| unbounded_channel().1)
+    pub fn take_receiver(&self) -> Receiver<ServiceEvent> {
+        self.receiver.lock().take().unwrap_or_else(|| channel().1)
     }
 
     /// Returns the next waiting event, for callers that answer in place of the service's loop.

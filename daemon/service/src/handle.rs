@@ -81,7 +81,8 @@ impl ServiceHandle {
             ServiceEvent::MountsChanged
             | ServiceEvent::Round(_)
             | ServiceEvent::RoundEnded(_)
-            | ServiceEvent::Examined(_) => None,
+            | ServiceEvent::Examined(_)
+            | ServiceEvent::TaskPanicked(_) => None,
         })
     }
 

@@ -1,5 +1,6 @@
 //! The loop of the service: waits for the next event or the next known time, and handles it.
 
+use std::panic::resume_unwind;
 use std::time::{Duration, Instant};
 
 use longhaul_model::Event;
@@ -10,7 +11,7 @@ use serde_json::json;
 use super::examination::Examination;
 use super::sampling::SamplingView;
 use super::scheduler::MAX_WAIT;
-use super::task::{Task, start_examination};
+use super::task::{ExaminationJob, Task};
 use super::workers::TargetAccess;
 use super::{ExitReason, Service};
 use crate::clock::ClockReading;
@@ -27,8 +28,8 @@ const FINAL_SAMPLES_TIMEOUT: Duration = Duration::from_millis(500);
 impl Service {
     /// Runs until a stop command arrives or another version takes over. Returns the reason of the exit.
     ///
-    /// Needs a tokio runtime with time, on a thread of its own: each step may wait for the database.
-    pub async fn run(mut self) -> ExitReason {
+    /// Needs a thread of its own: each step may wait for the database.
+    pub fn run(mut self) -> ExitReason {
         loop {
             self.handle.heartbeat();
             self.handle_waiting_events();
@@ -39,7 +40,7 @@ impl Service {
             } else {
                 self.advance()
             };
-            if let Some(event) = self.next_event(wait).await {
+            if let Some(event) = self.next_event(wait) {
                 self.on_event(event);
             }
         }
@@ -48,22 +49,13 @@ impl Service {
     }
 
     /// Waits for the next event, but at most for this time.
-    async fn next_event(&mut self, wait: Duration) -> Option<ServiceEvent> {
-        let Self { events, clock, task, .. } = self;
-        let Some(task) = task else {
-            return tokio::select! {
-                biased;
-                event = events.recv() => event,
-                () = clock.sleep(wait) => None,
-            };
-        };
-        tokio::select! {
-            biased;
-            event = events.recv() => event,
-            end = task.ended() => Some(end),
-            // Real time even in a simulation: workers and their flight recorders are real, too.
-            () = tokio::time::sleep(wait) => None,
+    fn next_event(&self, wait: Duration) -> Option<ServiceEvent> {
+        if let Ok(event) = self.events.try_recv() {
+            return Some(event);
         }
+        // During a task real time even in a simulation: workers and their flight recorders are real, too.
+        let wait = if self.task.is_some() { wait } else { self.clock.real_wait(wait) };
+        self.events.recv_timeout(wait).ok()
     }
 
     fn handle_waiting_events(&mut self) {
@@ -77,15 +69,9 @@ impl Service {
             ServiceEvent::Command(command) => self.on_command(command),
             ServiceEvent::MountsChanged => self.stop_round_on_mount_change(),
             ServiceEvent::Round(event) => self.on_round_event(event),
-            // Events that the task sent before its end may still wait.
-            ServiceEvent::RoundEnded(end) => {
-                self.handle_waiting_events();
-                self.finish_round(end);
-            }
-            ServiceEvent::Examined(end) => {
-                self.handle_waiting_events();
-                self.finish_examination(end);
-            }
+            ServiceEvent::RoundEnded(end) => self.finish_round(end),
+            ServiceEvent::Examined(end) => self.finish_examination(end),
+            ServiceEvent::TaskPanicked(panic) => resume_unwind(panic),
         }
     }
 
@@ -172,8 +158,9 @@ impl Service {
             for worker in &mut workers {
                 worker.set_unavailable(self.target_access().unavailable_reason(worker.target()));
             }
-            let notify = self.config.notify.clone();
-            self.task = Some(Task::Examination(start_examination(workers, notify, reply, snapshot)));
+            let (notify, events) = (self.config.notify.clone(), self.handle.events().sender());
+            let job = ExaminationJob { workers, notify, events };
+            self.task = Some(Task::Examination(job.start(reply, snapshot)));
         }
     }
 

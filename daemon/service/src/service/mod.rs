@@ -23,13 +23,12 @@ mod workers;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, SyncSender};
 
 use longhaul_model::draw::draw;
 use longhaul_model::{Event, Hint, Mount, Timestamp};
 use longhaul_store::SharedWriter;
 use serde_json::json;
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::admission::{Admission, RoundFacts};
 use self::clock_changes::ClockChanges;
@@ -96,7 +95,7 @@ pub struct Service {
     clock: Arc<dyn Clock>,
     host: Box<dyn Host>,
     handle: Arc<ServiceHandle>,
-    events: UnboundedReceiver<ServiceEvent>,
+    events: Receiver<ServiceEvent>,
     config: Config,
     log_path: Option<PathBuf>,
     database: Database,

@@ -1,11 +1,11 @@
 //! Reports the progress of a round to the service's loop.
 
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use longhaul_measure::recorder::Recorder;
 use longhaul_model::{Hint, Progress, Target, TargetName};
 use longhaul_store::StoredRun;
-use tokio::sync::mpsc::UnboundedSender;
 
 use super::upgrade::version_stop;
 use crate::clock::Clock;
@@ -16,7 +16,7 @@ use crate::worker::WorkerObserver;
 
 /// Sends the progress of a round as events.
 pub(super) struct RoundReporter<'a> {
-    pub(super) events: &'a UnboundedSender<ServiceEvent>,
+    pub(super) events: &'a Sender<ServiceEvent>,
     pub(super) clock: &'a dyn Clock,
     pub(super) stop: &'a RoundStopRequest,
 }

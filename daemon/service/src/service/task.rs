@@ -1,16 +1,14 @@
 //! The work that has the workers: a round or an examination. It blocks on its own thread and reports events.
 
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Sender, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use longhaul_measure::worker::{FailureReport, TargetExamination};
 use longhaul_model::{MachineSnapshot, Progress, TargetName, Timestamp};
 use longhaul_store::Writer;
 use longhaul_telemetry::export_pause::ExportPause;
-use tokio::sync::mpsc::UnboundedSender;
-use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 use super::round_reporter::RoundReporter;
 use crate::clock::Clock;
@@ -40,7 +38,6 @@ pub(super) enum Task {
 
 /// A round in progress.
 pub(super) struct RoundTask {
-    thread: JoinHandle<RoundEnd>,
     /// Request to stop the round.
     pub(super) stop: RoundStopRequest,
     /// Planned time of the round's slot. `None`: a user started the round.
@@ -55,7 +52,6 @@ pub(super) struct RoundTask {
 
 /// An examination in progress.
 pub(super) struct ExaminationTask {
-    thread: JoinHandle<ExaminationEnd>,
     interruption: Interruption,
     /// Channel for the checks.
     pub(super) reply: SyncSender<Vec<Check>>,
@@ -74,18 +70,14 @@ impl Task {
             Self::Examination(examination) => examination.interruption.request(),
         }
     }
-
-    /// Waits for the end of the task. If the task panicked, this panics as well.
-    pub(super) async fn ended(&mut self) -> ServiceEvent {
-        match self {
-            Self::Round(round) => ServiceEvent::RoundEnded(joined((&mut round.thread).await)),
-            Self::Examination(task) => ServiceEvent::Examined(joined((&mut task.thread).await)),
-        }
-    }
 }
 
-fn joined<T>(result: Result<T, JoinError>) -> T {
-    result.unwrap_or_else(|error| resume_unwind(error.into_panic()))
+/// Runs `work` on a thread of its own, and sends the event that it returns.
+fn spawn(events: Sender<ServiceEvent>, work: impl FnOnce() -> ServiceEvent + Send + 'static) {
+    std::thread::spawn(move || {
+        let end = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(ServiceEvent::TaskPanicked);
+        let _ = events.send(end);
+    });
 }
 
 /// Everything that a round needs.
@@ -101,7 +93,7 @@ pub(super) struct RoundJob {
     pub(super) writer: Arc<Writer>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) export_pause: Arc<ExportPause>,
-    pub(super) events: UnboundedSender<ServiceEvent>,
+    pub(super) events: Sender<ServiceEvent>,
     /// Span of the round's slot.
     pub(super) span: tracing::Span,
 }
@@ -114,8 +106,8 @@ impl RoundJob {
         let name = |index: &usize| self.workers[*index].target().name.clone();
         let (targets, scheduled) = (self.chosen.iter().map(name).collect(), self.spec.scheduled);
         let (own_stop, span) = (stop.clone(), self.span.clone());
-        let thread = spawn_blocking(move || self.run(&own_stop));
-        RoundTask { thread, stop, scheduled, targets, last_sample: None, span }
+        spawn(self.events.clone(), move || ServiceEvent::RoundEnded(self.run(&own_stop)));
+        RoundTask { stop, scheduled, targets, last_sample: None, span }
     }
 
     fn run(mut self, stop: &RoundStopRequest) -> RoundEnd {
@@ -173,21 +165,28 @@ fn recheck_privacy_refusal(worker: &mut Worker, interruption: &Interruption) {
     }
 }
 
-/// Examines the targets of `workers` one after the other on another thread, each for up to ten seconds, and then the
-/// channels of `notify`.
-pub(super) fn start_examination(
-    mut workers: Vec<Worker>,
-    notify: NotifyConfig,
-    reply: SyncSender<Vec<Check>>,
-    snapshot: MachineSnapshot,
-) -> ExaminationTask {
-    let interruption = Interruption::default();
-    let own_interruption = interruption.clone();
-    let thread = spawn_blocking(move || {
-        let found = workers.iter_mut().map(|worker| examine(worker, &own_interruption)).collect();
-        ExaminationEnd { workers, found, channels: check_channels(&notify) }
-    });
-    ExaminationTask { thread, interruption, reply, snapshot }
+/// Everything that an examination needs.
+pub(super) struct ExaminationJob {
+    /// All workers of the service, in the order of the configuration.
+    pub(super) workers: Vec<Worker>,
+    /// Channels of notifications, which are checked as well.
+    pub(super) notify: NotifyConfig,
+    pub(super) events: Sender<ServiceEvent>,
+}
+
+impl ExaminationJob {
+    /// Starts the examination on its own thread: of the targets one after the other, each for up to ten seconds, and
+    /// then of the channels.
+    pub(super) fn start(self, reply: SyncSender<Vec<Check>>, snapshot: MachineSnapshot) -> ExaminationTask {
+        let interruption = Interruption::default();
+        let own_interruption = interruption.clone();
+        let Self { mut workers, notify, events } = self;
+        spawn(events, move || {
+            let found = workers.iter_mut().map(|worker| examine(worker, &own_interruption)).collect();
+            ServiceEvent::Examined(ExaminationEnd { workers, found, channels: check_channels(&notify) })
+        });
+        ExaminationTask { interruption, reply, snapshot }
+    }
 }
 
 fn examine(worker: &mut Worker, interruption: &Interruption) -> Result<TargetExamination, FailureReport> {

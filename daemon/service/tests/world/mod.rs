@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,15 +113,14 @@ impl Clock for WorldClock {
         self.0.lock().now
     }
 
-    /// The service sleeps only between rounds, so that the end of the simulation cuts no round short.
-    fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(async move {
-            let mut world = self.0.lock();
-            world.advance(i64::try_from(time.as_nanos()).unwrap());
-            if world.now.continuous_ns >= world.end_ns {
-                world.handle.send(Command::Stop);
-            }
-        })
+    /// The service waits on this clock only between rounds, so that the end of the simulation cuts no round short.
+    fn real_wait(&self, time: Duration) -> Duration {
+        let mut world = self.0.lock();
+        world.advance(i64::try_from(time.as_nanos()).unwrap());
+        if world.now.continuous_ns >= world.end_ns {
+            world.handle.send(Command::Stop);
+        }
+        Duration::ZERO
     }
 }
 
@@ -245,11 +243,7 @@ impl Simulation {
             log_path: None,
             safe_mode: false,
         };
-        // An idle thread would otherwise live for ten real seconds, in which simulated days pass.
-        let keep_alive = std::time::Duration::from_millis(1);
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_time().thread_keep_alive(keep_alive).build().unwrap();
-        runtime.block_on(Service::open(deps).unwrap().run());
+        Service::open(deps).unwrap().run();
         let world = world.lock();
         world.now
     }
