@@ -2,13 +2,15 @@
 //! value.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::time::Timestamp;
 use crate::{
-    CacheState, Event, MetricTimes, Outcome, Phase, Role, RoundStatus, Run, Scale, TargetName, WireTraffic,
+    CacheState, ChangeKind, Event, MetricTimes, Outcome, Phase, Role, RoundStatus, Run, Scale, TargetName,
+    WireTraffic,
 };
 
 /// All data from which verdicts are computed. Targets, epochs, rounds and runs are sorted by their numbers.
@@ -26,7 +28,34 @@ pub struct History {
     pub runs: Vec<RunRecord>,
     /// Entries of the event log.
     pub events: Vec<Event>,
+    /// Counts of changes that were made elsewhere, by day. An export does not contain them.
+    pub freshness: Vec<FreshnessDay>,
 }
+
+/// Changes of one kind that were made elsewhere on one day and looked for through one target. Changes through a target
+/// that shares the client with it, and those without a result, are left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FreshnessDay {
+    /// Target through which the changes were looked for.
+    pub target: TargetName,
+    /// Number of the target's epoch.
+    pub epoch: i64,
+    /// Kind of the changes.
+    pub kind: ChangeKind,
+    /// Day in UTC, in days since 1970-01-01.
+    pub day: i64,
+    /// Number of changes.
+    pub changes: u64,
+    /// Number of changes that were not visible when the check ended.
+    pub not_seen: u64,
+    /// Number of changes that became visible after more than [`SLOW_CHANGE`].
+    pub slow: u64,
+    /// Shortest time after which a change that was not visible was given up; `None` if all were visible.
+    pub limit: Option<Duration>,
+}
+
+/// Time from which a change that became visible counts as slow.
+pub const SLOW_CHANGE: Duration = Duration::from_secs(1);
 
 /// Analysis settings. They are fixed before the first run, so that they cannot be chosen after seeing the results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -53,7 +53,10 @@ pub use event::Event;
 pub use hint::Hint;
 pub use histogram::{BUCKET_COUNT, bucket_of, index_of_slot, midpoint_ns, slot_of, upper_bound_ns};
 pub use histogram::{Histogram, HistogramError};
-pub use history::{AnalysisSettings, EpochRecord, History, Reread, RoundRecord, RunRecord, TargetRecord};
+pub use history::{
+    AnalysisSettings, EpochRecord, FreshnessDay, History, Reread, RoundRecord, RunRecord, SLOW_CHANGE,
+    TargetRecord,
+};
 pub use machine_snapshot::{LinkKind, MachineSnapshot, NetworkLink};
 pub use metric::{MAX_METRICS, MetricTimes, WaitKind, WaitMetric};
 pub use notification::{

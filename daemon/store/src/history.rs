@@ -49,6 +49,7 @@ pub(crate) fn read(cx: &Connection) -> Result<History, Fault> {
         rounds: query_all(cx, ROUNDS_QUERY, [], round)?,
         runs: query_all(cx, RUNS_QUERY, [], |row| run(row, &indexes))?.into_iter().flatten().collect(),
         events: vec![],
+        freshness: crate::checks::freshness_by_day(cx)?,
     })
 }
 
@@ -57,7 +58,7 @@ pub(crate) fn read(cx: &Connection) -> Result<History, Fault> {
 /// included in full.
 const VERSION_QUERY: &str = "SELECT json_array(
     (SELECT max(number) FROM run), (SELECT max(number) FROM event), (SELECT max(number) FROM epoch),
-    (SELECT max(number) FROM round), (SELECT count(*) FROM round WHERE status IS NULL),
+    (SELECT max(number) FROM round), (SELECT max(number) FROM freshness), (SELECT count(*) FROM round WHERE status IS NULL),
     (SELECT json_group_array(json_array(number, name, role)) FROM target),
     (SELECT json_group_array(json_array(key, value)) FROM meta))";
 

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::comparison::{Comparison, JudgedCell, PairNames, Subject, TestParams, compare};
 use super::events::{EventLine, events_of_week};
+use super::freshness::{Freshness, freshness};
 use super::pair_data::{MetricComparison, MetricIndex, PairData};
 use super::pair_summary::PairSummary;
 use super::pairing::TargetPair;
@@ -67,6 +68,9 @@ pub struct WeeklySummary {
     pub table: Vec<MetricRow>,
     /// Failures of each target in its newest epoch.
     pub failures: Vec<Failures>,
+    /// Freshness of each target in its newest epoch; empty if it was not checked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub freshness: Vec<Freshness>,
     /// Counts of the week's rounds.
     pub rounds: RoundsOfWeek,
     /// Events of the week, oldest first.
@@ -129,6 +133,7 @@ pub fn summarize_week(history: &History, query: &WeeklyQuery) -> WeeklySummary {
         },
         table: metric_rows(&scope, week),
         failures,
+        freshness: freshness(&scope),
         rounds: rounds_of_week(history, week),
         events: events_of_week(history, week),
         excluded: scope.excluded.clone(),

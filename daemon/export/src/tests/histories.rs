@@ -35,6 +35,7 @@ pub(super) fn small() -> History {
         rounds,
         runs,
         events: vec![event(json!({"before": 1500, "after": 9000})), event(json!({"path": "/Volumes/media"}))],
+        freshness: vec![],
     }
 }
 
@@ -235,6 +236,7 @@ pub(super) fn any_history() -> impl Strategy<Value = History> {
                 rounds,
                 runs,
                 events,
+                freshness: vec![],
             },
         )
     })

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use longhaul_model::time::DAY;
-use longhaul_model::{ChangeKind, FreshnessOutcome, FreshnessSample, Timestamp};
+use longhaul_model::{ChangeKind, FreshnessDay, FreshnessOutcome, FreshnessSample, SLOW_CHANGE, Timestamp};
 use rusqlite::{Connection, Row, named_params};
 
 use crate::error::{Fault, Result};
@@ -70,6 +70,28 @@ fn insert(cx: &Connection, sample: &FreshnessSample) -> std::result::Result<(), 
         ":reason": reason,
     })?;
     Ok(())
+}
+
+/// Returns the counts of changes by epoch, kind and UTC day, without changes through a target that shares the client and
+/// without those that have no result.
+pub(crate) fn freshness_by_day(cx: &Connection) -> std::result::Result<Vec<FreshnessDay>, Fault> {
+    let query = "SELECT target, epoch, kind, at_us / ?1 AS day, count(*) AS changes, sum(limit_us IS NOT NULL) AS not_seen,
+            coalesce(sum(latest_us > ?2), 0) AS slow, min(limit_us) AS limit_us
+        FROM freshness WHERE epoch IS NOT NULL AND NOT shares_client AND reason IS NULL
+        GROUP BY epoch, kind, target, day ORDER BY day, epoch, kind";
+    query_all(cx, query, [microseconds(DAY), microseconds(SLOW_CHANGE)], |row| {
+        let row = TableRow::new(row, "freshness", 0);
+        Ok(FreshnessDay {
+            target: row.parsed("target", |name| name.parse().ok())?,
+            epoch: row.get("epoch")?,
+            kind: row.parsed("kind", ChangeKind::from_name)?,
+            day: row.get("day")?,
+            changes: row.unsigned("changes")?,
+            not_seen: row.unsigned("not_seen")?,
+            slow: row.unsigned("slow")?,
+            limit: row.optional_unsigned("limit_us")?.map(Duration::from_micros),
+        })
+    })
 }
 
 fn microseconds(length: Duration) -> i64 {

@@ -1,3 +1,5 @@
 //! Stores and reads the results of checks that are not runs.
 
 mod freshness;
+
+pub(crate) use freshness::freshness_by_day;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use longhaul_model::time::DAY;
-use longhaul_model::{ChangeKind, FreshnessOutcome, FreshnessSample, Timestamp};
+use longhaul_model::{ChangeKind, FreshnessDay, FreshnessOutcome, FreshnessSample, Timestamp};
 
 use super::{TestDb, at, new_round, samples, target};
 
@@ -58,4 +58,36 @@ fn expired_freshness_samples_are_deleted() {
     writer.add_freshness(vec![old.clone()]).unwrap();
     writer.add_freshness(vec![FreshnessSample { at: old.at + 401 * DAY, ..old }]).unwrap();
     assert_eq!(db.reader().freshness(Timestamp::MIN).unwrap().len(), 1);
+}
+
+#[test]
+fn history_counts_only_changes_of_other_clients_with_a_result() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    let round = writer.begin_round(new_round()).unwrap();
+    let stored = writer.add_run(&target(), &samples::run(round, 0)).unwrap();
+    let (ms, seconds) = (Duration::from_millis, Duration::from_secs);
+    let seen = |latest| FreshnessOutcome::Seen { earliest: ms(0), latest };
+    let of = |outcome| sample(ChangeKind::NewFile, outcome);
+    writer
+        .add_freshness(vec![
+            of(seen(ms(90))),
+            of(seen(ms(1_100))),
+            of(FreshnessOutcome::NotSeen { limit: seconds(60) }),
+            of(FreshnessOutcome::NotSeen { limit: seconds(55) }),
+            of(FreshnessOutcome::Void { reason: "stopped".to_owned() }),
+            FreshnessSample { shares_client: true, ..of(seen(ms(90))) },
+        ])
+        .unwrap();
+    let counted = FreshnessDay {
+        target: target().name,
+        epoch: stored.epoch,
+        kind: ChangeKind::NewFile,
+        day: 0,
+        changes: 4,
+        not_seen: 2,
+        slow: 1,
+        limit: Some(seconds(55)),
+    };
+    assert_eq!(db.reader().history().unwrap().freshness, [counted]);
 }

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use crate::charts::{MarkFill, SeriesStyles};
 use crate::render;
+use crate::screens::checks::statements;
 use crate::screens::{self, recommendation, sentences, week_charts, words};
 
 /// Renders the first screen of the page.
@@ -12,7 +13,7 @@ pub fn first_screen(weekly: &WeeklySummary, styles: &SeriesStyles) -> Markup {
     html! {
         (heading(weekly, styles))
         div class="first" {
-            div { @for pair in &weekly.pairs { (card(pair, styles)) } }
+            div { @for pair in &weekly.pairs { (card(weekly, pair, styles)) } }
             div class="aside" { (problems(weekly, &html! {}, usize::MAX)) (confidence(weekly)) }
         }
     }
@@ -58,7 +59,7 @@ fn ranking(weekly: &WeeklySummary) -> String {
 }
 
 /// Renders the answer about a pair, its cost in time and its failures.
-fn card(pair: &PairSummary, styles: &SeriesStyles) -> Markup {
+fn card(weekly: &WeeklySummary, pair: &PairSummary, styles: &SeriesStyles) -> Markup {
     let fill = pair.headline.as_ref().map_or(MarkFill::Hollow, |headline| words::fill(headline.verdict));
     html! {
         article class={ "card " (fill.class()) "-card" } {
@@ -69,6 +70,7 @@ fn card(pair: &PairSummary, styles: &SeriesStyles) -> Markup {
             p class="muted" {
                 @if let Some(basis) = pair.headline.as_ref().and_then(words::basis) { (basis) " " }
                 (sentences::reliability(pair))
+                @if let Some(freshness) = statements::freshness_of_pair(weekly, pair) { " " (freshness) }
             }
         }
     }

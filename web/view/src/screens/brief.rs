@@ -2,6 +2,7 @@
 
 use longhaul_analysis::summary::{Failures, PairSummary, ReliabilityVerdict, WeeklySummary};
 
+use super::checks::statements;
 use super::{recommendation, result, sentences, week, words};
 use crate::document::Document;
 use crate::table::Table;
@@ -33,7 +34,8 @@ fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
     let mut document = Document::new();
     let headline = pair.headline.as_ref();
     document.paragraph(headline.map_or_else(|| sentences::headline(pair).into(), week::sentence));
-    document.list(headline.and_then(words::basis).into_iter().chain(failures(weekly, pair)));
+    let freshness = statements::freshness_of_pair(weekly, pair);
+    document.list(headline.and_then(words::basis).into_iter().chain(failures(weekly, pair)).chain(freshness));
     document
 }
 

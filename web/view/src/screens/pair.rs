@@ -30,7 +30,7 @@ pub fn pair(report: &PairReport<'_>) -> Document {
             "Only rounds since {since}. The interval is valid only if this day was chosen before looking at the data."
         ));
     }
-    document.append(week::answer(report.pair)).append(week::sequential_weeks(report.pair));
+    document.append(week::answer(report.weekly, report.pair)).append(week::sequential_weeks(report.pair));
     if let Some(headline) = &report.pair.headline {
         document.subheading(words::subject(&headline.subject)).list(comparison_lines(headline));
     }

@@ -3,6 +3,7 @@
 
 use longhaul_analysis::summary::{Comparison, Failures, PairSummary, ReliabilityVerdict, WeeklySummary};
 
+use super::checks::statements;
 use super::words;
 use crate::document::{Details, Document};
 use crate::text::{Text, Tone};
@@ -14,10 +15,12 @@ pub fn problems(weekly: &WeeklySummary, shown: usize) -> Document {
     let failing = weekly.failures.iter().filter_map(failure_text);
     let failing = failing.chain(weekly.pairs.iter().filter_map(reliability_text));
     let failing = failing.map(|text| Text::new().toned("Failure: ", Tone::Bad).plain(text));
+    let stale = weekly.freshness.iter().filter_map(statements::staleness);
+    let stale = stale.map(|text| Text::new().toned("Stale: ", Tone::Bad).plain(text));
     let unavailable = weekly.failures.iter().filter_map(unavailable_text);
     let drifting = weekly.pairs.iter().filter_map(|pair| drift_text(pair.headline.as_ref()?));
     let uncertain = unavailable.chain(drifting).chain(round_loss_text(weekly)).map(Text::from);
-    let found: Vec<Text> = failing.chain(uncertain).collect();
+    let found: Vec<Text> = failing.chain(stale).chain(uncertain).collect();
     let mut document = Document::new();
     if found.is_empty() {
         document.paragraph(no_problems_text(weekly));

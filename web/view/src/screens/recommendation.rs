@@ -4,15 +4,19 @@ use longhaul_analysis::summary::{
     Confidence, MinutesSaved, PairSummary, ProfileSource, Recommendation, WeeklySummary,
 };
 
+use super::checks::statements;
 use super::{sentences, words};
 use crate::text::Text;
 
-/// Returns the recommendation as a sentence; while there is nothing to compare, why there is none.
+/// Returns the recommendation as a sentence, with its caveat; while there is nothing to compare, why there is none.
 pub fn heading(weekly: &WeeklySummary) -> String {
     if weekly.pairs.is_empty() {
         return format!("{}.", words::ranking(weekly));
     }
-    sentence(&weekly.recommendation)
+    let recommended = sentence(&weekly.recommendation);
+    let target = weekly.recommendation.target.as_ref();
+    let caveat = target.and_then(|target| statements::stale_advantage(weekly, target));
+    caveat.map_or(recommended.clone(), |caveat| format!("{recommended} {caveat}"))
 }
 
 /// Returns the recommendation as a sentence.

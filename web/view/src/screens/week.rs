@@ -5,6 +5,7 @@ use longhaul_analysis::summary::{
 };
 use longhaul_model::Role;
 
+use super::checks::statements;
 use super::{hosts, method, problems, recommendation, sentences, week_charts, words};
 use crate::document::{Details, Document};
 use crate::exchange::Exchange;
@@ -64,13 +65,13 @@ fn answers(weekly: &WeeklySummary) -> Document {
     let rest = if confidence.is_empty() { words::next_step(weekly) } else { Some(confidence.into()) };
     document.paragraph(rest.into_iter().fold(recommended, |text, rest| text.plain(" ").then(rest)));
     for pair in &weekly.pairs {
-        document.append(answer(pair));
+        document.append(answer(weekly, pair));
     }
     document
 }
 
 /// Returns the answer about a pair with its failures and its cost in time.
-pub(super) fn answer(pair: &PairSummary) -> Document {
+pub(super) fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
     let mut document = Document::new();
     let headline = match &pair.headline {
         Some(headline) => words::toned(sentences::headline(pair), headline.verdict),
@@ -85,6 +86,7 @@ pub(super) fn answer(pair: &PairSummary) -> Document {
                 .and_then(words::basis)
                 .into_iter()
                 .chain([sentences::reliability(pair)])
+                .chain(statements::freshness_of_pair(weekly, pair))
                 .chain(minutes),
         );
     document
@@ -228,17 +230,22 @@ fn times_cells(times: &TimeSummary) -> [String; 5] {
 }
 
 fn scores(weekly: &WeeklySummary) -> Table {
+    let is_checked = !weekly.freshness.is_empty();
     let mut table = Table::new("Speed, smoothness and reliability of each share")
         .words(["target"])
-        .figures(["speed", "smoothness", "reliability", "rank"]);
+        .figures(["speed", "smoothness", "reliability", "rank"])
+        .figures(is_checked.then_some("changes seen"));
     for scores in &weekly.scores {
-        table.row([
+        let freshness = weekly.freshness.iter().find(|freshness| freshness.target == scores.target);
+        let seen = is_checked.then(|| super::or_no_value(freshness.map(statements::seen_of_all)));
+        let cells = [
             scores.target.to_string(),
             words::speed_text(scores),
             words::share_text(scores.smoothness),
             words::share_text(scores.reliability),
             words::rank_range(scores),
-        ]);
+        ];
+        table.row(cells.into_iter().chain(seen));
     }
     table
 }

@@ -1,0 +1,3 @@
+//! Screens and statements about the checks that are not runs.
+
+pub mod statements;

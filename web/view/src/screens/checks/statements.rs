@@ -1,0 +1,70 @@
+//! What the checks say beside the verdicts: how many changes made elsewhere a share showed, and when its speed may come from
+//! showing an old state.
+
+use longhaul_analysis::summary::{Freshness, KindFreshness, PairSummary, WeeklySummary};
+use longhaul_model::{ChangeKind, TargetName};
+
+use crate::units;
+
+/// Returns the name of a kind of change, in the plural.
+pub fn kind_words(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::NewFile => "new files",
+        ChangeKind::LookedUpName => "new files that had been looked for before",
+        ChangeKind::GrownFile => "files that grew",
+        ChangeKind::ChangedContent => "files with new content of the same size",
+        ChangeKind::Deletion => "deletions",
+        ChangeKind::Rename => "renames",
+    }
+}
+
+/// Returns how many of the changes made elsewhere both shares of a pair showed; `None` if neither was checked.
+pub fn freshness_of_pair(weekly: &WeeklySummary, pair: &PairSummary) -> Option<String> {
+    let of_pair = weekly.freshness.iter().filter(|freshness| pair.includes(&freshness.target));
+    let counts: Vec<String> = of_pair.map(count).collect();
+    (!counts.is_empty())
+        .then(|| format!("Changes made elsewhere that became visible: {}.", counts.join(", ")))
+}
+
+fn count(freshness: &Freshness) -> String {
+    format!("{} {}", freshness.target, seen_of_all(freshness))
+}
+
+/// Returns how many of all changes became visible, as `130 of 150`.
+pub fn seen_of_all(freshness: &Freshness) -> String {
+    let total = |count: fn(&KindFreshness) -> u64| freshness.kinds.iter().map(count).sum::<u64>();
+    let changes = total(|kind| kind.changes);
+    format!("{} of {changes}", changes - total(|kind| kind.not_seen))
+}
+
+/// Returns what a stale target does not show; `None` if it is not stale.
+pub fn staleness(freshness: &Freshness) -> Option<String> {
+    Some(format!("{} shows an old state: {}.", freshness.target, visible_of_kind(freshness.stalest()?)))
+}
+
+/// Returns the caveat of a target that took the least time and shows an old state; `None` if it does not.
+pub fn stale_advantage(weekly: &WeeklySummary, target: &TargetName) -> Option<String> {
+    let freshness = weekly.freshness.iter().find(|freshness| freshness.target == *target)?;
+    let stalest = freshness.stalest()?;
+    let of_others = weekly.freshness.iter().filter(|other| other.target != *target).filter_map(|other| {
+        let kind = other.of_kind(stalest.kind)?;
+        Some(format!("{}: {} of {}", other.target, kind.changes - kind.not_seen, kind.changes))
+    });
+    let of_others: Vec<String> = of_others.collect();
+    let of_others = if of_others.is_empty() { String::new() } else { format!(" ({})", of_others.join(", ")) };
+    Some(format!(
+        "But it shows an old state: {}{of_others}. Part of its speed may come from that.",
+        visible_of_kind(stalest)
+    ))
+}
+
+/// Returns how many changes of a kind became visible in time, as a clause.
+fn visible_of_kind(kind: &KindFreshness) -> String {
+    format!(
+        "{} of {} {} became visible within {}",
+        kind.changes - kind.not_seen,
+        kind.changes,
+        kind_words(kind.kind),
+        units::duration(kind.limit_seconds)
+    )
+}
