@@ -1,8 +1,10 @@
 //! Writes the configuration file.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+
+use longhaul_measure::private_files;
 
 /// Permission to replace an existing configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,12 +23,12 @@ pub enum Overwrite {
 /// If the file cannot be written; with [`Overwrite::Never`] also if it exists.
 pub fn write_atomically(path: &Path, text: &str, replace: Overwrite) -> io::Result<()> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+        private_files::create_folder(folder)?;
     }
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".new-{}", std::process::id()));
     let temporary = PathBuf::from(name);
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+    let mut file = private_files::options().write(true).create_new(true).open(&temporary)?;
     let mode = fs::metadata(path).map(|found| found.permissions());
     let written = mode
         .map_or(Ok(()), |mode| fs::set_permissions(&temporary, mode))

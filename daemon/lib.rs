@@ -30,10 +30,10 @@ use longhaul_service::crash_loop::CrashLoopGuard;
 use longhaul_service::database_lock::{DatabaseLock, DatabaseLockError};
 use longhaul_service::handle::ServiceHandle;
 use longhaul_service::host::SystemHost;
-use longhaul_service::paths;
 use longhaul_service::program_file::{ProgramFile, ServiceManager};
 use longhaul_service::sampling::SystemSensors;
 use longhaul_service::service::{ExitReason, Service, ServiceDeps};
+use longhaul_service::{own_files, paths};
 
 use arguments::{Arguments, Command};
 use config_file::LoadedConfig;
@@ -93,6 +93,10 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     let LoadedConfig { values: config, path: config_path, version } = configuration;
     let database = paths::database_path(arguments.database.as_deref(), &config)?;
     let _exclusive = lock_database(&database)?;
+    for path in own_files::restrict_to_user(&database, platform::log_directory().as_deref()) {
+        let path = path.display();
+        tracing::warn!(%path, "other users could read this; now only its owner can");
+    }
     let starts = CrashLoopGuard::for_database(&database);
     let safe_mode = starts.record_start(platform::wall_clock()).unwrap_or(false);
     let handle = Arc::new(ServiceHandle::default());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use longhaul_measure::platform;
+use longhaul_measure::{platform, private_files};
 use longhaul_service::config::LOG_LEVELS;
 use longhaul_service::{LOG_FILE, ROTATED_LOG_FILES};
 use longhaul_telemetry::diagnostics::Diagnostics;
@@ -112,9 +112,9 @@ struct RotationState {
 impl RotatingFile {
     /// Opens the log file in a folder. `bytes` limits the size of this file and all rotated ones together.
     fn open(folder: &Path, bytes: u64) -> io::Result<Self> {
-        std::fs::create_dir_all(folder)?;
+        private_files::create_folder(folder)?;
         let path = folder.join(LOG_FILE);
-        let file = File::options().create(true).append(true).open(&path)?;
+        let file = private_files::options().create(true).append(true).open(&path)?;
         let written = file.metadata()?.len();
         let inner = RotationState {
             path,
@@ -136,7 +136,7 @@ impl RotationState {
             let _ = std::fs::rename(self.rotated_path(number), self.rotated_path(number + 1));
         }
         std::fs::rename(&self.path, self.rotated_path(1))?;
-        self.file = File::options().create(true).append(true).open(&self.path)?;
+        self.file = private_files::options().create(true).append(true).open(&self.path)?;
         self.written_bytes = 0;
         Ok(())
     }

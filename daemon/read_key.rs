@@ -3,8 +3,10 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use longhaul_measure::private_files;
 
 /// Largest key that is read, in bytes.
 const MAX_BYTES: u64 = 1024;
@@ -34,7 +36,7 @@ pub fn load_or_create(database: &Path) -> Result<String, String> {
 
 fn create(path: &Path) -> io::Result<String> {
     let key = longhaul_web::new_token()?;
-    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = private_files::options().write(true).create_new(true).open(path)?;
     writeln!(file, "{key}")?;
     Ok(key)
 }

@@ -17,6 +17,7 @@ use longhaul_presets::catalog;
 use longhaul_service::config::{Config, Limits};
 use longhaul_service::database_lock::DatabaseLock;
 use longhaul_service::foreground::{ForegroundRunner, Plan, RunTotals};
+use longhaul_service::own_files;
 use longhaul_service::round::{RoundTasks, close_open_rounds};
 use longhaul_service::service::machine_seed;
 use longhaul_service::target_path::SpecialFolders;
@@ -47,6 +48,9 @@ pub struct Session {
 impl Session {
     /// Opens the database for writing, locks it, and starts to listen for Ctrl-C.
     pub fn open(database: PathBuf, mounts: &[Mount]) -> anyhow::Result<Self> {
+        for path in own_files::restrict_to_user(&database, platform::log_directory().as_deref()) {
+            anstream::eprintln!("longhaul: other users could read {}; now only you can", path.display());
+        }
         let store = Store::open(&database, mounts)?;
         let exclusive = DatabaseLock::acquire(&database)?;
         let launcher = paths::launcher(&database, store.machine_id())?;

@@ -24,8 +24,8 @@ home = pathlib.Path(os.environ.get("FOLDER") or tempfile.mkdtemp(prefix="longhau
 class Version:
     def __init__(self, name, programs):
         self.name, self.programs, self.home = name, pathlib.Path(programs).resolve(), home / name
-        # Apart from the database, whose writes would wake up the watch of the configuration's folder.
-        self.config = self.home / "config" / "config.toml"
+        # Apart from the database, whose writes would wake up the watch of the folders that lead to the configuration.
+        self.config = home.with_name(f"{home.name}-config-{name}") / "config.toml"
         self.is_old = not (self.programs / "longhaul-bench").exists()
         for target in ("smb", "nfs", "afp", "local"):
             (self.home / target).mkdir(parents=True, exist_ok=True)
@@ -227,4 +227,5 @@ try:
         parts[part]()
 finally:
     if "FOLDER" not in os.environ:
-        shutil.rmtree(home)
+        for folder in (home, *(version.config.parent for version in versions)):
+            shutil.rmtree(folder)

@@ -25,6 +25,7 @@ mod menubar;
 mod notify;
 mod notify_servers;
 mod preset;
+mod privacy;
 #[cfg(target_os = "linux")]
 mod probe;
 #[cfg(target_os = "linux")]

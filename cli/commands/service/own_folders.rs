@@ -10,16 +10,8 @@ use longhaul_measure::local_folder;
 use longhaul_measure::platform;
 use longhaul_model::TargetName;
 use longhaul_service::config::Config;
-use longhaul_service::{LOG_FILE, ROTATED_LOG_FILES, paths};
+use longhaul_service::{own_files, paths};
 
-/// Suffixes of the files that SQLite keeps next to a database.
-const SQLITE_SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-journal"];
-/// Extensions of the files that the service keeps next to a database, without the dot.
-const SERVICE_EXTENSIONS: [&str; 5] = ["lock", "starts", "read-key", "daemon.json", "daemon.draft"];
-/// Extensions of databases that the service moved aside; a timestamp follows.
-const QUARANTINE_EXTENSIONS: [&str; 2] = ["damaged-", "kept-"];
-/// Extension of the copy that the service writes while it restores a damaged database.
-const RESTORE_EXTENSION: &str = "restored";
 /// Folder next to the database with the local files of tasks for each target.
 const LOCAL_FOLDER: &str = "local";
 /// Folder next to the database that `longhaul try` uses as local target.
@@ -157,7 +149,7 @@ impl Role {
     fn has_file(&self, name: &OsStr) -> bool {
         let name = name.as_encoded_bytes();
         match self {
-            Self::Database(database) => belongs_to(name, database),
+            Self::Database(database) => own_files::belongs_to_database(name, database),
             Self::Config(config) => config.file_name().is_some_and(|config| is_config(name, config)),
             Self::Logs => is_log(name),
         }
@@ -174,32 +166,6 @@ fn owner_in_local(path: &Path, targets: &KnownTargets) -> Ownership {
     }
 }
 
-/// Returns whether a file is the database, or one that SQLite or the service put next to it.
-fn belongs_to(name: &[u8], database: &Path) -> bool {
-    let part = |part: Option<&OsStr>| part.unwrap_or_default().as_encoded_bytes().to_owned();
-    let (file, stem, extension) =
-        (part(database.file_name()), part(database.file_stem()), part(database.extension()));
-    let is_of_sqlite = |rest: Option<&[u8]>| {
-        rest.is_some_and(|rest| SQLITE_SUFFIXES.iter().any(|known| rest == known.as_bytes()))
-    };
-    if is_of_sqlite(name.strip_prefix(&file[..])) {
-        return true;
-    }
-    let Some(rest) = name.strip_prefix(&stem[..]).and_then(|rest| rest.strip_prefix(b".")) else {
-        return false;
-    };
-    // For example, `damaged-17.sqlite-wal` becomes `damaged-17`.
-    let without_ending = SQLITE_SUFFIXES.iter().find_map(|known| {
-        let ending = [b".", &extension[..], known.as_bytes()].concat();
-        rest.strip_suffix(&ending[..])
-    });
-    let is_dated = |word: &[u8]| {
-        QUARANTINE_EXTENSIONS.iter().any(|known| is_number(word.strip_prefix(known.as_bytes())))
-    };
-    SERVICE_EXTENSIONS.iter().any(|known| rest == known.as_bytes())
-        || without_ending.is_some_and(|word| word == RESTORE_EXTENSION.as_bytes() || is_dated(word))
-}
-
 /// Returns whether a file is the configuration, or the temporary file that `init` writes first.
 fn is_config(name: &[u8], config: &OsStr) -> bool {
     let rest = name.strip_prefix(config.as_encoded_bytes());
@@ -208,9 +174,7 @@ fn is_config(name: &[u8], config: &OsStr) -> bool {
 
 /// Returns whether a file is the log, a rotated log, or one of the output files that launchd writes.
 fn is_log(name: &[u8]) -> bool {
-    let older = (1..=ROTATED_LOG_FILES).map(|number| format!("{LOG_FILE}.{number}"));
-    let names = OUTPUT_FILES.into_iter().chain([LOG_FILE]).map(str::to_owned).chain(older);
-    names.into_iter().any(|known| name == known.as_bytes())
+    own_files::is_log(name) || OUTPUT_FILES.into_iter().any(|known| name == known.as_bytes())
 }
 
 fn is_number(text: Option<&[u8]>) -> bool {

@@ -28,6 +28,7 @@ pub mod local_folder;
 pub mod lock;
 pub mod parse;
 pub mod platform;
+pub mod private_files;
 pub mod recorder;
 pub mod samplers;
 pub mod sandbox;

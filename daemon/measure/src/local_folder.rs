@@ -9,6 +9,7 @@ use std::path::Path;
 
 use crate::inventory::{Inventory, NotRemoved, Ownership};
 use crate::platform;
+use crate::private_files;
 use crate::workloads::Workload;
 use crate::workloads::incremental_backup::IncrementalBackup;
 use longhaul_model::TargetName;
@@ -47,7 +48,7 @@ pub fn ownership(path: &Path) -> Ownership {
 ///
 /// If the folder cannot be created or opened.
 pub fn create(folder: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(folder)?;
+    private_files::create_folder(folder)?;
     let _ = platform::exclude_from_backup(File::open(folder)?.as_fd());
     Ok(())
 }

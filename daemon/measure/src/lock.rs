@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::private_files;
+
 /// Maximum number of attempts. An attempt fails if another holder removes the file or its folder at the same
 /// moment.
 const MAX_ATTEMPTS: u32 = 1000;
@@ -58,7 +60,7 @@ impl FileLock {
         let io = |source| LockError::Io { path: path.to_owned(), source };
         for _ in 0..MAX_ATTEMPTS {
             if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder).map_err(io)?;
+                private_files::create_folder(folder).map_err(io)?;
             }
             let file = match open_lock_file(path) {
                 // The last holder has just removed the folder.
@@ -94,7 +96,7 @@ impl FileLock {
 /// overwritten with the holder's name.
 fn open_lock_file(path: &Path) -> io::Result<File> {
     let no_follow = OFlags::NOFOLLOW.bits().cast_signed();
-    File::options().write(true).create(true).truncate(false).custom_flags(no_follow).open(path)
+    private_files::options().write(true).create(true).truncate(false).custom_flags(no_follow).open(path)
 }
 
 /// Writes the name of the holder into the lock file. Errors are ignored: the name only informs users, so a

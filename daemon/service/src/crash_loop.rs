@@ -1,9 +1,10 @@
 //! Detects crash loops, after which the service starts in safe mode.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use longhaul_measure::private_files;
 use longhaul_model::Timestamp;
 
 /// Number of recent starts without an orderly end from which the next start counts as a crash loop.
@@ -32,7 +33,8 @@ impl CrashLoopGuard {
         let text = std::fs::read_to_string(&self.path).unwrap_or_default();
         let (recent, is_loop) = recent_starts(&text, now);
         let lines: String = recent.iter().chain([&now]).map(|start| format!("{}\n", start.as_us())).collect();
-        std::fs::write(&self.path, lines)?;
+        let mut file = private_files::options().write(true).create(true).truncate(true).open(&self.path)?;
+        file.write_all(lines.as_bytes())?;
         Ok(is_loop)
     }
 

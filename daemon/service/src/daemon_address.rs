@@ -1,11 +1,10 @@
 //! The file that lets the command line find the running service. It is next to the
 //! database and readable by its owner only.
 
-use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use longhaul_measure::private_files;
 use longhaul_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +43,7 @@ impl DaemonAddress {
         let path = Self::path(database);
         let draft = path.with_extension("draft");
         let _ = std::fs::remove_file(&draft);
-        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&draft)?;
+        let mut file = private_files::options().write(true).create_new(true).open(&draft)?;
         file.write_all(&serde_json::to_vec(self)?)?;
         std::fs::rename(draft, path)
     }

@@ -34,6 +34,7 @@ pub mod handle;
 pub mod host;
 pub mod mounts;
 pub mod notifications;
+pub mod own_files;
 pub mod paths;
 pub mod program_file;
 pub mod round;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use longhaul_measure::private_files;
 use longhaul_model::{Family, Mount};
 
 use crate::error::{Error, Result};
@@ -18,7 +19,7 @@ pub(crate) fn create_folder(path: &Path, mounts: &[Mount]) -> Result<PathBuf> {
     require_local(&absolute, path, mounts)?;
     require_local(&nearest_existing(&absolute), path, mounts)?;
     let folder = absolute.parent().unwrap_or(Path::new("/"));
-    std::fs::create_dir_all(folder).map_err(|error| permission_denied(folder, &error))?;
+    private_files::create_folder(folder).map_err(|error| permission_denied(folder, &error))?;
     let resolved = folder.canonicalize().map_err(|error| permission_denied(folder, &error))?;
     require_local(&resolved, path, mounts)?;
     Ok(absolute)

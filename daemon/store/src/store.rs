@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use longhaul_measure::platform::wall_clock;
+use longhaul_measure::private_files;
 use longhaul_model::Mount;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
@@ -49,6 +50,7 @@ impl Store {
         let path = location::create_folder(path, mounts)?;
         let crashed = wal_path(&path).exists();
         let in_opening = |fault: Fault| fault.into_error(OPEN_OPERATION, &path);
+        create_private(&path);
         let mut connection = Connection::open(&path).map_err(|error| in_opening(error.into()))?;
         connection.busy_timeout(busy_timeout).map_err(|error| in_opening(error.into()))?;
         require_our_database(&connection, &path)?;
@@ -80,6 +82,12 @@ impl Store {
     pub fn machine_id(&self) -> &str {
         &self.machine_id
     }
+}
+
+/// Creates an empty file that other users cannot read, unless the file exists. SQLite gives its write-ahead log and
+/// shared memory the mode of the database. An error is ignored, because SQLite meets it again and says more about it.
+pub(crate) fn create_private(path: &Path) {
+    let _ = private_files::options().write(true).create_new(true).open(path);
 }
 
 /// Returns the path of the write-ahead log. SQLite deletes this file when the last connection is closed

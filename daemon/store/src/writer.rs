@@ -16,7 +16,7 @@ use crate::events;
 use crate::insert;
 use crate::path_value::path_value;
 use crate::samples::{self, Samples};
-use crate::store::Store;
+use crate::store::{Store, create_private};
 
 type Job = Box<dyn FnOnce(&mut Store) + Send>;
 
@@ -173,8 +173,10 @@ impl Writer {
     ///
     /// As [`Writer::begin_round`].
     pub fn copy_to(&self, path: &Path) -> Result<()> {
-        let to = path_value(path);
+        let (to, path) = (path_value(path), path.to_owned());
         self.run_on_thread(move |store| {
+            // SQLite writes into an empty file that exists.
+            create_private(&path);
             let copied = store.connection.execute("VACUUM INTO ?1", [to]);
             copied.map(drop).map_err(|error| Fault::from(error).into_error("copy the database", &store.path))
         })

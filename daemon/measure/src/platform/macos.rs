@@ -18,6 +18,7 @@ use super::apple_tools::{self, Tools};
 use super::types::{IoPolicy, ListingFields};
 use super::unix::{self, ByteRange};
 use crate::parse::{self, Attributes, Entry, EntryKind, FINDER_INFO_BYTES};
+use crate::private_files;
 use longhaul_model::{Mount, NegotiatedOptions, Power, SyncKind};
 
 /// Extended attribute that holds Finder info (xnu bsd/sys/xattr.h, `XATTR_FINDERINFO_NAME`).
@@ -412,7 +413,7 @@ pub fn shared_file() -> io::Result<(File, PathBuf)> {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let name = format!("longhaul-{}-{}-{number}", std::process::id(), super::wall_clock().as_us());
     let path = std::env::temp_dir().join(name);
-    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+    let file = private_files::options().read(true).write(true).create_new(true).open(&path)?;
     Ok((file, path))
 }
 

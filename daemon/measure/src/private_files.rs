@@ -1,0 +1,76 @@
+//! Files and folders on the local disk that only their user may read, whatever the umask.
+
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Access of the group and of others.
+const OTHER_USERS: u32 = 0o077;
+
+/// Returns options that create a file for its user only (mode 0600). The mode of an existing file stays as it is.
+pub fn options() -> OpenOptions {
+    let mut options = File::options();
+    options.mode(0o600);
+    options
+}
+
+/// Creates a folder and its missing parents for the user only (mode 0700). Existing ones stay as they are.
+///
+/// # Errors
+///
+/// If a folder cannot be created.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Takes the access to a file or folder away from other users. Returns true if they had any. A symbolic link is not
+/// followed.
+///
+/// # Errors
+///
+/// If the file cannot be opened, or belongs to another user.
+pub fn restrict(path: &Path) -> io::Result<bool> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let mode = file.metadata()?.permissions().mode() & 0o7777;
+    let is_open = mode & OTHER_USERS != 0;
+    if is_open {
+        file.set_permissions(Permissions::from_mode(mode & !OTHER_USERS))?;
+    }
+    Ok(is_open)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.symlink_metadata().unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn new_files_and_folders_are_for_their_user_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let (outer, inner) = (folder.path().join("a"), folder.path().join("a/b"));
+        create_folder(&inner).unwrap();
+        options().write(true).create_new(true).open(inner.join("file")).unwrap();
+        assert_eq!([mode(&outer), mode(&inner), mode(&inner.join("file"))], [0o700, 0o700, 0o600]);
+    }
+
+    #[test]
+    fn restricting_takes_access_away_once_and_follows_no_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::fs::write(&file, "").unwrap();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        restrict(&link).unwrap_err();
+        assert_eq!(mode(&file), 0o644);
+        assert!(restrict(&file).unwrap());
+        assert_eq!(mode(&file), 0o600);
+        assert!(!restrict(&file).unwrap());
+    }
+}

@@ -1,0 +1,98 @@
+//! The files that longhaul keeps on the local disk, recognized by name, and their privacy.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use longhaul_measure::{platform, private_files};
+
+use crate::{LOG_FILE, ROTATED_LOG_FILES};
+
+/// Suffixes of the files that SQLite keeps next to a database.
+const SQLITE_SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+/// Extensions of the files that the service keeps next to a database, without the dot.
+const SERVICE_EXTENSIONS: [&str; 5] = ["lock", "starts", "read-key", "daemon.json", "daemon.draft"];
+/// Extensions of databases that the service moved aside; a timestamp follows.
+const QUARANTINE_EXTENSIONS: [&str; 2] = ["damaged-", "kept-"];
+/// Extension of the copy that the service writes while it restores a damaged database.
+const RESTORE_EXTENSION: &str = "restored";
+
+/// Returns whether a file is the database, or one that SQLite or the service put next to it.
+pub fn belongs_to_database(name: &[u8], database: &Path) -> bool {
+    let part = |part: Option<&OsStr>| part.unwrap_or_default().as_encoded_bytes().to_owned();
+    let (file, stem, extension) =
+        (part(database.file_name()), part(database.file_stem()), part(database.extension()));
+    let is_of_sqlite = |rest: Option<&[u8]>| {
+        rest.is_some_and(|rest| SQLITE_SUFFIXES.iter().any(|known| rest == known.as_bytes()))
+    };
+    if is_of_sqlite(name.strip_prefix(&file[..])) {
+        return true;
+    }
+    let Some(rest) = name.strip_prefix(&stem[..]).and_then(|rest| rest.strip_prefix(b".")) else {
+        return false;
+    };
+    // For example, `damaged-17.sqlite-wal` becomes `damaged-17`.
+    let without_ending = SQLITE_SUFFIXES.iter().find_map(|known| {
+        let ending = [b".", &extension[..], known.as_bytes()].concat();
+        rest.strip_suffix(&ending[..])
+    });
+    let is_dated = |word: &[u8]| {
+        QUARANTINE_EXTENSIONS.iter().any(|known| is_number(word.strip_prefix(known.as_bytes())))
+    };
+    SERVICE_EXTENSIONS.iter().any(|known| rest == known.as_bytes())
+        || without_ending.is_some_and(|word| word == RESTORE_EXTENSION.as_bytes() || is_dated(word))
+}
+
+/// Returns whether a file is the service's log or a rotated one.
+pub fn is_log(name: &[u8]) -> bool {
+    let rotated = (1..=ROTATED_LOG_FILES).map(|number| format!("{LOG_FILE}.{number}"));
+    std::iter::once(LOG_FILE.to_owned()).chain(rotated).any(|known| name == known.as_bytes())
+}
+
+fn is_number(text: Option<&[u8]>) -> bool {
+    text.is_some_and(|text| !text.is_empty() && text.iter().all(u8::is_ascii_digit))
+}
+
+/// Takes the access of other users away from the files of a database and from the logs in a folder, which earlier versions
+/// created with the user's umask, and from the folders for them that longhaul created. Returns what other users could
+/// access. A file that cannot be changed stays as it is.
+pub fn restrict_to_user(database: &Path, logs: Option<&Path>) -> Vec<PathBuf> {
+    let data = database.parent().unwrap_or(Path::new("/"));
+    let own_data = platform::data_directory().filter(|folder| folder == data);
+    let folders = own_data.into_iter().chain([data.join("local")]).chain(logs.map(Path::to_owned));
+    let files = files_in(data, &|name| belongs_to_database(name, database));
+    let log_files = logs.into_iter().flat_map(|folder| files_in(folder, &is_log));
+    let all = folders.chain(files).chain(log_files);
+    all.filter(|path| private_files::restrict(path).unwrap_or(false)).collect()
+}
+
+fn files_in(folder: &Path, is_own: &dyn Fn(&[u8]) -> bool) -> Vec<PathBuf> {
+    let names =
+        std::fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>).unwrap_or_default();
+    let own = names.into_iter().filter(|entry| is_own(entry.file_name().as_encoded_bytes()));
+    own.map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn files_of_earlier_versions_are_restricted_and_others_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("results.sqlite");
+        let path = |name: &str| folder.path().join(name);
+        for name in ["results.sqlite", "results.sqlite-wal", "results.txt", "letter"] {
+            std::fs::write(path(name), "").unwrap();
+            std::fs::set_permissions(path(name), PermissionsExt::from_mode(0o644)).unwrap();
+        }
+        let mut restricted = restrict_to_user(&database, None);
+        restricted.sort();
+        assert_eq!(restricted, [path("results.sqlite"), path("results.sqlite-wal")]);
+        let mode = |name: &str| std::fs::metadata(path(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(["results.sqlite", "results.sqlite-wal", "letter"].map(mode), [0o600, 0o600, 0o644]);
+        assert!(restrict_to_user(&database, None).is_empty(), "told once");
+    }
+}
