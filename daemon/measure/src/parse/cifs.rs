@@ -2,7 +2,7 @@
 //! are in smb1ops.c and smb2ops.c, `print_stats`).
 
 use super::options::dialect;
-use longhaul_model::{RequestCounts, RequestKind};
+use longhaul_model::{Mount, Protocol, RequestCounts, RequestKind};
 
 /// Contents of the `Stats` file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -121,20 +121,65 @@ fn count_of_32_bits(word: &str) -> Option<u64> {
     word.parse::<i32>().ok().map(|count| u64::from(count.cast_unsigned()))
 }
 
-/// Returns the dialects of the shares in `DebugData`, which lists them in the order of `Stats`; `None` for an
-/// unknown dialect.
-pub fn cifs_dialects(text: &str) -> Vec<Option<&'static str>> {
-    let mut current = None;
-    let mut dialects = vec![];
+/// Share in `DebugData`, with what its connection negotiated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CifsConnection {
+    /// Name of the share, `\\server\share`, as it was mounted.
+    pub name: String,
+    /// Dialect of the connection; `None` if it is unknown.
+    pub dialect: Option<&'static str>,
+    /// Whether the server grants leases of directories, without which this client keeps no listings; `None` if the file
+    /// does not say. Only SMB 3 has them.
+    pub directory_leases: Option<bool>,
+}
+
+/// Capability of a server that grants leases of directories (MS-SMB2 2.2.4, `SMB2_GLOBAL_CAP_DIRECTORY_LEASING`).
+const DIRECTORY_LEASING: u32 = 0x20;
+
+/// Parses the shares of `DebugData`, which lists them in the order of `Stats`.
+pub fn cifs_connections(text: &str) -> Vec<CifsConnection> {
+    let (mut dialect, mut capabilities) = (None, None);
+    let mut connections = vec![];
     for line in text.lines() {
         if let Some((_, rest)) = line.split_once("Dialect 0x") {
-            current = rest.split_whitespace().next().and_then(dialect_of_number);
+            dialect = rest.split_whitespace().next().and_then(dialect_of_number);
+            capabilities = None;
         }
-        if share_name(line).is_some_and(|share| share.contains(" Mounts: ")) {
-            dialects.push(current);
+        if let Some((_, rest)) = line.split_once("Capability: 0x") {
+            let digits = rest.split(|end: char| !end.is_ascii_hexdigit()).next();
+            capabilities = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        }
+        if let Some(name) = share_name(line).and_then(|share| Some(share.split_once(" Mounts: ")?.0)) {
+            let is_smb3 = dialect.is_some_and(|dialect: &str| dialect.starts_with('3'));
+            let directory_leases =
+                capabilities.filter(|_| is_smb3).map(|capabilities| capabilities & DIRECTORY_LEASING != 0);
+            connections.push(CifsConnection { name: name.to_owned(), dialect, directory_leases });
         }
     }
-    dialects
+    connections
+}
+
+/// Returns whether the server grants leases of directories on a mount; `None` if that is unknown, or differs between
+/// connections that may be the mount's.
+pub fn directory_leases(connections: &[CifsConnection], mount: &Mount) -> Option<bool> {
+    let Protocol::Smb(Some(mounted)) = &mount.protocol else { return None };
+    let mut leases = connections
+        .iter()
+        .filter(|share| is_same_share(&share.name, &mount.source))
+        .filter(|share| share.dialect.is_none_or(|dialect| dialect == mounted))
+        .map(|share| share.directory_leases);
+    let first = leases.next()??;
+    leases.all(|other| other == Some(first)).then_some(first)
+}
+
+/// Returns whether `\\server\share` is the share that a mount table calls `//server/share/folder`.
+pub fn is_same_share(share: &str, source: &str) -> bool {
+    let parts = |text: &str, mark: char| -> Option<(String, String)> {
+        let mut parts = text.trim_start_matches(mark).splitn(3, mark).map(str::to_lowercase);
+        Some((parts.next()?, parts.next()?))
+    };
+    let share = parts(share, '\\');
+    share.is_some() && share == parts(source, '/')
 }
 
 /// Returns the dialect with this number (MS-SMB2 2.2.3). SMB 1 has no number and is shown as 0.
@@ -185,8 +230,9 @@ mod tests {
             found.shares.iter().map(|share| (share.read_bytes, share.written_bytes)).collect();
         let expected = [(33_554_432, 33_554_432), (67_108_864, 33_554_432), (145_572_803, 162_074_582)];
         assert_eq!(bytes, expected.map(|(read, written)| (Some(read), Some(written))));
-        let dialects = cifs_dialects(include_str!("../../tests/fixtures/cifs-debug-linux6.1.txt"));
-        assert_eq!(dialects, [Some("2.1"), Some("1.0"), Some("3.1.1")]);
+        let found = cifs_connections(include_str!("../../tests/fixtures/cifs-debug-linux6.1.txt"));
+        let found: Vec<_> = found.iter().map(|share| (share.dialect, share.directory_leases)).collect();
+        assert_eq!(found, [(Some("2.1"), None), (Some("1.0"), None), (Some("3.1.1"), Some(true))]);
     }
 
     #[test]
@@ -202,12 +248,39 @@ mod tests {
         assert_eq!((share.requests, share.read_bytes, share.written_bytes), (Some(20), None, None));
     }
 
+    fn dialects(text: &str) -> Vec<Option<&'static str>> {
+        cifs_connections(text).iter().map(|share| share.dialect).collect()
+    }
+
     #[test]
     fn dialects_come_in_the_order_of_the_shares() {
-        assert_eq!(cifs_dialects(DEBUG_6), [Some("3.1.1"), Some("2.1"), Some("1.0"), Some("1.0")]);
+        assert_eq!(dialects(DEBUG_6), [Some("3.1.1"), Some("2.1"), Some("1.0"), Some("1.0")]);
         let linux_5_1 = "Servers:\nNumber of credits: 510 Dialect 0x302\n1) Name: x Uses: 1\n\tShares:\n\
             \t0) IPC: \\\\s\\IPC$ Mounts: 1 DevInfo: 0x0\n\t1) \\\\s\\share Mounts: 1 DevInfo: 0x20\n";
-        assert_eq!(cifs_dialects(linux_5_1), [Some("3.0.2")]);
+        assert_eq!(dialects(linux_5_1), [Some("3.0.2")]);
+    }
+
+    #[test]
+    fn leases_follow_the_capabilities_of_the_own_server() {
+        let shares = |text: &str| -> Vec<_> {
+            cifs_connections(text).into_iter().map(|share| share.directory_leases).collect()
+        };
+        assert_eq!(shares(DEBUG_6)[0], Some(false), "0x300047 lacks 0x20");
+        let second =
+            "Dialect 0x311\nCapability: 0x20\n1) \\\\s\\a Mounts: 1\nDialect 0x311\n1) \\\\t\\a Mounts: 1\n";
+        assert_eq!(shares(second), [Some(true), None]);
+    }
+
+    #[test]
+    fn leases_are_those_of_the_share_with_the_mounted_dialect() {
+        let mount = |source, version: &str| Mount::new("/m", source, Protocol::Smb(Some(version.to_owned())));
+        let connections = cifs_connections(DEBUG_6);
+        let share = mount("//10.77.0.2/share", "3.1.1");
+        assert_eq!(directory_leases(&connections, &share), Some(false));
+        assert_eq!(directory_leases(&connections, &mount("//10.77.0.2/Share/deep", "2.1")), None);
+        assert_eq!(directory_leases(&[], &share), None);
+        let other = CifsConnection { directory_leases: Some(true), ..connections[0].clone() };
+        assert_eq!(directory_leases(&[connections[0].clone(), other], &share), None, "they differ");
     }
 
     #[test]
@@ -224,7 +297,7 @@ mod tests {
             let text = format!("Resources in use\n1) \\\\a\\b\n{text}");
             let found = cifs_stats(&text).map(|found| found.shares.len());
             prop_assert!(found.is_some_and(|shares| shares <= text.len()));
-            prop_assert!(cifs_dialects(&text).len() <= text.len());
+            prop_assert!(cifs_connections(&text).len() <= text.len());
         }
     }
 }

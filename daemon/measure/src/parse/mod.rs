@@ -30,7 +30,9 @@ mod thermal;
 mod volumes;
 
 pub use bulk::{ERROR as BULK_ERROR, FINDER_INFO_BYTES, bulk, bulk_length, finder_info};
-pub use cifs::{CifsShare, CifsStatistics, cifs_dialects, cifs_stats};
+pub use cifs::{
+    CifsConnection, CifsShare, CifsStatistics, cifs_connections, cifs_stats, directory_leases, is_same_share,
+};
 pub use dirents::dirents;
 pub use diskutil::diskutil_spins;
 pub use entry::{Attributes, Entry, EntryKind};

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use crate::parse::{CifsShare, CifsStatistics, Connection, InterfaceCounters, NfsStatistics, SmbSession};
+use crate::parse::{
+    CifsConnection, CifsShare, CifsStatistics, Connection, InterfaceCounters, NfsStatistics, SmbSession,
+    is_same_share,
+};
 use longhaul_model::{
     CounterReading, CounterScope, CounterSource, CounterUnavailable, Counters, Mount, Protocol,
     RequestCounts, TargetName,
@@ -20,8 +23,8 @@ pub(super) type SourceAnswer<T> = Option<Result<T, String>>;
 pub(super) struct SourceAnswers {
     /// NFS mounts in `/proc/self/mountstats`.
     pub mountstats: SourceAnswer<Vec<NfsStatistics>>,
-    /// SMB shares in `/proc/fs/cifs/Stats`, with their dialects if `DebugData` lists them.
-    pub cifs: SourceAnswer<(CifsStatistics, Vec<Option<&'static str>>)>,
+    /// SMB shares in `/proc/fs/cifs/Stats`, with those in `DebugData` if it was needed.
+    pub cifs: SourceAnswer<(CifsStatistics, Vec<CifsConnection>)>,
     /// TCP connections to the ports of file servers.
     pub connections: SourceAnswer<Vec<Connection>>,
     /// SMB sessions in the output of `smbutil multichannel`, by mount point.
@@ -51,8 +54,8 @@ impl SourceAnswers {
                 self.connection_counters(mount),
             ],
             Protocol::Smb(_) => [
-                counters_from_answer(&self.cifs, CounterSource::CifsStats, |(found, dialects)| {
-                    smb_share_counters(found, dialects, mount)
+                counters_from_answer(&self.cifs, CounterSource::CifsStats, |(found, connections)| {
+                    smb_share_counters(found, connections, mount)
                 }),
                 counters_from_answer(&self.sessions, CounterSource::Smbutil, |sessions| {
                     smb_session_counters(sessions, mount)
@@ -143,11 +146,12 @@ fn nfs_counters(mounts: &[NfsStatistics], mount: &Mount) -> Result<Counters, Str
 /// are added up and their scope is the server.
 fn smb_share_counters(
     found: &CifsStatistics,
-    dialects: &[Option<&'static str>],
+    connections: &[CifsConnection],
     mount: &Mount,
 ) -> Result<Counters, String> {
     let dialect = |index: usize| {
-        dialects.get(index).copied().flatten().filter(|_| dialects.len() == found.shares.len())
+        let connection = connections.get(index).filter(|_| connections.len() == found.shares.len());
+        connection.and_then(|connection| connection.dialect)
     };
     let fits = |(index, share): &(usize, &CifsShare)| {
         is_same_share(&share.name, &mount.source) && matches_dialect(share, dialect(*index), &mount.protocol)
@@ -175,16 +179,6 @@ fn summed_requests(shares: &[&CifsShare]) -> RequestCounts {
     let sums = shares.iter().map(|share| share.by_kind);
     sums.reduce(|sum, one| sum.combine(&one, |a, b| Some(a.wrapping_add(b))).unwrap_or_default())
         .unwrap_or_default()
-}
-
-/// Returns whether `\\server\share` is the share that a mount table calls `//server/share/folder`.
-fn is_same_share(share: &str, source: &str) -> bool {
-    let parts = |text: &str, mark: char| -> Option<(String, String)> {
-        let mut parts = text.trim_start_matches(mark).splitn(3, mark).map(str::to_lowercase);
-        Some((parts.next()?, parts.next()?))
-    };
-    let share = parts(share, '\\');
-    share.is_some() && share == parts(source, '/')
 }
 
 /// Returns whether a share may be the one that is mounted with this protocol and dialect.
@@ -297,7 +291,7 @@ mod tests {
     }
 
     fn answers() -> SourceAnswers {
-        let cifs = (parse::cifs_stats(LINUX_6).expect("the file"), parse::cifs_dialects(DEBUG_6));
+        let cifs = (parse::cifs_stats(LINUX_6).expect("the file"), parse::cifs_connections(DEBUG_6));
         let elsewhere =
             Connection { server: "10.77.0.3".parse().expect("an address"), ..connection(2049, 800) };
         SourceAnswers {

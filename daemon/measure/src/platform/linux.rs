@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use rustix::fs::{Advice, AtFlags, FileType, MemfdFlags, StatxFlags};
 use rustix::time::{ClockId, clock_gettime};
 
+use super::linux_counters::cifs_connections;
 use super::types::{IoPolicy, ListingFields};
 use super::unix::{self, ByteRange};
 use crate::parse::{self, Attributes, Entry, EntryKind};
-use longhaul_model::{Mount, NegotiatedOptions, Power, SyncKind};
+use longhaul_model::{Mount, NegotiatedOptions, Power, Protocol, SyncKind};
 
 /// Extended attribute that holds Finder info on Linux: a Mac's `com.apple.FinderInfo` has this name on a
 /// Linux client.
@@ -56,9 +57,16 @@ pub fn mounts() -> io::Result<Vec<Mount>> {
     Ok(mounts)
 }
 
-/// Returns the negotiated options of a mount. On Linux the mount table already contains them.
+/// Returns the negotiated options of a mount: those of the mount table and, for SMB 3, whether the server grants leases of
+/// directories. With them the client answers from listings that it keeps.
 pub fn negotiated(mount: &Mount) -> NegotiatedOptions {
-    mount.negotiated.clone()
+    let mut options = mount.negotiated.clone();
+    if matches!(mount.protocol, Protocol::Smb(_)) {
+        let leases = parse::directory_leases(&cifs_connections(), mount);
+        let value = leases.map(|leases| if leases { "granted" } else { "none" });
+        options.extend(value.map(|value| ("directory-leases".to_owned(), value.to_owned())));
+    }
+    options
 }
 
 /// Returns the attributes of a name in a folder, without following links.

@@ -66,16 +66,18 @@ pub fn disk_counters(process: u32) -> Result<Counters, CounterUnavailable> {
     })
 }
 
-type CifsAnswer = (parse::CifsStatistics, Vec<Option<&'static str>>);
+type CifsAnswer = (parse::CifsStatistics, Vec<parse::CifsConnection>);
 
 fn read_cifs_stats() -> Result<CifsAnswer, String> {
     const STATS: &str = "/proc/fs/cifs/Stats";
     let found = parse::cifs_stats(&read_text(STATS)?).ok_or(format!("{STATS} has an unknown format"))?;
-    let dialects = match found.shares.len() {
-        0 | 1 => vec![],
-        _ => read_text("/proc/fs/cifs/DebugData").map_or(vec![], |debug| parse::cifs_dialects(&debug)),
-    };
-    Ok((found, dialects))
+    let connections = if found.shares.len() > 1 { cifs_connections() } else { vec![] };
+    Ok((found, connections))
+}
+
+/// Returns the connected SMB shares; empty if the kernel does not list them.
+pub(super) fn cifs_connections() -> Vec<parse::CifsConnection> {
+    read_text("/proc/fs/cifs/DebugData").map_or(vec![], |debug| parse::cifs_connections(&debug))
 }
 
 fn read_text(path: &str) -> Result<String, String> {
