@@ -3,6 +3,7 @@
 mod contention;
 mod damage;
 mod epochs;
+mod freshness;
 mod history;
 mod kill;
 mod notifications;

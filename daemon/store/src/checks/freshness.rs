@@ -1,0 +1,110 @@
+//! Stores and reads freshness samples.
+
+use std::time::Duration;
+
+use longhaul_model::time::DAY;
+use longhaul_model::{ChangeKind, FreshnessOutcome, FreshnessSample, Timestamp};
+use rusqlite::{Connection, Row, named_params};
+
+use crate::error::{Fault, Result};
+use crate::reader::Reader;
+use crate::rows::{TableRow, query_all};
+use crate::writer::Writer;
+
+/// Number of days after which samples are deleted.
+const RETENTION_DAYS: u32 = 400;
+
+impl Writer {
+    /// Stores freshness samples in one transaction, and deletes expired ones. Each sample belongs to the newest
+    /// epoch of its target.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::begin_round`].
+    pub fn add_freshness(&self, samples: Vec<FreshnessSample>) -> Result<()> {
+        self.run_on_thread(move |store| {
+            store.in_transaction("store freshness samples", |cx| {
+                samples.iter().try_for_each(|sample| insert(cx, sample))?;
+                samples
+                    .iter()
+                    .map(|sample| sample.at)
+                    .max()
+                    .map_or(Ok(()), |newest| delete_expired(cx, newest))
+            })
+        })
+    }
+}
+
+impl Reader {
+    /// Returns the freshness samples of all targets at or after `since`, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn freshness(&self, since: Timestamp) -> Result<Vec<FreshnessSample>> {
+        let query = "SELECT * FROM freshness WHERE at_us >= ?1 ORDER BY at_us, number";
+        self.in_snapshot("read freshness samples", |cx| query_all(cx, query, [since.as_us()], sample))
+    }
+}
+
+fn insert(cx: &Connection, sample: &FreshnessSample) -> std::result::Result<(), Fault> {
+    let insert = "INSERT INTO freshness (target, protocol, epoch, changed_through, shares_client, round, kind, at_us,
+            earliest_us, latest_us, limit_us, reason)
+        VALUES (:target, :protocol,
+            (SELECT max(epoch.number) FROM epoch JOIN target ON target.number = epoch.target WHERE target.name = :target),
+            :changed_through, :shares_client, :round, :kind, :at_us, :earliest_us, :latest_us, :limit_us, :reason)";
+    let protocol = sample.protocol.as_ref().map(serde_json::to_string).transpose().map_err(Fault::json)?;
+    let (mut earliest, mut latest, mut limit, mut reason) = (None, None, None, None);
+    match &sample.outcome {
+        FreshnessOutcome::Seen { earliest: from, latest: to } => {
+            (earliest, latest) = (Some(microseconds(*from)), Some(microseconds(*to)));
+        }
+        FreshnessOutcome::NotSeen { limit: until } => limit = Some(microseconds(*until)),
+        FreshnessOutcome::Void { reason: why } => reason = Some(why),
+    }
+    cx.prepare_cached(insert)?.execute(named_params! {
+        ":target": sample.target.as_str(), ":protocol": protocol,
+        ":changed_through": sample.changed_through.as_ref().map(|name| name.as_str()),
+        ":shares_client": sample.shares_client, ":round": sample.round, ":kind": sample.kind.name(),
+        ":at_us": sample.at.as_us(), ":earliest_us": earliest, ":latest_us": latest, ":limit_us": limit,
+        ":reason": reason,
+    })?;
+    Ok(())
+}
+
+fn microseconds(length: Duration) -> i64 {
+    i64::try_from(length.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn delete_expired(cx: &Connection, now: Timestamp) -> std::result::Result<(), Fault> {
+    let delete = "DELETE FROM freshness WHERE at_us < ?1";
+    cx.prepare_cached(delete)?.execute([(now - RETENTION_DAYS * DAY).as_us()])?;
+    Ok(())
+}
+
+fn sample(row: &Row<'_>) -> std::result::Result<FreshnessSample, Fault> {
+    let row = TableRow::numbered(row, "freshness")?;
+    Ok(FreshnessSample {
+        target: row.parsed("target", |name| name.parse().ok())?,
+        protocol: row.optional_json("protocol")?,
+        epoch: row.get("epoch")?,
+        changed_through: row.optional_parsed("changed_through", |name| name.parse().ok())?,
+        shares_client: row.get("shares_client")?,
+        round: row.get("round")?,
+        kind: row.parsed("kind", ChangeKind::from_name)?,
+        at: row.time("at_us")?,
+        outcome: outcome(row)?,
+    })
+}
+
+fn outcome(row: TableRow<'_>) -> std::result::Result<FreshnessOutcome, Fault> {
+    let length = |column| Ok::<_, Fault>(row.optional_unsigned(column)?.map(Duration::from_micros));
+    if let (Some(earliest), Some(latest)) = (length("earliest_us")?, length("latest_us")?) {
+        return Ok(FreshnessOutcome::Seen { earliest, latest });
+    }
+    if let Some(limit) = length("limit_us")? {
+        return Ok(FreshnessOutcome::NotSeen { limit });
+    }
+    let reason = row.text("reason")?.ok_or_else(|| row.unknown("reason", "NULL"))?;
+    Ok(FreshnessOutcome::Void { reason: reason.to_owned() })
+}
