@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::failure_report::from_error;
 use super::message::FailureReport;
 use super::state::Worker;
-use crate::checks::freshness::{FOLDER, FreshnessSession, MadeChange, Observation, Watcher, Writer};
+use crate::checks::freshness::{
+    ClockOffset, FOLDER, FreshnessSession, MadeChange, Observation, WatchLimit, Watcher, Writer,
+};
 use crate::error::RunError;
 use crate::sandbox::Sandbox;
 
@@ -22,9 +24,13 @@ pub enum FreshnessCommand {
     /// Writer: makes each change after its time.
     Make(FreshnessSession, Vec<Duration>),
     /// Watcher: looks for the changes for at most this time.
-    Watch(FreshnessSession, Duration),
+    Watch(FreshnessSession, WatchLimit),
     /// Writer: looks whether the changes still exist.
     Confirm(FreshnessSession),
+    /// Compares the clock of the NAS with that of this machine.
+    CompareClocks(FreshnessSession),
+    /// Reads when changes were made on the NAS itself, by its clock.
+    Stamps(FreshnessSession),
     /// Writer: removes all files of the session.
     Remove(FreshnessSession),
 }
@@ -43,6 +49,10 @@ pub enum FreshnessAnswer {
     Watched(Vec<Observation>),
     /// True for each change that the server still has.
     Confirmed(Vec<bool>),
+    /// Difference of the clocks.
+    Clocks(ClockOffset),
+    /// Time of each change on the clock of the NAS, in nanoseconds; `None` if the server does not have the change.
+    Stamped(Vec<Option<i64>>),
     /// The step failed.
     Failed(FailureReport),
 }
@@ -70,6 +80,12 @@ impl Worker {
             FreshnessCommand::Confirm(session) => {
                 self.writer()?.confirm(session, &context).map(FreshnessAnswer::Confirmed)
             }
+            FreshnessCommand::CompareClocks(session) => {
+                self.writer()?.compare_clocks(session, &context).map(FreshnessAnswer::Clocks)
+            }
+            FreshnessCommand::Stamps(session) => {
+                self.writer()?.stamps_ns(session, &context).map(FreshnessAnswer::Stamped)
+            }
             FreshnessCommand::Remove(session) => self.writer()?.remove(session, &context).map(done),
         }
     }
@@ -95,7 +111,7 @@ impl Worker {
         }
     }
 
-    fn watch(&self, session: &FreshnessSession, limit: Duration) -> Result<FreshnessAnswer, RunError> {
+    fn watch(&self, session: &FreshnessSession, limit: WatchLimit) -> Result<FreshnessAnswer, RunError> {
         let context = self.timed_fs();
         match Watcher::open(session, &self.setup.target.path, &context)? {
             Some(watcher) => watcher.watch(limit, &context).map(FreshnessAnswer::Watched),

@@ -28,7 +28,8 @@ use longhaul_measure::worker::{
 };
 use longhaul_model::{NegotiatedOptions, Operation, Phase, Protocol, Target};
 
-use failures::{failed_report, hung_failure, still_hung_failure, unexpected_message_failure, void_failure};
+pub use failures::void_failure;
+use failures::{failed_report, hung_failure, still_hung_failure, unexpected_message_failure};
 pub use freshness::unexpected_answer_failure;
 pub use interruption::Interruption;
 pub use launcher::{Launcher, SampleSender};

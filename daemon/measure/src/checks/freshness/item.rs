@@ -15,9 +15,9 @@ const NEW: &CStr = c"new";
 /// All names of files.
 pub const FILES: [&CStr; 2] = [OLD, NEW];
 /// Content before a change.
-const CONTENT_BEFORE: &[u8] = b"before the change\n";
+pub const CONTENT_BEFORE: &[u8] = b"before the change\n";
 /// Content after a change, of the same length.
-const CONTENT_AFTER: &[u8] = b"after  the change\n";
+pub const CONTENT_AFTER: &[u8] = b"after  the change\n";
 
 /// Bytes that are read of a file: more than any has.
 const MAX_CONTENT: usize = 64;

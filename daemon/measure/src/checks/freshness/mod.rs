@@ -9,11 +9,15 @@
 //! empties no cache.
 
 mod item;
+mod nas_clock;
 mod session;
 mod watcher;
 mod writer;
 
-pub use session::{FOLDER, FreshnessSession, MAX_CHANGES, MadeChange, Observation, SessionId, View, owns};
+pub use nas_clock::{ClockOffset, shell_line};
+pub use session::{
+    FOLDER, FreshnessSession, MAX_CHANGES, MadeChange, Observation, SessionId, View, WatchLimit, owns,
+};
 pub use watcher::Watcher;
 pub use writer::Writer;
 

@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::path::{Component, Path};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +11,8 @@ use longhaul_model::{ChangeKind, Timestamp};
 
 /// Name of the folder in a sandbox, and of its entry in the manifest.
 pub const FOLDER: &str = "freshness";
-/// Largest number of changes in a session.
-pub const MAX_CHANGES: usize = 1000;
+/// Largest number of changes in a session. The folder with this number compares clocks.
+pub const MAX_CHANGES: usize = 999;
 
 /// Random id of a session, and the name of its folder: 16 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +87,15 @@ pub struct MadeChange {
     pub at: Timestamp,
 }
 
+/// Limits of a watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchLimit {
+    /// Limit of the whole watch.
+    pub total: Duration,
+    /// Limit of the time after the first change was seen; `None` if only the total counts.
+    pub after_first: Option<Duration>,
+}
+
 /// Observation of one change by a watcher. Times are in nanoseconds of the monotonic clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Observation {
@@ -123,7 +133,7 @@ pub fn owns(folder: &str, path: &Path) -> bool {
 }
 
 fn is_item_name(name: &str) -> bool {
-    name.parse::<usize>().is_ok_and(|place| place < MAX_CHANGES && name == place.to_string())
+    name.parse::<usize>().is_ok_and(|place| place <= MAX_CHANGES && name == place.to_string())
 }
 
 /// Returns whether a folder in [`FOLDER`] is that of a session.

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{FOLDER, FreshnessSession, Observation, SessionId, Watcher, Writer, owns};
+use super::{FOLDER, FreshnessSession, Observation, SessionId, WatchLimit, Watcher, Writer, owns};
 use crate::recorder::Recorder;
 use crate::sandbox::{CleanMode, Sandbox, SandboxLocation};
 use crate::timed_fs::{StopSwitch, TimedFs};
 use longhaul_model::{ChangeKind, TargetName};
 
 const SPREAD: Duration = Duration::from_millis(300);
+const LIMIT: WatchLimit = WatchLimit { total: Duration::from_secs(2), after_first: None };
 
 /// A sandbox in a temporary folder.
 struct Site {
@@ -58,7 +59,7 @@ impl Site {
         let watcher = Watcher::open(session, self.path(), &self.context(1)).unwrap().unwrap();
         assert!(watcher.see_before(&self.context(1)).unwrap());
         std::thread::scope(|scope| {
-            let watching = scope.spawn(|| watcher.watch(Duration::from_secs(2), &self.context(1)));
+            let watching = scope.spawn(|| watcher.watch(LIMIT, &self.context(1)));
             let times = vec![SPREAD; session.kinds.len()];
             let made = writer.make(session, &times, &self.context(0)).unwrap();
             assert!(made.iter().all(|change| change.began_ns <= change.ended_ns));
@@ -148,7 +149,7 @@ fn error_of_a_poll_ends_the_watch_of_its_change() {
     writer.prepare(&session, &site.context(0)).unwrap();
     let watcher = Watcher::open(&session, site.path(), &site.context(1)).unwrap().unwrap();
     std::fs::remove_file(folder.join(format!("{content}/old"))).unwrap();
-    let observations = watcher.watch(Duration::from_millis(250), &site.context(1)).unwrap();
+    let observations = watcher.watch(LIMIT, &site.context(1)).unwrap();
     assert!(observations[content].error.as_ref().unwrap().contains("open"), "{observations:?}");
     assert!(observations[content].seen_ns.is_none());
 }

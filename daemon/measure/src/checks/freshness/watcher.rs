@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::item::Item;
-use super::session::{FOLDER, FreshnessSession, Observation, View, item_folder};
+use super::session::{FOLDER, FreshnessSession, Observation, View, WatchLimit, item_folder};
 use crate::error::RunError;
 use crate::platform::monotonic_ns;
 use crate::timed_fs::{Folder, TimedFs};
@@ -84,14 +84,14 @@ impl Watcher {
         }
     }
 
-    /// Polls all changes until each was seen or `limit` has passed.
+    /// Polls all changes until each was seen or a limit has passed.
     ///
     /// # Errors
     ///
     /// [`RunError::Stopped`] if a stop was requested. Errors of a poll are part of its observation.
-    pub fn watch(&self, limit: Duration, context: &TimedFs<'_>) -> Result<Vec<Observation>, RunError> {
-        let begun_ns = monotonic_ns();
-        let deadline_ns = begun_ns + limit.as_nanos() as u64;
+    pub fn watch(&self, limit: WatchLimit, context: &TimedFs<'_>) -> Result<Vec<Observation>, RunError> {
+        let mut deadline_ns = monotonic_ns() + limit.total.as_nanos() as u64;
+        let mut after_first = limit.after_first;
         let mut observations = vec![Observation::default(); self.items.len()];
         loop {
             let next_ns = monotonic_ns() + POLL_INTERVAL.as_nanos() as u64;
@@ -101,6 +101,10 @@ impl Watcher {
                     observation.poll(&item, context)?;
                     is_complete &= !observation.is_open();
                 }
+            }
+            let is_first_seen = observations.iter().any(|observation| observation.seen_ns.is_some());
+            if let Some(after) = after_first.take_if(|_| is_first_seen) {
+                deadline_ns = deadline_ns.min(monotonic_ns() + after.as_nanos() as u64);
             }
             if is_complete || monotonic_ns() >= deadline_ns {
                 return Ok(observations);

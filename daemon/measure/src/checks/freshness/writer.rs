@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use super::item::FILES;
+use super::nas_clock::{self, ClockOffset};
 use super::session::{FOLDER, FreshnessSession, MadeChange, is_item_folder, is_session_folder, item_folder};
 use super::watcher::Watcher;
 use crate::error::RunError;
@@ -73,6 +74,26 @@ impl Writer {
     pub fn confirm(&self, session: &FreshnessSession, context: &TimedFs<'_>) -> Result<Vec<bool>, RunError> {
         let items = self.items_of(session, context)?;
         items.items().map(|item| item.is_confirmed(context)).collect()
+    }
+
+    /// Compares the clock of the NAS with that of this machine.
+    pub fn compare_clocks(
+        &self,
+        session: &FreshnessSession,
+        context: &TimedFs<'_>,
+    ) -> Result<ClockOffset, RunError> {
+        nas_clock::compare_clocks(&context.open_folder(&self.folder, &session_name(session))?, context)
+    }
+
+    /// Returns when each change was made on the NAS, by its clock; `None` if the server does not have the change.
+    pub fn stamps_ns(
+        &self,
+        session: &FreshnessSession,
+        context: &TimedFs<'_>,
+    ) -> Result<Vec<Option<i64>>, RunError> {
+        nas_clock::wait_for_attributes(context)?;
+        let items = self.items_of(session, context)?;
+        items.items().map(|item| item.stamp_ns(context)).collect()
     }
 
     fn items_of(&self, session: &FreshnessSession, context: &TimedFs<'_>) -> Result<Watcher, RunError> {

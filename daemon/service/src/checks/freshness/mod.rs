@@ -6,28 +6,27 @@
 //! watchers:         Find (state before)  Watch (all changes every 0.1 s)
 //! ```
 
+mod helper;
 mod plan;
 mod samples;
+mod steps;
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::panic::resume_unwind;
 use std::thread::{ScopedJoinHandle, scope};
 use std::time::Duration;
 
-use longhaul_measure::checks::freshness::{FreshnessSession, MadeChange, SessionId};
+use longhaul_measure::checks::freshness::{FreshnessSession, MadeChange, WatchLimit};
 use longhaul_measure::worker::{FailureReport, FreshnessAnswer, FreshnessCommand};
 use longhaul_model::{FreshnessSample, Role, SLEPT_NS};
 
+pub use helper::{HelperCheck, HelperPlan};
 pub use plan::{FreshnessPlan, writer_of_round};
 use samples::{SessionResult, WatcherResult};
+use steps::{STEP_TIMEOUT, StepLimits, new_session, random_number};
 
 use crate::clock::Clock;
-use crate::worker::{Interruption, RequestOptions, SilentObserver, Worker, unexpected_answer_failure};
+use crate::worker::{Interruption, Worker, unexpected_answer_failure};
 
-/// Limit of a step that takes a moment on a healthy share.
-const STEP_TIMEOUT: Duration = Duration::from_secs(15);
-/// Limit of the last steps after a request to stop: the service exits within five seconds.
-const STOPPED_STEP_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause before a session is looked for again, because a client may know its folder late.
 const FIND_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval at which a request to stop is passed on.
@@ -65,9 +64,9 @@ impl FreshnessCheck<'_> {
         let is_share = |worker: &&mut Worker| worker.target().role == Role::Share;
         let others = before.iter_mut().chain(after).map(|worker| &mut **worker).filter(is_share).collect();
         let asleep_ns = self.clock.peek().asleep_ns();
-        let (id, kinds) = (SessionId::new(random_number()), self.plan.kinds());
-        let session = FreshnessSession { id, sandbox: writer.sandbox_name(), kinds };
-        self.step(writer, FreshnessCommand::Prepare(session.clone()))?;
+        let session = new_session(writer, self.plan.kinds());
+        let limits = self.limits(self.interruption, STEP_TIMEOUT);
+        limits.send(writer, FreshnessCommand::Prepare(session.clone()))?;
         let mut watchers = self.find_watchers(&session, others);
         let (changes, seen) = match watchers.is_empty() {
             true => (Ok(vec![]), vec![]),
@@ -78,7 +77,7 @@ impl FreshnessCheck<'_> {
         let slept = now.asleep_ns() - asleep_ns > SLEPT_NS.cast_signed();
         let result = SessionResult {
             session,
-            writer: writer.target().name.clone(),
+            writer: Some(writer.target().name.clone()),
             writer_protocol: writer.protocol.clone(),
             changes,
             confirmed,
@@ -99,13 +98,14 @@ impl FreshnessCheck<'_> {
         session: &FreshnessSession,
         mut others: Vec<&'w mut Worker>,
     ) -> Vec<&'w mut Worker> {
+        let limits = self.limits(self.interruption, STEP_TIMEOUT);
         let mut found = vec![];
         for attempt in 0..2 {
             if attempt > 0 && !others.is_empty() {
                 self.interruption.wait(FIND_INTERVAL);
             }
             for worker in std::mem::take(&mut others) {
-                match self.step(worker, FreshnessCommand::Find(session.clone())) {
+                match limits.send(worker, FreshnessCommand::Find(session.clone())) {
                     Ok(FreshnessAnswer::Done) => found.push(worker),
                     Ok(_) => others.push(worker),
                     Err(report) => {
@@ -160,8 +160,8 @@ impl FreshnessCheck<'_> {
         interruption: &Interruption,
     ) -> Result<Vec<MadeChange>, FailureReport> {
         let make = FreshnessCommand::Make(session.clone(), self.plan.times(random_number()));
-        let limit = StepLimit { interruption, limit: self.plan.spread + STEP_TIMEOUT };
-        match self.limited_step(writer, make, &limit)? {
+        let limits = self.limits(interruption, self.plan.spread + STEP_TIMEOUT);
+        match limits.send(writer, make)? {
             FreshnessAnswer::Made(changes) => Ok(changes),
             other => Err(unexpected_answer_failure(&other)),
         }
@@ -173,9 +173,12 @@ impl FreshnessCheck<'_> {
         worker: &mut Worker,
         interruption: &Interruption,
     ) -> WatcherResult {
-        let watch = FreshnessCommand::Watch(session.clone(), self.plan.watch);
-        let limit = StepLimit { interruption, limit: self.plan.watch + STEP_TIMEOUT };
-        let observations = match self.limited_step(worker, watch, &limit) {
+        let watch = FreshnessCommand::Watch(
+            session.clone(),
+            WatchLimit { total: self.plan.watch, after_first: None },
+        );
+        let limits = self.limits(interruption, self.plan.watch + STEP_TIMEOUT);
+        let observations = match limits.send(worker, watch) {
             Ok(FreshnessAnswer::Watched(observations)) => Ok(observations),
             Ok(other) => Err(unexpected_answer_failure(&other)),
             Err(report) => Err(report),
@@ -189,53 +192,18 @@ impl FreshnessCheck<'_> {
 
     /// Looks whether the changes still exist, and removes all files of the session.
     fn finish(&self, session: &FreshnessSession, writer: &mut Worker) -> Result<Vec<bool>, FailureReport> {
-        let is_stopped = self.interruption.is_requested();
-        let limit = if is_stopped { STOPPED_STEP_TIMEOUT } else { STEP_TIMEOUT };
-        let limit = StepLimit { interruption: &Interruption::default(), limit };
-        let confirmed = self.limited_step(writer, FreshnessCommand::Confirm(session.clone()), &limit);
-        let removed = self.limited_step(writer, FreshnessCommand::Remove(session.clone()), &limit);
-        if let Err(report) = removed {
-            let message = report.failure.message;
-            tracing::warn!(target_name = %writer.target().name, message, "files of a freshness session are left");
-        }
+        let limits = self.limits(self.interruption, STEP_TIMEOUT);
+        let confirmed = limits.send_last(writer, FreshnessCommand::Confirm(session.clone()));
+        limits.remove(session, writer);
         match confirmed? {
             FreshnessAnswer::Confirmed(confirmed) => Ok(confirmed),
             other => Err(unexpected_answer_failure(&other)),
         }
     }
 
-    /// Does a step that takes a moment.
-    fn step(&self, worker: &mut Worker, command: FreshnessCommand) -> Result<FreshnessAnswer, FailureReport> {
-        let limit = StepLimit { interruption: self.interruption, limit: STEP_TIMEOUT };
-        self.limited_step(worker, command, &limit)
+    fn limits<'l>(&self, interruption: &'l Interruption, limit: Duration) -> StepLimits<'l> {
+        StepLimits { interruption, limit, stop_timeout: self.stop_timeout }
     }
-
-    fn limited_step(
-        &self,
-        worker: &mut Worker,
-        command: FreshnessCommand,
-        limit: &StepLimit<'_>,
-    ) -> Result<FreshnessAnswer, FailureReport> {
-        worker.freshness(
-            command,
-            &mut RequestOptions {
-                cap: limit.limit,
-                stop_timeout: self.stop_timeout,
-                interruption: limit.interruption,
-                observer: &mut SilentObserver,
-            },
-        )
-    }
-}
-
-fn random_number() -> u64 {
-    RandomState::new().build_hasher().finish()
-}
-
-/// Limits of one step.
-struct StepLimit<'a> {
-    interruption: &'a Interruption,
-    limit: Duration,
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {

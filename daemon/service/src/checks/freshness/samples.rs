@@ -10,9 +10,9 @@ use longhaul_model::{ChangeKind, FreshnessOutcome, FreshnessSample, Protocol, Ta
 pub struct SessionResult {
     /// The session.
     pub session: FreshnessSession,
-    /// Target of the writer.
-    pub writer: TargetName,
-    /// Protocol of the writer's target.
+    /// Target of the writer; `None` if the changes were made on the NAS itself.
+    pub writer: Option<TargetName>,
+    /// Protocol of the writer's target; `None` if it is unknown or there is none.
     pub writer_protocol: Option<Protocol>,
     /// The changes.
     pub changes: Result<Vec<MadeChange>, FailureReport>,
@@ -41,7 +41,7 @@ impl SessionResult {
             target: watcher.target.clone(),
             protocol: watcher.protocol.clone(),
             epoch: None,
-            changed_through: Some(self.writer.clone()),
+            changed_through: self.writer.clone(),
             shares_client: shares_client(self.writer_protocol.as_ref(), watcher.protocol.as_ref()),
             round: None,
             kind: *kind,
@@ -132,7 +132,7 @@ mod tests {
                 sandbox: ".longhaul-m-nfs".to_owned(),
                 kinds: vec![ChangeKind::NewFile],
             },
-            writer: "nfs".parse().unwrap(),
+            writer: "nfs".parse().ok(),
             writer_protocol: Some(Protocol::Nfs(Some("4.2".into()))),
             changes: Ok(vec![change]),
             confirmed: Ok(vec![confirmed]),
