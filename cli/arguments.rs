@@ -1,6 +1,7 @@
 //! The command line: its options and its help, with the commands in groups.
 
 mod demo;
+mod freshness;
 mod init;
 mod latency;
 mod notify;
@@ -19,6 +20,7 @@ use clap_complete::Shell;
 use longhaul_model::{TASKS, TargetName};
 
 pub use demo::DemoArgs;
+pub use freshness::{FreshnessArgs, FreshnessCommand, HelperArgs, MeasureArgs};
 pub use init::{InitArgs, parse_gigabytes};
 pub use latency::{HistoryArgs, LatencyArgs};
 pub use notify::NotifyCommand;
@@ -99,6 +101,9 @@ pub enum Command {
     /// List events that may change results, such as system updates and reconnects.
     #[command(after_help = "Example: longhaul events --since 30d")]
     Events(HistoryArgs),
+    /// Show how long it takes until a change made elsewhere is visible through a share.
+    #[command(after_help = "Example: longhaul freshness measure")]
+    Freshness(FreshnessArgs),
     /// Show how often a week you do what, as counted on the mounts, or correct it.
     #[command(after_help = "Example: longhaul usage set folder-openings=200")]
     Usage(UsageArgs),
@@ -153,7 +158,7 @@ pub enum Command {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["demo", "init", "doctor", "status", "dashboard"]),
     ("Measure", &["run", "preset", "targets"]),
-    ("Results", &["report", "runs", "latency", "stalls", "events", "usage", "export"]),
+    ("Results", &["report", "runs", "latency", "stalls", "events", "freshness", "usage", "export"]),
     ("Service", &["service", "pause", "resume", "round"]),
     ("More", &["config", "notify", "telemetry", "selfcheck", "menubar", "completions"]),
 ];

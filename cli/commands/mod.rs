@@ -5,6 +5,7 @@ mod config;
 mod control;
 mod doctor;
 mod export;
+mod freshness;
 mod generate;
 mod init;
 mod latency;
@@ -55,6 +56,7 @@ pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
         Command::Latency(arguments) => latency::latency(shared, &arguments),
         Command::Stalls(window) => latency::stalls(shared, &window),
         Command::Events(window) => latency::events(shared, &window),
+        Command::Freshness(arguments) => freshness::run(shared, &arguments),
         Command::Usage(arguments) => usage::run(shared, &arguments),
         Command::Export(arguments) => export::run(shared, &arguments),
         Command::Service(command) => service_command(shared, command),

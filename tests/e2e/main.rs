@@ -14,6 +14,7 @@ mod database;
 mod demo;
 mod export;
 mod first_use;
+mod freshness;
 #[cfg(target_os = "linux")]
 mod fuse;
 #[cfg(target_os = "linux")]

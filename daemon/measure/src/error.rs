@@ -134,6 +134,11 @@ impl RunError {
         }
     }
 
+    /// Returns whether the error means that a file or folder does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Operation { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Returns whether the error means that the file system does not support the operation.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::Operation { source, .. } if source.raw_os_error().is_some_and(platform::is_unsupported))

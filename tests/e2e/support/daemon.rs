@@ -21,6 +21,7 @@ workloads = ["folder-index"]
 files = 40
 [schedule]
 rounds-per-day = 8640
+freshness = false
 "#,
     include_str!("never-skip.toml")
 );

@@ -94,6 +94,11 @@ impl<'run> TimedFs<'run> {
     pub fn wait_until(&self, seconds: f64) -> Result<(), RunError> {
         self.stop.wait_until(self.began_ns.saturating_add((seconds * 1e9).ceil() as u64))
     }
+
+    /// Waits for this time. Returns an error as soon as a stop is requested.
+    pub fn pause(&self, time: Duration) -> Result<(), RunError> {
+        self.stop.wait_until(monotonic_ns().saturating_add(time.as_nanos() as u64))
+    }
 }
 
 /// Measures the time that longhaul itself adds to one operation, in nanoseconds: the mean of many empty calls.

@@ -137,6 +137,9 @@ impl Worker {
                 let check = self.self_check(&call);
                 self.send(&WorkerMessage::SelfChecked { check })
             }
+            WorkerCommand::Freshness(command) => {
+                self.send(&WorkerMessage::Freshness(self.freshness(&command)))
+            }
             // The thread that reads commands handles these immediately and never queues them.
             WorkerCommand::Probe { .. } | WorkerCommand::Stop { .. } => Ok(()),
         }

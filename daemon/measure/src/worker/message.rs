@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::examination::TargetExamination;
+use super::freshness::{FreshnessAnswer, FreshnessCommand};
 use crate::sandbox::{CleanMode, CleanReport};
 use crate::selfcheck::Check;
 use crate::workloads::Settings;
@@ -72,6 +73,8 @@ pub enum WorkerCommand {
         /// Name of the check.
         call: String,
     },
+    /// A step of a freshness session; answered by [`WorkerMessage::Freshness`].
+    Freshness(FreshnessCommand),
     /// Changes the mode of the latency probe. Takes effect immediately.
     Probe {
         /// New mode of the probe.
@@ -142,6 +145,8 @@ pub enum WorkerMessage {
         /// Result of the check; `None` if the worker does not know a check with this name.
         check: Option<Check>,
     },
+    /// A step of a freshness session has ended.
+    Freshness(FreshnessAnswer),
     /// The sandbox was cleaned.
     Cleaned {
         /// Report on the removed entries; `None` if there is no sandbox or the cleaning failed.

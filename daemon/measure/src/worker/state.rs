@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::message::{WorkerCommand, WorkerMessage, WorkerSetup};
 use super::output::Output;
 use super::target_mount::TargetMount;
+use crate::checks::freshness;
 use crate::error::StopReason;
 use crate::platform;
 use crate::recorder::Recorder;
@@ -107,6 +108,9 @@ impl Worker {
     /// Returns whether longhaul created a file in a sandbox. `path` is relative to `folder`, which is a folder in
     /// the sandbox.
     pub fn owns(&self, folder: &str, path: &Path) -> bool {
-        self.catalog.owns(folder, path) || samplers::owns(folder, path) || selfcheck::owns(folder, path)
+        self.catalog.owns(folder, path)
+            || samplers::owns(folder, path)
+            || selfcheck::owns(folder, path)
+            || freshness::owns(folder, path)
     }
 }

@@ -36,6 +36,8 @@ pub struct Schedule {
     pub max_time_share: Option<f64>,
     /// Slowdown of a share in use, as a multiple of its idle latency, at which a round yields to the user.
     pub yield_factor: f64,
+    /// Measure freshness after each round, if two shares lead to one folder.
+    pub freshness: bool,
 }
 
 impl Default for Schedule {
@@ -47,6 +49,7 @@ impl Default for Schedule {
             skip_rules: SkipRules::default(),
             max_time_share: Some(0.2),
             yield_factor: 3.0,
+            freshness: true,
         }
     }
 }
@@ -99,6 +102,7 @@ pub(super) struct FileSchedule {
     skip_above_traffic_megabytes_per_second: Option<toml::Spanned<f64>>,
     max_time_percent: Option<toml::Spanned<f64>>,
     yield_factor: Option<toml::Spanned<f64>>,
+    freshness: Option<bool>,
 }
 
 /// The `[web]` section as written, before its values are validated.
@@ -129,6 +133,7 @@ impl FileSchedule {
                 .or(default.max_time_share),
             yield_factor: in_range(self.yield_factor, "yield-factor", 1.0..=1000.0)?
                 .unwrap_or(default.yield_factor),
+            freshness: self.freshness.unwrap_or(default.freshness),
             skip_rules: SkipRules {
                 battery_below: in_range(
                     self.skip_on_battery_below_percent,

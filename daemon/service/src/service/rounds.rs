@@ -119,6 +119,7 @@ impl Service {
             clock: Arc::clone(&self.clock),
             export_pause: Arc::clone(&self.handle.export_pause),
             events: self.handle.events().sender(),
+            measures_freshness: self.config.schedule.freshness,
             span,
         };
         self.task = Some(Task::Round(job.start()));

@@ -6,18 +6,19 @@ use std::sync::mpsc::{Sender, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use longhaul_measure::worker::{FailureReport, TargetExamination};
-use longhaul_model::{MachineSnapshot, Progress, TargetName, Timestamp};
-use longhaul_store::Writer;
+use longhaul_model::{FreshnessSample, Hint, MachineSnapshot, TargetName, Timestamp};
+use longhaul_store::{RoundStatus, Writer};
 use longhaul_telemetry::export_pause::ExportPause;
 
 use super::round_reporter::RoundReporter;
+use crate::checks::freshness::{FreshnessCheck, FreshnessPlan, writer_of_round};
 use crate::clock::Clock;
 use crate::event::{ExaminationEnd, RoundEnd, RoundEvent, ServiceEvent};
 use crate::notifications::{NotifyConfig, check_channels};
 use crate::round::{RoundError, RoundResult, RoundRunner, RoundSpec, RoundTasks, StartedRound};
 use crate::round_stop::{RoundStop, RoundStopRequest};
 use crate::status::Check;
-use crate::worker::{Interruption, RequestOptions, Worker, WorkerObserver};
+use crate::worker::{Interruption, RequestOptions, SilentObserver, Worker, WorkerObserver};
 
 /// Time that a worker may take to stop. Short, because the service must exit within five seconds.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -94,6 +95,8 @@ pub(super) struct RoundJob {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) export_pause: Arc<ExportPause>,
     pub(super) events: Sender<ServiceEvent>,
+    /// True if freshness is measured after the runs.
+    pub(super) measures_freshness: bool,
     /// Span of the round's slot.
     pub(super) span: tracing::Span,
 }
@@ -144,7 +147,35 @@ impl RoundJob {
         let runs = u32::try_from(workers.len() * self.tasks.workloads.len()).unwrap_or(u32::MAX);
         reporter.send(RoundEvent::Started { round: number, runs });
         let started = StartedRound { number, spec: &self.spec };
-        runner.run(started, workers, &mut reporter, &mut || self.snapshot())
+        let result = runner.run(started, workers, &mut reporter, &mut || self.snapshot())?;
+        if self.measures_freshness && result.status == RoundStatus::Ok {
+            self.measure_freshness(number, workers, stop);
+        }
+        Ok(result)
+    }
+
+    /// Measures freshness after the runs of a round, so that no timed call is disturbed. Its failure is no failure of
+    /// the round.
+    fn measure_freshness(&self, round: i64, workers: &mut [&mut Worker], stop: &RoundStopRequest) {
+        let Some(writer) = writer_of_round(workers, self.spec.round_index) else { return };
+        let check = FreshnessCheck {
+            plan: FreshnessPlan::ROUND,
+            clock: self.clock.as_ref(),
+            interruption: stop.interruption(),
+            stop_timeout: STOP_TIMEOUT,
+        };
+        let in_round = |sample| FreshnessSample { round: Some(round), ..sample };
+        let stored = match check.run(workers, writer) {
+            Ok(samples) if samples.is_empty() => return,
+            Ok(samples) => self.writer.add_freshness(samples.into_iter().map(in_round).collect()),
+            Err(report) => {
+                let message = report.failure.message;
+                return tracing::info!(round, message, "freshness was not measured");
+            }
+        };
+        if let Err(error) = stored {
+            tracing::warn!(round, error = error.one_line(), "freshness samples were not stored");
+        }
     }
 
     /// Returns the state of the machine after the runs, which the service's loop knows.
@@ -158,7 +189,7 @@ impl RoundJob {
 /// Tests a target that the system's privacy settings refused last time, with a single open instead of one
 /// per workload. If they still refuse, the target is unavailable in this round.
 fn recheck_privacy_refusal(worker: &mut Worker, interruption: &Interruption) {
-    if let Err(report) = worker.create_sandbox(&mut check_options(interruption, &mut NoObserver))
+    if let Err(report) = worker.create_sandbox(&mut check_options(interruption, &mut SilentObserver))
         && report.failure.is_blocked(report.outcome)
     {
         worker.set_unavailable(Some(report));
@@ -190,7 +221,7 @@ impl ExaminationJob {
 }
 
 fn examine(worker: &mut Worker, interruption: &Interruption) -> Result<TargetExamination, FailureReport> {
-    let found = worker.examine(&mut check_options(interruption, &mut NoObserver));
+    let found = worker.examine(&mut check_options(interruption, &mut SilentObserver));
     worker.shut_down();
     found
 }
@@ -200,12 +231,4 @@ fn check_options<'a>(
     observer: &'a mut dyn WorkerObserver,
 ) -> RequestOptions<'a> {
     RequestOptions { cap: CHECK_TIMEOUT, stop_timeout: CHECK_STOP_TIMEOUT, interruption, observer }
-}
-
-/// An observer that ignores all progress.
-struct NoObserver;
-
-impl WorkerObserver for NoObserver {
-    fn progress(&mut self, _: &TargetName, _: &Progress) {}
-    fn phase_started(&mut self, _: &TargetName, _: &str) {}
 }

@@ -6,6 +6,7 @@
 //! worker is started on its target.
 
 mod failures;
+mod freshness;
 mod handshake;
 mod interruption;
 mod launcher;
@@ -27,12 +28,14 @@ use longhaul_measure::worker::{
 };
 use longhaul_model::{NegotiatedOptions, Operation, Phase, Protocol, Target};
 
-use failures::{failed_report, hung_failure, still_hung_failure, unexpected_message_failure, void_failure};
+pub use failures::void_failure;
+use failures::{failed_report, hung_failure, still_hung_failure, unexpected_message_failure};
+pub use freshness::unexpected_answer_failure;
 pub use interruption::Interruption;
 pub use launcher::{Launcher, SampleSender};
 use process::{ProcessEvent, WorkerProcess};
 use request::{RequestFailed, Response};
-pub use request::{RequestOptions, WorkerObserver};
+pub use request::{RequestOptions, SilentObserver, WorkerObserver};
 use wait::{CrashBackoff, KILL_GRACE, LimitScope, PendingRequest, StopRequest};
 
 /// Interval at which the lock of a process that another supervisor abandoned is checked: its release sends no event.

@@ -21,6 +21,14 @@ pub trait WorkerObserver {
     fn version_mismatch(&mut self, _target: &TargetName, _version: &str) {}
 }
 
+/// An observer that ignores all progress.
+pub struct SilentObserver;
+
+impl WorkerObserver for SilentObserver {
+    fn progress(&mut self, _: &TargetName, _: &Progress) {}
+    fn phase_started(&mut self, _: &TargetName, _: &str) {}
+}
+
 /// Limits and observer of a request to a worker.
 pub struct RequestOptions<'a> {
     /// Time limit of a run as a whole, and of each operation of a preparation.

@@ -1,0 +1,177 @@
+//! `longhaul freshness`: shows how long changes made elsewhere take to become visible, or measures it now.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use longhaul_analysis::checks;
+use longhaul_measure::platform;
+use longhaul_model::{FreshnessSample, Mount, Role, Target, TargetName, Timestamp};
+use longhaul_service::checks::freshness::{FreshnessCheck, FreshnessPlan, HelperCheck, HelperPlan};
+use longhaul_service::clock::SystemClock;
+use longhaul_service::config::Config;
+use longhaul_service::target_path::SpecialFolders;
+use longhaul_service::worker::Worker;
+use longhaul_view::json::FreshnessJson;
+use longhaul_view::screens;
+
+use super::run::Session;
+use crate::arguments::{FreshnessArgs, FreshnessCommand, GlobalArgs, HelperArgs, MeasureArgs, NamedPath};
+use crate::errors::UsageError;
+use crate::{exit, paths, render};
+
+/// Longest time within which the changes of a session are made.
+const MAX_SPREAD: Duration = Duration::from_secs(30);
+/// Time in which the user has to run the line on the NAS.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Time that an operation in flight may take after Ctrl-C, before its worker is abandoned.
+const STOP_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Shows or measures freshness.
+pub fn run(shared: &GlobalArgs, arguments: &FreshnessArgs) -> anyhow::Result<ExitCode> {
+    match &arguments.command {
+        Some(FreshnessCommand::Measure(measure)) => measure_now(shared, measure),
+        Some(FreshnessCommand::Helper(helper)) => measure_on_nas(shared, helper),
+        None => {
+            let samples = paths::open_reader(shared)?.freshness(Timestamp::MIN)?;
+            print(&samples, arguments.json)?;
+            Ok(exit::OK)
+        }
+    }
+}
+
+fn print(samples: &[FreshnessSample], as_json: bool) -> anyhow::Result<()> {
+    let cells = checks::freshness(samples);
+    if as_json {
+        let cells: Vec<FreshnessJson> = cells.into_iter().map(FreshnessJson::from).collect();
+        anstream::println!("{}", serde_json::to_string_pretty(&cells)?);
+    } else {
+        render::print(&screens::checks::freshness(&cells));
+    }
+    Ok(())
+}
+
+fn measure_now(shared: &GlobalArgs, arguments: &MeasureArgs) -> anyhow::Result<ExitCode> {
+    let (targets, database) = targets(shared, arguments)?;
+    let writers = writers(&targets, arguments.through.as_ref())?;
+    let mounts = platform::mounts().context("read the mount table")?;
+    let session = Session::open(database, &mounts)?;
+    let worker = |target: &Target| Worker::new(target.clone(), session.launcher.clone());
+    let mut workers: Vec<Worker> = targets.iter().map(worker).collect();
+    let mut workers: Vec<&mut Worker> = workers.iter_mut().collect();
+    let check = FreshnessCheck {
+        plan: plan(arguments.changes, arguments.limit),
+        clock: &SystemClock,
+        interruption: &session.interruption,
+        stop_timeout: STOP_TIMEOUT,
+    };
+    let mut measured = vec![];
+    for writer in writers {
+        if session.interruption.is_requested() {
+            break;
+        }
+        measured.extend(measure_through(&check, &mut workers, writer)?);
+    }
+    session.writer.add_freshness(measured.clone())?;
+    if measured.is_empty() && !session.interruption.is_requested() {
+        let message = "no two of these targets lead to one folder, so no change can be looked for";
+        return Err(UsageError(message.to_owned()).into());
+    }
+    print(&measured, arguments.json)?;
+    Ok(exit::OK)
+}
+
+fn plan(changes: u16, limit_seconds: u64) -> FreshnessPlan {
+    let limit = Duration::from_secs(limit_seconds);
+    let spread = limit.min(MAX_SPREAD);
+    FreshnessPlan { changes: changes.into(), spread, watch: spread + limit }
+}
+
+fn measure_on_nas(shared: &GlobalArgs, arguments: &HelperArgs) -> anyhow::Result<ExitCode> {
+    let config = paths::load_config(shared)?;
+    let database = paths::database(shared, &config)?;
+    let mounts = platform::mounts().context("read the mount table")?;
+    let target = helper_target(&arguments.target, &config, &mounts)?;
+    paths::check_paths(std::slice::from_ref(&target), &SpecialFolders::of(Some(&database), &mounts))?;
+    let session = Session::open(database, &mounts)?;
+    let mut worker = Worker::new(target, session.launcher.clone());
+    let helper = HelperPlan {
+        plan: plan(arguments.changes, arguments.limit),
+        patience: PATIENCE,
+        folder: arguments.folder.clone(),
+    };
+    let check = HelperCheck {
+        plan: &helper,
+        clock: &SystemClock,
+        interruption: &session.interruption,
+        stop_timeout: STOP_TIMEOUT,
+    };
+    let mut show_line = |line: &str| show_line(line, arguments);
+    let measured = check
+        .run(&mut worker, &mut show_line)
+        .map_err(|report| anyhow::anyhow!("{}", report.failure.message))?;
+    session.writer.add_freshness(measured.clone())?;
+    print(&measured, arguments.json)?;
+    Ok(exit::OK)
+}
+
+fn show_line(line: &str, arguments: &HelperArgs) {
+    let seconds = PATIENCE.as_secs();
+    anstream::eprintln!(
+        "Run this line on the NAS within {seconds} s, for example by ssh, as a user who may write to the folder. {}",
+        if arguments.folder == "FOLDER" { "Replace FOLDER with the folder of the target there." } else { "" }
+    );
+    match arguments.json {
+        true => anstream::eprintln!("{line}"),
+        false => anstream::println!("{line}"),
+    }
+}
+
+fn helper_target(text: &str, config: &Config, mounts: &[Mount]) -> anyhow::Result<Target> {
+    if let Ok(argument) = text.parse::<NamedPath>() {
+        return paths::parse_targets(&[argument], mounts)?.pop().context("one argument names one target");
+    }
+    let known = config.targets.iter().find(|target| target.name.as_str() == text);
+    let unknown = || UsageError(format!("there is no target `{text}` in the configuration; give NAME=PATH"));
+    Ok(known.cloned().ok_or_else(unknown)?)
+}
+
+fn measure_through(
+    check: &FreshnessCheck<'_>,
+    workers: &mut [&mut Worker],
+    writer: usize,
+) -> anyhow::Result<Vec<FreshnessSample>> {
+    let name = workers[writer].target().name.clone();
+    let seconds = check.plan.watch.as_secs();
+    anstream::eprintln!("Changing files through {name}; looking for the changes for at most {seconds} s ...");
+    check.run(workers, writer).map_err(|report| anyhow::anyhow!("{name}: {}", report.failure.message))
+}
+
+/// Returns the targets to measure, all of them as shares, and the path of the database.
+fn targets(shared: &GlobalArgs, arguments: &MeasureArgs) -> anyhow::Result<(Vec<Target>, PathBuf)> {
+    let config = paths::load_config(shared)?;
+    let database = paths::database(shared, &config)?;
+    let mounts = platform::mounts().context("read the mount table")?;
+    let given = paths::parse_targets(&arguments.targets, &mounts)?;
+    let targets: Vec<Target> = match given.is_empty() {
+        true => config.targets.into_iter().filter(|target| target.role == Role::Share).collect(),
+        false => given.into_iter().map(|target| Target { role: Role::Share, ..target }).collect(),
+    };
+    if targets.len() < 2 {
+        let message = "freshness needs two targets that lead to one folder: give `--target NAME=PATH` twice, or add \
+                       them to the configuration (`longhaul init`)";
+        return Err(UsageError(message.to_owned()).into());
+    }
+    paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    Ok((targets, database))
+}
+
+/// Returns the indices of the targets through which changes are made.
+fn writers(targets: &[Target], through: Option<&TargetName>) -> anyhow::Result<Vec<usize>> {
+    let Some(name) = through else { return Ok((0..targets.len()).collect()) };
+    let names = || targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>().join(", ");
+    let found = targets.iter().position(|target| target.name == *name);
+    let found = found.ok_or_else(|| UsageError(format!("there is no target `{name}`; known: {}", names())));
+    Ok(vec![found?])
+}

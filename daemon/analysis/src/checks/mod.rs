@@ -1,0 +1,5 @@
+//! Statistics of checks that are not runs.
+
+mod freshness;
+
+pub use freshness::{FreshnessCell, FreshnessKey, freshness};

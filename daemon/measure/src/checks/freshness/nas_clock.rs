@@ -1,0 +1,217 @@
+//! Changes that are made on the NAS itself: the shell line that makes them, and their times on the clock of the NAS.
+//!
+//! The line needs no `date`: the NAS stamps every change with the modification time of a file or folder. The clock of
+//! the NAS is compared with that of this machine by folders that are made through the share, which the NAS stamps, too.
+
+use std::ffi::CStr;
+use std::ops::Range;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::item::{CONTENT_AFTER, CONTENT_BEFORE, Item};
+use super::session::{FOLDER, FreshnessSession, MadeChange};
+use crate::error::RunError;
+use crate::platform::{self, Access, monotonic_ns};
+use crate::timed_fs::{Folder, TimedFs};
+use longhaul_model::ChangeKind;
+
+/// Folder whose modification time tells the clock: [`MAX_CHANGES`](super::session::MAX_CHANGES), so that it is
+/// recognized like the folders of changes.
+const CLOCK_FOLDER: &CStr = c"999";
+/// Number of comparisons of the clocks, whose intervals are intersected.
+const COMPARISONS: usize = 10;
+/// Pause between two comparisons, longer than a step of the clock that stamps files.
+const COMPARISON_INTERVAL: Duration = Duration::from_millis(23);
+/// Largest step of the clock that stamps files, if it stamps fractions of a second (Linux: 1 to 10 ms).
+const FINE_STEP_NS: i64 = 10_000_000;
+/// Largest step if it does not (FAT: 2 s).
+const COARSE_STEP_NS: i64 = 2_000_000_000;
+/// Time after which no client shows attributes from before: SMB clients keep them for a second.
+const ATTRIBUTES_TIMEOUT: Duration = Duration::from_millis(1200);
+
+/// Clock of the NAS minus the monotonic clock of this machine, in nanoseconds: an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockOffset {
+    /// Lower end.
+    pub low_ns: i64,
+    /// Upper end.
+    pub high_ns: i64,
+}
+
+impl ClockOffset {
+    /// Returns the offset of a time stamp that the NAS set between two times of the monotonic clock.
+    fn of_stamp(stamp_ns: i64, between: Range<u64>) -> Self {
+        let (start, end) = (between.start.cast_signed(), between.end.cast_signed());
+        Self { low_ns: stamp_ns - end, high_ns: stamp_ns + step_ns(stamp_ns) - start }
+    }
+
+    /// Returns the offsets in both intervals; `None` if there are none.
+    fn intersection(self, other: Self) -> Option<Self> {
+        let both = Self { low_ns: self.low_ns.max(other.low_ns), high_ns: self.high_ns.min(other.high_ns) };
+        (both.low_ns <= both.high_ns).then_some(both)
+    }
+
+    /// Returns the interval that contains both; `None` if they are further apart than clocks drift in minutes,
+    /// because one of the clocks was set.
+    pub fn hull(self, later: Self) -> Option<Self> {
+        const MAX_DRIFT_NS: i64 = 50_000_000;
+        let gap_ns = (later.low_ns - self.high_ns).max(self.low_ns - later.high_ns);
+        let hull = Self { low_ns: self.low_ns.min(later.low_ns), high_ns: self.high_ns.max(later.high_ns) };
+        (gap_ns <= MAX_DRIFT_NS).then_some(hull)
+    }
+
+    /// Returns when a change was made that the NAS stamped.
+    pub fn change(self, stamp_ns: i64) -> MadeChange {
+        let unsigned = |ns: i64| u64::try_from(ns).unwrap_or(0);
+        let began_ns = unsigned(stamp_ns - self.high_ns);
+        let ago = Duration::from_nanos(monotonic_ns().saturating_sub(began_ns));
+        MadeChange {
+            began_ns,
+            ended_ns: unsigned(stamp_ns + step_ns(stamp_ns) - self.low_ns),
+            at: platform::wall_clock() - ago,
+        }
+    }
+}
+
+/// Returns the step of the clock that set a time stamp. Whole seconds mean that fractions are not stored: a stamp with
+/// fractions is whole once in a million.
+const fn step_ns(stamp_ns: i64) -> i64 {
+    if stamp_ns % 1_000_000_000 == 0 { COARSE_STEP_NS } else { FINE_STEP_NS }
+}
+
+/// Compares the clocks by folders that are made in the folder of a session.
+pub fn compare_clocks(session: &Folder, context: &TimedFs<'_>) -> Result<ClockOffset, RunError> {
+    let mut known: Option<ClockOffset> = None;
+    for _ in 0..COMPARISONS {
+        let before_ns = monotonic_ns();
+        context.create_folder(session, CLOCK_FOLDER)?;
+        let between = before_ns..monotonic_ns();
+        let stamp_ns = context.getattr(session, CLOCK_FOLDER)?.modified_ns;
+        context.remove_folder(session, CLOCK_FOLDER)?;
+        let offset = ClockOffset::of_stamp(stamp_ns, between);
+        // Intervals that exclude each other mean that a clock was set: the newest counts.
+        known = known.and_then(|known| known.intersection(offset)).or(Some(offset));
+        context.pause(COMPARISON_INTERVAL)?;
+    }
+    Ok(known.expect("at least one comparison was made"))
+}
+
+/// Waits until no attributes from before a change are shown any more.
+pub fn wait_for_attributes(context: &TimedFs<'_>) -> Result<(), RunError> {
+    context.pause(ATTRIBUTES_TIMEOUT)
+}
+
+impl Item<'_> {
+    /// Returns the time at which the NAS made the change, in nanoseconds of its clock. `None`: the server does not have
+    /// the change.
+    pub fn stamp_ns(&self, context: &TimedFs<'_>) -> Result<Option<i64>, RunError> {
+        if !self.is_confirmed(context)? {
+            return Ok(None);
+        }
+        let stamp = match self.kind {
+            // Opening asks the server for the attributes.
+            ChangeKind::NewFile | ChangeKind::LookedUpName => self.file_stamp(c"new", context)?,
+            ChangeKind::GrownFile | ChangeKind::ChangedContent => self.file_stamp(c"old", context)?,
+            ChangeKind::Deletion | ChangeKind::Rename => {
+                drop(context.open_folder(self.session, self.name)?);
+                context.getattr(self.session, self.name)?.modified_ns
+            }
+        };
+        Ok(Some(stamp))
+    }
+
+    fn file_stamp(&self, name: &CStr, context: &TimedFs<'_>) -> Result<i64, RunError> {
+        context.close(context.open(self.folder, name, Access::Read)?)?;
+        Ok(context.getattr(self.folder, name)?.modified_ns)
+    }
+
+    /// Returns the shell command that makes the change, to be run in the folder of the session.
+    fn shell_command(place: usize, kind: ChangeKind) -> String {
+        let print = |content: &[u8]| format!("printf '{}\\n'", String::from_utf8_lossy(content).trim_end());
+        match kind {
+            ChangeKind::NewFile | ChangeKind::LookedUpName => {
+                format!("{} >{place}/new", print(CONTENT_BEFORE))
+            }
+            ChangeKind::GrownFile => format!("{} >>{place}/old", print(CONTENT_AFTER)),
+            ChangeKind::ChangedContent => format!("{} >{place}/old", print(CONTENT_AFTER)),
+            ChangeKind::Deletion => format!("rm {place}/old"),
+            ChangeKind::Rename => format!("mv {place}/old {place}/new"),
+        }
+    }
+}
+
+/// Returns one line for a POSIX shell on the NAS that makes each change at its time, in whole seconds: some shells have
+/// no shorter sleep. `folder` is the folder of the target there.
+pub fn shell_line(session: &FreshnessSession, times: &[Duration], folder: &str) -> String {
+    let mut order: Vec<(u64, usize)> =
+        times.iter().map(Duration::as_secs).zip(0..session.kinds.len()).collect();
+    order.sort_unstable();
+    let quoted = format!("{folder}/{}/{}/{}", session.sandbox, FOLDER, session.id.as_str());
+    let mut line = format!("cd '{}' && umask 022", quoted.replace('\'', r"'\''"));
+    let mut now = 0;
+    for (seconds, place) in order {
+        if seconds > now {
+            line += &format!("; sleep {}", seconds - now);
+            now = seconds;
+        }
+        line += &format!("; {}", Item::shell_command(place, session.kinds[place]));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::freshness::SessionId;
+
+    #[test]
+    fn clocks_hours_apart_are_compared_by_the_stamps_of_the_nas() {
+        let second = 1_000_000_000;
+        let hour = 3600 * second;
+        let first = ClockOffset::of_stamp(hour + 5, 100..200);
+        assert_eq!(first, ClockOffset { low_ns: hour - 195, high_ns: hour - 95 + FINE_STEP_NS });
+        let change = first.change(hour + 1_000_000_007);
+        assert_eq!(change.ended_ns - change.began_ns, (2 * FINE_STEP_NS + 100) as u64);
+        // Whole seconds: the file system stores no fractions.
+        assert_eq!(ClockOffset::of_stamp(hour, 100..200).high_ns, hour - 100 + COARSE_STEP_NS);
+    }
+
+    #[test]
+    fn clock_that_was_set_is_noticed() {
+        let offset = ClockOffset { low_ns: 1_000, high_ns: 2_000 };
+        let drifted = ClockOffset { low_ns: 1_000_000, high_ns: 1_001_000 };
+        assert_eq!(offset.hull(drifted), Some(ClockOffset { low_ns: 1_000, high_ns: 1_001_000 }));
+        assert_eq!(offset.hull(ClockOffset { low_ns: 90_000_000, high_ns: 91_000_000 }), None);
+        assert_eq!(offset.hull(ClockOffset { low_ns: -90_000_000, high_ns: -89_000_000 }), None);
+    }
+
+    #[test]
+    fn shell_line_makes_every_change_in_the_order_of_time() {
+        let session = FreshnessSession {
+            id: SessionId::new(1),
+            sandbox: ".longhaul-m-smb".to_owned(),
+            kinds: ChangeKind::ALL.to_vec(),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let site = folder.path().join("it's mine");
+        let session_folder = site.join(".longhaul-m-smb/freshness/0000000000000001");
+        for place in 0..6 {
+            std::fs::create_dir_all(session_folder.join(place.to_string())).unwrap();
+        }
+        for place in [2, 3, 4, 5] {
+            std::fs::write(session_folder.join(format!("{place}/old")), CONTENT_BEFORE).unwrap();
+        }
+        let line = shell_line(&session, &[1, 0, 0, 0, 0, 0].map(Duration::from_secs), site.to_str().unwrap());
+        assert!(line.ends_with("; sleep 1; printf 'before the change\\n' >0/new"), "{line}");
+        let status = std::process::Command::new("/bin/sh").args(["-c", &line]).status().unwrap();
+        assert!(status.success());
+        let content = |name: &str| std::fs::read(session_folder.join(name)).ok();
+        for name in ["0/new", "1/new", "5/new"] {
+            assert_eq!(content(name).as_deref(), Some(CONTENT_BEFORE), "{name}");
+        }
+        assert_eq!(content("2/old"), Some([CONTENT_BEFORE, CONTENT_AFTER].concat()));
+        assert_eq!(content("3/old").as_deref(), Some(CONTENT_AFTER));
+        assert_eq!((content("4/old"), content("5/old")), (None, None));
+    }
+}

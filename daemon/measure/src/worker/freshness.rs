@@ -1,0 +1,121 @@
+//! The steps of a freshness session. The supervisor sends each step to the worker that writes or to those that watch.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::failure_report::from_error;
+use super::message::FailureReport;
+use super::state::Worker;
+use crate::checks::freshness::{
+    ClockOffset, FOLDER, FreshnessSession, MadeChange, Observation, WatchLimit, Watcher, Writer,
+};
+use crate::error::RunError;
+use crate::sandbox::Sandbox;
+
+/// A step of a freshness session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FreshnessCommand {
+    /// Writer: creates the files that exist before the changes.
+    Prepare(FreshnessSession),
+    /// Watcher: finds the session and sees the state before the changes.
+    Find(FreshnessSession),
+    /// Writer: makes each change after its time.
+    Make(FreshnessSession, Vec<Duration>),
+    /// Watcher: looks for the changes for at most this time.
+    Watch(FreshnessSession, WatchLimit),
+    /// Writer: looks whether the changes still exist.
+    Confirm(FreshnessSession),
+    /// Compares the clock of the NAS with that of this machine.
+    CompareClocks(FreshnessSession),
+    /// Reads when changes were made on the NAS itself, by its clock.
+    Stamps(FreshnessSession),
+    /// Writer: removes all files of the session.
+    Remove(FreshnessSession),
+}
+
+/// Answer to a [`FreshnessCommand`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FreshnessAnswer {
+    /// The step was done.
+    Done,
+    /// The target does not lead to the folder of the session.
+    NotFound,
+    /// The changes, in the order of the session.
+    Made(Vec<MadeChange>),
+    /// What was seen of each change.
+    Watched(Vec<Observation>),
+    /// True for each change that the server still has.
+    Confirmed(Vec<bool>),
+    /// Difference of the clocks.
+    Clocks(ClockOffset),
+    /// Time of each change on the clock of the NAS, in nanoseconds; `None` if the server does not have the change.
+    Stamped(Vec<Option<i64>>),
+    /// The step failed.
+    Failed(FailureReport),
+}
+
+impl Worker {
+    /// Does one step of a freshness session.
+    pub fn freshness(&self, command: &FreshnessCommand) -> FreshnessAnswer {
+        self.probe_switch.set_running(FOLDER);
+        let answer = self.try_freshness(command);
+        self.reporter.report_slow_calls(Some(FOLDER));
+        self.probe_switch.set_idle();
+        answer.unwrap_or_else(|error| FreshnessAnswer::Failed(from_error(&error)))
+    }
+
+    fn try_freshness(&self, command: &FreshnessCommand) -> Result<FreshnessAnswer, RunError> {
+        let context = self.timed_fs();
+        let done = |()| FreshnessAnswer::Done;
+        match command {
+            FreshnessCommand::Prepare(session) => self.writer()?.prepare(session, &context).map(done),
+            FreshnessCommand::Find(session) => self.find_session(session),
+            FreshnessCommand::Make(session, after) => {
+                self.writer()?.make(session, after, &context).map(FreshnessAnswer::Made)
+            }
+            FreshnessCommand::Watch(session, limit) => self.watch(session, *limit),
+            FreshnessCommand::Confirm(session) => {
+                self.writer()?.confirm(session, &context).map(FreshnessAnswer::Confirmed)
+            }
+            FreshnessCommand::CompareClocks(session) => {
+                self.writer()?.compare_clocks(session, &context).map(FreshnessAnswer::Clocks)
+            }
+            FreshnessCommand::Stamps(session) => {
+                self.writer()?.stamps_ns(session, &context).map(FreshnessAnswer::Stamped)
+            }
+            FreshnessCommand::Remove(session) => self.writer()?.remove(session, &context).map(done),
+        }
+    }
+
+    fn writer(&self) -> Result<Writer, RunError> {
+        let context = self.timed_fs();
+        Writer::open(&Sandbox::open(&self.sandbox_location(), &context)?, &context)
+    }
+
+    fn find_session(&self, session: &FreshnessSession) -> Result<FreshnessAnswer, RunError> {
+        let context = self.timed_fs();
+        let path = &self.setup.target.path;
+        let Some(watcher) = Watcher::open(session, path, &context)? else {
+            return Ok(FreshnessAnswer::NotFound);
+        };
+        match watcher.see_before(&context)? {
+            true => Ok(FreshnessAnswer::Done),
+            false => Err(RunError::refused(
+                path,
+                "the files of a freshness session were not seen in time",
+                "The next round tries it again",
+            )),
+        }
+    }
+
+    fn watch(&self, session: &FreshnessSession, limit: WatchLimit) -> Result<FreshnessAnswer, RunError> {
+        let context = self.timed_fs();
+        match Watcher::open(session, &self.setup.target.path, &context)? {
+            Some(watcher) => watcher.watch(limit, &context).map(FreshnessAnswer::Watched),
+            None => Ok(FreshnessAnswer::NotFound),
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Checks that several workers make together.
+
+pub mod freshness;

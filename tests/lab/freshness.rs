@@ -1,0 +1,303 @@
+//! Tests of freshness on real servers: which changes made elsewhere a mount shows, and when.
+//!
+//! Samba 4.22 grants directory leases, and a change that is made on the NAS or over NFS does not break them: a listing
+//! over SMB 3.1.1 never shows it. Each of two settings alone ends that. NFS remembers for half a minute that a name did
+//! not exist. The changes on the NAS are made by the line that `longhaul freshness helper` prints; an oracle that shares
+//! no code with longhaul stamps them with the clock of the NAS and looks for them through the same mount.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use crate::machines::{Findings, Lab, note, text};
+use serde_json::Value;
+
+const SHARES: [&str; 4] = ["smb2", "smb3", "nfs3", "nfs4"];
+const KINDS: [&str; 6] =
+    ["new-file", "looked-up-name", "grown-file", "changed-content", "deletion", "rename"];
+/// Kinds that are looked for in a listing.
+const LISTED: [&str; 2] = ["new-file", "rename"];
+/// Time for which changes are looked for, in seconds: longer than NFS remembers that a name did not exist.
+const LIMIT: u64 = 35;
+/// Allowed difference between the medians of longhaul and the oracle, in seconds: the interval of both polls.
+const TOLERANCE: f64 = 0.1;
+/// Folder on the local disk of the client.
+const LOCAL: &str = "/m/local/fresh";
+const COLUMNS: [&str; 8] = ["made", "target", "change", "n", "not seen", "median", "p90", "oracle"];
+
+/// The oracle: polls the folder of a session, and prints when each change was first seen.
+const ORACLE: &str = r#"
+import json, os, sys, time
+folder, count, end = sys.argv[1], int(sys.argv[2]), time.time() + float(sys.argv[3])
+def size(path):
+    try: return os.stat(path).st_size
+    except FileNotFoundError: return None
+def view(place):
+    path, kind = f"{folder}/{place}", place % 6
+    if kind == 0: return "new" in os.listdir(path)
+    if kind == 1: return size(path + "/new") is not None
+    if kind == 2: return size(path + "/old") > 20
+    if kind == 3: return open(path + "/old").read().startswith("after")
+    if kind == 4: return size(path + "/old") is None
+    if kind == 5: return os.listdir(path) == ["new"]
+seen = {}
+while len(seen) < count and time.time() < end:
+    began = time.time()
+    for place in range(count):
+        try:
+            if place not in seen and view(place): seen[place] = time.time()
+        except FileNotFoundError: pass
+    time.sleep(max(0, began + 0.1 - time.time()))
+print(json.dumps(seen))
+"#;
+
+#[test]
+#[ignore = "boots two virtual machines; run with --ignored"]
+fn staleness_of_each_protocol_is_reproduced() {
+    let lab = lab();
+    let mut findings = Findings::default();
+    through_nfs4(&lab, 3, &mut findings);
+    on_the_nas(&lab, Sessions { count: 1, changes: 3 }, &mut findings);
+    findings.print(&COLUMNS);
+    controls(&lab, &mut findings);
+    findings.print(&COLUMNS);
+    findings.assert(&lab);
+}
+
+#[test]
+#[ignore = "boots two virtual machines and takes half an hour; makes the table of docs/validation/freshness.md"]
+fn hundred_changes_of_each_kind_agree_with_the_oracle() {
+    let lab = lab();
+    let mut findings = Findings::default();
+    on_the_nas(&lab, Sessions { count: 20, changes: 5 }, &mut findings);
+    findings.print(&COLUMNS);
+    findings.assert(&lab);
+}
+
+/// Boots the lab with a folder that all shares show.
+fn lab() -> Lab {
+    let lab = Lab::up("local smb2 smb3 nfs3 nfs4");
+    lab.ask(&format!("mkdir -p {LOCAL} && cat >{LOCAL}/oracle.py <<'EOF'{ORACLE}EOF"));
+    assert!(lab.nas("mkdir -p /srv/share/fresh && chmod 777 /srv/share/fresh").status.success());
+    lab
+}
+
+fn longhaul(database: &str, command: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_longhaul");
+    format!("HOME={LOCAL} {program} --database {LOCAL}/{database}.sqlite freshness {command}")
+}
+
+fn target(share: &str) -> String {
+    format!("--target {share}=/m/{share}/fresh")
+}
+
+/// Makes changes through NFS 4.2 and looks for them through all other shares.
+fn through_nfs4(lab: &Lab, changes: u32, findings: &mut Findings) {
+    let targets = SHARES.map(target).join(" ");
+    let measure = format!("measure --json --through nfs4 --changes {changes} --limit {LIMIT} {targets}");
+    let output = lab.ask(&format!("{} 2>/dev/null", longhaul("through", &measure)));
+    for cell in cells(&output) {
+        check(&cell, Expected::of(&cell), findings);
+        row(&cell, None, findings);
+    }
+}
+
+/// Whether a share must show the changes of a kind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    Seen,
+    NeverSeen,
+}
+
+impl Expected {
+    /// Returns what Linux 6.1 and Samba 4.22 do without any setting.
+    fn of(cell: &Value) -> Self {
+        let is_listed = LISTED.iter().any(|kind| cell["kind"] == *kind);
+        if cell["target"] == "smb3" && is_listed { Self::NeverSeen } else { Self::Seen }
+    }
+}
+
+fn check(cell: &Value, expected: Expected, findings: &mut Findings) {
+    let not_seen = if expected == Expected::NeverSeen { cell["n"].clone() } else { 0.into() };
+    findings.check(cell["not_seen"] == not_seen && cell["n"] != 0 && cell["void"] == 0, || {
+        format!("{not_seen} must not be seen: {cell}")
+    });
+}
+
+fn cells(output: &str) -> Vec<Value> {
+    serde_json::from_str(output).unwrap_or_else(|error| panic!("{error}: {output}"))
+}
+
+fn row(cell: &Value, oracle: Option<f64>, findings: &mut Findings) {
+    let word = |key: &str| cell[key].as_str().unwrap_or("NAS").to_owned();
+    let seconds = |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{time:.2}"));
+    findings.row(&[
+        &word("changed_through"),
+        &word("target"),
+        &word("kind"),
+        &cell["n"].to_string(),
+        &cell["not_seen"].to_string(),
+        &seconds(cell["median_seconds"].as_f64()),
+        &seconds(cell["p90_seconds"].as_f64()),
+        &seconds(oracle),
+    ]);
+}
+
+/// Numbers of sessions on the NAS, and of changes of each kind in each.
+#[derive(Clone, Copy)]
+struct Sessions {
+    count: u32,
+    changes: u32,
+}
+
+/// Makes changes on the NAS with the printed line, and compares longhaul with the oracle on each share.
+fn on_the_nas(lab: &Lab, sessions: Sessions, findings: &mut Findings) {
+    // By share and kind: times of the oracle; `None` if it did not see the change.
+    let mut oracle: BTreeMap<(String, String), Vec<Option<f64>>> = BTreeMap::new();
+    for number in 0..sessions.count {
+        note(&format!("session {number}"));
+        std::thread::scope(|scope| {
+            let session =
+                |share: &'static str| scope.spawn(move || Session::run(lab, share, sessions.changes));
+            for session in SHARES.map(session).map(|thread| thread.join().expect("the session ends")) {
+                for (kind, time) in session {
+                    oracle.entry(kind).or_default().push(time);
+                }
+            }
+        });
+    }
+    for share in SHARES {
+        for cell in cells(&lab.ask(&longhaul(share, "--json"))) {
+            let kind = cell["kind"].as_str().unwrap_or_default().to_owned();
+            let times = oracle.remove(&(share.to_owned(), kind)).unwrap_or_default();
+            let median = median(&times);
+            check(&cell, Expected::of(&cell), findings);
+            let found = cell["median_seconds"].as_f64();
+            let agrees = match (median, found) {
+                (Some(median), Some(found)) => (median - found).abs() <= TOLERANCE,
+                (None, None) => true,
+                _ => false,
+            };
+            findings.check(agrees, || format!("the oracle has {median:?} of {}: {cell}", times.len()));
+            row(&cell, median, findings);
+        }
+    }
+}
+
+/// Returns the median; `None` if more than half of the times do not exist.
+fn median(times: &[Option<f64>]) -> Option<f64> {
+    let mut times: Vec<f64> = times.iter().map(|time| time.unwrap_or(f64::INFINITY)).collect();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len().saturating_sub(1) / 2).copied().filter(|time| time.is_finite())
+}
+
+/// One session of changes on the NAS, watched by longhaul and the oracle.
+struct Session<'a> {
+    lab: &'a Lab,
+    share: &'static str,
+    changes: u32,
+}
+
+impl<'a> Session<'a> {
+    /// Returns the time of the oracle for each change.
+    fn run(lab: &'a Lab, share: &'static str, changes: u32) -> Vec<((String, String), Option<f64>)> {
+        let session = Self { lab, share, changes };
+        let helper = format!(
+            "helper --json --folder /srv/share/fresh --changes {changes} --limit {LIMIT} {}",
+            target(share)
+        );
+        let errors = format!("{LOCAL}/{share}.line");
+        lab.ask(&format!("rm -f {errors}"));
+        let mut watching = lab.start(&format!("{} 2>{errors}", longhaul(share, &helper)));
+        let line = session.wait_for_line(&errors);
+        let count = changes as usize * KINDS.len();
+        let folder = line.split('\'').nth(1).expect("the line begins with a folder").to_owned();
+        let seen = folder.replacen("/srv/share/", &format!("/m/{share}/"), 1);
+        let mut oracle = lab.start(&format!("python3 {LOCAL}/oracle.py {seen} {count} {}", 2 + 30 + LIMIT));
+        let stamps = session.make_changes(&line);
+        let seen: BTreeMap<usize, f64> =
+            serde_json::from_str(&output(&mut oracle)).expect("the oracle prints JSON");
+        let printed = output(&mut watching);
+        assert!(watching.wait().is_ok_and(|status| status.success()), "{share}: {printed}{}", lab.logs());
+        let time = |place: usize| {
+            let kind = KINDS[place % KINDS.len()].to_owned();
+            ((share.to_owned(), kind), seen.get(&place).map(|seen| seen - stamps[&place]))
+        };
+        (0..count).map(time).collect()
+    }
+
+    fn wait_for_line(&self, errors: &str) -> String {
+        let patience = Instant::now() + Duration::from_secs(120);
+        loop {
+            let printed = text(&self.lab.run(&format!("cat {errors}")));
+            if let Some(line) = printed.lines().find(|line| line.starts_with("cd '")) {
+                return line.to_owned();
+            }
+            assert!(Instant::now() < patience, "{}: no line: {printed}", self.share);
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    /// Runs the line on the NAS, with the time of its clock after each change. Returns the times by change.
+    fn make_changes(&self, line: &str) -> BTreeMap<usize, f64> {
+        let stamped = line.split("; ").map(|command| match place(command) {
+            Some(place) => format!("{command} && echo {place} $(date +%s.%N)"),
+            None => command.to_owned(),
+        });
+        let printed = self.lab.nas(&stamped.collect::<Vec<_>>().join("; "));
+        let printed = text(&printed);
+        let stamp = |line: &str| {
+            let (place, time) = line.split_once(' ')?;
+            Some((place.parse().ok()?, time.parse().ok()?))
+        };
+        let stamps: BTreeMap<usize, f64> = printed.lines().filter_map(stamp).collect();
+        assert_eq!(stamps.len(), self.changes as usize * KINDS.len(), "{}: {printed}", self.share);
+        stamps
+    }
+}
+
+/// Returns the number of the change that a command of the line makes.
+fn place(command: &str) -> Option<usize> {
+    let path = command.split([' ', '>']).find(|word| word.ends_with("/new") || word.ends_with("/old"))?;
+    path.split_once('/')?.0.parse().ok()
+}
+
+fn output(process: &mut Child) -> String {
+    let mut text = String::new();
+    process.stdout.take().expect("a pipe").read_to_string(&mut text).expect("UTF-8");
+    text
+}
+
+/// Checks that each of two settings alone ends the staleness of SMB 3.1.1.
+fn controls(lab: &Lab, findings: &mut Findings) {
+    let remount = |options: &str| {
+        lab.ask(&format!(
+            "umount /m/smb3 && mount -t cifs //10.77.0.2/share /m/smb3 \
+             -o vers=3.1.1,username=lab,password=labpw,nosharesock{options}"
+        ));
+    };
+    let measure = |name: &str, findings: &mut Findings| {
+        let (smb3, nfs4) = (target("smb3"), target("nfs4"));
+        let measure = format!("measure --json --through nfs4 --changes 2 --limit 4 {smb3} {nfs4}");
+        let output = lab.ask(&format!("{} 2>/dev/null", longhaul(name, &measure)));
+        for cell in cells(&output).into_iter().filter(|cell| LISTED.iter().any(|kind| cell["kind"] == *kind))
+        {
+            check(&cell, Expected::Seen, findings);
+            row(&Value::Object(with_name(&cell, name)), None, findings);
+        }
+    };
+    remount(",nohandlecache");
+    measure("nohandlecache", findings);
+    let setting = "sed -i '/^\\[global\\]/a smb3 directory leases = no' /etc/samba/smb.conf && smbcontrol all reload-config";
+    let set = lab.nas(setting);
+    findings.check(set.status.success(), || format!("the setting of the server: {}", text(&set)));
+    remount("");
+    measure("no-directory-leases", findings);
+}
+
+fn with_name(cell: &Value, name: &str) -> serde_json::Map<String, Value> {
+    let mut cell = cell.as_object().cloned().unwrap_or_default();
+    cell.insert("target".to_owned(), format!("smb3 {name}").into());
+    cell
+}

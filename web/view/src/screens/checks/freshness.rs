@@ -1,0 +1,105 @@
+//! Freshness: how long it takes until a change made elsewhere is visible through a target.
+
+use std::time::Duration;
+
+use longhaul_analysis::checks::{FreshnessCell, FreshnessKey};
+use longhaul_model::ChangeKind;
+
+use crate::document::Document;
+use crate::screens::{NO_VALUE, protocol};
+use crate::table::Table;
+use crate::units;
+
+/// Returns the freshness of all targets.
+pub fn freshness(cells: &[FreshnessCell]) -> Document {
+    let mut document = Document::titled("Freshness");
+    if cells.is_empty() {
+        document.paragraph(
+            "Not measured yet. The background service measures it after each round if two shares lead to one folder. \
+             `longhaul freshness measure` measures it now.",
+        );
+        return document;
+    }
+    let stale: Vec<String> = cells.iter().filter_map(staleness).collect();
+    match stale.is_empty() {
+        true => document.paragraph("Every change that was made elsewhere became visible."),
+        false => document.list(stale),
+    };
+    document.table(table(cells));
+    document.note(
+        "Time from a change made elsewhere until this target shows it, looked for every 0.1 s: at most so long. Changes not \
+         seen count as longer than the time for which they were looked for.",
+    );
+    if cells.iter().any(|cell| cell.shares_client) {
+        document.note(
+            "* Both targets are mounts of one client of this computer, and the server does not tell such a client about its \
+             own changes: these rows say nothing about changes by other computers.",
+        );
+    }
+    let void: u64 = cells.iter().map(|cell| cell.void).sum();
+    if void > 0 {
+        document
+            .note(format!("{void} changes do not count: stopped, failed, or changed by another program."));
+    }
+    document
+}
+
+/// Returns the statement about changes that a target did not show; `None` if it showed all, or if the cell says
+/// nothing about other computers.
+pub fn staleness(cell: &FreshnessCell) -> Option<String> {
+    let limit = cell.limit.filter(|_| !cell.shares_client)?;
+    let seen = cell.n - cell.not_seen;
+    Some(format!(
+        "{} ({}) showed {seen} of {} changes within {} s: {}, made {}.",
+        cell.key.target,
+        protocol(cell.protocol.as_ref()),
+        cell.n,
+        limit.as_secs(),
+        change(cell.key.kind),
+        origin(&cell.key),
+    ))
+}
+
+/// Returns the description of a kind of change.
+pub const fn change(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::NewFile => "new file in a listing",
+        ChangeKind::LookedUpName => "new file whose name was looked up before",
+        ChangeKind::GrownFile => "size of a growing file",
+        ChangeKind::ChangedContent => "changed content of a file",
+        ChangeKind::Deletion => "deleted file",
+        ChangeKind::Rename => "renamed file in a listing",
+    }
+}
+
+/// Returns the place where changes were made: `through nfs`, or `on the NAS`.
+pub fn origin(key: &FreshnessKey) -> String {
+    key.changed_through.as_ref().map_or("on the NAS".to_owned(), |target| format!("through {target}"))
+}
+
+fn table(cells: &[FreshnessCell]) -> Table {
+    let mut table = Table::new("Time until a change made elsewhere is visible")
+        .words(["target", "change", "made"])
+        .figures(["seen", "median", "90 %"]);
+    for cell in cells {
+        let shared = if cell.shares_client { " *" } else { "" };
+        table.row([
+            cell.key.target.to_string(),
+            change(cell.key.kind).to_owned(),
+            format!("{}{shared}", origin(&cell.key)),
+            format!("{} of {}", cell.n - cell.not_seen, cell.n),
+            time(cell.median, cell),
+            time(cell.p90, cell),
+        ]);
+    }
+    table
+}
+
+/// Returns a time; if it lies beyond the time for which changes were looked for, that one as a lower limit.
+fn time(time: Option<Duration>, cell: &FreshnessCell) -> String {
+    match (time, cell.limit) {
+        (Some(time), _) => units::seconds(time.as_secs_f64()),
+        (None, Some(limit)) => format!("> {} s", limit.as_secs()),
+        (None, None) => NO_VALUE.to_owned(),
+    }
+}
