@@ -65,7 +65,7 @@ impl KindFreshness {
             not_seen,
             slow: total(|day| day.slow),
             limit_seconds,
-            is_stale: is_stale(changes, not_seen),
+            is_stale: shows_old_state(changes, not_seen),
         })
     }
 
@@ -77,7 +77,7 @@ impl KindFreshness {
 /// Returns whether more than [`TOLERATED_SHARE`] of the changes are not shown in time. The likelihood ratio of
 /// [`STALE_SHARE`] against [`TOLERATED_SHARE`] is a test martingale for any share up to the tolerated one, so the error
 /// rate holds at every look (Ville's inequality); it is split over the kinds (Bonferroni).
-fn is_stale(changes: u64, not_seen: u64) -> bool {
+pub fn shows_old_state(changes: u64, not_seen: u64) -> bool {
     let seen = (changes - not_seen) as f64;
     let ln_e = not_seen as f64 * (STALE_SHARE / TOLERATED_SHARE).ln()
         + seen * ((1.0 - STALE_SHARE) / (1.0 - TOLERATED_SHARE)).ln();
@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn three_missed_changes_in_a_row_are_stale_and_two_are_not() {
-        assert!(!is_stale(2, 2) && is_stale(3, 3));
-        assert!(is_stale(25, 25));
-        assert!(!is_stale(1_000, 0) && !is_stale(1_000, 50));
+        assert!(!shows_old_state(2, 2) && shows_old_state(3, 3));
+        assert!(shows_old_state(25, 25));
+        assert!(!shows_old_state(1_000, 0) && !shows_old_state(1_000, 50));
     }
 
     /// The error rate over 4,000 looks, one after each change, where the tolerated share is missed.
@@ -126,7 +126,7 @@ mod tests {
             let is_called = (1..=400).any(|change| {
                 let draw = longhaul_model::draw::draw(0x6672_6573, epoch, change) as f64 / u64::MAX as f64;
                 missed += u64::from(draw < TOLERATED_SHARE);
-                is_stale(change, missed)
+                shows_old_state(change, missed)
             });
             false_calls += u32::from(is_called);
         }
@@ -139,7 +139,7 @@ mod tests {
         #[test]
         fn another_visible_change_never_makes_a_target_stale(changes in 0u64..500, share in 0.0..=1.0f64) {
             let missed = (changes as f64 * share) as u64;
-            prop_assert!(is_stale(changes, missed) || !is_stale(changes + 1, missed));
+            prop_assert!(shows_old_state(changes, missed) || !shows_old_state(changes + 1, missed));
         }
     }
 }

@@ -9,6 +9,7 @@ use longhaul_model::time::DAY;
 use longhaul_model::{Hint, MachineSnapshot, Mount, Power, Protocol, SyncKind, Target, Timestamp};
 
 use super::admission::Admission;
+use super::freshness_checks::freshness_checks;
 use crate::clock::ClockReading;
 use crate::config::Config;
 use crate::database::Database;
@@ -47,6 +48,7 @@ impl Examination<'_> {
         let found = found.iter().flatten();
         unknown.extend(found.flat_map(|found| found.unrecognized_outputs.iter().cloned()));
         checks.extend(check_tool_output(unknown));
+        checks.extend(freshness_checks(self.database, self.now.wall));
         checks.extend(self.check_afp());
         checks.extend(check_tuning_files());
         checks
