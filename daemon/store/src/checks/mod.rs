@@ -1,0 +1,3 @@
+//! Stores and reads the checks of targets.
+
+mod fidelity;
