@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::message::{WorkerCommand, WorkerMessage, WorkerSetup};
 use super::output::Output;
 use super::target_mount::TargetMount;
+use crate::checks::fidelity;
 use crate::error::StopReason;
 use crate::platform;
 use crate::recorder::Recorder;
@@ -49,7 +50,7 @@ pub struct Worker {
     pub mount: RefCell<Option<TargetMount>>,
     /// Facts that preparations found, by workload. They are reported with the run that follows.
     pub preparation_facts: RefCell<BTreeMap<String, BTreeMap<String, String>>>,
-    /// True if a self-check of this process created the sandbox.
+    /// True if a check of this process created the sandbox.
     pub made_sandbox: Cell<bool>,
 }
 
@@ -107,6 +108,9 @@ impl Worker {
     /// Returns whether longhaul created a file in a sandbox. `path` is relative to `folder`, which is a folder in
     /// the sandbox.
     pub fn owns(&self, folder: &str, path: &Path) -> bool {
-        self.catalog.owns(folder, path) || samplers::owns(folder, path) || selfcheck::owns(folder, path)
+        self.catalog.owns(folder, path)
+            || samplers::owns(folder, path)
+            || selfcheck::owns(folder, path)
+            || fidelity::owns(folder, path)
     }
 }

@@ -1,0 +1,3 @@
+//! Checks of a target apart from its speed.
+
+pub mod fidelity;
