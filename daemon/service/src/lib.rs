@@ -1,6 +1,7 @@
 //! The background service and the rounds that it runs: configuration ([`config`]), schedule ([`schedule`]),
 //! order of the runs ([`design`]), worker processes ([`worker`]), single rounds ([`round`]), rounds in the
-//! foreground ([`foreground`]) and for weeks in the background ([`service`]). `longhaul init` uses it to find
+//! foreground ([`foreground`]) and for weeks in the background ([`service`]), and checks of what a target keeps
+//! ([`fidelity`]). `longhaul init` uses it to find
 //! mounts of the same server ([`similar_mounts`]), to test whether two folders are the same ([`same_folder`]),
 //! to estimate the cost of a plan ([`cost`]), and to write the configuration file ([`config_draft`]).
 //!
@@ -28,6 +29,7 @@ pub mod database;
 pub mod database_lock;
 pub mod design;
 mod event;
+pub mod fidelity;
 pub mod file_version;
 pub mod foreground;
 pub mod handle;

@@ -1,17 +1,19 @@
 //! The work that has the workers: a round or an examination. It blocks on its own thread and reports events.
 
 use std::panic::resume_unwind;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use longhaul_measure::worker::{FailureReport, TargetExamination};
 use longhaul_model::{MachineSnapshot, Progress, TargetName, Timestamp};
-use longhaul_store::Writer;
+use longhaul_store::{Reader, Writer};
 use longhaul_telemetry::export_pause::ExportPause;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
+use super::fidelity::FidelityChecks;
 use super::round_reporter::RoundReporter;
 use crate::clock::Clock;
 use crate::event::{ExaminationEnd, RoundEnd, RoundEvent, ServiceEvent};
@@ -99,6 +101,8 @@ pub(super) struct RoundJob {
     pub(super) tasks: RoundTasks,
     pub(super) spec: RoundSpec,
     pub(super) writer: Arc<Writer>,
+    /// Path of the database.
+    pub(super) database: PathBuf,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) export_pause: Arc<ExportPause>,
     pub(super) events: UnboundedSender<ServiceEvent>,
@@ -152,7 +156,16 @@ impl RoundJob {
         let runs = u32::try_from(workers.len() * self.tasks.workloads.len()).unwrap_or(u32::MAX);
         reporter.send(RoundEvent::Started { round: number, runs });
         let started = StartedRound { number, spec: &self.spec };
-        runner.run(started, workers, &mut reporter, &mut || self.snapshot())
+        let result = runner.run(started, workers, &mut reporter, &mut || self.snapshot())?;
+        let checks = FidelityChecks {
+            writer: &self.writer,
+            reader: Reader::open(&self.database).ok(),
+            clock: self.clock.as_ref(),
+            interruption: stop.interruption(),
+            operations_per_second: self.tasks.settings.operations_per_second,
+        };
+        checks.after_round(&result, workers, &mut reporter);
+        Ok(result)
     }
 
     /// Returns the state of the machine after the runs, which the service's loop knows.

@@ -6,6 +6,7 @@
 //! worker is started on its target.
 
 mod failures;
+mod fidelity;
 mod handshake;
 mod interruption;
 mod launcher;
@@ -28,6 +29,7 @@ use longhaul_measure::worker::{
 use longhaul_model::{NegotiatedOptions, Operation, Phase, Protocol, Target};
 
 use failures::{failed_report, hung_failure, still_hung_failure, unexpected_message_failure, void_failure};
+pub use fidelity::{FidelityAnswer, FidelityRequest};
 pub use interruption::Interruption;
 pub use launcher::{Launcher, SampleSender};
 use process::{ProcessEvent, WorkerProcess};

@@ -47,15 +47,16 @@ impl Reader {
         Ok(by_target(rows))
     }
 
-    /// Returns true if a target was not checked since its epoch began. False for a target without an epoch, because
-    /// nothing was measured on it.
+    /// Returns true if nothing could be tested on a target since its epoch began. False for a target without an epoch,
+    /// because nothing was measured on it.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
     pub fn is_fidelity_due(&self, target: &TargetName) -> Result<bool> {
         let query = "SELECT NOT EXISTS (SELECT 1 FROM fidelity
-                WHERE fidelity.target = epoch.target AND fidelity.epoch = epoch.number)
+                WHERE fidelity.target = epoch.target AND fidelity.epoch = epoch.number
+                    AND result NOT IN ('hung', 'not-tested'))
             FROM epoch JOIN target ON target.number = epoch.target WHERE target.name = ?1
             ORDER BY epoch.number DESC LIMIT 1";
         self.in_snapshot("read the fidelity", |cx| {

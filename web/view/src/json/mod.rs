@@ -1,11 +1,13 @@
 //! JSON output of the command line (`--json`) and of the HTTP API, schema 1. Keys may be added and are never removed.
 
+mod fidelity;
 mod glance;
 mod latency_series;
 mod run;
 mod summary;
 mod week;
 
+pub use fidelity::FidelityJson;
 pub use glance::Glance;
 pub use latency_series::LatencySeries;
 pub use run::{EventJson, RunJson, run};

@@ -49,7 +49,8 @@ fn removed_files_accuse_nothing() {
 #[test]
 fn killed_check_is_cleaned_and_a_foreign_file_stays() {
     with_sandbox(|folder, sandbox, context| {
-        for property in [Property::LongName, Property::Backslash, Property::LongPath, Property::SymbolicLink] {
+        for property in [Property::LongName, Property::Backslash, Property::LongPath, Property::SymbolicLink]
+        {
             let mut place = Place::create(sandbox, property, None, context).unwrap();
             check(property, &mut place).unwrap();
             // Dropped without removal, as after a kill.
