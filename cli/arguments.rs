@@ -1,6 +1,7 @@
 //! The command line: its options and its help, with the commands in groups.
 
 mod demo;
+mod fidelity;
 mod freshness;
 mod init;
 mod latency;
@@ -20,6 +21,7 @@ use clap_complete::Shell;
 use longhaul_model::{TASKS, TargetName};
 
 pub use demo::DemoArgs;
+pub use fidelity::FidelityArgs;
 pub use freshness::{FreshnessArgs, FreshnessCommand, HelperArgs, MeasureArgs};
 pub use init::{InitArgs, parse_gigabytes};
 pub use latency::{HistoryArgs, LatencyArgs};
@@ -107,6 +109,9 @@ pub enum Command {
     /// Show how often a week you do what, as counted on the mounts, or correct it.
     #[command(after_help = "Example: longhaul usage set folder-openings=200")]
     Usage(UsageArgs),
+    /// Check which properties of files the targets keep, change, refuse or lose silently.
+    #[command(after_help = "Example: longhaul fidelity --target smb=/Volumes/media")]
+    Fidelity(FidelityArgs),
     /// Export the stored data for other programs; reports can be made from it again.
     #[command(after_help = "Example: longhaul export runs --format json --output runs.jsonl")]
     Export(ExportArgs),
@@ -158,7 +163,10 @@ pub enum Command {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["demo", "init", "doctor", "status", "dashboard"]),
     ("Measure", &["run", "preset", "targets"]),
-    ("Results", &["report", "runs", "latency", "stalls", "events", "freshness", "usage", "export"]),
+    (
+        "Results",
+        &["report", "runs", "latency", "stalls", "events", "freshness", "fidelity", "usage", "export"],
+    ),
     ("Service", &["service", "pause", "resume", "round"]),
     ("More", &["config", "notify", "telemetry", "selfcheck", "menubar", "completions"]),
 ];

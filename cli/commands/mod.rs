@@ -5,6 +5,7 @@ mod config;
 mod control;
 mod doctor;
 mod export;
+mod fidelity;
 mod freshness;
 mod generate;
 mod init;
@@ -58,6 +59,7 @@ pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
         Command::Events(window) => latency::events(shared, &window),
         Command::Freshness(arguments) => freshness::run(shared, &arguments),
         Command::Usage(arguments) => usage::run(shared, &arguments),
+        Command::Fidelity(arguments) => fidelity::run(shared, &arguments),
         Command::Export(arguments) => export::run(shared, &arguments),
         Command::Service(command) => service_command(shared, command),
         Command::Pause(arguments) => control::pause(shared, &arguments),

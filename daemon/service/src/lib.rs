@@ -1,6 +1,6 @@
 //! The background service and the rounds that it runs: configuration ([`config`]), schedule ([`schedule`]),
 //! order of the runs ([`design`]), worker processes ([`worker`]), single rounds ([`round`]), rounds in the
-//! foreground ([`foreground`]) and for weeks in the background ([`service`]), checks of several targets at once
+//! foreground ([`foreground`]) and for weeks in the background ([`service`]), checks of targets apart from their speed
 //! ([`checks`]). `longhaul init` uses it to find
 //! mounts of the same server ([`similar_mounts`]), to test whether two folders are the same ([`same_folder`]),
 //! to estimate the cost of a plan ([`cost`]), and to write the configuration file ([`config_draft`]).

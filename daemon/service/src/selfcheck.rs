@@ -12,9 +12,9 @@ use longhaul_measure::selfcheck::{
     target_checks,
 };
 use longhaul_measure::worker::FailureReport;
-use longhaul_model::{Family, Mount, Outcome, Progress, Target, TargetName};
+use longhaul_model::{Family, Mount, Outcome, Target};
 
-use crate::worker::{Interruption, Launcher, RequestOptions, Worker, WorkerObserver};
+use crate::worker::{Interruption, Launcher, RequestOptions, SilentObserver, Worker};
 
 /// Time limit for all checks. With the last check, its grace time and the cleanup,
 /// the report takes less than a minute.
@@ -221,14 +221,6 @@ fn run_with_timeout(limit: Duration, check: MachineCheck) -> CheckAnswer {
 pub fn count_checks(sections: &[Section], verdict: Verdict) -> usize {
     let checks = sections.iter().flat_map(|section| &section.checks);
     checks.filter(|check| check.verdict == verdict).count()
-}
-
-/// An observer that ignores the progress of self-check workers.
-struct SilentObserver;
-
-impl WorkerObserver for SilentObserver {
-    fn progress(&mut self, _: &TargetName, _: &Progress) {}
-    fn phase_started(&mut self, _: &TargetName, _: &str) {}
 }
 
 #[cfg(test)]

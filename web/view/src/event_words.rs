@@ -1,8 +1,9 @@
 //! Events in words, as time axes and lists name them.
 
 use longhaul_analysis::summary::{EventLine, detail_text};
-use longhaul_model::Event;
+use longhaul_model::{Event, KeepResult, Property};
 
+use crate::screens::checks::{property_words, result_word};
 use crate::units;
 
 /// Kinds of events whose words do not depend on their details.
@@ -44,6 +45,7 @@ fn words(kind: &str, detail: &str) -> String {
     match kind {
         "facts-changed" => facts_words(detail),
         "epoch" => epoch_words(detail),
+        "fidelity" => fidelity_words(detail),
         "wake" => value(detail, "slept_seconds").and_then(|seconds| seconds.parse().ok()).map_or_else(
             || "woke up".to_owned(),
             |seconds: f64| format!("woke up after {}", units::duration(seconds)),
@@ -70,6 +72,20 @@ fn facts_words(detail: &str) -> String {
     match detail.matches(" (").count() {
         0 | 1 => "a setting changed".to_owned(),
         count => format!("{count} settings changed"),
+    }
+}
+
+/// Returns the words of a change of what a target keeps: that of the property, or the number of properties.
+fn fidelity_words(detail: &str) -> String {
+    let change = |property: &Property| {
+        let after = KeepResult::from_name(value(group(detail, property.name())?, "after")?)?;
+        Some((property_words(*property), after))
+    };
+    let changes: Vec<_> = Property::ALL.iter().filter_map(change).collect();
+    match changes[..] {
+        [(property, KeepResult::Kept)] => format!("now keeps: {property}"),
+        [(property, result)] => format!("no longer keeps: {property} ({})", result_word(result)),
+        _ => format!("{} properties of files are kept otherwise than before", changes.len()),
     }
 }
 
@@ -138,6 +154,18 @@ mod tests {
             ),
             (of("facts-changed", json!({ "subsystem": change("1", "2") })), "a setting changed"),
             (of("epoch", epoch), "changed to SMB 3.1.1"),
+            (
+                of("fidelity", json!({ "colon": change("kept", "lost") })),
+                "no longer keeps: colon in a name (lost)",
+            ),
+            (of("fidelity", json!({ "colon": change("lost", "kept") })), "now keeps: colon in a name"),
+            (
+                of(
+                    "fidelity",
+                    json!({ "colon": change("kept", "lost"), "hard-link": change("lost", "kept") }),
+                ),
+                "2 properties of files are kept otherwise than before",
+            ),
             (of("wake", json!({ "slept_seconds": 7200 })), "woke up after 2 h"),
             (of("reconnect", json!({ "count": 1 })), "reconnected"),
             (of("something-new", Value::Null), "something new"),

@@ -1,3 +1,4 @@
-//! Checks that are not workloads: what a target shows, not how fast.
+//! Checks of a target apart from its speed.
 
+pub mod fidelity;
 pub mod freshness;

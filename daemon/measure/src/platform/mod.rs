@@ -12,10 +12,12 @@ use longhaul_model::{Counters, Family, Mount, TargetName};
 mod apple_tools;
 mod common_facts;
 mod counter_mapping;
+mod file_features;
 mod identity;
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "used on macOS and in tests only"))]
 mod keep_awake;
 mod mapping;
+mod server_facts;
 #[cfg(any(target_os = "macos", test))]
 mod tool_process;
 mod types;
@@ -59,6 +61,10 @@ pub use crate::parse::{
 };
 pub use check::{SYSTEM, TOOLS, connection_count, run_tool};
 pub use counters::{counts_requests, disk_counters, read_counters, server_address};
+pub use file_features::{
+    ACCESS_CONTROL_LIST, FINDER_TAGS, RESOURCE_FORK, XattrValue, lock_open_file, preallocate, read_link_at,
+    set_created, symlink_at, write_mapped,
+};
 pub use host::{
     MountWatch, backup_running, battery_percent, is_hot, is_rotational, keep_awake, link_to, low_power_mode,
     machine_facts, memory_pressure, signal_dbm,
@@ -66,6 +72,7 @@ pub use host::{
 pub use identity::{FileIdentity, MetadataSource, identity_at, identity_of, link_at};
 pub use mapping::SharedMapping;
 pub use probe::{FolderWatch, device_of, disable_read_ahead, thread_cpu_ns};
+pub use server_facts::{ServerFacts, server_facts_at};
 pub use system::{
     BEHAVIOR_MARKERS, FINDER_INFO, LISTS_ATTRIBUTES, TEST_XATTR, attributes_at, config_directory,
     continuous_ns, data_directory, entries, evict, exclude_from_backup, forbid_remote_hang, full_sync,

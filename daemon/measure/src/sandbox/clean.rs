@@ -58,14 +58,14 @@ struct AppleDouble {
 }
 
 /// Recursive cleaning of one workload's folder.
-struct FolderCleaner<'a> {
+pub(super) struct FolderCleaner<'a> {
     mode: CleanMode,
     context: &'a TimedFs<'a>,
     owns: &'a dyn Fn(&Path) -> bool,
     root: PathBuf,
     files: u64,
     bytes: u64,
-    foreign: Vec<PathBuf>,
+    pub(super) foreign: Vec<PathBuf>,
 }
 
 impl Sandbox {
@@ -114,7 +114,7 @@ impl Sandbox {
         Ok(names)
     }
 
-    fn clean_folder<'a>(
+    pub(super) fn clean_folder<'a>(
         &'a self,
         name: &str,
         mode: CleanMode,

@@ -8,6 +8,7 @@
 mod clean;
 mod control_file;
 mod folder;
+mod folder_removal;
 mod location;
 mod manifest;
 mod marker;

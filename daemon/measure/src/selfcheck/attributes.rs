@@ -119,7 +119,7 @@ fn read_attribute(
 
 /// Modification time that the check sets, in nanoseconds since 1970 UTC. The odd second and the fraction make
 /// each timestamp resolution visible as a different rounding.
-const TEST_TIME_NS: i64 = 1_700_000_001_123_456_789;
+pub const TEST_TIME_NS: i64 = 1_700_000_001_123_456_789;
 
 fn times(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckAnswer, RunError> {
     const FILE: &CStr = c"time";
@@ -144,15 +144,21 @@ const RESOLUTIONS: [(i64, &str); 7] = [
     (2_000_000_000, "2 s"),
 ];
 
-/// Judges a modification time read back, in nanoseconds since 1970 UTC: names the resolution that explains it.
-fn judge_time(found_ns: i64) -> CheckAnswer {
+/// Returns the name of the resolution that explains why [`TEST_TIME_NS`] was read back as this time, in nanoseconds
+/// since 1970 UTC; `None` if none does.
+pub fn time_resolution(found_ns: i64) -> Option<&'static str> {
     let fits = |unit: i64| {
         // Some file systems truncate a time to their resolution, others round it up.
         let truncated = TEST_TIME_NS - TEST_TIME_NS.rem_euclid(unit);
         found_ns == truncated || (unit > 1 && found_ns == truncated + unit)
     };
-    match RESOLUTIONS.iter().find(|(unit, _)| fits(*unit)) {
-        Some((_, name)) => CheckAnswer::ok(format!("stored with a resolution of {name}")),
+    RESOLUTIONS.iter().find(|(unit, _)| fits(*unit)).map(|(_, name)| *name)
+}
+
+/// Judges a modification time read back, in nanoseconds since 1970 UTC.
+fn judge_time(found_ns: i64) -> CheckAnswer {
+    match time_resolution(found_ns) {
+        Some(name) => CheckAnswer::ok(format!("stored with a resolution of {name}")),
         None => {
             let seconds = found_ns.saturating_sub(TEST_TIME_NS) as f64 / 1e9;
             CheckAnswer::differs(format!("the stored time is {seconds:+.3} s off"))

@@ -21,12 +21,14 @@ mod scratch_names;
 mod shape;
 mod tools;
 
+pub(crate) use attributes::{TEST_TIME_NS, time_resolution};
 pub use check::{
     Check, CheckAnswer, CheckedTarget, Expectation, Expectations, MachineCheck, MachineCheckMethod,
     TargetCheck, TargetCheckMethod, Verdict, error_text,
 };
+pub(crate) use listing::finder_info;
 pub use redaction::Redaction;
-pub use scratch::ScratchFolder;
+pub use scratch::{ListedEntry, ScratchFolder};
 pub use scratch_names::owns;
 
 /// Machine id in the name of a sandbox that a self-check creates while there is no database with a machine id yet.

@@ -59,6 +59,12 @@ impl ScratchFolder {
         Ok(scratch)
     }
 
+    /// Wraps an open folder in which another check creates its files, and the folder that contains it. The caller
+    /// removes the files.
+    pub(crate) fn from_folders(parent: Folder, folder: Folder) -> Self {
+        Self { sandbox: parent, folder }
+    }
+
     /// Removes all files of self-checks from the folder. Foreign files remain.
     pub fn empty(&self, context: &TimedFs<'_>) -> Result<(), RunError> {
         for ListedEntry { name, .. } in self.list(context, ListingFields::Names)? {

@@ -6,6 +6,7 @@
 
 mod buffer;
 mod context;
+mod fidelity_calls;
 mod files;
 mod in_place;
 mod parallel;

@@ -137,6 +137,10 @@ impl Worker {
                 let check = self.self_check(&call);
                 self.send(&WorkerMessage::SelfChecked { check })
             }
+            WorkerCommand::CheckFidelity { step, operations_per_second } => {
+                self.stop.set_rate_limit(operations_per_second);
+                self.send(&self.check_fidelity(step))
+            }
             WorkerCommand::Freshness(command) => {
                 self.send(&WorkerMessage::Freshness(self.freshness(&command)))
             }

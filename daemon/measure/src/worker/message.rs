@@ -12,8 +12,8 @@ use crate::sandbox::{CleanMode, CleanReport};
 use crate::selfcheck::Check;
 use crate::workloads::Settings;
 use longhaul_model::{
-    CacheState, ColdMethod, Conditions, Failure, NegotiatedOptions, Outcome, Phase, ProbeMode, ProbePlan,
-    Progress, Protocol, Scale, Target, WorkerSample,
+    CacheState, ColdMethod, Conditions, Failure, Finding, NegotiatedOptions, Outcome, Phase, ProbeMode,
+    ProbePlan, Progress, Property, Protocol, Scale, Target, WorkerSample,
 };
 
 /// Version of longhaul of this process. A supervisor only uses workers of its own version.
@@ -73,6 +73,13 @@ pub enum WorkerCommand {
         /// Name of the check.
         call: String,
     },
+    /// Makes one step of a check of fidelity; answered by [`WorkerMessage::FidelityChecked`].
+    CheckFidelity {
+        /// Step to make.
+        step: FidelityStep,
+        /// Maximum number of operations per second; `None` means no limit.
+        operations_per_second: Option<u32>,
+    },
     /// A step of a freshness session; answered by [`WorkerMessage::Freshness`].
     Freshness(FreshnessCommand),
     /// Changes the mode of the latency probe. Takes effect immediately.
@@ -85,6 +92,16 @@ pub enum WorkerCommand {
         /// True if the run has reached its cap; false if the user stopped it.
         capped: bool,
     },
+}
+
+/// Step of a check of fidelity. Each step is a command, so that the supervisor can apply a timeout to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FidelityStep {
+    /// Check one property.
+    Check(Property),
+    /// Remove everything that the check created.
+    Finish,
 }
 
 /// Message from a worker to its supervisor.
@@ -144,6 +161,13 @@ pub enum WorkerMessage {
     SelfChecked {
         /// Result of the check; `None` if the worker does not know a check with this name.
         check: Option<Check>,
+    },
+    /// A step of a check of fidelity was made.
+    FidelityChecked {
+        /// Finding of the step; `None` if it failed or checked no property.
+        finding: Option<Finding>,
+        /// Reason why the step failed; `None` on success.
+        failed: Option<FailureReport>,
     },
     /// A step of a freshness session has ended.
     Freshness(FreshnessAnswer),

@@ -7,6 +7,7 @@
 mod commands;
 mod examination;
 mod failure_report;
+mod fidelity;
 mod freshness;
 mod latency_probe;
 mod message;
@@ -21,5 +22,7 @@ mod worker_lock;
 pub use commands::serve;
 pub use examination::TargetExamination;
 pub use freshness::{FreshnessAnswer, FreshnessCommand};
-pub use message::{Assignment, FailureReport, RunReport, VERSION, WorkerCommand, WorkerMessage, WorkerSetup};
+pub use message::{
+    Assignment, FailureReport, FidelityStep, RunReport, VERSION, WorkerCommand, WorkerMessage, WorkerSetup,
+};
 pub use worker_lock::lock_path;

@@ -34,7 +34,7 @@ impl Worker {
     }
 
     /// Opens the sandbox, or creates it and remembers that this process created it.
-    fn open_sandbox(&self) -> Result<(Sandbox, CheckAnswer), RunError> {
+    pub(super) fn open_sandbox(&self) -> Result<(Sandbox, CheckAnswer), RunError> {
         let context = self.timed_fs();
         if let Some(sandbox) = Sandbox::open_existing(&self.sandbox_location(), &context)? {
             return Ok((sandbox, CheckAnswer::ok("opened")));

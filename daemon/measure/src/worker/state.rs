@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::message::{WorkerCommand, WorkerMessage, WorkerSetup};
 use super::output::Output;
 use super::target_mount::TargetMount;
+use crate::checks::fidelity;
 use crate::checks::freshness;
 use crate::error::StopReason;
 use crate::platform;
@@ -50,7 +51,7 @@ pub struct Worker {
     pub mount: RefCell<Option<TargetMount>>,
     /// Facts that preparations found, by workload. They are reported with the run that follows.
     pub preparation_facts: RefCell<BTreeMap<String, BTreeMap<String, String>>>,
-    /// True if a self-check of this process created the sandbox.
+    /// True if a check of this process created the sandbox.
     pub made_sandbox: Cell<bool>,
 }
 
@@ -111,6 +112,7 @@ impl Worker {
         self.catalog.owns(folder, path)
             || samplers::owns(folder, path)
             || selfcheck::owns(folder, path)
+            || fidelity::owns(folder, path)
             || freshness::owns(folder, path)
     }
 }

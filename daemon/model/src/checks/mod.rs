@@ -1,5 +1,7 @@
-//! Results of checks that are not runs: measured beside the tasks, with tables of their own.
+//! Checks of a target apart from its speed.
 
+mod fidelity;
 mod freshness;
 
+pub use fidelity::{Finding, KeepResult, Property, ReadBack, TargetFidelity};
 pub use freshness::{ChangeKind, FreshnessOutcome, FreshnessSample};

@@ -1,3 +1,4 @@
-//! Checks that several workers make together.
+//! Checks of targets apart from their speed.
 
+pub mod fidelity;
 pub mod freshness;

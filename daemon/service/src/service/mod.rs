@@ -10,6 +10,7 @@ mod clock_changes;
 mod database_repair;
 mod event_loop;
 mod examination;
+mod fidelity;
 mod freshness_checks;
 mod round_log;
 mod round_reporter;

@@ -116,6 +116,7 @@ impl Service {
             tasks: self.round_tasks(),
             spec: self.scheduler.round_spec(scheduled, baseline_interval, before),
             writer: self.database.writer_for_round(),
+            database: self.database.path().to_owned(),
             clock: Arc::clone(&self.clock),
             export_pause: Arc::clone(&self.handle.export_pause),
             events: self.handle.events().sender(),

@@ -1,15 +1,17 @@
 //! The work that has the workers: a round or an examination. It blocks on its own thread and reports events.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use longhaul_measure::worker::{FailureReport, TargetExamination};
 use longhaul_model::{FreshnessSample, Hint, MachineSnapshot, TargetName, Timestamp};
-use longhaul_store::{RoundStatus, Writer};
+use longhaul_store::{Reader, RoundStatus, Writer};
 use longhaul_telemetry::export_pause::ExportPause;
 
+use super::fidelity::FidelityChecks;
 use super::round_reporter::RoundReporter;
 use crate::checks::freshness::{FreshnessCheck, FreshnessPlan, writer_of_round};
 use crate::clock::Clock;
@@ -92,6 +94,8 @@ pub(super) struct RoundJob {
     pub(super) tasks: RoundTasks,
     pub(super) spec: RoundSpec,
     pub(super) writer: Arc<Writer>,
+    /// Path of the database.
+    pub(super) database: PathBuf,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) export_pause: Arc<ExportPause>,
     pub(super) events: Sender<ServiceEvent>,
@@ -148,6 +152,14 @@ impl RoundJob {
         reporter.send(RoundEvent::Started { round: number, runs });
         let started = StartedRound { number, spec: &self.spec };
         let result = runner.run(started, workers, &mut reporter, &mut || self.snapshot())?;
+        let checks = FidelityChecks {
+            writer: &self.writer,
+            reader: Reader::open(&self.database).ok(),
+            clock: self.clock.as_ref(),
+            interruption: stop.interruption(),
+            operations_per_second: self.tasks.settings.operations_per_second,
+        };
+        checks.after_round(&result, workers, &mut reporter);
         if self.measures_freshness && result.status == RoundStatus::Ok {
             self.measure_freshness(number, workers, stop);
         }

@@ -6,6 +6,7 @@
 //! worker is started on its target.
 
 mod failures;
+mod fidelity;
 mod freshness;
 mod handshake;
 mod interruption;
@@ -30,6 +31,7 @@ use longhaul_model::{NegotiatedOptions, Operation, Phase, Protocol, Target};
 
 pub use failures::void_failure;
 use failures::{failed_report, hung_failure, still_hung_failure, unexpected_message_failure};
+pub use fidelity::{FidelityAnswer, FidelityRequest};
 pub use freshness::unexpected_answer_failure;
 pub use interruption::Interruption;
 pub use launcher::{Launcher, SampleSender};

@@ -14,9 +14,9 @@ use std::time::Duration;
 use longhaul_measure::worker::{RunReport, VERSION, WorkerMessage};
 use longhaul_model::Histogram;
 use longhaul_model::{
-    CacheState, ColdMethod, Conditions, CounterReading, Figure, MachineSnapshot, MachineStep, Mount,
-    NegotiatedOptions, Operation, OperationStats, Phase, Power, Protocol, Role, Target, TargetName,
-    Timestamp, Unit,
+    CacheState, ColdMethod, Conditions, CounterReading, Figure, Finding, KeepResult, MachineSnapshot,
+    MachineStep, Mount, NegotiatedOptions, Operation, OperationStats, Phase, Power, Property, Protocol,
+    ReadBack, Role, Target, TargetName, Timestamp, Unit,
 };
 use longhaul_service::clock::{Clock, ClockReading};
 use longhaul_service::command::Command;
@@ -274,7 +274,8 @@ pub fn rounds(database: &Path) -> Vec<StoredRound> {
 /// Returns the arguments of a shell that sends the messages of a worker of `version`.
 fn script(version: &str) -> Vec<String> {
     let shell = "read -r setup; printf '%s\\n' \"$1\"; while read -r line; do case $line in \
-        *'\"prepare\"'*) printf '%s\\n' \"$2\";; *'\"run\"'*) printf '%s\\n' \"$3\" \"$4\" \"$5\" \"$6\";; esac; done";
+        *'\"prepare\"'*) printf '%s\\n' \"$2\";; *'\"run\"'*) printf '%s\\n' \"$3\" \"$4\" \"$5\" \"$6\";; \
+        *'\"check-fidelity\"'*) printf '%s\\n' \"$7\";; esac; done";
     let line = |message: &WorkerMessage| serde_json::to_string(message).unwrap();
     let ready = WorkerMessage::Ready {
         protocol: Some(Protocol::Smb(Some("3.1.1".into()))),
@@ -291,10 +292,13 @@ fn script(version: &str) -> Vec<String> {
             ..Conditions::default()
         },
     };
+    let (property, read_back) = (Property::Permissions, ReadBack::Server);
+    let finding = Finding { property, result: KeepResult::Kept, detail: String::new(), read_back };
     let mut arguments = vec!["-c".to_owned(), shell.to_owned(), "worker".to_owned()];
     arguments.extend([line(&ready), line(&WorkerMessage::Prepared { failed: None })]);
     arguments.extend((0..3).map(|number| line(&WorkerMessage::PhaseEnded(phase(number)))));
     arguments.push(line(&WorkerMessage::Ended(report)));
+    arguments.push(line(&WorkerMessage::FidelityChecked { finding: Some(finding), failed: None }));
     arguments
 }
 

@@ -1,5 +1,6 @@
 //! Stores and reads the results of checks that are not runs.
 
+mod fidelity;
 mod freshness;
 
 pub(crate) use freshness::freshness_by_day;

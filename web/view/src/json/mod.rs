@@ -1,5 +1,6 @@
 //! JSON output of the command line (`--json`) and of the HTTP API, schema 1. Keys may be added and are never removed.
 
+mod fidelity;
 mod freshness;
 mod glance;
 mod latency_series;
@@ -7,6 +8,7 @@ mod run;
 mod summary;
 mod week;
 
+pub use fidelity::FidelityJson;
 pub use freshness::FreshnessJson;
 pub use glance::Glance;
 pub use latency_series::LatencySeries;

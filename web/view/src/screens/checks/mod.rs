@@ -1,6 +1,11 @@
 //! Screens of checks that are not runs, and statements about them.
 
+mod consequences;
+mod fidelity;
 mod freshness;
+mod property_words;
 pub mod statements;
 
+pub use fidelity::{fidelity, result_word};
 pub use freshness::{change, freshness, origin, staleness};
+pub use property_words::property_words;

@@ -1,0 +1,132 @@
+//! `longhaul fidelity`: checks which properties of files the targets keep.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use jiff::tz::TimeZone;
+use longhaul_measure::platform;
+use longhaul_model::{Mount, Target, TargetFidelity};
+use longhaul_service::checks::fidelity::FidelityCheck;
+use longhaul_service::config::Config;
+use longhaul_service::database_lock::DatabaseLockError;
+use longhaul_service::target_path::SpecialFolders;
+use longhaul_service::worker::Worker;
+use longhaul_store::Reader;
+use longhaul_view::json::FidelityJson;
+use longhaul_view::screens::checks;
+
+use super::clean::find_target;
+use super::run::Session;
+use crate::arguments::{FidelityArgs, GlobalArgs, NamedPath};
+use crate::errors::UsageError;
+use crate::{exit, paths, render};
+
+/// Time that a worker may take to exit, so that nothing of it is left.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Checks the targets, stores the findings and prints them. While another longhaul measures, prints what is stored.
+pub fn run(shared: &GlobalArgs, arguments: &FidelityArgs) -> anyhow::Result<ExitCode> {
+    let config = paths::load_config(shared)?;
+    let database = paths::database(shared, &config)?;
+    let mounts = platform::mounts().context("read the mount table")?;
+    let targets = choose_targets(arguments, &config, &database, &mounts)?;
+    paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    let session = match Session::open(database.clone(), &mounts) {
+        Ok(session) => session,
+        Err(error) if is_measuring(&error) => {
+            return print_stored(&Reader::open(&database)?, &targets, arguments, error);
+        }
+        Err(error) => return Err(error),
+    };
+    let (checks, code) = check_all(&session, &targets, config.settings.operations_per_second)?;
+    print(&checks, arguments)?;
+    Ok(code)
+}
+
+fn is_measuring(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(DatabaseLockError::AlreadyLocked { .. }))
+}
+
+/// Returns the targets from the arguments, or else from the configuration.
+fn choose_targets(
+    arguments: &FidelityArgs,
+    config: &Config,
+    database: &Path,
+    mounts: &[Mount],
+) -> anyhow::Result<Vec<Target>> {
+    let one = |text: &String| match text.parse::<NamedPath>() {
+        Ok(argument) => {
+            paths::parse_targets(&[argument], mounts)?.pop().context("one argument names one target")
+        }
+        Err(_) => match config.targets.iter().find(|target| target.name.as_str() == text) {
+            Some(target) => Ok(target.clone()),
+            None => find_target(text, config, &Reader::open(database)?),
+        },
+    };
+    let given = arguments.targets.iter().map(one).collect::<anyhow::Result<Vec<_>>>()?;
+    let targets = if given.is_empty() { config.targets.clone() } else { given };
+    if targets.is_empty() {
+        let message =
+            "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul init`)";
+        return Err(UsageError(message.to_owned()).into());
+    }
+    Ok(targets)
+}
+
+/// Checks one target after the other. A target that cannot be used is named on standard error.
+fn check_all(
+    session: &Session,
+    targets: &[Target],
+    operations_per_second: Option<u32>,
+) -> anyhow::Result<(Vec<TargetFidelity>, ExitCode)> {
+    let (mut checks, mut code) = (vec![], exit::OK);
+    for target in targets {
+        let interruption = &session.interruption;
+        let check = FidelityCheck { interruption, operations_per_second, at: platform::wall_clock() };
+        let mut worker = Worker::new(target.clone(), session.launcher.clone());
+        match check.run(&mut worker) {
+            Ok(checked) => {
+                session.writer.add_fidelity(target, &checked.fidelity)?;
+                checks.push(checked.fidelity);
+            }
+            Err(failure) => {
+                anstream::eprintln!("longhaul: {}: {}", target.name, failure.failure.message);
+                code = ExitCode::from(exit::RUN_FAILED);
+            }
+        }
+        worker.shut_down();
+        worker.wait_until_exited(EXIT_TIMEOUT);
+        if interruption.is_requested() {
+            break;
+        }
+    }
+    Ok((checks, code))
+}
+
+/// Prints the stored findings of the targets, with the reason why nothing is checked now; fails if there are none.
+fn print_stored(
+    reader: &Reader,
+    targets: &[Target],
+    arguments: &FidelityArgs,
+    reason: anyhow::Error,
+) -> anyhow::Result<ExitCode> {
+    let mut checks = reader.fidelity()?;
+    checks.retain(|check| targets.iter().any(|target| target.name == check.target));
+    if checks.is_empty() {
+        return Err(reason);
+    }
+    anstream::eprintln!("longhaul: these are the last results, because {reason:#}");
+    print(&checks, arguments)?;
+    Ok(exit::OK)
+}
+
+fn print(checks: &[TargetFidelity], arguments: &FidelityArgs) -> anyhow::Result<()> {
+    if arguments.json {
+        anstream::println!("{}", serde_json::to_string_pretty(&FidelityJson::new(checks))?);
+    } else {
+        render::print(&checks::fidelity(checks, &TimeZone::system()));
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! Check of a folder with many names.
+
+use std::time::{Duration, Instant};
+
+use super::answer::Answer;
+use super::names::numbered;
+use super::place::Place;
+use crate::error::RunError;
+use crate::platform::ListingFields;
+use crate::timed_fs::ListingBuffer;
+
+/// Numbers of files to reach. The answer names the last one, so that it does not depend on the speed alone.
+const STEPS: [u32; 5] = [100, 1000, 10_000, 50_000, 100_000];
+/// Time in which files are created. Over a network, listing and removing them takes twice as long at most.
+const CREATION_TIME: Duration = Duration::from_secs(2);
+
+pub fn check(place: &mut Place<'_>) -> Result<Answer, RunError> {
+    let (created, refused) = create_files(place)?;
+    let listed = count_listed(place, created)?;
+    // Removed here because their names are known: one call each.
+    for number in 0..created {
+        place.files.unlink(&numbered(number), place.context)?;
+    }
+    if let Some(error) = refused {
+        return Answer::refused(error);
+    }
+    Ok(judge(created, listed).read_from(place.listing_source()))
+}
+
+/// Creates files until the time is up. Returns their number, and the error if one is refused.
+fn create_files(place: &Place<'_>) -> Result<(u32, Option<RunError>), RunError> {
+    let start = Instant::now();
+    let last = STEPS[STEPS.len() - 1];
+    for number in 0..last {
+        if start.elapsed() >= CREATION_TIME {
+            return Ok((number, None));
+        }
+        match place.create_file(&numbered(number)) {
+            Ok(()) => {}
+            Err(stopped @ RunError::Stopped(_)) => return Err(stopped),
+            Err(error) => return Ok((number, Some(error))),
+        }
+    }
+    Ok((last, None))
+}
+
+/// Returns the number of files that the renamed folder lists.
+fn count_listed(place: &mut Place<'_>, created: u32) -> Result<u32, RunError> {
+    place.reopen()?;
+    let folder = place.context.open_folder(place.folder(), c".")?;
+    let mut listed = std::collections::HashSet::with_capacity(created as usize);
+    place.context.list(&folder, ListingFields::Names, &mut ListingBuffer::default(), |entry| {
+        listed.insert(entry.name.to_owned());
+        Ok::<(), RunError>(())
+    })?;
+    Ok((0..created).filter(|number| listed.contains(&numbered(*number))).count() as u32)
+}
+
+fn judge(created: u32, listed: u32) -> Answer {
+    if listed < created {
+        return Answer::lost(format!("{listed} of {created} names are listed"));
+    }
+    match STEPS.into_iter().rev().find(|step| *step <= created) {
+        Some(step) => Answer::kept(format!("{step} names")),
+        None => Answer::not_tested(format!("fewer than {} files could be created in time", STEPS[0])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_model::KeepResult;
+
+    #[test]
+    fn missing_name_is_lost_and_the_count_is_rounded_down() {
+        assert_eq!(judge(2999, 2999).detail, "1000 names");
+        assert_eq!(judge(1000, 999).result, KeepResult::Lost);
+        assert_eq!(judge(50, 50).result, KeepResult::NotTested);
+    }
+}

@@ -1,0 +1,69 @@
+//! Tests of the checks on a real folder of the local disk.
+
+use std::path::Path;
+
+use super::{FOLDER, Place, check, owns, remove};
+use crate::recorder::Recorder;
+use crate::sandbox::{CleanMode, Sandbox, SandboxLocation};
+use crate::timed_fs::{StopSwitch, TimedFs};
+use longhaul_model::{KeepResult, Property};
+
+/// Creates a sandbox in a new folder, and passes both to a test.
+fn with_sandbox(test: impl FnOnce(&Path, &Sandbox, &TimedFs<'_>)) {
+    let folder = tempfile::tempdir().unwrap();
+    let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+    let context = TimedFs::untracked(&recorder, 0, &stop);
+    let target = "nas".parse().unwrap();
+    let location = SandboxLocation { target_path: folder.path(), target: &target, machine: "m" };
+    let sandbox = Sandbox::open(&location, &context).unwrap();
+    test(folder.path(), &sandbox, &context);
+}
+
+#[test]
+fn local_folder_keeps_properties_and_nothing_is_left() {
+    with_sandbox(|folder, sandbox, context| {
+        for property in Property::ALL {
+            let mut place = Place::create(sandbox, property, None, context).unwrap();
+            let finding = check(property, &mut place).unwrap();
+            place.remove().unwrap();
+            let is_fine = matches!(
+                finding.result,
+                KeepResult::Kept | KeepResult::NotTested | KeepResult::Refused | KeepResult::Changed
+            );
+            assert!(is_fine, "{finding:?}");
+            assert!(!folder.join(".longhaul-m-nas/fidelity").exists(), "{property:?} left something behind");
+        }
+    });
+}
+
+#[test]
+fn removed_files_accuse_nothing() {
+    with_sandbox(|folder, sandbox, context| {
+        let mut place = Place::create(sandbox, Property::HardLink, None, context).unwrap();
+        std::fs::remove_dir_all(folder.join(".longhaul-m-nas/fidelity")).unwrap();
+        let finding = check(Property::HardLink, &mut place).unwrap();
+        assert_eq!(finding.result, KeepResult::NotTested, "{finding:?}");
+    });
+}
+
+#[test]
+fn killed_check_is_cleaned_and_a_foreign_file_stays() {
+    with_sandbox(|folder, sandbox, context| {
+        for property in [Property::LongName, Property::Backslash, Property::LongPath, Property::SymbolicLink]
+        {
+            let mut place = Place::create(sandbox, property, None, context).unwrap();
+            check(property, &mut place).unwrap();
+            // Dropped without removal, as after a kill.
+            drop(place);
+            let foreign = folder.join(".longhaul-m-nas/fidelity/colon");
+            std::fs::create_dir(&foreign).unwrap();
+            std::fs::write(foreign.join("letter.txt"), "mine").unwrap();
+            remove(sandbox, context).unwrap();
+            assert!(foreign.join("letter.txt").exists());
+            std::fs::remove_dir_all(&foreign).unwrap();
+        }
+        let report = sandbox.clean(CleanMode::Remove, context, &owns).unwrap();
+        assert!(report.sandbox_removed && report.folders.iter().any(|(name, ..)| name == FOLDER));
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
+    });
+}

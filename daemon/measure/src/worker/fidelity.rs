@@ -1,0 +1,53 @@
+//! The steps of a check of fidelity: one property each, and the removal of everything that was created.
+
+use super::failure_report::from_error;
+use super::message::{FidelityStep, WorkerMessage};
+use super::state::Worker;
+use crate::checks::fidelity::{self, Place};
+use crate::error::RunError;
+use crate::sandbox::{CleanMode, Sandbox};
+use crate::selfcheck::error_text;
+use longhaul_model::{Finding, Property};
+
+impl Worker {
+    /// Makes one step and returns the answer for the supervisor.
+    pub fn check_fidelity(&self, step: FidelityStep) -> WorkerMessage {
+        let result = match step {
+            FidelityStep::Check(property) => self.check_property(property).map(Some),
+            FidelityStep::Finish => self.finish_fidelity().map(|()| None),
+        };
+        match result {
+            Ok(finding) => WorkerMessage::FidelityChecked { finding, failed: None },
+            Err(error) => WorkerMessage::FidelityChecked { finding: None, failed: Some(from_error(&error)) },
+        }
+    }
+
+    fn check_property(&self, property: Property) -> Result<Finding, RunError> {
+        let context = self.untracked_fs();
+        let (sandbox, _) = self.open_sandbox()?;
+        let mount = self.mount.borrow();
+        let protocol = mount.as_ref().map(|mount| &mount.protocol);
+        let mut place = Place::create(&sandbox, property, protocol, &context)?;
+        let found = fidelity::check(property, &mut place);
+        let removed = place.remove();
+        let mut finding = found?;
+        if let Err(error) = removed {
+            finding.detail = format!("{}; files not removed: {}", finding.detail, error_text(&error));
+            finding.detail = finding.detail.trim_start_matches("; ").to_owned();
+        }
+        Ok(finding)
+    }
+
+    /// Removes what is left of the check, and the sandbox if this process created it for the check.
+    fn finish_fidelity(&self) -> Result<(), RunError> {
+        let context = self.untracked_fs();
+        let Some(sandbox) = Sandbox::open_existing(&self.sandbox_location(), &context)? else {
+            return Ok(());
+        };
+        fidelity::remove(&sandbox, &context)?;
+        if self.made_sandbox.replace(false) {
+            sandbox.clean(CleanMode::Remove, &context, &|folder, path| self.owns(folder, path))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,181 @@
+//! Checks which properties of files a target keeps: every property in turn, within a minute.
+
+use std::time::{Duration, Instant};
+
+use longhaul_measure::worker::{FailureReport, FidelityStep};
+use longhaul_model::{Finding, KeepResult, Outcome, Property, ReadBack, TargetFidelity, Timestamp};
+
+use crate::worker::{
+    FidelityAnswer, FidelityRequest, Interruption, RequestOptions, SilentObserver, Worker, WorkerObserver,
+};
+
+/// Time limit of all properties of a target. With the last one, its grace time and the removal of the files, a check
+/// takes less than a minute.
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(40);
+/// Time limit of one property. The folder with many names takes longest: its files are created for two seconds.
+const PROPERTY_TIMEOUT: Duration = Duration::from_secs(15);
+/// Time that a worker may take to stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Check of one target.
+pub struct FidelityCheck<'a> {
+    /// Request of the user or the service to stop.
+    pub interruption: &'a Interruption,
+    /// Maximum number of operations per second. `None`: no limit.
+    pub operations_per_second: Option<u32>,
+    /// Time of the check.
+    pub at: Timestamp,
+}
+
+/// Result of the check of one target.
+#[derive(Debug)]
+pub struct CheckedFidelity {
+    /// Findings of all properties.
+    pub fidelity: TargetFidelity,
+    /// Number of bytes written to the target.
+    pub bytes_written: u64,
+}
+
+/// State of a check in progress.
+struct CheckProgress {
+    started: Instant,
+    findings: Vec<Finding>,
+    bytes_written: u64,
+    /// True after an operation did not return: the target is not touched any more.
+    has_hung: bool,
+}
+
+impl FidelityCheck<'_> {
+    /// Checks all properties and removes everything that was created.
+    ///
+    /// # Errors
+    ///
+    /// If the target cannot be used, or the check was interrupted: nothing is known then.
+    pub fn run(&self, worker: &mut Worker) -> Result<CheckedFidelity, FailureReport> {
+        let mut progress =
+            CheckProgress { started: Instant::now(), findings: vec![], bytes_written: 0, has_hung: false };
+        let checked = Property::ALL
+            .into_iter()
+            .try_for_each(|property| self.check_property(worker, property, &mut progress));
+        if !progress.has_hung {
+            // Also after an interruption, so that nothing is left on the target.
+            let never = Interruption::default();
+            self.step(
+                worker,
+                FidelityStep::Finish,
+                &mut options(&never, PROPERTY_TIMEOUT, &mut SilentObserver),
+            )
+            .inspect_err(|failure| tracing::warn!(message = failure.failure.message, "fidelity"))
+            .ok();
+        }
+        checked?;
+        let CheckProgress { findings, bytes_written, .. } = progress;
+        let protocol = worker.protocol.as_ref().map(ToString::to_string);
+        let target = worker.target().name.clone();
+        Ok(CheckedFidelity {
+            fidelity: TargetFidelity { target, protocol, at: self.at, findings },
+            bytes_written,
+        })
+    }
+
+    /// Checks one property. Fails if the target cannot be used at all, or if the check was interrupted.
+    fn check_property(
+        &self,
+        worker: &mut Worker,
+        property: Property,
+        progress: &mut CheckProgress,
+    ) -> Result<(), FailureReport> {
+        let left = TOTAL_TIMEOUT.saturating_sub(progress.started.elapsed()).min(PROPERTY_TIMEOUT);
+        if let Some(reason) = reason_to_skip(progress, left) {
+            progress.findings.push(Finding::not_tested(property, reason));
+            return Ok(());
+        }
+        let answer = self.step(
+            worker,
+            FidelityStep::Check(property),
+            &mut options(self.interruption, left, &mut SilentObserver),
+        );
+        match answer {
+            Ok(answer) => {
+                progress.bytes_written += answer.bytes_written;
+                let missing = || Finding::not_tested(property, "the worker does not know this property");
+                progress.findings.push(answer.finding.unwrap_or_else(missing));
+                Ok(())
+            }
+            Err(failure) if failure.outcome == Outcome::Hung => {
+                progress.has_hung = true;
+                progress.findings.push(hung_finding(property, &failure, left));
+                Ok(())
+            }
+            Err(failure) if self.interruption.is_requested() || progress.findings.is_empty() => Err(failure),
+            Err(failure) => {
+                progress.findings.push(Finding::not_tested(property, short_reason(&failure)));
+                Ok(())
+            }
+        }
+    }
+
+    fn step(
+        &self,
+        worker: &mut Worker,
+        step: FidelityStep,
+        options: &mut RequestOptions<'_>,
+    ) -> Result<FidelityAnswer, FailureReport> {
+        let operations_per_second = self.operations_per_second;
+        worker.check_fidelity(FidelityRequest { step, operations_per_second }, options)
+    }
+}
+
+fn reason_to_skip(progress: &CheckProgress, left: Duration) -> Option<&'static str> {
+    match () {
+        () if progress.has_hung => Some("an earlier operation has not returned"),
+        () if left.is_zero() => Some("the time limit of all properties was reached"),
+        () => None,
+    }
+}
+
+fn hung_finding(property: Property, failure: &FailureReport, limit: Duration) -> Finding {
+    let operation = failure.failure.operation.map_or("an operation".to_owned(), |name| format!("`{name}`"));
+    let detail = format!("{operation} did not return within {:.0} s", limit.as_secs_f64());
+    Finding { property, result: KeepResult::Hung, detail, read_back: ReadBack::Client }
+}
+
+/// Returns the reason of a failure without paths, which stored details do not contain.
+fn short_reason(failure: &FailureReport) -> String {
+    let operation = failure.failure.operation.map(|name| format!("`{name}` failed"));
+    let operation = operation.unwrap_or_else(|| "the share could not be used".to_owned());
+    match &failure.failure.error {
+        Some(error) => format!("{operation}: {error}"),
+        None => operation,
+    }
+}
+
+fn options<'a>(
+    interruption: &'a Interruption,
+    cap: Duration,
+    observer: &'a mut dyn WorkerObserver,
+) -> RequestOptions<'a> {
+    RequestOptions { cap, stop_timeout: STOP_TIMEOUT, interruption, observer }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_model::{Failure, Operation};
+
+    #[test]
+    fn details_of_failures_contain_no_paths() {
+        let failure = FailureReport {
+            outcome: Outcome::Hung,
+            failure: Failure {
+                operation: Some(Operation::Rename),
+                path: Some("/nas/anna".to_owned()),
+                error: Some("EIO".to_owned()),
+                message: "rename /nas/anna: EIO".to_owned(),
+            },
+        };
+        assert_eq!(short_reason(&failure), "`rename` failed: EIO");
+        let hung = hung_finding(Property::Colon, &failure, PROPERTY_TIMEOUT);
+        assert_eq!(hung.detail, "`rename` did not return within 15 s");
+    }
+}
