@@ -7,12 +7,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use longhaul_analysis::checks;
 use longhaul_measure::platform;
+use longhaul_measure::sandbox::{CleanMode, CleanReport};
+use longhaul_measure::worker::FailureReport;
 use longhaul_model::{FreshnessSample, Mount, Role, Target, TargetName, Timestamp};
 use longhaul_service::checks::freshness::{FreshnessCheck, FreshnessPlan, HelperCheck, HelperPlan};
 use longhaul_service::clock::SystemClock;
 use longhaul_service::config::Config;
 use longhaul_service::target_path::SpecialFolders;
-use longhaul_service::worker::Worker;
+use longhaul_service::worker::{Interruption, RequestOptions, SilentObserver, Worker};
 use longhaul_view::json::FreshnessJson;
 use longhaul_view::screens;
 
@@ -41,6 +43,45 @@ pub fn run(shared: &GlobalArgs, arguments: &FreshnessArgs) -> anyhow::Result<Exi
     }
 }
 
+/// State of a sandbox before a measurement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SandboxBefore {
+    /// There was none.
+    Absent,
+    /// There was one, or it is not known.
+    Present,
+}
+
+impl SandboxBefore {
+    fn of(worker: &mut Worker) -> Self {
+        match clean(worker, CleanMode::List) {
+            Ok(None) => Self::Absent,
+            _ => Self::Present,
+        }
+    }
+
+    /// Removes a sandbox that did not exist before.
+    fn restore(self, worker: &mut Worker) {
+        if self == Self::Present {
+            return;
+        }
+        if let Err(report) = clean(worker, CleanMode::Remove) {
+            let name = &worker.target().name;
+            anstream::eprintln!("longhaul: the sandbox of {name} is left: {}", report.failure.message);
+        }
+    }
+}
+
+fn clean(worker: &mut Worker, mode: CleanMode) -> Result<Option<CleanReport>, FailureReport> {
+    let mut options = RequestOptions {
+        cap: STOP_TIMEOUT,
+        stop_timeout: STOP_TIMEOUT,
+        interruption: &Interruption::default(),
+        observer: &mut SilentObserver,
+    };
+    worker.clean_sandbox(mode, &mut options)
+}
+
 fn print(samples: &[FreshnessSample], as_json: bool) -> anyhow::Result<()> {
     let cells = checks::freshness(samples);
     if as_json {
@@ -66,20 +107,23 @@ fn measure_now(shared: &GlobalArgs, arguments: &MeasureArgs) -> anyhow::Result<E
         interruption: &session.interruption,
         stop_timeout: STOP_TIMEOUT,
     };
-    let mut measured = vec![];
+    let (mut measured, mut failed) = (vec![], None);
     for writer in writers {
         if session.interruption.is_requested() {
             break;
         }
-        measured.extend(measure_through(&check, &mut workers, writer)?);
+        match measure_through(&check, &mut workers, writer) {
+            Ok(samples) => measured.extend(samples),
+            Err(error) => failed = Some(error),
+        }
     }
     session.writer.add_freshness(measured.clone())?;
     if measured.is_empty() && !session.interruption.is_requested() {
         let message = "no two of these targets lead to one folder, so no change can be looked for";
-        return Err(UsageError(message.to_owned()).into());
+        return Err(failed.unwrap_or_else(|| UsageError(message.to_owned()).into()));
     }
     print(&measured, arguments.json)?;
-    Ok(exit::OK)
+    failed.map_or(Ok(exit::OK), Err)
 }
 
 fn plan(changes: u16, limit_seconds: u64) -> FreshnessPlan {
@@ -108,9 +152,10 @@ fn measure_on_nas(shared: &GlobalArgs, arguments: &HelperArgs) -> anyhow::Result
         stop_timeout: STOP_TIMEOUT,
     };
     let mut show_line = |line: &str| show_line(line, arguments);
-    let measured = check
-        .run(&mut worker, &mut show_line)
-        .map_err(|report| anyhow::anyhow!("{}", report.failure.message))?;
+    let sandbox = SandboxBefore::of(&mut worker);
+    let measured = check.run(&mut worker, &mut show_line);
+    sandbox.restore(&mut worker);
+    let measured = measured.map_err(|report| anyhow::anyhow!("{}", report.failure.message))?;
     session.writer.add_freshness(measured.clone())?;
     print(&measured, arguments.json)?;
     Ok(exit::OK)
@@ -137,6 +182,7 @@ fn helper_target(text: &str, config: &Config, mounts: &[Mount]) -> anyhow::Resul
     Ok(known.cloned().ok_or_else(unknown)?)
 }
 
+/// Measures through one target. Its sandbox is removed if it did not exist before.
 fn measure_through(
     check: &FreshnessCheck<'_>,
     workers: &mut [&mut Worker],
@@ -145,7 +191,10 @@ fn measure_through(
     let name = workers[writer].target().name.clone();
     let seconds = check.plan.watch.as_secs();
     anstream::eprintln!("Changing files through {name}; looking for the changes for at most {seconds} s ...");
-    check.run(workers, writer).map_err(|report| anyhow::anyhow!("{name}: {}", report.failure.message))
+    let sandbox = SandboxBefore::of(workers[writer]);
+    let measured = check.run(workers, writer);
+    sandbox.restore(workers[writer]);
+    measured.map_err(|report| anyhow::anyhow!("{name}: {}", report.failure.message))
 }
 
 /// Returns the targets to measure, all of them as shares, and the path of the database.

@@ -22,6 +22,8 @@ const LISTED: [&str; 2] = ["new-file", "rename"];
 const LIMIT: u64 = 35;
 /// Allowed difference between the medians of longhaul and the oracle, in seconds: the interval of both polls.
 const TOLERANCE: f64 = 0.1;
+/// Allowed difference for a file's content, which both read every 1.5 s.
+const CONTENT_TOLERANCE: f64 = 1.5;
 /// Folder on the local disk of the client.
 const LOCAL: &str = "/m/local/fresh";
 const COLUMNS: [&str; 8] = ["made", "target", "change", "n", "not seen", "median", "p90", "oracle"];
@@ -41,12 +43,15 @@ def view(place):
     if kind == 3: return open(path + "/old").read().startswith("after")
     if kind == 4: return size(path + "/old") is None
     if kind == 5: return os.listdir(path) == ["new"]
-seen = {}
+seen, due = {}, {}
 while len(seen) < count and time.time() < end:
     began = time.time()
     for place in range(count):
+        if place in seen or time.time() < due.get(place, 0): continue
+        # SMB keeps a file that was read open for a second, and reads it from memory meanwhile.
+        due[place] = time.time() + (1.5 if place % 6 == 3 else 0)
         try:
-            if place not in seen and view(place): seen[place] = time.time()
+            if view(place): seen[place] = time.time()
         except FileNotFoundError: pass
     time.sleep(max(0, began + 0.1 - time.time()))
 print(json.dumps(seen))
@@ -66,11 +71,11 @@ fn staleness_of_each_protocol_is_reproduced() {
 }
 
 #[test]
-#[ignore = "boots two virtual machines and takes half an hour; makes the table of docs/validation/freshness.md"]
+#[ignore = "boots two virtual machines and takes a quarter of an hour; makes the table of docs/validation/freshness.md"]
 fn hundred_changes_of_each_kind_agree_with_the_oracle() {
     let lab = lab();
     let mut findings = Findings::default();
-    on_the_nas(&lab, Sessions { count: 20, changes: 5 }, &mut findings);
+    on_the_nas(&lab, Sessions { count: 10, changes: 10 }, &mut findings);
     findings.print(&COLUMNS);
     findings.assert(&lab);
 }
@@ -174,8 +179,9 @@ fn on_the_nas(lab: &Lab, sessions: Sessions, findings: &mut Findings) {
             let median = median(&times);
             check(&cell, Expected::of(&cell), findings);
             let found = cell["median_seconds"].as_f64();
+            let tolerance = if cell["kind"] == "changed-content" { CONTENT_TOLERANCE } else { TOLERANCE };
             let agrees = match (median, found) {
-                (Some(median), Some(found)) => (median - found).abs() <= TOLERANCE,
+                (Some(median), Some(found)) => (median - found).abs() <= tolerance,
                 (None, None) => true,
                 _ => false,
             };

@@ -104,8 +104,8 @@ impl Item<'_> {
             ChangeKind::NewFile | ChangeKind::LookedUpName => has_content(NEW, CONTENT_BEFORE),
             ChangeKind::GrownFile => has_content(OLD, &grown),
             ChangeKind::ChangedContent => has_content(OLD, CONTENT_AFTER),
-            ChangeKind::Deletion => Ok(!self.has(OLD, context)?),
-            ChangeKind::Rename => Ok(!self.has(OLD, context)? && has_content(NEW, CONTENT_BEFORE)?),
+            ChangeKind::Deletion => Ok(!has_content(OLD, CONTENT_BEFORE)?),
+            ChangeKind::Rename => Ok(!has_content(OLD, CONTENT_BEFORE)? && has_content(NEW, CONTENT_BEFORE)?),
         }
     }
 

@@ -19,8 +19,8 @@ use longhaul_model::ChangeKind;
 /// Folder whose modification time tells the clock: [`MAX_CHANGES`](super::session::MAX_CHANGES), so that it is
 /// recognized like the folders of changes.
 const CLOCK_FOLDER: &CStr = c"999";
-/// Number of comparisons of the clocks, whose intervals are intersected.
-const COMPARISONS: usize = 10;
+/// Number of comparisons of the clocks.
+const COMPARISONS: usize = 15;
 /// Pause between two comparisons, longer than a step of the clock that stamps files.
 const COMPARISON_INTERVAL: Duration = Duration::from_millis(23);
 /// Largest step of the clock that stamps files, if it stamps fractions of a second (Linux: 1 to 10 ms).
@@ -37,19 +37,35 @@ pub struct ClockOffset {
     pub low_ns: i64,
     /// Upper end.
     pub high_ns: i64,
+    /// Time by which a time stamp of the NAS can be older than its clock.
+    pub step_ns: i64,
+}
+
+/// A time stamp that the NAS set between two times of the monotonic clock.
+#[derive(Debug, Clone)]
+struct Stamp {
+    stamp_ns: i64,
+    between: Range<u64>,
+}
+
+impl Stamp {
+    /// Returns the smallest offset with which the NAS could set the stamp.
+    const fn low_ns(&self) -> i64 {
+        self.stamp_ns - self.between.end.cast_signed()
+    }
 }
 
 impl ClockOffset {
-    /// Returns the offset of a time stamp that the NAS set between two times of the monotonic clock.
-    fn of_stamp(stamp_ns: i64, between: Range<u64>) -> Self {
-        let (start, end) = (between.start.cast_signed(), between.end.cast_signed());
-        Self { low_ns: stamp_ns - end, high_ns: stamp_ns + step_ns(stamp_ns) - start }
-    }
-
-    /// Returns the offsets in both intervals; `None` if there are none.
-    fn intersection(self, other: Self) -> Option<Self> {
-        let both = Self { low_ns: self.low_ns.max(other.low_ns), high_ns: self.high_ns.min(other.high_ns) };
-        (both.low_ns <= both.high_ns).then_some(both)
+    /// Returns the offset with which all these stamps were set; `None` without a stamp.
+    ///
+    /// The clock that stamps files advances in steps, and late ones on a busy machine. So a stamp is older than the clock
+    /// by up to a step, or by as much as the stamps differ among each other.
+    fn of_stamps(stamps: &[Stamp]) -> Option<Self> {
+        let lows = || stamps.iter().map(Stamp::low_ns);
+        let (lowest, low_ns) = (lows().min()?, lows().max()?);
+        let step_ns = stamps.iter().map(|stamp| step_ns(stamp.stamp_ns)).min()?.max(low_ns - lowest);
+        let high = |stamp: &Stamp| stamp.stamp_ns - stamp.between.start.cast_signed() + step_ns;
+        Some(Self { low_ns, high_ns: stamps.iter().map(high).min()?, step_ns })
     }
 
     /// Returns the interval that contains both; `None` if they are further apart than clocks drift in minutes,
@@ -57,7 +73,11 @@ impl ClockOffset {
     pub fn hull(self, later: Self) -> Option<Self> {
         const MAX_DRIFT_NS: i64 = 50_000_000;
         let gap_ns = (later.low_ns - self.high_ns).max(self.low_ns - later.high_ns);
-        let hull = Self { low_ns: self.low_ns.min(later.low_ns), high_ns: self.high_ns.max(later.high_ns) };
+        let hull = Self {
+            low_ns: self.low_ns.min(later.low_ns),
+            high_ns: self.high_ns.max(later.high_ns),
+            step_ns: self.step_ns.max(later.step_ns),
+        };
         (gap_ns <= MAX_DRIFT_NS).then_some(hull)
     }
 
@@ -66,9 +86,10 @@ impl ClockOffset {
         let unsigned = |ns: i64| u64::try_from(ns).unwrap_or(0);
         let began_ns = unsigned(stamp_ns - self.high_ns);
         let ago = Duration::from_nanos(monotonic_ns().saturating_sub(began_ns));
+        let step_ns = self.step_ns.max(step_ns(stamp_ns));
         MadeChange {
             began_ns,
-            ended_ns: unsigned(stamp_ns + step_ns(stamp_ns) - self.low_ns),
+            ended_ns: unsigned(stamp_ns + step_ns - self.low_ns),
             at: platform::wall_clock() - ago,
         }
     }
@@ -82,19 +103,17 @@ const fn step_ns(stamp_ns: i64) -> i64 {
 
 /// Compares the clocks by folders that are made in the folder of a session.
 pub fn compare_clocks(session: &Folder, context: &TimedFs<'_>) -> Result<ClockOffset, RunError> {
-    let mut known: Option<ClockOffset> = None;
+    let mut stamps = vec![];
     for _ in 0..COMPARISONS {
         let before_ns = monotonic_ns();
         context.create_folder(session, CLOCK_FOLDER)?;
         let between = before_ns..monotonic_ns();
         let stamp_ns = context.getattr(session, CLOCK_FOLDER)?.modified_ns;
         context.remove_folder(session, CLOCK_FOLDER)?;
-        let offset = ClockOffset::of_stamp(stamp_ns, between);
-        // Intervals that exclude each other mean that a clock was set: the newest counts.
-        known = known.and_then(|known| known.intersection(offset)).or(Some(offset));
+        stamps.push(Stamp { stamp_ns, between });
         context.pause(COMPARISON_INTERVAL)?;
     }
-    Ok(known.expect("at least one comparison was made"))
+    Ok(ClockOffset::of_stamps(&stamps).expect("at least one comparison was made"))
 }
 
 /// Waits until no attributes from before a change are shown any more.
@@ -165,25 +184,48 @@ mod tests {
     use super::*;
     use crate::checks::freshness::SessionId;
 
+    const MS: i64 = 1_000_000;
+    const HOUR: i64 = 3_600_000 * MS;
+
+    fn stamp(stamp_ns: i64, between: Range<i64>) -> Stamp {
+        Stamp { stamp_ns, between: between.start.cast_unsigned()..between.end.cast_unsigned() }
+    }
+
+    fn offset(low_ns: i64, high_ns: i64) -> ClockOffset {
+        ClockOffset { low_ns, high_ns, step_ns: FINE_STEP_NS }
+    }
+
     #[test]
     fn clocks_hours_apart_are_compared_by_the_stamps_of_the_nas() {
-        let second = 1_000_000_000;
-        let hour = 3600 * second;
-        let first = ClockOffset::of_stamp(hour + 5, 100..200);
-        assert_eq!(first, ClockOffset { low_ns: hour - 195, high_ns: hour - 95 + FINE_STEP_NS });
-        let change = first.change(hour + 1_000_000_007);
-        assert_eq!(change.ended_ns - change.began_ns, (2 * FINE_STEP_NS + 100) as u64);
-        // Whole seconds: the file system stores no fractions.
-        assert_eq!(ClockOffset::of_stamp(hour, 100..200).high_ns, hour - 100 + COARSE_STEP_NS);
+        // The clock of the NAS is an hour and 7 ms ahead, and its stamps are up to 9 ms old.
+        let first = stamp(HOUR + 101 * MS, 100 * MS..104 * MS);
+        let second = stamp(HOUR + 210 * MS, 201 * MS..205 * MS);
+        let found = ClockOffset::of_stamps(&[first, second]).unwrap();
+        assert_eq!((found.low_ns, found.high_ns), (HOUR + 5 * MS, HOUR + 11 * MS));
+        let change = found.change(HOUR + 1_000 * MS + 1);
+        assert_eq!((change.began_ns, change.ended_ns), (989 * 1_000_000 + 1, 1_005 * 1_000_000 + 1));
+    }
+
+    #[test]
+    fn late_steps_of_the_clock_widen_the_offset() {
+        // The second stamp is 40 ms old.
+        let stamps = [stamp(HOUR + 100 * MS, 100 * MS..101 * MS), stamp(HOUR + 160 * MS, 200 * MS..201 * MS)];
+        let found = ClockOffset::of_stamps(&stamps).unwrap();
+        assert_eq!(found, ClockOffset { low_ns: HOUR - MS, high_ns: HOUR, step_ns: 40 * MS });
+    }
+
+    #[test]
+    fn whole_seconds_have_a_step_of_two_seconds() {
+        let found = ClockOffset::of_stamps(&[stamp(HOUR, 100..200)]).unwrap();
+        assert_eq!((found.low_ns, found.high_ns), (HOUR - 200, HOUR - 100 + COARSE_STEP_NS));
     }
 
     #[test]
     fn clock_that_was_set_is_noticed() {
-        let offset = ClockOffset { low_ns: 1_000, high_ns: 2_000 };
-        let drifted = ClockOffset { low_ns: 1_000_000, high_ns: 1_001_000 };
-        assert_eq!(offset.hull(drifted), Some(ClockOffset { low_ns: 1_000, high_ns: 1_001_000 }));
-        assert_eq!(offset.hull(ClockOffset { low_ns: 90_000_000, high_ns: 91_000_000 }), None);
-        assert_eq!(offset.hull(ClockOffset { low_ns: -90_000_000, high_ns: -89_000_000 }), None);
+        let before = offset(1_000, 2_000);
+        assert_eq!(before.hull(offset(MS, MS + 1_000)), Some(offset(1_000, MS + 1_000)));
+        assert_eq!(before.hull(offset(90 * MS, 91 * MS)), None);
+        assert_eq!(before.hull(offset(-90 * MS, -89 * MS)), None);
     }
 
     #[test]

@@ -13,6 +13,10 @@ use longhaul_model::ChangeKind;
 
 /// Pause between the starts of two polls of all changes.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Pause between two reads of a file. The Linux client keeps a file of an SMB share open for a second after a program
+/// closed it (`closetimeo`) and reads it from memory meanwhile. Polls every 0.1 s would keep it open for ever and never
+/// show a change that was made on the NAS (Linux 6.1, Samba 4.22), which no ordinary program meets.
+const CONTENT_INTERVAL: Duration = Duration::from_millis(1500);
 /// Time within which the files of a session that was just created have to be seen.
 const READY_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -93,24 +97,38 @@ impl Watcher {
         let mut deadline_ns = monotonic_ns() + limit.total.as_nanos() as u64;
         let mut after_first = limit.after_first;
         let mut observations = vec![Observation::default(); self.items.len()];
+        let mut due_ns = vec![0; self.items.len()];
         loop {
-            let next_ns = monotonic_ns() + POLL_INTERVAL.as_nanos() as u64;
-            let mut is_complete = true;
-            for (item, observation) in self.items().zip(&mut observations) {
-                if observation.is_open() {
+            let began_ns = monotonic_ns();
+            for ((item, observation), due_ns) in self.items().zip(&mut observations).zip(&mut due_ns) {
+                if observation.is_open() && *due_ns <= monotonic_ns() {
+                    *due_ns = monotonic_ns() + poll_interval(item.kind).as_nanos() as u64;
                     observation.poll(&item, context)?;
-                    is_complete &= !observation.is_open();
                 }
             }
             let is_first_seen = observations.iter().any(|observation| observation.seen_ns.is_some());
             if let Some(after) = after_first.take_if(|_| is_first_seen) {
                 deadline_ns = deadline_ns.min(monotonic_ns() + after.as_nanos() as u64);
             }
+            let is_complete = !observations.iter().any(Observation::is_open);
             if is_complete || monotonic_ns() >= deadline_ns {
                 return Ok(observations);
             }
+            let next_ns = began_ns + POLL_INTERVAL.as_nanos() as u64;
             context.pause(Duration::from_nanos(next_ns.saturating_sub(monotonic_ns())))?;
         }
+    }
+}
+
+/// Returns the pause between the starts of two polls of a change.
+const fn poll_interval(kind: ChangeKind) -> Duration {
+    match kind {
+        ChangeKind::ChangedContent => CONTENT_INTERVAL,
+        ChangeKind::NewFile
+        | ChangeKind::LookedUpName
+        | ChangeKind::GrownFile
+        | ChangeKind::Deletion
+        | ChangeKind::Rename => Duration::ZERO,
     }
 }
 

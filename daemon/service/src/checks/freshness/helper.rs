@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use longhaul_measure::checks::freshness::{
-    ClockOffset, FreshnessSession, MadeChange, Observation, WatchLimit, shell_line,
+    ClockOffset, FreshnessSession, Observation, WatchLimit, shell_line,
 };
 use longhaul_measure::worker::{FailureReport, FreshnessAnswer, FreshnessCommand};
 use longhaul_model::{FreshnessSample, SLEPT_NS};
@@ -70,10 +70,7 @@ impl HelperCheck<'_> {
         if now.asleep_ns() - asleep_ns > SLEPT_NS.cast_signed() {
             return Err(void_failure("the machine slept during the measurement; run it again".to_owned()));
         }
-        // A change that the server does not have at the end was not made, or was undone: nothing is known of it.
-        let absent = MadeChange { began_ns: 0, ended_ns: 0, at: now.wall };
-        let change =
-            |stamp_ns: &Option<i64>| stamp_ns.map_or(absent.clone(), |stamp_ns| offset.change(stamp_ns));
+        let change = |stamp_ns: &Option<i64>| stamp_ns.map(|stamp_ns| offset.change(stamp_ns));
         let result = SessionResult {
             session,
             writer: None,

@@ -79,7 +79,7 @@ impl FreshnessCheck<'_> {
             session,
             writer: Some(writer.target().name.clone()),
             writer_protocol: writer.protocol.clone(),
-            changes,
+            changes: changes.map(|changes| changes.into_iter().map(Some).collect()),
             confirmed,
             void: self.void_reason(slept.then_some("the machine slept")),
             ended: now.wall,

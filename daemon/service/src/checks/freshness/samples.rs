@@ -14,8 +14,8 @@ pub struct SessionResult {
     pub writer: Option<TargetName>,
     /// Protocol of the writer's target; `None` if it is unknown or there is none.
     pub writer_protocol: Option<Protocol>,
-    /// The changes.
-    pub changes: Result<Vec<MadeChange>, FailureReport>,
+    /// The changes; `None` for one that the NAS does not have.
+    pub changes: Result<Vec<Option<MadeChange>>, FailureReport>,
     /// True for each change that the server still had at the end.
     pub confirmed: Result<Vec<bool>, FailureReport>,
     /// Reason why nothing of the session counts; `None` if it does.
@@ -52,7 +52,7 @@ impl SessionResult {
     }
 
     fn change(&self, place: usize) -> Option<&MadeChange> {
-        self.changes.as_ref().ok()?.get(place)
+        self.changes.as_ref().ok()?.get(place)?.as_ref()
     }
 
     fn outcome(&self, place: usize, watcher: &WatcherResult) -> Result<FreshnessOutcome, String> {
@@ -62,6 +62,9 @@ impl SessionResult {
         let message = |report: &FailureReport| report.failure.message.clone();
         let missing = || "the worker reported too few changes".to_owned();
         let change = self.changes.as_ref().map_err(message)?.get(place).ok_or_else(missing)?;
+        let change = change
+            .as_ref()
+            .ok_or("the NAS did not have the change at the end: it was not made, or undone")?;
         let seen = watcher.observations.as_ref().map_err(message)?.get(place).ok_or_else(missing)?;
         let is_confirmed = || match &self.confirmed {
             Ok(confirmed) if confirmed.get(place) == Some(&true) => Ok(()),
@@ -78,7 +81,8 @@ fn delay(
     seen: &Observation,
     is_confirmed: impl FnOnce() -> Result<(), String>,
 ) -> Result<FreshnessOutcome, String> {
-    let between = |earlier: u64, later: u64| Duration::from_nanos(later.saturating_sub(earlier));
+    // Whole microseconds, as they are stored.
+    let between = |earlier: u64, later: u64| Duration::from_micros(later.saturating_sub(earlier) / 1000);
     if let Some(error) = &seen.error {
         return Err(error.clone());
     }
@@ -134,7 +138,7 @@ mod tests {
             },
             writer: "nfs".parse().ok(),
             writer_protocol: Some(Protocol::Nfs(Some("4.2".into()))),
-            changes: Ok(vec![change]),
+            changes: Ok(vec![Some(change)]),
             confirmed: Ok(vec![confirmed]),
             void: None,
             ended: Timestamp::from_us(9),
@@ -195,6 +199,8 @@ mod tests {
         assert_eq!(reason(result(true).samples(&watcher(failed)).remove(0).outcome), "ESTALE");
         let hung = WatcherResult { observations: Err(report("hung")), ..watcher(Observation::default()) };
         assert_eq!(reason(result(true).samples(&hung).remove(0).outcome), "hung");
+        let absent = SessionResult { changes: Ok(vec![None]), ..result(true) };
+        assert!(reason(outcome(&absent, None, Some(60_000))).contains("did not have the change"));
         let slept = SessionResult { void: Some("the machine slept".to_owned()), ..result(true) };
         assert_eq!(reason(outcome(&slept, Some(60_000), None)), "the machine slept");
     }

@@ -27,8 +27,8 @@ pub fn freshness(cells: &[FreshnessCell]) -> Document {
     };
     document.table(table(cells));
     document.note(
-        "Time from a change made elsewhere until this target shows it, looked for every 0.1 s: at most so long. Changes not \
-         seen count as longer than the time for which they were looked for.",
+        "Time from a change made elsewhere until this target shows it: at most so long. Looked for every 0.1 s, content every \
+         1.5 s. Changes not seen count as longer than the time for which they were looked for.",
     );
     if cells.iter().any(|cell| cell.shares_client) {
         document.note(
