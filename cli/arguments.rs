@@ -2,6 +2,7 @@
 
 mod demo;
 mod init;
+mod integrity;
 mod latency;
 mod notify;
 mod preset;
@@ -20,6 +21,7 @@ use longhaul_model::{TASKS, TargetName};
 
 pub use demo::DemoArgs;
 pub use init::{InitArgs, parse_gigabytes};
+pub use integrity::IntegrityArgs;
 pub use latency::{HistoryArgs, LatencyArgs};
 pub use notify::NotifyCommand;
 pub use preset::{PresetArgs, PresetCommand};
@@ -102,6 +104,9 @@ pub enum Command {
     /// Show how often a week you do what, as counted on the mounts, or correct it.
     #[command(after_help = "Example: longhaul usage set folder-openings=200")]
     Usage(UsageArgs),
+    /// Show how much data was read back and compared with what was written, and what differed.
+    #[command(after_help = "Example: longhaul integrity --check --target smb=/Volumes/media")]
+    Integrity(IntegrityArgs),
     /// Export the stored data for other programs; reports can be made from it again.
     #[command(after_help = "Example: longhaul export runs --format json --output runs.jsonl")]
     Export(ExportArgs),
@@ -153,7 +158,7 @@ pub enum Command {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["demo", "init", "doctor", "status", "dashboard"]),
     ("Measure", &["run", "preset", "targets"]),
-    ("Results", &["report", "runs", "latency", "stalls", "events", "usage", "export"]),
+    ("Results", &["report", "runs", "latency", "stalls", "events", "usage", "integrity", "export"]),
     ("Service", &["service", "pause", "resume", "round"]),
     ("More", &["config", "notify", "telemetry", "selfcheck", "menubar", "completions"]),
 ];

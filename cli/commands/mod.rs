@@ -7,6 +7,7 @@ mod doctor;
 mod export;
 mod generate;
 mod init;
+mod integrity;
 mod latency;
 mod menubar;
 mod notify;
@@ -55,6 +56,7 @@ pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
         Command::Latency(arguments) => latency::latency(shared, &arguments),
         Command::Stalls(window) => latency::stalls(shared, &window),
         Command::Events(window) => latency::events(shared, &window),
+        Command::Integrity(arguments) => integrity::run(shared, &arguments),
         Command::Usage(arguments) => usage::run(shared, &arguments),
         Command::Export(arguments) => export::run(shared, &arguments),
         Command::Service(command) => service_command(shared, command),

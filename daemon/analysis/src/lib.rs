@@ -1,6 +1,6 @@
 //! Statistics and verdicts of longhaul: values in, values out.
 //!
-//! [`stats`] has the numbers, [`summary`] what many runs say, [`usage`] how often a user does what, and `simulation` (for tests) weeks that never happened, on which
+//! [`stats`] has the numbers, [`summary`] what many runs say, [`usage`] how often a user does what, [`checks`] what was verified, and `simulation` (for tests) weeks that never happened, on which
 //! both are tried. No clock, no file, no operating system.
 //!
 //! ```
@@ -12,6 +12,7 @@
 //! assert!(low < 0.8f64.ln() && 0.8f64.ln() < high && high < 0.0);
 //! ```
 
+pub mod checks;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod stats;

@@ -21,6 +21,7 @@
 //! ```
 
 pub mod bench;
+pub mod checks;
 pub mod corpus;
 pub mod error;
 pub mod inventory;

@@ -16,6 +16,7 @@
 //! ```
 
 mod call;
+mod checks;
 mod conditions;
 pub mod draw;
 mod event;
@@ -46,6 +47,9 @@ mod varint;
 mod wire;
 
 pub use call::{Call, KeepReason, decode_calls, encode_calls};
+pub use checks::{
+    DamagePattern, DataAge, Mismatch, MismatchReread, StoredMismatch, VerifiedData, VerifiedTotal,
+};
 pub use conditions::{Conditions, Power};
 pub use event::Event;
 pub use hint::Hint;

@@ -21,6 +21,7 @@
 
 mod bulk;
 mod calls;
+mod checks;
 mod epochs;
 mod error;
 mod events;

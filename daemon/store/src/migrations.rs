@@ -27,6 +27,7 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../migrations/2026-11-25-notifications.sql"),
     },
     Migration { name: "2026-11-25-usage", sql: include_str!("../migrations/2026-11-25-usage.sql") },
+    Migration { name: "2026-11-26-integrity", sql: include_str!("../migrations/2026-11-26-integrity.sql") },
 ];
 
 /// Schema version that this program reads and writes.

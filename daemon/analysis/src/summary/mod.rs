@@ -6,6 +6,7 @@
 mod before_after;
 mod change;
 mod comparison;
+mod damage;
 mod events;
 mod pair_data;
 mod pair_summary;

@@ -11,8 +11,8 @@ use crate::sandbox::{CleanMode, CleanReport};
 use crate::selfcheck::Check;
 use crate::workloads::Settings;
 use longhaul_model::{
-    CacheState, ColdMethod, Conditions, Failure, NegotiatedOptions, Outcome, Phase, ProbeMode, ProbePlan,
-    Progress, Protocol, Scale, Target, WorkerSample,
+    CacheState, ColdMethod, Conditions, Failure, Mismatch, NegotiatedOptions, Outcome, Phase, ProbeMode,
+    ProbePlan, Progress, Protocol, Scale, Target, WorkerSample,
 };
 
 /// Version of longhaul of this process. A supervisor only uses workers of its own version.
@@ -169,4 +169,7 @@ pub struct RunReport {
     pub facts: BTreeMap<String, String>,
     /// Conditions of the machine and the mount during the run.
     pub conditions: Conditions,
+    /// Wrong ranges of files that the run found.
+    #[serde(default)]
+    pub mismatches: Vec<Mismatch>,
 }

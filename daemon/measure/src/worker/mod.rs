@@ -7,6 +7,7 @@
 mod commands;
 mod examination;
 mod failure_report;
+mod integrity;
 mod latency_probe;
 mod message;
 mod mount;

@@ -294,6 +294,7 @@ fn script(version: &str) -> Vec<String> {
             total_bytes: Some(1 << 41),
             ..Conditions::default()
         },
+        mismatches: vec![],
     };
     let mut arguments = vec!["-c".to_owned(), shell.to_owned(), "worker".to_owned()];
     arguments.extend([line(&ready), line(&WorkerMessage::Prepared { failed: None })]);
@@ -323,5 +324,6 @@ fn phase(number: u64) -> Phase {
         operations: operations.map(stats).into(),
         calls: vec![],
         wire: None,
+        verified: vec![],
     }
 }

@@ -4,6 +4,7 @@ mod contention;
 mod damage;
 mod epochs;
 mod history;
+mod integrity;
 mod kill;
 mod notifications;
 mod opening;

@@ -33,7 +33,8 @@ fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
     let mut document = Document::new();
     let headline = pair.headline.as_ref();
     document.paragraph(headline.map_or_else(|| sentences::headline(pair).into(), week::sentence));
-    document.list(headline.and_then(words::basis).into_iter().chain(failures(weekly, pair)));
+    let reasons = headline.and_then(words::basis).into_iter().chain(failures(weekly, pair));
+    document.list(reasons.chain(headline.and(sentences::damage(&pair.damaged))));
     document
 }
 

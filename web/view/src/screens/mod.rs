@@ -2,6 +2,7 @@
 
 pub mod before_after;
 pub mod brief;
+pub mod checks;
 pub mod doctor;
 pub mod hosts;
 pub mod live;

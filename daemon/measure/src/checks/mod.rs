@@ -1,0 +1,3 @@
+//! Checks of a target beside its speed.
+
+pub mod integrity;
