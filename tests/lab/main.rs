@@ -6,6 +6,7 @@
 
 mod counters;
 mod faults;
+mod integrity;
 mod machines;
 mod protocols;
 mod sampling;
