@@ -4,6 +4,7 @@ mod demo;
 mod fidelity;
 mod freshness;
 mod init;
+mod integrity;
 mod latency;
 mod notify;
 mod preset;
@@ -24,6 +25,7 @@ pub use demo::DemoArgs;
 pub use fidelity::FidelityArgs;
 pub use freshness::{FreshnessArgs, FreshnessCommand, HelperArgs, MeasureArgs};
 pub use init::{InitArgs, parse_gigabytes};
+pub use integrity::IntegrityArgs;
 pub use latency::{HistoryArgs, LatencyArgs};
 pub use notify::NotifyCommand;
 pub use preset::{PresetArgs, PresetCommand};
@@ -112,6 +114,9 @@ pub enum Command {
     /// Check which properties of files the targets keep, change, refuse or lose silently.
     #[command(after_help = "Example: longhaul fidelity --target smb=/Volumes/media")]
     Fidelity(FidelityArgs),
+    /// Show how much data was read back and compared with what was written, and what differed.
+    #[command(after_help = "Example: longhaul integrity --check --target smb=/Volumes/media")]
+    Integrity(IntegrityArgs),
     /// Export the stored data for other programs; reports can be made from it again.
     #[command(after_help = "Example: longhaul export runs --format json --output runs.jsonl")]
     Export(ExportArgs),
@@ -165,7 +170,18 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Measure", &["run", "preset", "targets"]),
     (
         "Results",
-        &["report", "runs", "latency", "stalls", "events", "freshness", "fidelity", "usage", "export"],
+        &[
+            "report",
+            "runs",
+            "latency",
+            "stalls",
+            "events",
+            "freshness",
+            "integrity",
+            "fidelity",
+            "usage",
+            "export",
+        ],
     ),
     ("Service", &["service", "pause", "resume", "round"]),
     ("More", &["config", "notify", "telemetry", "selfcheck", "menubar", "completions"]),

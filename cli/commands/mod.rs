@@ -9,6 +9,7 @@ mod fidelity;
 mod freshness;
 mod generate;
 mod init;
+mod integrity;
 mod latency;
 mod menubar;
 mod notify;
@@ -58,6 +59,7 @@ pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
         Command::Stalls(window) => latency::stalls(shared, &window),
         Command::Events(window) => latency::events(shared, &window),
         Command::Freshness(arguments) => freshness::run(shared, &arguments),
+        Command::Integrity(arguments) => integrity::run(shared, &arguments),
         Command::Usage(arguments) => usage::run(shared, &arguments),
         Command::Fidelity(arguments) => fidelity::run(shared, &arguments),
         Command::Export(arguments) => export::run(shared, &arguments),

@@ -9,7 +9,9 @@ use longhaul_measure::platform;
 use longhaul_model::NotificationKind;
 use longhaul_notify::ChannelConfig;
 use longhaul_service::config::Config;
-use longhaul_service::notifications::{Occurrence, Rules, Tracker, disk_events, due_digest, result_events};
+use longhaul_service::notifications::{
+    Occurrence, Rules, Tracker, damage_events, disk_events, due_digest, result_events,
+};
 use longhaul_service::status::Status;
 use longhaul_store::{NewNotification, NotificationBatch, Reader, StateChange, Writer};
 use longhaul_view::screens::notifications::{NotificationContext, notification};
@@ -61,6 +63,8 @@ impl EventCollector {
         let mut space = reader.free_space()?;
         space.retain(|name, _| config.targets.iter().any(|target| target.name == *name));
         let found = disk_events(&space, &self.state, config.notify.rules.disk_below);
+        self.add(found, None);
+        let found = damage_events(&reader.mismatches(None)?, &self.state);
         self.add(found, None);
         Ok(())
     }

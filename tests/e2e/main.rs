@@ -20,6 +20,7 @@ mod fuse;
 #[cfg(target_os = "linux")]
 mod hang;
 mod init;
+mod integrity;
 #[cfg(target_os = "linux")]
 mod maclike;
 mod menubar;

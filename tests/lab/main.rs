@@ -7,6 +7,7 @@
 mod counters;
 mod faults;
 mod freshness;
+mod integrity;
 mod machines;
 mod protocols;
 mod sampling;

@@ -1,7 +1,7 @@
 //! Statistics and verdicts of longhaul: values in, values out.
 //!
-//! [`stats`] has the numbers, [`summary`] what many runs say, [`usage`] how often a user does what, [`checks`] what checks found, and `simulation` (for tests) weeks that never happened, on which
-//! both are tried. No clock, no file, no operating system.
+//! [`stats`] has the numbers, [`summary`] what many runs say, [`usage`] how often a user does what, [`checks`] what checks
+//! found, and `simulation` (for tests) weeks that never happened, on which they are tried. No clock, no file, no operating system.
 //!
 //! ```
 //! use longhaul_analysis::stats::DaySeries;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::platform;
-use longhaul_model::{Failure, Operation, Outcome};
+use longhaul_model::{DamagePattern, Failure, Operation, Outcome};
 
 /// Reason why a run was stopped before it was complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,17 @@ impl StopReason {
             Self::Orphaned => "longhaul stopped before the run was complete",
         }
     }
+}
+
+/// Bytes of a damaged file, as they were read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundBytes {
+    /// Offset of the first byte in the file.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Pattern of all these bytes, if the reader knows it; `None` if only a comparison can tell.
+    pub pattern: Option<DamagePattern>,
 }
 
 /// Error that ends a run. It names the operation and the path.
@@ -71,6 +82,8 @@ pub enum RunError {
         path: PathBuf,
         /// Description of the difference.
         detail: String,
+        /// Bytes that were read where it was found; `None` if it was not found by reading.
+        found: Option<Box<FoundBytes>>,
     },
     /// A file in the sandbox does not belong to longhaul alone, for example because it has a second hard
     /// link, so it is not written in place.
@@ -117,7 +130,22 @@ impl RunError {
 
     /// Returns the error for a file with wrong content.
     pub fn damaged(path: &Path, detail: impl Into<String>) -> Self {
-        Self::Damaged { path: path.to_owned(), detail: detail.into() }
+        Self::Damaged { path: path.to_owned(), detail: detail.into(), found: None }
+    }
+
+    /// Adds the bytes that were read at an offset to the error for a file with wrong content.
+    pub fn with_found(self, offset: u64, bytes: &[u8]) -> Self {
+        self.with_pattern(FoundBytes { offset, bytes: bytes.to_vec(), pattern: None })
+    }
+
+    /// Adds what was read to the error for a file with wrong content. Other errors stay as they are.
+    pub fn with_pattern(self, found: FoundBytes) -> Self {
+        match self {
+            Self::Damaged { path, detail, .. } => {
+                Self::Damaged { path, detail, found: Some(Box::new(found)) }
+            }
+            other => other,
+        }
     }
 
     /// Returns the outcome of a run that ends with this error.
@@ -142,6 +170,11 @@ impl RunError {
     /// Returns whether the error means that the file system does not support the operation.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::Operation { source, .. } if source.raw_os_error().is_some_and(platform::is_unsupported))
+    }
+
+    /// Returns whether the error means that a file or folder does not exist.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Operation { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
     /// Returns whether the corpus may be at fault, so that it must be created again.

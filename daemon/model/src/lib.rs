@@ -48,6 +48,9 @@ mod wire;
 
 pub use call::{Call, KeepReason, decode_calls, encode_calls};
 pub use checks::{ChangeKind, FreshnessOutcome, FreshnessSample};
+pub use checks::{
+    DamagePattern, DataAge, Mismatch, MismatchReread, StoredMismatch, VerifiedData, VerifiedTotal,
+};
 pub use checks::{Finding, KeepResult, Property, ReadBack, TargetFidelity};
 pub use conditions::{Conditions, Power};
 pub use event::Event;

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::names::stored_names;
 use crate::wire::{MAX_COLD_CACHE_SHARE, MIN_BYTES, MIN_CALLS, MIN_WARM_CACHE_SHARE, ServedFrom};
-use crate::{Call, Histogram, Operation, Timestamp, WireTraffic};
+use crate::{Call, Histogram, Operation, Timestamp, VerifiedData, WireTraffic};
 
 /// Cache state of a phase.
 #[derive(
@@ -138,6 +138,10 @@ pub struct Phase {
     /// Traffic on the wire during the phase; `None` if no counter measures it.
     #[serde(default)]
     pub wire: Option<WireTraffic>,
+    /// Data that was compared with what was written, by age; empty if nothing was compared, or if the phase is older
+    /// than this count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verified: Vec<VerifiedData>,
 }
 
 impl Phase {
@@ -159,6 +163,16 @@ impl Phase {
     /// [`WireTraffic::client_cache_share`].
     pub fn client_cache_share(&self) -> Option<f64> {
         self.wire.as_ref()?.client_cache_share(self.bytes_read, self.files_opened())
+    }
+
+    /// Returns how many bytes of a part of [`Phase::verified`] are known to have come from the server or disk. A byte that
+    /// a cache served counts as one of those that were compared, so this is a lower bound.
+    pub fn verified_over_the_wire(&self, part: VerifiedData) -> u64 {
+        let verified: u64 = self.verified.iter().map(|part| part.bytes).sum();
+        let Some(share) = self.client_cache_share().filter(|_| verified > 0) else { return 0 };
+        let cached = (share * self.bytes_read as f64).ceil() as u64;
+        let crossed = verified.saturating_sub(cached);
+        (u128::from(part.bytes) * u128::from(crossed) / u128::from(verified)) as u64
     }
 
     /// Returns the number of files that the phase opened.
@@ -214,6 +228,7 @@ mod tests {
             operations: vec![OperationStats { operation: Operation::Getattr, latency, errors: 0 }],
             calls: vec![],
             wire,
+            verified: vec![],
         }
     }
 
@@ -260,5 +275,20 @@ mod tests {
             !Phase { wire: None, ..cached }.cold_claim_violated(),
             "an unknown origin is not a violation"
         );
+    }
+
+    #[test]
+    fn only_verified_bytes_that_crossed_the_wire_are_evidence() {
+        let part = |bytes| VerifiedData { age: crate::DataAge::Days, bytes, files: 1 };
+        let crossed = |wire_bytes: Option<u64>| {
+            let wire = wire_bytes.map(|bytes| wire(Some(bytes), None));
+            let phase = Phase { verified: vec![part(60 << 20), part(20 << 20)], ..phase(100 << 20, wire) };
+            phase.verified.iter().map(|part| phase.verified_over_the_wire(*part) >> 20).collect::<Vec<_>>()
+        };
+        assert_eq!(crossed(Some(101 << 20)), [60, 20], "all of it crossed");
+        assert_eq!(crossed(Some(60 << 20)), [30, 10], "the cached 40 MiB may all have been compared");
+        assert_eq!(crossed(Some(10 << 20)), [0, 0]);
+        assert_eq!(crossed(None), [0, 0], "not counted is no evidence");
+        assert_eq!(crossed(Some(400 << 20)), [0, 0], "traffic of others hides it");
     }
 }

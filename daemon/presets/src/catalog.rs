@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use longhaul_measure::workloads::{Catalog, WORKLOADS, Workload};
+use longhaul_measure::workloads::{Catalog, READ_BACK, WORKLOADS, Workload};
 
 use crate::custom::CustomPreset;
 use crate::preset::presets;
@@ -11,7 +11,8 @@ use crate::preset::presets;
 pub fn catalog() -> Catalog {
     static ALL: LazyLock<Vec<&'static dyn Workload>> = LazyLock::new(|| {
         let presets = presets().iter().map(|preset| preset as &dyn Workload);
-        WORKLOADS.iter().copied().chain(presets).collect()
+        let read_back = std::iter::once(&READ_BACK as &dyn Workload);
+        WORKLOADS.iter().copied().chain(read_back).chain(presets).collect()
     });
     Catalog { workloads: &ALL, custom: Some(&CustomPreset) }
 }

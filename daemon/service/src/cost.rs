@@ -354,6 +354,7 @@ mod tests {
             figures: vec![],
             calls: vec![],
             wire: None,
+            verified: vec![],
         };
         Run {
             round: 1,

@@ -26,6 +26,7 @@ pub mod config_edit;
 pub mod cost;
 pub mod crash_loop;
 pub mod daemon_address;
+mod damage;
 pub mod database;
 pub mod database_lock;
 pub mod design;

@@ -7,7 +7,7 @@ use longhaul_measure::platform;
 use longhaul_measure::worker::Assignment;
 use longhaul_measure::workloads::Settings;
 use longhaul_model::draw::draw;
-use longhaul_model::{Hint, MachineSnapshot, Outcome, Run, SLEPT_NS, Scale, Target, Timestamp};
+use longhaul_model::{Hint, MachineSnapshot, Mismatch, Outcome, Run, SLEPT_NS, Scale, Target, Timestamp};
 use longhaul_store::{NewRound, PlannedRun, Reader, RoundEnd, RoundStatus, StoredRound, StoredRun, Writer};
 
 use crate::clock::Clock;
@@ -162,6 +162,12 @@ struct RoundProgress {
     result: RoundResult,
 }
 
+/// A run that is to be stored, with the wrong ranges of files that it found.
+struct FinishedRun {
+    run: Run,
+    mismatches: Vec<Mismatch>,
+}
+
 /// Facts about a run that are taken before it starts.
 struct RunStart {
     round: i64,
@@ -289,8 +295,9 @@ impl RoundRunner<'_> {
                 break;
             }
             let worker = &mut workers[cell.target];
-            let run = self.run_one(cell, worker, progress, observer);
-            let stored = self.store_run(&run, worker.target(), observer)?;
+            let finished = self.run_one(cell, worker, progress, observer);
+            let stored = self.store_run(&finished, worker.target(), observer)?;
+            let run = &stored.run;
             let stopped = run.outcome == Outcome::Void && self.stop.reason().is_some();
             progress.result.runs += 1;
             progress.result.failed_runs += u32::from(run.outcome != Outcome::Ok && !stopped);
@@ -316,7 +323,7 @@ impl RoundRunner<'_> {
         worker: &mut Worker,
         progress: &mut RoundProgress,
         observer: &mut dyn RoundObserver,
-    ) -> Run {
+    ) -> FinishedRun {
         let assignment = self.build_assignment(cell.workload, worker, progress);
         let now = self.clock.now();
         let start = RunStart {
@@ -333,11 +340,12 @@ impl RoundRunner<'_> {
         observer.run_started(worker.target(), &assignment.workload);
         // If the preparation failed, its failure is stored in place of the run.
         let failed = progress.failed_preparations.iter().position(|(failed, _)| *failed == cell);
-        let finished = match failed {
+        let mut finished = match failed {
             Some(place) => progress.failed_preparations.swap_remove(place).1,
             None => worker.run(&assignment, &mut self.request_options(observer)),
         };
-        self.build_run(finished, assignment.workload, worker, start)
+        let mismatches = std::mem::take(&mut finished.report.mismatches);
+        FinishedRun { run: self.build_run(finished, assignment.workload, worker, start), mismatches }
     }
 
     /// Builds the stored form of a run from the worker's report and the facts taken before it.
@@ -378,11 +386,13 @@ impl RoundRunner<'_> {
     /// Stores a run. If the database refuses it, the error contains the run as JSON.
     fn store_run(
         &self,
-        run: &Run,
+        finished: &FinishedRun,
         target: &Target,
         observer: &mut dyn RoundObserver,
     ) -> Result<StoredRun, RoundError> {
-        self.store_with_retry(observer, || self.writer.add_run(target, run)).map_err(|source| {
+        let FinishedRun { run, mismatches } = finished;
+        let store = || self.writer.add_checked_run(target, run, mismatches);
+        self.store_with_retry(observer, store).map_err(|source| {
             let run = serde_json::to_string(run).unwrap_or_else(|error| error.to_string());
             RoundError::NotStored { source: Box::new(source), run }
         })

@@ -6,6 +6,7 @@ use longhaul_model::{
 };
 use rusqlite::{Connection, Row, named_params};
 
+use crate::checks::integrity;
 use crate::epochs;
 use crate::error::Fault;
 use crate::history;
@@ -164,6 +165,7 @@ fn insert_phase(cx: &Connection, phase: &Phase, run: i64, position: i64) -> Resu
         ":wire_requests": count(|wire| wire.requests), ":wire_listings": count(|wire| wire.listings),
     })?;
     let number = cx.last_insert_rowid();
+    integrity::insert_verified(cx, phase, number)?;
     for (position, figure) in phase.figures.iter().enumerate() {
         insert_figure(cx, figure, number, position as i64)?;
     }

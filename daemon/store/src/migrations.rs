@@ -29,6 +29,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { name: "2026-11-25-usage", sql: include_str!("../migrations/2026-11-25-usage.sql") },
     Migration { name: "2026-11-26-fidelity", sql: include_str!("../migrations/2026-11-26-fidelity.sql") },
     Migration { name: "2026-11-26-freshness", sql: include_str!("../migrations/2026-11-26-freshness.sql") },
+    Migration { name: "2026-11-26-integrity", sql: include_str!("../migrations/2026-11-26-integrity.sql") },
 ];
 
 /// Schema version that this program reads and writes.

@@ -24,7 +24,8 @@ impl<T: Serialize> ToSql for EnumName<T> {
     }
 }
 
-fn parse_enum_name<T: DeserializeOwned>(text: &str) -> Option<T> {
+/// Reads a column that [`EnumName`] wrote.
+pub(crate) fn parse_enum_name<T: DeserializeOwned>(text: &str) -> Option<T> {
     let name = serde_json::Value::String(text.to_owned());
     serde_json::from_value(name).ok().or_else(|| serde_json::from_str(text).ok())
 }

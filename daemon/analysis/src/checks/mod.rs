@@ -1,5 +1,7 @@
 //! Statistics of checks that are not runs.
 
 mod freshness;
+mod integrity;
 
 pub use freshness::{FreshnessCell, FreshnessKey, freshness};
+pub use integrity::{IntegrityLine, VerifiedAge, excluded_bytes, integrity_ledger, poisson_upper_bound};

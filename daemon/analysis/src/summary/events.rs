@@ -38,7 +38,7 @@ pub(super) fn events_of_week(history: &History, week: Week) -> Vec<EventLine> {
 
 /// Returns the UTC offset of local time at an event, in seconds. Events store no offset, so the offset of the previous
 /// round is used, or of the first round if there is none before.
-fn utc_offset_at(history: &History, at: Timestamp) -> i32 {
+pub(super) fn utc_offset_at(history: &History, at: Timestamp) -> i32 {
     let later = history.rounds.partition_point(|round| round.started_us <= at);
     let round = history.rounds.get(later.saturating_sub(1)).or(history.rounds.first());
     round.map_or(0, |round| round.utc_offset_seconds)

@@ -6,6 +6,7 @@
 mod before_after;
 mod change;
 mod comparison;
+mod damage;
 mod events;
 mod freshness;
 mod pair_data;

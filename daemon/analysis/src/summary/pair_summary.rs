@@ -33,14 +33,22 @@ pub struct PairSummary {
     /// uses it.
     #[serde(skip)]
     pub ordinary_minutes: Option<WeeklyMinutes>,
+    /// Shares whose data differed from what was written, in their newest epoch. None of them is called better.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<TargetName>,
 }
 
 impl PairSummary {
     /// Returns the better target by the verdict over all tasks; `None` without a winner, or if the winner fails more
-    /// often.
+    /// often or its data was damaged.
     pub fn winner(&self) -> Option<&TargetName> {
         let winner = self.headline.as_ref()?.winner()?;
-        (self.less_reliable() != Some(winner)).then_some(winner)
+        (self.less_reliable() != Some(winner) && !self.is_damaged(winner)).then_some(winner)
+    }
+
+    /// Returns true if data on the target differed from what was written.
+    pub fn is_damaged(&self, name: &TargetName) -> bool {
+        self.damaged.contains(name)
     }
 
     /// Returns the target that is proven to fail more often.

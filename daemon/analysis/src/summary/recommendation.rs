@@ -95,13 +95,14 @@ fn ahead(pair: &PairSummary) -> Option<&TargetName> {
     }
     let ratio = headline.so_far.ratio.filter(|ratio| ratio.is_difference())?;
     let faster = if ratio.value > 1.0 { &pair.a } else { &pair.b };
-    (pair.less_reliable() != Some(faster)).then_some(faster)
+    (pair.less_reliable() != Some(faster) && !pair.is_damaged(faster)).then_some(faster)
 }
 
-/// Returns true if the verdict is that no difference matters, and neither target fails more often.
+/// Returns true if the verdict is that no difference matters, neither target fails more often, and no data was damaged.
 fn is_equal(pair: &PairSummary) -> bool {
     let headline = pair.headline.as_ref();
     headline.is_some_and(|headline| headline.verdict.is_decided() && !headline.verdict.has_winner())
+        && pair.damaged.is_empty()
         && match pair.reliability.verdict {
             ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => true,
             ReliabilityVerdict::WorseA | ReliabilityVerdict::WorseB => false,

@@ -341,3 +341,24 @@ fn recent_rounds_are_ok_slow_failed_or_missed() {
     assert_eq!(states(0), [Ok, Ok, Ok, Ok, Missed, Ok, Ok], "the oldest of eight rounds is not shown");
     assert_eq!(states(1), [Ok, Slow, Failed, Missed, Missed, Ok, Ok]);
 }
+
+#[test]
+fn share_with_a_mismatch_is_not_called_better() {
+    let scenario = |target, day, turn| noisy_time(if target == 0 { 8.0 } else { 10.0 }, target, day, turn);
+    let world = World::pair().simulate(0..28, &scenario);
+    let with_mismatch = |target: &str, at: Timestamp| {
+        let (target, kind) = (Some(target.parse().unwrap()), longhaul_model::Mismatch::EVENT.to_owned());
+        let event = Event { target, kind, detail: serde_json::Value::Null, at_us: at };
+        let history = History { events: vec![event], ..world.history.clone() };
+        World { history, rounds_a_day: 8 }.after_days(28)
+    };
+    let names = |weekly: &WeeklySummary| {
+        let winner = weekly.pairs[0].winner().map(ToString::to_string);
+        (winner, weekly.recommendation.target.as_ref().map(ToString::to_string))
+    };
+    let smb = Some("smb".to_owned());
+    assert_eq!(names(&with_mismatch("smb", midnight(20))), (None, None));
+    assert_eq!(names(&with_mismatch("nfs", midnight(20))), (smb.clone(), smb.clone()), "the slower one");
+    assert_eq!(names(&with_mismatch("smb", midnight(-3))), (smb.clone(), smb.clone()), "an earlier epoch");
+    assert_eq!(names(&with_mismatch("smb", midnight(40))), (smb.clone(), smb), "after the week");
+}

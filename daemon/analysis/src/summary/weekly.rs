@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::comparison::{Comparison, JudgedCell, PairNames, Subject, TestParams, compare};
+use super::damage::damaged;
 use super::events::{EventLine, events_of_week};
 use super::freshness::{Freshness, freshness};
 use super::pair_data::{MetricComparison, MetricIndex, PairData};
@@ -267,6 +268,7 @@ fn pair_summary(pair_data: &PairData<'_, '_>, tasks: Vec<Comparison>, params: Te
         reliability,
         weekly_minutes: minutes(profile),
         ordinary_minutes: profile.is_empty().then(|| minutes(&ordinary)).flatten(),
+        damaged: damaged(scope, [pair_data.pair.a, pair_data.pair.b]),
     }
 }
 

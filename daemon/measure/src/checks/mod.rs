@@ -2,3 +2,4 @@
 
 pub mod fidelity;
 pub mod freshness;
+pub mod integrity;

@@ -117,6 +117,12 @@ impl SourceTree {
         file.changed_generation = generation;
     }
 
+    /// Returns the generation whose files have a modification time, in seconds since 1970 UTC.
+    pub fn generation_at(modified_seconds: i64) -> u64 {
+        modified_seconds.saturating_sub(BEGIN_SECONDS).max(0).unsigned_abs()
+            / GENERATION_SECONDS.unsigned_abs()
+    }
+
     /// Returns the name of the folder of a file.
     pub fn folder(&self, number: u64) -> CString {
         text(format!("folder {:04}", number / FILES_PER_FOLDER))

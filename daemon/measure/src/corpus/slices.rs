@@ -28,6 +28,9 @@ pub struct Slice {
     /// True if the data was evicted from this machine's cache after the last access, and the kernel confirmed it.
     #[serde(default)]
     pub evicted: bool,
+    /// Time of the last writing of files; `None` if no time was recorded.
+    #[serde(default)]
+    pub written_us: Option<Timestamp>,
 }
 
 impl Slice {
@@ -68,6 +71,17 @@ impl SliceSets {
     }
 }
 
+impl SliceSets {
+    /// Iterates over the slices with files that were created: number of files of a complete slice, number of the slice,
+    /// and number of files that were created.
+    pub fn built_files(&self) -> impl Iterator<Item = (u64, u64, u64)> {
+        self.slices_by_size.iter().flat_map(|(files, slices)| {
+            let built = slices.iter().zip(0..).filter(|(slice, _)| slice.built > 0);
+            built.map(move |(slice, number)| (*files, number, slice.built))
+        })
+    }
+}
+
 /// Returns the number of the slice to use next. `rotation` is the number of times the target was measured before.
 pub fn slice_for_rotation(rotation: u64, slices: u64) -> u64 {
     rotation % slices.clamp(1, MAX_SLICES)
@@ -86,7 +100,7 @@ mod tests {
 
     #[test]
     fn slice_is_cold_only_after_a_day_of_rest() {
-        let slice = |used_us| Slice { built: 1, used_us, evicted: false };
+        let slice = |used_us| Slice { built: 1, used_us, ..Slice::default() };
         let begin = Timestamp::UNIX_EPOCH;
         assert_eq!(slice(None).metadata_cold_method(begin), ColdMethod::Unverified);
         assert_eq!(

@@ -8,10 +8,11 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use crate::platform::SharedMapping;
 use longhaul_model::{BUCKET_COUNT, Histogram, index_of_slot, slot_of};
-use longhaul_model::{Call, Operation, OperationStats};
+use longhaul_model::{Call, Operation, OperationStats, VerifiedData};
 
 use super::calls::{self, KeptCalls, RecordedCall};
 use super::slow_calls::{self, RawSlowCall, SlowCallRing};
+use super::verified::VerifiedCounters;
 
 /// Number of thread slots for runs: one for the thread that leads a run, 109 for the threads of blogbench (the
 /// most of any workload), and one for a thread that watches the clock. Slots that were never requested are never
@@ -63,22 +64,23 @@ pub struct RecorderSnapshot {
 /// Flight recorder. The supervisor reads it at any time, the worker between phases.
 pub struct Recorder {
     mapping: SharedMapping,
+    verified: VerifiedCounters,
 }
 
 impl Recorder {
     /// Creates a recorder in an empty file, which must be on a local file system.
     pub fn create(file: &File) -> io::Result<Self> {
-        Ok(Self { mapping: SharedMapping::create(file, WORDS)? })
+        Ok(Self { mapping: SharedMapping::create(file, WORDS)?, verified: VerifiedCounters::default() })
     }
 
     /// Maps a recorder that the supervisor created.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { mapping: SharedMapping::open(path, WORDS)? })
+        Ok(Self { mapping: SharedMapping::open(path, WORDS)?, verified: VerifiedCounters::default() })
     }
 
     /// Creates a recorder that is not shared with another process.
     pub fn private() -> io::Result<Self> {
-        Ok(Self { mapping: SharedMapping::private(WORDS)? })
+        Ok(Self { mapping: SharedMapping::private(WORDS)?, verified: VerifiedCounters::default() })
     }
 
     /// Returns a thread slot; `number` is below [`THREAD_SLOTS`], or [`PROBE_THREAD_SLOT`]. Only one thread at a
@@ -163,6 +165,17 @@ impl Recorder {
     /// be called between phases.
     pub fn clear(&self) {
         self.thread_slots().for_each(|slot| slot.clear());
+        self.verified.clear();
+    }
+
+    /// Counts data that was compared with what was written.
+    pub fn add_verified(&self, data: VerifiedData) {
+        self.verified.add(data);
+    }
+
+    /// Returns the data that this process compared since the last [`Recorder::clear`], by age.
+    pub fn verified(&self) -> Vec<VerifiedData> {
+        self.verified.counts()
     }
 
     /// Returns the kept calls of a phase: at most eight for each reason, and no call twice. `began_ns` is the

@@ -9,6 +9,7 @@ mod calls;
 mod flight_recorder;
 mod slow_call_collector;
 mod slow_calls;
+mod verified;
 
 pub use flight_recorder::{
     InFlightCall, PROBE_THREAD_SLOT, Recorder, RecorderSnapshot, THREAD_SLOTS, ThreadSlot,

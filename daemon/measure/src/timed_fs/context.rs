@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::error::RunError;
 use crate::platform::{monotonic_ns, wall_clock};
 use crate::recorder::{RawSlowCall, Recorder, ThreadSlot};
-use longhaul_model::{Operation, SLOW_CALL_NS};
+use longhaul_model::{Operation, SLOW_CALL_NS, VerifiedData};
 
 use super::stop_switch::StopSwitch;
 
@@ -78,6 +78,11 @@ impl<'run> TimedFs<'run> {
             Ok(())
         });
         done.expect("timed calls its closure exactly once")
+    }
+
+    /// Counts data that was read back and compared with what was written. Call it after the comparison.
+    pub fn add_verified(&self, data: VerifiedData) {
+        self.recorder.add_verified(data);
     }
 
     /// Returns the seconds since this handle was created; in a phase, the seconds since the phase started.

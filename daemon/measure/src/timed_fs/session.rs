@@ -9,7 +9,7 @@ use crate::error::RunError;
 use crate::platform;
 use crate::recorder::Recorder;
 use crate::samplers::wire_traffic;
-use longhaul_model::{CacheState, ColdMethod, Counters, Figure, Phase, Progress};
+use longhaul_model::{CacheState, ColdMethod, Counters, Figure, Mismatch, Phase, Progress};
 
 /// The name and cache state of a phase, known before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,12 +59,30 @@ pub struct Session<'run> {
     stop: &'run StopSwitch,
     reporter: &'run dyn Reporter,
     facts: RefCell<BTreeMap<String, String>>,
+    failed_phase: RefCell<Option<FailedPhase>>,
+    mismatches: RefCell<Vec<Mismatch>>,
+}
+
+/// The phase that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedPhase {
+    /// Name of the phase.
+    pub name: String,
+    /// Cache state that it claimed.
+    pub cache: CacheState,
 }
 
 impl<'run> Session<'run> {
     /// Creates a session without phases and facts.
     pub fn new(recorder: &'run Recorder, stop: &'run StopSwitch, reporter: &'run dyn Reporter) -> Self {
-        Self { recorder, stop, reporter, facts: RefCell::default() }
+        Self {
+            recorder,
+            stop,
+            reporter,
+            facts: RefCell::default(),
+            failed_phase: RefCell::default(),
+            mismatches: RefCell::default(),
+        }
     }
 
     /// Runs a phase and reports it.
@@ -102,8 +120,13 @@ impl<'run> Session<'run> {
             figures: figures.unwrap_or_default(),
             operations: recorded.operations,
             calls: self.recorder.calls(context.began_ns),
+            verified: self.recorder.verified(),
             wire: before.zip(after).and_then(|(before, after)| wire_traffic(&before, &after)),
         };
+        if result.is_err() {
+            let failed = FailedPhase { name: spec.name.to_owned(), cache: spec.cache };
+            *self.failed_phase.borrow_mut() = Some(failed);
+        }
         self.reporter.phase_ended(phase);
         self.recorder.clear();
         result
@@ -124,6 +147,21 @@ impl<'run> Session<'run> {
     /// Adds a fact that the run found. A later fact with the same name replaces it.
     pub fn add_fact(&self, name: &str, value: impl Into<String>) {
         self.facts.borrow_mut().insert(name.to_owned(), value.into());
+    }
+
+    /// Returns the phase that failed; `None` if none did.
+    pub fn failed_phase(&self) -> Option<FailedPhase> {
+        self.failed_phase.borrow().clone()
+    }
+
+    /// Adds a wrong range of a file that the run found.
+    pub fn add_mismatch(&self, mismatch: Mismatch) {
+        self.mismatches.borrow_mut().push(mismatch);
+    }
+
+    /// Returns the wrong ranges of files that the run found.
+    pub fn take_mismatches(&self) -> Vec<Mismatch> {
+        self.mismatches.take()
     }
 
     /// Returns all facts of the run.

@@ -12,8 +12,8 @@ use crate::sandbox::{CleanMode, CleanReport};
 use crate::selfcheck::Check;
 use crate::workloads::Settings;
 use longhaul_model::{
-    CacheState, ColdMethod, Conditions, Failure, Finding, NegotiatedOptions, Outcome, Phase, ProbeMode,
-    ProbePlan, Progress, Property, Protocol, Scale, Target, WorkerSample,
+    CacheState, ColdMethod, Conditions, Failure, Finding, Mismatch, NegotiatedOptions, Outcome, Phase,
+    ProbeMode, ProbePlan, Progress, Property, Protocol, Scale, Target, WorkerSample,
 };
 
 /// Version of longhaul of this process. A supervisor only uses workers of its own version.
@@ -198,4 +198,7 @@ pub struct RunReport {
     pub facts: BTreeMap<String, String>,
     /// Conditions of the machine and the mount during the run.
     pub conditions: Conditions,
+    /// Wrong ranges of files that the run found.
+    #[serde(default)]
+    pub mismatches: Vec<Mismatch>,
 }

@@ -9,6 +9,7 @@ mod examination;
 mod failure_report;
 mod fidelity;
 mod freshness;
+mod integrity;
 mod latency_probe;
 mod message;
 mod mount;

@@ -81,7 +81,7 @@ impl Worker {
         let failed = Some(failed);
         let mut conditions = self.conditions();
         set_space(&mut conditions, space);
-        Some(RunReport { failure: failed, facts: session.into_facts(), conditions })
+        Some(RunReport { failure: failed, facts: session.into_facts(), conditions, mismatches: vec![] })
     }
 
     /// Executes a run.
@@ -99,6 +99,9 @@ impl Worker {
             conditions.io_policy = policy.map(|policy| policy.name().to_owned());
             set_space(&mut conditions, job.sandbox.space(&job.untimed()).ok());
             let result = workload.run(job);
+            if let Err(error) = &result {
+                self.examine_damage(workload, job, error);
+            }
             let _ = platform::set_io_policy(IoPolicy::Default);
             result
         });
@@ -109,8 +112,9 @@ impl Worker {
             result = Err(from_sleep(slept));
         }
         let mut facts = self.preparation_facts.borrow_mut().remove(&assignment.workload).unwrap_or_default();
+        let mismatches = session.take_mismatches();
         facts.extend(session.into_facts());
-        RunReport { failure: result.err(), facts, conditions }
+        RunReport { failure: result.err(), facts, conditions, mismatches }
     }
 
     fn conditions(&self) -> Conditions {

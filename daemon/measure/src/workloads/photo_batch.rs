@@ -3,19 +3,23 @@
 //! Everything is then repeated, to measure the benefit of the client's cache.
 
 use std::ffi::{CStr, CString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::job::Job;
 use super::leftovers::create_or_replace;
 use super::workload::Workload;
+use crate::checks::integrity::KnownContent;
 use crate::corpus::slices::{MAX_SLICES, SliceSets};
 use crate::corpus::{Photo, decode, photo_sizes, thumbnail};
 use crate::error::RunError;
 use crate::platform::Access;
 use crate::timed_fs::{Buffer, Folder, PhaseSpec, TimedFs};
 use longhaul_model::draw::shuffled_indices;
-use longhaul_model::{ColdMethod, Figure, Operation, PHOTO_BATCH, Progress, Scale, Unit, WaitMetric};
+use longhaul_model::{
+    ColdMethod, DamagePattern, DataAge, Figure, Operation, PHOTO_BATCH, Progress, Scale, Timestamp, Unit,
+    VerifiedData, WaitMetric,
+};
 use longhaul_model::{MIN_VALUES_FOR_P95, median, quantile};
 
 /// The number of bytes read from each photo for its thumbnail: Exif data is in the first 64 KiB.
@@ -90,6 +94,77 @@ fn photo_name(index: usize) -> CString {
     CString::new(format!("IMG_{:04}.JPG", index + 1)).expect("digits contain no NUL")
 }
 
+/// Place of a photo: its album, and its index in it.
+struct PhotoPlace {
+    photos: u64,
+    slice: u64,
+    index: usize,
+}
+
+/// Parses the path of a photo in the workload's folder; `None` if no photo has this path.
+fn parse_path(path: &Path) -> Option<PhotoPlace> {
+    let (album, name) = path.to_str()?.split_once('/')?;
+    let (photos, slice) = album.split_once('-')?;
+    let (photos, slice) = (photos.parse::<u64>().ok()?, slice.parse::<u64>().ok()?);
+    let number = name.strip_prefix("IMG_")?.strip_suffix(".JPG")?.parse::<u64>().ok()?;
+    let index = usize::try_from(number.checked_sub(1)?).ok()?;
+    let is_ours = album_name(photos, slice).to_bytes() == album.as_bytes()
+        && slice < MAX_SLICES
+        && number <= photos
+        && photo_name(index).to_bytes() == name.as_bytes();
+    is_ours.then_some(PhotoPlace { photos, slice, index })
+}
+
+/// A photo of an album, as it was written.
+struct KnownPhoto {
+    album: Album,
+    index: usize,
+    written: Option<Timestamp>,
+}
+
+impl KnownContent for KnownPhoto {
+    fn length(&self) -> u64 {
+        self.album.sizes[self.index]
+    }
+
+    fn expected(&self, offset: u64, _: &[u8], out: &mut [u8]) {
+        fill_photo(&self.album.photo(self.index), offset, out);
+    }
+
+    fn origin(&self, offset: u64, found: &[u8]) -> Option<DamagePattern> {
+        let mut bytes = vec![0; found.len()];
+        let mut is_origin = |index: &usize| {
+            let end = offset + found.len() as u64;
+            *index != self.index && end <= self.album.sizes[*index] && {
+                fill_photo(&self.album.photo(*index), offset, &mut bytes);
+                bytes == found
+            }
+        };
+        let other = (0..self.album.photos()).find(|index| is_origin(index))?;
+        Some(DamagePattern::OtherFile { name: photo_name(other).to_string_lossy().into_owned() })
+    }
+
+    fn written(&self) -> Option<Timestamp> {
+        self.written
+    }
+}
+
+/// Fills `out` with the bytes of a photo from an offset on.
+fn fill_photo(photo: &Photo, offset: u64, out: &mut [u8]) {
+    let (mut position, end) = (0, offset + out.len() as u64);
+    // The error only ends the writing.
+    let _ = photo.write(&mut |bytes: &[u8]| {
+        let next = position + bytes.len() as u64;
+        let (from, to) = (offset.max(position), end.min(next));
+        if from < to {
+            let source = &bytes[(from - position) as usize..(to - position) as usize];
+            out[(from - offset) as usize..(to - offset) as usize].copy_from_slice(source);
+        }
+        position = next;
+        if position < end { Ok(()) } else { Err(()) }
+    });
+}
+
 impl Workload for PhotoBatch {
     fn name(&self) -> &'static str {
         PHOTO_BATCH.name()
@@ -108,17 +183,25 @@ impl Workload for PhotoBatch {
     }
 
     fn owns(&self, path: &Path) -> bool {
-        let Some((album, name)) = path.to_str().and_then(|path| path.split_once('/')) else { return false };
-        let Some((photos, slice)) = album.split_once('-') else { return false };
-        let (Ok(photos), Ok(slice)) = (photos.parse::<u64>(), slice.parse::<u64>()) else { return false };
-        let number =
-            name.strip_prefix("IMG_").and_then(|rest| rest.strip_suffix(".JPG")?.parse::<u64>().ok());
-        let is_ours = |number: u64| {
-            (1..=photos).contains(&number) && photo_name(number as usize - 1).to_bytes() == name.as_bytes()
+        parse_path(path).is_some()
+    }
+
+    fn known_content(&self, job: &Job<'_>, path: &Path) -> Result<Option<Box<dyn KnownContent>>, RunError> {
+        let Some(PhotoPlace { photos, slice, index }) = parse_path(path) else { return Ok(None) };
+        let written = stored_slices(job)?.slice(photos, slice).written_us;
+        Ok(Some(Box::new(KnownPhoto { album: Album::new(photos, slice), index, written })))
+    }
+
+    fn kept_files(&self, job: &Job<'_>) -> Result<Vec<PathBuf>, RunError> {
+        let built: Vec<_> = stored_slices(job)?.built_files().collect();
+        let path = |album: &CStr, index: u64| {
+            Path::new(&*album.to_string_lossy()).join(&*photo_name(index as usize).to_string_lossy())
         };
-        album_name(photos, slice).to_bytes() == album.as_bytes()
-            && slice < MAX_SLICES
-            && number.is_some_and(is_ours)
+        let files = built.into_iter().flat_map(|(photos, slice, built)| {
+            let album = album_name(photos, slice);
+            (0..built).map(move |index| path(&album, index))
+        });
+        Ok(files.collect())
     }
 
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
@@ -133,8 +216,10 @@ impl Workload for PhotoBatch {
         let context = job.untimed();
         let folder = open_album(&context, job, &album)?;
         let mut albums = stored_slices(job)?;
-        let cold = albums.slice(plan.photos, slice).data_cold_method(job.now);
-        let visit = AlbumVisit { plan: &plan, album: &album, folder: &folder, seed: job.seed };
+        let state = *albums.slice(plan.photos, slice);
+        let cold = state.data_cold_method(job.now);
+        let age = DataAge::between(state.written_us, job.now);
+        let visit = AlbumVisit { plan: &plan, album: &album, folder: &folder, seed: job.seed, age };
         let result = visit.run_phases(job, cold);
         // The album counts as used even after an error: caches may hold parts of it.
         let state = albums.slice(plan.photos, slice);
@@ -183,6 +268,7 @@ fn build(job: &Job<'_>, photos: u64, slice: u64) -> Result<(), RunError> {
         let state = albums.slice(photos, slice);
         state.built = end;
         state.used_us = Some(job.now);
+        state.written_us = Some(job.now);
         if state.built % 16 == 0 || state.built == photos {
             state.evicted = state.built == photos && evict(&context, &folder, &album)?;
             job.sandbox.record_entry(PhotoBatch.folder(), &albums, &context)?;
@@ -234,6 +320,7 @@ struct AlbumVisit<'a> {
     album: &'a Album,
     folder: &'a Folder,
     seed: u64,
+    age: DataAge,
 }
 
 impl AlbumVisit<'_> {
@@ -255,7 +342,7 @@ impl AlbumVisit<'_> {
             if *index == 0 {
                 let bytes = self.show_photo(context, 0)?;
                 first_photo.get_or_init(|| context.elapsed());
-                self.verify(0, &bytes)?;
+                self.verify(context, 0, &bytes)?;
             }
             Ok(())
         })?;
@@ -273,7 +360,7 @@ impl AlbumVisit<'_> {
         let length = context.read_full(&file, &mut head, 0)?;
         context.close(file)?;
         let decoded = context.compute(Operation::Decode, || decode(&head[thumbnail(&head[..length])?]));
-        decoded.map(drop).map_err(|error| self.decode_error(&name, &error))
+        decoded.map(drop).map_err(|error| self.decode_error(&name, &error).with_found(0, &head[..length]))
     }
 
     /// Reads a whole photo, decodes it and returns its bytes.
@@ -288,7 +375,7 @@ impl AlbumVisit<'_> {
         context.close(file)?;
         bytes.truncate(length);
         let decoded = context.compute(Operation::Decode, || decode(&bytes));
-        decoded.map_err(|error| self.decode_error(&name, &error))?;
+        decoded.map_err(|error| self.decode_error(&name, &error).with_found(0, &bytes))?;
         Ok(bytes)
     }
 
@@ -296,13 +383,17 @@ impl AlbumVisit<'_> {
         RunError::damaged(&self.folder.join(name), format!("the photo cannot be decoded: {error}"))
     }
 
-    fn verify(&self, index: usize, bytes: &[u8]) -> Result<(), RunError> {
+    fn verify(&self, context: &TimedFs<'_>, index: usize, bytes: &[u8]) -> Result<(), RunError> {
         match self.album.photo(index).first_difference(bytes) {
-            None => Ok(()),
+            None => {
+                context.add_verified(VerifiedData { age: self.age, bytes: bytes.len() as u64, files: 1 });
+                Ok(())
+            }
             Some(offset) => Err(RunError::damaged(
                 &self.folder.join(&photo_name(index)),
                 format!("byte {offset} differs from what was written"),
-            )),
+            )
+            .with_found(0, bytes)),
         }
     }
 
@@ -320,7 +411,7 @@ impl AlbumVisit<'_> {
             context.wait_until(scheduled)?;
             let bytes = self.show_photo(context, *index as usize)?;
             latencies.push(context.elapsed() - scheduled);
-            self.verify(*index as usize, &bytes)?;
+            self.verify(context, *index as usize, &bytes)?;
         }
         let figure = |name, value: Option<f64>| value.map(|value| Figure::new(name, Unit::Seconds, value));
         let slowest = latencies.iter().copied().reduce(f64::max);

@@ -1,8 +1,9 @@
 //! The interface of a workload.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::job::Job;
+use crate::checks::integrity::KnownContent;
 use crate::error::RunError;
 use crate::platform::IoPolicy;
 use longhaul_model::WaitMetric;
@@ -38,6 +39,26 @@ pub trait Workload: Sync {
     ///
     /// File names are generated from seeds, so the path alone is enough to decide.
     fn owns(&self, path: &Path) -> bool;
+
+    /// Returns the content of a file that the workload created, by its path in the workload's folder. `None` if it is not
+    /// known.
+    ///
+    /// # Errors
+    ///
+    /// If the state of the workload's files cannot be read.
+    fn known_content(&self, _job: &Job<'_>, _path: &Path) -> Result<Option<Box<dyn KnownContent>>, RunError> {
+        Ok(None)
+    }
+
+    /// Returns the files whose content is known and which stay on the target between runs, as paths in the workload's
+    /// folder.
+    ///
+    /// # Errors
+    ///
+    /// If the state of the workload's files cannot be read.
+    fn kept_files(&self, _job: &Job<'_>) -> Result<Vec<PathBuf>, RunError> {
+        Ok(vec![])
+    }
 
     /// Creates the test data that the run needs, continuing after an interrupted preparation. Not timed.
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError>;

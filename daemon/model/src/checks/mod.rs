@@ -2,6 +2,10 @@
 
 mod fidelity;
 mod freshness;
+mod integrity;
 
 pub use fidelity::{Finding, KeepResult, Property, ReadBack, TargetFidelity};
 pub use freshness::{ChangeKind, FreshnessOutcome, FreshnessSample};
+pub use integrity::{
+    DamagePattern, DataAge, Mismatch, MismatchReread, StoredMismatch, VerifiedData, VerifiedTotal,
+};

@@ -36,6 +36,8 @@ pub enum NotificationKind {
     VerdictChanged,
     /// The disk of a target is nearly full.
     DiskNearlyFull,
+    /// Data on a target differs from what longhaul wrote.
+    DataDamaged,
     /// The service cannot measure.
     CannotMeasure,
     /// The service can measure again.
@@ -63,7 +65,9 @@ impl NotificationKind {
     /// Returns the urgency of notifications of this kind.
     pub const fn priority(self) -> Priority {
         match self {
-            Self::TargetDown | Self::CannotMeasure | Self::DiskNearlyFull => Priority::High,
+            Self::TargetDown | Self::CannotMeasure | Self::DiskNearlyFull | Self::DataDamaged => {
+                Priority::High
+            }
             Self::TargetBack
             | Self::FirstResult
             | Self::VerdictReached
@@ -108,6 +112,13 @@ pub enum NotificationEvent {
         free_bytes: u64,
         /// Size of the file system in bytes.
         total_bytes: u64,
+    },
+    /// Data on a target differs from what longhaul wrote.
+    DataDamaged {
+        /// Name of the target.
+        target: TargetName,
+        /// Number of wrong ranges that were not reported before.
+        ranges: u64,
     },
     /// The service has not been able to measure since this time.
     CannotMeasure {
@@ -175,6 +186,7 @@ impl NotificationEvent {
             Self::VerdictReached(_) => NotificationKind::VerdictReached,
             Self::VerdictChanged(_) => NotificationKind::VerdictChanged,
             Self::DiskNearlyFull { .. } => NotificationKind::DiskNearlyFull,
+            Self::DataDamaged { .. } => NotificationKind::DataDamaged,
             Self::CannotMeasure { .. } => NotificationKind::CannotMeasure,
             Self::MeasuringAgain { .. } => NotificationKind::MeasuringAgain,
             Self::Digest { .. } => NotificationKind::Digest,

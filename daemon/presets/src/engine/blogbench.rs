@@ -19,8 +19,8 @@ use longhaul_measure::error::RunError;
 use longhaul_measure::platform::{Access, ListingFields};
 use longhaul_measure::timed_fs::{Buffer, Folder, TimedFs};
 use longhaul_measure::workloads::unlink_leftover;
-use longhaul_model::Figure;
 use longhaul_model::draw::{draw, draw_stream};
+use longhaul_model::{DataAge, Figure, VerifiedData};
 
 /// The number of intervals in a run; each gives one line of the table.
 const TABLE_INTERVALS: u32 = 30;
@@ -334,11 +334,12 @@ impl<'a> BlogThread<'a> {
                 let sectors = self.sectors(blog, kind, number);
                 // `u64::MAX` accepts every version, because other threads may have replaced the file.
                 if let Some(position) = sectors.first_difference(u64::MAX, offset, &self.buffer[..length]) {
-                    return Err(RunError::damaged(
-                        file.path(),
-                        format!("byte {position} differs from what was written"),
-                    ));
+                    let detail = format!("byte {position} differs from what was written");
+                    let damaged = RunError::damaged(file.path(), detail);
+                    return Err(damaged.with_found(offset, &self.buffer[..length]));
                 }
+                let bytes = length as u64;
+                self.context.add_verified(VerifiedData { age: DataAge::Hours, bytes, files: 0 });
             }
             offset += length as u64;
         }

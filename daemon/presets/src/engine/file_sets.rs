@@ -15,7 +15,7 @@ use longhaul_measure::error::RunError;
 use longhaul_measure::platform::{Access, ListingFields};
 use longhaul_measure::timed_fs::{Folder, TimedFs};
 use longhaul_measure::workloads::{Job, create_or_replace, unlink_leftover};
-use longhaul_model::{ColdMethod, Progress};
+use longhaul_model::{ColdMethod, DataAge, Progress};
 use parking_lot::Mutex;
 
 /// The number of files that are created at the same time during preparation.
@@ -105,6 +105,11 @@ impl TestFileSet {
         self.spec.size.file_bytes(self.seed, number)
     }
 
+    /// Returns the age of the set's files, as far as it is known: those of a set that phases change are made for each run.
+    pub fn age(&self) -> DataAge {
+        if self.is_whole { DataAge::Unknown } else { DataAge::Hours }
+    }
+
     /// Returns the name of a file.
     pub fn name_of(&self, number: u64) -> &CStr {
         &self.names[number as usize]
@@ -152,7 +157,9 @@ impl TestFileSet {
             None => Ok(()),
             Some(position) => {
                 let path = self.folder_of(at.file).join(self.name_of(at.file));
-                Err(RunError::damaged(&path, format!("byte {position} differs from what was written")))
+                let damaged =
+                    RunError::damaged(&path, format!("byte {position} differs from what was written"));
+                Err(damaged.with_found(at.offset, bytes))
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::profile::{Action, Amount, BlockPosition, FileChoice, FileSharing, Ste
 use longhaul_measure::error::RunError;
 use longhaul_measure::platform::{Access, ByteRange, ListingFields, LockAction};
 use longhaul_measure::timed_fs::{Buffer, OpenFile, TimedFs};
+use longhaul_model::VerifiedData;
 use longhaul_model::draw::draw;
 
 /// The number of bytes that one lock covers: Netatalk's afp_lantest locks 10 bytes at offsets 0, 10, ... 390.
@@ -395,7 +396,11 @@ impl<'a> PresetThread<'a> {
         if !idle_mark.is_some_and(|mark| self.set.write_tracker.is_unchanged_since(file, mark)) {
             return Ok(());
         }
-        self.set.verify(ContentPosition { file, turn: self.turn, offset }, &self.read_buffer[..found])
+        self.set.verify(ContentPosition { file, turn: self.turn, offset }, &self.read_buffer[..found])?;
+        let reaches_end = offset + found as u64 >= self.open_files[&file].bytes;
+        let (age, bytes) = (self.set.age(), found as u64);
+        self.context.add_verified(VerifiedData { age, bytes, files: u64::from(reaches_end) });
+        Ok(())
     }
 
     fn write(&mut self, block: Block) -> Result<(), RunError> {

@@ -45,6 +45,7 @@ use self::workers::{TargetAccess, Workers};
 use crate::clock::{Clock, ClockReading};
 use crate::command::Pause;
 use crate::config::Config;
+use crate::damage::{DAMAGE_PROBLEM, damage_problem};
 use crate::database::Database;
 use crate::event::ServiceEvent;
 use crate::handle::ServiceHandle;
@@ -224,6 +225,7 @@ impl Service {
         }
         self.config = config;
         self.history.refresh(&self.database, &self.config.targets);
+        self.report_damage(self.clock_changes.last().wall);
         let mounts = self.mount_table();
         self.record_mount_changes(&mounts);
     }
@@ -275,6 +277,17 @@ impl Service {
                 self.handle.clear_problem("database-lost");
             }
             Err(text) => self.handle.raise_problem("database-lost", text, now),
+        }
+    }
+
+    /// Shows in the status that data differs from what was written, or that none does any more. Keeps the problem if the
+    /// database cannot be read.
+    pub(super) fn report_damage(&self, now: Timestamp) {
+        let found = self.database.reader().and_then(|reader| damage_problem(&reader, now));
+        match found {
+            Ok(Some(text)) => self.handle.raise_problem(DAMAGE_PROBLEM, text, now),
+            Ok(None) => self.handle.clear_problem(DAMAGE_PROBLEM),
+            Err(error) => tracing::warn!(error = error.one_line(), "the mismatches cannot be read"),
         }
     }
 

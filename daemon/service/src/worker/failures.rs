@@ -38,7 +38,12 @@ pub fn hung_failure(path: &Path, flight: Option<InFlightCall>, cap: Duration) ->
 
 /// Returns the run report of a run that has no data except its failure.
 pub fn failed_report(failure: FailureReport) -> RunReport {
-    RunReport { failure: Some(failure), facts: Default::default(), conditions: Conditions::default() }
+    RunReport {
+        failure: Some(failure),
+        facts: Default::default(),
+        conditions: Conditions::default(),
+        mismatches: vec![],
+    }
 }
 
 /// Returns the report of a run that says nothing about its target and is not used.

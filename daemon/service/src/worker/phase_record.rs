@@ -42,5 +42,6 @@ pub fn truncated_phase(start: PhaseStart, recorder: &Recorder) -> Phase {
         operations: recorded.operations,
         calls: recorder.calls(monotonic_ns().saturating_sub(nanoseconds)),
         wire: None,
+        verified: vec![],
     }
 }

@@ -291,6 +291,7 @@ fn script(version: &str) -> Vec<String> {
             total_bytes: Some(1 << 41),
             ..Conditions::default()
         },
+        mismatches: vec![],
     };
     let (property, read_back) = (Property::Permissions, ReadBack::Server);
     let finding = Finding { property, result: KeepResult::Kept, detail: String::new(), read_back };
@@ -323,5 +324,6 @@ fn phase(number: u64) -> Phase {
         operations: operations.map(stats).into(),
         calls: vec![],
         wire: None,
+        verified: vec![],
     }
 }

@@ -2,5 +2,6 @@
 
 mod fidelity;
 mod freshness;
+pub(crate) mod integrity;
 
 pub(crate) use freshness::freshness_by_day;

@@ -27,6 +27,7 @@ fn run_with_metrics(workload_name: &str, round: i64, slot: u32) -> Run {
         operations: vec![],
         calls: vec![],
         wire: None,
+        verified: vec![],
     });
     Run { workload: workload_name.to_owned(), phases: phases.collect(), ..samples::run(round, slot) }
 }

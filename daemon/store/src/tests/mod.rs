@@ -5,6 +5,7 @@ mod damage;
 mod epochs;
 mod freshness;
 mod history;
+mod integrity;
 mod kill;
 mod notifications;
 mod opening;

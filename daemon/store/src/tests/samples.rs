@@ -2,8 +2,9 @@
 
 use longhaul_model::Histogram;
 use longhaul_model::{
-    CacheState, Call, ColdMethod, Conditions, CounterScope, CounterSource, Failure, Figure, KeepReason,
-    Operation, OperationStats, Outcome, Phase, Power, Protocol, Run, Scale, TargetName, Unit, WireTraffic,
+    CacheState, Call, ColdMethod, Conditions, CounterScope, CounterSource, DataAge, Failure, Figure,
+    KeepReason, Operation, OperationStats, Outcome, Phase, Power, Protocol, Run, Scale, TargetName, Unit,
+    VerifiedData, WireTraffic,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -37,6 +38,7 @@ pub(super) fn run(round: i64, slot: u32) -> Run {
             source: CounterSource::Mountstats,
             scope: CounterScope::Mount,
         }),
+        verified: vec![VerifiedData { age: DataAge::Weeks, bytes: 40_000_000, files: 21 }],
     };
     Run {
         round,
@@ -159,6 +161,7 @@ fn phase() -> impl Strategy<Value = Phase> {
                 operations,
                 calls,
                 wire,
+                verified: vec![],
             }
         },
     )

@@ -35,7 +35,8 @@ fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
     let headline = pair.headline.as_ref();
     document.paragraph(headline.map_or_else(|| sentences::headline(pair).into(), week::sentence));
     let freshness = statements::freshness_of_pair(weekly, pair);
-    document.list(headline.and_then(words::basis).into_iter().chain(failures(weekly, pair)).chain(freshness));
+    let reasons = headline.and_then(words::basis).into_iter().chain(failures(weekly, pair));
+    document.list(reasons.chain(headline.and(sentences::damage(&pair.damaged))).chain(freshness));
     document
 }
 

@@ -1,10 +1,13 @@
 //! Lists the problems of a week: failures, unavailable targets, lost rounds, and drifts that make an interval less
 //! reliable.
 
+use std::collections::BTreeSet;
+
 use longhaul_analysis::summary::{Comparison, Failures, PairSummary, ReliabilityVerdict, WeeklySummary};
+use longhaul_model::TargetName;
 
 use super::checks::statements;
-use super::words;
+use super::{sentences, words};
 use crate::document::{Details, Document};
 use crate::text::{Text, Tone};
 use crate::{redaction, units};
@@ -14,6 +17,7 @@ use crate::{redaction, units};
 pub fn problems(weekly: &WeeklySummary, shown: usize) -> Document {
     let failing = weekly.failures.iter().filter_map(failure_text);
     let failing = failing.chain(weekly.pairs.iter().filter_map(reliability_text));
+    let failing = failing.chain(sentences::damage(&damaged(weekly)));
     let failing = failing.map(|text| Text::new().toned("Failure: ", Tone::Bad).plain(text));
     let stale = weekly.freshness.iter().filter_map(statements::staleness);
     let stale = stale.map(|text| Text::new().toned("Stale: ", Tone::Bad).plain(text));
@@ -32,6 +36,12 @@ pub fn problems(weekly: &WeeklySummary, shown: usize) -> Document {
         .list(first.iter().cloned())
         .details(Details { summary: format!("{} more", rest.len()), content });
     document
+}
+
+/// Returns the shares whose data was damaged, each once.
+fn damaged(weekly: &WeeklySummary) -> Vec<TargetName> {
+    let all: BTreeSet<&TargetName> = weekly.pairs.iter().flat_map(|pair| &pair.damaged).collect();
+    all.into_iter().cloned().collect()
 }
 
 fn unavailable_text(failures: &Failures) -> Option<String> {

@@ -6,7 +6,7 @@ use longhaul_analysis::stats::MIN_WEEK_PAIRS;
 use longhaul_analysis::summary::{
     ClientCaching, Comparison, MIN_REREADS, PairSummary, ReliabilityVerdict, SequentialWeeks, Verdict,
 };
-use longhaul_model::CacheState;
+use longhaul_model::{CacheState, TargetName};
 
 use super::percent::Percent;
 use super::so_far;
@@ -16,9 +16,26 @@ pub const CONFOUNDING_NOTE: &str = "Weeks with one and weeks with the other are 
      Wi-Fi, a system update, the disk filling up), this design cannot tell it from the protocol. In simulation a plain 4+4-week \
      comparison of two identical protocols names a winner about half the time.";
 
-/// Returns the result of a pair over all tasks. A target that is proven to fail more often is never called better without
-/// that note.
+/// Returns the result of a pair over all tasks. A target that is proven to fail more often, or whose data was damaged, is
+/// never called better without that note.
 pub fn headline(pair: &PairSummary) -> String {
+    let text = speed_and_reliability(pair);
+    damage(&pair.damaged).map_or_else(|| text.clone(), |damage| format!("{damage} {text}"))
+}
+
+/// Returns which targets are not called better because of their data; `None` if there are none.
+pub fn damage(targets: &[TargetName]) -> Option<String> {
+    let names: Vec<&str> = targets.iter().map(|name| name.as_str()).collect();
+    let names = names.join(" and on ");
+    let text = || {
+        format!(
+            "Data on {names} differed from what was written, so it is not called better, however fast it is."
+        )
+    };
+    (!targets.is_empty()).then(text)
+}
+
+fn speed_and_reliability(pair: &PairSummary) -> String {
     let Some(headline) = &pair.headline else {
         return format!("{} and {}: no round so far has all tasks on both.", pair.a, pair.b);
     };

@@ -42,6 +42,21 @@ fn faster_target_that_fails_more_is_called_less_reliable() {
 }
 
 #[test]
+fn faster_target_with_damaged_data_is_not_called_better() {
+    let scenario = |run: SimulatedRun| steady(if run.target == 0 { 8.0 } else { 10.0 }, run);
+    let world = World::pair().simulate(0..28, &scenario);
+    let weekly = world
+        .event(20, Some("smb"), "mismatch", json!({"file": "photo-batch/16-0/IMG_0001.JPG"}))
+        .after_days(28);
+    let text = headline(pair(&weekly));
+    assert!(
+        text.starts_with("Data on smb differed from what was written, so it is not called better"),
+        "{text}"
+    );
+    assert_eq!((pair(&weekly).winner(), &weekly.recommendation.target), (None, &None));
+}
+
+#[test]
 fn change_of_the_ratio_comes_first_with_its_cause() {
     let scenario = |run: SimulatedRun| {
         let is_slow = run.target == 1 && run.day < 28;

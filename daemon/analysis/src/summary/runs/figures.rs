@@ -321,6 +321,7 @@ mod tests {
             operations: vec![],
             calls: vec![],
             wire: None,
+            verified: vec![],
         };
         Run {
             round,

@@ -38,6 +38,7 @@ pub fn build(job: &Job<'_>, files: u64, slice: u64) -> Result<(), RunError> {
         let state = trees.slice(files, slice);
         state.built = batch.last().map_or(state.built, |chunk| chunk.end);
         state.used_us = Some(job.now);
+        state.written_us = Some(job.now);
         job.sandbox.record_entry(FOLDER_INDEX.name(), &trees, &context)?;
         advance_progress(&mut progress, &tree, &batch);
         job.session.progress(&progress);
@@ -109,12 +110,14 @@ fn make_file(
 /// [`RunError::Damaged`] if the content differs, or if fewer than `wanted` bytes were read.
 pub fn verify(expected: TreeFile<'_>, file: &OpenFile, head: &[u8], wanted: usize) -> Result<(), RunError> {
     if head.len() < wanted {
-        return Err(RunError::damaged(file.path(), format!("the file ends after {} bytes", head.len())));
+        let short = RunError::damaged(file.path(), format!("the file ends after {} bytes", head.len()));
+        return Err(short.with_found(0, head));
     }
     match Content::new(expected.tree.seed, expected.number).first_difference(0, head) {
         None => Ok(()),
         Some(offset) => {
-            Err(RunError::damaged(file.path(), format!("byte {offset} differs from what was written")))
+            let detail = format!("byte {offset} differs from what was written");
+            Err(RunError::damaged(file.path(), detail).with_found(0, head))
         }
     }
 }

@@ -7,15 +7,17 @@
 //! every run.
 
 pub(crate) mod build;
+mod kept;
 mod slices;
 pub(crate) mod tree_walk;
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::job::Job;
 use super::workload::Workload;
+use crate::checks::integrity::KnownContent;
 use crate::corpus::apple_double::{FACT_NAME, apple_double_name, owner_name};
 use crate::corpus::slices::DEFAULT_SLICES;
 use crate::corpus::tree::{INBOX, SEARCH_STEM, Totals, Tree};
@@ -24,7 +26,7 @@ use crate::platform::{Access, EntryKind, LISTS_ATTRIBUTES, ListingFields};
 use crate::timed_fs::{Buffer, Folder, ListingBuffer, PhaseSpec, TimedFs};
 use build::TreeFile;
 use longhaul_model::draw::shuffled_indices;
-use longhaul_model::{ColdMethod, FOLDER_INDEX, Figure, Scale, Unit, WaitMetric};
+use longhaul_model::{ColdMethod, DataAge, FOLDER_INDEX, Figure, Scale, Unit, VerifiedData, WaitMetric};
 use slices::{parse_slice_name, slice_name, stored_slices, tree};
 use tree_walk::{EntryDetail, WalkOptions, attributes_and_finder_info};
 
@@ -69,6 +71,14 @@ impl Workload for FolderIndex {
         slice.is_some_and(|(files, slice)| tree(files, slice).owns(parts.as_path()))
     }
 
+    fn known_content(&self, job: &Job<'_>, path: &Path) -> Result<Option<Box<dyn KnownContent>>, RunError> {
+        kept::known_content(job, path)
+    }
+
+    fn kept_files(&self, job: &Job<'_>) -> Result<Vec<PathBuf>, RunError> {
+        kept::kept_files(job)
+    }
+
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
         build::build(job, slice_files(job), job.current_slice())
     }
@@ -92,6 +102,7 @@ struct TreeVisit {
     tree: Tree,
     totals: Totals,
     cold_by: ColdMethod,
+    age: DataAge,
     root: Folder,
     /// Number of AppleDouble files that the listing of the inbox showed.
     apple_double_files: Cell<u64>,
@@ -102,10 +113,12 @@ impl TreeVisit {
         let context = job.untimed();
         let home = context.open_folder(&job.sandbox.folder()?, c"folder-index")?;
         let tree = tree(files, slice);
+        let state = *stored_slices(job)?.slice(files, slice);
         Ok(Self {
             tree,
             totals: tree.totals(),
-            cold_by: stored_slices(job)?.slice(files, slice).metadata_cold_method(job.now),
+            cold_by: state.metadata_cold_method(job.now),
+            age: DataAge::between(state.written_us, job.now),
             root: context.open_folder(&home, &slice_name(files, slice))?,
             apple_double_files: Cell::default(),
         })
@@ -251,6 +264,12 @@ impl TreeVisit {
         let length = context.read_full(&file, &mut head[..wanted], 0)?;
         let expected = TreeFile { tree: &self.tree, number };
         build::verify(expected, &file, &head[..length], wanted)?;
+        let is_whole = wanted as u64 == self.tree.size(number);
+        context.add_verified(VerifiedData {
+            age: self.age,
+            bytes: wanted as u64,
+            files: u64::from(is_whole),
+        });
         context.close(file)
     }
 }

@@ -341,7 +341,8 @@ pub fn verify_copy(
             let differing =
                 expected.iter().zip(&*found).position(|(a, b)| a != b).unwrap_or(expected_length.min(length));
             let position = offset + differing as u64;
-            return Err(RunError::damaged(copy.path(), format!("byte {position} differs from the source")));
+            let damaged = RunError::damaged(copy.path(), format!("byte {position} differs from the source"));
+            return Err(damaged.with_found(offset, &found[..length]));
         }
         offset += length as u64;
         if length < BLOCK_BYTES {

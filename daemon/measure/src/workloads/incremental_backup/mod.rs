@@ -6,6 +6,7 @@
 //! and a scan checks that the destination equals the source.
 
 mod copy_engine;
+mod kept;
 mod listing;
 mod local_tree;
 pub(crate) mod source;
@@ -18,14 +19,19 @@ use serde::{Deserialize, Serialize};
 
 use super::job::Job;
 use super::workload::Workload;
+use crate::checks::integrity::{KnownContent, WriteTimes};
 use crate::corpus::apple_double::FACT_NAME;
 use crate::corpus::churn::SourceTree;
 use crate::error::RunError;
 use crate::timed_fs::{Folder, PhaseSpec, TimedFs};
 pub use copy_engine::copy_tree;
 use copy_engine::{Differences, scan};
+use kept::KeptGeneration;
 use local_tree::{LocalFile, LocalTree};
-use longhaul_model::{ColdMethod, Figure, INCREMENTAL_BACKUP, Progress, Scale, Unit, WaitMetric};
+use longhaul_model::{
+    ColdMethod, DataAge, Figure, INCREMENTAL_BACKUP, Progress, Scale, Timestamp, Unit, VerifiedData,
+    WaitMetric,
+};
 
 /// The number of files that the verify phase reads back.
 const VERIFIED_FILES: usize = 40;
@@ -41,6 +47,32 @@ pub struct IncrementalBackup;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Destinations {
     sets: BTreeMap<u64, Destination>,
+    /// Times at which the generations of each destination were written.
+    #[serde(default)]
+    write_times: BTreeMap<u64, WriteTimes>,
+}
+
+impl Destinations {
+    fn load(job: &Job<'_>) -> Result<Self, RunError> {
+        Ok(job.sandbox.manifest_entry(INCREMENTAL_BACKUP.name())?.unwrap_or_default())
+    }
+
+    /// Returns what a destination has now; `None` if there is none.
+    fn kept<'a>(
+        &self,
+        files: u64,
+        written_by: &'a dyn Fn(u64) -> Option<Timestamp>,
+    ) -> Option<KeptGeneration<'a>> {
+        let generation = self.sets.get(&files)?.generation;
+        let source = SourceTree { files, ..source_for(Scale::Quick) };
+        Some(KeptGeneration { source, generation, written_by })
+    }
+
+    /// Returns the time by which files of a generation were written; `now` for those after the last recorded one, which
+    /// were written less than a day ago. `None` if nothing was recorded yet.
+    fn written_by(&self, files: u64, generation: u64, now: Timestamp) -> Option<Timestamp> {
+        self.write_times.get(&files).map(|times| times.written_by(generation).unwrap_or(now))
+    }
 }
 
 /// The state of a destination.
@@ -89,9 +121,30 @@ impl Workload for IncrementalBackup {
         source.owns(&copy_engine::final_path(parts.as_path()))
     }
 
+    fn known_content(&self, job: &Job<'_>, path: &Path) -> Result<Option<Box<dyn KnownContent>>, RunError> {
+        let mut parts = path.components();
+        let files = parts.next().and_then(|part| part.as_os_str().to_str()?.parse().ok());
+        let Some(files) = files else { return Ok(None) };
+        let destinations = Destinations::load(job)?;
+        let written_by = |generation| destinations.written_by(files, generation, job.now);
+        let kept = destinations.kept(files, &written_by);
+        Ok(kept.and_then(|kept| kept.known_content(parts.as_path())))
+    }
+
+    fn kept_files(&self, job: &Job<'_>) -> Result<Vec<PathBuf>, RunError> {
+        let destinations = Destinations::load(job)?;
+        let finished = destinations.sets.iter().filter(|(_, state)| !state.unfinished);
+        let files = finished.filter_map(|(files, _)| {
+            let home = PathBuf::from(files.to_string());
+            let kept = destinations.kept(*files, &|_| None)?;
+            Some(kept.files().map(|path| home.join(path)).collect::<Vec<_>>())
+        });
+        Ok(files.flatten().collect())
+    }
+
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
         let source = source_for(job.scale);
-        let mut destinations: Destinations = job.sandbox.manifest_entry(self.name())?.unwrap_or_default();
+        let mut destinations = Destinations::load(job)?;
         let is_new = !destinations.sets.contains_key(&source.files);
         let state = destinations.sets.entry(source.files).or_default();
         let local = local_path(job, &source);
@@ -102,6 +155,7 @@ impl Workload for IncrementalBackup {
             job.sandbox.record_entry(self.name(), &destinations, &job.untimed())?;
             source::apply_generation(&source, generation, &local)?;
             update_destination(job, &source, &local)?;
+            destinations.write_times.entry(source.files).or_default().record(generation, job.now);
         }
         let state = destinations.sets.entry(source.files).or_default();
         *state = Destination { generation: state.generation + 1, unfinished: true };
@@ -112,8 +166,11 @@ impl Workload for IncrementalBackup {
     fn run(&self, job: &Job<'_>) -> Result<(), RunError> {
         let source = source_for(job.scale);
         run_backup(job, &source)?;
-        let mut destinations: Destinations = job.sandbox.manifest_entry(self.name())?.unwrap_or_default();
-        destinations.sets.entry(source.files).or_default().unfinished = false;
+        let mut destinations = Destinations::load(job)?;
+        let state = destinations.sets.entry(source.files).or_default();
+        state.unfinished = false;
+        let generation = state.generation;
+        destinations.write_times.entry(source.files).or_default().record(generation, job.now);
         job.sandbox.record_entry(self.name(), &destinations, &job.untimed())
     }
 }
@@ -176,8 +233,8 @@ fn run_backup(job: &Job<'_>, source: &SourceTree) -> Result<(), RunError> {
         copy_engine::delete(context, &root, &differences)?;
         Ok(vec![Figure::new("delete", Unit::Seconds, context.elapsed())])
     })?;
-    let sample = differences.sample(&tree, job.seed, VERIFIED_FILES);
-    let cold_by = evict_all(&job.untimed(), &root, &sample);
+    let sample = Sample::new(job, source, differences.sample(&tree, job.seed, VERIFIED_FILES))?;
+    let cold_by = evict_all(&job.untimed(), &root, &sample.files);
     session.phase(PhaseSpec::cold("verify", cold_by), |context| verify(context, job, &root, &sample))?;
     let times = require_equal(&job.untimed(), &tree, &root)?;
     session.add_fact("modification-times", times);
@@ -214,18 +271,42 @@ fn evict_all(context: &TimedFs<'_>, root: &Folder, sample: &[(&[CString], &Local
     if all_gone { ColdMethod::Evicted } else { ColdMethod::Unverified }
 }
 
+/// Files to read back, with the age of each.
+struct Sample<'tree> {
+    files: Vec<(&'tree [CString], &'tree LocalFile)>,
+    ages: Vec<DataAge>,
+}
+
+impl<'tree> Sample<'tree> {
+    fn new(
+        job: &Job<'_>,
+        source: &SourceTree,
+        files: Vec<(&'tree [CString], &'tree LocalFile)>,
+    ) -> Result<Self, RunError> {
+        let destinations = Destinations::load(job)?;
+        let age = |file: &LocalFile| {
+            let generation = SourceTree::generation_at(file.modified_ns.div_euclid(1_000_000_000));
+            DataAge::between(destinations.written_by(source.files, generation, job.now), job.now)
+        };
+        let ages = files.iter().map(|(_, file)| age(file)).collect();
+        Ok(Self { files, ages })
+    }
+}
+
 /// Reads the sample back and compares content, mode and extended attributes with the source.
 fn verify(
     context: &TimedFs<'_>,
     job: &Job<'_>,
     root: &Folder,
-    sample: &[(&[CString], &LocalFile)],
+    sample: &Sample<'_>,
 ) -> Result<Vec<Figure>, RunError> {
     let mut bytes = 0;
     let mut attributes = copy_engine::AttributeCheck::default();
-    for (folder, file) in sample {
+    for ((folder, file), age) in sample.files.iter().zip(&sample.ages) {
         let folder = copy_engine::open_path(context, root, folder)?;
-        bytes += copy_engine::verify_copy(context, &folder, file, &mut attributes)?;
+        let compared = copy_engine::verify_copy(context, &folder, file, &mut attributes)?;
+        context.add_verified(VerifiedData { age: *age, bytes: compared, files: 1 });
+        bytes += compared;
     }
     let seconds = context.elapsed();
     for (name, answer) in attributes.facts() {

@@ -9,12 +9,12 @@ use super::image::{
 };
 use crate::corpus::Content;
 use crate::corpus::bands::{BLOCK_BYTES, Block};
-use crate::error::RunError;
+use crate::error::{FoundBytes, RunError};
 use crate::platform::Access;
 use crate::timed_fs::{Buffer, OpenFile, TimedFs};
 use crate::workloads::{Job, create_or_replace};
 use longhaul_model::draw::draw_below;
-use longhaul_model::{ColdMethod, Figure, SyncKind, Unit};
+use longhaul_model::{ColdMethod, DamagePattern, DataAge, Figure, SyncKind, Unit, VerifiedData};
 
 /// The maximum number of blocks in one overwrite: 512 KiB.
 const MAX_RUN_BLOCKS: u64 = 8;
@@ -159,15 +159,30 @@ impl Burst {
         Ok(if all_gone { ColdMethod::Evicted } else { ColdMethod::Unverified })
     }
 
-    /// Reads the sample back, a megabyte at a time, and verifies every block.
-    pub fn restore(&self, context: &TimedFs<'_>, sample: &[(u64, u64)]) -> Result<Vec<Figure>, RunError> {
+    /// Reads the sample back, a megabyte at a time, and verifies every block. `age` returns the age of what a burst wrote.
+    pub fn restore(
+        &self,
+        context: &TimedFs<'_>,
+        sample: &[(u64, u64)],
+        age: &dyn Fn(u64) -> DataAge,
+    ) -> Result<Vec<Figure>, RunError> {
         let mut buffer = Buffer::new(RESTORE_RUN_BLOCKS as usize * BLOCK_BYTES);
         let mut bytes = 0;
         for (band, first) in sample {
             let file = context.open(&self.folders.bands, &band_file_name(*band), Access::Read)?;
             let length = context.read_full(&file, &mut buffer, first * BLOCK_BYTES as u64)?;
             let first = Block { band: *band, index: *first, burst: self.image.burst };
-            self.verify(first, &buffer[..length]).map_err(|detail| RunError::damaged(file.path(), detail))?;
+            let found = &buffer[..length];
+            let blocks = self.verify(first, found).map_err(|wrong| wrong.into_error(&file, first, found))?;
+            let is_whole = u64::from(first.index == 0 && length as u64 == self.plan.band_bytes);
+            for block in &blocks {
+                let (age, bytes) = (age(block.burst), BLOCK_BYTES as u64);
+                context.add_verified(VerifiedData {
+                    age,
+                    bytes,
+                    files: is_whole * u64::from(block.index == 0),
+                });
+            }
             context.close(file)?;
             bytes += length as u64;
         }
@@ -178,25 +193,47 @@ impl Burst {
         ])
     }
 
-    /// Compares bytes that start with the block `first` with what bursts wrote.
-    fn verify(&self, first: Block, bytes: &[u8]) -> Result<(), String> {
+    /// Compares bytes that start with the block `first` with what bursts wrote. Returns the blocks that were found.
+    fn verify(&self, first: Block, bytes: &[u8]) -> Result<Vec<Block>, WrongBlock> {
         let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
+        let damaged = |detail| WrongBlock { detail, outdated: None };
         if !rest.is_empty() || blocks.len() as u64 != RESTORE_RUN_BLOCKS.min(self.plan.blocks()) {
-            return Err(format!(
-                "the file ends within the range of blocks that starts with block {}",
-                first.index
-            ));
+            let index = first.index;
+            return Err(damaged(format!(
+                "the file ends within the range of blocks that starts with block {index}"
+            )));
         }
-        for (position, block) in blocks.iter().enumerate() {
+        let verify = |(position, block): (usize, &[u8; BLOCK_BYTES])| {
             let index = first.index + position as u64;
-            let found = Block { index, ..first }.verify(SEED, block)?;
+            let found = Block { index, ..first }.verify(SEED, block).map_err(damaged)?;
             if self.written_blocks.contains(&(first.band, index)) && found.burst != self.image.burst {
-                return Err(format!(
-                    "block {index} does not have the data that burst {} wrote",
-                    self.image.burst
-                ));
+                let burst = self.image.burst;
+                let detail = format!("block {index} does not have the data that burst {burst} wrote");
+                return Err(WrongBlock { detail, outdated: Some(position) });
             }
-        }
-        Ok(())
+            Ok(found)
+        };
+        blocks.iter().enumerate().map(verify).collect()
+    }
+}
+
+/// A block with wrong content, among several that were read together.
+struct WrongBlock {
+    detail: String,
+    /// Index of the block among those that were read, if it has content that was overwritten since.
+    outdated: Option<usize>,
+}
+
+impl WrongBlock {
+    /// Returns the error for the bytes `found`, which start with the block `first`.
+    fn into_error(self, file: &OpenFile, first: Block, found: &[u8]) -> RunError {
+        let position = self.outdated.unwrap_or(0);
+        let pattern = self.outdated.map(|_| DamagePattern::OldVersion);
+        let end = if pattern.is_some() { (position + 1) * BLOCK_BYTES } else { found.len() };
+        RunError::damaged(file.path(), self.detail).with_pattern(FoundBytes {
+            offset: (first.index + position as u64) * BLOCK_BYTES as u64,
+            bytes: found[position * BLOCK_BYTES..end].to_vec(),
+            pattern,
+        })
     }
 }

@@ -5,12 +5,13 @@ use std::ffi::{CStr, CString};
 
 use serde::{Deserialize, Serialize};
 
+use crate::checks::integrity::WriteTimes;
 use crate::corpus::bands::{BLOCK_BYTES, Block, band_name};
 use crate::error::RunError;
 use crate::platform::ListingFields;
 use crate::timed_fs::{Folder, TimedFs};
 use crate::workloads::{Job, create_or_replace, unlink_leftover};
-use longhaul_model::{Progress, Scale};
+use longhaul_model::{Progress, Scale, Timestamp};
 
 /// The name of the folder and of the manifest entry that both workloads share.
 pub const FOLDER: &str = "time-machine";
@@ -75,6 +76,9 @@ pub struct ImageState {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ImageManifest {
     sets: BTreeMap<String, ImageState>,
+    /// Times at which the bursts of each image were written.
+    #[serde(default)]
+    write_times: BTreeMap<String, WriteTimes>,
 }
 
 impl ImageManifest {
@@ -86,6 +90,22 @@ impl ImageManifest {
     /// Returns the state of the image with this plan.
     pub fn get(&self, plan: &ImagePlan) -> ImageState {
         self.sets.get(&plan.name()).copied().unwrap_or_default()
+    }
+
+    /// Iterates over all images: the name of each and its state.
+    pub fn images(&self) -> impl Iterator<Item = (&str, ImageState)> {
+        self.sets.iter().map(|(name, image)| (name.as_str(), *image))
+    }
+
+    /// Records that a burst is written now.
+    pub fn record_burst(&mut self, plan: &ImagePlan, burst: u64, now: Timestamp) {
+        self.write_times.entry(plan.name()).or_default().record(burst, now);
+    }
+
+    /// Returns the time by which a burst was written; `now` for those after the last recorded one, which were written less
+    /// than a day ago. `None` if nothing was recorded yet.
+    pub fn written_by(&self, plan: &ImagePlan, burst: u64, now: Timestamp) -> Option<Timestamp> {
+        self.write_times.get(&plan.name()).map(|times| times.written_by(burst).unwrap_or(now))
     }
 
     /// Returns whether some run was interrupted, so that its files may still exist.
@@ -130,16 +150,22 @@ fn to_cstring(name: String) -> CString {
 
 /// Returns whether `image` is the name of an image folder and `path` a file that an image has.
 pub fn owns(image: &str, path: &str) -> bool {
-    let is_image = image.split_once('-').is_some_and(|(band_bytes, bands)| {
-        let (Ok(band_bytes), Ok(bands)) = (band_bytes.parse(), bands.parse()) else { return false };
-        ImagePlan { band_bytes, bands, overwrites: 0, new_bands: 0 }.name() == image
-    });
+    let is_image = plan_of_name(image).is_some();
     let final_path = path.strip_suffix(PARTIAL_SUFFIX).unwrap_or(path);
     let is_list = PROPERTY_LISTS.iter().any(|list| list.to_bytes() == final_path.as_bytes());
     is_image && (is_list || path.strip_prefix("bands/").is_some_and(|name| band_number(name).is_some()))
 }
 
-fn band_number(name: &str) -> Option<u64> {
+/// Returns the plan of the image with this name, without the work of its bursts; `None` for other names.
+pub fn plan_of_name(image: &str) -> Option<ImagePlan> {
+    let (band_bytes, bands) = image.split_once('-')?;
+    let (band_bytes, bands) = (band_bytes.parse().ok()?, bands.parse().ok()?);
+    let plan = ImagePlan { band_bytes, bands, overwrites: 0, new_bands: 0 };
+    (plan.name() == image).then_some(plan)
+}
+
+/// Returns the number of the band with this file name; `None` for other names.
+pub fn band_number(name: &str) -> Option<u64> {
     u64::from_str_radix(name, 16).ok().filter(|band| band_name(*band) == name)
 }
 
@@ -171,6 +197,7 @@ pub fn prepare(job: &Job<'_>) -> Result<(), RunError> {
         progress.bytes += plan.band_bytes;
         job.session.progress(&progress);
     }
+    images.record_burst(&plan, image.burst, job.now);
     images.store(job, &plan, ImageState { first: 0, next: plan.bands, burst: image.burst, unfinished: false })
 }
 

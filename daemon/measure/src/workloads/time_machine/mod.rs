@@ -9,18 +9,21 @@
 
 mod burst;
 mod image;
+mod kept;
 mod speed_test;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::job::Job;
 use super::workload::Workload;
+use crate::checks::integrity::KnownContent;
 use crate::error::RunError;
 use crate::platform::IoPolicy;
 use crate::timed_fs::PhaseSpec;
 use burst::Burst;
 use image::{ImageManifest, ImageState};
-use longhaul_model::{TIME_MACHINE, TIME_MACHINE_THROTTLED, Task, WaitMetric};
+use kept::KnownBand;
+use longhaul_model::{DataAge, TIME_MACHINE, TIME_MACHINE_THROTTLED, Task, WaitMetric};
 
 /// The Time Machine workload at one of two I/O policies.
 pub struct TimeMachine {
@@ -65,6 +68,28 @@ impl Workload for TimeMachine {
         }
     }
 
+    fn known_content(&self, job: &Job<'_>, path: &Path) -> Result<Option<Box<dyn KnownContent>>, RunError> {
+        let place = path.to_str().and_then(|path| path.split_once("/bands/"));
+        let Some((name, band)) = place else { return Ok(None) };
+        let (Some(plan), Some(band)) = (image::plan_of_name(name), image::band_number(band)) else {
+            return Ok(None);
+        };
+        let images = ImageManifest::load(job)?;
+        let image = images.get(&plan);
+        let written = images.written_by(&plan, image.burst, job.now);
+        Ok(Some(Box::new(KnownBand { band, plan, image, written })))
+    }
+
+    fn kept_files(&self, job: &Job<'_>) -> Result<Vec<PathBuf>, RunError> {
+        let images = ImageManifest::load(job)?;
+        let finished = images.images().filter(|(_, image)| !image.unfinished);
+        let files = finished.flat_map(|(name, image)| {
+            let name = name.to_owned();
+            (image.first..image.next).map(move |band| Path::new(&name).join(KnownBand::path(band)))
+        });
+        Ok(files.collect())
+    }
+
     fn prepare(&self, job: &Job<'_>) -> Result<(), RunError> {
         job.require_in_place_writes()?;
         image::prepare(job)
@@ -85,15 +110,23 @@ impl Workload for TimeMachine {
         let result = speed.run_phases(job.session);
         speed.remove(&job.untimed())?;
         result?;
-        self.run_burst(job, &mut state)?;
+        self.run_burst(job, &images, &mut state)?;
         state.unfinished = false;
+        images.record_burst(&plan, state.burst, job.now);
         images.store(job, &plan, state)
     }
 }
 
 impl TimeMachine {
-    fn run_burst(&self, job: &Job<'_>, state: &mut ImageState) -> Result<(), RunError> {
+    fn run_burst(
+        &self,
+        job: &Job<'_>,
+        images: &ImageManifest,
+        state: &mut ImageState,
+    ) -> Result<(), RunError> {
         let mut burst = Burst::open(job, *state)?;
+        let plan = image::plan(job);
+        let age = |number| DataAge::between(images.written_by(&plan, number, job.now), job.now);
         let session = job.session;
         session.phase(PhaseSpec::uncached("burst"), |context| burst.write(context))?;
         if let Some(kind) = burst.sync {
@@ -102,7 +135,8 @@ impl TimeMachine {
         session.phase(PhaseSpec::uncached("thin"), |context| burst.remove_old_bands(context))?;
         let sample = burst.sample();
         let cold_by = burst.evict(&job.untimed(), &sample)?;
-        session.phase(PhaseSpec::cold("restore", cold_by), |context| burst.restore(context, &sample))?;
+        session
+            .phase(PhaseSpec::cold("restore", cold_by), |context| burst.restore(context, &sample, &age))?;
         *state = burst.image;
         Ok(())
     }

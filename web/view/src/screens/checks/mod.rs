@@ -3,9 +3,11 @@
 mod consequences;
 mod fidelity;
 mod freshness;
+mod integrity;
 mod property_words;
 pub mod statements;
 
 pub use fidelity::{fidelity, result_word};
 pub use freshness::{change, freshness, origin, staleness};
+pub use integrity::integrity;
 pub use property_words::property_words;

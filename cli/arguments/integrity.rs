@@ -1,0 +1,19 @@
+//! Arguments of `integrity`.
+
+use clap::Args;
+
+use super::NamedPath;
+
+/// Arguments of `integrity`.
+#[derive(Args)]
+pub struct IntegrityArgs {
+    /// First read everything back that longhaul keeps on the targets, and compare it. Stop the service before.
+    #[arg(long)]
+    pub check: bool,
+    /// A folder to read back, as NAME=PATH; may be given several times [default: the targets of the configuration].
+    #[arg(long = "target", value_name = "NAME=PATH", requires = "check")]
+    pub targets: Vec<NamedPath>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,70 @@
+//! `longhaul integrity`: shows what was verified and what differed; with `--check`, reads everything back first.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use jiff::tz::TimeZone;
+use longhaul_analysis::checks::integrity_ledger;
+use longhaul_measure::platform;
+use longhaul_measure::workloads::{READ_BACK, Workload as _};
+use longhaul_model::Mount;
+use longhaul_model::time::HOUR;
+use longhaul_service::config::Config;
+use longhaul_service::foreground::Plan;
+use longhaul_service::round::RoundTasks;
+use longhaul_service::target_path::SpecialFolders;
+use longhaul_view::screens::checks;
+
+use super::run::{Session, budget_check};
+use crate::arguments::{GlobalArgs, IntegrityArgs};
+use crate::errors::UsageError;
+use crate::progress::{OutputStyle, ProgressUi};
+use crate::{exit, paths, render};
+
+/// Minimum time that reading everything back may take.
+const MIN_CAP: Duration = HOUR.saturating_mul(6);
+
+/// Shows what was verified.
+pub fn run(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<ExitCode> {
+    let code = if arguments.check { check(shared, arguments)? } else { exit::OK };
+    let reader = paths::open_reader(shared)?;
+    let lines = integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?);
+    if arguments.json {
+        anstream::println!("{}", serde_json::to_string_pretty(&lines)?);
+    } else {
+        render::print(&checks::integrity(&lines, &TimeZone::system()));
+    }
+    Ok(code)
+}
+
+/// Reads everything back that longhaul keeps on the targets.
+fn check(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<ExitCode> {
+    let config = paths::load_config(shared)?;
+    let mounts = platform::mounts().context("read the mount table")?;
+    let plan = plan(arguments, &config, &mounts)?;
+    let database = paths::database(shared, &config)?;
+    paths::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    let session = Session::open(database, &mounts)?;
+    let budget = budget_check(&session.database, &plan.targets, config.limits);
+    let ui = ProgressUi::new(OutputStyle::Silent, budget);
+    let (totals, _workers) = session.run_rounds_with_ui(&plan, ui);
+    let totals = totals?;
+    Ok(if totals.failed_runs > 0 { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
+}
+
+fn plan(arguments: &IntegrityArgs, config: &Config, mounts: &[Mount]) -> anyhow::Result<Plan> {
+    let given = paths::parse_targets(&arguments.targets, mounts)?;
+    let targets = if given.is_empty() { config.targets.clone() } else { given };
+    if targets.is_empty() {
+        let message = "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul config --print`)";
+        return Err(UsageError(message.to_owned()).into());
+    }
+    let tasks = RoundTasks {
+        workloads: vec![READ_BACK.name().to_owned()],
+        scale: config.scale,
+        settings: config.settings.clone(),
+        cap: config.limits.cap.max(MIN_CAP),
+    };
+    Ok(Plan { targets, tasks, rounds: 1 })
+}

@@ -1,0 +1,79 @@
+//! The problem that data on a target differs from what was written.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use longhaul_model::time::DAY;
+use longhaul_model::{StoredMismatch, TargetName, Timestamp};
+use longhaul_store::Reader;
+
+/// Code of the problem in the status.
+pub const DAMAGE_PROBLEM: &str = "damaged-data";
+/// Time for which the status shows a mismatch after it was found last.
+const SHOWN_FOR: Duration = DAY.saturating_mul(14);
+
+/// Returns the text of the problem; `None` if nothing was found in the last 14 days.
+///
+/// # Errors
+///
+/// If the database cannot be read.
+pub fn damage_problem(reader: &Reader, now: Timestamp) -> longhaul_store::Result<Option<String>> {
+    Ok(problem_text(&reader.mismatches(Some(now - SHOWN_FOR))?))
+}
+
+fn problem_text(mismatches: &[StoredMismatch]) -> Option<String> {
+    let mut by_target: BTreeMap<&TargetName, usize> = BTreeMap::new();
+    for mismatch in mismatches {
+        *by_target.entry(&mismatch.target).or_default() += 1;
+    }
+    let count = |(target, count): (&TargetName, &usize)| match count {
+        1 => format!("1 range of a file on {target}"),
+        count => format!("{count} ranges of files on {target}"),
+    };
+    let counts: Vec<String> = by_target.iter().map(|(target, ranges)| count((target, ranges))).collect();
+    (!counts.is_empty()).then(|| {
+        let differ = if mismatches.len() == 1 { "differs" } else { "differ" };
+        format!(
+            "{} {differ} from what longhaul wrote there. Check the NAS, its disks and its memory; `longhaul integrity` shows \
+             where and how",
+            counts.join(" and ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_model::{DamagePattern, MismatchReread};
+
+    fn mismatch(target: &str) -> StoredMismatch {
+        StoredMismatch {
+            number: 1,
+            target: target.parse().unwrap(),
+            protocol: None,
+            run: 1,
+            file: "photo-batch/16-0/IMG_0001.JPG".to_owned(),
+            offset: 0,
+            length: 1,
+            pattern: DamagePattern::Zeros,
+            found_us: Timestamp::UNIX_EPOCH,
+            last_found_us: Timestamp::UNIX_EPOCH,
+            times_found: 1,
+            written_us: None,
+            last_good_us: None,
+            phase: None,
+            cache: None,
+            reread: MismatchReread::SameDamage,
+        }
+    }
+
+    #[test]
+    fn problem_names_the_targets_and_no_file() {
+        assert_eq!(problem_text(&[]), None);
+        let one = problem_text(&[mismatch("smb")]).unwrap();
+        assert!(one.starts_with("1 range of a file on smb differs from"), "{one}");
+        let more = problem_text(&[mismatch("smb"), mismatch("nfs"), mismatch("smb")]).unwrap();
+        assert!(more.starts_with("1 range of a file on nfs and 2 ranges of files on smb differ"), "{more}");
+        assert!(!more.contains("IMG_"));
+    }
+}

@@ -1,0 +1,188 @@
+//! Stores what was verified and what did not match, and reads both.
+
+use longhaul_model::{
+    CacheState, DataAge, Event, Mismatch, MismatchReread, Phase, Run, StoredMismatch, Target, Timestamp,
+    VerifiedData, VerifiedTotal,
+};
+use rusqlite::{Connection, Row, named_params};
+use serde_json::json;
+
+use crate::error::{Fault, Result};
+use crate::events;
+use crate::insert;
+use crate::reader::Reader;
+use crate::rows::{TableRow, query_all};
+use crate::wire::{EnumName, parse_enum_name};
+use crate::writer::Writer;
+use longhaul_model::stored::StoredRun;
+
+/// Stores the data that a phase verified.
+pub(crate) fn insert_verified(cx: &Connection, phase: &Phase, number: i64) -> Result<(), Fault> {
+    let insert = "INSERT INTO verified (phase, age, bytes, files, wire_bytes) VALUES (:phase, :age, :bytes, :files, :wire_bytes)";
+    phase.verified.iter().try_for_each(|part| {
+        cx.prepare_cached(insert)?.execute(named_params! {
+            ":phase": number, ":age": part.age.name(), ":bytes": part.bytes.cast_signed(),
+            ":files": part.files.cast_signed(), ":wire_bytes": phase.verified_over_the_wire(*part).cast_signed(),
+        })?;
+        Ok(())
+    })
+}
+
+/// Reads the data that a phase verified.
+pub(crate) fn verified(cx: &Connection, phase: i64) -> Result<Vec<VerifiedData>, Fault> {
+    // In the order of ages, not of their names.
+    let mut parts = query_all(cx, "SELECT * FROM verified WHERE phase = ?1", [phase], |row| {
+        let row = TableRow::new(row, "verified", phase);
+        Ok(VerifiedData {
+            age: row.parsed("age", DataAge::from_name)?,
+            bytes: row.unsigned("bytes")?,
+            files: row.unsigned("files")?,
+        })
+    })?;
+    parts.sort_by_key(|part| part.age);
+    Ok(parts)
+}
+
+impl Writer {
+    /// Stores a run like [`Writer::add_run`], and the mismatches that it found, in one transaction.
+    ///
+    /// A mismatch with the same place and content as a stored one is counted there. Each new one is also an event.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::add_run`].
+    pub fn add_checked_run(&self, target: &Target, run: &Run, found: &[Mismatch]) -> Result<StoredRun> {
+        let (target, run, found) = (target.clone(), run.clone(), found.to_vec());
+        self.run_on_thread(move |store| {
+            let inserted = store.in_transaction("store a run", |cx| {
+                let inserted = insert::insert_run(cx, &target, &run)?;
+                let found = found.iter().map(|mismatch| add_mismatch(cx, &run, inserted.number, mismatch));
+                found.collect::<Result<(), Fault>>()?;
+                Ok(inserted)
+            })?;
+            Ok(StoredRun { number: inserted.number, trace_id: inserted.trace_id, epoch: inserted.epoch, run })
+        })
+    }
+}
+
+/// Stores a mismatch and its event; only counts it if it is stored already.
+fn add_mismatch(cx: &Connection, run: &Run, number: i64, mismatch: &Mismatch) -> Result<(), Fault> {
+    if count_again(cx, run, mismatch)? {
+        return Ok(());
+    }
+    insert_mismatch(cx, number, mismatch)?;
+    let event = Event {
+        target: Some(run.target.clone()),
+        kind: Mismatch::EVENT.to_owned(),
+        detail: json!({
+            "run": number, "file": mismatch.file, "offset": mismatch.offset, "length": mismatch.length,
+            "pattern": mismatch.pattern, "reread": mismatch.reread,
+            "protocol": run.protocol.as_ref().map(ToString::to_string),
+        }),
+        at_us: mismatch.found_us,
+    };
+    events::insert_event(cx, &event).map(drop)
+}
+
+/// Counts a mismatch that is stored already. Returns whether it is.
+fn count_again(cx: &Connection, run: &Run, mismatch: &Mismatch) -> Result<bool, Fault> {
+    let update =
+        "UPDATE mismatch SET times_found = times_found + 1, last_found_us = max(last_found_us, :found_us)
+        WHERE target = (SELECT number FROM target WHERE name = :target) AND file = :file AND offset = :offset
+            AND length = :length AND fingerprint = :fingerprint";
+    let counted = cx.prepare_cached(update)?.execute(named_params! {
+        ":found_us": mismatch.found_us.as_us(), ":target": run.target.as_str(), ":file": mismatch.file,
+        ":offset": mismatch.offset.cast_signed(), ":length": mismatch.length.cast_signed(),
+        ":fingerprint": mismatch.fingerprint.cast_signed(),
+    })?;
+    Ok(counted > 0)
+}
+
+const INSERT_MISMATCH: &str = "INSERT INTO mismatch (target, run, file, offset, length, pattern, found_us, last_found_us,
+        times_found, written_us, last_good_us, phase, cache, reread, fingerprint, expected, found)
+    VALUES ((SELECT target FROM run WHERE number = :run), :run, :file, :offset, :length, :pattern, :found_us, :found_us,
+        1, :written_us, :last_good_us, :phase, :cache, :reread, :fingerprint, :expected, :found)";
+
+fn insert_mismatch(cx: &Connection, run: i64, mismatch: &Mismatch) -> Result<(), Fault> {
+    cx.prepare_cached(INSERT_MISMATCH)?.execute(named_params! {
+        ":run": run, ":file": mismatch.file, ":offset": mismatch.offset.cast_signed(),
+        ":length": mismatch.length.cast_signed(), ":pattern": EnumName(Some(&mismatch.pattern)),
+        ":found_us": mismatch.found_us.as_us(), ":written_us": mismatch.written_us.map(Timestamp::as_us),
+        ":last_good_us": mismatch.last_good_us.map(Timestamp::as_us), ":phase": mismatch.phase,
+        ":cache": mismatch.cache.map(|cache| cache.name()), ":reread": mismatch.reread.name(),
+        ":fingerprint": mismatch.fingerprint.cast_signed(), ":expected": mismatch.expected, ":found": mismatch.found,
+    })?;
+    Ok(())
+}
+
+impl Reader {
+    /// Returns the sums of the verified data by target, protocol and age, in the order of targets and ages.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn verified_totals(&self) -> Result<Vec<VerifiedTotal>> {
+        let query = "SELECT target.name AS target, run.protocol, verified.age, sum(verified.bytes) AS bytes,
+                sum(verified.files) AS files, sum(verified.wire_bytes) AS wire_bytes,
+                min(run.started_us) AS first_us, max(run.started_us) AS last_us
+            FROM verified JOIN phase ON phase.number = verified.phase JOIN run ON run.number = phase.run
+                JOIN target ON target.number = run.target
+            GROUP BY run.target, run.protocol, verified.age ORDER BY run.target, run.protocol";
+        self.in_snapshot("read the verified data", |cx| {
+            let mut totals = query_all(cx, query, [], verified_total)?;
+            let key = |total: &VerifiedTotal| total.protocol.as_ref().map(ToString::to_string);
+            totals.sort_by(|a, b| (&a.target, key(a), a.age).cmp(&(&b.target, key(b), b.age)));
+            Ok(totals)
+        })
+    }
+
+    /// Returns the mismatches that were found at `since` or later, oldest first. `None`: all of them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn mismatches(&self, since: Option<Timestamp>) -> Result<Vec<StoredMismatch>> {
+        let query = "SELECT mismatch.*, target.name AS target_name, run.protocol AS protocol FROM mismatch
+            JOIN target ON target.number = mismatch.target JOIN run ON run.number = mismatch.run
+            WHERE mismatch.last_found_us >= ?1 ORDER BY mismatch.number";
+        let since = since.unwrap_or(Timestamp::MIN).as_us();
+        self.in_snapshot("read the mismatches", |cx| query_all(cx, query, [since], stored_mismatch))
+    }
+}
+
+fn verified_total(row: &Row<'_>) -> Result<VerifiedTotal, Fault> {
+    let row = TableRow::new(row, "verified", 0);
+    Ok(VerifiedTotal {
+        target: row.parsed("target", |name| name.parse().ok())?,
+        protocol: row.optional_json("protocol")?,
+        age: row.parsed("age", DataAge::from_name)?,
+        bytes: row.unsigned("bytes")?,
+        files: row.unsigned("files")?,
+        wire_bytes: row.unsigned("wire_bytes")?,
+        first: row.time("first_us")?,
+        last: row.time("last_us")?,
+    })
+}
+
+fn stored_mismatch(row: &Row<'_>) -> Result<StoredMismatch, Fault> {
+    let row = TableRow::numbered(row, "mismatch")?;
+    let protocol: Option<longhaul_model::Protocol> = row.optional_json("protocol")?;
+    Ok(StoredMismatch {
+        number: row.number,
+        target: row.parsed("target_name", |name| name.parse().ok())?,
+        protocol: protocol.map(|protocol| protocol.to_string()),
+        run: row.get("run")?,
+        file: row.get("file")?,
+        offset: row.unsigned("offset")?,
+        length: row.unsigned("length")?,
+        pattern: row.parsed("pattern", parse_enum_name)?,
+        found_us: row.time("found_us")?,
+        last_found_us: row.time("last_found_us")?,
+        times_found: row.unsigned("times_found")?,
+        written_us: row.optional_time("written_us")?,
+        last_good_us: row.optional_time("last_good_us")?,
+        phase: row.get("phase")?,
+        cache: row.optional_parsed("cache", CacheState::from_name)?,
+        reread: row.parsed("reread", MismatchReread::from_name)?,
+    })
+}

@@ -1,0 +1,65 @@
+//! Tests of the verified data and the mismatches.
+
+use longhaul_model::{DamagePattern, DataAge, Mismatch, MismatchReread};
+
+use super::{TestDb, at, new_round, samples, target};
+
+fn mismatch(offset: u64, fingerprint: u64) -> Mismatch {
+    Mismatch {
+        file: "photo-batch/16-0/IMG_0001.JPG".to_owned(),
+        offset,
+        length: 4096,
+        pattern: DamagePattern::OtherFile { name: "IMG_0002.JPG".to_owned() },
+        found_us: at(5_000_000),
+        written_us: Some(at(1_000_000)),
+        last_good_us: None,
+        phase: Some("browse".to_owned()),
+        cache: None,
+        reread: MismatchReread::SameDamage,
+        fingerprint,
+        expected: vec![1, 2, 3],
+        found: vec![4, 5, 6],
+    }
+}
+
+#[test]
+fn the_same_mismatch_is_stored_once_and_counted() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    let round = writer.begin_round(new_round()).unwrap();
+    for (slot, found) in
+        [vec![mismatch(0, 1)], vec![mismatch(0, 1), mismatch(0, u64::MAX)]].iter().enumerate()
+    {
+        writer.add_checked_run(&target(), &samples::run(round, slot as u32), found).unwrap();
+    }
+    let stored = db.reader().mismatches(None).unwrap();
+    let times: Vec<u64> = stored.iter().map(|mismatch| mismatch.times_found).collect();
+    assert_eq!(times, [2, 1], "other content at the same place is another mismatch");
+    assert_eq!(stored[0].pattern, mismatch(0, 1).pattern);
+    let events = db.reader().events(None).unwrap();
+    let events = events.iter().filter(|stored| stored.event.kind == Mismatch::EVENT).count();
+    assert_eq!(events, 2, "each is one event");
+    assert_eq!(db.reader().mismatches(Some(at(5_000_001))).unwrap(), []);
+}
+
+#[test]
+fn a_mismatch_without_its_run_is_not_stored() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    let round = writer.begin_round(new_round()).unwrap();
+    let unstorable = longhaul_model::Run { seconds: f64::NAN, ..samples::run(round, 0) };
+    assert!(writer.add_checked_run(&target(), &unstorable, &[mismatch(0, 1)]).is_err());
+    assert_eq!(db.reader().mismatches(None).unwrap(), []);
+    assert_eq!(db.reader().events(None).unwrap().len(), 0);
+}
+
+#[test]
+fn verified_data_is_added_up_by_target_protocol_and_age() {
+    let db = TestDb::filled(3);
+    let totals = db.reader().verified_totals().unwrap();
+    let phases = db.runs()[0].run.phases.len() as u64;
+    assert_eq!(totals.len(), 1);
+    assert_eq!((totals[0].age, totals[0].bytes), (DataAge::Weeks, 3 * phases * 40_000_000));
+    assert!(totals[0].wire_bytes < totals[0].bytes, "the warm phase came from the cache");
+    assert!(totals[0].first < totals[0].last);
+}

@@ -1,0 +1,156 @@
+//! Tests of the integrity ledger on real servers: data is damaged on the NAS, below its file system or through it, and each
+//! damage must be reported once, with its place and its pattern. Without damage, nothing may be reported.
+
+use std::collections::BTreeSet;
+
+use crate::machines::{Findings, Lab, note, text};
+use serde_json::Value;
+
+const DATABASE: &str = "/m/local/integrity/l.sqlite";
+const CONFIG: &str = "/m/local/integrity/c.toml";
+/// Few and small files in the folder tree: every file is read several times.
+const SMALL_TREES: &str = "[folder-index]\nfiles = 240\n";
+/// Number of faults of each kind of injection.
+const FAULTS: usize = 50;
+
+/// One share, and the folder on the NAS that it leads to.
+struct Share<'a> {
+    lab: &'a Lab,
+    /// Name of the mount in the client.
+    name: &'static str,
+    /// Path of the measured folder below the mount, which is also its path below `/srv/share`.
+    folder: String,
+}
+
+impl Share<'_> {
+    fn target(&self) -> String {
+        format!("--target {0}=/m/{0}/{1}", self.name, self.folder)
+    }
+
+    /// Creates the files of all tasks: a round, measured twice.
+    fn fill(&self) {
+        let tasks = ["folder-index", "photo-batch", "incremental-backup", "time-machine"];
+        let tasks = tasks.map(|task| format!("--workload {task}")).join(" ");
+        self.lab.ask(&format!("mkdir -p /m/{}/{}", self.name, self.folder));
+        let command = format!("run --scale quick --rounds 2 {tasks} {}", self.target());
+        note(self.longhaul(&command).lines().last().unwrap_or_default());
+    }
+
+    fn longhaul(&self, command: &str) -> String {
+        self.lab.ask(&program(command))
+    }
+
+    /// Damages files on the NAS. Returns what must be found.
+    fn damage(&self, how: &str, seed: u64) -> BTreeSet<String> {
+        let script = concat!("/host", env!("CARGO_MANIFEST_DIR"), "/tests/lab/damage.py");
+        let sandbox = format!("$(ls -d /srv/share/{}/.longhaul-*)", self.folder);
+        let output = self.lab.nas(&format!("python3 {script} {how} {sandbox} {seed} {FAULTS}"));
+        assert!(output.status.success(), "damage: {}", text(&output));
+        let lines: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(normalized).collect();
+        assert_eq!(lines.len(), FAULTS, "damage: {}", text(&output));
+        lines.into_iter().collect()
+    }
+
+    /// Reads everything back, past all caches. Returns the line of the ledger.
+    fn check(&self) -> Value {
+        self.lab.nas("sync; echo 1 >/proc/sys/vm/drop_caches");
+        self.lab.ask("sync; echo 3 >/proc/sys/vm/drop_caches");
+        let output = self.lab.run(&program(&format!("integrity --check --json {}", self.target())));
+        let lines: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
+        let of_share = |line: &&Value| line["target"] == self.name;
+        lines.as_array().and_then(|lines| lines.iter().find(of_share)).cloned().unwrap_or_default()
+    }
+}
+
+fn program(command: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_longhaul");
+    format!("{program} --database {DATABASE} --config {CONFIG} {command}")
+}
+
+/// Returns a line of JSON in one form.
+fn normalized(line: &str) -> String {
+    serde_json::from_str::<Value>(line).map_or_else(|_| line.to_owned(), |value| value.to_string())
+}
+
+fn found(line: &Value) -> Vec<String> {
+    let ranges = line["wrong_ranges"].as_array().into_iter().flatten();
+    let range = |range: &Value| {
+        Value::from(["file", "offset", "length", "pattern"].map(|key| range[key].clone()).to_vec())
+            .to_string()
+    };
+    ranges.map(range).collect()
+}
+
+/// Damages a share, checks it twice, and compares what was found with what was done.
+fn compare(share: &Share<'_>, how: &str, findings: &mut Findings) {
+    let clean = share.check();
+    findings.check(clean["mismatches"] == 0, || format!("{}: wrong without damage: {clean}", share.name));
+    let expected = share.damage(how, 11);
+    share.check();
+    let line = share.check();
+    let all = found(&line);
+    let distinct: BTreeSet<String> = all.iter().cloned().collect();
+    let right = distinct.intersection(&expected).count();
+    findings.check(all.len() == distinct.len(), || format!("{} {how}: reported twice", share.name));
+    findings.check(distinct == expected, || {
+        let (missed, wrong): (Vec<_>, Vec<_>) =
+            (expected.difference(&distinct).collect(), distinct.difference(&expected).collect());
+        format!("{} {how}: missed {missed:#?}, reported {wrong:#?}", share.name)
+    });
+    let megabytes = |key: &str| (line[key].as_u64().unwrap_or(0) / 1_000_000).to_string();
+    findings.row(&[
+        share.name,
+        how,
+        &FAULTS.to_string(),
+        &right.to_string(),
+        &(all.len() - right).to_string(),
+        &megabytes("bytes_verified"),
+        &megabytes("bytes_over_the_wire"),
+    ]);
+}
+
+const COLUMNS: [&str; 7] =
+    ["share", "damage", "faults", "found right", "other", "MB verified", "MB over the wire"];
+
+fn prepared(lab: &Lab) {
+    lab.ask(&format!("mkdir -p /m/local/integrity && printf '{SMALL_TREES}' >{CONFIG}"));
+}
+
+#[test]
+#[ignore = "boots two virtual machines; run with --ignored"]
+fn files_damaged_on_the_nas_are_reported_once() {
+    let lab = Lab::up("local smb3 nfs4");
+    prepared(&lab);
+    let mut findings = Findings::default();
+    for name in ["smb3", "nfs4"] {
+        let share = Share { lab: &lab, name, folder: format!("integrity-{name}") };
+        share.fill();
+        compare(&share, "direct", &mut findings);
+    }
+    findings.print(&COLUMNS);
+    findings.assert(&lab);
+}
+
+#[test]
+#[ignore = "boots two virtual machines; run with --ignored"]
+fn bytes_changed_below_the_file_system_are_reported_once() {
+    let lab = Lab::up("local smb3");
+    prepared(&lab);
+    let mut findings = Findings::default();
+    let made = lab.nas(
+        "modprobe -a loop dm-mod dm-flakey && truncate -s 900M /srv/share/.disk && losetup /dev/loop0 /srv/share/.disk && \
+         echo \"0 $(blockdev --getsz /dev/loop0) linear /dev/loop0 0\" | dmsetup create flaky && \
+         mkfs.ext4 -q /dev/mapper/flaky && mkdir -p /srv/share/flaky && mount /dev/mapper/flaky /srv/share/flaky && \
+         chmod 777 /srv/share/flaky",
+    );
+    assert!(made.status.success(), "{}", text(&made));
+    for (how, folder) in [("reads", "flaky/reads"), ("writes", "flaky/writes")] {
+        let share = Share { lab: &lab, name: "smb3", folder: folder.to_owned() };
+        share.fill();
+        compare(&share, how, &mut findings);
+        lab.ask(&format!("rm -f {DATABASE}*"));
+    }
+    findings.print(&COLUMNS);
+    findings.assert(&lab);
+}

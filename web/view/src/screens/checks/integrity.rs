@@ -1,0 +1,173 @@
+//! Integrity: what was read back and compared with what was written, and what differed.
+
+use jiff::tz::TimeZone;
+use longhaul_analysis::checks::IntegrityLine;
+use longhaul_model::{DamagePattern, DataAge, MismatchReread, StoredMismatch, Timestamp};
+
+use crate::document::{Document, Fact};
+use crate::screens::words::count;
+use crate::screens::{NO_VALUE, or_no_value};
+use crate::table::Table;
+use crate::text::{Text, Tone};
+use crate::{time, units};
+
+/// Seconds of a day.
+const DAY_SECONDS: f64 = 86_400.0;
+
+/// Returns what was verified on each target, and all wrong ranges.
+pub fn integrity(lines: &[IntegrityLine], zone: &TimeZone) -> Document {
+    let mut document = Document::titled("Data integrity");
+    if lines.is_empty() {
+        document.paragraph(
+            "Nothing is counted yet: longhaul compares what it reads in each round with what it wrote. To read everything back \
+             now: `longhaul integrity --check`.",
+        );
+        return document;
+    }
+    document.list(lines.iter().map(sentence)).table(verified(lines)).table(ages(lines));
+    let since = lines.iter().filter_map(|line| line.first_us).min();
+    document.note(note(since, zone));
+    let wrong: Vec<&StoredMismatch> = lines.iter().flat_map(|line| &line.wrong_ranges).collect();
+    if !wrong.is_empty() {
+        document.section("wrong-ranges", "Wrong ranges");
+        wrong.iter().for_each(|mismatch| {
+            document.subheading(place(mismatch)).facts(facts(mismatch, zone));
+        });
+    }
+    document
+}
+
+/// Returns the result of a target in one sentence.
+fn sentence(line: &IntegrityLine) -> Text {
+    let verified = units::bytes(line.bytes_verified as f64);
+    let tone = if line.mismatches == 0 { Tone::Good } else { Tone::Bad };
+    let wrong = if line.mismatches == 0 { "0 wrong".to_owned() } else { wrong_ranges(line.mismatches) };
+    let name = Text::new().target(&line.target);
+    let name =
+        name.plain(line.protocol.as_ref().map_or_else(String::new, |protocol| format!(" ({protocol})")));
+    let text = name.plain(format!(": {verified} read back{}, ", period(line))).toned(wrong, tone);
+    match line.excluded_rate_bytes {
+        Some(bytes) => {
+            text.plain(format!("; a rate above 1 wrong range in {} is excluded (95 %).", units::bytes(bytes)))
+        }
+        None => text.plain("; none of it is known to have come from the server, so no rate is excluded."),
+    }
+}
+
+fn wrong_ranges(number: u64) -> String {
+    if number == 1 { "1 wrong range".to_owned() } else { format!("{number} wrong ranges") }
+}
+
+/// Returns the time over which the data was read, for example ` over 9 weeks`; nothing for less than a day.
+fn period(line: &IntegrityLine) -> String {
+    let seconds = line.first_us.zip(line.last_us).map_or(0.0, |(first, last)| last.seconds_since(first));
+    match (seconds / DAY_SECONDS).floor() as usize {
+        0 => String::new(),
+        days @ 1..14 => format!(" over {}", count(days, "day")),
+        days => format!(" over {}", count(days / 7, "week")),
+    }
+}
+
+fn verified(lines: &[IntegrityLine]) -> Table {
+    let mut table = Table::new("Verified data").words(["target", "protocol"]);
+    table = table.figures(["read back", "over the wire", "whole files", "wrong ranges", "excluded: 1 in"]);
+    for line in lines {
+        table.row([
+            line.target.to_string(),
+            or_no_value(line.protocol.clone()),
+            units::bytes(line.bytes_verified as f64),
+            units::bytes(line.bytes_over_the_wire as f64),
+            line.files_verified.to_string(),
+            line.mismatches.to_string(),
+            or_no_value(line.excluded_rate_bytes.map(units::bytes)),
+        ]);
+    }
+    table
+}
+
+fn ages(lines: &[IntegrityLine]) -> Table {
+    let mut table = Table::new("Verified data by its age").words(["target", "protocol"]);
+    table = table.figures(["under a day", "1 to 6 days", "1 to 4 weeks", "30 days or more", "age not known"]);
+    for line in lines {
+        let bytes = |age: DataAge| line.by_age.iter().find(|part| part.age == age).map(|part| part.bytes);
+        let ages = DataAge::ALL.map(|age| or_no_value(bytes(age).map(|bytes| units::bytes(bytes as f64))));
+        table.row([line.target.to_string(), or_no_value(line.protocol.clone())].into_iter().chain(ages));
+    }
+    table
+}
+
+fn note(since: Option<Timestamp>, zone: &TimeZone) -> String {
+    let since =
+        since.map_or_else(String::new, |since| format!(" Counted since {}.", time::timestamp(since, zone)));
+    format!(
+        "Read back: bytes that longhaul compared with what it wrote. Over the wire: those known to have come from the server \
+         or disk and not from this computer's cache; only they say something about the NAS.{since} Earlier runs compared as \
+         well, but did not count."
+    )
+}
+
+fn place(mismatch: &StoredMismatch) -> String {
+    format!("{}: {}", mismatch.target, mismatch.file)
+}
+
+fn facts(mismatch: &StoredMismatch, zone: &TimeZone) -> Vec<Fact> {
+    let time_of = |at: Option<Timestamp>| or_no_value(at.map(|at| time::timestamp(at, zone)));
+    let bytes = if mismatch.length == 1 { "1 byte" } else { "bytes" };
+    let length = if mismatch.length == 1 { bytes.to_owned() } else { format!("{} {bytes}", mismatch.length) };
+    let mut facts = vec![
+        Fact::new("range", format!("{length} from offset {}", mismatch.offset)),
+        Fact::new("pattern", pattern(&mismatch.pattern)),
+        Fact::new("read again", reread(mismatch.reread)),
+        Fact::new(
+            "found",
+            format!("{} in run {}{}", time_of(Some(mismatch.found_us)), mismatch.run, phase(mismatch)),
+        ),
+        Fact::new("written", time_of(mismatch.written_us)),
+        Fact::new("last found correct", time_of(mismatch.last_good_us)),
+        Fact::new("protocol", or_no_value(mismatch.protocol.clone())),
+    ];
+    if mismatch.times_found > 1 {
+        let again = format!("{} times, last {}", mismatch.times_found, time_of(Some(mismatch.last_found_us)));
+        facts.push(Fact::new("found again", again));
+    }
+    facts
+}
+
+fn phase(mismatch: &StoredMismatch) -> String {
+    let cache = mismatch.cache.filter(|cache| *cache != longhaul_model::CacheState::None);
+    match (&mismatch.phase, cache) {
+        (Some(phase), Some(cache)) => format!(", phase {phase} ({})", cache.name()),
+        (Some(phase), None) => format!(", phase {phase}"),
+        (None, _) => String::new(),
+    }
+}
+
+fn pattern(pattern: &DamagePattern) -> String {
+    match pattern {
+        DamagePattern::Zeros => "zeros".to_owned(),
+        DamagePattern::Shifted { bytes } => {
+            format!("bytes of the same file that belong {} bytes {}", bytes.abs(), direction(*bytes))
+        }
+        DamagePattern::OldVersion => "an earlier version of the file".to_owned(),
+        DamagePattern::OtherFile { name } => format!("content of another file: {name}"),
+        DamagePattern::BitFlips { bits: 1 } => "1 flipped bit".to_owned(),
+        DamagePattern::BitFlips { bits } => format!("{bits} flipped bits"),
+        DamagePattern::Truncated => "the file ends too early".to_owned(),
+        DamagePattern::TooLong => "bytes after the end of the file".to_owned(),
+        DamagePattern::Missing => "the file is missing".to_owned(),
+        DamagePattern::Unknown => "no known pattern".to_owned(),
+    }
+}
+
+fn direction(bytes: i64) -> &'static str {
+    if bytes < 0 { "earlier" } else { "later" }
+}
+
+fn reread(reread: MismatchReread) -> &'static str {
+    match reread {
+        MismatchReread::SameDamage => "the same wrong bytes",
+        MismatchReread::Correct => "correct",
+        MismatchReread::OtherDamage => "other wrong bytes",
+        MismatchReread::Failed => NO_VALUE,
+    }
+}
