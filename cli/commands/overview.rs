@@ -1,10 +1,13 @@
 //! `longhaul` without a command: prints the state of the service, the latest answers and problems.
 
+use std::iter::once;
 use std::process::ExitCode;
 
 use jiff::tz::TimeZone;
+use longhaul_analysis::checks::integrity_ledger;
 use longhaul_service::paths::read_history;
 use longhaul_view::document::Fact;
+use longhaul_view::screens::checks::{CheckResults, in_brief};
 use longhaul_view::screens::{brief, status};
 
 use super::report::WeeklyInput;
@@ -41,14 +44,23 @@ fn service(shared: &GlobalArgs) -> Vec<String> {
     lines
 }
 
-/// Returns the latest answer of each pair; empty if there is no database.
+/// Returns the latest answer of each pair and the results of the checks; empty if there is no database.
 fn answers(shared: &GlobalArgs) -> Vec<String> {
-    let stored = paths::open_reader(shared)
-        .and_then(|reader| Ok(read_history(&reader, &paths::load_config(shared)?)?));
-    let Ok(stored) = stored else { return vec![] };
-    let answers = brief::answers(&WeeklyInput::new(stored, None).weekly());
+    let read = || {
+        let reader = paths::open_reader(shared)?;
+        let stored = read_history(&reader, &paths::load_config(shared)?)?;
+        let weekly = WeeklyInput::new(stored, None).weekly();
+        let checks = in_brief(&CheckResults {
+            freshness: &weekly.freshness,
+            integrity: &integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?),
+            fidelity: &reader.fidelity()?,
+        });
+        anyhow::Ok((brief::answers(&weekly), checks))
+    };
+    let Ok((answers, checks)) = read() else { return vec![] };
+    let checks = checks.iter().map(|check| format!("Check:    {check}"));
     if answers.is_empty() {
-        return vec!["Answer:   none yet; a comparison needs two shares".to_owned()];
+        return once("Answer:   none yet; a comparison needs two shares".to_owned()).chain(checks).collect();
     }
-    answers.into_iter().take(MAX_LINES).map(|answer| format!("Answer:   {answer}")).collect()
+    answers.iter().take(MAX_LINES).map(|answer| format!("Answer:   {answer}")).chain(checks).collect()
 }

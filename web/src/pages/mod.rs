@@ -1,5 +1,6 @@
 //! The HTML pages, with the same figures as the terminal. Everything except live updates works without JavaScript.
 
+mod checks;
 mod event_log;
 mod latency;
 mod latency_query;
@@ -12,6 +13,7 @@ mod targets;
 mod task;
 mod week;
 
+pub use checks::checks;
 pub use event_log::events_page;
 pub use latency::{latency, latency_chart, read_latency_series};
 pub use latency_query::{LatencyParams as SeriesParams, LatencyQuery};

@@ -2,14 +2,17 @@
 //! changed, stalls and the method below.
 
 use axum::response::Response;
+use longhaul_analysis::checks::integrity_ledger;
 use longhaul_analysis::summary::{WeeklySummary, recent_rounds};
 use longhaul_model::time::DAY;
 use longhaul_model::{History, Stall, Timestamp};
+use longhaul_store::Reader;
 use longhaul_view::charts::SeriesStyles;
 use longhaul_view::page::first_screen::{answer, problems};
 use longhaul_view::page::round_strips::round_strips;
 use longhaul_view::page::task_bars::task_bars;
 use longhaul_view::render::html::{render, section};
+use longhaul_view::screens::checks::{CheckResults, in_brief};
 use longhaul_view::screens::overview::{DAYS_SHOWN, method, stalls_in_brief, what_changed};
 use longhaul_view::screens::round_strips::ROUNDS_SHOWN;
 use maud::{Markup, html};
@@ -30,6 +33,7 @@ struct Overview<'c> {
     weekly: &'c WeeklySummary,
     history: &'c History,
     stalls: Vec<Stall>,
+    checks: Vec<String>,
     now: Timestamp,
 }
 
@@ -40,7 +44,8 @@ pub async fn overview(app: AppState) -> Response {
         let newest = cache.newest_week()?;
         let (weekly, history) = (cache.weekly(newest)?, cache.history()?);
         let stalls = cache.reader.stalls(now - STALL_DAYS * DAY)?;
-        let overview = Overview { weekly: &weekly, history: &history, stalls, now };
+        let checks = checks(&weekly, &cache.reader)?;
+        let overview = Overview { weekly: &weekly, history: &history, stalls, checks, now };
         Ok(html! { (first_screen(&overview, &live)) (below(&overview)) })
     })
     .await
@@ -65,11 +70,31 @@ fn first_screen(overview: &Overview<'_>, live: &LiveState) -> Markup {
                     (round_strips(&strips, &weekly.targets, &styles))
                 }
                 (problems(weekly, &live_problems, PROBLEMS_SHOWN))
+                @if !overview.checks.is_empty() { (checks_section(&overview.checks)) }
                 section class="now" aria-labelledby="now-heading" {
                     h2 id="now-heading" { "Now" }
                     div data-live="round" { (live.round_html()) }
                 }
             }
+        }
+    }
+}
+
+/// Returns the results of the checks, one sentence each.
+fn checks(weekly: &WeeklySummary, reader: &Reader) -> longhaul_store::Result<Vec<String>> {
+    Ok(in_brief(&CheckResults {
+        freshness: &weekly.freshness,
+        integrity: &integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?),
+        fidelity: &reader.fidelity()?,
+    }))
+}
+
+fn checks_section(checks: &[String]) -> Markup {
+    html! {
+        section class="checks" aria-labelledby="checks-heading" {
+            h2 id="checks-heading" { "Checks" }
+            ul { @for check in checks { li { (check) } } }
+            p class="muted" { "Each of them: " a href="/checks" { "checks" } "." }
         }
     }
 }

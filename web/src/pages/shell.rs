@@ -27,6 +27,8 @@ pub enum NavItem {
     Tasks,
     /// The latency of the shares.
     Latency,
+    /// Freshness, integrity and fidelity of the targets.
+    Checks,
     /// The event log.
     Events,
     /// The list of runs.
@@ -39,11 +41,12 @@ pub enum NavItem {
 
 impl NavItem {
     /// All entries, in the order of the menu.
-    pub const ALL: [NavItem; 8] = [
+    pub const ALL: [NavItem; 9] = [
         Self::Overview,
         Self::Week,
         Self::Tasks,
         Self::Latency,
+        Self::Checks,
         Self::Events,
         Self::Runs,
         Self::Targets,
@@ -57,6 +60,7 @@ impl NavItem {
             Self::Week => ("Week", "/weeks"),
             Self::Tasks => ("Tasks", "/tasks"),
             Self::Latency => ("Latency", "/latency"),
+            Self::Checks => ("Checks", "/checks"),
             Self::Events => ("Events", "/events"),
             Self::Runs => ("Runs", "/runs"),
             Self::Targets => ("Targets", "/targets"),

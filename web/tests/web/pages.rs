@@ -10,7 +10,7 @@ use markup5ever_rcdom::RcDom;
 use crate::client::{Answer, TestServer};
 use crate::world;
 
-const PAGES: [&str; 13] = [
+const PAGES: [&str; 14] = [
     "/",
     "/tasks/folder-index",
     "/tasks/photo-batch",
@@ -19,6 +19,7 @@ const PAGES: [&str; 13] = [
     "/latency?days=1&kind=getattr&during=idle",
     "/latency?days=0.125",
     "/latency?days=91",
+    "/checks",
     "/events",
     "/runs",
     "/runs?target=smb&workload=photo-batch&outcome=ok",

@@ -81,6 +81,17 @@ impl Document {
         Self { blocks: vec![Block::Title(title.into())] }
     }
 
+    /// Returns the document as a part of a page: its title becomes the heading of a section, and its sections become
+    /// subheadings. `id` is the id of the section.
+    pub fn into_section(self, id: &'static str) -> Self {
+        let nested = |block| match block {
+            Block::Title(title) => Block::Section(Section { id: id.into(), heading: title.content() }),
+            Block::Section(section) => Block::Subheading(section.heading.into()),
+            other => other,
+        };
+        Self { blocks: self.blocks.into_iter().map(nested).collect() }
+    }
+
     /// Starts a section. `id` is its id on a page.
     pub fn section(&mut self, id: impl Into<Cow<'static, str>>, heading: impl Into<String>) -> &mut Self {
         self.push(Block::Section(Section { id: id.into(), heading: heading.into() }))

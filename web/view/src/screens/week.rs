@@ -5,7 +5,7 @@ use longhaul_analysis::summary::{
 };
 use longhaul_model::Role;
 
-use super::checks::statements;
+use super::checks::{seen_of_all, statements};
 use super::{hosts, method, problems, recommendation, sentences, week_charts, words};
 use crate::document::{Details, Document};
 use crate::exchange::Exchange;
@@ -237,7 +237,7 @@ fn scores(weekly: &WeeklySummary) -> Table {
         .figures(is_checked.then_some("changes seen"));
     for scores in &weekly.scores {
         let freshness = weekly.freshness.iter().find(|freshness| freshness.target == scores.target);
-        let seen = is_checked.then(|| super::or_no_value(freshness.map(statements::seen_of_all)));
+        let seen = is_checked.then(|| super::or_no_value(freshness.map(seen_of_all)));
         let cells = [
             scores.target.to_string(),
             words::speed_text(scores),

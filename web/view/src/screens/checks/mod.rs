@@ -1,5 +1,6 @@
 //! Screens of checks that are not runs, and statements about them.
 
+mod brief;
 mod consequences;
 mod fidelity;
 mod freshness;
@@ -7,6 +8,7 @@ mod integrity;
 mod property_words;
 pub mod statements;
 
+pub use brief::{CheckResults, in_brief, seen_of_all};
 pub use fidelity::{fidelity, result_word};
 pub use freshness::{change, freshness, origin, staleness};
 pub use integrity::integrity;

@@ -20,21 +20,7 @@ pub fn kind_words(kind: ChangeKind) -> &'static str {
 
 /// Returns how many of the changes made elsewhere both shares of a pair showed; `None` if neither was checked.
 pub fn freshness_of_pair(weekly: &WeeklySummary, pair: &PairSummary) -> Option<String> {
-    let of_pair = weekly.freshness.iter().filter(|freshness| pair.includes(&freshness.target));
-    let counts: Vec<String> = of_pair.map(count).collect();
-    (!counts.is_empty())
-        .then(|| format!("Changes made elsewhere that became visible: {}.", counts.join(", ")))
-}
-
-fn count(freshness: &Freshness) -> String {
-    format!("{} {}", freshness.target, seen_of_all(freshness))
-}
-
-/// Returns how many of all changes became visible, as `130 of 150`.
-pub fn seen_of_all(freshness: &Freshness) -> String {
-    let total = |count: fn(&KindFreshness) -> u64| freshness.kinds.iter().map(count).sum::<u64>();
-    let changes = total(|kind| kind.changes);
-    format!("{} of {changes}", changes - total(|kind| kind.not_seen))
+    super::brief::visible(weekly.freshness.iter().filter(|freshness| pair.includes(&freshness.target)))
 }
 
 /// Returns what a stale target does not show; `None` if it is not stale.

@@ -1,0 +1,64 @@
+//! The checks in brief, for the first screens: one sentence each.
+
+use longhaul_analysis::checks::IntegrityLine;
+use longhaul_analysis::summary::{Freshness, KindFreshness};
+use longhaul_model::{KeepResult, TargetFidelity};
+
+use crate::units;
+
+/// Results of the checks.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckResults<'a> {
+    /// Freshness of each target in its newest epoch.
+    pub freshness: &'a [Freshness],
+    /// What was verified on each target.
+    pub integrity: &'a [IntegrityLine],
+    /// The newest check of the properties of each target.
+    pub fidelity: &'a [TargetFidelity],
+}
+
+/// Returns a sentence for each check that has a result.
+pub fn in_brief(results: &CheckResults<'_>) -> Vec<String> {
+    [visible(results.freshness), verified(results.integrity), lost(results.fidelity)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Returns how many changes became visible through each target; `None` without targets.
+pub fn visible<'a>(freshness: impl IntoIterator<Item = &'a Freshness>) -> Option<String> {
+    let count = |freshness: &Freshness| format!("{} {}", freshness.target, seen_of_all(freshness));
+    let counts: Vec<String> = freshness.into_iter().map(count).collect();
+    (!counts.is_empty())
+        .then(|| format!("Changes made elsewhere that became visible: {}.", counts.join(", ")))
+}
+
+/// Returns how many of all changes became visible, as `130 of 150`.
+pub fn seen_of_all(freshness: &Freshness) -> String {
+    let total = |count: fn(&KindFreshness) -> u64| freshness.kinds.iter().map(count).sum::<u64>();
+    let changes = total(|kind| kind.changes);
+    format!("{} of {changes}", changes - total(|kind| kind.not_seen))
+}
+
+fn verified(lines: &[IntegrityLine]) -> Option<String> {
+    let total = |count: fn(&IntegrityLine) -> u64| lines.iter().map(count).sum::<u64>();
+    let (bytes, wrong) = (total(|line| line.bytes_verified), total(|line| line.mismatches));
+    let ranges = match wrong {
+        0 => "nothing wrong".to_owned(),
+        1 => "1 range wrong".to_owned(),
+        wrong => format!("{wrong} ranges wrong"),
+    };
+    (bytes > 0).then(|| {
+        format!("Read back and compared with what was written: {}, {ranges}.", units::bytes(bytes as f64))
+    })
+}
+
+fn lost(checks: &[TargetFidelity]) -> Option<String> {
+    let count = |check: &TargetFidelity| {
+        let tested = check.findings.iter().filter(|finding| finding.result.is_tested()).count();
+        let lost = check.findings.iter().filter(|finding| finding.result == KeepResult::Lost).count();
+        format!("{} {lost} of {tested}", check.target)
+    };
+    let counts: Vec<String> = checks.iter().map(count).collect();
+    (!counts.is_empty()).then(|| format!("Properties of files lost without an error: {}.", counts.join(", ")))
+}
