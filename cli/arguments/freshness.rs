@@ -37,8 +37,8 @@ pub struct MeasureArgs {
     /// Name of the target through which the changes are made [default: each target in turn].
     #[arg(long, value_name = "NAME")]
     pub through: Option<TargetName>,
-    /// Number of changes of each kind.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
+    /// Number of changes of each kind. More at once would exceed the folders that a client remembers (Linux: 16).
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=5))]
     pub changes: u16,
     /// Time for which each change is looked for, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
@@ -58,7 +58,7 @@ pub struct HelperArgs {
     #[arg(long, value_name = "FOLDER", default_value = "FOLDER", hide_default_value = true)]
     pub folder: String,
     /// Number of changes of each kind.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=20))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=5))]
     pub changes: u16,
     /// Time for which each change is looked for, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]

@@ -45,7 +45,7 @@ pub enum FreshnessAnswer {
     NotFound,
     /// The changes, in the order of the session.
     Made(Vec<MadeChange>),
-    /// What was seen of each change.
+    /// Observations of all changes, in the order of the session.
     Watched(Vec<Observation>),
     /// True for each change that the server still has.
     Confirmed(Vec<bool>),

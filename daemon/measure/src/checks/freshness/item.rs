@@ -9,9 +9,9 @@ use crate::timed_fs::{Folder, ListingBuffer, TimedFs};
 use longhaul_model::ChangeKind;
 
 /// File that exists before a change.
-const OLD: &CStr = c"old";
+pub const OLD: &CStr = c"old";
 /// File that exists only after a change.
-const NEW: &CStr = c"new";
+pub const NEW: &CStr = c"new";
 /// All names of files.
 pub const FILES: [&CStr; 2] = [OLD, NEW];
 /// Content before a change.

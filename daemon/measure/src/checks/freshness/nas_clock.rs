@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::item::{CONTENT_AFTER, CONTENT_BEFORE, Item};
+use super::item::{CONTENT_AFTER, CONTENT_BEFORE, Item, NEW, OLD};
 use super::session::{FOLDER, FreshnessSession, MadeChange};
 use crate::error::RunError;
-use crate::platform::{self, Access, monotonic_ns};
+use crate::platform::{self, monotonic_ns};
 use crate::timed_fs::{Folder, TimedFs};
 use longhaul_model::ChangeKind;
 
@@ -27,8 +27,9 @@ const COMPARISON_INTERVAL: Duration = Duration::from_millis(23);
 const FINE_STEP_NS: i64 = 10_000_000;
 /// Largest step if it does not (FAT: 2 s).
 const COARSE_STEP_NS: i64 = 2_000_000_000;
-/// Time after which no client shows attributes from before: SMB clients keep them for a second.
-const ATTRIBUTES_TIMEOUT: Duration = Duration::from_millis(1200);
+/// Time after which no client shows attributes from before: SMB clients close a file a second late, and keep
+/// attributes for a second.
+const ATTRIBUTES_TIMEOUT: Duration = Duration::from_millis(2200);
 
 /// Clock of the NAS minus the monotonic clock of this machine, in nanoseconds: an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,33 +117,27 @@ pub fn compare_clocks(session: &Folder, context: &TimedFs<'_>) -> Result<ClockOf
     Ok(ClockOffset::of_stamps(&stamps).expect("at least one comparison was made"))
 }
 
-/// Waits until no attributes from before a change are shown any more.
-pub fn wait_for_attributes(context: &TimedFs<'_>) -> Result<(), RunError> {
-    context.pause(ATTRIBUTES_TIMEOUT)
+/// Returns when each change was made, by the clock of the NAS; `None` if the server does not have the change.
+pub fn stamps_ns(items: &[Item<'_>], context: &TimedFs<'_>) -> Result<Vec<Option<i64>>, RunError> {
+    context.pause(ATTRIBUTES_TIMEOUT)?;
+    // Opening makes NFS ask for attributes. After it, Linux shows its own time for a file on SMB that it once wrote,
+    // until the file is really closed.
+    let confirmed = items.iter().map(|item| item.is_confirmed(context)).collect::<Result<Vec<_>, _>>()?;
+    context.pause(ATTRIBUTES_TIMEOUT)?;
+    let stamp =
+        |(item, is_confirmed): (&Item<'_>, bool)| is_confirmed.then(|| item.stamp_ns(context)).transpose();
+    items.iter().zip(confirmed).map(stamp).collect()
 }
 
 impl Item<'_> {
-    /// Returns the time at which the NAS made the change, in nanoseconds of its clock. `None`: the server does not have
-    /// the change.
-    pub fn stamp_ns(&self, context: &TimedFs<'_>) -> Result<Option<i64>, RunError> {
-        if !self.is_confirmed(context)? {
-            return Ok(None);
-        }
-        let stamp = match self.kind {
-            // Opening asks the server for the attributes.
-            ChangeKind::NewFile | ChangeKind::LookedUpName => self.file_stamp(c"new", context)?,
-            ChangeKind::GrownFile | ChangeKind::ChangedContent => self.file_stamp(c"old", context)?,
-            ChangeKind::Deletion | ChangeKind::Rename => {
-                drop(context.open_folder(self.session, self.name)?);
-                context.getattr(self.session, self.name)?.modified_ns
-            }
+    /// Returns the time at which the NAS made the change, in nanoseconds of its clock.
+    fn stamp_ns(&self, context: &TimedFs<'_>) -> Result<i64, RunError> {
+        let changed = match self.kind {
+            ChangeKind::NewFile | ChangeKind::LookedUpName => context.getattr(self.folder, NEW)?,
+            ChangeKind::GrownFile | ChangeKind::ChangedContent => context.getattr(self.folder, OLD)?,
+            ChangeKind::Deletion | ChangeKind::Rename => context.getattr(self.session, self.name)?,
         };
-        Ok(Some(stamp))
-    }
-
-    fn file_stamp(&self, name: &CStr, context: &TimedFs<'_>) -> Result<i64, RunError> {
-        context.close(context.open(self.folder, name, Access::Read)?)?;
-        Ok(context.getattr(self.folder, name)?.modified_ns)
+        Ok(changed.modified_ns)
     }
 
     /// Returns the shell command that makes the change, to be run in the folder of the session.

@@ -91,9 +91,8 @@ impl Writer {
         session: &FreshnessSession,
         context: &TimedFs<'_>,
     ) -> Result<Vec<Option<i64>>, RunError> {
-        nas_clock::wait_for_attributes(context)?;
         let items = self.items_of(session, context)?;
-        items.items().map(|item| item.stamp_ns(context)).collect()
+        nas_clock::stamps_ns(&items.items().collect::<Vec<_>>(), context)
     }
 
     fn items_of(&self, session: &FreshnessSession, context: &TimedFs<'_>) -> Result<Watcher, RunError> {

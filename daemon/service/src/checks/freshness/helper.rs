@@ -40,7 +40,7 @@ pub struct HelperCheck<'a> {
     pub stop_timeout: Duration,
 }
 
-/// What was seen of the changes, and when the NAS made them.
+/// Observations of the changes, and the times at which the NAS made them.
 struct HelperResult {
     observations: Vec<Observation>,
     stamps_ns: Vec<Option<i64>>,

@@ -21,9 +21,10 @@ pub fn freshness(cells: &[FreshnessCell]) -> Document {
         return document;
     }
     let stale: Vec<String> = cells.iter().filter_map(staleness).collect();
-    match stale.is_empty() {
-        true => document.paragraph("Every change that was made elsewhere became visible."),
-        false => document.list(stale),
+    match (stale.is_empty(), cells.iter().any(|cell| cell.n > 0)) {
+        (false, _) => document.list(stale),
+        (true, true) => document.paragraph("Every change that was made elsewhere became visible."),
+        (true, false) => document.paragraph("No change could be measured."),
     };
     document.table(table(cells));
     document.note(
@@ -87,12 +88,19 @@ fn table(cells: &[FreshnessCell]) -> Table {
             cell.key.target.to_string(),
             change(cell.key.kind).to_owned(),
             format!("{}{shared}", origin(&cell.key)),
-            format!("{} of {}", cell.n - cell.not_seen, cell.n),
+            seen(cell),
             time(cell.median, cell),
             time(cell.p90, cell),
         ]);
     }
     table
+}
+
+fn seen(cell: &FreshnessCell) -> String {
+    match cell.n {
+        0 => NO_VALUE.to_owned(),
+        n => format!("{} of {n}", n - cell.not_seen),
+    }
 }
 
 /// Returns a time; if it lies beyond the time for which changes were looked for, that one as a lower limit.
@@ -101,5 +109,63 @@ fn time(time: Option<Duration>, cell: &FreshnessCell) -> String {
         (Some(time), _) => units::seconds(time.as_secs_f64()),
         (None, Some(limit)) => format!("> {} s", limit.as_secs()),
         (None, None) => NO_VALUE.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::Protocol;
+
+    use super::*;
+    use crate::render::terminal;
+
+    fn cell(not_seen: u64, shares_client: bool) -> FreshnessCell {
+        let key = FreshnessKey {
+            target: "smb".parse().unwrap(),
+            kind: ChangeKind::NewFile,
+            changed_through: "nfs".parse().ok(),
+        };
+        let seen = |time| Some(Duration::from_millis(time)).filter(|_| not_seen < 2);
+        FreshnessCell {
+            key,
+            protocol: Some(Protocol::Smb(Some("3.1.1".into()))),
+            shares_client,
+            n: 3,
+            not_seen,
+            not_seen_share: (0.0, 1.0),
+            limit: Some(Duration::from_millis(50_900)).filter(|_| not_seen > 0),
+            median: seen(70),
+            p90: seen(95).filter(|_| not_seen == 0),
+            void: 0,
+        }
+    }
+
+    #[test]
+    fn stale_target_is_named_first() {
+        let shown = terminal::render(&freshness(&[cell(3, false)]));
+        let sentence =
+            "smb (SMB 3.1.1) showed 0 of 3 changes within 50 s: new file in a listing, made through nfs.";
+        assert!(shown.contains(sentence) && shown.contains("> 50 s"), "{shown}");
+        assert!(!shown.contains("Every change"), "{shown}");
+    }
+
+    #[test]
+    fn mounts_of_one_client_make_no_statement() {
+        assert_eq!(staleness(&cell(3, true)), None);
+        assert_eq!(staleness(&cell(0, false)), None);
+        let shown = terminal::render(&freshness(&[cell(0, true)]));
+        assert!(
+            shown.contains("through nfs *") && shown.contains("nothing about changes by other"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn quantile_beyond_the_limit_is_a_lower_limit() {
+        let rare = cell(1, false);
+        assert_eq!(
+            (time(rare.median, &rare), time(rare.p90, &rare)),
+            ("70.0 ms".to_owned(), "> 50 s".to_owned())
+        );
     }
 }
