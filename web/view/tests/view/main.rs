@@ -5,6 +5,7 @@
 mod charts;
 mod documents;
 mod exchange;
+mod integrity;
 mod over_time;
 mod sentences;
 mod world;
