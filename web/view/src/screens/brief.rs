@@ -2,6 +2,7 @@
 
 use longhaul_analysis::summary::{Failures, PairSummary, ReliabilityVerdict, WeeklySummary};
 
+use super::checks::damage;
 use super::{recommendation, result, sentences, week, words};
 use crate::document::Document;
 use crate::table::Table;
@@ -34,7 +35,7 @@ fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
     let headline = pair.headline.as_ref();
     document.paragraph(headline.map_or_else(|| sentences::headline(pair).into(), week::sentence));
     let reasons = headline.and_then(words::basis).into_iter().chain(failures(weekly, pair));
-    document.list(reasons.chain(headline.and(sentences::damage(&pair.damaged))));
+    document.list(reasons.chain(headline.and(damage(&pair.damaged))));
     document
 }
 
