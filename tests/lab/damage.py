@@ -49,7 +49,8 @@ def bounds(before, after):
 
 
 def report(sandbox, path, place, pattern):
-    print(json.dumps([os.path.relpath(path, sandbox), place[0], place[1], pattern]))
+    name = os.fsencode(os.path.relpath(path, sandbox)).decode()   # whatever the locale here is
+    print(json.dumps([name, place[0], place[1], pattern]))
 
 
 def direct(sandbox, draw, files):
@@ -106,9 +107,9 @@ def flaky(sandbox, draw, files, when):
 
 def load(table):
     os.sync()
-    subprocess.run(["dmsetup", "suspend", "flaky"], check=True)
+    subprocess.run(["dmsetup", "--noudevsync", "suspend", "flaky"], check=True)
     subprocess.run(["dmsetup", "load", "flaky"], input="\n".join(table) + "\n", text=True, check=True)
-    subprocess.run(["dmsetup", "resume", "flaky"], check=True)
+    subprocess.run(["dmsetup", "--noudevsync", "resume", "flaky"], check=True)
 
 
 def main():

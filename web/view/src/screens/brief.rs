@@ -2,7 +2,7 @@
 
 use longhaul_analysis::summary::{Failures, PairSummary, ReliabilityVerdict, WeeklySummary};
 
-use super::checks::statements;
+use super::checks::{damage, statements};
 use super::{recommendation, result, sentences, week, words};
 use crate::document::Document;
 use crate::table::Table;
@@ -36,7 +36,7 @@ fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
     document.paragraph(headline.map_or_else(|| sentences::headline(pair).into(), week::sentence));
     let freshness = statements::freshness_of_pair(weekly, pair);
     let reasons = headline.and_then(words::basis).into_iter().chain(failures(weekly, pair));
-    document.list(reasons.chain(headline.and(sentences::damage(&pair.damaged))).chain(freshness));
+    document.list(reasons.chain(headline.and(damage(&pair.damaged))).chain(freshness));
     document
 }
 

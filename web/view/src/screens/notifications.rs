@@ -8,6 +8,7 @@ use longhaul_model::{
 };
 
 use super::brief::brief;
+use super::checks::damage_notification;
 use super::{recommendation, sentences};
 use crate::{redaction, render, time, units};
 
@@ -48,7 +49,7 @@ pub fn notification(event: &NotificationEvent, context: NotificationContext<'_>)
             let text = format!("{free} of {total} are free ({percent:.1} %). Free up space on it.");
             (format!("The disk of {target} is nearly full"), text)
         }
-        NotificationEvent::DataDamaged { target, ranges } => damaged(target.as_str(), *ranges),
+        NotificationEvent::DataDamaged { target, ranges } => damage_notification(target, *ranges),
         NotificationEvent::CannotMeasure { problem, since } => {
             cannot_measure(*problem, &context.since(*since))
         }
@@ -62,15 +63,6 @@ pub fn notification(event: &NotificationEvent, context: NotificationContext<'_>)
     };
     let week = if let NotificationEvent::Digest { week } = event { Some(week.clone()) } else { None };
     Notification { kind: event.kind(), at: context.now, title, text, week }
-}
-
-fn damaged(target: &str, ranges: u64) -> (String, String) {
-    let ranges = if ranges == 1 { "1 range".to_owned() } else { format!("{ranges} ranges") };
-    let text = format!(
-        "{ranges} of longhaul's own files on {target} read back with other content than was written. Check the NAS, its disks \
-         and its memory. `longhaul integrity` shows where and how."
-    );
-    (format!("Data on {target} is damaged"), text)
 }
 
 /// Returns the notification that `longhaul notify test` sends.

@@ -1,13 +1,10 @@
 //! Lists the problems of a week: failures, unavailable targets, lost rounds, and drifts that make an interval less
 //! reliable.
 
-use std::collections::BTreeSet;
-
 use longhaul_analysis::summary::{Comparison, Failures, PairSummary, ReliabilityVerdict, WeeklySummary};
-use longhaul_model::TargetName;
 
-use super::checks::statements;
-use super::{sentences, words};
+use super::checks::{damage, damaged_shares, statements};
+use super::words;
 use crate::document::{Details, Document};
 use crate::text::{Text, Tone};
 use crate::{redaction, units};
@@ -17,7 +14,7 @@ use crate::{redaction, units};
 pub fn problems(weekly: &WeeklySummary, shown: usize) -> Document {
     let failing = weekly.failures.iter().filter_map(failure_text);
     let failing = failing.chain(weekly.pairs.iter().filter_map(reliability_text));
-    let failing = failing.chain(sentences::damage(&damaged(weekly)));
+    let failing = failing.chain(damage(&damaged_shares(weekly)));
     let failing = failing.map(|text| Text::new().toned("Failure: ", Tone::Bad).plain(text));
     let stale = weekly.freshness.iter().filter_map(statements::staleness);
     let stale = stale.map(|text| Text::new().toned("Stale: ", Tone::Bad).plain(text));
@@ -36,12 +33,6 @@ pub fn problems(weekly: &WeeklySummary, shown: usize) -> Document {
         .list(first.iter().cloned())
         .details(Details { summary: format!("{} more", rest.len()), content });
     document
-}
-
-/// Returns the shares whose data was damaged, each once.
-fn damaged(weekly: &WeeklySummary) -> Vec<TargetName> {
-    let all: BTreeSet<&TargetName> = weekly.pairs.iter().flat_map(|pair| &pair.damaged).collect();
-    all.into_iter().cloned().collect()
 }
 
 fn unavailable_text(failures: &Failures) -> Option<String> {

@@ -6,8 +6,9 @@ use longhaul_analysis::stats::MIN_WEEK_PAIRS;
 use longhaul_analysis::summary::{
     ClientCaching, Comparison, MIN_REREADS, PairSummary, ReliabilityVerdict, SequentialWeeks, Verdict,
 };
-use longhaul_model::{CacheState, TargetName};
+use longhaul_model::CacheState;
 
+use super::checks::damage;
 use super::percent::Percent;
 use super::so_far;
 
@@ -21,18 +22,6 @@ pub const CONFOUNDING_NOTE: &str = "Weeks with one and weeks with the other are 
 pub fn headline(pair: &PairSummary) -> String {
     let text = speed_and_reliability(pair);
     damage(&pair.damaged).map_or_else(|| text.clone(), |damage| format!("{damage} {text}"))
-}
-
-/// Returns which targets are not called better because of their data; `None` if there are none.
-pub fn damage(targets: &[TargetName]) -> Option<String> {
-    let names: Vec<&str> = targets.iter().map(|name| name.as_str()).collect();
-    let names = names.join(" and on ");
-    let text = || {
-        format!(
-            "Data on {names} differed from what was written, so it is not called better, however fast it is."
-        )
-    };
-    (!targets.is_empty()).then(text)
 }
 
 fn speed_and_reliability(pair: &PairSummary) -> String {

@@ -6,6 +6,7 @@ mod charts;
 mod documents;
 mod exchange;
 mod freshness;
+mod integrity;
 mod over_time;
 mod sentences;
 mod world;

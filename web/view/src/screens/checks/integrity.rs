@@ -119,7 +119,7 @@ fn facts(mismatch: &StoredMismatch, zone: &TimeZone) -> Vec<Fact> {
         Fact::new("pattern", pattern(&mismatch.pattern)),
         Fact::new("read again", reread(mismatch.reread)),
         Fact::new(
-            "found",
+            "first found",
             format!("{} in run {}{}", time_of(Some(mismatch.found_us)), mismatch.run, phase(mismatch)),
         ),
         Fact::new("written", time_of(mismatch.written_us)),
@@ -127,8 +127,9 @@ fn facts(mismatch: &StoredMismatch, zone: &TimeZone) -> Vec<Fact> {
         Fact::new("protocol", or_no_value(mismatch.protocol.clone())),
     ];
     if mismatch.times_found > 1 {
-        let again = format!("{} times, last {}", mismatch.times_found, time_of(Some(mismatch.last_found_us)));
-        facts.push(Fact::new("found again", again));
+        let again =
+            format!("in {} runs, last {}", mismatch.times_found, time_of(Some(mismatch.last_found_us)));
+        facts.push(Fact::new("found", again));
     }
     facts
 }

@@ -1,0 +1,63 @@
+//! Tests the screen of the integrity ledger.
+
+use jiff::tz::TimeZone;
+use longhaul_analysis::checks::integrity_ledger;
+use longhaul_model::{
+    CacheState, DamagePattern, DataAge, MismatchReread, Protocol, StoredMismatch, Timestamp, VerifiedTotal,
+};
+use longhaul_view::render;
+use longhaul_view::screens::checks::integrity;
+
+const START: Timestamp = Timestamp::from_us(1_764_061_200_000_000);
+
+fn total(target: &str, age: DataAge, gigabytes: u64) -> VerifiedTotal {
+    let smb = Some(Protocol::Smb(Some("3.1.1".to_owned())));
+    VerifiedTotal {
+        target: target.parse().unwrap(),
+        protocol: smb.filter(|_| target == "smb"),
+        age,
+        bytes: gigabytes * 1_000_000_000,
+        files: gigabytes * 100,
+        wire_bytes: if target == "smb" { gigabytes * 900_000_000 } else { 0 },
+        first: START,
+        last: START + 65 * longhaul_model::time::DAY,
+    }
+}
+
+fn mismatch() -> StoredMismatch {
+    StoredMismatch {
+        number: 1,
+        target: "nas".parse().unwrap(),
+        protocol: None,
+        run: 172,
+        file: "photo-batch/155-3/IMG_0042.JPG".to_owned(),
+        offset: 1_048_576,
+        length: 4096,
+        pattern: DamagePattern::OtherFile { name: "IMG_0007.JPG".to_owned() },
+        found_us: START + longhaul_model::time::DAY,
+        last_found_us: START + 2 * longhaul_model::time::DAY,
+        times_found: 3,
+        written_us: Some(START),
+        last_good_us: None,
+        phase: Some("browse".to_owned()),
+        cache: Some(CacheState::Cold),
+        reread: MismatchReread::SameDamage,
+    }
+}
+
+#[test]
+fn ledger_is_written_out() {
+    let totals = [
+        total("smb", DataAge::Hours, 120),
+        total("smb", DataAge::Months, 3400),
+        total("nas", DataAge::Unknown, 7),
+    ];
+    let document = integrity(&integrity_ledger(&totals, &[mismatch()]), &TimeZone::UTC);
+    insta::assert_snapshot!(render::markdown::render(&document));
+}
+
+#[test]
+fn empty_ledger_names_the_next_step() {
+    let text = render::markdown::render(&integrity(&[], &TimeZone::UTC));
+    assert!(text.contains("longhaul integrity --check"), "{text}");
+}
