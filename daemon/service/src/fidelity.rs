@@ -9,11 +9,11 @@ use longhaul_model::{
 
 use crate::worker::{FidelityAnswer, FidelityRequest, Interruption, RequestOptions, Worker, WorkerObserver};
 
-/// Time limit of all properties of a target. With the last one, its grace time and the removal of the files, a check
-/// takes less than a minute.
-const TOTAL_TIMEOUT: Duration = Duration::from_secs(40);
+/// Time after which no further property of a target is checked. With the last one, its grace time and the removal of the
+/// files, a check takes about a minute at most.
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(44);
 /// Time limit of one property. The folder with many names takes longest: its files are created for two seconds.
-const PROPERTY_TIMEOUT: Duration = Duration::from_secs(15);
+const PROPERTY_TIMEOUT: Duration = Duration::from_secs(12);
 /// Time that a worker may take to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -81,15 +81,14 @@ impl FidelityCheck<'_> {
         property: Property,
         progress: &mut CheckProgress,
     ) -> Result<(), FailureReport> {
-        let left = TOTAL_TIMEOUT.saturating_sub(progress.started.elapsed()).min(PROPERTY_TIMEOUT);
-        if let Some(reason) = reason_to_skip(progress, left) {
+        if let Some(reason) = reason_to_skip(progress) {
             progress.findings.push(Finding::not_tested(property, reason));
             return Ok(());
         }
         let answer = self.step(
             worker,
             FidelityStep::Check(property),
-            &mut options(self.interruption, left, &mut NoObserver),
+            &mut options(self.interruption, PROPERTY_TIMEOUT, &mut NoObserver),
         );
         match answer {
             Ok(answer) => {
@@ -100,7 +99,7 @@ impl FidelityCheck<'_> {
             }
             Err(failure) if failure.outcome == Outcome::Hung => {
                 progress.has_hung = true;
-                progress.findings.push(hung_finding(property, &failure, left));
+                progress.findings.push(hung_finding(property, &failure));
                 Ok(())
             }
             Err(failure) if self.interruption.is_requested() || progress.findings.is_empty() => Err(failure),
@@ -122,17 +121,19 @@ impl FidelityCheck<'_> {
     }
 }
 
-fn reason_to_skip(progress: &CheckProgress, left: Duration) -> Option<&'static str> {
+fn reason_to_skip(progress: &CheckProgress) -> Option<&'static str> {
     match () {
         () if progress.has_hung => Some("an earlier operation has not returned"),
-        () if left.is_zero() => Some("the time limit of all properties was reached"),
+        () if progress.started.elapsed() >= TOTAL_TIMEOUT => {
+            Some("the time limit of all properties was reached")
+        }
         () => None,
     }
 }
 
-fn hung_finding(property: Property, failure: &FailureReport, limit: Duration) -> Finding {
+fn hung_finding(property: Property, failure: &FailureReport) -> Finding {
     let operation = failure.failure.operation.map_or("an operation".to_owned(), |name| format!("`{name}`"));
-    let detail = format!("{operation} did not return within {:.0} s", limit.as_secs_f64());
+    let detail = format!("{operation} did not return within {:.0} s", PROPERTY_TIMEOUT.as_secs_f64());
     Finding { property, result: KeepResult::Hung, detail, read_back: ReadBack::Client }
 }
 
@@ -179,7 +180,7 @@ mod tests {
             },
         };
         assert_eq!(short_reason(&failure), "`rename` failed: EIO");
-        let hung = hung_finding(Property::Colon, &failure, PROPERTY_TIMEOUT);
-        assert_eq!(hung.detail, "`rename` did not return within 15 s");
+        let hung = hung_finding(Property::Colon, &failure);
+        assert_eq!(hung.detail, "`rename` did not return within 12 s");
     }
 }

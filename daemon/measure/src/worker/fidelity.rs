@@ -23,6 +23,9 @@ impl Worker {
     }
 
     fn check_property(&self, property: Property) -> Result<Finding, RunError> {
+        if let Some(finding) = fidelity::untestable(property) {
+            return Ok(finding);
+        }
         let context = self.untracked_fs();
         let (sandbox, _) = self.open_sandbox()?;
         let mount = self.mount.borrow();
