@@ -78,7 +78,8 @@ fn check_results(lab: &Lab, share: &Share<'_>, findings: &mut Findings) {
     let program = env!("CARGO_BIN_EXE_longhaul");
     let database = format!("/m/local/fidelity/{target}.sqlite");
     let started = Instant::now();
-    let output = lab.run(&format!("{program} fidelity --json --database {database} --target '{target}={path}'"));
+    let output =
+        lab.run(&format!("{program} fidelity --json --database {database} --target '{target}={path}'"));
     let took = started.elapsed();
     let found: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_default();
     findings.check(took < LIMIT, || format!("{target}: the check took {took:?}"));
@@ -118,5 +119,6 @@ fn check_disk(lab: &Lab, share: &Share<'_>, findings: &mut Findings) {
         findings.check(agrees, || format!("{target}: the table says {result}, the NAS's disk: {line}"));
         compared += 1;
     }
-    findings.check(compared > 25, || format!("{target}: {compared} properties were compared: {}", text(&seen)));
+    findings
+        .check(compared > 25, || format!("{target}: {compared} properties were compared: {}", text(&seen)));
 }
