@@ -12,8 +12,10 @@ use crate::worker::{FidelityAnswer, FidelityRequest, Interruption, RequestOption
 /// Time after which no further property of a target is checked. With the last one, its grace time and the removal of the
 /// files, a check takes about a minute at most.
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(44);
-/// Time limit of one property. The folder with many names takes longest: its files are created for two seconds.
-const PROPERTY_TIMEOUT: Duration = Duration::from_secs(12);
+/// Time limit of one operation.
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(12);
+/// Pause between two looks whether an abandoned process has ended.
+const EXIT_INTERVAL: Duration = Duration::from_millis(50);
 /// Time that a worker may take to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -57,13 +59,7 @@ impl FidelityCheck<'_> {
         let checked = Property::ALL
             .into_iter()
             .try_for_each(|property| self.check_property(worker, property, &mut progress));
-        if !progress.has_hung {
-            // Also after an interruption, so that nothing is left on the target.
-            let never = Interruption::default();
-            self.step(worker, FidelityStep::Finish, &mut options(&never, PROPERTY_TIMEOUT, &mut NoObserver))
-                .inspect_err(|failure| tracing::warn!(message = failure.failure.message, "fidelity"))
-                .ok();
-        }
+        self.finish(worker);
         checked?;
         let CheckProgress { findings, bytes_written, .. } = progress;
         let protocol = worker.protocol.as_ref().map(ToString::to_string);
@@ -88,7 +84,7 @@ impl FidelityCheck<'_> {
         let answer = self.step(
             worker,
             FidelityStep::Check(property),
-            &mut options(self.interruption, PROPERTY_TIMEOUT, &mut NoObserver),
+            &mut options(self.interruption, OPERATION_TIMEOUT, &mut NoObserver),
         );
         match answer {
             Ok(answer) => {
@@ -107,6 +103,21 @@ impl FidelityCheck<'_> {
                 progress.findings.push(Finding::not_tested(property, short_reason(&failure)));
                 Ok(())
             }
+        }
+    }
+
+    /// Removes everything that the check created: also after an interruption or a hang, once the abandoned process has
+    /// ended.
+    fn finish(&self, worker: &mut Worker) {
+        let start = Instant::now();
+        while worker.is_stuck() && start.elapsed() < STOP_TIMEOUT {
+            std::thread::sleep(EXIT_INTERVAL);
+        }
+        let never = Interruption::default();
+        let finished =
+            self.step(worker, FidelityStep::Finish, &mut options(&never, OPERATION_TIMEOUT, &mut NoObserver));
+        if let Err(failure) = finished {
+            tracing::warn!(message = failure.failure.message, "files of a check of fidelity are left");
         }
     }
 
@@ -133,7 +144,7 @@ fn reason_to_skip(progress: &CheckProgress) -> Option<&'static str> {
 
 fn hung_finding(property: Property, failure: &FailureReport) -> Finding {
     let operation = failure.failure.operation.map_or("an operation".to_owned(), |name| format!("`{name}`"));
-    let detail = format!("{operation} did not return within {:.0} s", PROPERTY_TIMEOUT.as_secs_f64());
+    let detail = format!("{operation} did not return within {:.0} s", OPERATION_TIMEOUT.as_secs_f64());
     Finding { property, result: KeepResult::Hung, detail, read_back: ReadBack::Client }
 }
 

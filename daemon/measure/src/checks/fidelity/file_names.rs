@@ -55,7 +55,7 @@ pub fn single(place: &mut Place<'_>, name: &CStr) -> Result<Answer, RunError> {
 /// The error of the listing, if the folder still cannot be listed: then the file is not the reason.
 fn judge_unlisted(place: &Place<'_>, error: RunError) -> Result<Answer, RunError> {
     match (&error, listed_names(place, |_| true)) {
-        (RunError::Operation { .. }, Ok(_)) => Ok(Answer::lost(format!(
+        (RunError::Operation { .. }, Ok(_)) => Ok(Answer::changed(format!(
             "accepted, but the folder cannot be listed while it contains the file: {}",
             error_text(&error)
         ))),

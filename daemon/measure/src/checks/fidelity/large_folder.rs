@@ -11,8 +11,8 @@ use crate::timed_fs::ListingBuffer;
 
 /// Numbers of files to reach. The answer names the last one, so that it does not depend on the speed alone.
 const STEPS: [u32; 5] = [100, 1000, 10_000, 50_000, 100_000];
-/// Time in which files are created. Over a network, listing and removing them takes twice as long at most.
-const CREATION_TIME: Duration = Duration::from_secs(2);
+/// Time in which files are created. Removing them takes up to four times as long over SMB.
+const CREATION_TIME: Duration = Duration::from_secs(1);
 /// Time in which files are created on a slow share, until the first step is reached.
 const MAX_CREATION_TIME: Duration = Duration::from_secs(4);
 
