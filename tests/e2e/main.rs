@@ -13,6 +13,7 @@ mod daemon_process;
 mod database;
 mod demo;
 mod export;
+mod fidelity;
 mod first_use;
 mod freshness;
 #[cfg(target_os = "linux")]

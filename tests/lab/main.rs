@@ -6,6 +6,7 @@
 
 mod counters;
 mod faults;
+mod fidelity;
 mod freshness;
 mod integrity;
 mod machines;

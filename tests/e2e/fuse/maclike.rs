@@ -31,6 +31,8 @@ pub enum Quirk {
     ProvenanceTwins,
     /// Names that differ only in case are the same name.
     CaseInsensitive,
+    /// Extended attributes and permission bits are accepted and not kept.
+    LosesMetadata,
     /// Names are accepted in either Unicode form and listed in form D: smbfs, HFS+.
     DecomposedNames,
 }

@@ -63,6 +63,7 @@ impl Filesystem for Server {
         reply: ReplyAttr,
     ) {
         let turn = self.begin(RequestKind::Other, number);
+        let mode = mode.filter(|_| !self.volume().has(Quirk::LosesMetadata));
         attributes(turn.change(number.0, Change { mode, size, accessed, modified }), reply);
     }
 
@@ -248,6 +249,7 @@ impl Filesystem for Server {
     ) {
         let turn = self.begin(RequestKind::Other, node);
         let set = || match (turn.volume_with_attributes()?, text(name)?) {
+            (volume, _) if volume.has(Quirk::LosesMetadata) => Ok(()),
             (mut volume, name) if name.starts_with("user.") => volume.set_attribute(node.0, name, value),
             _ => Err(Errno::ENOTSUP),
         };

@@ -65,6 +65,16 @@ impl ScratchFolder {
         Self { sandbox: parent, folder }
     }
 
+    /// Returns the folder that contains the scratch folder.
+    pub(crate) fn parent(&self) -> &Folder {
+        &self.sandbox
+    }
+
+    /// Replaces the handle of the scratch folder, after it was renamed.
+    pub(crate) fn set_folder(&mut self, folder: Folder) {
+        self.folder = folder;
+    }
+
     /// Removes all files of self-checks from the folder. Foreign files remain.
     pub fn empty(&self, context: &TimedFs<'_>) -> Result<(), RunError> {
         for ListedEntry { name, .. } in self.list(context, ListingFields::Names)? {

@@ -60,6 +60,7 @@ pub fn serve(
         output,
         mount: RefCell::default(),
         preparation_facts: RefCell::default(),
+        checked_sandbox: RefCell::default(),
         made_sandbox: Cell::default(),
     };
     let (sender, tasks) = mpsc::channel();

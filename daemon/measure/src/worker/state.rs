@@ -15,7 +15,7 @@ use crate::error::StopReason;
 use crate::platform;
 use crate::recorder::Recorder;
 use crate::samplers::{self, ProbeSwitch, SampleReporter};
-use crate::sandbox::SandboxLocation;
+use crate::sandbox::{Sandbox, SandboxLocation};
 use crate::selfcheck;
 use crate::timed_fs::{PhaseSpec, Reporter, StopSwitch, TimedFs};
 use crate::workloads::Catalog;
@@ -51,6 +51,8 @@ pub struct Worker {
     pub mount: RefCell<Option<TargetMount>>,
     /// Facts that preparations found, by workload. They are reported with the run that follows.
     pub preparation_facts: RefCell<BTreeMap<String, BTreeMap<String, String>>>,
+    /// Sandbox that a check of fidelity holds open between its steps; `None` outside of such a check.
+    pub checked_sandbox: RefCell<Option<Sandbox>>,
     /// True if a check of this process created the sandbox.
     pub made_sandbox: Cell<bool>,
 }

@@ -139,7 +139,8 @@ impl KeepResult {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum ReadBack {
-    /// The server: by its answer to a request, or because nothing was in this machine's memory.
+    /// The server: by its answer to a request, or because nothing was in this machine's memory. On a local disk, the
+    /// file system.
     Server,
     /// Possibly this machine's memory, because the system offers no call that avoids it.
     Client,

@@ -9,11 +9,13 @@ use crate::worker::{
     FidelityAnswer, FidelityRequest, Interruption, RequestOptions, SilentObserver, Worker, WorkerObserver,
 };
 
-/// Time limit of all properties of a target. With the last one, its grace time and the removal of the files, a check
-/// takes less than a minute.
-const TOTAL_TIMEOUT: Duration = Duration::from_secs(40);
-/// Time limit of one property. The folder with many names takes longest: its files are created for two seconds.
-const PROPERTY_TIMEOUT: Duration = Duration::from_secs(15);
+/// Time after which no further property of a target is checked. With the last one, its grace time and the removal of the
+/// files, a check takes about a minute at most.
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(44);
+/// Time limit of one operation.
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(12);
+/// Pause between two looks whether an abandoned process has ended.
+const EXIT_INTERVAL: Duration = Duration::from_millis(50);
 /// Time that a worker may take to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -57,17 +59,7 @@ impl FidelityCheck<'_> {
         let checked = Property::ALL
             .into_iter()
             .try_for_each(|property| self.check_property(worker, property, &mut progress));
-        if !progress.has_hung {
-            // Also after an interruption, so that nothing is left on the target.
-            let never = Interruption::default();
-            self.step(
-                worker,
-                FidelityStep::Finish,
-                &mut options(&never, PROPERTY_TIMEOUT, &mut SilentObserver),
-            )
-            .inspect_err(|failure| tracing::warn!(message = failure.failure.message, "fidelity"))
-            .ok();
-        }
+        self.finish(worker);
         checked?;
         let CheckProgress { findings, bytes_written, .. } = progress;
         let protocol = worker.protocol.as_ref().map(ToString::to_string);
@@ -85,15 +77,14 @@ impl FidelityCheck<'_> {
         property: Property,
         progress: &mut CheckProgress,
     ) -> Result<(), FailureReport> {
-        let left = TOTAL_TIMEOUT.saturating_sub(progress.started.elapsed()).min(PROPERTY_TIMEOUT);
-        if let Some(reason) = reason_to_skip(progress, left) {
+        if let Some(reason) = reason_to_skip(progress) {
             progress.findings.push(Finding::not_tested(property, reason));
             return Ok(());
         }
         let answer = self.step(
             worker,
             FidelityStep::Check(property),
-            &mut options(self.interruption, left, &mut SilentObserver),
+            &mut options(self.interruption, OPERATION_TIMEOUT, &mut SilentObserver),
         );
         match answer {
             Ok(answer) => {
@@ -104,7 +95,7 @@ impl FidelityCheck<'_> {
             }
             Err(failure) if failure.outcome == Outcome::Hung => {
                 progress.has_hung = true;
-                progress.findings.push(hung_finding(property, &failure, left));
+                progress.findings.push(hung_finding(property, &failure));
                 Ok(())
             }
             Err(failure) if self.interruption.is_requested() || progress.findings.is_empty() => Err(failure),
@@ -112,6 +103,24 @@ impl FidelityCheck<'_> {
                 progress.findings.push(Finding::not_tested(property, short_reason(&failure)));
                 Ok(())
             }
+        }
+    }
+
+    /// Removes everything that the check created: also after an interruption or a hang, once the abandoned process has
+    /// ended.
+    fn finish(&self, worker: &mut Worker) {
+        let start = Instant::now();
+        while worker.is_stuck() && start.elapsed() < STOP_TIMEOUT {
+            std::thread::sleep(EXIT_INTERVAL);
+        }
+        let never = Interruption::default();
+        let finished = self.step(
+            worker,
+            FidelityStep::Finish,
+            &mut options(&never, OPERATION_TIMEOUT, &mut SilentObserver),
+        );
+        if let Err(failure) = finished {
+            tracing::warn!(message = failure.failure.message, "files of a check of fidelity are left");
         }
     }
 
@@ -126,17 +135,19 @@ impl FidelityCheck<'_> {
     }
 }
 
-fn reason_to_skip(progress: &CheckProgress, left: Duration) -> Option<&'static str> {
+fn reason_to_skip(progress: &CheckProgress) -> Option<&'static str> {
     match () {
         () if progress.has_hung => Some("an earlier operation has not returned"),
-        () if left.is_zero() => Some("the time limit of all properties was reached"),
+        () if progress.started.elapsed() >= TOTAL_TIMEOUT => {
+            Some("the time limit of all properties was reached")
+        }
         () => None,
     }
 }
 
-fn hung_finding(property: Property, failure: &FailureReport, limit: Duration) -> Finding {
+fn hung_finding(property: Property, failure: &FailureReport) -> Finding {
     let operation = failure.failure.operation.map_or("an operation".to_owned(), |name| format!("`{name}`"));
-    let detail = format!("{operation} did not return within {:.0} s", limit.as_secs_f64());
+    let detail = format!("{operation} did not return within {:.0} s", OPERATION_TIMEOUT.as_secs_f64());
     Finding { property, result: KeepResult::Hung, detail, read_back: ReadBack::Client }
 }
 
@@ -175,7 +186,7 @@ mod tests {
             },
         };
         assert_eq!(short_reason(&failure), "`rename` failed: EIO");
-        let hung = hung_finding(Property::Colon, &failure, PROPERTY_TIMEOUT);
-        assert_eq!(hung.detail, "`rename` did not return within 15 s");
+        let hung = hung_finding(Property::Colon, &failure);
+        assert_eq!(hung.detail, "`rename` did not return within 12 s");
     }
 }

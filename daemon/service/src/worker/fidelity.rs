@@ -39,7 +39,8 @@ impl Worker {
     ) -> Result<FidelityAnswer, FailureReport> {
         let FidelityRequest { step, operations_per_second } = request;
         let command = WorkerCommand::CheckFidelity { step, operations_per_second };
-        let response = self.request(&command, options, LimitScope::Total)?;
+        // A slow share is no hung one: the folder with many names takes its time, call by call.
+        let response = self.request(&command, options, LimitScope::PerOperation)?;
         let bytes_written = response.bytes_written;
         match response.message {
             WorkerMessage::FidelityChecked { finding, failed: None } => {

@@ -7,10 +7,7 @@ use super::answer::Answer;
 use super::names::FILE;
 use super::place::Place;
 use crate::error::RunError;
-use crate::platform::{
-    ACCESS_CONTROL_LIST, Access, FINDER_INFO, FINDER_TAGS, RESOURCE_FORK, SYSTEM, System, TEST_XATTR,
-    XattrValue,
-};
+use crate::platform::{Access, FINDER_INFO, FINDER_TAGS, SYSTEM, System, TEST_XATTR, XattrValue};
 use crate::selfcheck::{self, TEST_TIME_NS, time_resolution};
 
 /// Permissions that a check sets: others than those of a new file, and than what shares show for all files.
@@ -107,22 +104,14 @@ pub fn finder_info(place: &mut Place<'_>) -> Result<Answer, RunError> {
     attribute(place, FINDER_INFO, &selfcheck::finder_info())
 }
 
-pub fn resource_fork(place: &mut Place<'_>) -> Result<Answer, RunError> {
-    optional_attribute(place, RESOURCE_FORK, "Linux has no resource forks")
-}
-
-pub fn access_control_list(place: &mut Place<'_>) -> Result<Answer, RunError> {
-    optional_attribute(place, ACCESS_CONTROL_LIST, "this version has no check of it on macOS")
-}
-
-fn optional_attribute(
+/// Checks an attribute that only some systems have.
+pub fn optional_attribute(
     place: &mut Place<'_>,
     attribute_value: Option<XattrValue>,
-    missing: &str,
 ) -> Result<Answer, RunError> {
     match attribute_value {
         Some(XattrValue { name, value }) => attribute(place, name, value),
-        None => Ok(Answer::not_tested(missing)),
+        None => Ok(Answer::not_tested("this system has no such attribute")),
     }
 }
 

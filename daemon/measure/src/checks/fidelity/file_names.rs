@@ -7,29 +7,68 @@ use super::names::{CONTROL, FILE, path_part};
 use super::place::Place;
 use crate::error::RunError;
 use crate::platform::{Access, ListingFields};
-use crate::selfcheck::ListedEntry;
+use crate::selfcheck::{ListedEntry, error_text};
 use crate::timed_fs::Folder;
+use longhaul_model::KeepResult;
 
 /// Number of folders of a long path. With names of 200 bytes the path is longer than 1,024 bytes, the limit of a path
 /// on macOS.
 const PATH_DEPTH: usize = 6;
+/// Longest name that gvfs can remove over AFP, in bytes. Measured with gvfs 1.50 and Netatalk 4: a name of 255 bytes is
+/// created, and then every call with it fails with EIO.
+const MAX_AFP_NAME_BYTES: usize = 254;
+/// Detail of a name that is kept over SMB although SMB has no such name.
+const MAPPED_DETAIL: &str = "this client maps the character, so other protocols show another one";
 /// Content of the file at the end of a long path.
 const CONTENT: &[u8] = b"content";
 
 /// Creates a file with this name, and looks under which name the renamed folder lists it.
 pub fn single(place: &mut Place<'_>, name: &CStr) -> Result<Answer, RunError> {
+    if place.is_afp_on_linux() && name.count_bytes() > MAX_AFP_NAME_BYTES {
+        return Ok(Answer::not_tested("this client creates such a name, and cannot remove it again"));
+    }
     if let Err(error) = place.create_file(name) {
         return Answer::refused(error);
     }
     place.reopen()?;
-    let listed = listed_names(place, |listed| listed.iter().any(|entry| entry.name.as_c_str() == name))?;
-    let is_found = place.context.server_facts(place.folder(), name)?.is_some();
-    let answer = judge_single(name, &listed, is_found).read_from(place.listing_source());
+    let listed = listed_names(place, |listed| listed.iter().any(|entry| entry.name.as_c_str() == name));
+    let is_found = place.context.server_facts(place.folder(), name).is_ok_and(|facts| facts.is_some());
     // Removed by its given name, because the server may not find it by the name that it lists.
-    if is_found {
+    if is_found || listed.is_err() {
         place.files.unlink(name, place.context)?;
     }
+    let listed = match listed {
+        Ok(listed) => listed,
+        Err(error) => return judge_unlisted(place, error),
+    };
+    let mut answer = judge_single(name, &listed, is_found).read_from(place.listing_source());
+    if answer.result == KeepResult::Kept && place.is_smb() && is_mapped_over_smb(name) {
+        answer.detail = MAPPED_DETAIL.to_owned();
+    }
     Ok(answer)
+}
+
+/// Judges a folder that could not be listed while it contained a file, and that no longer contains it.
+///
+/// # Errors
+///
+/// The error of the listing, if the folder still cannot be listed: then the file is not the reason.
+fn judge_unlisted(place: &Place<'_>, error: RunError) -> Result<Answer, RunError> {
+    match (&error, listed_names(place, |_| true)) {
+        (RunError::Operation { .. }, Ok(_)) => Ok(Answer::changed(format!(
+            "accepted, but the folder cannot be listed while it contains the file: {}",
+            error_text(&error)
+        ))),
+        _ => Err(error),
+    }
+}
+
+/// Returns whether SMB has no such name: a client sends a letter of the private use area of Unicode for each character
+/// that Windows reserves, and for a dot or a space at the end (MS-FSCC 2.1.5; mount.cifs(8), `mapposix`; SMBClient
+/// kernel/smbfs/smbfs_subr.c).
+fn is_mapped_over_smb(name: &CStr) -> bool {
+    let bytes = name.to_bytes();
+    bytes.iter().any(|byte| b":\\?*\"<>|".contains(byte)) || matches!(bytes.last(), Some(b'.' | b' '))
 }
 
 /// Returns the listed names without the control file.
@@ -126,7 +165,6 @@ fn open_deep(place: &Place<'_>, part: &CStr) -> Result<Folder, RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_model::KeepResult;
 
     #[test]
     fn name_that_is_listed_in_another_form_is_changed() {
@@ -138,5 +176,11 @@ mod tests {
         assert_eq!(changed.detail, "listed as \"longhaul-a\\u{f022}b\"");
         assert_eq!(judge(&[], true).result, KeepResult::Lost);
         assert_eq!(judge(&[name], false).result, KeepResult::Changed);
+    }
+
+    #[test]
+    fn reserved_characters_and_ends_are_mapped_over_smb() {
+        assert!([c"a:b", c"a\\b", c"a|b", c"end.", c"end "].into_iter().all(is_mapped_over_smb));
+        assert!(![c"file.txt", c"caf\u{e9}"].into_iter().any(is_mapped_over_smb));
     }
 }

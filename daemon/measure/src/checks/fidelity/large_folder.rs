@@ -11,8 +11,10 @@ use crate::timed_fs::ListingBuffer;
 
 /// Numbers of files to reach. The answer names the last one, so that it does not depend on the speed alone.
 const STEPS: [u32; 5] = [100, 1000, 10_000, 50_000, 100_000];
-/// Time in which files are created. Over a network, listing and removing them takes twice as long at most.
-const CREATION_TIME: Duration = Duration::from_secs(2);
+/// Time in which files are created. Removing them takes up to four times as long over SMB.
+const CREATION_TIME: Duration = Duration::from_secs(1);
+/// Time in which files are created on a slow share, until the first step is reached.
+const MAX_CREATION_TIME: Duration = Duration::from_secs(4);
 
 pub fn check(place: &mut Place<'_>) -> Result<Answer, RunError> {
     let (created, refused) = create_files(place)?;
@@ -32,7 +34,8 @@ fn create_files(place: &Place<'_>) -> Result<(u32, Option<RunError>), RunError> 
     let start = Instant::now();
     let last = STEPS[STEPS.len() - 1];
     for number in 0..last {
-        if start.elapsed() >= CREATION_TIME {
+        let limit = if number < STEPS[0] { MAX_CREATION_TIME } else { CREATION_TIME };
+        if start.elapsed() >= limit {
             return Ok((number, None));
         }
         match place.create_file(&numbered(number)) {

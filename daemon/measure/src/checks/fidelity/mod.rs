@@ -21,9 +21,25 @@ pub use names::{FOLDER, owns};
 pub use place::{Place, remove};
 
 use crate::error::RunError;
+use crate::platform::{ACCESS_CONTROL_LIST, RESOURCE_FORK};
 use crate::selfcheck::error_text;
 use answer::Answer;
 use longhaul_model::{Finding, Property};
+
+/// Returns the finding for a property that cannot be tested on any target of this system; `None` if it can be.
+pub fn untestable(property: Property) -> Option<Finding> {
+    let reason = match property {
+        Property::ResourceFork if RESOURCE_FORK.is_none() => "Linux has no resource forks",
+        Property::AccessControlList if ACCESS_CONTROL_LIST.is_none() => {
+            "this version has no check of it on macOS"
+        }
+        Property::LockAcrossMounts => {
+            "needs two mounts of one folder in one check, which this version does not make"
+        }
+        _ => return None,
+    };
+    Some(Finding::not_tested(property, reason))
+}
 
 /// Checks one property in its folder.
 ///
@@ -52,8 +68,8 @@ fn answer(property: Property, place: &mut Place<'_>) -> Result<Answer, RunError>
         Property::LargeAttribute => attributes::sized_attribute(place, 64 << 10),
         Property::FinderTags => attributes::finder_tags(place),
         Property::FinderInfo => attributes::finder_info(place),
-        Property::ResourceFork => attributes::resource_fork(place),
-        Property::AccessControlList => attributes::access_control_list(place),
+        Property::ResourceFork => attributes::optional_attribute(place, RESOURCE_FORK),
+        Property::AccessControlList => attributes::optional_attribute(place, ACCESS_CONTROL_LIST),
         Property::NormalizationPair => file_names::pair(place, names::NORMALIZATION_PAIR),
         Property::CasePair => file_names::pair(place, names::CASE_PAIR),
         Property::LongPath => file_names::long_path(place),
@@ -63,7 +79,6 @@ fn answer(property: Property, place: &mut Place<'_>) -> Result<Answer, RunError>
         Property::Preallocation => space::preallocation(place),
         Property::LargeFile => space::large_file(place),
         Property::LockWithinMount => locks::within_mount(place),
-        Property::LockAcrossMounts => Ok(locks::across_mounts()),
         Property::RenameOverOpen => open_files::rename_over_open(place),
         Property::DeleteWhileOpen => open_files::delete_while_open(place),
         Property::MemoryMap => content::memory_map(place),

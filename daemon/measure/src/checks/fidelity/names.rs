@@ -33,7 +33,7 @@ const NAME_UNITS: usize = 255;
 /// Length of each folder of a long path, in bytes.
 const PATH_PART_BYTES: usize = 200;
 
-/// What follows [`BEGIN`] in all names that are neither numbered nor long, without other characters than letters,
+/// Ends of all names that are neither numbered nor long, after [`BEGIN`] and without other characters than letters,
 /// digits and hyphens. `caf` and an empty rest are names with letters that are not ASCII.
 const RESTS: [&str; 9] = ["control", "file", "other", "caf", "cafe", "case", "end", "ab", ""];
 /// Begin of the names that a client gives to a file that was removed while it is open: NFS, FUSE, and SMB on a Mac.

@@ -1,16 +1,16 @@
 //! The folder of one property, and where what is read there comes from.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-use super::names::{CONTROL, FOLDER, folder_of, owns, renamed_folder_of};
+use super::names::{CONTROL, FOLDER, folder_of, owns, renamed_folder_of, single_name};
 use crate::error::RunError;
 use crate::platform::{Access, SYSTEM, ServerFacts, System};
 use crate::sandbox::Sandbox;
 use crate::selfcheck::ScratchFolder;
 use crate::timed_fs::{Folder, OpenFile, TimedFs};
-use longhaul_model::{Property, Protocol, ReadBack};
+use longhaul_model::{Family, Operation, Property, Protocol, ReadBack};
 
 /// [`FOLDER`] as a C string.
 const FOLDER_NAME: &CStr = c"fidelity";
@@ -25,7 +25,8 @@ pub struct Place<'a> {
     pub(super) files: ScratchFolder,
     sandbox: &'a Sandbox,
     protocol: Option<&'a Protocol>,
-    property: Property,
+    /// Present name of the folder, and the name that it gets next.
+    names: [CString; 2],
     is_renamed: bool,
 }
 
@@ -50,7 +51,8 @@ impl<'a> Place<'a> {
         let folder = context.create_and_open_folder(&parent, &folder_of(property))?;
         let files = ScratchFolder::from_folders(parent, folder);
         files.write(CONTROL, b"control", context)?;
-        Ok(Self { context, files, sandbox, protocol, property, is_renamed: false })
+        let names = [folder_of(property), renamed_folder_of(property)];
+        Ok(Self { context, files, sandbox, protocol, names, is_renamed: false })
     }
 
     /// Removes the folder with all its files.
@@ -68,16 +70,17 @@ impl<'a> Place<'a> {
     /// Renames the folder and opens it under its new name, so that nothing that the client remembers by path is used.
     /// A server that refuses it, because it believes that a file is open, leaves the folder as it is.
     pub(super) fn reopen(&mut self) -> Result<(), RunError> {
-        let parent = self.context.open_folder(&self.sandbox.folder()?, FOLDER_NAME)?;
-        let (old, new) = (folder_of(self.property), renamed_folder_of(self.property));
-        self.is_renamed = match self.context.rename(&parent, &old, &new) {
+        let [old, new] = &self.names;
+        self.is_renamed = match self.context.rename(self.files.parent(), old, new) {
             Ok(()) => true,
             Err(stopped @ RunError::Stopped(_)) => return Err(stopped),
             Err(_) => false,
         };
-        let name = if self.is_renamed { new } else { old };
-        let folder = self.context.open_folder(&parent, &name)?;
-        self.files = ScratchFolder::from_folders(parent, folder);
+        if self.is_renamed {
+            self.names.swap(0, 1);
+        }
+        let folder = self.context.open_folder(self.files.parent(), &self.names[0])?;
+        self.files.set_folder(folder);
         Ok(())
     }
 
@@ -107,7 +110,7 @@ impl<'a> Place<'a> {
     pub(super) fn facts(&self, name: &CStr) -> Result<ServerFacts, RunError> {
         self.context.server_facts(self.folder(), name)?.ok_or_else(|| {
             let source = ErrorKind::NotFound.into();
-            RunError::operation(longhaul_model::Operation::Getattr, &self.folder().join(name), source)
+            RunError::operation(Operation::Getattr, &self.folder().join(name), source)
         })
     }
 
@@ -130,26 +133,36 @@ impl<'a> Place<'a> {
 
     /// Returns where [`Self::facts`] come from. Linux asks the server (`AT_STATX_FORCE_SYNC`).
     pub(super) fn facts_source(&self) -> ReadBack {
-        self.source(self.is_kernel_client())
+        self.source(self.is_smb() || matches!(self.protocol, Some(Protocol::Nfs(_))))
     }
 
     /// Returns where extended attributes come from: Linux remembers them over NFS, but not over SMB.
     pub(super) fn xattr_source(&self) -> ReadBack {
-        self.source(SYSTEM == System::Linux && matches!(self.protocol, Some(Protocol::Smb(_))))
+        self.source(self.is_smb())
     }
 
     /// Returns where the names of a listing come from. Linux keeps listings by path over SMB, and asks for the time of
     /// change of the folder over NFS.
     pub(super) fn listing_source(&self) -> ReadBack {
-        self.source(self.is_kernel_client() && self.is_renamed)
+        if self.is_renamed { self.facts_source() } else { ReadBack::Client }
     }
 
-    fn source(&self, is_server: bool) -> ReadBack {
+    /// Returns the source, given whether the client on Linux asks the server. On a local disk there is no other client:
+    /// this machine's file system is what is checked.
+    fn source(&self, asks_on_linux: bool) -> ReadBack {
+        let is_local = self.protocol.is_some_and(|protocol| protocol.family() == Family::Local);
+        let is_server = is_local || (SYSTEM == System::Linux && asks_on_linux);
         if is_server { ReadBack::Server } else { ReadBack::Client }
     }
 
-    fn is_kernel_client(&self) -> bool {
-        SYSTEM == System::Linux && matches!(self.protocol, Some(Protocol::Smb(_) | Protocol::Nfs(_)))
+    /// Returns whether the target is an AFP share of Linux, whose only client is that of the desktop (gvfs).
+    pub(super) fn is_afp_on_linux(&self) -> bool {
+        SYSTEM == System::Linux && matches!(self.protocol, Some(Protocol::Afp))
+    }
+
+    /// Returns whether the target is an SMB share.
+    pub(super) fn is_smb(&self) -> bool {
+        matches!(self.protocol, Some(Protocol::Smb(_)))
     }
 
     /// Returns whether the control file still exists: if it does not, another program removed the files of the check.
@@ -165,6 +178,7 @@ impl<'a> Place<'a> {
 /// If something cannot be removed.
 pub fn remove(sandbox: &Sandbox, context: &TimedFs<'_>) -> Result<(), RunError> {
     let start = Instant::now();
+    let mut has_unlinked = false;
     loop {
         match sandbox.remove_folder(FOLDER, context, &|path| owns(FOLDER, path)) {
             Err(RunError::Operation { source, .. })
@@ -172,7 +186,27 @@ pub fn remove(sandbox: &Sandbox, context: &TimedFs<'_>) -> Result<(), RunError> 
             {
                 std::thread::sleep(REMOVAL_INTERVAL);
             }
+            // A client may fail to list a folder because of a name in it (gvfs, with a colon over AFP).
+            Err(RunError::Operation { operation: Operation::Readdir, .. }) if !has_unlinked => {
+                has_unlinked = true;
+                unlink_odd_names(sandbox, context)?;
+            }
             other => return other.map(drop),
         }
     }
+}
+
+/// Removes the files with odd names by the names that they were given, without listing their folders.
+fn unlink_odd_names(sandbox: &Sandbox, context: &TimedFs<'_>) -> Result<(), RunError> {
+    let parent = context.open_folder(&sandbox.folder()?, FOLDER_NAME)?;
+    for property in Property::ALL {
+        let Some(name) = single_name(property) else { continue };
+        for folder in [folder_of(property), renamed_folder_of(property)] {
+            // Most of these folders and files do not exist.
+            if let Ok(folder) = context.open_folder(&parent, &folder) {
+                let _ = context.unlink(&folder, &name);
+            }
+        }
+    }
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{FOLDER, Place, check, owns, remove};
+use super::{FOLDER, Place, check, owns, remove, untestable};
 use crate::recorder::Recorder;
 use crate::sandbox::{CleanMode, Sandbox, SandboxLocation};
 use crate::timed_fs::{StopSwitch, TimedFs};
@@ -22,7 +22,7 @@ fn with_sandbox(test: impl FnOnce(&Path, &Sandbox, &TimedFs<'_>)) {
 #[test]
 fn local_folder_keeps_properties_and_nothing_is_left() {
     with_sandbox(|folder, sandbox, context| {
-        for property in Property::ALL {
+        for property in Property::ALL.into_iter().filter(|property| untestable(*property).is_none()) {
             let mut place = Place::create(sandbox, property, None, context).unwrap();
             let finding = check(property, &mut place).unwrap();
             place.remove().unwrap();

@@ -1,8 +1,8 @@
-//! What a result means for a backup, a photo library, a Git checkout or a Time Machine bundle.
+//! Consequences of a result for a backup, a photo library, a Git checkout or a Time Machine bundle.
 
 use longhaul_model::{KeepResult, Property};
 
-/// Returns what it means that a property is changed, refused or lost; `None` for all other results.
+/// Returns the meaning of a property that is changed, refused or lost; `None` for all other results.
 pub fn consequence(property: Property, result: KeepResult) -> Option<&'static str> {
     match result {
         KeepResult::Refused => Some(refused(property)),
@@ -11,7 +11,7 @@ pub fn consequence(property: Property, result: KeepResult) -> Option<&'static st
     }
 }
 
-/// Returns what it means that a property is changed or lost without an error.
+/// Returns the meaning of a property that is changed or lost without an error.
 fn altered(property: Property) -> &'static str {
     match property {
         Property::Permissions => {
@@ -75,7 +75,7 @@ fn altered(property: Property) -> &'static str {
     }
 }
 
-/// Returns what it means that a property is refused with an error.
+/// Returns the meaning of a property that is refused with an error.
 fn refused(property: Property) -> &'static str {
     match property {
         Property::Permissions => "A backup reports errors, or restores all files with the same permissions.",

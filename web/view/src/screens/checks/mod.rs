@@ -2,16 +2,16 @@
 
 mod brief;
 mod consequences;
+mod damage;
 mod fidelity;
 mod freshness;
-mod damage;
 mod integrity;
 mod property_words;
 pub mod statements;
 
 pub use brief::{CheckResults, in_brief, seen_of_all};
+pub use damage::{damage, damage_notification, damaged_shares};
 pub use fidelity::{fidelity, result_word};
 pub use freshness::{change, freshness, origin, staleness};
-pub use damage::{damage, damage_notification, damaged_shares};
 pub use integrity::integrity;
 pub use property_words::property_words;

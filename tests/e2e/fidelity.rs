@@ -1,0 +1,106 @@
+//! Tests of `longhaul fidelity`: what is lost silently is found, nothing is left behind, and changes are events.
+
+use std::fs;
+use std::path::Path;
+
+#[cfg(target_os = "linux")]
+use crate::fuse::{Quirk, maclike::MacLike};
+use crate::support::daemon::{BUSY, Daemon, log, target};
+#[cfg(target_os = "linux")]
+use crate::support::mounts::in_own_mounts;
+use crate::support::{CommandOutput, Place, sandbox};
+
+fn check(place: &Place, path: &Path) -> CommandOutput {
+    place.longhaul("fidelity --json").target("nas", path).expect(0)
+}
+
+/// Returns the result of one property.
+fn result(output: &CommandOutput, property: &str) -> String {
+    let value = output.value();
+    let rows: Vec<_> = value.as_array().unwrap().iter().filter(|row| row["property"] == property).collect();
+    assert_eq!(rows.len(), 1, "{property}: {output}");
+    rows[0]["result"].as_str().unwrap().to_owned()
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).unwrap().next().is_none()
+}
+
+#[test]
+fn local_folder_keeps_names_and_nothing_is_left() {
+    let place = Place::new();
+    let share = place.folder("share");
+    let output = check(&place, &share);
+    for property in
+        ["colon", "backslash", "case-pair", "long-name", "hard-link", "symbolic-link", "memory-map"]
+    {
+        assert_eq!(result(&output, property), "kept", "{property}: {output}");
+    }
+    assert_eq!(output.value().as_array().unwrap().len(), 38);
+    assert!(is_empty(&share), "the sandbox that the check created is removed");
+}
+
+#[test]
+fn existing_sandbox_stays_and_leftovers_are_cleaned() {
+    let place = Place::with_tiny_trees();
+    let share = place.folder("share");
+    place.run(&["folder-index"], &[("nas", &share)]).expect(0);
+    check(&place, &share);
+    let scratch = sandbox(&share).join("fidelity");
+    assert!(!scratch.exists() && sandbox(&share).join("folder-index").exists());
+    // Files that a killed check leaves behind.
+    fs::create_dir_all(scratch.join("colon-renamed")).unwrap();
+    for name in ["longhaul-a:b", "longhaul-end.", &format!("longhaul-{}", "n".repeat(246))] {
+        fs::write(scratch.join("colon-renamed").join(name), "x").unwrap();
+    }
+    place.longhaul("targets clean nas --yes").expect(0);
+    assert!(is_empty(&share));
+}
+
+#[test]
+fn missing_target_fails_and_stores_nothing() {
+    let place = Place::new();
+    let output = place.longhaul("fidelity").target("nas", &place.path("absent")).expect(3);
+    output.assert_stderr(&["nas", "no such folder"]);
+    assert!(output.out.contains("Nothing was checked yet"), "{output}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn share_that_loses_metadata_silently_is_found() {
+    if !in_own_mounts(share_that_loses_metadata_silently_is_found) {
+        return;
+    }
+    let place = Place::new();
+    let share = place.folder("nas");
+    let quirks = [Quirk::LosesMetadata, Quirk::CaseInsensitive, Quirk::NoRenameOverOpen, Quirk::TimeStep(2)];
+    let mac = MacLike::mount(&share, &quirks);
+    let output = check(&place, &share);
+    for property in ["permissions", "tiny-attribute", "finder-tags", "finder-info", "case-pair"] {
+        assert_eq!(result(&output, property), "lost", "{property}: {output}");
+    }
+    assert_eq!(result(&output, "modification-time"), "changed");
+    assert_eq!(result(&output, "rename-over-open"), "refused");
+    assert!(is_empty(&share));
+    drop(mac);
+    // The same target on a folder that keeps them: each change is told.
+    check(&place, &share);
+    let events = place.longhaul("events").expect(0);
+    assert!(events.out.contains("fidelity") && events.out.contains("permissions"), "{events}");
+    assert!(is_empty(&share));
+}
+
+#[test]
+fn service_checks_each_target_once() {
+    let place = Place::new();
+    place.configure(&(BUSY.to_owned() + &target("a", &place.folder("a"))));
+    let daemon = Daemon::start(&place);
+    daemon.wait_for_rounds(3);
+    // The command shows what the service found, because two checks at once would disturb a round.
+    let output = place.longhaul("fidelity --json").expect(0);
+    assert_eq!(result(&output, "hard-link"), "kept");
+    output.assert_stderr(&["these are the last results"]);
+    daemon.stop();
+    let logged = fs::read_to_string(log(&place)).unwrap();
+    assert_eq!(logged.matches("the fidelity of a target was checked").count(), 1, "{logged}");
+}
