@@ -9,6 +9,19 @@ CREATE TABLE verified (
     PRIMARY KEY (phase, age)
 ) STRICT, WITHOUT ROWID;
 
+-- Sums of the rows above, so that a page need not read a year of phases.
+CREATE TABLE verified_total (
+    target     INTEGER NOT NULL REFERENCES target,
+    protocol   TEXT,             -- JSON; NULL: unknown
+    age        TEXT    NOT NULL,
+    bytes      INTEGER NOT NULL,
+    files      INTEGER NOT NULL,
+    wire_bytes INTEGER NOT NULL,
+    first_us   INTEGER NOT NULL, -- start of the first and the last run
+    last_us    INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX verified_total_key ON verified_total (target, coalesce(protocol, ''), age);
+
 -- Wrong ranges of files, each once: a range with the same wrong content is counted again, not stored again.
 CREATE TABLE mismatch (
     number        INTEGER PRIMARY KEY AUTOINCREMENT,

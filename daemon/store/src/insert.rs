@@ -31,6 +31,7 @@ pub(crate) fn insert_run(cx: &Connection, target: &Target, run: &Run) -> Result<
     for (position, phase) in run.phases.iter().enumerate() {
         insert_phase(cx, phase, inserted.number, position as i64)?;
     }
+    integrity::add_to_totals(cx, inserted.number)?;
     Ok(inserted)
 }
 

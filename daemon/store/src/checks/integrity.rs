@@ -28,6 +28,21 @@ pub(crate) fn insert_verified(cx: &Connection, phase: &Phase, number: i64) -> Re
     })
 }
 
+/// Adds the data that the phases of a run verified to the totals.
+pub(crate) fn add_to_totals(cx: &Connection, run: i64) -> Result<(), Fault> {
+    let upsert = "INSERT INTO verified_total (target, protocol, age, bytes, files, wire_bytes, first_us, last_us)
+        SELECT run.target, run.protocol, verified.age, sum(verified.bytes), sum(verified.files), sum(verified.wire_bytes),
+            run.started_us, run.started_us
+        FROM run JOIN phase ON phase.run = run.number JOIN verified ON verified.phase = phase.number
+        WHERE run.number = ?1 GROUP BY verified.age
+        ON CONFLICT (target, coalesce(protocol, ''), age) DO UPDATE SET
+            bytes = bytes + excluded.bytes, files = files + excluded.files,
+            wire_bytes = wire_bytes + excluded.wire_bytes,
+            first_us = min(first_us, excluded.first_us), last_us = max(last_us, excluded.last_us)";
+    cx.prepare_cached(upsert)?.execute([run])?;
+    Ok(())
+}
+
 /// Reads the data that a phase verified.
 pub(crate) fn verified(cx: &Connection, phase: i64) -> Result<Vec<VerifiedData>, Fault> {
     // In the order of ages, not of their names.
@@ -122,12 +137,8 @@ impl Reader {
     ///
     /// As [`Reader::runs`].
     pub fn verified_totals(&self) -> Result<Vec<VerifiedTotal>> {
-        let query = "SELECT target.name AS target, run.protocol, verified.age, sum(verified.bytes) AS bytes,
-                sum(verified.files) AS files, sum(verified.wire_bytes) AS wire_bytes,
-                min(run.started_us) AS first_us, max(run.started_us) AS last_us
-            FROM verified JOIN phase ON phase.number = verified.phase JOIN run ON run.number = phase.run
-                JOIN target ON target.number = run.target
-            GROUP BY run.target, run.protocol, verified.age ORDER BY run.target, run.protocol";
+        let query = "SELECT target.name AS target, verified_total.protocol, age, bytes, files, wire_bytes, first_us, last_us
+            FROM verified_total JOIN target ON target.number = verified_total.target";
         self.in_snapshot("read the verified data", |cx| {
             let mut totals = query_all(cx, query, [], verified_total)?;
             let key = |total: &VerifiedTotal| total.protocol.as_ref().map(ToString::to_string);
@@ -151,7 +162,7 @@ impl Reader {
 }
 
 fn verified_total(row: &Row<'_>) -> Result<VerifiedTotal, Fault> {
-    let row = TableRow::new(row, "verified", 0);
+    let row = TableRow::new(row, "verified_total", 0);
     Ok(VerifiedTotal {
         target: row.parsed("target", |name| name.parse().ok())?,
         protocol: row.optional_json("protocol")?,

@@ -19,8 +19,9 @@ pub fn fidelity(checks: &[TargetFidelity], zone: &TimeZone) -> Document {
     let mut document = Document::titled("What the targets keep");
     if checks.is_empty() {
         document.paragraph(
-            "Nothing was checked yet. `longhaul fidelity` checks now; the service checks each target after its first full \
-             round.",
+            Text::from("Nothing was checked yet. ")
+                .code("longhaul fidelity")
+                .plain(" checks now; the service checks each target after its first full round."),
         );
         return document;
     }

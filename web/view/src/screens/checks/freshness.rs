@@ -8,6 +8,7 @@ use longhaul_model::ChangeKind;
 use crate::document::Document;
 use crate::screens::{NO_VALUE, protocol};
 use crate::table::Table;
+use crate::text::Text;
 use crate::units;
 
 /// Returns the freshness of all targets.
@@ -15,8 +16,9 @@ pub fn freshness(cells: &[FreshnessCell]) -> Document {
     let mut document = Document::titled("Freshness");
     if cells.is_empty() {
         document.paragraph(
-            "Not measured yet. The background service measures it after each round if two shares lead to one folder. \
-             `longhaul freshness measure` measures it now.",
+            Text::from("Not measured yet. The background service measures it after each round if two shares lead to one folder. ")
+                .code("longhaul freshness measure")
+                .plain(" measures it now."),
         );
         return document;
     }

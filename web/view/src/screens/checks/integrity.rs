@@ -19,8 +19,10 @@ pub fn integrity(lines: &[IntegrityLine], zone: &TimeZone) -> Document {
     let mut document = Document::titled("Data integrity");
     if lines.is_empty() {
         document.paragraph(
-            "Nothing is counted yet: longhaul compares what it reads in each round with what it wrote. To read everything back \
-             now: `longhaul integrity --check`.",
+            Text::from("Nothing is counted yet: longhaul compares what it reads in each round with what it wrote. To read \
+                everything back now: ")
+            .code("longhaul integrity --check")
+            .plain("."),
         );
         return document;
     }
