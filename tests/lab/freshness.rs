@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::ops::Range;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -20,11 +21,13 @@ const KINDS: [&str; 6] =
 const LISTED: [&str; 2] = ["new-file", "rename"];
 /// Time for which changes are looked for, in seconds: longer than NFS remembers that a name did not exist (`acdirmax`).
 const LIMIT: u64 = 65;
-/// Allowed difference between the medians of longhaul and the oracle, in seconds: the interval of both polls.
+/// Distance in seconds that the median of longhaul may have from the interval of the oracle: the pause between polls.
 const TOLERANCE: f64 = 0.1;
 /// Kind that only longhaul looks for: two programs that read a file keep it open on an SMB client, which then shows no
 /// change.
 const WITHOUT_ORACLE: &str = "changed-content";
+/// Command that reads the clock of the NAS.
+const CLOCK: &str = "date +%s.%N";
 /// Folder on the local disk of the client.
 const LOCAL: &str = "/m/local/fresh";
 const COLUMNS: [&str; 8] = ["made", "target", "change", "n", "not seen", "median", "p90", "oracle"];
@@ -144,7 +147,7 @@ fn cells(output: &str) -> Vec<Value> {
     serde_json::from_str(output).unwrap_or_else(|error| panic!("{error}: {output}"))
 }
 
-fn row(cell: &Value, oracle: Option<f64>, findings: &mut Findings) {
+fn row(cell: &Value, oracle: Option<Range<f64>>, findings: &mut Findings) {
     let word = |key: &str| cell[key].as_str().unwrap_or("NAS").to_owned();
     let seconds = |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{time:.2}"));
     findings.row(&[
@@ -155,7 +158,7 @@ fn row(cell: &Value, oracle: Option<f64>, findings: &mut Findings) {
         &cell["not_seen"].to_string(),
         &seconds(cell["median_seconds"].as_f64()),
         &seconds(cell["p90_seconds"].as_f64()),
-        &seconds(oracle),
+        &oracle.map_or("-".to_owned(), |oracle| format!("{:.2} to {:.2}", oracle.start, oracle.end)),
     ]);
 }
 
@@ -168,8 +171,8 @@ struct Sessions {
 
 /// Makes changes on the NAS with the printed line, and compares longhaul with the oracle on each share.
 fn on_the_nas(lab: &Lab, sessions: Sessions, findings: &mut Findings) {
-    // By share and kind: times of the oracle; `None` if it did not see the change.
-    let mut oracle: BTreeMap<(String, String), Vec<Option<f64>>> = BTreeMap::new();
+    // By share and kind: delays by the oracle; `None` if it did not see the change.
+    let mut oracle: BTreeMap<(String, String), Vec<Option<Range<f64>>>> = BTreeMap::new();
     for number in 0..sessions.count {
         note(&format!("session {number}"));
         std::thread::scope(|scope| {
@@ -188,9 +191,10 @@ fn on_the_nas(lab: &Lab, sessions: Sessions, findings: &mut Findings) {
             let times = oracle.remove(&(share.to_owned(), kind)).unwrap_or_default();
             let median = median(&times);
             check(&cell, Expected::of(&cell), findings);
-            let found = cell["median_seconds"].as_f64();
-            let agrees = match (median, found) {
-                (Some(median), Some(found)) => (median - found).abs() <= TOLERANCE,
+            let agrees = match (&median, cell["median_seconds"].as_f64()) {
+                (Some(median), Some(found)) => {
+                    (median.start - TOLERANCE..=median.end + TOLERANCE).contains(&found)
+                }
                 (None, None) => true,
                 _ => cell["kind"] == WITHOUT_ORACLE,
             };
@@ -200,11 +204,15 @@ fn on_the_nas(lab: &Lab, sessions: Sessions, findings: &mut Findings) {
     }
 }
 
-/// Returns the median; `None` if more than half of the times do not exist.
-fn median(times: &[Option<f64>]) -> Option<f64> {
-    let mut times: Vec<f64> = times.iter().map(|time| time.unwrap_or(f64::INFINITY)).collect();
-    times.sort_by(f64::total_cmp);
-    times.get(times.len().saturating_sub(1) / 2).copied().filter(|time| time.is_finite())
+/// Returns the medians of both ends; `None` if more than half of the delays do not exist.
+fn median(delays: &[Option<Range<f64>>]) -> Option<Range<f64>> {
+    let of = |end: fn(&Range<f64>) -> f64| {
+        let mut ends: Vec<f64> =
+            delays.iter().map(|delay| delay.as_ref().map_or(f64::INFINITY, end)).collect();
+        ends.sort_by(f64::total_cmp);
+        ends.get(ends.len().saturating_sub(1) / 2).copied().filter(|end| end.is_finite())
+    };
+    Some(of(|delay| delay.start)?..of(|delay| delay.end)?)
 }
 
 /// One session of changes on the NAS, watched by longhaul and the oracle.
@@ -215,8 +223,8 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Returns the time of the oracle for each change.
-    fn run(lab: &'a Lab, share: &'static str, changes: u32) -> Vec<((String, String), Option<f64>)> {
+    /// Returns the delay by the oracle for each change, as an interval.
+    fn run(lab: &'a Lab, share: &'static str, changes: u32) -> Vec<((String, String), Option<Range<f64>>)> {
         let session = Self { lab, share, changes };
         let helper = format!(
             "helper --json --folder /srv/share/fresh --changes {changes} --limit {LIMIT} {}",
@@ -237,7 +245,8 @@ impl<'a> Session<'a> {
         assert!(watching.wait().is_ok_and(|status| status.success()), "{share}: {printed}{}", lab.logs());
         let time = |place: usize| {
             let kind = KINDS[place % KINDS.len()].to_owned();
-            ((share.to_owned(), kind), seen.get(&place).map(|seen| seen - stamps[&place]))
+            let delay = |seen: &f64| seen - stamps[&place].end..seen - stamps[&place].start;
+            ((share.to_owned(), kind), seen.get(&place).map(delay))
         };
         (0..count).map(time).collect()
     }
@@ -254,20 +263,23 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs the line on the NAS, with the time of its clock after each change. Returns the times by change.
-    fn make_changes(&self, line: &str) -> BTreeMap<usize, f64> {
+    /// Runs the line on the NAS. Returns the times of its clock before and after each change: on a busy machine they lie
+    /// tenths of a second apart, because a program reads the clock.
+    fn make_changes(&self, line: &str) -> BTreeMap<usize, Range<f64>> {
         let stamped = line.split("; ").map(|command| match place(command) {
-            Some(place) => format!("{command} && echo {place} $(date +%s.%N)"),
+            Some(place) => format!("echo {place} $({CLOCK}); {command} && echo {place} $({CLOCK})"),
             None => command.to_owned(),
         });
         let printed = self.lab.nas(&stamped.collect::<Vec<_>>().join("; "));
         let printed = text(&printed);
-        let stamp = |line: &str| {
-            let (place, time) = line.split_once(' ')?;
-            Some((place.parse().ok()?, time.parse().ok()?))
-        };
-        let stamps: BTreeMap<usize, f64> = printed.lines().filter_map(stamp).collect();
-        assert_eq!(stamps.len(), self.changes as usize * KINDS.len(), "{}: {printed}", self.share);
+        let mut stamps: BTreeMap<usize, Range<f64>> = BTreeMap::new();
+        for line in printed.lines() {
+            let Some((place, time)) = line.split_once(' ') else { continue };
+            let (Ok(place), Ok(time)) = (place.parse(), time.parse()) else { continue };
+            stamps.entry(place).or_insert(time..time).end = time;
+        }
+        let made = stamps.values().filter(|time| time.start < time.end).count();
+        assert_eq!(made, self.changes as usize * KINDS.len(), "{}: {printed}", self.share);
         stamps
     }
 }

@@ -49,7 +49,7 @@ impl<'a> Service<'a> {
         let targets =
             SHARES.map(|share| format!("[targets.{share}]\npath = \"/m/{share}/media\"\n")).concat();
         let config = format!(
-            "scale = \"quick\"\nworkloads = [\"folder-index\"]\n[folder-index]\nfiles = 200\n[schedule]\nrounds-per-day = 1\n\
+            "scale = \"quick\"\nworkloads = [\"folder-index\"]\n[folder-index]\nfiles = 200\n[schedule]\nrounds-per-day = 1\nfreshness = false\n\
              [sampling]\nprobe-when = \"always\"\nprobe-interval-seconds = 1\n{targets}"
         );
         lab.ask(&format!("cat >{CONFIG} <<'EOF'\n{config}EOF"));

@@ -21,6 +21,7 @@ const CONFIGURATION: &str = concat!(
 workloads = ["time-machine"]
 [schedule]
 rounds-per-day = 1
+freshness = false
 "#,
     include_str!("../../e2e/support/never-skip.toml")
 );
