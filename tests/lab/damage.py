@@ -3,10 +3,11 @@
 offset, length and pattern.
 
   damage.py direct SANDBOX SEED COUNT   changes the bytes of COUNT files through the file system
-  damage.py reads SANDBOX SEED COUNT    makes a device mapper that changes a byte of COUNT blocks whenever they are read
+  damage.py disk SANDBOX SEED COUNT     changes a byte of COUNT blocks on the disk below the file system
   damage.py writes SANDBOX SEED COUNT   writes COUNT blocks again through a device mapper that changes a byte of each
 
-The last two need the sandbox on the device mapper /dev/mapper/flaky over /dev/loop0.
+The last two need the sandbox on the device mapper /dev/mapper/flaky over /dev/loop0 over DISK. Linux 6.1 cannot change
+what is read: dm-flakey accepts it and does nothing (fixed in 6.16).
 """
 import json, os, random, subprocess, sys
 
@@ -14,6 +15,7 @@ TASKS = ("folder-index", "photo-batch", "incremental-backup", "time-machine")
 MIN_BYTES = 40000
 MASK = 0x55          # four bits of a byte
 BLOCK = 4096
+DISK = "/srv/share/.disk"
 
 
 def kept_files(sandbox):
@@ -49,7 +51,11 @@ def bounds(before, after):
 
 
 def report(sandbox, path, place, pattern):
-    name = os.fsencode(os.path.relpath(path, sandbox)).decode()   # whatever the locale here is
+    name = os.fsencode(os.path.relpath(path, sandbox)).decode()
+    try:    # the SMB client here takes names for Latin-1: what it calls one character, the NAS stores as two
+        name = name.encode("latin-1").decode()
+    except UnicodeError:
+        pass
     print(json.dumps([name, place[0], place[1], pattern]))
 
 
@@ -72,8 +78,8 @@ def first_sector(path, block):
     raise SystemExit(f"{path}: block {block} has no place")
 
 
-def flaky(sandbox, draw, files, when):
-    """Puts a block of each file onto a target of its own, so that exactly one byte of it changes."""
+def drawn_bytes(draw, files):
+    """Returns a byte of each file: sector of its block, offset in the block, wrong value, path, number of the block."""
     segments = []
     for path in files:
         block = draw.randrange(os.path.getsize(path) // BLOCK)
@@ -82,27 +88,46 @@ def flaky(sandbox, draw, files, when):
             file.seek(block * BLOCK + inside)
             value = file.read(1)[0] ^ MASK
         segments.append((first_sector(path, block), inside, value, path, block))
-    segments.sort()
+    return sorted(segments)
+
+
+def report_bytes(sandbox, segments):
+    for _, inside, _, path, block in segments:
+        report(sandbox, path, (block * BLOCK + inside, 1), {"bit-flips": {"bits": 4}})
+
+
+def disk(sandbox, draw, files):
+    os.sync()
+    segments = drawn_bytes(draw, files)
+    with open(DISK, "r+b") as medium:
+        for sector, inside, value, _, _ in segments:
+            medium.seek(sector * 512 + inside)
+            medium.write(bytes([value]))
+    report_bytes(sandbox, segments)
+
+
+def writes(sandbox, draw, files):
+    """Puts a block of each file onto a target of its own, so that exactly one byte of it changes."""
+    segments = drawn_bytes(draw, files)
     size = int(subprocess.check_output(["blockdev", "--getsz", "/dev/loop0"]))
     table, begin = [], 0
-    for sector, inside, value, path, block in segments:
+    for sector, inside, value, _, _ in segments:
         if sector > begin:
             table.append(f"{begin} {sector - begin} linear /dev/loop0 {begin}")
-        table.append(f"{sector} 8 flakey /dev/loop0 {sector} 0 60 5 corrupt_bio_byte {inside + 1} {when} {value} 0")
+        table.append(f"{sector} 8 flakey /dev/loop0 {sector} 0 60 5 corrupt_bio_byte {inside + 1} w {value} 0")
         begin = sector + 8
-        report(sandbox, path, (block * BLOCK + inside, 1), {"bit-flips": {"bits": 4}})
     table.append(f"{begin} {size - begin} linear /dev/loop0 {begin}")
     load(table)
-    if when == "w":
-        for _, _, _, path, block in segments:
-            with open(path, "r+b") as file:
-                file.seek(block * BLOCK)
-                data = file.read(BLOCK)
-                file.seek(block * BLOCK)
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        load([f"0 {size} linear /dev/loop0 0"])
+    for _, _, _, path, block in segments:
+        with open(path, "r+b") as file:
+            file.seek(block * BLOCK)
+            data = file.read(BLOCK)
+            file.seek(block * BLOCK)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    load([f"0 {size} linear /dev/loop0 0"])
+    report_bytes(sandbox, segments)
 
 
 def load(table):
@@ -116,7 +141,7 @@ def main():
     how, sandbox, seed, count = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     draw = random.Random(seed)
     files = draw.sample(kept_files(sandbox), count)
-    {"direct": direct, "reads": lambda *a: flaky(*a, "r"), "writes": lambda *a: flaky(*a, "w")}[how](sandbox, draw, files)
+    {"direct": direct, "disk": disk, "writes": writes}[how](sandbox, draw, files)
     os.sync()
 
 
