@@ -15,6 +15,8 @@ const TARGETS: [&str; 5] = ["smb2", "smb3", "nfs3", "nfs4", "afp"];
 const RUNS: u32 = 2;
 /// Time that a check of one target may take.
 const LIMIT: Duration = Duration::from_secs(60);
+/// Part of the detail of a property that was not checked for lack of time.
+const TIME_LIMIT: &str = "time limit";
 /// Results with which the NAS holds what was written.
 const THERE: [&str; 2] = ["kept", "changed"];
 /// Results with which the NAS does not hold what was written.
@@ -87,8 +89,14 @@ fn check_results(lab: &Lab, share: &Share<'_>, findings: &mut Findings) {
     for (property, result) in expected(target) {
         let row = found.iter().find(|row| row["property"] == property.as_str());
         let now = row.and_then(|row| row["result"].as_str()).unwrap_or("no result");
+        let detail = row.and_then(|row| row["detail"].as_str()).unwrap_or_default();
+        // gvfs takes more than a second for each property, and longer on a busy machine.
+        if *target == "afp" && detail.contains(TIME_LIMIT) {
+            skip(&format!("afp {property}"), detail);
+            continue;
+        }
         findings.check(now == result, || {
-            let detail = row.map_or_else(|| text(&output), |row| row["detail"].to_string());
+            let detail = if row.is_some() { detail.to_owned() } else { text(&output) };
             format!("{target}: {property}: {now} instead of {result}: {detail}")
         });
         *counts.entry(now.to_owned()).or_default() += 1;

@@ -11,7 +11,7 @@ use crate::worker::{
 
 /// Time after which no further property of a target is checked. With the last one, its grace time and the removal of the
 /// files, a check takes about a minute at most.
-const TOTAL_TIMEOUT: Duration = Duration::from_secs(44);
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(50);
 /// Time limit of one operation.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(12);
 /// Pause between two looks whether an abandoned process has ended.
