@@ -16,7 +16,7 @@ fn open_to_all(program: &str) -> Command {
 }
 
 /// Returns everything below a folder that other users may access, with the folder. Below a private folder nothing is
-/// looked at, because nobody else gets there.
+/// looked at, because no other user gets there.
 fn open_paths(folder: &Path) -> Vec<PathBuf> {
     let mode = folder.symlink_metadata().unwrap().permissions().mode();
     let mut open = if mode & 0o077 == 0 { vec![] } else { vec![folder.to_owned()] };

@@ -204,8 +204,11 @@ fn on_the_nas(lab: &Lab, sessions: Sessions, findings: &mut Findings) {
     }
 }
 
+/// Delay of a change in seconds, between two limits; `None` if it was never seen.
+type Delay = Option<Range<f64>>;
+
 /// Returns the medians of both ends; `None` if more than half of the delays do not exist.
-fn median(delays: &[Option<Range<f64>>]) -> Option<Range<f64>> {
+fn median(delays: &[Delay]) -> Delay {
     let of = |end: fn(&Range<f64>) -> f64| {
         let mut ends: Vec<f64> =
             delays.iter().map(|delay| delay.as_ref().map_or(f64::INFINITY, end)).collect();
@@ -224,7 +227,7 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Returns the delay by the oracle for each change, as an interval.
-    fn run(lab: &'a Lab, share: &'static str, changes: u32) -> Vec<((String, String), Option<Range<f64>>)> {
+    fn run(lab: &'a Lab, share: &'static str, changes: u32) -> Vec<((String, String), Delay)> {
         let session = Self { lab, share, changes };
         let helper = format!(
             "helper --json --folder /srv/share/fresh --changes {changes} --limit {LIMIT} {}",

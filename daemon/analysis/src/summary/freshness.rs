@@ -1,4 +1,4 @@
-//! How many of the changes made elsewhere a target showed, and whether that is so few that it shows an old state
+//! The number of changes made elsewhere that a target showed, and whether that is so few that it shows an old state
 //! (docs/methodology.md#freshness).
 
 use longhaul_model::{ChangeKind, FreshnessDay, TargetName};

@@ -128,7 +128,7 @@ pub struct CifsConnection {
     pub name: String,
     /// Dialect of the connection; `None` if it is unknown.
     pub dialect: Option<&'static str>,
-    /// Whether the server grants leases of directories, without which this client keeps no listings; `None` if the file
+    /// True if the server grants leases of directories, without which this client keeps no listings; `None` if the file
     /// does not say. Only SMB 3 has them.
     pub directory_leases: Option<bool>,
 }

@@ -11,7 +11,7 @@ use crate::units;
 pub struct CheckResults<'a> {
     /// Freshness of each target in its newest epoch.
     pub freshness: &'a [Freshness],
-    /// What was verified on each target.
+    /// Verified data of each target.
     pub integrity: &'a [IntegrityLine],
     /// The newest check of the properties of each target.
     pub fidelity: &'a [TargetFidelity],

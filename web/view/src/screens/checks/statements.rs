@@ -1,4 +1,4 @@
-//! What the checks say beside the verdicts: how many changes made elsewhere a share showed, and when its speed may come from
+//! Statements of the checks beside the verdicts: how many changes made elsewhere a share showed, and when its speed may come from
 //! showing an old state.
 
 use longhaul_analysis::summary::{Freshness, KindFreshness, PairSummary, WeeklySummary};
