@@ -7,7 +7,7 @@ offset, length and pattern.
   damage.py writes SANDBOX SEED COUNT   writes COUNT blocks again through a device mapper that changes a byte of each
 
 The last two need the sandbox on the device mapper /dev/mapper/flaky over /dev/loop0 over DISK. Linux 6.1 cannot change
-what is read: dm-flakey accepts it and does nothing (fixed in 6.16).
+what is read: dm-flakey accepts it and does nothing (mended by Linux commit 13e79076c89f).
 """
 import json, os, random, subprocess, sys
 
