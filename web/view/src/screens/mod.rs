@@ -3,12 +3,9 @@
 pub mod before_after;
 pub mod brief;
 pub mod checks;
-pub mod doctor;
 pub mod hosts;
-pub mod live;
 pub mod menu_bar;
 pub mod method;
-pub mod mounts;
 pub mod notifications;
 pub mod overview;
 pub mod pair;
@@ -21,11 +18,10 @@ pub mod run;
 pub mod runs;
 mod samples;
 pub mod sentences;
+mod service;
 pub mod slowest;
 pub mod so_far;
-pub mod status;
 pub mod summary;
-pub mod targets;
 pub mod task;
 pub mod task_rows;
 pub mod trial;
@@ -35,6 +31,7 @@ pub mod week_charts;
 pub mod words;
 
 pub use samples::{events, latency, latency_charts, stalls};
+pub use service::{doctor, live, mounts, status, targets};
 
 use longhaul_model::{CacheState, Outcome, Protocol};
 

@@ -7,8 +7,8 @@ use longhaul_model::status::{
 };
 use longhaul_model::{Role, Timestamp};
 
-use super::or_no_value;
 use crate::document::{Document, Fact};
+use crate::screens::or_no_value;
 use crate::table::Table;
 use crate::text::{Text, Tone};
 use crate::{time, units};

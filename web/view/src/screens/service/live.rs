@@ -3,8 +3,9 @@
 use jiff::tz::TimeZone;
 use longhaul_model::status::{LiveOperation, LiveRunStatus, LiveStatus, Status};
 
-use super::{or_no_value, seconds, status};
+use super::status;
 use crate::document::Document;
+use crate::screens::{or_no_value, seconds};
 use crate::table::Table;
 use crate::text::{Text, Tone};
 use crate::{time, units};
