@@ -93,10 +93,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     let LoadedConfig { values: config, path: config_path, version } = configuration;
     let database = paths::database_path(arguments.database.as_deref(), &config)?;
     let _exclusive = lock_database(&database)?;
-    for path in own_files::restrict_to_user(&database, platform::log_directory().as_deref()) {
-        let path = path.display();
-        tracing::warn!(%path, "other users could read this; now only its owner can");
-    }
+    restrict_own_files(&database);
     let starts = CrashLoopGuard::for_database(&database);
     let safe_mode = starts.record_start(platform::wall_clock()).unwrap_or(false);
     let handle = Arc::new(ServiceHandle::default());
@@ -145,6 +142,14 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     // Also reset before another version takes over: that exit is no crash.
     starts.reset();
     Ok(end)
+}
+
+/// Takes the access of other users away from files of earlier versions, and says so in the log.
+fn restrict_own_files(database: &Path) {
+    for path in own_files::restrict_to_user(database, platform::log_directory().as_deref()) {
+        let path = path.display();
+        tracing::warn!(%path, "other users could read this; now only its owner can");
+    }
 }
 
 /// Starts the thread that notifies the user.

@@ -65,12 +65,8 @@ fn altered(property: Property) -> &'static str {
         }
         Property::DeleteWhileOpen => "A program may lose its temporary file while it uses it.",
         Property::MemoryMap => "Databases that map their files, such as a photo library's, may lose changes.",
-        Property::ExclusiveCreate => {
-            "Lock files do not protect: Git or a mail program may write twice at once."
-        }
-        Property::LargeFolder => {
-            "A large photo folder is listed without all its files: a backup misses some."
-        }
+        Property::ExclusiveCreate => "Lock files do not protect: Git may write twice at once.",
+        Property::LargeFolder => "A large photo folder is listed without all its files.",
         Property::LargeFile => "Videos and disk images above 4 GiB are damaged.",
     }
 }
