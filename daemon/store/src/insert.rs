@@ -6,7 +6,7 @@ use longhaul_model::{
 };
 use rusqlite::{Connection, Row, named_params};
 
-use crate::checks::integrity;
+use crate::checks::verified;
 use crate::epochs;
 use crate::error::Fault;
 use crate::history;
@@ -31,7 +31,7 @@ pub(crate) fn insert_run(cx: &Connection, target: &Target, run: &Run) -> Result<
     for (position, phase) in run.phases.iter().enumerate() {
         insert_phase(cx, phase, inserted.number, position as i64)?;
     }
-    integrity::add_to_totals(cx, inserted.number)?;
+    verified::add_to_totals(cx, inserted.number)?;
     Ok(inserted)
 }
 
@@ -166,7 +166,7 @@ fn insert_phase(cx: &Connection, phase: &Phase, run: i64, position: i64) -> Resu
         ":wire_requests": count(|wire| wire.requests), ":wire_listings": count(|wire| wire.listings),
     })?;
     let number = cx.last_insert_rowid();
-    integrity::insert_verified(cx, phase, number)?;
+    verified::insert_verified(cx, phase, number)?;
     for (position, figure) in phase.figures.iter().enumerate() {
         insert_figure(cx, figure, number, position as i64)?;
     }

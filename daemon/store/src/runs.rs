@@ -6,7 +6,7 @@ use longhaul_model::{
 };
 use rusqlite::{Connection, Row, RowIndex};
 
-use crate::checks::integrity;
+use crate::checks::verified;
 use crate::error::Fault;
 use crate::rows::{TableRow, query_all};
 use crate::wire;
@@ -68,7 +68,7 @@ fn phase(cx: &Connection, row: &Row<'_>) -> Result<Phase, Fault> {
         calls: calls(row, || Ok(operations.iter().map(|stats| stats.operation).collect()))?,
         operations,
         wire: wire::from_row(row)?,
-        verified: integrity::verified(cx, row.number)?,
+        verified: verified::verified(cx, row.number)?,
     })
 }
 

@@ -1,61 +1,11 @@
 //! The steps of a freshness session. The supervisor sends each step to the worker that writes or to those that watch.
 
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-
 use super::failure_report::from_error;
-use super::message::FailureReport;
+use super::message::{FreshnessAnswer, FreshnessCommand};
 use super::state::Worker;
-use crate::checks::freshness::{
-    ClockOffset, FOLDER, FreshnessSession, MadeChange, Observation, WatchLimit, Watcher, Writer,
-};
+use crate::checks::freshness::{FOLDER, FreshnessSession, WatchLimit, Watcher, Writer};
 use crate::error::RunError;
 use crate::sandbox::Sandbox;
-
-/// A step of a freshness session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FreshnessCommand {
-    /// Writer: creates the files that exist before the changes.
-    Prepare(FreshnessSession),
-    /// Watcher: finds the session and sees the state before the changes.
-    Find(FreshnessSession),
-    /// Writer: makes each change after its time.
-    Make(FreshnessSession, Vec<Duration>),
-    /// Watcher: looks for the changes for at most this time.
-    Watch(FreshnessSession, WatchLimit),
-    /// Writer: looks whether the changes still exist.
-    Confirm(FreshnessSession),
-    /// Compares the clock of the NAS with that of this machine.
-    CompareClocks(FreshnessSession),
-    /// Reads when changes were made on the NAS itself, by its clock.
-    Stamps(FreshnessSession),
-    /// Writer: removes all files of the session.
-    Remove(FreshnessSession),
-}
-
-/// Answer to a [`FreshnessCommand`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FreshnessAnswer {
-    /// The step was done.
-    Done,
-    /// The target does not lead to the folder of the session.
-    NotFound,
-    /// The changes, in the order of the session.
-    Made(Vec<MadeChange>),
-    /// Observations of all changes, in the order of the session.
-    Watched(Vec<Observation>),
-    /// True for each change that the server still has.
-    Confirmed(Vec<bool>),
-    /// Difference of the clocks.
-    Clocks(ClockOffset),
-    /// Time of each change on the clock of the NAS, in nanoseconds; `None` if the server does not have the change.
-    Stamped(Vec<Option<i64>>),
-    /// The step failed.
-    Failed(FailureReport),
-}
 
 impl Worker {
     /// Does one step of a freshness session.

@@ -22,8 +22,8 @@ mod worker_lock;
 
 pub use commands::serve;
 pub use examination::TargetExamination;
-pub use freshness::{FreshnessAnswer, FreshnessCommand};
 pub use message::{
-    Assignment, FailureReport, FidelityStep, RunReport, VERSION, WorkerCommand, WorkerMessage, WorkerSetup,
+    Assignment, FailureReport, FidelityStep, FreshnessAnswer, FreshnessCommand, RunReport, VERSION,
+    WorkerCommand, WorkerMessage, WorkerSetup,
 };
 pub use worker_lock::lock_path;

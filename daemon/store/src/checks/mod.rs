@@ -2,6 +2,7 @@
 
 mod fidelity;
 mod freshness;
-pub(crate) mod integrity;
+mod integrity;
+pub(crate) mod verified;
 
 pub(crate) use freshness::freshness_by_day;

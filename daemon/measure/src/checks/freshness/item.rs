@@ -2,18 +2,12 @@
 
 use std::ffi::CStr;
 
-use super::session::View;
+use super::session::{NEW, OLD, View};
 use crate::error::RunError;
 use crate::platform::{Access, ListingFields};
 use crate::timed_fs::{Folder, ListingBuffer, TimedFs};
 use longhaul_model::ChangeKind;
 
-/// File that exists before a change.
-pub const OLD: &CStr = c"old";
-/// File that exists only after a change.
-pub const NEW: &CStr = c"new";
-/// All names of files.
-pub const FILES: [&CStr; 2] = [OLD, NEW];
 /// Content before a change.
 pub const CONTENT_BEFORE: &[u8] = b"before the change\n";
 /// Content after a change, of the same length.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::item::{CONTENT_AFTER, CONTENT_BEFORE, Item, NEW, OLD};
-use super::session::{FOLDER, FreshnessSession, MadeChange};
+use super::item::{CONTENT_AFTER, CONTENT_BEFORE, Item};
+use super::session::{FOLDER, FreshnessSession, MadeChange, NEW, OLD};
 use crate::error::RunError;
 use crate::platform::{self, monotonic_ns};
 use crate::timed_fs::{Folder, TimedFs};

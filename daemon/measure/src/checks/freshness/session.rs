@@ -1,14 +1,19 @@
 //! The data that supervisor and workers exchange about a session, and the names of its files.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::path::{Component, Path};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::item;
 use longhaul_model::{ChangeKind, Timestamp};
 
+/// File that exists before a change.
+pub const OLD: &CStr = c"old";
+/// File that exists only after a change.
+pub const NEW: &CStr = c"new";
+/// All names of files.
+pub const FILES: [&CStr; 2] = [OLD, NEW];
 /// Name of the folder in a sandbox, and of its entry in the manifest.
 pub const FOLDER: &str = "freshness";
 /// Largest number of changes in a session. The folder with this number compares clocks.
@@ -129,7 +134,7 @@ pub fn owns(folder: &str, path: &Path) -> bool {
     };
     is_session_name(session)
         && is_item_name(item)
-        && item::FILES.iter().any(|name| name.to_bytes() == file.as_bytes())
+        && FILES.iter().any(|name| name.to_bytes() == file.as_bytes())
 }
 
 fn is_item_name(name: &str) -> bool {

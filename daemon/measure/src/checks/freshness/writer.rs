@@ -4,9 +4,10 @@ use std::ffi::{CStr, CString};
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use super::item::FILES;
 use super::nas_clock::{self, ClockOffset};
-use super::session::{FOLDER, FreshnessSession, MadeChange, is_item_folder, is_session_folder, item_folder};
+use super::session::{
+    FILES, FOLDER, FreshnessSession, MadeChange, is_item_folder, is_session_folder, item_folder,
+};
 use super::watcher::Watcher;
 use crate::error::RunError;
 use crate::platform::{self, ListingFields, monotonic_ns};
