@@ -7,20 +7,21 @@ use longhaul_analysis::summary::{WeeklySummary, recent_rounds};
 use longhaul_model::time::DAY;
 use longhaul_model::{History, Stall, Timestamp};
 use longhaul_store::Reader;
+use longhaul_view::Document;
 use longhaul_view::charts::SeriesStyles;
 use longhaul_view::page::first_screen::{answer, problems};
 use longhaul_view::page::round_strips::round_strips;
 use longhaul_view::page::task_bars::task_bars;
 use longhaul_view::render::html::{render, section};
-use longhaul_view::screens::checks::{CheckResults, in_brief};
-use longhaul_view::screens::overview::{DAYS_SHOWN, method, stalls_in_brief, what_changed};
+use longhaul_view::screens::checks::CheckResults;
+use longhaul_view::screens::overview::{DAYS_SHOWN, checks_in_brief, method, stalls_in_brief, what_changed};
 use longhaul_view::screens::round_strips::ROUNDS_SHOWN;
 use maud::{Markup, html};
 
 use super::{NavItem, render_page};
 use crate::app_state::AppState;
 use crate::cache::local_zone;
-use crate::live::LiveState;
+use crate::live::{LiveState, page_part};
 
 /// Number of days of which the overview lists stalls.
 const STALL_DAYS: u32 = 7;
@@ -33,7 +34,7 @@ struct Overview<'c> {
     weekly: &'c WeeklySummary,
     history: &'c History,
     stalls: Vec<Stall>,
-    checks: Vec<String>,
+    checks: Option<Document>,
     now: Timestamp,
 }
 
@@ -70,33 +71,23 @@ fn first_screen(overview: &Overview<'_>, live: &LiveState) -> Markup {
                     (round_strips(&strips, &weekly.targets, &styles))
                 }
                 (problems(weekly, &live_problems, PROBLEMS_SHOWN))
-                @if !overview.checks.is_empty() { (checks_section(&overview.checks)) }
                 section class="now" aria-labelledby="now-heading" {
                     h2 id="now-heading" { "Now" }
                     div data-live="round" { (live.round_html()) }
                 }
+                @if let Some(checks) = &overview.checks { (section("checks", "Checks", &page_part(checks))) }
             }
         }
     }
 }
 
 /// Returns the results of the checks, one sentence each.
-fn checks(weekly: &WeeklySummary, reader: &Reader) -> longhaul_store::Result<Vec<String>> {
-    Ok(in_brief(&CheckResults {
+fn checks(weekly: &WeeklySummary, reader: &Reader) -> longhaul_store::Result<Option<Document>> {
+    Ok(checks_in_brief(&CheckResults {
         freshness: &weekly.freshness,
         integrity: &integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?),
         fidelity: &reader.fidelity()?,
     }))
-}
-
-fn checks_section(checks: &[String]) -> Markup {
-    html! {
-        section class="checks" aria-labelledby="checks-heading" {
-            h2 id="checks-heading" { "Checks" }
-            ul { @for check in checks { li { (check) } } }
-            p class="muted" { "Each of them: " a href="/checks" { "checks" } "." }
-        }
-    }
 }
 
 fn below(overview: &Overview<'_>) -> Markup {

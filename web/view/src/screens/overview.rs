@@ -4,6 +4,7 @@ use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{PairSummary, SampledWindow, WeeklySummary, summarize_window};
 use longhaul_model::{Event, Stall, Timestamp};
 
+use super::checks::{CheckResults, in_brief};
 use super::{stalls, words};
 use crate::document::Document;
 use crate::event_words::event_words;
@@ -61,6 +62,14 @@ pub fn stalls_in_brief(all: &[Stall], span: (Timestamp, Timestamp)) -> Document 
         .facts(stalls::totals(&summarize_window(&window).stalls))
         .note(Text::from("Each of them: ").link("latency", "/latency#stalls").plain("."));
     document
+}
+
+/// Returns the results of the checks, one sentence each; `None` without a result.
+pub fn checks_in_brief(results: &CheckResults<'_>) -> Option<Document> {
+    let sentences = in_brief(results);
+    let mut document = Document::new();
+    document.list(sentences.clone()).note(Text::from("Each of them: ").link("checks", "/checks").plain("."));
+    (!sentences.is_empty()).then_some(document)
 }
 
 /// Returns how the answer is found, in a few lines.

@@ -100,7 +100,8 @@ fn details(checks: &[TargetFidelity]) -> Vec<String> {
         let has_detail = !finding.detail.is_empty();
         has_detail.then(|| {
             let (property, word) = (property_words(finding.property), result_word(finding.result));
-            format!("{property}, {word}: {}", finding.detail)
+            // Stored details mark names with backticks, which a document would show as they are.
+            format!("{property}, {word}: {}", finding.detail.replace('`', ""))
         })
     };
     by_text(checks, detail)
