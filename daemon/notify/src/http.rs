@@ -12,10 +12,11 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body, Timeout};
 
 use crate::certificates::{self, Trusted};
+use crate::http_service::HttpService;
 use crate::message::{Message, shortened};
 use crate::outcome::{Delivery, SettingsError, answer_text};
 use crate::secret::{Secret, SecretSource};
-use crate::settings::{HttpService, Webhook, origin};
+use crate::settings::{Webhook, origin};
 use crate::template::Template;
 use crate::{CONNECT_TIMEOUT, TIMEOUT, USER_AGENT};
 

@@ -16,6 +16,7 @@ mod certificates;
 mod desktop;
 mod email;
 mod http;
+mod http_service;
 mod limited_stream;
 mod message;
 mod outcome;
@@ -26,11 +27,12 @@ pub mod template;
 
 pub use email::is_email_address;
 pub use http::read_url;
+pub use http_service::HttpService;
 pub use message::{Message, Report};
 pub use outcome::{Delivery, SettingsError};
 pub use secret::{Secret, SecretSource};
 pub use sender::{Sender, ping};
-pub use settings::{ChannelConfig, Email, Encryption, Heartbeat, HttpService, Receiver, Webhook, origin};
+pub use settings::{ChannelConfig, Email, Encryption, Heartbeat, Receiver, Webhook, origin};
 
 use std::time::Duration;
 

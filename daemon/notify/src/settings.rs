@@ -6,6 +6,7 @@ use std::time::Duration;
 use longhaul_model::NotificationKind;
 use ureq::http::Uri;
 
+use crate::http_service::HttpService;
 use crate::secret::SecretSource;
 use crate::template::Template;
 
@@ -44,35 +45,6 @@ pub struct Webhook {
     pub template: Option<Template>,
     /// PEM file of certificates to trust instead of the public authorities. `None`: the public authorities.
     pub certificate: Option<PathBuf>,
-}
-
-/// A service that takes messages over HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HttpService {
-    /// An ntfy server.
-    Ntfy,
-    /// Any server that takes JSON.
-    Webhook,
-    /// An incoming webhook of Slack, or of Mattermost.
-    Slack,
-    /// A webhook of a Discord channel.
-    Discord,
-    /// A Gotify server.
-    Gotify,
-    /// A webhook or a notification action of Home Assistant.
-    HomeAssistant,
-}
-
-impl HttpService {
-    /// Names in the configuration.
-    pub const NAMES: &[(&str, Self)] = &[
-        ("ntfy", Self::Ntfy),
-        ("webhook", Self::Webhook),
-        ("slack", Self::Slack),
-        ("discord", Self::Discord),
-        ("gotify", Self::Gotify),
-        ("home-assistant", Self::HomeAssistant),
-    ];
 }
 
 /// A mailbox, and the mail server that takes messages for it.

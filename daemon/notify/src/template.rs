@@ -5,8 +5,8 @@
 use longhaul_model::Priority;
 use serde_json::{Map, Value, json};
 
+use crate::http_service::HttpService;
 use crate::message::{Message, shortened};
-use crate::settings::HttpService;
 
 /// Names of the placeholders, which are written as `{{title}}`.
 pub const PLACEHOLDERS: [&str; 7] = ["title", "text", "kind", "priority", "time", "markdown", "html"];

@@ -8,10 +8,11 @@ use longhaul_model::Role;
 use super::checks::{seen_of_all, statements};
 use super::{hosts, method, problems, recommendation, sentences, week_charts, words};
 use crate::document::{Details, Document};
+use crate::environment::Environment;
 use crate::exchange::Exchange;
 use crate::table::Table;
 use crate::text::Text;
-use crate::{Environment, units};
+use crate::units;
 
 /// Data of the report of a week.
 #[derive(Debug, Clone, Copy)]
