@@ -29,10 +29,17 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
 /// Takes the access to a file or folder away from other users. Returns true if they had any. A symbolic link is not
 /// followed.
 ///
+/// A private file is not opened: closing any handle of a database drops the locks that SQLite holds on it in this process
+/// (fcntl(2)). So this must run before the database is opened.
+///
 /// # Errors
 ///
 /// If the file cannot be opened, or belongs to another user.
 pub fn restrict(path: &Path) -> io::Result<bool> {
+    let found = path.symlink_metadata()?;
+    if !found.is_symlink() && found.permissions().mode() & OTHER_USERS == 0 {
+        return Ok(false);
+    }
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let mode = file.metadata()?.permissions().mode() & 0o7777;

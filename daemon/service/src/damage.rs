@@ -42,13 +42,13 @@ fn problem_text(mismatches: &[StoredMismatch]) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use longhaul_model::{DamagePattern, MismatchReread};
 
-    fn mismatch(target: &str) -> StoredMismatch {
+    pub(crate) fn mismatch(number: i64, target: &str) -> StoredMismatch {
         StoredMismatch {
-            number: 1,
+            number,
             target: target.parse().unwrap(),
             protocol: None,
             run: 1,
@@ -70,9 +70,9 @@ mod tests {
     #[test]
     fn problem_names_the_targets_and_no_file() {
         assert_eq!(problem_text(&[]), None);
-        let one = problem_text(&[mismatch("smb")]).unwrap();
+        let one = problem_text(&[mismatch(1, "smb")]).unwrap();
         assert!(one.starts_with("1 range of a file on smb differs from"), "{one}");
-        let more = problem_text(&[mismatch("smb"), mismatch("nfs"), mismatch("smb")]).unwrap();
+        let more = problem_text(&[mismatch(1, "smb"), mismatch(1, "nfs"), mismatch(1, "smb")]).unwrap();
         assert!(more.starts_with("1 range of a file on nfs and 2 ranges of files on smb differ"), "{more}");
         assert!(!more.contains("IMG_"));
     }

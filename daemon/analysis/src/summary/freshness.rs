@@ -33,8 +33,8 @@ pub struct KindFreshness {
     pub not_seen: u64,
     /// Number of changes that became visible after more than a second.
     pub slow: u64,
-    /// Shortest time after which a change that was not visible was given up, in seconds; 0 if all were visible.
-    pub limit_seconds: f64,
+    /// Shortest time after which a change that was not visible was given up, in seconds; `None` if all were visible.
+    pub limit_seconds: Option<f64>,
     /// True if more than [`TOLERATED_SHARE`] of the changes are not shown in time, at an error rate of 5 % for all
     /// kinds of a target together, however often it is read.
     pub is_stale: bool,
@@ -58,7 +58,7 @@ impl KindFreshness {
         let total = |count: fn(&FreshnessDay) -> u64| days.iter().map(|day| count(day)).sum::<u64>();
         let (changes, not_seen) = (total(|day| day.changes), total(|day| day.not_seen));
         let limits = days.iter().filter_map(|day| day.limit).map(|limit| limit.as_secs_f64());
-        let limit_seconds = limits.reduce(f64::min).unwrap_or(0.0);
+        let limit_seconds = limits.reduce(f64::min);
         (changes > 0).then(|| Self {
             kind,
             changes,

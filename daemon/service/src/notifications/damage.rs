@@ -34,30 +34,8 @@ fn state_key(target: &TargetName) -> String {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::{DamagePattern, MismatchReread, Timestamp};
-
     use super::*;
-
-    fn mismatch(number: i64, target: &str) -> StoredMismatch {
-        StoredMismatch {
-            number,
-            target: target.parse().unwrap(),
-            protocol: None,
-            run: 1,
-            file: "photo-batch/16-0/IMG_0001.JPG".to_owned(),
-            offset: 0,
-            length: 1,
-            pattern: DamagePattern::Zeros,
-            found_us: Timestamp::UNIX_EPOCH,
-            last_found_us: Timestamp::UNIX_EPOCH,
-            times_found: 1,
-            written_us: None,
-            last_good_us: None,
-            phase: None,
-            cache: None,
-            reread: MismatchReread::SameDamage,
-        }
-    }
+    use crate::damage::tests::mismatch;
 
     #[test]
     fn each_mismatch_is_reported_once() {

@@ -323,6 +323,7 @@ mod tests {
             wire: None,
             verified: vec![],
         };
+        let cold = phase(CacheState::Cold, Some(ColdMethod::Unverified), seconds);
         Run {
             round,
             slot: 0,
@@ -334,10 +335,7 @@ mod tests {
             started_us: longhaul_model::Timestamp::from_us(round),
             utc_offset_seconds: 0,
             seconds,
-            phases: vec![
-                phase(CacheState::Cold, Some(ColdMethod::Unverified), seconds),
-                phase(CacheState::Warm, None, seconds / 10.0),
-            ],
+            phases: vec![cold, phase(CacheState::Warm, None, seconds / 10.0)],
             failure: None,
             facts: BTreeMap::new(),
             conditions: Conditions::default(),

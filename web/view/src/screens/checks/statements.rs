@@ -46,11 +46,7 @@ pub fn stale_advantage(weekly: &WeeklySummary, target: &TargetName) -> Option<St
 
 /// Returns how many changes of a kind became visible in time, as a clause.
 fn visible_of_kind(kind: &KindFreshness) -> String {
-    format!(
-        "{} of {} {} became visible within {}",
-        kind.changes - kind.not_seen,
-        kind.changes,
-        kind_words(kind.kind),
-        units::duration(kind.limit_seconds)
-    )
+    let limit = kind.limit_seconds.map_or("time".to_owned(), units::duration);
+    let (seen, changes) = (kind.changes - kind.not_seen, kind.changes);
+    format!("{seen} of {changes} {} became visible within {limit}", kind_words(kind.kind))
 }
