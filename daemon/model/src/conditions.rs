@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// State of the machine and the target during a run. These values explain and stratify results; they never
-/// enter a comparison.
+/// State of the machine and the target during a run. These values explain and stratify results; except for the
+/// round-trip time, they never enter a comparison.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Conditions {
     /// Name and version of the operating system.
@@ -37,6 +37,10 @@ pub struct Conditions {
     /// battery, nor on Linux, whose desktops do not sleep on mains power by default.
     #[serde(default)]
     pub kept_awake: bool,
+    /// Round-trip time of the network to the target's server just before the run, in microseconds; `None` if it was
+    /// not measured, and for local file systems. It was known before the run, so a verdict may be adjusted for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_us: Option<u64>,
     /// Negotiated options of the mount.
     pub negotiated: BTreeMap<String, String>,
 }

@@ -104,6 +104,7 @@ fn conditions(run: &Run) -> Vec<Fact> {
         worker_peak_bytes,
         slept_seconds,
         kept_awake,
+        round_trip_us,
         negotiated,
     } = &run.conditions;
     let bytes = |value: &Option<u64>| value.map(|bytes| units::bytes(bytes as f64));
@@ -119,6 +120,7 @@ fn conditions(run: &Run) -> Vec<Fact> {
         ("timing overhead", timing_overhead_ns.map(|ns| format!("{ns:.0} ns per operation, not subtracted"))),
         ("worker's peak memory", bytes(worker_peak_bytes)),
         ("kept awake", kept_awake.then(|| "by caffeinate".to_owned())),
+        ("round trip before the run", round_trip_us.map(|us| units::duration(us as f64 / 1e6))),
         ("slept", slept_seconds.filter(|slept| *slept > 0.0).map(units::duration)),
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some(Fact::new(name, value?)));
