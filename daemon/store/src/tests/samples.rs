@@ -180,7 +180,7 @@ fn protocol() -> impl Strategy<Value = Protocol> {
 
 fn conditions() -> impl Strategy<Value = Conditions> {
     let power = option::of(select(vec![Power::Mains, Power::Battery]));
-    let numbers = any::<(Option<u32>, [Option<u64>; 4])>();
+    let numbers = any::<(Option<u32>, [Option<u64>; 5])>();
     let measured = (option::of(finite()), option::of(finite()), option::of(finite()));
     let texts = (option::of(text()), option::of(text()), btree_map(text(), text(), 0..3));
     (power, numbers, measured, texts).prop_map(|(power, numbers, measured, texts)| Conditions {
@@ -196,6 +196,7 @@ fn conditions() -> impl Strategy<Value = Conditions> {
         worker_peak_bytes: numbers.1[3],
         slept_seconds: measured.2,
         kept_awake: measured.0.is_some(),
+        round_trip_us: numbers.1[4],
         negotiated: texts.2,
     })
 }
