@@ -12,6 +12,7 @@
 #
 # Settings: LAB_DIR, LAB_SHARE as in lab.sh (whose `setup` makes the root trees used here),
 # SIMULATED_NET (netem arguments for each direction, default "delay 250us"), SIMULATED_MOUNTS,
+# SIMULATED_DISK (milliseconds by which each request to the disk of the NAS is delayed; without it the disk is memory),
 # SIMULATED_TIMEOUT (real seconds, default 600), SIMULATED_START (date the machine's clock starts at,
 # e.g. 2026-03-27T00:00:00Z: DST, month ends ...), SIMULATED_MEM (default 1536M).
 set -eu
@@ -39,7 +40,7 @@ build() {
     dpkg-deb -x linux-source-6.1_*.deb .; tar xf usr/src/linux-source-6.1.tar.xz; cd linux-source-6.1
     make -s ARCH=um defconfig
     ./scripts/config -d MODULES -d DEBUG_KERNEL -d DEBUG_INFO -e UML_TIME_TRAVEL_SUPPORT -e HIGH_RES_TIMERS -e NO_HZ_IDLE \
-      -e HOSTFS -e OVERLAY_FS -e TMPFS -e TMPFS_XATTR -e DEVTMPFS -e EXT4_FS -e FUSE_FS -e BLK_DEV_LOOP -e NETWORK_FILESYSTEMS \
+      -e HOSTFS -e OVERLAY_FS -e TMPFS -e TMPFS_XATTR -e DEVTMPFS -e EXT4_FS -e FUSE_FS -e BLK_DEV_LOOP -e MD -e BLK_DEV_DM -e DM_DELAY -e NETWORK_FILESYSTEMS \
       -e NFS_FS -e NFS_V3 -e NFS_V4 -e NFS_V4_1 -e NFS_V4_2 -e NFSD -e NFSD_V4 -e CIFS -e CIFS_ALLOW_INSECURE_LEGACY -e CIFS_STATS2 -e CIFS_XATTR -e CIFS_POSIX \
       -e INET -e IPV6 -e UNIX -e PACKET -e NAMESPACES -e NET_NS -e NETDEVICES -e VETH -e NET_SCHED -e NET_SCH_NETEM \
       -e INOTIFY_USER -e FANOTIFY -e AIO -e IO_URING -e POSIX_MQUEUE -e KEYS -e DNS_RESOLVER -e CGROUPS -e TASKSTATS -e TASK_XACCT -e TASK_IO_ACCOUNTING -e TASK_DELAY_ACCT
@@ -90,7 +91,12 @@ hostname client; ip link set lo up
 ip netns add nas; ip link add vec0 type veth peer name s0 netns nas; N="nsenter --net=/run/netns/nas"
 ip addr add 10.77.0.1/24 dev vec0; ip link set vec0 up; $N ip link set lo up; $N ip addr add 10.77.0.2/24 dev s0; $N ip link set s0 up
 tc qdisc add dev vec0 root netem limit 20000 ${ttnet//+/ }; $N tc qdisc add dev s0 root netem limit 20000 ${ttnet//+/ }
-mount -t tmpfs -o size=40% tmpfs /nas/srv/share; chmod 777 /nas/srv/share
+if [ -n "$ttdisk" ]; then # ext4 on a loop device below dm-delay, which delays each request by so many milliseconds
+  truncate -s 1G /tmp/share.img; mke2fs -q -t ext4 /tmp/share.img; loop=$(losetup -f --show /tmp/share.img)
+  dmsetup create --noudevsync share --table "0 $(blockdev --getsz $loop) delay $loop 0 ${ttdisk}"; dmsetup mknodes
+  mount -o noatime /dev/mapper/share /nas/srv/share
+else mount -t tmpfs -o size=40% tmpfs /nas/srv/share; fi
+chmod 777 /nas/srv/share
 $N chroot /nas /bin/bash <"/lab/nas"
 up() { local i; for i in $(seq 600); do (exec 3<>/dev/tcp/10.77.0.2/$1) 2>/dev/null && return; sleep .05; done; return 1; }
 mkdir -p -m 700 /run/user/0
@@ -113,7 +119,7 @@ E
   # Own process group that is terminated when this script ends, even if the script is killed.
   setsid setpriv --pdeathsig TERM timeout -k 5 "$TIMEOUT" "$K" mem=$MEM time-travel=inf-cpu root=/dev/root rootfstype=hostfs \
     rootflags="$LAB_DIR/root/client" rw quiet loglevel=1 init=/init-simulated \
-    nasroot="$LAB_DIR/root/nas" labrun="$w" labshare="$LAB_SHARE" labafpfs= ttnet="${NET// /+}" ttmounts="${MOUNTS// /+}" ttstart="$START" \
+    nasroot="$LAB_DIR/root/nas" labrun="$w" labshare="$LAB_SHARE" labafpfs= ttnet="${NET// /+}" ttdisk="${SIMULATED_DISK:-}" ttmounts="${MOUNTS// /+}" ttstart="$START" \
     con=null con0=null,fd:1 uml_dir="$w/uml" umid=simulated </dev/null &
   machine=$!; trap 'kill $machine 2>/dev/null || true; rm -rf "$w"' EXIT
   wait $machine || true

@@ -1,7 +1,7 @@
 //! Statistics and verdicts of longhaul: values in, values out.
 //!
 //! [`stats`] has the numbers, [`summary`] what many runs say, [`usage`] how often a user does what, [`checks`] what checks
-//! found, and `simulation` (for tests) weeks that never happened, on which they are tried. No clock, no file, no operating system.
+//! found, [`prediction`] how long a task would take elsewhere, and `simulation` (for tests) weeks that never happened, on which they are tried. No clock, no file, no operating system.
 //!
 //! ```
 //! use longhaul_analysis::stats::DaySeries;
@@ -13,6 +13,7 @@
 //! ```
 
 pub mod checks;
+pub mod prediction;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod stats;

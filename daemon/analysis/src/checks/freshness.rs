@@ -1,8 +1,9 @@
 //! Freshness: for each target and kind of change, how long it takes until a change made elsewhere is visible.
 //!
-//! Times are the upper ends of the measured intervals, so they are at most a poll (0.1 s) too long. A change that was
-//! not seen is censored at the time until which it was looked for, and quantiles are those of the Kaplan–Meier
-//! estimate: a quantile that lies beyond the censored times does not exist.
+//! Times are the middles of the measured intervals. A change became visible at any time between the last poll that did not
+//! show it and the first that did, so the upper end would be too long by half of the time between two polls, which is long on
+//! a slow share. A change that was not seen is censored at the time until which it was looked for, and quantiles are those of
+//! the Kaplan–Meier estimate: a quantile that lies beyond the censored times does not exist.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -69,8 +70,8 @@ fn cell(key: FreshnessKey, samples: &[&FreshnessSample]) -> FreshnessCell {
     let (mut times, mut void) = (vec![], 0);
     for sample in samples {
         match &sample.outcome {
-            FreshnessOutcome::Seen { latest, .. } => {
-                times.push(VisibleAfter { time: *latest, is_censored: false })
+            FreshnessOutcome::Seen { earliest, latest } => {
+                times.push(VisibleAfter { time: (*earliest + *latest) / 2, is_censored: false })
             }
             FreshnessOutcome::NotSeen { limit } => {
                 times.push(VisibleAfter { time: *limit, is_censored: true })
@@ -139,7 +140,7 @@ mod tests {
     }
 
     fn seen(seconds: u64) -> FreshnessSample {
-        sample(2, FreshnessOutcome::Seen { earliest: S(0), latest: S(seconds) })
+        sample(2, FreshnessOutcome::Seen { earliest: S(seconds - 1), latest: S(seconds + 1) })
     }
 
     fn not_seen(seconds: u64) -> FreshnessSample {
@@ -157,6 +158,12 @@ mod tests {
         let cell = only_cell(&(1..=10).map(seen).collect::<Vec<_>>());
         assert_eq!((cell.n, cell.not_seen, cell.limit), (10, 0, None));
         assert_eq!((cell.median, cell.p90), (Some(S(5)), Some(S(9))));
+    }
+
+    #[test]
+    fn time_of_a_change_is_the_middle_of_its_interval() {
+        let change = sample(2, FreshnessOutcome::Seen { earliest: S(1), latest: S(2) });
+        assert_eq!(only_cell(&[change]).median, Some(Duration::from_millis(1500)));
     }
 
     #[test]

@@ -1,0 +1,359 @@
+//! The model of a task's time, its fit and its predictions.
+
+use std::time::Duration;
+
+use longhaul_model::quantile_of_sorted;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::least_squares::{Fit, NormalEquations};
+use crate::stats::student_critical;
+
+/// Bytes that a connection sends before the first acknowledgement after it was idle: ten segments of 1,448 bytes
+/// (RFC 6928). Each further round trip doubles them, until they fill the path.
+const INITIAL_WINDOW_BYTES: f64 = 14_480.0;
+/// Minimum ratio of the 90th to the 10th percentile of a condition that is fitted. With less, its effect cannot be told
+/// from that of chance.
+const MIN_VARIATION: f64 = 1.5;
+/// Minimum number of runs that are fitted.
+const MIN_RUNS: usize = 12;
+/// Factor beyond the conditions that were measured up to which a prediction is not called an extrapolation.
+const MAX_REACH: f64 = 10.0;
+/// Share of a time by which the model itself may be wrong, whatever the number of runs (docs/validation/what-if.md).
+const MODEL_ERROR: f64 = 0.05;
+/// Standard deviations beyond which the residual of a run is winsorized: a run during which something else happened.
+const OUTLIER: f64 = 2.5;
+/// Number of times that outliers are looked for and the model is fitted again.
+const REPETITIONS: usize = 5;
+/// Columns: constant, round trips, round trips while a connection speeds up, bytes, disk requests.
+const COLUMNS: usize = 5;
+
+/// Network and disk with which a run is made, or for which a time is predicted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Environment {
+    /// Round-trip time between this machine and the server.
+    pub round_trip: Duration,
+    /// Bytes per second that the path carries at most.
+    pub bytes_per_second: f64,
+    /// Mean time of a request to the disk of the NAS; `None` if it is not known.
+    pub disk: Option<Duration>,
+}
+
+/// Time of one metric in one run, and the conditions at that time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimedRun {
+    /// Network and disk as they were measured.
+    pub environment: Environment,
+    /// Time of the metric, in seconds.
+    pub seconds: f64,
+}
+
+/// A condition that a prediction can change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dimension {
+    /// Round-trip time of the network.
+    RoundTrip,
+    /// Bandwidth of the network.
+    Bandwidth,
+    /// Time of a request to the disk of the NAS.
+    Disk,
+}
+
+/// Reason why no time can be predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoPrediction {
+    /// Too few runs have known conditions.
+    TooFewRuns,
+    /// The condition was nearly the same in all runs, so its effect is not known.
+    NeverVaried(Dimension),
+}
+
+/// Predicted time of a metric.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// Predicted time, in seconds.
+    pub seconds: f64,
+    /// Lower end of the 95 % interval, in seconds.
+    pub low: f64,
+    /// Upper end of the interval, in seconds.
+    pub high: f64,
+    /// True if the conditions are far outside of those that were measured.
+    pub is_extrapolated: bool,
+}
+
+/// Model of one metric on one target, fitted to its runs.
+#[derive(Debug, Clone)]
+pub struct Model {
+    measured: Measured,
+    fit: Fit<COLUMNS>,
+}
+
+/// Ranges of the conditions in the fitted runs.
+#[derive(Debug, Clone, Copy)]
+struct Measured {
+    /// In seconds.
+    round_trip: Range,
+    /// In bytes per second.
+    bandwidth: Range,
+    /// In seconds; `None` unless it is known in every run.
+    disk: Option<Range>,
+}
+
+/// Range of a condition, from its 10th to its 90th percentile.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    low: f64,
+    middle: f64,
+    high: f64,
+}
+
+impl Model {
+    /// Fits the model to runs of one epoch, in any order. Runs without a positive round-trip time, bandwidth and time are
+    /// left out.
+    ///
+    /// # Errors
+    ///
+    /// With too few runs.
+    pub fn fit(runs: &[TimedRun]) -> Result<Self, NoPrediction> {
+        let runs: Vec<TimedRun> = runs.iter().copied().filter(TimedRun::is_valid).collect();
+        if runs.len() < MIN_RUNS {
+            return Err(NoPrediction::TooFewRuns);
+        }
+        let measured = Measured::of(&runs).ok_or(NoPrediction::TooFewRuns)?;
+        let fit = fit_without_outliers(&runs, &measured).ok_or(NoPrediction::TooFewRuns)?;
+        Ok(Self { measured, fit })
+    }
+
+    /// Returns the median of the conditions that were measured.
+    pub fn usual(&self) -> Environment {
+        Environment {
+            round_trip: Duration::from_secs_f64(self.measured.round_trip.middle),
+            bytes_per_second: self.measured.bandwidth.middle,
+            disk: self.measured.disk.map(|disk| Duration::from_secs_f64(disk.middle)),
+        }
+    }
+
+    /// Predicts the time with a network and a disk.
+    ///
+    /// The interval contains the time of a typical run with a probability of 95 %: it covers the error of the fit and that
+    /// of the model.
+    ///
+    /// # Errors
+    ///
+    /// If a condition differs from the measured ones, but was nearly the same in all runs.
+    pub fn predict(&self, environment: Environment) -> Result<Prediction, NoPrediction> {
+        let reach = self.measured.reach(environment)?;
+        let row = self.measured.row(environment);
+        let seconds = self.fit.at(row);
+        let model_error = MODEL_ERROR * reach.max(1.0).sqrt().min(MAX_REACH) * seconds;
+        let deviation = (self.fit.variance_at(row) + model_error.powi(2)).sqrt();
+        let half_width = student_critical(0.05, self.fit.degrees_of_freedom as f64) * deviation;
+        Ok(Prediction {
+            seconds,
+            low: (seconds - half_width).max(0.0),
+            high: seconds + half_width,
+            is_extrapolated: reach > MAX_REACH,
+        })
+    }
+}
+
+impl TimedRun {
+    fn is_valid(&self) -> bool {
+        let Environment { round_trip, bytes_per_second, .. } = self.environment;
+        let is_positive = |value: f64| value.is_finite() && value > 0.0;
+        !round_trip.is_zero() && is_positive(bytes_per_second) && is_positive(self.seconds)
+    }
+}
+
+impl Measured {
+    fn of(runs: &[TimedRun]) -> Option<Self> {
+        let values = |of: fn(&Environment) -> f64| runs.iter().map(|run| of(&run.environment)).collect();
+        let disk: Option<Vec<f64>> =
+            runs.iter().map(|run| run.environment.disk.map(|disk| disk.as_secs_f64())).collect();
+        Some(Self {
+            round_trip: Range::of(values(|environment| environment.round_trip.as_secs_f64()))?,
+            bandwidth: Range::of(values(|environment| environment.bytes_per_second))?,
+            disk: disk.and_then(Range::of),
+        })
+    }
+
+    /// Returns the columns of the model. A condition that did not vary is zero: its effect is part of the constant.
+    fn row(&self, environment: Environment) -> [f64; COLUMNS] {
+        let (round_trip, bandwidth) = (environment.round_trip.as_secs_f64(), environment.bytes_per_second);
+        let doublings = (1.0 + round_trip * bandwidth / INITIAL_WINDOW_BYTES).log2();
+        let disk = environment.disk.zip(self.disk).filter(|(_, range)| range.varies());
+        let trips = if self.round_trip.varies() { round_trip } else { 0.0 };
+        let bytes = if self.bandwidth.varies() { 1.0 / bandwidth } else { 0.0 };
+        [1.0, trips, trips * doublings, bytes, disk.map_or(0.0, |(disk, _)| disk.as_secs_f64())]
+    }
+
+    /// Returns the factor by which an environment lies outside of what was measured, 1 within it.
+    fn reach(&self, environment: Environment) -> Result<f64, NoPrediction> {
+        let never_varied = |dimension| NoPrediction::NeverVaried(dimension);
+        let round_trip = self.round_trip.reach(environment.round_trip.as_secs_f64());
+        let bandwidth = self.bandwidth.reach(environment.bytes_per_second);
+        let disk = match (environment.disk, self.disk) {
+            (None, _) => Some(1.0),
+            (Some(disk), Some(range)) => range.reach(disk.as_secs_f64()),
+            (Some(_), None) => None,
+        };
+        let reaches = [
+            round_trip.ok_or(never_varied(Dimension::RoundTrip))?,
+            bandwidth.ok_or(never_varied(Dimension::Bandwidth))?,
+            disk.ok_or(never_varied(Dimension::Disk))?,
+        ];
+        Ok(reaches.into_iter().fold(1.0, f64::max))
+    }
+}
+
+impl Range {
+    fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let at = |q| quantile_of_sorted(&values, q);
+        Some(Self { low: at(0.1)?, middle: at(0.5)?, high: at(0.9)? })
+    }
+
+    fn varies(&self) -> bool {
+        self.high >= MIN_VARIATION * self.low && self.high > 0.0
+    }
+
+    /// Returns the factor by which a value lies outside of the range, 1 within it; `None` for another value than the
+    /// measured ones of a condition that never varied.
+    fn reach(&self, value: f64) -> Option<f64> {
+        let factor = (value / self.high).max(self.low / value).max(1.0);
+        (self.varies() || factor < MIN_VARIATION).then_some(factor)
+    }
+}
+
+/// Fits all runs, then again with the time of each outlier moved to the edge of what is usual (Huber).
+fn fit_without_outliers(runs: &[TimedRun], measured: &Measured) -> Option<Fit<COLUMNS>> {
+    let mut times: Vec<f64> = runs.iter().map(|run| run.seconds).collect();
+    let mut fit = fit_times(runs, &times, measured)?;
+    for _ in 0..REPETITIONS {
+        let expected: Vec<f64> = runs.iter().map(|run| fit.at(measured.row(run.environment))).collect();
+        let mut errors: Vec<f64> =
+            runs.iter().zip(&expected).map(|(run, expected)| (run.seconds / expected - 1.0).abs()).collect();
+        errors.sort_by(f64::total_cmp);
+        /// Ratio of the standard deviation of a normal distribution to its median absolute deviation.
+        const DEVIATIONS: f64 = 1.4826;
+        let limit = OUTLIER * DEVIATIONS * quantile_of_sorted(&errors, 0.5)?;
+        for ((time, run), expected) in times.iter_mut().zip(runs).zip(expected) {
+            *time = run.seconds.clamp(expected * (1.0 - limit).max(0.1), expected * (1.0 + limit));
+        }
+        fit = fit_times(runs, &times, measured)?;
+    }
+    Some(fit)
+}
+
+/// Fits the given times, so that relative errors count.
+fn fit_times(runs: &[TimedRun], times: &[f64], measured: &Measured) -> Option<Fit<COLUMNS>> {
+    let mut equations = NormalEquations::new();
+    for (run, seconds) in runs.iter().zip(times) {
+        equations.add(measured.row(run.environment), *seconds, 1.0 / seconds);
+    }
+    equations.fit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
+
+    const MEGABIT: f64 = 125_000.0;
+
+    fn environment(round_trip_ms: f64, megabits: f64, disk_ms: Option<f64>) -> Environment {
+        Environment {
+            round_trip: Duration::from_secs_f64(round_trip_ms / 1e3),
+            bytes_per_second: megabits * MEGABIT,
+            disk: disk_ms.map(|ms| Duration::from_secs_f64(ms / 1e3)),
+        }
+    }
+
+    /// Time of a task with 60 round trips, 10 MB and 20 disk requests, in seconds.
+    fn truth(environment: Environment) -> f64 {
+        let disk = environment.disk.map_or(0.0, |disk| disk.as_secs_f64());
+        0.1 + 60.0 * environment.round_trip.as_secs_f64() + 1e7 / environment.bytes_per_second + 20.0 * disk
+    }
+
+    /// Runs under each combination of conditions, with a random error of up to 4 %.
+    fn runs(round_trips_ms: &[f64], megabits: &[f64], disks_ms: &[Option<f64>]) -> Vec<TimedRun> {
+        let (mut runs, mut random) = (vec![], ChaCha8Rng::seed_from_u64(1));
+        for round_trip_ms in round_trips_ms.iter().cycle().take(round_trips_ms.len() * 3) {
+            for rate in megabits {
+                for disk in disks_ms {
+                    let environment = environment(*round_trip_ms, *rate, *disk);
+                    let error = 0.08 * (f64::from(random.next_u32()) / f64::from(u32::MAX) - 0.5);
+                    runs.push(TimedRun { environment, seconds: truth(environment) * (1.0 + error) });
+                }
+            }
+        }
+        runs
+    }
+
+    fn assert_covers(model: &Model, environment: Environment) {
+        let (prediction, truth) = (model.predict(environment).unwrap(), truth(environment));
+        assert!((prediction.seconds / truth - 1.0).abs() < 0.05, "{prediction:?} for {truth}");
+        assert!(prediction.low < truth && truth < prediction.high, "{prediction:?} for {truth}");
+    }
+
+    #[test]
+    fn times_over_other_networks_and_disks_are_predicted() {
+        let runs = runs(&[0.5, 1.0, 2.0, 5.0], &[100.0, 300.0, 1000.0], &[Some(0.1), Some(5.0)]);
+        let model = Model::fit(&runs).unwrap();
+        assert_covers(&model, environment(20.0, 300.0, Some(5.0)));
+        assert_covers(&model, environment(1.0, 20.0, Some(0.1)));
+        assert_covers(&model, environment(50.0, 5000.0, Some(15.0)));
+        assert!(!model.predict(environment(20.0, 300.0, Some(5.0))).unwrap().is_extrapolated);
+        assert!(model.predict(environment(200.0, 300.0, Some(5.0))).unwrap().is_extrapolated);
+    }
+
+    #[test]
+    fn a_condition_that_never_varied_is_not_guessed() {
+        let model = Model::fit(&runs(&[0.5, 0.55, 0.6], &[100.0, 1000.0], &[None])).unwrap();
+        let refused = |environment| model.predict(environment).unwrap_err();
+        assert_eq!(refused(environment(20.0, 300.0, None)), NoPrediction::NeverVaried(Dimension::RoundTrip));
+        assert_eq!(refused(environment(0.5, 300.0, Some(1.0))), NoPrediction::NeverVaried(Dimension::Disk));
+        assert_covers(&model, environment(0.55, 40.0, None));
+    }
+
+    #[test]
+    fn a_few_runs_in_which_something_else_happened_change_little() {
+        let mut runs = runs(&[0.5, 1.0, 2.0, 5.0], &[100.0, 300.0, 1000.0], &[None]);
+        runs.iter_mut().step_by(12).for_each(|run| run.seconds *= 8.0);
+        assert_covers(&Model::fit(&runs).unwrap(), environment(20.0, 300.0, None));
+    }
+
+    #[test]
+    fn too_few_runs_and_impossible_ones_give_no_model() {
+        let mut runs = runs(&[1.0, 5.0], &[100.0, 1000.0], &[None]);
+        assert_eq!(runs.len(), MIN_RUNS);
+        assert!(Model::fit(&runs).is_ok());
+        runs[0].environment.round_trip = Duration::ZERO;
+        assert_eq!(Model::fit(&runs).unwrap_err(), NoPrediction::TooFewRuns);
+        assert_eq!(Model::fit(&[]).unwrap_err(), NoPrediction::TooFewRuns);
+    }
+
+    proptest! {
+        #[test]
+        fn any_runs_end_without_panic(
+            values in proptest::collection::vec((any::<u32>(), any::<f64>(), any::<f64>(), any::<Option<u32>>()), 12..40),
+        ) {
+            let runs: Vec<TimedRun> = values.iter().map(|(round_trip, bytes_per_second, seconds, disk)| TimedRun {
+                environment: Environment {
+                    round_trip: Duration::from_micros((*round_trip).into()),
+                    bytes_per_second: *bytes_per_second,
+                    disk: disk.map(|disk| Duration::from_micros(disk.into())),
+                },
+                seconds: *seconds,
+            }).collect();
+            if let Ok(model) = Model::fit(&runs) {
+                let _ = model.predict(environment(20.0, 100.0, Some(5.0)));
+                let _ = model.predict(model.usual());
+            }
+        }
+    }
+}
