@@ -252,6 +252,7 @@ pub fn phase(name: &str, cache: CacheState, figure: Figure) -> Phase {
         operations: vec![],
         calls: vec![],
         wire: None,
+        request_times: None,
         verified: vec![],
     }
 }

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::names::stored_names;
 use crate::wire::{MAX_COLD_CACHE_SHARE, MIN_BYTES, MIN_CALLS, MIN_WARM_CACHE_SHARE, ServedFrom};
-use crate::{Call, Histogram, Operation, Timestamp, VerifiedData, WireTraffic};
+use crate::{Call, Histogram, Operation, RequestTimes, Timestamp, VerifiedData, WireTraffic};
 
 /// Cache state of a phase.
 #[derive(
@@ -138,6 +138,9 @@ pub struct Phase {
     /// Traffic on the wire during the phase; `None` if no counter measures it.
     #[serde(default)]
     pub wire: Option<WireTraffic>,
+    /// Times of the requests during the phase; `None` if no source has any, and for phases stored by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_times: Option<RequestTimes>,
     /// Data that was compared with what was written, by age; empty if nothing was compared, or if the phase is older
     /// than this count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -228,6 +231,7 @@ mod tests {
             operations: vec![OperationStats { operation: Operation::Getattr, latency, errors: 0 }],
             calls: vec![],
             wire,
+            request_times: None,
             verified: vec![],
         }
     }

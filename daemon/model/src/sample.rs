@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
-use super::{FreeSpaceReserve, Operation, RequestCounts, Scale, TargetName, Timestamp};
+use super::{
+    FreeSpaceReserve, Operation, RequestCounts, RequestTotals, Scale, TargetName, TcpCounters, Timestamp,
+};
 use crate::names::stored_names;
 
 /// Duration in nanoseconds above which a call is stored individually as a [`SlowCall`].
@@ -268,6 +270,12 @@ pub struct Counters {
     pub round_trips: Option<(u64, u64)>,
     /// Smoothed TCP round-trip time, in microseconds. It is a current value, not a counter.
     pub tcp_rtt_us: Option<u64>,
+    /// Total times of the requests.
+    #[serde(default)]
+    pub request_totals: RequestTotals,
+    /// State of the TCP connections; empty unless `source` is [`CounterSource::Connections`].
+    #[serde(default)]
+    pub tcp: TcpCounters,
     /// Address of the server.
     pub server: Option<IpAddr>,
 }
@@ -298,6 +306,8 @@ impl Counters {
             reconnects: None,
             round_trips: None,
             tcp_rtt_us: None,
+            request_totals: RequestTotals::default(),
+            tcp: TcpCounters::default(),
             server: None,
         }
     }

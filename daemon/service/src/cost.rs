@@ -354,6 +354,7 @@ mod tests {
             figures: vec![],
             calls: vec![],
             wire: None,
+            request_times: None,
             verified: vec![],
         };
         Run {

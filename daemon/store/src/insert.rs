@@ -9,9 +9,9 @@ use rusqlite::{Connection, Row, named_params};
 use crate::checks::verified;
 use crate::epochs;
 use crate::error::Fault;
-use crate::history;
 use crate::path_value::path_value;
 use crate::wire::EnumName;
+use crate::{history, request_times};
 use longhaul_model::stored::{NewRound, RoundEnd};
 
 /// Values that the store assigns to a run when it is inserted.
@@ -167,6 +167,7 @@ fn insert_phase(cx: &Connection, phase: &Phase, run: i64, position: i64) -> Resu
     })?;
     let number = cx.last_insert_rowid();
     verified::insert_verified(cx, phase, number)?;
+    request_times::insert(cx, phase, number)?;
     for (position, figure) in phase.figures.iter().enumerate() {
         insert_figure(cx, figure, number, position as i64)?;
     }

@@ -35,6 +35,7 @@ mod outbox;
 mod path_value;
 mod read_samples;
 mod reader;
+mod request_times;
 mod rows;
 mod runs;
 mod samples;

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, RowIndex};
 use crate::checks::verified;
 use crate::error::Fault;
 use crate::rows::{TableRow, query_all};
-use crate::wire;
+use crate::{request_times, wire};
 use longhaul_model::stored::StoredRun;
 
 /// Query for the columns that [`stored_run`] reads, without a `WHERE` clause.
@@ -68,6 +68,7 @@ fn phase(cx: &Connection, row: &Row<'_>) -> Result<Phase, Fault> {
         calls: calls(row, || Ok(operations.iter().map(|stats| stats.operation).collect()))?,
         operations,
         wire: wire::from_row(row)?,
+        request_times: request_times::of_phase(cx, row.number)?,
         verified: verified::verified(cx, row.number)?,
     })
 }

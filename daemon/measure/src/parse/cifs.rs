@@ -2,7 +2,7 @@
 //! are in smb1ops.c and smb2ops.c, `print_stats`).
 
 use super::options::dialect;
-use longhaul_model::{Mount, Protocol, RequestCounts, RequestKind};
+use longhaul_model::{Mount, Protocol, RequestCounts, RequestKind, RequestTotals};
 
 /// Contents of the `Stats` file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -28,16 +28,25 @@ pub struct CifsShare {
     pub read_bytes: Option<u64>,
     /// Bytes of files that WRITE sent.
     pub written_bytes: Option<u64>,
+    /// Times of the requests of the share's connection, for all its shares together. Only kernels that are built with
+    /// `CONFIG_CIFS_STATS2` report them.
+    pub request_totals: RequestTotals,
 }
 
 /// Parses the `Stats` file; `None` if the text is not that file.
 pub fn cifs_stats(text: &str) -> Option<CifsStatistics> {
     text.starts_with("Resources in use").then_some(())?;
     let mut statistics = CifsStatistics::default();
+    let mut times = CommandTimes::default();
     for line in text.lines() {
+        times.add_line(line);
         if let Some(name) = share_name(line) {
             let name = name.split('\t').next().unwrap_or_default().to_owned();
-            statistics.shares.push(CifsShare { name, ..CifsShare::default() });
+            statistics.shares.push(CifsShare {
+                name,
+                request_totals: times.totals(),
+                ..CifsShare::default()
+            });
         } else if let Some(share) = statistics.shares.last_mut() {
             add_line(share, line);
         } else if let Some((count, _)) = line.split_once(" session ") {
@@ -45,6 +54,52 @@ pub fn cifs_stats(text: &str) -> Option<CifsStatistics> {
         }
     }
     Some(statistics)
+}
+
+/// Times of the commands of one connection, which stand above its shares. The kernel counts them in ticks from the
+/// allocation of a request to its release (fs/smb/client/transport.c, `release_mid`).
+#[derive(Default)]
+struct CommandTimes {
+    /// Number of ticks in a second; `None` outside of a table.
+    ticks_per_second: Option<u64>,
+    commands: u64,
+    ticks: u64,
+}
+
+impl CommandTimes {
+    /// Commands that wait on purpose or keep a connection alive: ECHO and CHANGE_NOTIFY (MS-SMB2 2.2.1.2).
+    const OTHERS: [u64; 2] = [13, 15];
+
+    fn add_line(&mut self, line: &str) {
+        if line.starts_with("Max requests in flight") {
+            *self = Self::default();
+        } else if let Some((_, rest)) = line.split_once("Time units are jiffies (") {
+            self.ticks_per_second =
+                rest.split(' ').next().and_then(|rate| rate.parse().ok()).filter(|rate| *rate > 0);
+        } else if self.ticks_per_second.is_some() && line.starts_with("  ") {
+            self.add_command(line);
+        }
+    }
+
+    /// Adds a line `COMMAND NUMBER TOTAL FASTEST SLOWEST`.
+    fn add_command(&mut self, line: &str) {
+        let columns: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        let [command, number, ticks, _, _] = columns[..] else { return };
+        if !Self::OTHERS.contains(&command) {
+            self.commands = self.commands.wrapping_add(number);
+            self.ticks = self.ticks.wrapping_add(ticks);
+        }
+    }
+
+    fn totals(&self) -> RequestTotals {
+        let Some(rate) = self.ticks_per_second else { return RequestTotals::default() };
+        let execute_us = (u128::from(self.ticks) * 1_000_000 / u128::from(rate)) as u64;
+        RequestTotals {
+            answered: Some(self.commands),
+            execute_us: Some(execute_us),
+            ..RequestTotals::default()
+        }
+    }
 }
 
 /// Returns the rest of a line of the form `3) \\server\share...`, after the number.
@@ -233,6 +288,16 @@ mod tests {
         let found = cifs_connections(include_str!("../../tests/fixtures/cifs-debug-linux6.1.txt"));
         let found: Vec<_> = found.iter().map(|share| (share.dialect, share.directory_leases)).collect();
         assert_eq!(found, [(Some("2.1"), None), (Some("1.0"), None), (Some("3.1.1"), Some(true))]);
+    }
+
+    #[test]
+    fn times_of_commands_belong_to_the_shares_below_them() {
+        let found = cifs_stats(include_str!("../../tests/fixtures/cifs-stats-linux6.1.txt")).unwrap();
+        let totals = found.shares[0].request_totals;
+        assert_eq!((totals.answered, totals.execute_us), (Some(96), Some(3_390_000)), "339 ticks of 10 ms");
+        assert_eq!((totals.queue_us, totals.answer_us), (None, None));
+        let without = cifs_stats(LINUX_6).unwrap();
+        assert!(without.shares.iter().all(|share| share.request_totals == RequestTotals::default()));
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub use nfsstat::{NfsMount, nfsstat, nfsstat_at};
 pub use options::with_negotiated_version;
 pub use pcblist::pcblist;
 pub use pmset::pmset;
-pub use proc::{power_supplies, process_disk_bytes, status_peak_bytes};
+pub use proc::{handles_answers, power_supplies, process_disk_bytes, scheduler_times, status_peak_bytes};
 pub use routes::{default_route, ipv6_route_to, route_to};
 pub use smbutil::smbutil;
 pub use sockets::{Connection, SocketDump, socket_request, sockets};

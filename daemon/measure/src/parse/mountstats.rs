@@ -71,6 +71,13 @@ pub struct NfsOperations {
     pub retransmits: u64,
     /// Total time from sending to answer of all requests, in milliseconds.
     pub round_trip_ms: u64,
+    /// Total time that requests waited before they were sent, in milliseconds, without the client's own housekeeping.
+    pub queue_ms: u64,
+    /// Total time from sending to answer, in milliseconds, without the client's own housekeeping.
+    pub answer_ms: u64,
+    /// Total time from the start of a request to its end in the client, in milliseconds, without the client's own
+    /// housekeeping; `None` if the file does not have the column.
+    pub execute_ms: Option<u64>,
 }
 
 impl NfsStatistics {
@@ -147,9 +154,14 @@ fn add_transport(mount: &mut NfsStatistics, rest: &str) {
 /// Adds the line of one operation: `ops ntrans timeouts sent received queue rtt execute [errors]`. The last
 /// column came with version 1.1 (Linux 5.3).
 fn add_operation(operations: &mut NfsOperations, name: &str, columns: &[u64]) {
-    let [requests, transmissions, _, _, _, _, round_trip_ms, ..] = *columns else { return };
-    let wanted = if CLIENT_INTERNAL_REQUESTS.contains(&name) { 0 } else { requests };
-    operations.requests = operations.requests.wrapping_add(wanted);
+    let [requests, transmissions, _, _, _, queue_ms, round_trip_ms, ref rest @ ..] = *columns else { return };
+    if !CLIENT_INTERNAL_REQUESTS.contains(&name) {
+        operations.requests = operations.requests.wrapping_add(requests);
+        operations.queue_ms = operations.queue_ms.wrapping_add(queue_ms);
+        operations.answer_ms = operations.answer_ms.wrapping_add(round_trip_ms);
+        let execute_ms = rest.first().map(|one| operations.execute_ms.unwrap_or(0).wrapping_add(*one));
+        operations.execute_ms = execute_ms.or(operations.execute_ms);
+    }
     if let Some(kind) = kind_of_request(name) {
         operations.by_kind.add(kind, requests);
     }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::bytes::{u32_at, u64_at};
 use super::sockets::Connection;
+use longhaul_model::TcpCounters;
 
 /// Size in bytes of `xinpgen`, which is the header and the mark at the end.
 const HEADER: usize = 24;
@@ -87,6 +88,8 @@ impl<'a> ConnectionRecords<'a> {
             sent: u64_at(self.statistics, 32),
             retransmits: None,
             round_trip_us: None,
+            // The list has bytes only: `xsockstat_n` of bsd/sys/socketvar.h (xnu).
+            tcp: TcpCounters::default(),
         })
     }
 
@@ -163,6 +166,7 @@ mod tests {
             sent: Some(1_234_567),
             retransmits: None,
             round_trip_us: None,
+            tcp: TcpCounters::default(),
         };
         assert_eq!(found, [expected]);
     }

@@ -34,9 +34,37 @@ pub fn process_disk_bytes(io: &str) -> Option<(u64, u64)> {
     count("read_bytes:").zip(count("write_bytes:"))
 }
 
+/// Returns the nanoseconds that a thread used a processor, and those that it was ready and waited for one: the first two
+/// numbers of `/proc/PID/schedstat` (Documentation/scheduler/sched-stats.rst).
+pub fn scheduler_times(schedstat: &str) -> Option<(u64, u64)> {
+    let mut numbers = schedstat.split_whitespace().map(|word| word.parse().ok());
+    numbers.next()?.zip(numbers.next()?)
+}
+
+/// Returns whether a thread of the kernel with this name handles answers of file servers: `cifsd` receives those of SMB
+/// (fs/smb/client/connect.c), unbound workers those of NFS (net/sunrpc/sched.c, `xprtiod`).
+pub fn handles_answers(name: &str) -> bool {
+    let name = name.trim_end();
+    name == "cifsd" || name.starts_with("kworker/u")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_has_time_used_and_time_waited() {
+        assert_eq!(scheduler_times("5071214 1350250 118\n"), Some((5_071_214, 1_350_250)));
+        assert_eq!((scheduler_times("12"), scheduler_times("")), (None, None));
+    }
+
+    #[test]
+    fn threads_that_handle_answers_are_known_by_name() {
+        let known = ["cifsd\n", "kworker/u8:3-xprtiod\n", "kworker/u4:1+rpciod\n"];
+        assert!(known.into_iter().all(handles_answers));
+        let others = ["kworker/0:1-events\n", "smbd\n", "kswapd0\n", ""];
+        assert!(!others.into_iter().any(handles_answers));
+    }
 
     #[test]
     fn the_peak_is_read_in_bytes_or_not_at_all() {

@@ -5,6 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::bytes::{u16_at, u32_at, u64_at};
+use longhaul_model::TcpCounters;
 
 /// TCP connection to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Connection {
     pub retransmits: Option<u64>,
     /// Smoothed round-trip time, in microseconds.
     pub round_trip_us: Option<u64>,
+    /// Times and segments of the connection.
+    pub tcp: TcpCounters,
 }
 
 /// Contents of one datagram of a dump.
@@ -98,8 +101,36 @@ fn connection(body: &[u8]) -> Option<Connection> {
         received: u64_at(info, 128),
         sent: u64_at(info, 120),
         retransmits: u32_at(info, 100).map(u64::from),
-        round_trip_us: u32_at(info, 68).map(u64::from).filter(|time| *time > 0),
+        round_trip_us: microseconds_at(info, 68),
+        tcp: tcp_counters(info),
     })
+}
+
+/// Returns the values of a `tcp_info`. A kernel that is older than a value sends a shorter one. The offsets are those of
+/// Linux 4.9 (`tcpi_delivery_rate`) and 4.10 (`tcpi_busy_time`); the structure only grows at its end.
+fn tcp_counters(info: &[u8]) -> TcpCounters {
+    let count = |at: usize| u32_at(info, at).map(u64::from);
+    // The first bit of this byte, `tcpi_delivery_rate_app_limited`, says that the sender had nothing more to send, so that
+    // the rate is not one of the network.
+    let is_full = info.get(7).is_some_and(|flags| flags & 1 == 0);
+    TcpCounters {
+        segments_sent: count(156),
+        segments_received: count(152),
+        busy_us: u64_at(info, 168),
+        window_limited_us: u64_at(info, 176),
+        buffer_limited_us: u64_at(info, 184),
+        // Before the first measurement the kernel reports the largest number.
+        min_rtt_us: microseconds_at(info, 148).filter(|time| *time < u64::from(u32::MAX)),
+        smoothed_rtt_us: microseconds_at(info, 68),
+        receive_rtt_us: microseconds_at(info, 92),
+        timeout_us: microseconds_at(info, 8),
+        delivery_rate: u64_at(info, 160).filter(|rate| is_full && *rate > 0),
+    }
+}
+
+/// Reads a time that is zero if the kernel has not measured it yet.
+fn microseconds_at(info: &[u8], at: usize) -> Option<u64> {
+    u32_at(info, at).map(u64::from).filter(|time| *time > 0)
 }
 
 /// Parses an address. IPv4 (family 2) has it in the first four bytes; an IPv6 socket (family 10) may be
@@ -138,10 +169,17 @@ mod tests {
     /// Builds a message as a kernel with a `tcp_info` of this length writes it.
     fn message(family: u8, remote: &[u8], info_bytes: usize) -> Vec<u8> {
         let mut info = vec![0u8; 240];
+        info[8..12].copy_from_slice(&204_000u32.to_ne_bytes());
         info[68..72].copy_from_slice(&321u32.to_ne_bytes());
         info[100..104].copy_from_slice(&7u32.to_ne_bytes());
         info[120..128].copy_from_slice(&1_000_000u64.to_ne_bytes());
         info[128..136].copy_from_slice(&(5u64 << 32).to_ne_bytes());
+        for (at, value) in [(148, 250u32), (152, 12), (156, 34)] {
+            info[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        for (at, value) in [(160, 2_500_000u64), (168, 9_000), (176, 800), (184, 70)] {
+            info[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        }
         let mut body = vec![0u8; MESSAGE];
         body[0] = family;
         body[4..6].copy_from_slice(&795u16.to_be_bytes());
@@ -175,6 +213,18 @@ mod tests {
             sent: Some(1_000_000),
             retransmits: Some(7),
             round_trip_us: Some(321),
+            tcp: TcpCounters {
+                segments_sent: Some(34),
+                segments_received: Some(12),
+                busy_us: Some(9_000),
+                window_limited_us: Some(800),
+                buffer_limited_us: Some(70),
+                min_rtt_us: Some(250),
+                smoothed_rtt_us: Some(321),
+                receive_rtt_us: None,
+                timeout_us: Some(204_000),
+                delivery_rate: Some(2_500_000),
+            },
         };
         assert_eq!(dumped, SocketDump { connections: vec![expected], is_last: true, error: None });
     }
@@ -185,6 +235,29 @@ mod tests {
         assert_eq!((linux_3.received, linux_3.sent, linux_3.retransmits), (None, None, Some(7)));
         let none = &sockets(&message(2, &[10, 77, 0, 2], 0)).connections[0];
         assert_eq!((none.retransmits, none.round_trip_us), (None, None));
+        assert_eq!(none.tcp, TcpCounters::default());
+        let linux_4_8 = sockets(&message(2, &[10, 77, 0, 2], 160)).connections[0].tcp;
+        assert_eq!(
+            (linux_4_8.min_rtt_us, linux_4_8.delivery_rate, linux_4_8.busy_us),
+            (Some(250), None, None)
+        );
+    }
+
+    #[test]
+    fn a_rate_of_a_sender_with_nothing_to_send_is_unknown() {
+        let mut idle = message(2, &[10, 77, 0, 2], 232);
+        let info = idle.len() - 232;
+        idle[info + 7] = 1;
+        let tcp = sockets(&idle).connections[0].tcp;
+        assert_eq!((tcp.delivery_rate, tcp.busy_us), (None, Some(9_000)));
+    }
+
+    #[test]
+    fn a_round_trip_time_that_was_not_measured_is_unknown() {
+        let mut new = message(2, &[10, 77, 0, 2], 232);
+        let info = new.len() - 232;
+        new[info + 148..info + 152].copy_from_slice(&u32::MAX.to_ne_bytes());
+        assert_eq!(sockets(&new).connections[0].tcp.min_rtt_us, None);
     }
 
     #[test]

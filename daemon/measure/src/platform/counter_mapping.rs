@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use super::request_totals::{nfs_request_totals, tcp_of_connections};
 use crate::parse::{
     CifsConnection, CifsShare, CifsStatistics, Connection, InterfaceCounters, NfsStatistics, SmbSession,
     is_same_share,
@@ -136,6 +137,7 @@ fn nfs_counters(mounts: &[NfsStatistics], mount: &Mount) -> Result<Counters, Str
         reconnects: found.connects,
         round_trips: operations
             .map(|counted| (counted.all_requests, counted.round_trip_ms.saturating_mul(1000))),
+        request_totals: operations.map(|counted| nfs_request_totals(&counted)).unwrap_or_default(),
         server: mount.server,
         ..Counters::new(CounterSource::Mountstats, CounterScope::Mount, instance_id)
     })
@@ -169,6 +171,7 @@ fn smb_share_counters(
         requests: sum(|share| share.requests),
         requests_by_kind: summed_requests(&shares),
         reconnects: found.reconnects,
+        request_totals: first.request_totals,
         server: mount.server,
         ..Counters::new(CounterSource::CifsStats, scope, format!("{} {}", first.name, mount.protocol))
     })
@@ -239,6 +242,7 @@ fn tcp_counters(all: &[Connection], mount: &Mount, server: Option<IpAddr>) -> Re
         written_bytes: sum(|one| one.sent),
         retransmits: sum(|one| one.retransmits),
         tcp_rtt_us: found.iter().filter_map(|one| one.round_trip_us).min(),
+        tcp: tcp_of_connections(&found),
         server,
         ..Counters::new(CounterSource::Connections, scope, instance_id)
     })
@@ -261,6 +265,7 @@ fn interface_counters(found: &InterfaceCounters) -> Result<Counters, CounterUnav
 mod tests {
     use super::*;
     use crate::parse;
+    use longhaul_model::TcpCounters;
 
     const LINUX_6: &str = include_str!("../../tests/fixtures/cifs-stats-linux6.txt");
     const DEBUG_6: &str = include_str!("../../tests/fixtures/cifs-debug-linux6.txt");
@@ -287,6 +292,7 @@ mod tests {
             sent: Some(10),
             retransmits: Some(1),
             round_trip_us: Some(u64::from(local_port)),
+            tcp: TcpCounters::default(),
         }
     }
 

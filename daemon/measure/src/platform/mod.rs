@@ -5,7 +5,7 @@
 //! `macos.rs` hold those that only one of them provides, under the same names. Code here reads and is short;
 //! the pure parsers in [`crate::parse`], which compile on every system, interpret what was read.
 
-use longhaul_model::{Counters, Family, Mount, TargetName};
+use longhaul_model::{CounterSource, Counters, Family, Mount, TargetName};
 
 #[cfg(any(target_os = "macos", test))]
 #[allow(dead_code, reason = "macOS does not call every function yet")]
@@ -17,6 +17,7 @@ mod identity;
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "used on macOS and in tests only"))]
 mod keep_awake;
 mod mapping;
+mod request_totals;
 mod server_facts;
 #[cfg(any(target_os = "macos", test))]
 mod tool_process;
@@ -35,9 +36,11 @@ mod linux_host;
 #[cfg(target_os = "linux")]
 mod linux_probe;
 #[cfg(target_os = "linux")]
+mod linux_processor;
+#[cfg(target_os = "linux")]
 use {
     linux as system, linux_check as check, linux_counters as counters, linux_host as host,
-    linux_probe as probe,
+    linux_probe as probe, linux_processor as processor,
 };
 
 #[cfg(target_os = "macos")]
@@ -51,9 +54,11 @@ mod macos_host;
 #[cfg(target_os = "macos")]
 mod macos_probe;
 #[cfg(target_os = "macos")]
+mod macos_processor;
+#[cfg(target_os = "macos")]
 use {
     macos as system, macos_check as check, macos_counters as counters, macos_host as host,
-    macos_probe as probe,
+    macos_probe as probe, macos_processor as processor,
 };
 
 pub use crate::parse::{
@@ -72,6 +77,7 @@ pub use host::{
 pub use identity::{FileIdentity, MetadataSource, identity_at, identity_of, link_at};
 pub use mapping::SharedMapping;
 pub use probe::{FolderWatch, device_of, disable_read_ahead, thread_cpu_ns};
+pub use processor::{answer_threads, processor_times};
 pub use server_facts::{ServerFacts, server_facts_at};
 pub use system::{
     BEHAVIOR_MARKERS, FINDER_INFO, LISTS_ATTRIBUTES, TEST_XATTR, attributes_at, config_directory,
@@ -79,7 +85,7 @@ pub use system::{
     getxattr_at, io_policy, list, log_directory, monotonic_ns, mounts, negotiated, peak_memory_bytes, power,
     prepare_worker, service_directory, set_io_policy, shared_file, system_version,
 };
-pub use types::{IoPolicy, ListingFields, System, Tool};
+pub use types::{IoPolicy, ListingFields, PhaseCounters, ProcessorTimes, System, Tool};
 pub use unix::{
     Access, ByteRange, LockAction, Space, close, create_at, error_name, fsync, getxattr, host_name,
     is_unsupported, load_average, lock_range, make_directory_at, open_at, open_directory, open_directory_at,
@@ -96,13 +102,32 @@ pub fn asleep_ns() -> u64 {
     continuous_ns().saturating_sub(monotonic_ns())
 }
 
-/// Returns the counters with the narrowest scope for a mount: those of this process on a local disk,
-/// otherwise the narrowest ones of the mount that count bytes; `None` if there are none.
-pub fn narrowest_counters(target: &TargetName, mount: &Mount) -> Option<Counters> {
+/// Returns the counters of a mount before or after a phase. The narrowest ones are those of this process on a local disk,
+/// otherwise the narrowest ones of the mount that count bytes.
+pub fn phase_counters(target: &TargetName, mount: &Mount) -> PhaseCounters {
     if mount.protocol.family() == Family::Local {
-        return disk_counters(std::process::id()).ok();
+        return PhaseCounters {
+            narrowest: disk_counters(std::process::id()).ok(),
+            ..PhaseCounters::default()
+        };
     }
-    let reading = counters::read_phase_counters(target, mount).into_iter().next()?;
-    let with_bytes = |known: &Counters| known.read_bytes.is_some();
-    reading.counters.into_iter().flatten().filter(with_bytes).min_by_key(|known| known.scope)
+    let reading = counters::read_phase_counters(target, mount).into_iter().next();
+    let known: Vec<Counters> = reading.into_iter().flat_map(|reading| reading.counters).flatten().collect();
+    let first = |wanted: &dyn Fn(&&Counters) -> bool| known.iter().find(wanted).cloned();
+    PhaseCounters {
+        requests: first(&|counters| counters.request_totals.answered.is_some()),
+        connections: first(&|counters| counters.source == CounterSource::Connections),
+        narrowest: known
+            .iter()
+            .filter(|counters| counters.read_bytes.is_some())
+            .min_by_key(|counters| counters.scope)
+            .cloned(),
+    }
+}
+
+/// Returns the counters of the connections to the server of a mount, without any tool; `None` if the system does not
+/// list them.
+pub fn connection_counters(target: &TargetName, mount: &Mount) -> Option<Counters> {
+    let reading = read_counters(&[(target.clone(), mount.clone())]).into_iter().next()?;
+    reading.counters.into_iter().flatten().find(|counters| counters.source == CounterSource::Connections)
 }

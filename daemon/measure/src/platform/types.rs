@@ -1,5 +1,7 @@
 //! Types that the code for both systems shares.
 
+use longhaul_model::Counters;
+
 /// Operating system that longhaul runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
@@ -48,4 +50,28 @@ impl IoPolicy {
             Self::Throttled => "throttled",
         }
     }
+}
+
+/// Counters of a target at the start or the end of a phase.
+#[derive(Debug, Clone, Default)]
+pub struct PhaseCounters {
+    /// Counters with the narrowest scope that count bytes; `None` if there are none.
+    pub narrowest: Option<Counters>,
+    /// Counters that have times of requests; `None` if there are none.
+    pub requests: Option<Counters>,
+    /// Counters of the TCP connections to the server; `None` if there are none.
+    pub connections: Option<Counters>,
+}
+
+/// Processor times of this machine that belong to a target, since its start, in microseconds. `None` means that the system
+/// does not report the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessorTimes {
+    /// Processor time of this process.
+    pub used_us: Option<u64>,
+    /// Time in which a thread of this process was ready and waited for a processor. Threads that have ended are not
+    /// included.
+    pub waited_us: Option<u64>,
+    /// Both times together of threads of the kernel that handle answers of servers.
+    pub kernel_us: Option<u64>,
 }

@@ -149,7 +149,7 @@ fn second_read(on: &CheckedTarget<'_>, scratch: &ScratchFolder) -> Result<CheckA
     if is_memory_file_system(Some(protocol)) {
         return Ok(CheckAnswer::unknown("this is a memory file system"));
     }
-    let counters = || platform::narrowest_counters(&on.target.name, mount);
+    let counters = || platform::phase_counters(&on.target.name, mount).narrowest;
     let file = create_durable_file(on, scratch, c"read-twice")?;
     let mut content = vec![0; BYTES];
     on.context.read_full(&file, &mut content, 0)?;

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use super::context::TimedFs;
 use super::stop_switch::StopSwitch;
 use crate::error::RunError;
-use crate::platform;
+use crate::platform::{self, PhaseCounters, ProcessorTimes};
 use crate::recorder::Recorder;
-use crate::samplers::wire_traffic;
-use longhaul_model::{CacheState, ColdMethod, Counters, Figure, Mismatch, Phase, Progress};
+use crate::samplers::{PhaseReading, request_times, wire_traffic};
+use longhaul_model::{CacheState, ColdMethod, Figure, Mismatch, Phase, Progress};
 
 /// The name and cache state of a phase, known before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +47,13 @@ pub trait Reporter {
     fn phase_began(&self, spec: &PhaseSpec<'_>);
     /// Reports the end of a phase, with its results.
     fn phase_ended(&self, phase: Phase);
-    /// Returns the traffic counters of the target; `None` if there are none.
-    fn counters(&self) -> Option<Counters> {
-        None
+    /// Returns the counters of the target; empty if there are none.
+    fn counters(&self) -> PhaseCounters {
+        PhaseCounters::default()
+    }
+    /// Returns the processor times that belong to the target.
+    fn processor_times(&self) -> ProcessorTimes {
+        platform::processor_times(&[])
     }
 }
 
@@ -97,12 +101,15 @@ impl<'run> Session<'run> {
         self.recorder.clear();
         self.reporter.phase_began(&spec);
         // Counters are read before the clock starts and after it stops, so that reading them is not measured.
-        let before = self.reporter.counters();
+        // Processor times are read closest to the phase, so that they do not include the reading of counters.
+        let counters = self.reporter.counters();
+        let before = PhaseReading { counters, processor: self.reporter.processor_times() };
         let started = platform::wall_clock();
         let context = TimedFs::new(self.recorder, 0, self.stop);
         let result = body(&context);
         let seconds = context.elapsed();
-        let after = self.reporter.counters();
+        let processor = self.reporter.processor_times();
+        let after = PhaseReading { processor, counters: self.reporter.counters() };
         let recorded = self.recorder.snapshot();
         let (figures, result) = match result {
             Ok(figures) => (Some(figures), Ok(())),
@@ -121,7 +128,13 @@ impl<'run> Session<'run> {
             operations: recorded.operations,
             calls: self.recorder.calls(context.began_ns),
             verified: self.recorder.verified(),
-            wire: before.zip(after).and_then(|(before, after)| wire_traffic(&before, &after)),
+            wire: before
+                .counters
+                .narrowest
+                .as_ref()
+                .zip(after.counters.narrowest.as_ref())
+                .and_then(|(before, after)| wire_traffic(before, after)),
+            request_times: request_times(&before, &after),
         };
         if result.is_err() {
             let failed = FailedPhase { name: spec.name.to_owned(), cache: spec.cache };
@@ -173,7 +186,7 @@ impl<'run> Session<'run> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_model::{CounterScope, CounterSource, Operation, Unit};
+    use longhaul_model::{CounterScope, CounterSource, Counters, Operation, Unit};
     use std::cell::Cell;
 
     /// A reporter that collects phases, and whose byte counter grows by 1000 with every read.
@@ -189,12 +202,13 @@ mod tests {
         fn phase_ended(&self, phase: Phase) {
             self.phases.borrow_mut().push(phase);
         }
-        fn counters(&self) -> Option<Counters> {
+        fn counters(&self) -> PhaseCounters {
             self.counter.set(self.counter.get() + 1000);
-            Some(Counters {
+            let counters = Counters {
                 read_bytes: Some(self.counter.get()),
                 ..Counters::new(CounterSource::Mountstats, CounterScope::Mount, "one".to_owned())
-            })
+            };
+            PhaseCounters { narrowest: Some(counters), ..PhaseCounters::default() }
         }
     }
 

@@ -59,6 +59,7 @@ pub fn serve(
         recorder,
         output,
         mount: RefCell::default(),
+        answer_threads: RefCell::default(),
         preparation_facts: RefCell::default(),
         checked_sandbox: RefCell::default(),
         made_sandbox: Cell::default(),

@@ -14,6 +14,7 @@ mod latency_probe;
 mod message;
 mod mount;
 mod output;
+mod round_trip;
 mod runs;
 mod self_check;
 mod state;

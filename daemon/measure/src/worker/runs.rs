@@ -98,6 +98,7 @@ impl Worker {
             let policy = set_policy(workload.io_policy(), job);
             conditions.io_policy = policy.map(|policy| policy.name().to_owned());
             set_space(&mut conditions, job.sandbox.space(&job.untimed()).ok());
+            conditions.round_trip_us = self.round_trip_us(job);
             let result = workload.run(job);
             if let Err(error) = &result {
                 self.examine_damage(workload, job, error);

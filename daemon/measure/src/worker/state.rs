@@ -12,14 +12,14 @@ use super::target_mount::TargetMount;
 use crate::checks::fidelity;
 use crate::checks::freshness;
 use crate::error::StopReason;
-use crate::platform;
+use crate::platform::{self, PhaseCounters, ProcessorTimes};
 use crate::recorder::Recorder;
 use crate::samplers::{self, ProbeSwitch, SampleReporter};
 use crate::sandbox::{Sandbox, SandboxLocation};
 use crate::selfcheck;
 use crate::timed_fs::{PhaseSpec, Reporter, StopSwitch, TimedFs};
 use crate::workloads::Catalog;
-use longhaul_model::{Counters, Phase, Progress};
+use longhaul_model::{Phase, Progress};
 
 /// Task of the thread that leads runs.
 pub enum Task {
@@ -49,6 +49,8 @@ pub struct Worker {
     pub output: Arc<Output>,
     /// Mount of the target; `None` if it was not found.
     pub mount: RefCell<Option<TargetMount>>,
+    /// Threads of the kernel that handle answers of the server, found before each run.
+    pub answer_threads: RefCell<Vec<u32>>,
     /// Facts that preparations found, by workload. They are reported with the run that follows.
     pub preparation_facts: RefCell<BTreeMap<String, BTreeMap<String, String>>>,
     /// Sandbox that a check of fidelity holds open between its steps; `None` outside of such a check.
@@ -72,10 +74,15 @@ impl Reporter for Worker {
         self.send_or_stop(&WorkerMessage::PhaseEnded(phase));
     }
 
-    /// Returns the readings of the counter with the narrowest scope for the target.
-    fn counters(&self) -> Option<Counters> {
+    fn counters(&self) -> PhaseCounters {
         let mount = self.mount.borrow();
-        platform::narrowest_counters(&self.setup.target.name, &mount.as_ref()?.mount)
+        let counters =
+            mount.as_ref().map(|found| platform::phase_counters(&self.setup.target.name, &found.mount));
+        counters.unwrap_or_default()
+    }
+
+    fn processor_times(&self) -> ProcessorTimes {
+        platform::processor_times(&self.answer_threads.borrow())
     }
 }
 

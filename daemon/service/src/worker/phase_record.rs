@@ -42,6 +42,7 @@ pub fn truncated_phase(start: PhaseStart, recorder: &Recorder) -> Phase {
         operations: recorded.operations,
         calls: recorder.calls(monotonic_ns().saturating_sub(nanoseconds)),
         wire: None,
+        request_times: None,
         verified: vec![],
     }
 }

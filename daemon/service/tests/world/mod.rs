@@ -324,6 +324,7 @@ fn phase(number: u64) -> Phase {
         operations: operations.map(stats).into(),
         calls: vec![],
         wire: None,
+        request_times: None,
         verified: vec![],
     }
 }

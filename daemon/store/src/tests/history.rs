@@ -11,7 +11,7 @@ use super::{TestDb, at, new_round, samples, target};
 use crate::{RoundEnd, Samples};
 
 /// Returns a run with every figure of every metric of a workload; each figure has a different value.
-fn run_with_metrics(workload_name: &str, round: i64, slot: u32) -> Run {
+pub(super) fn run_with_metrics(workload_name: &str, round: i64, slot: u32) -> Run {
     let metrics = TASKS.iter().find(|task| task.name() == workload_name).unwrap().metrics();
     let parts = metrics.iter().flat_map(|metric| metric.figures.iter().map(|part| (part, metric.cache)));
     let phases = parts.enumerate().map(|(index, ((phase, figure), cache))| Phase {
@@ -27,6 +27,7 @@ fn run_with_metrics(workload_name: &str, round: i64, slot: u32) -> Run {
         operations: vec![],
         calls: vec![],
         wire: None,
+        request_times: None,
         verified: vec![],
     });
     Run { workload: workload_name.to_owned(), phases: phases.collect(), ..samples::run(round, slot) }

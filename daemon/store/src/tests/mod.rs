@@ -11,6 +11,7 @@ mod notifications;
 mod opening;
 mod operations;
 mod outbox;
+mod request_times;
 mod rereads;
 mod round_trip;
 mod samples;

@@ -3,8 +3,8 @@
 use longhaul_model::Histogram;
 use longhaul_model::{
     CacheState, Call, ColdMethod, Conditions, CounterScope, CounterSource, DataAge, Failure, Figure,
-    KeepReason, Operation, OperationStats, Outcome, Phase, Power, Protocol, Run, Scale, TargetName, Unit,
-    VerifiedData, WireTraffic,
+    KeepReason, Operation, OperationStats, Outcome, Phase, Power, Protocol, RequestTimes, RequestTotals, Run,
+    Scale, TargetName, TcpCounters, Unit, VerifiedData, WireTraffic,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -38,6 +38,7 @@ pub(super) fn run(round: i64, slot: u32) -> Run {
             source: CounterSource::Mountstats,
             scope: CounterScope::Mount,
         }),
+        request_times: (cache == CacheState::Warm).then(|| request_times([Some(9); 18])),
         verified: vec![VerifiedData { age: DataAge::Weeks, bytes: 40_000_000, files: 21 }],
     };
     Run {
@@ -126,6 +127,33 @@ fn wire() -> impl Strategy<Value = WireTraffic> {
     )
 }
 
+/// Returns request times with these values, in the order of the columns.
+pub(super) fn request_times(values: [Option<u64>; 18]) -> RequestTimes {
+    let [answered, queue_us, answer_us, execute_us, rest @ ..] = values;
+    let [segments_sent, segments_received, busy_us, window_limited_us, buffer_limited_us, rest @ ..] = rest;
+    let [min_rtt_us, smoothed_rtt_us, receive_rtt_us, timeout_us, delivery_rate, rest @ ..] = rest;
+    let [retransmits, processor_us, processor_wait_us, kernel_us] = rest;
+    RequestTimes {
+        requests: RequestTotals { answered, queue_us, answer_us, execute_us },
+        tcp: TcpCounters {
+            segments_sent,
+            segments_received,
+            busy_us,
+            window_limited_us,
+            buffer_limited_us,
+            min_rtt_us,
+            smoothed_rtt_us,
+            receive_rtt_us,
+            timeout_us,
+            delivery_rate,
+        },
+        retransmits,
+        processor_us,
+        processor_wait_us,
+        kernel_us,
+    }
+}
+
 /// Returns a call of one of a phase's operations. `None`: the phase has no operations.
 fn call(
     operations: &[OperationStats],
@@ -141,12 +169,14 @@ fn phase() -> impl Strategy<Value = Phase> {
     let cold_by =
         option::of(select(vec![ColdMethod::Evicted, ColdMethod::RotatedSlice, ColdMethod::Unverified]));
     let head = (text(), cache, cold_by, option::of(any::<i64>()), finite());
-    let tail =
-        (any::<(u64, u64, bool)>(), vec(figure(), 0..3), vec(operation_stats(), 0..3), option::of(wire()));
+    let times = option::of(any::<[Option<u64>; 18]>().prop_map(request_times));
+    let wire = (option::of(wire()), times);
+    let tail = (any::<(u64, u64, bool)>(), vec(figure(), 0..3), vec(operation_stats(), 0..3), wire);
     let calls = vec(any::<(usize, u64, u64, bool)>(), 0..4);
     (head, tail, calls).prop_map(
         |((name, cache, cold_by, began_us, seconds), (numbers, figures, operations, wire), calls)| {
             let (bytes_read, bytes_written, complete) = numbers;
+            let (wire, request_times) = wire;
             let calls = calls.into_iter().filter_map(|drawn| call(&operations, drawn)).collect();
             Phase {
                 name,
@@ -161,6 +191,7 @@ fn phase() -> impl Strategy<Value = Phase> {
                 operations,
                 calls,
                 wire,
+                request_times,
                 verified: vec![],
             }
         },

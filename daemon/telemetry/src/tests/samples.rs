@@ -101,6 +101,7 @@ fn phase(seed: i64, began: Timestamp) -> Phase {
         operations: [Operation::Open, Operation::Read].map(|operation| stats(operation, seed)).into(),
         calls: vec![],
         wire: None,
+        request_times: None,
         verified: vec![],
     }
 }

@@ -321,6 +321,7 @@ mod tests {
             operations: vec![],
             calls: vec![],
             wire: None,
+            request_times: None,
             verified: vec![],
         };
         let cold = phase(CacheState::Cold, Some(ColdMethod::Unverified), seconds);

@@ -1,0 +1,81 @@
+//! Times of requests and connections of one target, added up from what the parsers found.
+
+use crate::parse::{Connection, NfsOperations};
+use longhaul_model::{RequestTotals, TcpCounters};
+
+/// Returns the times of the requests of an NFS mount.
+pub(super) fn nfs_request_totals(counted: &NfsOperations) -> RequestTotals {
+    RequestTotals {
+        answered: Some(counted.requests),
+        queue_us: Some(counted.queue_ms.saturating_mul(1000)),
+        answer_us: Some(counted.answer_ms.saturating_mul(1000)),
+        execute_us: counted.execute_ms.map(|time| time.saturating_mul(1000)),
+    }
+}
+
+/// Adds up the counters of connections. States are those of the best connection.
+pub(super) fn tcp_of_connections(found: &[&Connection]) -> TcpCounters {
+    let sum = |value: fn(&TcpCounters) -> Option<u64>| {
+        found.iter().map(|one| value(&one.tcp)).try_fold(0u64, |sum, one| Some(sum.wrapping_add(one?)))
+    };
+    let values = |value: fn(&TcpCounters) -> Option<u64>| found.iter().filter_map(move |one| value(&one.tcp));
+    TcpCounters {
+        segments_sent: sum(|tcp| tcp.segments_sent),
+        segments_received: sum(|tcp| tcp.segments_received),
+        busy_us: sum(|tcp| tcp.busy_us),
+        window_limited_us: sum(|tcp| tcp.window_limited_us),
+        buffer_limited_us: sum(|tcp| tcp.buffer_limited_us),
+        min_rtt_us: values(|tcp| tcp.min_rtt_us).min(),
+        smoothed_rtt_us: values(|tcp| tcp.smoothed_rtt_us).min(),
+        receive_rtt_us: values(|tcp| tcp.receive_rtt_us).min(),
+        timeout_us: values(|tcp| tcp.timeout_us).min(),
+        delivery_rate: values(|tcp| tcp.delivery_rate).max(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connection(tcp: TcpCounters) -> Connection {
+        Connection {
+            server: "10.77.0.2".parse().expect("an address"),
+            port: 445,
+            local_port: 7,
+            received: None,
+            sent: None,
+            retransmits: None,
+            round_trip_us: None,
+            tcp,
+        }
+    }
+
+    #[test]
+    fn counters_add_up_and_states_are_the_best_ones() {
+        let tcp = |segments, rtt, rate| TcpCounters {
+            segments_sent: Some(segments),
+            min_rtt_us: Some(rtt),
+            delivery_rate: rate,
+            ..TcpCounters::default()
+        };
+        let found = [connection(tcp(5, 300, None)), connection(tcp(7, 200, Some(9)))];
+        let sum = tcp_of_connections(&found.iter().collect::<Vec<_>>());
+        assert_eq!((sum.segments_sent, sum.min_rtt_us, sum.delivery_rate), (Some(12), Some(200), Some(9)));
+        assert_eq!(sum.busy_us, None, "a kernel does not report it");
+    }
+
+    #[test]
+    fn a_counter_that_one_connection_lacks_is_unknown() {
+        let found = [TcpCounters { busy_us: Some(1), ..TcpCounters::default() }, TcpCounters::default()];
+        let found = found.map(connection);
+        assert_eq!(tcp_of_connections(&found.iter().collect::<Vec<_>>()).busy_us, None);
+    }
+
+    #[test]
+    fn milliseconds_of_nfs_become_microseconds() {
+        let counted = NfsOperations { requests: 3, queue_ms: 1, answer_ms: 7, ..NfsOperations::default() };
+        let totals = nfs_request_totals(&counted);
+        assert_eq!((totals.answered, totals.queue_us, totals.answer_us), (Some(3), Some(1000), Some(7000)));
+        assert_eq!(totals.execute_us, None);
+    }
+}

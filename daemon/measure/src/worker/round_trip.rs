@@ -1,0 +1,81 @@
+//! Measures the round-trip time to the server just before a run.
+
+use std::time::Duration;
+
+use super::state::Worker;
+use crate::platform;
+use crate::workloads::Job;
+use longhaul_model::{Counters, Family};
+
+/// Number of small requests. More would not disturb a NAS, but delay the run on a slow network.
+const REQUESTS: usize = 6;
+
+impl Worker {
+    /// Returns the round-trip time to the server, in microseconds: the shortest of a few requests for the free space of the
+    /// target, which clients do not answer from memory. Only those count that are seen on the connection. `None` for a
+    /// local file system, or if the connection or its counters are unknown.
+    pub fn round_trip_us(&self, job: &Job<'_>) -> Option<u64> {
+        let mount = self.mount.borrow();
+        let mount = &mount.as_ref()?.mount;
+        if mount.protocol.family() == Family::Local {
+            return None;
+        }
+        // Looked up here, because it is outside of all phases.
+        *self.answer_threads.borrow_mut() = platform::answer_threads();
+        let counters = || platform::connection_counters(&self.setup.target.name, mount);
+        let attempts = (0..REQUESTS).filter_map(|_| {
+            let before = counters()?;
+            let began_ns = platform::monotonic_ns();
+            job.sandbox.space(&job.untimed()).ok()?;
+            let taken = Duration::from_nanos(platform::monotonic_ns().saturating_sub(began_ns));
+            let messages = messages_between(&before, &counters()?)?;
+            Some(taken / messages)
+        });
+        attempts.min().map(|shortest| shortest.as_micros() as u64)
+    }
+}
+
+/// Returns the number of messages that were sent on a connection between two readings; `None` if none was, or if it is
+/// another connection. Where the system counts bytes only, a request is taken for one message.
+fn messages_between(before: &Counters, after: &Counters) -> Option<u32> {
+    (before.instance_id == after.instance_id).then_some(())?;
+    let segments = before.tcp.segments_sent.zip(after.tcp.segments_sent);
+    match segments {
+        Some((then, now)) => Some((now as u32).wrapping_sub(then as u32)).filter(|sent| *sent > 0),
+        None => after.written_bytes?.checked_sub(before.written_bytes?).filter(|sent| *sent > 0).map(|_| 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_model::{CounterScope, CounterSource, TcpCounters};
+
+    fn counters(segments: Option<u64>, sent: Option<u64>) -> Counters {
+        Counters {
+            written_bytes: sent,
+            tcp: TcpCounters { segments_sent: segments, ..TcpCounters::default() },
+            ..Counters::new(CounterSource::Connections, CounterScope::Server, "one".to_owned())
+        }
+    }
+
+    #[test]
+    fn a_request_counts_only_if_it_was_sent() {
+        let between = |then, now| messages_between(&counters(Some(then), None), &counters(Some(now), None));
+        assert_eq!((between(7, 7), between(7, 8), between(7, 9)), (None, Some(1), Some(2)));
+        assert_eq!(between(u64::from(u32::MAX), 0), Some(1), "counted in 32 bits");
+    }
+
+    #[test]
+    fn without_segments_bytes_show_that_a_request_was_sent() {
+        let between = |then, now| messages_between(&counters(None, then), &counters(None, now));
+        assert_eq!((between(Some(7), Some(99)), between(Some(7), Some(7))), (Some(1), None));
+        assert_eq!((between(None, Some(7)), between(Some(7), None)), (None, None));
+    }
+
+    #[test]
+    fn another_connection_has_no_round_trip() {
+        let other = Counters { instance_id: "two".to_owned(), ..counters(Some(9), None) };
+        assert_eq!(messages_between(&counters(Some(7), None), &other), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! Stores the times of the requests of phases, and reads those of many runs in the few columns that attribution needs.
+
+use longhaul_model::{
+    CacheState, CallTotals, MetricSeconds, Phase, PhaseTimes, Protocol, RequestTimes, RequestTotals,
+    TcpCounters,
+};
+use rusqlite::{Connection, Row, params_from_iter};
+
+use crate::error::{Fault, Result};
+use crate::reader::Reader;
+use crate::rows::{TableRow, query_all};
+
+/// Names of the columns, in the order of [`values`].
+const COLUMNS: [&str; 18] = [
+    "answered",
+    "queue_us",
+    "answer_us",
+    "execute_us",
+    "segments_sent",
+    "segments_received",
+    "busy_us",
+    "window_limited_us",
+    "buffer_limited_us",
+    "min_rtt_us",
+    "smoothed_rtt_us",
+    "receive_rtt_us",
+    "timeout_us",
+    "delivery_rate",
+    "retransmits",
+    "processor_us",
+    "processor_wait_us",
+    "kernel_us",
+];
+
+impl Reader {
+    /// Returns the phases of the complete runs of the last `rounds` rounds that have metrics, in the order of the runs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn phase_times(&self, rounds: u32) -> Result<Vec<PhaseTimes>> {
+        self.in_snapshot("read the times of requests", |cx| {
+            query_all(cx, &phase_times_query(), [rounds], phase_times)
+        })
+    }
+}
+
+/// Stores the times of the requests of a phase, if it has any.
+pub(crate) fn insert(cx: &Connection, phase: &Phase, number: i64) -> Result<(), Fault> {
+    let Some(times) = &phase.request_times else { return Ok(()) };
+    let places: Vec<String> = (1..=COLUMNS.len() + 1).map(|place| format!("?{place}")).collect();
+    let insert =
+        format!("INSERT INTO request_times (phase, {}) VALUES ({})", COLUMNS.join(", "), places.join(", "));
+    let values = values(times).map(|value| value.map(u64::cast_signed));
+    cx.prepare_cached(&insert)?.execute(params_from_iter([Some(number)].into_iter().chain(values)))?;
+    Ok(())
+}
+
+/// Reads the times of the requests of a phase.
+pub(crate) fn of_phase(cx: &Connection, phase: i64) -> Result<Option<RequestTimes>, Fault> {
+    let query = "SELECT * FROM request_times WHERE phase = ?1";
+    let found = query_all(cx, query, [phase], |row| from_row(TableRow::new(row, "request_times", phase)))?;
+    Ok(found.into_iter().next())
+}
+
+fn values(times: &RequestTimes) -> [Option<u64>; COLUMNS.len()] {
+    let RequestTimes { requests, tcp, retransmits, processor_us, processor_wait_us, kernel_us } = times;
+    [
+        requests.answered,
+        requests.queue_us,
+        requests.answer_us,
+        requests.execute_us,
+        tcp.segments_sent,
+        tcp.segments_received,
+        tcp.busy_us,
+        tcp.window_limited_us,
+        tcp.buffer_limited_us,
+        tcp.min_rtt_us,
+        tcp.smoothed_rtt_us,
+        tcp.receive_rtt_us,
+        tcp.timeout_us,
+        tcp.delivery_rate,
+        *retransmits,
+        *processor_us,
+        *processor_wait_us,
+        *kernel_us,
+    ]
+}
+
+fn from_row(row: TableRow<'_>) -> Result<RequestTimes, Fault> {
+    Ok(RequestTimes {
+        requests: RequestTotals {
+            answered: row.optional_unsigned("answered")?,
+            queue_us: row.optional_unsigned("queue_us")?,
+            answer_us: row.optional_unsigned("answer_us")?,
+            execute_us: row.optional_unsigned("execute_us")?,
+        },
+        tcp: TcpCounters {
+            segments_sent: row.optional_unsigned("segments_sent")?,
+            segments_received: row.optional_unsigned("segments_received")?,
+            busy_us: row.optional_unsigned("busy_us")?,
+            window_limited_us: row.optional_unsigned("window_limited_us")?,
+            buffer_limited_us: row.optional_unsigned("buffer_limited_us")?,
+            min_rtt_us: row.optional_unsigned("min_rtt_us")?,
+            smoothed_rtt_us: row.optional_unsigned("smoothed_rtt_us")?,
+            receive_rtt_us: row.optional_unsigned("receive_rtt_us")?,
+            timeout_us: row.optional_unsigned("timeout_us")?,
+            delivery_rate: row.optional_unsigned("delivery_rate")?,
+        },
+        retransmits: row.optional_unsigned("retransmits")?,
+        processor_us: row.optional_unsigned("processor_us")?,
+        processor_wait_us: row.optional_unsigned("processor_wait_us")?,
+        kernel_us: row.optional_unsigned("kernel_us")?,
+    })
+}
+
+/// Returns the query for phases with metrics. Calls are added up in SQL, so that no histogram is read.
+fn phase_times_query() -> String {
+    format!(
+        "SELECT run.number AS run, run.round, target.name AS target, run.protocol, run.workload, run.metrics,
+            json_extract(run.conditions, '$.round_trip_us') AS round_trip_us,
+            phase.number, phase.name AS phase, phase.cache, phase.seconds, phase.wire_read, phase.wire_written,
+            phase.wire_requests, request_times.phase AS timed, {times},
+            (SELECT coalesce(sum(count), 0) FROM operation WHERE operation.phase = phase.number
+                AND operation <> 'decode') AS calls,
+            (SELECT coalesce(sum(count), 0) FROM operation WHERE operation.phase = phase.number
+                AND operation IN ('read', 'write', 'sync')) AS data_calls,
+            (SELECT coalesce(sum(sum_ns), 0) FROM operation WHERE operation.phase = phase.number
+                AND operation <> 'decode') AS call_ns,
+            (SELECT coalesce(sum(sum_ns), 0) FROM operation WHERE operation.phase = phase.number
+                AND operation = 'decode') AS decode_ns
+        FROM run JOIN target ON target.number = run.target
+        CROSS JOIN phase ON phase.run = run.number
+        LEFT JOIN request_times ON request_times.phase = phase.number
+        WHERE run.round > (SELECT coalesce(max(number), 0) FROM round) - ?1
+            AND run.outcome = 'ok' AND run.metrics IS NOT NULL AND phase.complete
+            AND run.epoch = (SELECT max(number) FROM epoch WHERE epoch.target = run.target)
+        ORDER BY run.number, phase.position",
+        times = COLUMNS.map(|name| format!("request_times.{name}")).join(", ")
+    )
+}
+
+fn phase_times(row: &Row<'_>) -> Result<PhaseTimes, Fault> {
+    let row = TableRow::numbered(row, "phase")?;
+    let protocol: Option<Protocol> = row.optional_json("protocol")?;
+    let is_timed = row.get::<Option<i64>>("timed")?.is_some();
+    let seconds = |column| Ok::<_, Fault>(row.unsigned(column)? as f64 / 1e9);
+    Ok(PhaseTimes {
+        run: row.get("run")?,
+        round: row.get("round")?,
+        target: row.parsed("target", |name| name.parse().ok())?,
+        protocol,
+        workload: row.get("workload")?,
+        metrics: metrics(row)?,
+        round_trip_us: row.optional_unsigned("round_trip_us")?,
+        phase: row.get("phase")?,
+        cache: row.parsed("cache", CacheState::from_name)?,
+        seconds: row.get("seconds")?,
+        calls: CallTotals {
+            calls: row.unsigned("calls")?,
+            data_calls: row.unsigned("data_calls")?,
+            seconds: seconds("call_ns")?,
+            decode_seconds: seconds("decode_ns")?,
+        },
+        wire_read: row.optional_unsigned("wire_read")?,
+        wire_written: row.optional_unsigned("wire_written")?,
+        wire_requests: row.optional_unsigned("wire_requests")?,
+        times: is_timed.then(|| from_row(row)).transpose()?,
+    })
+}
+
+fn metrics(row: TableRow<'_>) -> Result<Vec<MetricSeconds>, Fault> {
+    let found: std::collections::BTreeMap<String, f64> = row.json("metrics")?;
+    Ok(found.into_iter().map(|(metric, seconds)| MetricSeconds { metric, seconds }).collect())
+}

@@ -1,0 +1,75 @@
+//! Tests of the times of requests.
+
+use longhaul_model::{
+    CacheState, Conditions, Histogram, Operation, OperationStats, Outcome, PhaseTimes, RequestTimes, Run,
+};
+
+use super::history::run_with_metrics;
+use super::samples::request_times;
+use super::{TestDb, new_round, target};
+
+fn times() -> RequestTimes {
+    request_times(std::array::from_fn(|index| (index % 3 > 0).then_some(index as u64)))
+}
+
+fn stats(operation: Operation, nanoseconds: u64, count: u64) -> OperationStats {
+    let mut latency = Histogram::new();
+    (0..count).for_each(|_| latency.record(nanoseconds));
+    OperationStats { operation, latency, errors: 0 }
+}
+
+/// Returns a run whose first phase has times and operations.
+fn timed_run(round: i64, slot: u32) -> Run {
+    let mut run = run_with_metrics("folder-index", round, slot);
+    run.phases[0].request_times = Some(times());
+    run.phases[0].operations = vec![
+        stats(Operation::Getattr, 1_000_000, 3),
+        stats(Operation::Read, 2_000_000, 2),
+        stats(Operation::Decode, 500_000_000, 1),
+    ];
+    run.conditions = Conditions { round_trip_us: Some(450), ..run.conditions };
+    run
+}
+
+fn phases(db: &TestDb, rounds: u32) -> Vec<PhaseTimes> {
+    db.reader().phase_times(rounds).unwrap()
+}
+
+#[test]
+fn a_phase_has_its_times_metrics_and_calls() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    let round = writer.begin_round(new_round()).unwrap();
+    writer.add_run(&target(), &timed_run(round, 0)).unwrap();
+    let found = phases(&db, 1);
+    assert_eq!((found.len(), found[0].phase.as_str(), found[0].cache), (4, "open-folder", CacheState::Cold));
+    assert_eq!((found[0].times.clone(), found[1].times.clone()), (Some(times()), None));
+    assert_eq!((found[0].round_trip_us, found[0].metrics.len()), (Some(450), 4));
+    let calls = found[0].calls;
+    assert_eq!((calls.calls, calls.data_calls), (5, 2));
+    assert!((calls.seconds - 0.007).abs() < 1e-9 && (calls.decode_seconds - 0.5).abs() < 1e-9, "{calls:?}");
+}
+
+#[test]
+fn times_of_a_stored_run_are_read_back_unchanged() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    let round = writer.begin_round(new_round()).unwrap();
+    writer.add_run(&target(), &timed_run(round, 0)).unwrap();
+    assert_eq!(db.runs()[0].run.phases[0].request_times, Some(times()));
+    assert_eq!(db.runs()[0].run.phases[1].request_times, None);
+}
+
+#[test]
+fn failed_runs_and_older_rounds_are_left_out() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    for _ in 0..3 {
+        let round = writer.begin_round(new_round()).unwrap();
+        writer.add_run(&target(), &timed_run(round, 0)).unwrap();
+        let hung = Run { outcome: Outcome::Hung, ..timed_run(round, 1) };
+        writer.add_run(&target(), &hung).unwrap();
+    }
+    let rounds: Vec<i64> = phases(&db, 2).iter().map(|phase| phase.round).collect();
+    assert_eq!(rounds, [2, 2, 2, 2, 3, 3, 3, 3]);
+}
