@@ -6,6 +6,7 @@ mod freshness;
 mod init;
 mod integrity;
 mod latency;
+mod nas;
 mod notify;
 mod preset;
 mod report;
@@ -27,6 +28,7 @@ pub use freshness::{FreshnessArgs, FreshnessCommand, HelperArgs, MeasureArgs};
 pub use init::{InitArgs, parse_gigabytes};
 pub use integrity::IntegrityArgs;
 pub use latency::{HistoryArgs, LatencyArgs};
+pub use nas::NasCommand;
 pub use notify::NotifyCommand;
 pub use preset::{PresetArgs, PresetCommand};
 pub use report::{ExportArgs, ExportKind, PairArg, ReportArgs, ReportFormat};
@@ -135,6 +137,9 @@ pub enum Command {
     /// Check the configuration, or print a commented sample.
     #[command(after_help = "Example: longhaul config --print")]
     Config(ConfigArgs),
+    /// Check what the NAS tells about its disks and processors.
+    #[command(subcommand, after_help = "Example: longhaul nas check")]
+    Nas(NasCommand),
     /// Send a test message to the channels of notifications.
     #[command(subcommand, after_help = "Example: longhaul notify test phone")]
     Notify(NotifyCommand),
@@ -184,7 +189,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("Service", &["service", "pause", "resume", "round"]),
-    ("More", &["config", "notify", "telemetry", "selfcheck", "menubar", "completions"]),
+    ("More", &["config", "nas", "notify", "telemetry", "selfcheck", "menubar", "completions"]),
 ];
 
 /// Returns the definition of the command line, with its help in groups.

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use longhaul_service::config::SAMPLE_CONFIG;
+use longhaul_service::nas::check_nas;
 use longhaul_service::notifications::check_channels;
 use longhaul_service::status::CheckStatus;
 use longhaul_view::screens;
@@ -10,7 +11,8 @@ use longhaul_view::screens;
 use crate::arguments::{ConfigArgs, GlobalArgs};
 use crate::{exit, paths, render};
 
-/// Prints the sample, or the main settings of the current configuration with the state of its notification channels.
+/// Prints the sample, or the main settings of the current configuration with the state of its notification channels and of the
+/// NAS.
 pub fn run(shared: &GlobalArgs, arguments: &ConfigArgs) -> anyhow::Result<ExitCode> {
     if arguments.print {
         anstream::print!("{SAMPLE_CONFIG}");
@@ -26,7 +28,8 @@ pub fn run(shared: &GlobalArgs, arguments: &ConfigArgs) -> anyhow::Result<ExitCo
     if config.targets.is_empty() {
         anstream::println!("target    none; `longhaul config --print` shows how to add some");
     }
-    let checks = check_channels(&config.notify);
+    let mut checks = check_channels(&config.notify);
+    checks.extend(check_nas(config.nas.as_ref()));
     if checks.is_empty() {
         return Ok(exit::OK);
     }

@@ -6,6 +6,7 @@ use longhaul_analysis::summary::MIN_ROUNDS_PER_DAY;
 use longhaul_measure::platform;
 use longhaul_model::Target;
 use longhaul_service::config::Config;
+use longhaul_service::nas::check_nas;
 use longhaul_service::notifications::check_channels;
 use longhaul_service::status::{Check, CheckStatus};
 use longhaul_service::target_path::SpecialFolders;
@@ -84,6 +85,7 @@ fn local_checks(shared: &GlobalArgs, error: &anyhow::Error) -> Vec<Check> {
     );
     checks.extend(check_target_paths(shared, &config));
     checks.extend(check_channels(&config.notify));
+    checks.extend(check_nas(config.nas.as_ref()));
     checks.push(Check::problem(
         "targets",
         CheckStatus::Unknown,

@@ -66,5 +66,5 @@ fn plan(arguments: &IntegrityArgs, config: &Config, mounts: &[Mount]) -> anyhow:
         settings: config.settings.clone(),
         cap: config.limits.cap.max(MIN_CAP),
     };
-    Ok(Plan { targets, tasks, rounds: 1 })
+    Ok(Plan { targets, tasks, rounds: 1, nas: None })
 }

@@ -12,6 +12,7 @@ mod init;
 mod integrity;
 mod latency;
 mod menubar;
+mod nas;
 mod notify;
 mod overview;
 mod preset;
@@ -68,6 +69,7 @@ pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
         Command::Resume => control::resume(shared),
         Command::Round => control::start_round(shared),
         Command::Config(arguments) => config::run(shared, &arguments),
+        Command::Nas(command) => nas::run(shared, &command),
         Command::Notify(command) => notify::run(shared, command),
         Command::Telemetry(command) => telemetry::run(shared, command),
         Command::Selfcheck(arguments) => selfcheck::run(shared, &arguments),

@@ -163,7 +163,7 @@ fn plan(preset_run: &PresetRun, arguments: &PresetArgs, sources: TargetSources<'
         },
         cap,
     };
-    Ok(Plan { targets, rounds: arguments.runs, tasks })
+    Ok(Plan { targets, rounds: arguments.runs, tasks, nas: config.nas.clone() })
 }
 
 fn targets(arguments: &PresetArgs, sources: TargetSources<'_>) -> anyhow::Result<Vec<Target>> {

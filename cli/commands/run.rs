@@ -175,6 +175,7 @@ fn run_plan(arguments: &RunArgs, config: &Config, mounts: &[Mount]) -> anyhow::R
     Ok(Plan {
         targets,
         rounds: arguments.rounds,
+        nas: config.nas.clone(),
         tasks: RoundTasks {
             workloads: deduplicated(workloads),
             scale: arguments.scale.map_or(config.scale, Scale::from),

@@ -56,6 +56,7 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
             settings: Settings::default(),
             cap: RUN_CAP,
         },
+        nas: None,
     };
     let started = platform::wall_clock();
     let style = if arguments.verbose { OutputStyle::Lines } else { OutputStyle::ShortLines };

@@ -25,6 +25,8 @@ mod integrity;
 #[cfg(target_os = "linux")]
 mod maclike;
 mod menubar;
+mod nas;
+mod nas_servers;
 mod notify;
 mod notify_servers;
 mod preset;

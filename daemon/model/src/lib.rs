@@ -26,6 +26,7 @@ mod history;
 mod machine_snapshot;
 mod metric;
 mod names;
+mod nas;
 mod notification;
 mod operation;
 mod phase;
@@ -64,6 +65,10 @@ pub use history::{
 };
 pub use machine_snapshot::{LinkKind, MachineSnapshot, NetworkLink};
 pub use metric::{MAX_METRICS, MetricTimes, WaitKind, WaitMetric};
+pub use nas::{
+    AVERAGE_PERIOD, Counter, DiskBusy, DiskUse, NasDisk, NasFigure, NasProblem, NasProcessors, NasReading,
+    NasStart, NasUse, RunNasUse,
+};
 pub use notification::{
     ComparedPair, DownReason, MeasuringProblem, Notification, NotificationEvent, NotificationKind, Priority,
 };

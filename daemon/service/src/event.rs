@@ -68,7 +68,7 @@ pub struct ExaminationEnd {
     pub workers: Vec<Worker>,
     /// Result for each target, in the order of the configuration.
     pub found: Vec<Result<TargetExamination, FailureReport>>,
-    /// Checks of the channels of notifications.
+    /// Checks of the channels of notifications, and of the NAS.
     pub channels: Vec<Check>,
 }
 

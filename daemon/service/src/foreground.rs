@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use longhaul_model::Target;
+use longhaul_nas::NasSettings;
 use longhaul_store::{RoundStatus, Writer};
 
 use crate::clock::SystemClock;
+use crate::nas::NasMonitor;
 use crate::round::{RoundError, RoundObserver, RoundRunner, RoundSpec, RoundTasks, StartedRound};
 use crate::round_stop::{RoundStop, RoundStopRequest};
 use crate::worker::{Interruption, Launcher, Worker};
@@ -24,6 +26,8 @@ pub struct Plan {
     pub tasks: RoundTasks,
     /// Number of rounds.
     pub rounds: u32,
+    /// The NAS to read before and after each run. `None`: none.
+    pub nas: Option<NasSettings>,
 }
 
 /// Receives the progress of rounds in the foreground.
@@ -106,6 +110,7 @@ impl<'a> ForegroundRunner<'a> {
         totals: &mut RunTotals,
     ) -> Result<(), RoundError> {
         let reason = RoundStop::CutShort("stopped by the user".to_owned());
+        let nas = self.plan.nas.as_ref().map(NasMonitor::new);
         let runner = RoundRunner {
             tasks: &self.plan.tasks,
             writer: self.writer,
@@ -113,6 +118,7 @@ impl<'a> ForegroundRunner<'a> {
             stop: &RoundStopRequest::on(self.interruption.clone(), reason),
             stop_timeout: STOP_TIMEOUT,
             store_attempts: STORE_ATTEMPTS,
+            nas: nas.as_ref(),
         };
         let mut workers: Vec<&mut Worker> = self.workers.iter_mut().collect();
         let number = runner.begin(spec, &workers)?;

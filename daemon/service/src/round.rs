@@ -7,12 +7,15 @@ use longhaul_measure::platform;
 use longhaul_measure::worker::Assignment;
 use longhaul_measure::workloads::Settings;
 use longhaul_model::draw::draw;
-use longhaul_model::{Hint, MachineSnapshot, Mismatch, Outcome, Run, SLEPT_NS, Scale, Target, Timestamp};
+use longhaul_model::{Hint, MachineSnapshot, Mismatch, NasProblem, NasUse, Outcome, Run};
+use longhaul_model::{SLEPT_NS, Scale, Target, Timestamp};
 use longhaul_store::{NewRound, PlannedRun, Reader, RoundEnd, RoundStatus, StoredRound, StoredRun, Writer};
 
 use crate::clock::Clock;
 use crate::design::run_order;
 use crate::host::MachineResources;
+use crate::nas::{NasMonitor, store_use};
+pub use crate::round_error::RoundError;
 use crate::round_stop::RoundStopRequest;
 use crate::schedule::slice_rotation;
 use crate::worker::{RequestOptions, RunResult, Worker, WorkerObserver};
@@ -60,28 +63,6 @@ pub trait RoundObserver: WorkerObserver {
     fn run_not_stored(&mut self, _error: &longhaul_store::Error) {}
 }
 
-/// The reason why a round cannot be run or stored.
-#[derive(Debug, thiserror::Error)]
-pub enum RoundError {
-    /// The round itself could not be stored.
-    #[error("{}", .0.one_line())]
-    Store(Box<longhaul_store::Error>),
-    /// A run could not be stored. It is included here so that it is not lost.
-    #[error("{}. The run that could not be stored, as JSON: {run}", source.one_line())]
-    NotStored {
-        /// Error returned by the database.
-        source: Box<longhaul_store::Error>,
-        /// The run as JSON.
-        run: String,
-    },
-}
-
-impl From<longhaul_store::Error> for RoundError {
-    fn from(error: longhaul_store::Error) -> Self {
-        Self::Store(Box::new(error))
-    }
-}
-
 /// Stores the end of rounds that were left open: a crash or a database error ended them. Returns those that were
 /// open.
 ///
@@ -116,6 +97,8 @@ pub struct RoundRunner<'a> {
     pub stop_timeout: Duration,
     /// Number of attempts to store a run in a locked or full database. `u32::MAX`: until the service stops.
     pub store_attempts: u32,
+    /// The NAS to read before and after each run. `None`: none is named.
+    pub nas: Option<&'a NasMonitor>,
 }
 
 /// The result of a completed round.
@@ -162,10 +145,12 @@ struct RoundProgress {
     result: RoundResult,
 }
 
-/// A run that is to be stored, with the wrong ranges of files that it found.
+/// A run that is to be stored, with the wrong ranges of files that it found and the use of the NAS meanwhile.
 struct FinishedRun {
     run: Run,
     mismatches: Vec<Mismatch>,
+    /// `None`: no NAS is named, or the target is not on it.
+    nas: Option<Result<NasUse, NasProblem>>,
 }
 
 /// Facts about a run that are taken before it starts.
@@ -297,6 +282,7 @@ impl RoundRunner<'_> {
             let worker = &mut workers[cell.target];
             let finished = self.run_one(cell, worker, progress, observer);
             let stored = self.store_run(&finished, worker.target(), observer)?;
+            store_use(self.writer, stored.number, finished.nas);
             let run = &stored.run;
             let stopped = run.outcome == Outcome::Void && self.stop.reason().is_some();
             progress.result.runs += 1;
@@ -325,6 +311,7 @@ impl RoundRunner<'_> {
         observer: &mut dyn RoundObserver,
     ) -> FinishedRun {
         let assignment = self.build_assignment(cell.workload, worker, progress);
+        let nas_before = self.nas.and_then(|nas| nas.read_before(worker.target()));
         let now = self.clock.now();
         let start = RunStart {
             round: progress.number,
@@ -344,8 +331,9 @@ impl RoundRunner<'_> {
             Some(place) => progress.failed_preparations.swap_remove(place).1,
             None => worker.run(&assignment, &mut self.request_options(observer)),
         };
+        let nas = self.nas.zip(nas_before).map(|(nas, before)| nas.use_since(before));
         let mismatches = std::mem::take(&mut finished.report.mismatches);
-        FinishedRun { run: self.build_run(finished, assignment.workload, worker, start), mismatches }
+        FinishedRun { run: self.build_run(finished, assignment.workload, worker, start), mismatches, nas }
     }
 
     /// Builds the stored form of a run from the worker's report and the facts taken before it.
@@ -390,7 +378,7 @@ impl RoundRunner<'_> {
         target: &Target,
         observer: &mut dyn RoundObserver,
     ) -> Result<StoredRun, RoundError> {
-        let FinishedRun { run, mismatches } = finished;
+        let FinishedRun { run, mismatches, .. } = finished;
         let store = || self.writer.add_checked_run(target, run, mismatches);
         self.store_with_retry(observer, store).map_err(|source| {
             let run = serde_json::to_string(run).unwrap_or_else(|error| error.to_string());

@@ -29,6 +29,7 @@ mod history;
 mod insert;
 mod location;
 mod migrations;
+mod nas;
 mod notifications;
 mod operations;
 mod outbox;

@@ -114,6 +114,7 @@ impl Place {
             place: self,
             before: vec![],
             arguments: arguments.split_whitespace().map(OsString::from).collect(),
+            first_on_path: None,
         }
     }
 
@@ -152,9 +153,16 @@ pub struct Call<'a> {
     place: &'a Place,
     before: Vec<OsString>,
     arguments: Vec<OsString>,
+    first_on_path: Option<PathBuf>,
 }
 
 impl Call<'_> {
+    /// Lets longhaul find programs in a folder before it finds those of this machine.
+    pub fn first_on_path(mut self, folder: &Path) -> Self {
+        self.first_on_path = Some(folder.to_owned());
+        self
+    }
+
     /// Adds an argument.
     pub fn arg(mut self, word: impl Into<OsString>) -> Self {
         self.arguments.push(word.into());
@@ -202,6 +210,10 @@ impl Call<'_> {
             .env("XDG_STATE_HOME", self.place.path("home/state"))
             .current_dir(self.place.path("home"))
             .stdin(Stdio::null());
+        if let Some(folder) = self.first_on_path {
+            let path = std::env::var("PATH").unwrap_or_default();
+            command.env("PATH", format!("{}:{path}", folder.display()));
+        }
         command
     }
 }
@@ -259,6 +271,12 @@ impl Running {
             status.is_some()
         });
         status.unwrap()
+    }
+
+    /// Waits for the process to end with any exit status, and returns its output as one JSON value.
+    pub fn value_of_any_exit(mut self) -> Value {
+        self.wait_for_exit();
+        self.output_so_far().value()
     }
 
     /// Waits for the process to end, checks its exit code and returns its output.

@@ -19,7 +19,7 @@ mod keep_awake;
 mod mapping;
 mod request_totals;
 mod server_facts;
-#[cfg(any(target_os = "macos", test))]
+#[cfg_attr(target_os = "linux", allow(dead_code, reason = "macOS uses more of it"))]
 mod tool_process;
 mod types;
 mod unix;
@@ -85,6 +85,7 @@ pub use system::{
     getxattr_at, io_policy, list, log_directory, monotonic_ns, mounts, negotiated, peak_memory_bytes, power,
     prepare_worker, service_directory, set_io_policy, shared_file, system_version,
 };
+pub use tool_process::{ToolFailure, ToolOutput, run_with_timeout};
 pub use types::{IoPolicy, ListingFields, PhaseCounters, ProcessorTimes, System, Tool};
 pub use unix::{
     Access, ByteRange, LockAction, Space, close, create_at, error_name, fsync, getxattr, host_name,

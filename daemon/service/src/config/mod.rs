@@ -1,6 +1,7 @@
 //! The configuration file, in TOML. Unknown keys are errors, and every error names file, line and key.
 
 mod analysis;
+mod nas;
 mod notify;
 mod sampling;
 mod schedule;
@@ -14,11 +15,13 @@ use std::time::Duration;
 use longhaul_measure::small_file;
 use longhaul_measure::workloads::Settings;
 use longhaul_model::{FreeSpaceReserve, Role, Scale, TASKS, Target, TargetName};
+use longhaul_nas::NasSettings;
 use longhaul_presets::catalog;
 use serde::Deserialize;
 
 pub use analysis::{AnalysisConfig, USAGE_PER_WEEK};
 use analysis::{FileUsageProfile, FileVerdict};
+use nas::FileNas;
 use notify::FileNotify;
 use sampling::FileSampling;
 pub use sampling::Sampling;
@@ -62,6 +65,8 @@ pub struct Config {
     pub telemetry: longhaul_telemetry::settings::TelemetryConfig,
     /// The settings of the notifications.
     pub notify: NotifyConfig,
+    /// The NAS whose disks and processors are read before and after runs. `None`: none.
+    pub nas: Option<NasSettings>,
 }
 
 /// Limits on the duration of a run and on daily traffic.
@@ -95,6 +100,7 @@ impl Default for Config {
             log: Log::default(),
             telemetry: longhaul_telemetry::settings::TelemetryConfig::default(),
             notify: NotifyConfig::default(),
+            nas: None,
         }
     }
 }
@@ -153,6 +159,8 @@ struct ConfigFile {
     telemetry: FileTelemetry,
     #[serde(default)]
     notify: FileNotify,
+    #[serde(default)]
+    nas: FileNas,
 }
 
 #[derive(Deserialize)]
@@ -208,11 +216,13 @@ impl Config {
         let default = Self::default();
         let workloads = file.workloads.map(|names| names.into_iter().map(parse_workload).collect());
         let targets = file.targets.into_iter().map(|(name, target)| parse_target(&name, target));
+        let targets = targets.collect::<Result<Vec<_>, _>>()?;
+        let nas = file.nas.validate(&targets)?;
         Ok(Self {
             database: file.database,
             scale: file.scale.unwrap_or(default.scale),
             workloads: workloads.unwrap_or(Ok(default.workloads))?,
-            targets: targets.collect::<Result<_, _>>()?,
+            targets,
             limits: Limits {
                 cap: in_range(file.limits.cap_seconds, "cap-seconds", 1..=86_400)?
                     .map_or(default.limits.cap, Duration::from_secs),
@@ -241,6 +251,7 @@ impl Config {
             log: file.log.validate()?,
             telemetry: file.telemetry.validate()?,
             notify: file.notify.validate()?,
+            nas,
         })
     }
 }
@@ -319,6 +330,7 @@ mod tests {
         let names: Vec<_> = TASKS.iter().map(|workload| workload.name()).collect();
         assert_eq!(config.workloads, names, "the sample lists every workload");
         assert_eq!(config.notify.channels.len(), 4);
+        assert!(config.nas.is_some_and(|nas| nas.targets.is_some()));
         assert!(config.notify.heartbeat.is_some() && config.notify.rules.digest.is_some());
     }
 

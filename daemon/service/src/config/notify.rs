@@ -205,15 +205,15 @@ impl FileChannel {
 }
 
 /// The three ways to give an address, or the two ways to give a secret.
-struct Source {
-    key: &'static str,
-    literal: Option<Spanned<String>>,
-    variable: Option<Spanned<String>>,
-    file: Option<Spanned<PathBuf>>,
+pub(super) struct Source {
+    pub(super) key: &'static str,
+    pub(super) literal: Option<Spanned<String>>,
+    pub(super) variable: Option<Spanned<String>>,
+    pub(super) file: Option<Spanned<PathBuf>>,
 }
 
 impl Source {
-    fn parse(self) -> Result<Option<SecretSource>, InvalidValue> {
+    pub(super) fn parse(self) -> Result<Option<SecretSource>, InvalidValue> {
         let key = self.key;
         let offsets = [offset(&self.literal), offset(&self.variable), offset(&self.file)];
         if let [_, second, ..] = offsets.into_iter().flatten().collect::<Vec<_>>()[..] {
@@ -284,7 +284,7 @@ fn missing(kind: &Spanned<String>, key: &str) -> InvalidValue {
     InvalidValue { offset: kind.span().start, message }
 }
 
-fn offset<T>(value: &Option<Spanned<T>>) -> Option<usize> {
+pub(super) fn offset<T>(value: &Option<Spanned<T>>) -> Option<usize> {
     value.as_ref().map(|value| value.span().start)
 }
 

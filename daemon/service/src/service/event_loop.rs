@@ -158,8 +158,8 @@ impl Service {
             for worker in &mut workers {
                 worker.set_unavailable(self.target_access().unavailable_reason(worker.target()));
             }
-            let (notify, events) = (self.config.notify.clone(), self.handle.events().sender());
-            let job = ExaminationJob { workers, notify, events };
+            let (notify, nas) = (self.config.notify.clone(), self.config.nas.clone());
+            let job = ExaminationJob { workers, notify, nas, events: self.handle.events().sender() };
             self.task = Some(Task::Examination(job.start(reply, snapshot)));
         }
     }

@@ -120,6 +120,7 @@ impl Service {
             clock: Arc::clone(&self.clock),
             export_pause: Arc::clone(&self.handle.export_pause),
             events: self.handle.events().sender(),
+            nas: self.config.nas.clone(),
             measures_freshness: self.config.schedule.freshness,
             span,
         };

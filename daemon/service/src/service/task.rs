@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use longhaul_measure::worker::{FailureReport, TargetExamination};
 use longhaul_model::{FreshnessSample, Hint, MachineSnapshot, TargetName, Timestamp};
+use longhaul_nas::NasSettings;
 use longhaul_store::{Reader, RoundStatus, Writer};
 use longhaul_telemetry::export_pause::ExportPause;
 
@@ -16,6 +17,7 @@ use super::round_reporter::RoundReporter;
 use crate::checks::freshness::{FreshnessCheck, FreshnessPlan, writer_of_round};
 use crate::clock::Clock;
 use crate::event::{ExaminationEnd, RoundEnd, RoundEvent, ServiceEvent};
+use crate::nas::{NasMonitor, check_nas};
 use crate::notifications::{NotifyConfig, check_channels};
 use crate::round::{RoundError, RoundResult, RoundRunner, RoundSpec, RoundTasks, StartedRound};
 use crate::round_stop::{RoundStop, RoundStopRequest};
@@ -99,6 +101,8 @@ pub(super) struct RoundJob {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) export_pause: Arc<ExportPause>,
     pub(super) events: Sender<ServiceEvent>,
+    /// The NAS to read before and after each run. `None`: none.
+    pub(super) nas: Option<NasSettings>,
     /// True if freshness is measured after the runs.
     pub(super) measures_freshness: bool,
     /// Span of the round's slot.
@@ -136,6 +140,7 @@ impl RoundJob {
         workers: &mut [&mut Worker],
     ) -> Result<RoundResult, RoundError> {
         let _pause = self.export_pause.pause(EXPORT_PAUSE_TIMEOUT);
+        let nas = self.nas.as_ref().map(NasMonitor::new);
         let runner = RoundRunner {
             tasks: &self.tasks,
             writer: &self.writer,
@@ -143,6 +148,7 @@ impl RoundJob {
             stop,
             stop_timeout: STOP_TIMEOUT,
             store_attempts: u32::MAX,
+            nas: nas.as_ref(),
         };
         let number = runner.begin(&self.spec, workers)?;
         let _span = tracing::info_span!("round", round = number).entered();
@@ -214,6 +220,8 @@ pub(super) struct ExaminationJob {
     pub(super) workers: Vec<Worker>,
     /// Channels of notifications, which are checked as well.
     pub(super) notify: NotifyConfig,
+    /// NAS, which is checked as well.
+    pub(super) nas: Option<NasSettings>,
     pub(super) events: Sender<ServiceEvent>,
 }
 
@@ -223,10 +231,12 @@ impl ExaminationJob {
     pub(super) fn start(self, reply: SyncSender<Vec<Check>>, snapshot: MachineSnapshot) -> ExaminationTask {
         let interruption = Interruption::default();
         let own_interruption = interruption.clone();
-        let Self { mut workers, notify, events } = self;
+        let Self { mut workers, notify, nas, events } = self;
         spawn(events, move || {
             let found = workers.iter_mut().map(|worker| examine(worker, &own_interruption)).collect();
-            ServiceEvent::Examined(ExaminationEnd { workers, found, channels: check_channels(&notify) })
+            let mut channels = check_channels(&notify);
+            channels.extend(check_nas(nas.as_ref()));
+            ServiceEvent::Examined(ExaminationEnd { workers, found, channels })
         });
         ExaminationTask { interruption, reply, snapshot }
     }

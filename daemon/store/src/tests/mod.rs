@@ -7,6 +7,7 @@ mod freshness;
 mod history;
 mod integrity;
 mod kill;
+mod nas;
 mod notifications;
 mod opening;
 mod operations;

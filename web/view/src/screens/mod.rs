@@ -6,6 +6,7 @@ pub mod checks;
 pub mod hosts;
 pub mod menu_bar;
 pub mod method;
+pub mod nas;
 pub mod notifications;
 pub mod overview;
 pub mod pair;
