@@ -5,7 +5,7 @@ import { chromium } from "playwright-core";
 
 const [base, week, token] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const pages = ["/", week, "/tasks/photo-batch", "/latency?days=28", "/events", "/runs", "/runs/1", "/targets", "/method"];
+const pages = ["/", week, "/tasks/photo-batch", "/latency?days=28", "/checks", "/events", "/runs", "/runs/1", "/targets", "/method"];
 const views = [
   { name: "desktop, light", width: 1280, height: 800, colorScheme: "light" },
   { name: "desktop, dark", width: 1280, height: 800, colorScheme: "dark" },
@@ -81,6 +81,20 @@ for (const { name, width, height, colorScheme } of views) {
   const below = await page.evaluate(() => ["#answer", ".task-rows", ".strips", ".problems", ".now"]
     .filter((selector) => (document.querySelector(selector)?.getBoundingClientRect()?.bottom ?? Infinity) > innerHeight));
   check("the first screen shows the answer, tasks, rounds, problems and now", below);
+  await context.close();
+}
+
+{ // The header stays on one line with the longest state between rounds.
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const { page } = await open(context, "/");
+  const rows = await page.evaluate(() => {
+    const state = document.querySelector(".state-now");
+    state.removeAttribute("data-live");
+    state.lastChild.textContent = "waiting for the next round: 2026-11-26 05:12:56";
+    return [...document.querySelectorAll("header.top > *")].map((element) => element.getBoundingClientRect().top)
+      .filter((top) => top > 40).map((top) => `an element begins at ${top} px`);
+  });
+  check("the header has one line at 1280 px", rows);
   await context.close();
 }
 

@@ -3,11 +3,14 @@
 use axum::Json;
 use axum::extract::{Path, Query, RawQuery, State};
 use axum::response::{IntoResponse, Response};
+use longhaul_analysis::checks::{self, IntegrityLine, integrity_ledger};
 use longhaul_analysis::summary::{SampledWindow, WindowSummary, client_caching, summarize_window};
 use longhaul_model::time::DAY;
 use longhaul_model::{LoadContext, ProbeKind, Stall, Step, TargetName, Timestamp};
 use longhaul_store::{RunFilter, SampleFilter};
-use longhaul_view::json::{self as forms, EventJson, Glance, LatencySeries, RunJson, WeekJson};
+use longhaul_view::json::{
+    self as forms, EventJson, FidelityJson, FreshnessJson, Glance, LatencySeries, RunJson, WeekJson,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -263,6 +266,32 @@ pub async fn events(State(app): State<AppState>, Query(params): Query<HistoryPar
         to_json(events.into_iter().map(EventJson::from).collect::<Vec<_>>())
     })
     .await
+}
+
+/// Freshness of the targets, in the format of `freshness --json`.
+#[utoipa::path(get, path = "/api/v1/freshness", responses((status = 200, body = Vec<FreshnessJson>)))]
+pub async fn freshness(State(app): State<AppState>) -> Response {
+    json_response(app, |cache| {
+        let cells = checks::freshness(&cache.reader.freshness(Timestamp::MIN)?);
+        to_json(cells.into_iter().map(FreshnessJson::from).collect::<Vec<_>>())
+    })
+    .await
+}
+
+/// Verified data and wrong ranges of the targets, in the format of `integrity --json`.
+#[utoipa::path(get, path = "/api/v1/integrity", responses((status = 200, body = Vec<IntegrityLine>)))]
+pub async fn integrity(State(app): State<AppState>) -> Response {
+    json_response(app, |cache| {
+        let reader = &cache.reader;
+        to_json(integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?))
+    })
+    .await
+}
+
+/// Last check of what the targets keep, in the format of `fidelity --json`.
+#[utoipa::path(get, path = "/api/v1/fidelity", responses((status = 200, body = Vec<FidelityJson>)))]
+pub async fn fidelity(State(app): State<AppState>) -> Response {
+    json_response(app, |cache| to_json(FidelityJson::new(&cache.reader.fidelity()?))).await
 }
 
 fn window(app: &AppState, params: &HistoryParams) -> (Timestamp, Timestamp) {

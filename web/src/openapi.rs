@@ -34,7 +34,7 @@ fn collect() -> (Router<AppState>, OpenApi) {
 }
 
 /// Returns the endpoints of the API. A test requests every one of them.
-fn endpoints() -> [UtoipaMethodRouter<AppState>; 16] {
+fn endpoints() -> [UtoipaMethodRouter<AppState>; 19] {
     [
         routes!(commands::status),
         routes!(commands::live),
@@ -46,6 +46,9 @@ fn endpoints() -> [UtoipaMethodRouter<AppState>; 16] {
         routes!(api::latency_series),
         routes!(api::stalls),
         routes!(api::events),
+        routes!(api::freshness),
+        routes!(api::integrity),
+        routes!(api::fidelity),
         routes!(commands::pause),
         routes!(commands::resume),
         routes!(commands::start_round),

@@ -8,6 +8,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use longhaul_model::{
     CounterReading, CounterScope, CounterSource, Counters, FreeSpaceReserve, LinkKind, MachineSnapshot,
@@ -20,7 +21,8 @@ use longhaul_service::program_file::{ProgramFile, ServiceManager};
 use longhaul_service::sampling::Sensors;
 use longhaul_store::{Reader, RoundStatus, StoredRound};
 use world::{
-    DAY, HOUR, SECOND, SimulatedEvent, Simulation, WEEK, both_shares, folder, normal_machine, rounds,
+    DAY, HOUR, SECOND, SimulatedEvent, Simulation, WEEK, both_shares, folder, normal_machine,
+    refused_fidelity, rounds,
 };
 
 fn completed_rounds(rounds: &[StoredRound]) -> usize {
@@ -97,6 +99,36 @@ fn round_with_a_worker_of_another_version_is_void() {
     let reason = end.reason.as_deref().unwrap();
     assert_eq!(end.status, RoundStatus::Void, "{reason}");
     assert!(reason.starts_with("program-replaced: ") && reason.contains("0.0.1"), "{reason}");
+}
+
+#[test]
+fn failed_fidelity_check_is_repeated_after_a_day() {
+    let folder = folder();
+    let simulation =
+        || Simulation { fidelity: refused_fidelity(), ..Simulation::new(folder.path()) }.lasting(20 * HOUR);
+    let database = simulation().database;
+    let last_check = || Reader::open(&database).unwrap().fidelity().unwrap()[0].at;
+    let end = simulation().run();
+    let first = last_check();
+    assert!(first < rounds(&database)[1].round.started, "checked after the first round, and not again");
+    let mut later = simulation();
+    later.start = end;
+    later.run();
+    let hours = last_check().seconds_since(first) / 3600.0;
+    assert!((24.0..26.0).contains(&hours), "{hours} hours");
+}
+
+#[test]
+fn time_of_checks_counts_in_the_time_budget() {
+    let folder = folder();
+    let simulation = Simulation::new(folder.path()).lasting(HOUR / 2);
+    let database = simulation.database.clone();
+    simulation.run();
+    let all = rounds(&database);
+    let runs = all[0].end.as_ref().unwrap().ended.since(all[0].round.started);
+    let busy = Reader::open(&database).unwrap().busy_since(Timestamp::UNIX_EPOCH).unwrap();
+    // The simulated clock advances by a second whenever it is read: at least once for each of three targets.
+    assert!(all.len() == 1 && busy >= runs + Duration::from_secs(3), "{busy:?}, runs {runs:?}");
 }
 
 /// Returns a simulation in which the program file is replaced half an hour after the start.

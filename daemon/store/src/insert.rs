@@ -1,5 +1,7 @@
 //! Inserts values as rows. The caller opens and commits the transaction.
 
+use std::time::Duration;
+
 use longhaul_model::time::DAY;
 use longhaul_model::{
     Figure, Operation, OperationStats, Phase, RoundStatus, Run, Target, Timestamp, WireTraffic, encode_calls,
@@ -69,6 +71,14 @@ pub(crate) fn close_round(cx: &Connection, round: i64, end: &RoundEnd) -> Result
     let delete_calls = "UPDATE phase SET calls = NULL WHERE calls IS NOT NULL AND began_us < ?1";
     cx.prepare_cached(delete_calls)?.execute([(end.ended - CALL_RETENTION_DAYS * DAY).as_us()])?;
     Ok(())
+}
+
+/// Stores the time that the checks after the runs of a round took.
+pub(crate) fn check_time(cx: &Connection, round: i64, time: Duration) -> Result<(), Fault> {
+    let time_us = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+    let updated =
+        cx.prepare_cached("UPDATE round SET checks_us = ?2 WHERE number = ?1")?.execute([round, time_us])?;
+    if updated == 1 { Ok(()) } else { Err(Fault::NoSuchRound(round)) }
 }
 
 /// Inserts a skipped round with its reason.

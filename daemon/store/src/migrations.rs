@@ -35,6 +35,10 @@ const MIGRATIONS: &[Migration] = &[
         name: "2026-11-26-request-times",
         sql: include_str!("../migrations/2026-11-26-request-times.sql"),
     },
+    Migration {
+        name: "2026-11-26-round-checks",
+        sql: include_str!("../migrations/2026-11-26-round-checks.sql"),
+    },
 ];
 
 /// Schema version that this program reads and writes.

@@ -119,13 +119,15 @@ impl Reader {
         Ok(count.cast_unsigned())
     }
 
-    /// Returns the total duration of the finished rounds that were scheduled at `since` or later.
+    /// Returns the total duration of the finished rounds that were scheduled at `since` or later, with the checks after
+    /// them.
     ///
     /// # Errors
     ///
     /// [`crate::Error::Damaged`] if the file is damaged.
     pub fn busy_since(&self, since: Timestamp) -> Result<Duration> {
-        let query = "SELECT coalesce(sum(max(ended_us - started_us, 0)), 0) FROM round
+        let query =
+            "SELECT coalesce(sum(max(ended_us - started_us, 0) + coalesce(checks_us, 0)), 0) FROM round
             WHERE status IN ('ok', 'void', 'cut-short') AND scheduled_us >= ?1";
         self.in_snapshot("add up the time of rounds", |cx| {
             let busy: i64 = cx.query_row(query, [since.as_us()], |row| row.get(0))?;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, Weak};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 use longhaul_model::stored::{NewRound, RoundEnd, StoredRun};
 use longhaul_model::{Event, Run, Target, Timestamp};
@@ -58,6 +59,17 @@ impl Writer {
     pub fn end_round(&self, round: i64, end: RoundEnd) -> Result<()> {
         self.run_on_thread(move |store| {
             store.in_transaction("store the end of a round", |cx| insert::close_round(cx, round, &end))
+        })
+    }
+
+    /// Stores the time that the checks after the runs of a round took.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::begin_round`].
+    pub fn add_check_time(&self, round: i64, time: Duration) -> Result<()> {
+        self.run_on_thread(move |store| {
+            store.in_transaction("store the time of checks", |cx| insert::check_time(cx, round, time))
         })
     }
 

@@ -61,6 +61,9 @@ api-latency  /api/v1/latency?days=9000
 api-series   /api/v1/latency/series?days=3&until=1616976000000000
 api-stalls   /api/v1/stalls?days=9000
 api-events   /api/v1/events?days=9000
+api-freshness  /api/v1/freshness
+api-integrity  /api/v1/integrity
+api-fidelity   /api/v1/fidelity
 ";
 
 /// Creates a home with the recorded database, brought up to date as the service does it at its start.

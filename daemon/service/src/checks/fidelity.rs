@@ -62,12 +62,19 @@ impl FidelityCheck<'_> {
         self.finish(worker);
         checked?;
         let CheckProgress { findings, bytes_written, .. } = progress;
+        Ok(CheckedFidelity { fidelity: self.fidelity(worker, findings), bytes_written })
+    }
+
+    /// Returns the findings of a check that failed: nothing could be tested.
+    pub fn failed(&self, worker: &Worker, failure: &FailureReport) -> TargetFidelity {
+        let reason = short_reason(failure);
+        let findings = Property::ALL.into_iter().map(|property| Finding::not_tested(property, &reason));
+        self.fidelity(worker, findings.collect())
+    }
+
+    fn fidelity(&self, worker: &Worker, findings: Vec<Finding>) -> TargetFidelity {
         let protocol = worker.protocol.as_ref().map(ToString::to_string);
-        let target = worker.target().name.clone();
-        Ok(CheckedFidelity {
-            fidelity: TargetFidelity { target, protocol, at: self.at, findings },
-            bytes_written,
-        })
+        TargetFidelity { target: worker.target().name.clone(), protocol, at: self.at, findings }
     }
 
     /// Checks one property. Fails if the target cannot be used at all, or if the check was interrupted.

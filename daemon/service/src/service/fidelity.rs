@@ -1,11 +1,12 @@
-//! Checks after a full round which properties the targets keep: once in each epoch of a target.
+//! Checks after a full round which properties the targets keep: once in each epoch of a target. A check that fails is
+//! repeated a day later.
 
-use longhaul_model::{Hint, RoundStatus, TargetFidelity};
+use longhaul_model::{Hint, TargetFidelity};
 use longhaul_store::{Reader, Writer};
 
 use crate::checks::fidelity::FidelityCheck;
 use crate::clock::Clock;
-use crate::round::{RoundObserver, RoundResult};
+use crate::round::RoundObserver;
 use crate::worker::{Interruption, Worker};
 
 /// Everything that the checks after a round need.
@@ -20,17 +21,9 @@ pub(super) struct FidelityChecks<'a> {
 }
 
 impl FidelityChecks<'_> {
-    /// Checks each target of a round that was not checked in its present epoch. The round was admitted because the
+    /// Checks each target of a full round that was not checked in its present epoch. The round was admitted because the
     /// machine was idle, so the machine is taken to be idle still.
-    pub(super) fn after_round(
-        &self,
-        result: &RoundResult,
-        workers: &mut [&mut Worker],
-        observer: &mut dyn RoundObserver,
-    ) {
-        if result.status != RoundStatus::Ok {
-            return;
-        }
+    pub(super) fn after_round(&self, workers: &mut [&mut Worker], observer: &mut dyn RoundObserver) {
         for worker in workers {
             if !self.interruption.is_requested() && !worker.is_stuck() && self.is_due(worker) {
                 self.check(worker, observer);
@@ -39,7 +32,8 @@ impl FidelityChecks<'_> {
     }
 
     fn is_due(&self, worker: &Worker) -> bool {
-        let due = |reader: &Reader| reader.is_fidelity_due(&worker.target().name);
+        let now = self.clock.now().wall;
+        let due = |reader: &Reader| reader.is_fidelity_due(&worker.target().name, now);
         self.reader.as_ref().is_some_and(|reader| due(reader).unwrap_or(false))
     }
 
@@ -54,20 +48,24 @@ impl FidelityChecks<'_> {
                 if checked.bytes_written > 0 {
                     observer.corpus_prepared(worker.target(), checked.bytes_written);
                 }
+                let target_name = &worker.target().name;
+                tracing::info!(%target_name, "the fidelity of a target was checked");
                 self.store(worker, &checked.fidelity);
             }
             Err(failure) => {
-                let (target_name, message) = (&worker.target().name, failure.failure.message);
+                let (target_name, message) = (&worker.target().name, &failure.failure.message);
                 tracing::warn!(%target_name, message, "the fidelity of a target could not be checked");
+                // A request to stop says nothing about the target: the next full round checks it.
+                if !self.interruption.is_requested() {
+                    self.store(worker, &check.failed(worker, &failure));
+                }
             }
         }
     }
 
     fn store(&self, worker: &Worker, fidelity: &TargetFidelity) {
         match self.writer.add_fidelity(worker.target(), fidelity) {
-            Ok(()) => {
-                tracing::info!(target_name = %fidelity.target, "the fidelity of a target was checked");
-            }
+            Ok(()) => {}
             // The next full round checks again, because nothing is stored for the epoch.
             Err(error) => tracing::warn!(error = error.one_line(), "the fidelity could not be stored"),
         }

@@ -158,6 +158,16 @@ impl RoundJob {
         reporter.send(RoundEvent::Started { round: number, runs });
         let started = StartedRound { number, spec: &self.spec };
         let result = runner.run(started, workers, &mut reporter, &mut || self.snapshot())?;
+        if result.status == RoundStatus::Ok {
+            self.check_targets(number, workers, &mut reporter);
+        }
+        Ok(result)
+    }
+
+    /// Checks what the targets keep and show after the runs of a full round, and stores the time that this took.
+    fn check_targets(&self, round: i64, workers: &mut [&mut Worker], reporter: &mut RoundReporter<'_>) {
+        let began = self.clock.now();
+        let stop = reporter.stop;
         let checks = FidelityChecks {
             writer: &self.writer,
             reader: Reader::open(&self.database).ok(),
@@ -165,11 +175,16 @@ impl RoundJob {
             interruption: stop.interruption(),
             operations_per_second: self.tasks.settings.operations_per_second,
         };
-        checks.after_round(&result, workers, &mut reporter);
-        if self.measures_freshness && result.status == RoundStatus::Ok {
-            self.measure_freshness(number, workers, stop);
+        checks.after_round(workers, reporter);
+        if self.measures_freshness {
+            self.measure_freshness(round, workers, stop);
         }
-        Ok(result)
+        let took_ns = self.clock.now().awake_ns - began.awake_ns;
+        if let Err(error) =
+            self.writer.add_check_time(round, Duration::from_nanos(took_ns.max(0).cast_unsigned()))
+        {
+            tracing::warn!(round, error = error.one_line(), "the time of the checks was not stored");
+        }
     }
 
     /// Measures freshness after the runs of a round, so that no timed call is disturbed. Its failure is no failure of

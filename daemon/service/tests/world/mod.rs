@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_measure::worker::{RunReport, VERSION, WorkerMessage};
+use longhaul_measure::worker::{FailureReport, RunReport, VERSION, WorkerMessage};
 use longhaul_model::Histogram;
 use longhaul_model::{
-    CacheState, ColdMethod, Conditions, CounterReading, Figure, Finding, KeepResult, MachineSnapshot,
-    MachineStep, Mount, NegotiatedOptions, Operation, OperationStats, Phase, Power, Property, Protocol,
-    ReadBack, Role, Target, TargetName, Timestamp, Unit,
+    CacheState, ColdMethod, Conditions, CounterReading, Failure, Figure, Finding, KeepResult,
+    MachineSnapshot, MachineStep, Mount, NegotiatedOptions, Operation, OperationStats, Outcome, Phase, Power,
+    Property, Protocol, ReadBack, Role, Target, TargetName, Timestamp, Unit,
 };
 use longhaul_service::clock::{Clock, ClockReading};
 use longhaul_service::command::Command;
@@ -169,6 +169,8 @@ pub struct Simulation {
     pub start: ClockReading,
     pub sensors: Box<dyn Sensors>,
     pub worker_version: &'static str,
+    /// Answer of the workers to each step of a check of fidelity.
+    pub fidelity: WorkerMessage,
     pub program_file: Option<ProgramFile>,
 }
 
@@ -204,6 +206,7 @@ impl Simulation {
             start,
             sensors,
             worker_version: VERSION,
+            fidelity: kept_permissions(),
             program_file: None,
         }
     }
@@ -236,7 +239,7 @@ impl Simulation {
             clock: Box::new(WorldClock(Arc::clone(&world))),
             host: Box::new(WorldHost(Arc::clone(&world))),
             sensors: self.sensors,
-            worker_command: ("/bin/sh".into(), script(self.worker_version)),
+            worker_command: ("/bin/sh".into(), script(self.worker_version, &self.fidelity)),
             program_file: self.program_file,
             handle,
             config: self.config,
@@ -272,7 +275,7 @@ pub fn rounds(database: &Path) -> Vec<StoredRound> {
 }
 
 /// Returns the arguments of a shell that sends the messages of a worker of `version`.
-fn script(version: &str) -> Vec<String> {
+fn script(version: &str, fidelity: &WorkerMessage) -> Vec<String> {
     let shell = "read -r setup; printf '%s\\n' \"$1\"; while read -r line; do case $line in \
         *'\"prepare\"'*) printf '%s\\n' \"$2\";; *'\"run\"'*) printf '%s\\n' \"$3\" \"$4\" \"$5\" \"$6\";; \
         *'\"check-fidelity\"'*) printf '%s\\n' \"$7\";; esac; done";
@@ -293,14 +296,27 @@ fn script(version: &str) -> Vec<String> {
         },
         mismatches: vec![],
     };
-    let (property, read_back) = (Property::Permissions, ReadBack::Server);
-    let finding = Finding { property, result: KeepResult::Kept, detail: String::new(), read_back };
     let mut arguments = vec!["-c".to_owned(), shell.to_owned(), "worker".to_owned()];
     arguments.extend([line(&ready), line(&WorkerMessage::Prepared { failed: None })]);
     arguments.extend((0..3).map(|number| line(&WorkerMessage::PhaseEnded(phase(number)))));
     arguments.push(line(&WorkerMessage::Ended(report)));
-    arguments.push(line(&WorkerMessage::FidelityChecked { finding: Some(finding), failed: None }));
+    arguments.push(line(fidelity));
     arguments
+}
+
+fn kept_permissions() -> WorkerMessage {
+    let (property, read_back) = (Property::Permissions, ReadBack::Server);
+    let finding = Finding { property, result: KeepResult::Kept, detail: String::new(), read_back };
+    WorkerMessage::FidelityChecked { finding: Some(finding), failed: None }
+}
+
+/// Returns the answer of a worker whose share refuses everything.
+pub fn refused_fidelity() -> WorkerMessage {
+    let (path, error) = (Some("/m/smb".to_owned()), Some("EACCES".to_owned()));
+    let message = "open /m/smb: EACCES".to_owned();
+    let failure = Failure { operation: Some(Operation::Open), path, error, message };
+    let failed = FailureReport { outcome: Outcome::Error, failure };
+    WorkerMessage::FidelityChecked { finding: None, failed: Some(failed) }
 }
 
 /// Returns a phase of the average size of a real workload's phase.

@@ -1,7 +1,9 @@
 //! Stores and reads fidelity: the properties of files that a target keeps, changes, refuses or loses.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use longhaul_model::time::DAY;
 use longhaul_model::{
     Event, Finding, KeepResult, Property, ReadBack, Target, TargetFidelity, TargetName, Timestamp,
 };
@@ -17,6 +19,8 @@ use crate::writer::Writer;
 
 /// Kind of the event that tells that a target keeps other properties than before.
 const EVENT_KIND: &str = "fidelity";
+/// Time after which a check in which nothing could be tested is repeated.
+const RETRY_INTERVAL: Duration = DAY;
 
 impl Writer {
     /// Stores the findings of a check. If results differ from those stored last, an event names these properties.
@@ -47,20 +51,25 @@ impl Reader {
         Ok(by_target(rows))
     }
 
-    /// Returns true if nothing could be tested on a target since its epoch began. False for a target without an epoch,
-    /// because nothing was measured on it.
+    /// Returns true if nothing could be tested on a target since its epoch began, and no check of it failed in the last
+    /// 24 hours. False for a target without an epoch, because nothing was measured on it.
     ///
     /// # Errors
     ///
     /// As [`Reader::runs`].
-    pub fn is_fidelity_due(&self, target: &TargetName) -> Result<bool> {
+    pub fn is_fidelity_due(&self, target: &TargetName, now: Timestamp) -> Result<bool> {
+        // Rows from the future are of a time before the clock was set back.
         let query = "SELECT NOT EXISTS (SELECT 1 FROM fidelity
                 WHERE fidelity.target = epoch.target AND fidelity.epoch = epoch.number
-                    AND result NOT IN ('hung', 'not-tested'))
-            FROM epoch JOIN target ON target.number = epoch.target WHERE target.name = ?1
+                    AND (result NOT IN ('hung', 'not-tested') OR at_us BETWEEN :retried_us + 1 AND :now_us))
+            FROM epoch JOIN target ON target.number = epoch.target WHERE target.name = :target
             ORDER BY epoch.number DESC LIMIT 1";
+        let (now_us, retried_us) = (now.as_us(), (now - RETRY_INTERVAL).as_us());
         self.in_snapshot("read the fidelity", |cx| {
-            let due = cx.query_row(query, [target.as_str()], |row| row.get(0)).optional()?;
+            let parameters = named_params! {
+                ":target": target.as_str(), ":now_us": now_us, ":retried_us": retried_us,
+            };
+            let due = cx.query_row(query, parameters, |row| row.get(0)).optional()?;
             Ok(due.unwrap_or(false))
         })
     }
@@ -180,10 +189,11 @@ mod tests {
             writer.add_fidelity(&target, check).unwrap();
         }
         let reader = Reader::open(&path).unwrap();
-        assert_eq!(reader.fidelity().unwrap(), [third]);
+        assert_eq!(reader.fidelity().unwrap(), [third.clone()]);
         let events = reader.events(None).unwrap();
         let details: Vec<_> = events.iter().map(|stored| &stored.event.detail).collect();
         assert_eq!(details, [&json!({ "colon": { "before": "kept", "after": "lost" } })]);
-        assert!(!reader.is_fidelity_due(&target.name).unwrap(), "nothing was measured on the target");
+        let due = reader.is_fidelity_due(&target.name, third.at).unwrap();
+        assert!(!due, "nothing was measured on the target");
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of the store.
 
+mod checks;
 mod contention;
 mod damage;
 mod epochs;

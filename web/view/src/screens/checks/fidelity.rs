@@ -96,6 +96,24 @@ fn cell(finding: Option<&Finding>) -> Text {
 
 /// Returns the details of all findings, those with the same text together.
 fn details(checks: &[TargetFidelity]) -> Vec<String> {
+    let (untested, tested): (Vec<TargetFidelity>, _) = checks.iter().cloned().partition(is_untested);
+    let mut lines: Vec<String> = untested.iter().filter_map(untested_line).collect();
+    lines.extend(finding_details(&tested));
+    lines
+}
+
+/// Returns whether nothing could be tested on a target.
+fn is_untested(check: &TargetFidelity) -> bool {
+    check.findings.iter().all(|finding| finding.result == KeepResult::NotTested)
+}
+
+/// Returns one line for a target on which nothing could be tested, with the first reason.
+fn untested_line(check: &TargetFidelity) -> Option<String> {
+    let reason = check.findings.first()?.detail.replace('`', "");
+    Some(format!("{}: nothing could be tested: {reason}", check.target))
+}
+
+fn finding_details(checks: &[TargetFidelity]) -> Vec<String> {
     let detail = |finding: &Finding| {
         let has_detail = !finding.detail.is_empty();
         has_detail.then(|| {
@@ -165,6 +183,16 @@ mod tests {
             }
             assert_eq!(consequence(property, KeepResult::Kept), None);
         }
+    }
+
+    #[test]
+    fn failed_check_has_one_line() {
+        let refused = |property| Finding::not_tested(property, "`open` failed: EACCES");
+        let failed = check("nas", Property::ALL.map(refused).into());
+        let text = markdown::render(&fidelity(&[failed], &TimeZone::UTC));
+        assert!(text.contains("38 not tested"), "{text}");
+        assert_eq!(text.matches("nas: nothing could be tested: open failed: EACCES").count(), 1, "{text}");
+        assert_eq!(text.matches("EACCES").count(), 1, "{text}");
     }
 
     #[test]
