@@ -200,6 +200,8 @@ pub struct StoredCalls {
     pub target: TargetName,
     /// Protocol of the target. `None`: it could not be determined.
     pub protocol: Option<Protocol>,
+    /// Name of the workload.
+    pub workload: String,
     /// Size of the test data.
     pub scale: Scale,
     /// Name of the phase.
