@@ -13,5 +13,5 @@ mod periodic;
 mod rhythm;
 
 pub use cause::{Evidence, StallCause};
-pub use named::{ExplainedStall, NamedStall, StallCauses, name_stalls};
+pub use named::{ExplainedStall, NamedStall, StallCauses, explain_stalls, name_stalls};
 pub use observations::TargetObservations;

@@ -1,5 +1,8 @@
 //! Names the causes of a target's stalls and slow calls.
 
+use std::collections::BTreeSet;
+
+use longhaul_model::stored::StallRecords;
 use longhaul_model::time::HOUR;
 use longhaul_model::{Stall, Step, TargetName, Timestamp};
 use serde::Serialize;
@@ -46,6 +49,30 @@ pub struct StallCauses {
     pub named: Vec<NamedStall>,
     /// All stalls, oldest first.
     pub stalls: Vec<ExplainedStall>,
+}
+
+/// Names the causes of the stalls and slow calls of all targets. Scheduled tasks begin at full hours of local time.
+pub fn explain_stalls(records: &StallRecords, utc_offset_seconds: i32) -> StallCauses {
+    let stalls = records.stalls.iter().map(|stall| &stall.target);
+    let seen = stalls.chain(records.calls.iter().map(|phase| &phase.target));
+    let targets: BTreeSet<&TargetName> = seen.chain(records.probes.iter().map(|step| &step.target)).collect();
+    let mut causes = StallCauses::default();
+    for target in targets {
+        let observations =
+            TargetObservations { utc_offset_seconds, ..TargetObservations::of(target, records) };
+        let StallCauses { named, stalls } = name_stalls(&observations);
+        causes.named.extend(named);
+        causes.stalls.extend(stalls);
+    }
+    causes.stalls.sort_by(|one, other| one.order().cmp(&other.order()));
+    causes
+}
+
+impl ExplainedStall {
+    /// Returns the key of the order in which stalls are stored.
+    fn order(&self) -> (Timestamp, &TargetName) {
+        (self.stall.started_us, &self.stall.target)
+    }
 }
 
 /// Names the causes of the stalls and slow calls of one target.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use longhaul_model::stored::StoredCalls;
+use longhaul_model::stored::{StallRecords, StoredCalls};
 use longhaul_model::{Event, KeepReason, Operation, ProbeStep, Stall, TargetName, Timestamp, TrafficStep};
 
 /// Duration by which a call must exceed the median of its operation to be slow.
@@ -65,6 +65,29 @@ impl TargetObservations {
             stalls: vec![],
             events: vec![],
             utc_offset_seconds: 0,
+        }
+    }
+
+    /// Returns the observations of one target; events of the machine belong to all.
+    pub fn of(target: &TargetName, records: &StallRecords) -> Self {
+        let is_own = |name: &TargetName| name == target;
+        Self {
+            calls: records.calls.iter().filter(|phase| is_own(&phase.target)).cloned().collect(),
+            probes: records.probes.iter().filter(|step| is_own(&step.target)).cloned().collect(),
+            traffic: records
+                .traffic
+                .iter()
+                .filter(|step| step.target.as_ref().is_some_and(is_own))
+                .cloned()
+                .collect(),
+            stalls: records.stalls.iter().filter(|stall| is_own(&stall.target)).cloned().collect(),
+            events: records
+                .events
+                .iter()
+                .filter(|event| event.target.as_ref().is_none_or(is_own))
+                .cloned()
+                .collect(),
+            ..Self::new(target.clone())
         }
     }
 
