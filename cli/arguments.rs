@@ -27,7 +27,7 @@ pub use fidelity::FidelityArgs;
 pub use freshness::{FreshnessArgs, FreshnessCommand, HelperArgs, MeasureArgs};
 pub use init::{InitArgs, parse_gigabytes};
 pub use integrity::IntegrityArgs;
-pub use latency::{HistoryArgs, LatencyArgs};
+pub use latency::{HistoryArgs, LatencyArgs, StallArgs};
 pub use nas::NasCommand;
 pub use notify::NotifyCommand;
 pub use preset::{PresetArgs, PresetCommand};
@@ -103,7 +103,7 @@ pub enum Command {
     Latency(LatencyArgs),
     /// List the times when a share did not respond for more than a second.
     #[command(after_help = "Example: longhaul stalls --since 30d --target nfs")]
-    Stalls(HistoryArgs),
+    Stalls(StallArgs),
     /// List events that may change results, such as system updates and reconnects.
     #[command(after_help = "Example: longhaul events --since 30d")]
     Events(HistoryArgs),

@@ -19,6 +19,16 @@ pub struct HistoryArgs {
     pub json: bool,
 }
 
+/// Arguments of `stalls`.
+#[derive(Args)]
+pub struct StallArgs {
+    #[command(flatten)]
+    pub history: HistoryArgs,
+    /// Print only the causes of slow calls.
+    #[arg(long)]
+    pub causes: bool,
+}
+
 /// Arguments of `latency`.
 #[derive(Args)]
 pub struct LatencyArgs {

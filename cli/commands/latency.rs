@@ -5,15 +5,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
+use longhaul_analysis::stalls::{StallCauses, explain_stalls};
 use longhaul_analysis::summary::{LatencyRow, latency_rows, summarize_window};
 use longhaul_measure::platform;
-use longhaul_model::{ProbeStep, Stall, Step, Timestamp};
+use longhaul_model::{ProbeStep, Stall, Step, TargetName, Timestamp};
 use longhaul_store::{Reader, SampleFilter, StoredEvent};
 use longhaul_view::json::EventJson;
 use longhaul_view::screens::{self, events::Entry, stalls::StallList};
+use longhaul_view::time::utc_offset_at;
 use serde_json::json;
 
-use crate::arguments::{GlobalArgs, HistoryArgs, LatencyArgs};
+use crate::arguments::{GlobalArgs, HistoryArgs, LatencyArgs, StallArgs};
 use crate::{exit, paths, render};
 
 use super::runs::OutputFormat;
@@ -65,17 +67,33 @@ fn print_series(reader: &Reader, filter: &SampleFilter, form: OutputFormat) -> a
     Ok(exit_code(steps.len()))
 }
 
-/// Prints the stalls in a window of time.
-pub fn stalls(shared: &GlobalArgs, arguments: &HistoryArgs) -> anyhow::Result<ExitCode> {
-    let span = window(arguments);
-    let stalls = for_target(paths::open_reader(shared)?.stalls(span.0)?, arguments.target.as_ref());
-    if arguments.json {
-        stalls.iter().for_each(|stall| anstream::println!("{}", json!(stall)));
-    } else {
-        let zone = TimeZone::system();
-        render::print(&screens::stalls::stalls(&stalls, span, StallList::All, &zone));
+/// Prints the stalls in a window of time and their causes, or only the causes.
+pub fn stalls(shared: &GlobalArgs, arguments: &StallArgs) -> anyhow::Result<ExitCode> {
+    let StallArgs { history, causes: only_causes } = arguments;
+    let span = window(history);
+    let causes = stall_causes(&paths::open_reader(shared)?, history, span)?;
+    match (history.json, only_causes) {
+        (true, true) => causes.named.iter().for_each(|named| anstream::println!("{}", json!(named))),
+        (true, false) => causes.stalls.iter().for_each(|stall| anstream::println!("{}", json!(stall))),
+        (false, true) => render::print(&screens::stall_causes::only(&causes.named)),
+        (false, false) => {
+            render::print(&screens::stalls::stalls(&causes, span, StallList::All, &TimeZone::system()));
+        }
     }
     Ok(exit::OK)
+}
+
+fn stall_causes(
+    reader: &Reader,
+    arguments: &HistoryArgs,
+    span: (Timestamp, Timestamp),
+) -> anyhow::Result<StallCauses> {
+    let records = reader.stall_records(span.0, span.1)?;
+    let mut causes = explain_stalls(&records, utc_offset_at(span.1, &TimeZone::system()));
+    let is_meant = |target: &TargetName| arguments.target.as_ref().is_none_or(|meant| meant == target);
+    causes.stalls.retain(|explained| is_meant(&explained.stall.target));
+    causes.named.retain(|named| is_meant(&named.target));
+    Ok(causes)
 }
 
 /// Prints the events in a window of time.
@@ -94,7 +112,7 @@ pub fn events(shared: &GlobalArgs, arguments: &HistoryArgs) -> anyhow::Result<Ex
     Ok(exit::OK)
 }
 
-fn for_target(stalls: Vec<Stall>, target: Option<&longhaul_model::TargetName>) -> Vec<Stall> {
+fn for_target(stalls: Vec<Stall>, target: Option<&TargetName>) -> Vec<Stall> {
     stalls.into_iter().filter(|stall| target.is_none_or(|target| stall.target == *target)).collect()
 }
 

@@ -4,13 +4,15 @@ use axum::Json;
 use axum::extract::{Path, Query, RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use longhaul_analysis::checks::{self, IntegrityLine, integrity_ledger};
+use longhaul_analysis::stalls::{ExplainedStall, NamedStall, StallCauses, explain_stalls};
 use longhaul_analysis::summary::{SampledWindow, WindowSummary, client_caching, summarize_window};
 use longhaul_model::time::DAY;
-use longhaul_model::{LoadContext, ProbeKind, Stall, Step, TargetName, Timestamp};
+use longhaul_model::{LoadContext, ProbeKind, Step, TargetName, Timestamp};
 use longhaul_store::{RunFilter, SampleFilter};
 use longhaul_view::json::{
     self as forms, EventJson, FidelityJson, FreshnessJson, Glance, LatencySeries, RunJson, WeekJson,
 };
+use longhaul_view::time::utc_offset_at;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -18,7 +20,7 @@ use crate::app_state::AppState;
 use crate::json::optional_integer;
 use crate::pages::{LatencyQuery, PageError, SeriesParams, parse_week, read_cache, read_latency_series};
 
-use crate::cache::CacheEntry;
+use crate::cache::{CacheEntry, local_zone};
 
 /// Maximum number of runs in one response.
 const MAX_RUNS: u32 = 1_000;
@@ -240,11 +242,33 @@ fn empty_parameter(query: Option<&str>) -> Option<&str> {
         description = "The length of the window in days, counted back from now; 1 by default.",
         maximum = 65535
     )),
-    responses((status = 200, body = Vec<Stall>))
+    responses((status = 200, body = Vec<ExplainedStall>))
 )]
 pub async fn stalls(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
-    let (since, _) = window(&app, &params);
-    json_response(app, move |cache| to_json(cache.reader.stalls(since)?)).await
+    let (since, until) = window(&app, &params);
+    json_response(app, move |cache| to_json(stall_causes(cache, since, until)?.stalls)).await
+}
+
+/// Causes of stalls and slow calls, in the format of `stalls --causes --json`.
+#[utoipa::path(
+    get,
+    path = "/api/v1/stalls/causes",
+    params((
+        "days" = Option<u16>,
+        Query,
+        description = "The length of the window in days, counted back from now; 1 by default.",
+        maximum = 65535
+    )),
+    responses((status = 200, body = Vec<NamedStall>))
+)]
+pub async fn stalls_by_cause(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
+    let (since, until) = window(&app, &params);
+    json_response(app, move |cache| to_json(stall_causes(cache, since, until)?.named)).await
+}
+
+fn stall_causes(cache: &CacheEntry, since: Timestamp, until: Timestamp) -> Result<StallCauses, PageError> {
+    let records = cache.reader.stall_records(since, until)?;
+    Ok(explain_stalls(&records, utc_offset_at(until, &local_zone())))
 }
 
 /// Events, in the format of `events --json`.

@@ -34,7 +34,7 @@ fn collect() -> (Router<AppState>, OpenApi) {
 }
 
 /// Returns the endpoints of the API. A test requests every one of them.
-fn endpoints() -> [UtoipaMethodRouter<AppState>; 19] {
+fn endpoints() -> [UtoipaMethodRouter<AppState>; 20] {
     [
         routes!(commands::status),
         routes!(commands::live),
@@ -45,6 +45,7 @@ fn endpoints() -> [UtoipaMethodRouter<AppState>; 19] {
         routes!(api::samples),
         routes!(api::latency_series),
         routes!(api::stalls),
+        routes!(api::stalls_by_cause),
         routes!(api::events),
         routes!(api::freshness),
         routes!(api::integrity),

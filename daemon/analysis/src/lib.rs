@@ -1,7 +1,8 @@
 //! Statistics and verdicts of longhaul: values in, values out.
 //!
 //! [`stats`] has the numbers, [`summary`] what many runs say, [`usage`] how often a user does what, [`checks`] what checks
-//! found, [`prediction`] how long a task would take elsewhere, and `simulation` (for tests) weeks that never happened, on which they are tried. No clock, no file, no operating system.
+//! found, [`stalls`] what caused slow calls, [`prediction`] how long a task would take elsewhere, and `simulation` (for
+//! tests) weeks that never happened, on which they are tried. No clock, no file, no operating system.
 //!
 //! ```
 //! use longhaul_analysis::stats::DaySeries;
@@ -16,6 +17,7 @@ pub mod checks;
 pub mod prediction;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
+pub mod stalls;
 pub mod stats;
 pub mod summary;
 pub mod usage;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     CacheState, Call, ColdMethod, Event, MachineSnapshot, NegotiatedOptions, OperationStats, Outcome,
-    Protocol, RoundStatus, Run, Scale, Target, TargetName, Timestamp,
+    ProbeStep, Protocol, RoundStatus, Run, Scale, Stall, Target, TargetName, Timestamp, TrafficStep,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -200,6 +200,8 @@ pub struct StoredCalls {
     pub target: TargetName,
     /// Protocol of the target. `None`: it could not be determined.
     pub protocol: Option<Protocol>,
+    /// Name of the workload.
+    pub workload: String,
     /// Size of the test data.
     pub scale: Scale,
     /// Name of the phase.
@@ -210,6 +212,21 @@ pub struct StoredCalls {
     pub began: Timestamp,
     /// The stored calls.
     pub calls: Vec<Call>,
+}
+
+/// Everything that is stored about the stalls and slow calls of all targets in a window of time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StallRecords {
+    /// Stalls, oldest first.
+    pub stalls: Vec<Stall>,
+    /// Individually stored calls.
+    pub calls: Vec<StoredCalls>,
+    /// Results of the latency probe, in steps of five minutes.
+    pub probes: Vec<ProbeStep>,
+    /// Traffic in steps of five minutes.
+    pub traffic: Vec<TrafficStep>,
+    /// Events of targets and of the machine.
+    pub events: Vec<Event>,
 }
 
 /// Filter for runs. The default matches all runs.

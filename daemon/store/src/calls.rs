@@ -1,4 +1,4 @@
-//! Reads the individually stored calls of a workload's runs, such as the slowest calls of each phase.
+//! Reads the individually stored calls of runs, such as the slowest calls of each phase.
 
 use longhaul_model::{CacheState, Operation, Scale, Timestamp};
 use rusqlite::{Connection, Row};
@@ -9,15 +9,15 @@ use crate::runs;
 use longhaul_model::stored::StoredCalls;
 
 const PHASES_QUERY: &str = "SELECT phase.number, phase.name, phase.cache, phase.began_us, phase.calls,
-        run.number AS run, run.protocol, run.scale, target.name AS target
+        run.number AS run, run.protocol, run.workload, run.scale, target.name AS target
     FROM run JOIN target ON target.number = run.target CROSS JOIN phase ON phase.run = run.number
-    WHERE run.started_us >= ?1 AND run.workload = ?2 AND phase.calls IS NOT NULL AND phase.began_us IS NOT NULL
+    WHERE run.started_us >= ?1 AND (?2 IS NULL OR run.workload = ?2) AND phase.calls IS NOT NULL AND phase.began_us IS NOT NULL
     ORDER BY phase.number";
 
-/// Returns the phases with stored calls of all runs of `workload` that started at `since` or later.
-pub(crate) fn calls_of_workload(
+/// Returns the phases with stored calls of all runs that started at `since` or later. `workload`: only of this one.
+pub(crate) fn calls(
     cx: &Connection,
-    workload: &str,
+    workload: Option<&str>,
     since: Timestamp,
 ) -> Result<Vec<StoredCalls>, Fault> {
     query_all(cx, PHASES_QUERY, (since.as_us(), workload), |row| stored_calls(cx, row))
@@ -29,6 +29,7 @@ fn stored_calls(cx: &Connection, row: &Row<'_>) -> Result<StoredCalls, Fault> {
         run: row.get("run")?,
         target: row.parsed("target", |name| name.parse().ok())?,
         protocol: row.optional_json("protocol")?,
+        workload: row.get("workload")?,
         scale: row.parsed("scale", Scale::from_name)?,
         phase: row.get("name")?,
         cache: row.parsed("cache", CacheState::from_name)?,

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use longhaul_model::stored::StallRecords;
+use longhaul_model::time::DAY;
 use longhaul_model::{
     CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Stall, Step, TargetName,
     Timestamp, Traffic, TrafficStep,
 };
 use rusqlite::Row;
 
+use crate::CALL_RETENTION_DAYS;
 use crate::error::{Fault, Result};
 use crate::reader::Reader;
 use crate::rows::{TableRow, query_all};
@@ -94,6 +97,24 @@ impl Reader {
         let query =
             "SELECT * FROM stall WHERE ended_us IS NULL OR ended_us >= ?1 ORDER BY started_us, target";
         self.in_snapshot("read the stall log", |cx| query_all(cx, query, [since.as_us()], stall))
+    }
+
+    /// Returns what is stored about stalls and slow calls: all stalls of a window, and what can explain them in its last
+    /// days, for as long as single calls are kept.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn stall_records(&self, since: Timestamp, until: Timestamp) -> Result<StallRecords> {
+        let recent = since.max(until - CALL_RETENTION_DAYS * DAY);
+        let filter = SampleFilter { target: None, kind: None, step: Step::FiveMinutes, since: recent, until };
+        Ok(StallRecords {
+            stalls: self.stalls(since)?,
+            calls: self.all_calls(recent)?,
+            probes: self.probe_steps(&filter)?,
+            traffic: self.traffic_steps(&filter)?,
+            events: self.events(Some(since))?.into_iter().map(|stored| stored.event).collect(),
+        })
     }
 
     /// Returns the facts last stored about a target, or about the machine if `subject` is empty. `None`:

@@ -178,7 +178,16 @@ impl Reader {
     ///
     /// As [`Reader::runs`].
     pub fn calls(&self, workload: &str, since: Timestamp) -> Result<Vec<StoredCalls>> {
-        self.in_snapshot("read single calls", |cx| calls::calls_of_workload(cx, workload, since))
+        self.in_snapshot("read single calls", |cx| calls::calls(cx, Some(workload), since))
+    }
+
+    /// Returns the individually stored calls, phase by phase, of all runs that started at `since` or later.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn all_calls(&self, since: Timestamp) -> Result<Vec<StoredCalls>> {
+        self.in_snapshot("read single calls", |cx| calls::calls(cx, None, since))
     }
 
     /// Returns the warm phases of each target's newest epoch for which the traffic on the wire was counted.

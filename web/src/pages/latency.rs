@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::extract::{Path, Query};
 use axum::response::{IntoResponse, Response};
+use longhaul_analysis::stalls::explain_stalls;
 use longhaul_model::time::DAY;
 use longhaul_model::{Event, LoadContext, ProbeKind, ProbeStep, Step, Timestamp};
 use longhaul_store::SampleFilter;
@@ -11,7 +12,7 @@ use longhaul_view::charts::SeriesStyles;
 use longhaul_view::json::LatencySeries;
 use longhaul_view::screens::latency::EXPLANATION;
 use longhaul_view::screens::latency_charts::{HEAT_MAP_WEEKS, LatencyCharts, LatencySamples, latency_page};
-use longhaul_view::time::timestamp;
+use longhaul_view::time::{timestamp, utc_offset_at};
 use maud::{Markup, html};
 
 use super::latency_query::{LatencyParams, LatencyQuery};
@@ -127,13 +128,14 @@ fn read_samples(cache: &CacheEntry, query: &LatencyQuery) -> Result<LatencySampl
         }
         step @ (Step::FiveMinutes | Step::Hour) => read_probe_steps(cache, query, (step, (from, until)))?,
     };
-    let stalls = cache.reader.stalls(from)?;
+    let mut stalls = cache.reader.stall_records(from, until)?;
+    stalls.stalls.retain(|stall| stall.started_us < until);
     Ok(LatencySamples {
         window,
         weeks: read_probe_steps(cache, query, (Step::Hour, weeks))?,
         year,
         events: read_events(cache, from)?,
-        stalls: stalls.into_iter().filter(|stall| stall.started_us < until).collect(),
+        stalls: explain_stalls(&stalls, utc_offset_at(until, &local_zone())),
     })
 }
 

@@ -10,6 +10,7 @@ mod error_rates;
 mod history;
 mod noise;
 mod rounds;
+mod slow_calls;
 
 pub use error_rates::{
     ErrorRates, IntervalAtDay, IntervalAtRound, daily_intervals, day_medians, intervals_after_rounds,
@@ -19,3 +20,4 @@ pub use history::{
     add_event, claims_a_difference, simulated_history, verdict_with_interval, weekly_at_end_of_day,
 };
 pub use rounds::{CAP_SECONDS, Scenario, SimulatedRound, UNDISTURBED_SECONDS, World, simulate_rounds};
+pub use slow_calls::{Injection, simulated_observations};

@@ -31,7 +31,7 @@ pub mod week;
 pub mod week_charts;
 pub mod words;
 
-pub use samples::{events, latency, latency_charts, stalls};
+pub use samples::{events, latency, latency_charts, stall_causes, stalls};
 pub use service::{doctor, live, mounts, status, targets};
 
 use longhaul_model::{CacheState, Outcome, Protocol};

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
+use longhaul_analysis::stalls::StallCauses;
 use longhaul_analysis::summary::{count_longer_than, latency_rows};
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
-    Event, Histogram, LoadContext, ProbeKind, ProbeStep, SLOW_CALL_NS, Stall, TargetName, Timestamp,
+    Event, Histogram, LoadContext, ProbeKind, ProbeStep, SLOW_CALL_NS, TargetName, Timestamp,
 };
 
 use super::stalls::StallList;
@@ -51,8 +52,8 @@ pub struct LatencySamples {
     pub year: Vec<ProbeStep>,
     /// Events since the start of the window.
     pub events: Vec<Event>,
-    /// Stalls in the window.
-    pub stalls: Vec<Stall>,
+    /// Stalls in the window, with their causes.
+    pub stalls: StallCauses,
 }
 
 /// The charts of the latency page.

@@ -3,4 +3,5 @@
 pub mod events;
 pub mod latency;
 pub mod latency_charts;
+pub mod stall_causes;
 pub mod stalls;

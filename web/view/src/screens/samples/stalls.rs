@@ -1,9 +1,11 @@
 //! Stalls: times in which a target kept calls waiting.
 
 use jiff::tz::TimeZone;
+use longhaul_analysis::stalls::{ExplainedStall, StallCauses};
 use longhaul_analysis::summary::{SampledWindow, StallTotals, summarize_window};
 use longhaul_model::{Stall, Timestamp};
 
+use super::stall_causes;
 use crate::document::{Document, Fact};
 use crate::screens::{NO_VALUE, or_no_value};
 use crate::table::Table;
@@ -21,15 +23,24 @@ pub enum StallList {
     Newest,
 }
 
-/// Returns the stalls of a window, with the total of each target. Ongoing stalls last until the end of the window.
-pub fn stalls(stalls: &[Stall], span: (Timestamp, Timestamp), list: StallList, zone: &TimeZone) -> Document {
+/// Returns the stalls of a window, with the total of each target, and the causes of slow calls. Ongoing stalls last until
+/// the end of the window.
+pub fn stalls(
+    causes: &StallCauses,
+    span: (Timestamp, Timestamp),
+    list: StallList,
+    zone: &TimeZone,
+) -> Document {
     let mut document = Document::new();
+    let stalls = &causes.stalls;
     if stalls.is_empty() {
         document.paragraph("No stalls longer than 1 s.");
+        document.append(stall_causes::causes(&causes.named));
         return document;
     }
-    let window = SampledWindow { span, stalls: stalls.to_vec(), ..SampledWindow::default() };
-    let listed: Vec<&Stall> = match list {
+    let plain = stalls.iter().map(|explained| explained.stall.clone()).collect();
+    let window = SampledWindow { span, stalls: plain, ..SampledWindow::default() };
+    let listed: Vec<&ExplainedStall> = match list {
         StallList::All => stalls.iter().collect(),
         StallList::Newest => stalls.iter().rev().take(MAX_NEWEST).collect(),
     };
@@ -37,18 +48,24 @@ pub fn stalls(stalls: &[Stall], span: (Timestamp, Timestamp), list: StallList, z
         document.note(format!("The newest {} of {} stalls.", listed.len(), stalls.len()));
     }
     document.table(table(&listed, span.1, zone)).facts(totals(&summarize_window(&window).stalls));
+    document.append(stall_causes::causes(&causes.named));
     document
 }
 
-fn table(stalls: &[&Stall], now: Timestamp, zone: &TimeZone) -> Table {
+fn table(stalls: &[&ExplainedStall], now: Timestamp, zone: &TimeZone) -> Table {
     let mut table = Table::new("Stalls")
         .words(["start", "duration", "target", "longest call"])
         .figures(["calls"])
         .words(["errors", "source", "during"]);
-    for stall in stalls {
+    // Most stalls have no known cause, and the table is wide.
+    let has_cause = stalls.iter().any(|stall| stall.cause.is_some());
+    if has_cause {
+        table = table.words(["cause"]);
+    }
+    for ExplainedStall { stall, cause, .. } in stalls {
         let errors: Vec<String> =
             stall.errors.iter().map(|(error, count)| format!("{error} ×{count}")).collect();
-        table.row([
+        let mut row = vec![
             time::timestamp(stall.started_us, zone),
             length(stall, now),
             stall.target.to_string(),
@@ -57,7 +74,11 @@ fn table(stalls: &[&Stall], now: Timestamp, zone: &TimeZone) -> Table {
             if errors.is_empty() { NO_VALUE.to_owned() } else { errors.join(", ") },
             stall.sources.join(", "),
             or_no_value(stall.during.clone()),
-        ]);
+        ];
+        row.extend(
+            has_cause.then(|| or_no_value(cause.map(|cause| stall_causes::cause_words(cause).to_owned()))),
+        );
+        table.row(row);
     }
     table
 }
