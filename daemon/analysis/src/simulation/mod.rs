@@ -9,6 +9,7 @@
 mod error_rates;
 mod history;
 mod noise;
+mod round_trip;
 mod rounds;
 
 pub use error_rates::{
@@ -16,6 +17,8 @@ pub use error_rates::{
     normal_days,
 };
 pub use history::{
-    add_event, claims_a_difference, simulated_history, verdict_with_interval, weekly_at_end_of_day,
+    add_event, claims_a_difference, simulated_history, verdict_with_interval, verdicts_at_end_of_day,
+    weekly_at_end_of_day,
 };
+pub use round_trip::RoundTripWander;
 pub use rounds::{CAP_SECONDS, Scenario, SimulatedRound, UNDISTURBED_SECONDS, World, simulate_rounds};
