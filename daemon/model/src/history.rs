@@ -158,6 +158,8 @@ pub struct RunRecord {
     pub seconds: f64,
     /// Times of the workload's metrics.
     pub times: MetricTimes,
+    /// Round trip time of the network to the target's server just before the run; `None` if it was not measured.
+    pub rtt: Option<Duration>,
 }
 
 /// A re-read: a warm phase that reads data which was just read, with the network traffic that it caused.

@@ -3,6 +3,8 @@
 //! `cargo run --package longhaul-analysis --features simulation --example simulate -- --replicates 1000`
 
 mod replicate;
+mod report;
+mod round_trips;
 mod tables;
 
 use std::process::ExitCode;
@@ -12,13 +14,15 @@ const REPLICATES: u64 = 1000;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let replicates = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => Some(REPLICATES),
-        ["--replicates", count] => count.parse().ok().filter(|count| *count > 0),
+    let all = tables::ALL.as_slice();
+    let asked = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => Some((REPLICATES, all)),
+        ["--replicates", count] => positive(count).map(|count| (count, all)),
+        ["--replicates", count, "--table", number] => positive(count).zip(table(number)),
         _ => None,
     };
-    let Some(replicates) = replicates else {
-        eprintln!("usage: simulate [--replicates NUMBER]");
+    let Some((replicates, tables)) = asked else {
+        eprintln!("usage: simulate [--replicates NUMBER [--table NUMBER]]");
         return ExitCode::FAILURE;
     };
     println!(
@@ -27,9 +31,19 @@ fn main() -> ExitCode {
     println!(
         "ever excludes \"no difference\" between equal targets. Misses: an interval ever excludes the truth."
     );
-    println!("Power: the first interval that excludes 1 lies on the right side.");
-    for table in tables::ALL {
+    println!("Power: the first verdict that claims a difference lies on the right side.");
+    for table in tables {
         table(replicates);
     }
     ExitCode::SUCCESS
+}
+
+fn positive(count: &str) -> Option<u64> {
+    count.parse().ok().filter(|count| *count > 0)
+}
+
+/// Returns one table, counted from 1.
+fn table(number: &str) -> Option<&'static [fn(u64)]> {
+    let index = usize::try_from(positive(number)?).ok()? - 1;
+    tables::ALL.get(index..=index)
 }

@@ -4,38 +4,31 @@
 use longhaul_analysis::simulation::{
     ErrorRates, IntervalAtDay, Scenario, World, add_event, claims_a_difference, daily_intervals,
     intervals_after_rounds, normal_days, simulate_rounds, simulated_history, verdict_with_interval,
-    weekly_at_end_of_day,
+    verdicts_at_end_of_day, weekly_at_end_of_day,
 };
-use longhaul_analysis::summary::{
-    ALPHA, Comparison, MIN_VERDICT_DAYS, ReliabilityVerdict, Verdict, WeeklySummary,
-};
-use longhaul_model::TASKS;
+use longhaul_analysis::summary::{ALPHA, MIN_VERDICT_DAYS, ReliabilityVerdict, Verdict};
 use longhaul_model::median;
 
 use crate::replicate::{replicate, share};
+use crate::report::{LAST_DAY, ONE_TASK, first_comparison, header, places};
+use crate::round_trips::{at_the_median_of_the_weeks, at_the_median_of_the_world};
 
 /// Functions that print the tables, in order.
-pub const ALL: [fn(u64); 8] = [formula, so_far, verdicts, words, already_clear, many, hangs, changes];
+pub const ALL: [fn(u64); 10] = [
+    formula,
+    so_far,
+    verdicts,
+    words,
+    already_clear,
+    many,
+    hangs,
+    changes,
+    at_the_median_of_the_world,
+    at_the_median_of_the_weeks,
+];
 
-/// Workload with one metric, for tables about a single comparison.
-const ONE_TASK: [&str; 1] = ["incremental-backup"];
 /// Workloads for the table about many comparisons.
 const FOUR_TASKS: [&str; 4] = ["folder-index", "photo-batch", "incremental-backup", "time-machine"];
-/// Last day of the eight simulated weeks.
-const LAST_DAY: i64 = 55;
-
-fn header(title: &str, columns: &[&str]) {
-    println!("\n### {title}\n\n| {} |\n|{}", columns.join(" | "), "---|".repeat(columns.len()));
-}
-
-fn places(names: &[&str]) -> Vec<usize> {
-    names.iter().filter_map(|name| TASKS.iter().position(|known| known.name() == *name)).collect()
-}
-
-/// Returns the comparison of the first task of the first pair.
-fn first_comparison(weekly: &WeeklySummary) -> Option<&Comparison> {
-    weekly.pairs.first()?.tasks.first()
-}
 
 /// Returns the interval and the verdict of two targets with one task, at the end of each of the given days.
 fn evenings(
@@ -46,8 +39,10 @@ fn evenings(
 ) -> Vec<(IntervalAtDay, Verdict)> {
     let scenario = Scenario::eight_weeks([0.0, ratio.ln()]);
     let history = simulated_history(&simulate_rounds(world, &scenario, seed), &places(&ONE_TASK));
-    days.filter_map(|day| verdict_with_interval(first_comparison(&weekly_at_end_of_day(&history, day))?))
-        .collect()
+    days.filter_map(|day| {
+        verdict_with_interval(first_comparison(&verdicts_at_end_of_day(&history, day, None))?)
+    })
+    .collect()
 }
 
 /// Prints the error rate of the interval on independent normal days, where the guarantee is exact.
@@ -130,41 +125,48 @@ fn verdicts(replicates: u64) {
     ];
     header("Two targets, read every evening for eight weeks", &columns);
     for world in World::ALL {
-        let [(none, false_verdict), (five, _), (ten, _), (more, _)] =
-            [1.0, 1.05, 1.10, 1.25].map(|ratio| tally(&world, ratio, replicates));
-        let power = [&five, &ten, &more].map(|tally| format!("{:.2}", tally.share(tally.correct)));
-        let wrong: usize = [&five, &ten, &more].map(|tally| tally.declared - tally.correct).iter().sum();
-        let first = [&five, &ten, &more].map(|tally| match median(&tally.first_days) {
+        let [none, five, ten, more] = [1.0, 1.05, 1.10, 1.25].map(|ratio| tally(&world, ratio, replicates));
+        let claims = [&five.claims, &ten.claims, &more.claims];
+        let power = claims.map(|claims| format!("{:.2}", claims.share(claims.correct)));
+        let wrong: usize = claims.iter().map(|claims| claims.declared - claims.correct).sum();
+        let first = claims.map(|claims| match median(&claims.first_days) {
             Some(day) if day.is_finite() => format!("{day}"),
             Some(_) | None => "–".to_owned(),
         });
         println!(
-            "| {} | {false_verdict:.3} | {:.3} | {:.3} | {} | {:.4} | {:.1} % | {} |",
+            "| {} | {:.3} | {:.3} | {:.3} | {} | {:.4} | {:.1} % | {} |",
             world.name,
-            none.share(none.declared),
-            ten.share(ten.missed),
+            none.claims.share(none.claims.declared),
+            none.intervals.share(none.intervals.declared),
+            ten.intervals.share(ten.intervals.missed),
             power.join(" / "),
             wrong as f64 / (3 * replicates) as f64,
-            median(&ten.half_widths).map_or(f64::NAN, |half| (half.exp() - 1.0) * 100.0),
+            median(&ten.intervals.half_widths).map_or(f64::NAN, |half| (half.exp() - 1.0) * 100.0),
             first.join(" / "),
         );
     }
 }
 
-/// Returns the error rates of the intervals from day 14 on, and the share of replicates in which a verdict ever claimed
-/// a difference.
-fn tally(world: &World, ratio: f64, replicates: u64) -> (ErrorRates, f64) {
+/// Error rates of one world at one true ratio.
+#[derive(Default)]
+struct Tally {
+    /// Of all intervals from day 14 on.
+    intervals: ErrorRates,
+    /// Of the intervals of verdicts that claim a difference, on any day.
+    claims: ErrorRates,
+}
+
+fn tally(world: &World, ratio: f64, replicates: u64) -> Tally {
     // Each ratio uses other seeds, so that the shares in one row are independent.
     let first = (ratio * 100.0) as u64 * replicates;
-    let mut tally = ErrorRates::default();
-    let mut claimed = 0;
+    let mut tally = Tally::default();
     for shown in replicate(replicates, |seed| evenings(world, ratio, first + seed, 0..=LAST_DAY)) {
-        claimed += usize::from(shown.iter().any(|(_, verdict)| claims_a_difference(*verdict)));
+        let claims = shown.iter().filter(|(_, verdict)| claims_a_difference(*verdict));
+        tally.claims.add(&claims.map(|(look, _)| *look).collect::<Vec<_>>(), ratio.ln());
         let open = shown.iter().map(|(look, _)| *look).filter(|look| look.days >= MIN_VERDICT_DAYS);
-        tally.add(&open.collect::<Vec<_>>(), ratio.ln());
+        tally.intervals.add(&open.collect::<Vec<_>>(), ratio.ln());
     }
-    let claimed = tally.share(claimed);
-    (tally, claimed)
+    tally
 }
 
 /// Prints the share of replicates with each verdict at the end of a week, in percent.
@@ -231,7 +233,7 @@ fn many(replicates: u64) {
             let history = simulated_history(&rounds, &places(&FOUR_TASKS));
             let (mut headline, mut task) = (false, false);
             for week in 2..=8 {
-                let weekly = weekly_at_end_of_day(&history, 7 * week - 1);
+                let weekly = verdicts_at_end_of_day(&history, 7 * week - 1, None);
                 headline |= weekly
                     .pairs
                     .iter()
@@ -300,7 +302,7 @@ fn changes(replicates: u64) {
                 let mut history =
                     simulated_history(&simulate_rounds(&world, &scenario, seed), &places(&ONE_TASK));
                 recorded.iter().for_each(|day| add_event(&mut history, *day, "os-update"));
-                first_comparison(&weekly_at_end_of_day(&history, LAST_DAY))
+                first_comparison(&verdicts_at_end_of_day(&history, LAST_DAY, None))
                     .is_some_and(|comparison| comparison.change.is_some())
             });
             format!("{share:.3}")

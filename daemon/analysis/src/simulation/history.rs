@@ -1,10 +1,14 @@
 //! Converts simulated rounds to a [`History`], and reads the weekly summary of it day by day.
 
+use std::time::Duration;
+
 use jiff::tz::TimeZone;
 
 use super::error_rates::IntervalAtDay;
 use super::rounds::SimulatedRound;
-use crate::summary::{Comparison, Verdict, Week, WeeklyQuery, WeeklySummary, summarize_week};
+use crate::summary::{
+    Comparison, Verdict, Week, WeeklyQuery, WeeklySummary, summarize_verdicts, summarize_week,
+};
 use longhaul_model::TASKS;
 use longhaul_model::time::{HOUR, Timestamp};
 use longhaul_model::{EpochRecord, History, RoundRecord, RunRecord, TargetRecord};
@@ -74,6 +78,7 @@ fn run_record<const COLUMNS: usize>(
         started: time_of(round.day, round.hour),
         seconds,
         times: (0..metrics).fold(MetricTimes::NONE, |times, place| times.with(place, seconds)),
+        rtt: round.round_trip_ms[column].map(|ms| Duration::from_secs_f64(ms / 1000.0)),
     }
 }
 
@@ -85,8 +90,22 @@ pub fn add_event(history: &mut History, day: i64, kind: &str) {
 
 /// Returns the weekly summary that a user sees at the end of a day, from all data up to then.
 pub fn weekly_at_end_of_day(history: &History, day: i64) -> WeeklySummary {
+    summarize_week(&known_at_end_of_day(history, day), &query(day))
+}
+
+/// Like [`weekly_at_end_of_day`], without the description of the times waited, which takes most of the time. Verdicts that
+/// are adjusted for the round trip time are about the stated one; `None` for the median of the weeks.
+pub fn verdicts_at_end_of_day(history: &History, day: i64, round_trip: Option<Duration>) -> WeeklySummary {
+    summarize_verdicts(&known_at_end_of_day(history, day), &query(day), round_trip)
+}
+
+fn query(day: i64) -> WeeklyQuery {
+    WeeklyQuery { week: Week::of_day(FIRST_DAY + day), scale: None, zone: TimeZone::UTC }
+}
+
+fn known_at_end_of_day(history: &History, day: i64) -> History {
     let until = time_of(day + 1, 0);
-    let known = History {
+    History {
         rounds: history.rounds.iter().filter(|round| round.started_us < until).cloned().collect(),
         runs: history.runs.iter().filter(|run| run.started < until).copied().collect(),
         settings: history.settings.clone(),
@@ -94,9 +113,7 @@ pub fn weekly_at_end_of_day(history: &History, day: i64) -> WeeklySummary {
         epochs: history.epochs.clone(),
         events: history.events.clone(),
         freshness: history.freshness.clone(),
-    };
-    let week = Week::of_day(FIRST_DAY + day);
-    summarize_week(&known, &WeeklyQuery { week, scale: None, zone: TimeZone::UTC })
+    }
 }
 
 /// Returns the interval of a comparison as logarithms, and its verdict. `None` while the interval is infinite.

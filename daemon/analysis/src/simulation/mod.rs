@@ -9,6 +9,7 @@
 mod error_rates;
 mod history;
 mod noise;
+mod round_trip;
 mod rounds;
 mod slow_calls;
 
@@ -17,7 +18,9 @@ pub use error_rates::{
     normal_days,
 };
 pub use history::{
-    add_event, claims_a_difference, simulated_history, verdict_with_interval, weekly_at_end_of_day,
+    add_event, claims_a_difference, simulated_history, verdict_with_interval, verdicts_at_end_of_day,
+    weekly_at_end_of_day,
 };
+pub use round_trip::RoundTripWander;
 pub use rounds::{CAP_SECONDS, Scenario, SimulatedRound, UNDISTURBED_SECONDS, World, simulate_rounds};
 pub use slow_calls::{Injection, simulated_observations};

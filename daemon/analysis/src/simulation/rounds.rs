@@ -1,6 +1,7 @@
 //! Simulates rounds in a world with known noise and effects.
 
 use super::noise::{AutoregressiveNoise, Noise};
+use super::round_trip::{RoundTripState, RoundTripWander};
 
 /// Duration of an undisturbed run, in seconds.
 pub const UNDISTURBED_SECONDS: f64 = 6.0;
@@ -47,6 +48,8 @@ pub struct World {
     pub own_drift_deviation: f64,
     /// Correlation time of the drift of each target on its own, in hours.
     pub own_drift_hours: f64,
+    /// Round trip time that is measured before each run and makes some runs longer; `None` if it is not known.
+    pub round_trip: Option<RoundTripWander>,
 }
 
 impl World {
@@ -63,6 +66,7 @@ impl World {
         hang_share: 0.001,
         own_drift_deviation: 0.03,
         own_drift_hours: 12.0,
+        round_trip: None,
     };
     /// World of typical Wi-Fi at home.
     pub const TYPICAL: World = World {
@@ -77,6 +81,7 @@ impl World {
         hang_share: 0.004,
         own_drift_deviation: 0.05,
         own_drift_hours: 12.0,
+        round_trip: None,
     };
     /// World of Wi-Fi among many other networks.
     pub const ROUGH: World = World {
@@ -91,12 +96,39 @@ impl World {
         hang_share: 0.015,
         own_drift_deviation: 0.08,
         own_drift_hours: 24.0,
+        round_trip: None,
     };
     /// World of typical Wi-Fi in which targets drift against each other for days. Here the guarantees do not hold
     /// (docs/methodology.md#known-limits).
     pub const OWN_DRIFT: World =
         World { name: "own-drift", own_drift_deviation: 0.08, own_drift_hours: 48.0, ..World::TYPICAL };
-    /// All worlds.
+    /// Worlds in which the round trip time is known and one target needs more round trips; in the last one it wanders
+    /// without any effect on the runs. At 8 % it is used on some days and not on others.
+    pub const WITH_ROUND_TRIP: [World; 6] = [
+        World { name: "wired, 30 %", round_trip: Some(RoundTripWander::with_deviation(0.3)), ..World::WIRED },
+        World { name: "wired, 50 %", round_trip: Some(RoundTripWander::with_deviation(0.5)), ..World::WIRED },
+        World {
+            name: "typical, 8 %",
+            round_trip: Some(RoundTripWander::with_deviation(0.08)),
+            ..World::TYPICAL
+        },
+        World {
+            name: "typical, 30 %",
+            round_trip: Some(RoundTripWander::with_deviation(0.3)),
+            ..World::TYPICAL
+        },
+        World {
+            name: "typical, 50 %",
+            round_trip: Some(RoundTripWander::with_deviation(0.5)),
+            ..World::TYPICAL
+        },
+        World {
+            name: "typical, 30 % without effect",
+            round_trip: Some(RoundTripWander { shares: [0.0; 2], ..RoundTripWander::with_deviation(0.3) }),
+            ..World::TYPICAL
+        },
+    ];
+    /// Worlds in which the round trip time is unknown.
     pub const ALL: [World; 4] = [World::WIRED, World::TYPICAL, World::ROUGH, World::OWN_DRIFT];
 }
 
@@ -131,8 +163,11 @@ pub struct SimulatedRound<const TARGETS: usize> {
     pub seconds: [f64; TARGETS],
     /// True for each target whose run hung.
     pub hung: [bool; TARGETS],
-    /// True log ratio of each target at the time of its run, with its own drift: what the noise of the run hides.
+    /// True log ratio of each target at the time of its run, with its own drift and the effect of the round trip time:
+    /// what the noise of the run hides.
     pub true_ln_ratios: [f64; TARGETS],
+    /// Round trip time in milliseconds, measured before the run on each target; `None` if it is not known.
+    pub round_trip_ms: [Option<f64>; TARGETS],
 }
 
 /// Simulates the rounds of a scenario in a world.
@@ -143,6 +178,7 @@ pub fn simulate_rounds<const TARGETS: usize>(
 ) -> Vec<SimulatedRound<TARGETS>> {
     let mut noise = Noise::new(seed);
     let mut state = WorldState::new(world, scenario, &mut noise);
+    state.round_trip = world.round_trip.map(|wander| RoundTripState::new(wander, seed));
     (0..scenario.days * 24).filter_map(|hour| state.next_round(hour, &mut noise)).collect()
 }
 
@@ -158,6 +194,7 @@ struct WorldState<'a, const TARGETS: usize> {
     drift: f64,
     drift_hour: f64,
     own_drift: [AutoregressiveNoise; TARGETS],
+    round_trip: Option<RoundTripState>,
     is_hung: [bool; TARGETS],
 }
 
@@ -176,6 +213,7 @@ impl<'a, const TARGETS: usize> WorldState<'a, TARGETS> {
             own_drift: std::array::from_fn(|_| {
                 AutoregressiveNoise::new(world.own_drift_deviation, world.own_drift_hours, noise)
             }),
+            round_trip: None,
             is_hung: [false; TARGETS],
         }
     }
@@ -198,11 +236,15 @@ impl<'a, const TARGETS: usize> WorldState<'a, TARGETS> {
             seconds: [0.0; TARGETS],
             hung: [false; TARGETS],
             true_ln_ratios: [0.0; TARGETS],
+            round_trip_ms: [None; TARGETS],
         };
         for (slot, target) in noise.random_order::<TARGETS>().into_iter().enumerate() {
             let hour = start + slot as f64 * SLOT_HOURS;
+            round.round_trip_ms[target] = self.round_trip.as_mut().map(|state| state.measure_at(hour));
             (round.seconds[target], round.hung[target]) = self.simulate_run(target, hour, noise);
-            round.true_ln_ratios[target] = self.true_ln_ratio(hour, target) + self.own_drift[target].level();
+            round.true_ln_ratios[target] = self.true_ln_ratio(hour, target)
+                + self.own_drift[target].level()
+                + self.round_trip_factor(target);
         }
         Some(round)
     }
@@ -218,9 +260,14 @@ impl<'a, const TARGETS: usize> WorldState<'a, TARGETS> {
         let logarithm = self.true_ln_ratio(hour, target)
             + self.shared_factor(hour, noise)
             + drift
+            + self.round_trip_factor(target)
             + self.run_factor(noise);
         let seconds = UNDISTURBED_SECONDS * logarithm.exp();
         if hangs { (CAP_SECONDS, true) } else { (seconds.min(CAP_SECONDS), false) }
+    }
+
+    fn round_trip_factor(&self, target: usize) -> f64 {
+        self.round_trip.as_ref().map_or(0.0, |state| state.ln_factor(target))
     }
 
     /// Returns the true log ratio of a target at an hour.

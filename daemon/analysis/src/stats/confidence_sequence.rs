@@ -15,6 +15,11 @@ const MIXTURE_VARIANCE: f64 = 0.5;
 const MIN_DAYS_TO_WINSORIZE: usize = 10;
 /// Winsorizing bound: distance from the median in scaled median absolute deviations (MAD).
 const WINSORIZE_AT_DEVIATIONS: f64 = 5.0;
+/// Margin of a claim: `1 + 1.2 · (14/n)³`. Chosen by simulation on other seeds than those of the table
+/// (docs/methodology.md#claims-and-wandering).
+const CLAIM_MARGIN: f64 = 1.2;
+const CLAIM_MARGIN_DAYS: f64 = 14.0;
+const CLAIM_MARGIN_POWER: i32 = 3;
 /// Maximum autocorrelation that is corrected for.
 const MAX_CORRELATION: f64 = 0.8;
 /// Autocorrelation above which the ratio itself drifts. Reports must then say so next to the interval.
@@ -24,13 +29,31 @@ pub(super) const MAX_LOG_RATIO: f64 = 1455.0;
 /// Maximum number of days that [`DaySeries::days_needed`] predicts: two years.
 pub const HORIZON_DAYS: usize = 730;
 
-/// Summary of a series with one log ratio per valid day: number of days, mean, variance and autocorrelation.
+/// Summary of a series with one log ratio per valid day: number of days, mean, variance and autocorrelation. Also the
+/// value of a line that was fitted to days, at one point of it ([`super::DayRegression`]): then the mean is that value, and
+/// the variance is that of the days around the line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DaySeries {
     days: usize,
     mean: f64,
     variance: f64,
     autocorrelation: f64,
+    /// Number of coefficients that were fitted to the days: one for a mean, two for a line.
+    coefficients: usize,
+    /// Number of days whose mean would be known as well as `mean`: all days, or fewer for a point of a line away from its
+    /// middle.
+    weight: f64,
+}
+
+/// Value of a fitted line at one point, with what is needed for its interval.
+pub(super) struct FittedValue {
+    pub(super) value: f64,
+    /// Number of days whose mean would be known as well.
+    pub(super) weight: f64,
+    /// Mean square of the residuals.
+    pub(super) variance: f64,
+    /// Lag-1 autocorrelation of the residuals.
+    pub(super) autocorrelation: f64,
 }
 
 impl DaySeries {
@@ -58,7 +81,15 @@ impl DaySeries {
             mean,
             variance: mean_square(&by_day),
             autocorrelation: autocorrelation(&by_day),
+            coefficients: 1,
+            weight: by_day.len() as f64,
         })
+    }
+
+    /// Creates the series for one point of a line that was fitted to a number of days.
+    pub(super) fn of_line(days: usize, at: FittedValue) -> Self {
+        let FittedValue { value, weight, variance, autocorrelation } = at;
+        Self { days, mean: value, variance, autocorrelation, coefficients: 2, weight }
     }
 
     /// Returns the number of days in the series.
@@ -99,7 +130,14 @@ impl DaySeries {
 
     /// Returns half the width of the interval at level `1 - alpha`; infinite with too few days.
     pub fn half_width(&self, alpha: f64) -> f64 {
-        anytime_valid_half_width(self.days, self.variance * self.variance_inflation(), alpha)
+        let variance = self.variance * self.variance_inflation();
+        self.evidence(self.days as f64).half_width(variance, alpha, MIXTURE_VARIANCE)
+    }
+
+    /// Returns the evidence about the mean after a number of days.
+    fn evidence(&self, days: f64) -> Evidence {
+        let share = days / self.days as f64;
+        Evidence { days, free_days: days - (self.coefficients as f64 - 1.0), weight: self.weight * share }
     }
 
     /// Returns the interval of the mean log ratio at level `1 - alpha`.
@@ -108,32 +146,43 @@ impl DaySeries {
         (self.mean - half, self.mean + half)
     }
 
+    /// Returns the distance from zero that the mean must exceed before a difference is claimed: the half width and a
+    /// margin, because few days tell little about how much neighbouring days share. The margin doubles the half width on
+    /// day 14, adds 15 % on day 28 and 2 % on day 56 (docs/methodology.md#claims-and-wandering).
+    pub fn claim_distance(&self, alpha: f64) -> f64 {
+        self.half_width(alpha) * claim_margin(self.days)
+    }
+
     /// Returns the logarithm of the e-value against "no difference" (docs/methodology.md#interval).
     ///
     /// `½ ln(c²/(n+c²)) + (n/2) ln[((n+c²)(s²f+m²)) / ((n+c²)s²f + c²m²)]`.
     pub fn ln_e_value(&self) -> f64 {
-        let (n, square) = (self.days as f64, self.mean * self.mean);
-        let variance = (n + MIXTURE_VARIANCE) * self.variance * self.variance_inflation();
+        let (n, square) = (self.weight, self.mean * self.mean);
+        let spread = self.variance * self.variance_inflation() * (self.days as f64 / n);
+        let variance = (n + MIXTURE_VARIANCE) * spread;
         let gain = ((n + MIXTURE_VARIANCE) * square + variance) / (variance + MIXTURE_VARIANCE * square);
         let start = 0.5 * (MIXTURE_VARIANCE / (n + MIXTURE_VARIANCE)).ln();
-        if gain.is_finite() { start + n / 2.0 * gain.ln() } else { start }
+        let free_days = self.evidence(self.days as f64).free_days;
+        if gain.is_finite() { start + free_days / 2.0 * gain.ln() } else { start }
     }
 
     /// Predicts the half width after `n_later` days with the same variance and autocorrelation
     /// (docs/methodology.md#interval).
     pub fn predicted_half_width(&self, n_later: usize, alpha: f64) -> f64 {
-        let unbiased = self.variance * self.days as f64 / (self.days as f64 - 1.0).max(1.0);
-        let biased = unbiased * (n_later as f64 - 1.0).max(0.0) / (n_later as f64).max(1.0);
-        anytime_valid_half_width(n_later, biased * self.variance_inflation(), alpha)
+        let (coefficients, later) = (self.coefficients as f64, n_later as f64);
+        let unbiased = self.variance * self.days as f64 / (self.days as f64 - coefficients).max(1.0);
+        let biased = unbiased * (later - coefficients).max(0.0) / later.max(1.0);
+        self.evidence(later).half_width(biased * self.variance_inflation(), alpha, MIXTURE_VARIANCE)
     }
 
-    /// Returns the smallest total number of days after which the interval is expected to exclude zero or to lie within
-    /// ± `threshold` (docs/methodology.md#interval). `None` if that takes more than [`HORIZON_DAYS`] days.
+    /// Returns the smallest total number of days after which a difference is expected to be claimed, or the interval to lie
+    /// within ± `threshold` (docs/methodology.md#interval). `None` if that takes more than [`HORIZON_DAYS`] days.
     pub fn days_needed(&self, threshold: f64, alpha: f64) -> Option<usize> {
         let effect = self.mean.abs();
-        let target = effect.max(threshold - effect);
-        (self.days..=self.days.max(HORIZON_DAYS))
-            .find(|later| self.predicted_half_width(*later, alpha) < target)
+        (self.days..=self.days.max(HORIZON_DAYS)).find(|later| {
+            let half = self.predicted_half_width(*later, alpha);
+            half < threshold - effect || half * claim_margin(*later) < effect
+        })
     }
 
     /// Returns the smallest ratio that the current interval can distinguish from 1: the half width as a ratio.
@@ -154,13 +203,33 @@ pub fn anytime_valid_half_width(n: usize, s2: f64, alpha: f64) -> f64 {
 /// Like [`anytime_valid_half_width`], for a mixture of the given precision `c²`. The guarantee holds for every
 /// precision; a higher one makes the interval narrower for many values and small effects.
 pub(super) fn mixture_half_width(n: usize, s2: f64, alpha: f64, precision: f64) -> f64 {
-    let total = n as f64 + precision;
-    let k = ((0.5 * (total / precision).ln() - alpha.ln()) * 2.0 / n as f64).exp();
-    let denominator = total - k * precision;
-    if denominator > 0.0 && s2.is_finite() {
-        ((k - 1.0).max(0.0) * total * s2.max(0.0) / denominator).sqrt()
-    } else {
-        f64::INFINITY
+    let n = n as f64;
+    Evidence { days: n, free_days: n, weight: n }.half_width(s2, alpha, precision)
+}
+
+/// Evidence about a mean, or about one point of a fitted line.
+struct Evidence {
+    days: f64,
+    /// Number of days without one for each coefficient that was fitted besides the mean.
+    free_days: f64,
+    /// Number of days whose mean would be known as well.
+    weight: f64,
+}
+
+impl Evidence {
+    /// Returns half the width of the interval for a variance with divisor `days`. With `z` the weight and `p` the further
+    /// coefficients, this is [`anytime_valid_half_width`] with `z` for `n`, the exponent `2/(n-p)`, and `s²·n/z` for `s²`
+    /// (docs/methodology.md#at-a-round-trip-time).
+    fn half_width(&self, s2: f64, alpha: f64, precision: f64) -> f64 {
+        let total = self.weight + precision;
+        let k = ((0.5 * (total / precision).ln() - alpha.ln()) * 2.0 / self.free_days).exp();
+        let denominator = total - k * precision;
+        if denominator > 0.0 && s2.is_finite() && self.free_days > 0.0 {
+            let variance = s2.max(0.0) * (self.days / self.weight);
+            ((k - 1.0).max(0.0) * total * variance / denominator).sqrt()
+        } else {
+            f64::INFINITY
+        }
     }
 }
 
@@ -173,6 +242,10 @@ pub(super) fn inflation_around_two_means(deviations: &[(i64, f64)]) -> f64 {
     inflation(corrected_autocorrelation(autocorrelation(deviations), deviations.len() / 2))
 }
 
+fn claim_margin(days: usize) -> f64 {
+    1.0 + CLAIM_MARGIN * (CLAIM_MARGIN_DAYS / days as f64).powi(CLAIM_MARGIN_POWER)
+}
+
 fn inflation(correlation: f64) -> f64 {
     (1.0 + correlation) / (1.0 - correlation)
 }
@@ -181,7 +254,7 @@ fn corrected_autocorrelation(correlation: f64, days: usize) -> f64 {
     (correlation + (1.0 + 3.0 * correlation) / days as f64).clamp(0.0, MAX_CORRELATION)
 }
 
-fn mean_square(deviations: &[(i64, f64)]) -> f64 {
+pub(super) fn mean_square(deviations: &[(i64, f64)]) -> f64 {
     deviations.iter().map(|(_, value)| value * value).sum::<f64>() / deviations.len() as f64
 }
 
@@ -190,7 +263,7 @@ fn mean_square(deviations: &[(i64, f64)]) -> f64 {
 /// Pairs across a gap are ignored, because they are no neighbours. The mean product of the remaining pairs is
 /// multiplied by `n-1`, the number of pairs of a series without gaps; without gaps this is the usual estimator. Returns
 /// 0 if there is no pair or no spread (docs/methodology.md#interval).
-fn autocorrelation(deviations: &[(i64, f64)]) -> f64 {
+pub(super) fn autocorrelation(deviations: &[(i64, f64)]) -> f64 {
     let neighbours = deviations.windows(2).filter(|pair| pair[0].0.checked_add(1) == Some(pair[1].0));
     let (pairs, products) =
         neighbours.fold((0.0, 0.0), |(pairs, sum), pair| (pairs + 1.0, sum + pair[0].1 * pair[1].1));

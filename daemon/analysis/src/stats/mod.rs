@@ -7,6 +7,7 @@ mod confidence_sequence;
 mod discordant;
 mod multiple_testing;
 mod proportion;
+mod regression;
 mod round_series;
 mod steadiness;
 mod student;
@@ -19,6 +20,7 @@ pub use confidence_sequence::{DaySeries, HORIZON_DAYS, anytime_valid_half_width}
 pub use discordant::{DiscordantEpisodes, count_episodes, ln_e_discordant};
 pub use multiple_testing::{e_bh, pairwise_alpha};
 pub use proportion::proportion_interval;
+pub use regression::{BreakEven, CovariateDay, DayRegression};
 pub use round_series::{MIN_ROUNDS_SO_FAR, RoundSeries};
 pub use steadiness::Steadiness;
 pub use student::{student_critical, student_two_sided_tail};

@@ -5,9 +5,10 @@ use utoipa::ToSchema;
 
 use super::change::Change;
 use super::pair_data::{MetricComparison, MetricIndex};
+use super::round_trips::{AtRoundTrip, RoundTripUnused, Unadjusted};
 use super::so_far::SoFar;
 use super::verdict::{Estimate, Significance, Verdict, VerdictRule, verdict};
-use crate::stats::{Bootstrap, Steadiness, ratio_of_sums};
+use crate::stats::{Bootstrap, DaySeries, Steadiness, ratio_of_sums};
 use longhaul_model::TASKS;
 use longhaul_model::{CacheState, TargetName, WaitKind};
 
@@ -112,7 +113,14 @@ pub struct Comparison {
     pub is_steady: Option<bool>,
     /// Detected change of the ratio; if present, all other fields describe the newest part that is long enough.
     pub change: Option<Change>,
-    /// Ratio of each valid day, in chronological order.
+    /// Round trip time that the verdict, the ratio and what follows from them are about; `None` if the comparison is not
+    /// adjusted for it.
+    #[serde(flatten)]
+    pub at_round_trip: Option<AtRoundTrip>,
+    /// Reason for which known round trip times are not used; `None` if they are used or none is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_unused: Option<RoundTripUnused>,
+    /// Ratio of each valid day, in chronological order; not adjusted.
     pub days: Vec<DayRatio>,
 }
 
@@ -146,6 +154,8 @@ pub(super) struct PairNames<'a> {
 pub(super) struct JudgedCell<'a> {
     pub(super) cell: &'a MetricComparison,
     pub(super) significance: Significance,
+    /// Significance without the adjustment for the round trip time.
+    pub(super) unadjusted: Significance,
 }
 
 /// Applies the verdict rule to the data of one comparison.
@@ -156,7 +166,7 @@ pub(super) fn compare(
     params: TestParams,
 ) -> Comparison {
     let TestParams { alpha, threshold } = params;
-    let JudgedCell { cell, significance } = judged;
+    let JudgedCell { cell, significance, unadjusted } = judged;
     let pairing = &cell.paired_days;
     let rule = VerdictRule {
         alpha,
@@ -166,7 +176,15 @@ pub(super) fn compare(
         significance,
     };
     let series = cell.series.as_ref();
-    let verdict = series.map_or(Verdict::NotEnoughData, |series| verdict(series, &rule));
+    let judge = |series: Option<&DaySeries>, significance| {
+        let rule = VerdictRule { significance, ..rule };
+        series.map_or(Verdict::NotEnoughData, |series| verdict(series, &rule))
+    };
+    let verdict = judge(series, significance);
+    let unadjusted = Unadjusted {
+        verdict: judge(cell.unadjusted.as_ref(), unadjusted),
+        ratio: cell.unadjusted.as_ref().and_then(|series| Estimate::from_log_ratios(series, alpha)),
+    };
     // At least one more day is needed, because the days so far have not decided the comparison.
     let more = |days: usize, series_days: usize| days.saturating_sub(series_days).max(1);
     let needed = series.filter(|_| !verdict.is_decided()).and_then(|series| {
@@ -198,6 +216,8 @@ pub(super) fn compare(
         autocorrelation: series.map(|series| series.corrected_autocorrelation()),
         is_steady: steadiness(&pairing.log_ratio_by_day).map(|steadiness| steadiness.is_steady()),
         change: cell.change.clone(),
+        at_round_trip: cell.round_trips.statement(alpha, unadjusted),
+        rtt_unused: cell.round_trips.unused(),
         days: pairing
             .log_ratio_by_day
             .iter()

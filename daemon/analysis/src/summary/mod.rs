@@ -16,6 +16,7 @@ mod public_history;
 mod recent_rounds;
 mod recommendation;
 mod reliability;
+mod round_trips;
 mod runs;
 mod scores;
 mod sequential;
@@ -41,6 +42,7 @@ pub use public_history::{anonymize, is_private_key};
 pub use recent_rounds::{RecentRounds, RoundState, SLOW_FACTOR, recent_rounds};
 pub use recommendation::{Confidence, MinutesSaved, ProfileSource, Recommendation};
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
+pub use round_trips::{AtRoundTrip, RoundTripUnused, Unadjusted};
 pub use runs::{
     CACHED_SHARE, ClientCaching, EpochRun, Excluded, FigureSummary, KnownWorkload, LATENCY_LIMITS_MS,
     LatencyRow, MIN_REREADS, Ratio, SampledWindow, Spread, StallTotals, Summary, TargetSummary,
@@ -55,6 +57,8 @@ pub use verdict::{
     ALPHA, EARLY_VERDICT_DAYS, EARLY_VERDICT_RATIO, Estimate, INSTANT_SECONDS, MIN_VERDICT_DAYS, Verdict,
 };
 pub use week::{Week, WeekError, date_of_day};
+#[cfg(feature = "simulation")]
+pub use weekly::summarize_verdicts;
 pub use weekly::{RoundsOfWeek, TargetLine, WeeklyQuery, WeeklySummary, summarize_week};
 pub use weekly_minutes::WeeklyMinutes;
 pub use window::{CAP_FACTOR, CAP_SECONDS};

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::change::{Change, find_change};
-use super::pairing::{PairedDays, PairedReading, TargetPair, log_ratio, median_seconds};
+use super::pairing::{
+    PairedDays, PairedReading, RoundRatio, TargetPair, log_ratio, mean, median_seconds, round_ratio,
+};
+use super::round_trips::RoundTrips;
 use super::verdict::MIN_VERDICT_DAYS;
 use super::window::{AnalysisWindow, Reading};
 use crate::stats::DaySeries;
@@ -42,8 +45,13 @@ impl MetricIndex {
 pub(super) struct MetricComparison {
     /// Rounds and days of `days`.
     pub(super) paired_days: PairedDays,
-    /// Log ratios of the valid days as a series; `None` without a valid day.
+    /// Series that the verdict is made from: at the round trip time of the days if it is adjusted for it, else the log
+    /// ratios of the valid days; `None` without a valid day.
     pub(super) series: Option<DaySeries>,
+    /// Log ratios of the valid days as a series, not adjusted for anything; `None` without a valid day.
+    pub(super) unadjusted: Option<DaySeries>,
+    /// Adjustment of the days for the round trip time.
+    pub(super) round_trips: RoundTrips,
     /// Detected change of the ratio; if present, `paired_days` and `series` only cover the days in `days`.
     pub(super) change: Option<Change>,
     /// Days that the comparison uses: all days after the warm-up, or one side of the change.
@@ -52,6 +60,23 @@ pub(super) struct MetricComparison {
     pub(super) so_far: Vec<RoundRatio>,
     /// Median times of both targets in the same rounds as `so_far`, in seconds; `None` for several metrics together.
     pub(super) so_far_seconds: Option<(f64, f64)>,
+}
+
+impl MetricComparison {
+    /// Returns the comparison of paired days, without what is known about other days.
+    fn of_days(paired_days: PairedDays, round_trips: RoundTrips) -> Self {
+        let unadjusted = DaySeries::from_days(&paired_days.log_ratio_by_day);
+        Self {
+            series: round_trips.series().or(unadjusted),
+            unadjusted,
+            round_trips,
+            paired_days,
+            change: None,
+            days: i64::MIN..=i64::MAX,
+            so_far: vec![],
+            so_far_seconds: None,
+        }
+    }
 }
 
 /// Rounds of a pair of targets, for all metrics.
@@ -97,15 +122,6 @@ impl MetricRounds {
     }
 }
 
-/// Log ratio of a pair of targets in one round.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct RoundRatio {
-    /// Local day of the round, in days since 1970-01-01.
-    pub(super) day: i64,
-    /// Logarithm of the time on `b` divided by the time on `a`.
-    pub(super) log_ratio: f64,
-}
-
 /// Range of days that a comparison uses, in days since 1970-01-01.
 pub(super) type DayRange = RangeInclusive<i64>;
 
@@ -135,9 +151,7 @@ impl<'s, 'h> PairData<'s, 'h> {
     /// Returns the comparison on one metric; `None` if no round has a log ratio.
     pub(super) fn compare_metric(&self, position: MetricIndex) -> Option<MetricComparison> {
         let rounds = self.rounds.get(&position)?;
-        let so_far = rounds.all.iter().filter_map(|round| {
-            Some(RoundRatio { day: round.day, log_ratio: log_ratio(round, rounds.cap)? })
-        });
+        let so_far = rounds.all.iter().filter_map(|round| round_ratio(round, rounds.cap));
         let compared = self.compare_since_change(so_far.collect(), |days| {
             let within: Vec<PairedReading> =
                 rounds.counted().iter().copied().filter(|paired| days.contains(&paired.day)).collect();
@@ -186,10 +200,7 @@ impl<'s, 'h> PairData<'s, 'h> {
             self.compare_since_change(so_far, |days| PairedDays {
                 wait_by_day: self.daily_waits(days),
                 ..PairedDays::from_log_ratios(
-                    counted
-                        .iter()
-                        .filter(|round| days.contains(&round.day))
-                        .map(|round| (round.day, round.log_ratio)),
+                    counted.iter().filter(|round| days.contains(&round.day)).copied(),
                     &self.planned_rounds_within(days),
                 )
             })
@@ -204,15 +215,21 @@ impl<'s, 'h> PairData<'s, 'h> {
         so_far: Vec<RoundRatio>,
         pairing: impl Fn(&DayRange) -> PairedDays,
     ) -> MetricComparison {
+        let pairing = |days: &DayRange| {
+            let mut paired = pairing(days);
+            paired.wait_by_day.retain(|_| self.window.describes_waits);
+            paired
+        };
         let all_days = pairing(&self.counted_days);
-        let Some(change) = find_change(&all_days.log_ratio_by_day, self.window, self.pair) else {
+        let adjusted = RoundTrips::of_days(&all_days, self.window.stated_round_trip);
+        // What the round trip time explains is no change.
+        let levels = adjusted.levels(&all_days.log_ratio_by_day);
+        let Some(change) = find_change(&levels, self.window, self.pair) else {
             return MetricComparison {
-                series: DaySeries::from_days(&all_days.log_ratio_by_day),
-                paired_days: all_days,
                 change: None,
                 days: self.counted_days.clone(),
                 so_far,
-                so_far_seconds: None,
+                ..MetricComparison::of_days(all_days, adjusted)
             };
         };
         let newest = if change.days_after >= MIN_VERDICT_DAYS || change.days_before < MIN_VERDICT_DAYS {
@@ -221,13 +238,12 @@ impl<'s, 'h> PairData<'s, 'h> {
             *self.counted_days.start()..=change.first_day - 1
         };
         let part = pairing(&newest);
+        let adjusted = RoundTrips::of_days(&part, self.window.stated_round_trip);
         MetricComparison {
-            series: DaySeries::from_days(&part.log_ratio_by_day),
-            paired_days: part,
             change: Some(change),
             days: newest,
             so_far,
-            so_far_seconds: None,
+            ..MetricComparison::of_days(part, adjusted)
         }
     }
 
@@ -273,19 +289,21 @@ struct WeightedRounds<'r> {
 /// one of the metrics would shift the mean, because the other weights would count for more.
 fn weighted_ratios(metrics: &[WeightedRounds<'_>]) -> Vec<RoundRatio> {
     let total: f64 = metrics.iter().map(|metric| metric.weight).sum();
-    let mut sums: BTreeMap<i64, (RoundRatio, usize)> = BTreeMap::new();
+    let mut sums: BTreeMap<i64, (RoundRatio, Vec<Option<f64>>)> = BTreeMap::new();
     for metric in metrics {
         for round in metric.rounds {
             if let Some(ratio) = log_ratio(round, metric.cap) {
-                let start = RoundRatio { day: round.day, log_ratio: 0.0 };
-                let (sum, count) = sums.entry(round.round).or_insert((start, 0));
+                let start = RoundRatio { day: round.day, log_ratio: 0.0, ln_round_trip: None };
+                let (sum, times) = sums.entry(round.round).or_insert((start, vec![]));
                 sum.log_ratio += ratio * metric.weight / total;
-                *count += 1;
+                times.push(round.ln_round_trip);
             }
         }
     }
-    let complete = sums.into_values().filter(|(_, count)| *count == metrics.len());
-    complete.map(|(ratio, _)| ratio).collect()
+    let complete = sums.into_values().filter(|(_, times)| times.len() == metrics.len());
+    complete
+        .map(|(ratio, times)| RoundRatio { ln_round_trip: mean(times.into_iter().flatten()), ..ratio })
+        .collect()
 }
 
 /// Seconds waited for one run, summed over its metrics.

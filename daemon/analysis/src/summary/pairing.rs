@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::window::{AnalysisWindow, Reading, readings_in};
-use longhaul_model::median;
+use longhaul_model::{RunRecord, median};
 
 /// Number of complete rounds from which a day is valid, if at least as many are planned.
 const FULL_DAY_ROUNDS: usize = 6;
@@ -24,6 +24,19 @@ pub(super) struct PairedReading {
     pub(super) day: i64,
     pub(super) a: Reading,
     pub(super) b: Reading,
+    /// Logarithm of the round trip time before the runs of both targets, in seconds; `None` if it was not measured.
+    pub(super) ln_round_trip: Option<f64>,
+}
+
+/// Log ratio of a pair of targets in one round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct RoundRatio {
+    /// Local day of the round, in days since 1970-01-01.
+    pub(super) day: i64,
+    /// Logarithm of the time on `b` divided by the time on `a`.
+    pub(super) log_ratio: f64,
+    /// As in [`PairedReading`].
+    pub(super) ln_round_trip: Option<f64>,
 }
 
 /// Two targets, given by their indices in the history.
@@ -38,6 +51,8 @@ pub(super) struct TargetPair {
 pub(super) struct PairedDays {
     /// Log ratio (`b` over `a`) of each valid day, in chronological order.
     pub(super) log_ratio_by_day: Vec<(i64, f64)>,
+    /// Median logarithm of the round trip time on each valid day on which at least half of the rounds have one.
+    pub(super) ln_round_trip_by_day: Vec<(i64, f64)>,
     /// Number of days that have complete rounds, but too few to be valid.
     pub(super) incomplete_days: usize,
     /// Number of rounds planned after the warm-up of both targets, including skipped and void rounds.
@@ -67,7 +82,11 @@ impl AnalysisWindow<'_> {
     ) -> Vec<PairedReading> {
         let rounds = &self.epoch_rounds_by_workload[workload];
         let (of_a, of_b) = (readings_in(rounds, place, pair.a), readings_in(rounds, place, pair.b));
-        of_a.zip(of_b).map(|((round, day, a), (_, _, b))| PairedReading { round, day, a, b }).collect()
+        let paired = of_a.zip(of_b).zip(rounds).map(|(((round, day, a), (_, _, b)), runs)| {
+            let ln_round_trip = mean_ln_round_trip([pair.a, pair.b].map(|target| runs.runs[target]));
+            PairedReading { round, day, a, b, ln_round_trip }
+        });
+        paired.collect()
     }
 
     /// Returns the first day after the warm-up of both targets; `None` if a target has no run.
@@ -95,11 +114,30 @@ pub(super) fn log_ratio(paired: &PairedReading, cap: f64) -> Option<f64> {
     Some((paired.b.capped(cap)? / paired.a.capped(cap)?).ln())
 }
 
+/// Returns the mean logarithm of the round trip times that were measured before two runs; `None` if neither was. A time of
+/// zero is below the resolution of the measurement and counts as not measured.
+fn mean_ln_round_trip(runs: [Option<&RunRecord>; 2]) -> Option<f64> {
+    let times = runs.into_iter().flatten().filter_map(|run| run.rtt).filter(|time| !time.is_zero());
+    mean(times.map(|time| time.as_secs_f64().ln()))
+}
+
+/// Returns the mean of values; `None` without one.
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
+    (count > 0.0).then_some(sum / count)
+}
+
+/// Returns the log ratio of a round with its day and round trip time; `None` as for [`log_ratio`].
+pub(super) fn round_ratio(paired: &PairedReading, cap: f64) -> Option<RoundRatio> {
+    let PairedReading { day, ln_round_trip, .. } = *paired;
+    Some(RoundRatio { day, log_ratio: log_ratio(paired, cap)?, ln_round_trip })
+}
+
 impl PairedDays {
     /// Summarizes the rounds of a pair on one metric. `cap` is the failure cap in seconds, `planned` the number of
     /// planned rounds by day.
     pub(super) fn for_metric(paired: &[PairedReading], cap: f64, planned: &BTreeMap<i64, usize>) -> Self {
-        let rounds = paired.iter().filter_map(|paired| Some((paired.day, log_ratio(paired, cap)?)));
+        let rounds = paired.iter().filter_map(|paired| round_ratio(paired, cap));
         let failed = |paired: &&PairedReading| (paired.a, paired.b) == (Reading::Failed, Reading::Failed);
         Self {
             both_failed: paired.iter().filter(failed).count(),
@@ -109,27 +147,36 @@ impl PairedDays {
         }
     }
 
-    /// Summarizes the log ratios of a pair's rounds by day. `rounds` are pairs of day and log ratio.
+    /// Summarizes the log ratios of a pair's rounds by day.
     pub(super) fn from_log_ratios(
-        rounds: impl Iterator<Item = (i64, f64)>,
+        rounds: impl Iterator<Item = RoundRatio>,
         planned: &BTreeMap<i64, usize>,
     ) -> Self {
         let mut pairing = Self { planned_rounds: planned.values().sum(), ..Self::default() };
-        let mut by_day: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-        for (day, ratio) in rounds {
-            by_day.entry(day).or_default().push(ratio);
+        let mut by_day: BTreeMap<i64, Vec<RoundRatio>> = BTreeMap::new();
+        for round in rounds {
+            by_day.entry(round.day).or_default().push(round);
             pairing.complete_rounds += 1;
-            pairing.won_by_a += usize::from(ratio > 0.0);
-            pairing.won_by_b += usize::from(ratio < 0.0);
+            pairing.won_by_a += usize::from(round.log_ratio > 0.0);
+            pairing.won_by_b += usize::from(round.log_ratio < 0.0);
         }
-        for (day, ratios) in by_day {
-            let planned = planned.get(&day).copied().unwrap_or(ratios.len());
-            match median(&ratios).filter(|_| ratios.len() >= min_rounds(planned)) {
-                Some(value) => pairing.log_ratio_by_day.push((day, value)),
-                None => pairing.incomplete_days += 1,
-            }
+        for (day, rounds) in by_day {
+            pairing.add_day(day, &rounds, planned.get(&day).copied().unwrap_or(rounds.len()));
         }
         pairing
+    }
+
+    /// Adds a day with its complete rounds and the number of planned ones.
+    fn add_day(&mut self, day: i64, rounds: &[RoundRatio], planned: usize) {
+        let ratios: Vec<f64> = rounds.iter().map(|round| round.log_ratio).collect();
+        let Some(value) = median(&ratios).filter(|_| ratios.len() >= min_rounds(planned)) else {
+            self.incomplete_days += 1;
+            return;
+        };
+        self.log_ratio_by_day.push((day, value));
+        let times: Vec<f64> = rounds.iter().filter_map(|round| round.ln_round_trip).collect();
+        let time = median(&times).filter(|_| 2 * times.len() >= rounds.len());
+        self.ln_round_trip_by_day.extend(time.map(|time| (day, time)));
     }
 }
 
@@ -168,7 +215,7 @@ mod tests {
     use super::*;
 
     fn paired(day: i64, a: Reading, b: Reading) -> PairedReading {
-        PairedReading { round: day, day, a, b }
+        PairedReading { round: day, day, a, b, ln_round_trip: None }
     }
 
     #[test]
@@ -190,8 +237,9 @@ mod tests {
     #[test]
     fn day_value_is_median_and_incomplete_days_are_counted() {
         let planned = BTreeMap::from([(1, 17), (2, 17)]);
-        let rounds = [0.1, 0.2, 0.3, 0.4, 0.5, 9.0].map(|ratio| (1, ratio));
-        let pairing = PairedDays::from_log_ratios(rounds.into_iter().chain([(2, -0.5); 5]), &planned);
+        let ratio = |day, log_ratio| RoundRatio { day, log_ratio, ln_round_trip: None };
+        let rounds = [0.1, 0.2, 0.3, 0.4, 0.5, 9.0].map(|log_ratio| ratio(1, log_ratio));
+        let pairing = PairedDays::from_log_ratios(rounds.into_iter().chain([ratio(2, -0.5); 5]), &planned);
         assert_eq!(pairing.log_ratio_by_day, [(1, 0.35)]);
         assert_eq!((pairing.incomplete_days, pairing.complete_rounds, pairing.planned_rounds), (1, 11, 34));
         assert_eq!((pairing.won_by_a, pairing.won_by_b), (6, 5));

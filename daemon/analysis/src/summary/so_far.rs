@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::pair_data::RoundRatio;
+use super::pairing::RoundRatio;
 use super::verdict::Estimate;
 use crate::stats::RoundSeries;
 

@@ -86,6 +86,7 @@ impl World {
                 times: (0..TASKS[workload].metrics().len())
                     .filter(|_| outcome == Outcome::Ok)
                     .fold(longhaul_model::MetricTimes::NONE, |times, place| times.with(place, seconds)),
+                rtt: None,
             });
         }
     }

@@ -133,7 +133,9 @@ pub(super) fn verdict(series: &DaySeries, rule: &VerdictRule) -> Verdict {
     if -threshold < low && high < threshold {
         return Verdict::NoRealDifference;
     }
-    if !lies_beyond(0.0) || rule.significance == Significance::NotSignificant {
+    // What was clear before day 14 stays so.
+    let is_difference = series.mean().abs() > series.claim_distance(rule.alpha) || lies_beyond(early);
+    if !is_difference || rule.significance == Significance::NotSignificant {
         return Verdict::NotEnoughData;
     }
     match series.mean().abs() >= threshold && is_noticeable(rule) {

@@ -1,6 +1,8 @@
 //! Builds the weekly summary, the value from which the terminal, the web page and the exports are rendered.
 
 use std::collections::BTreeMap;
+#[cfg(feature = "simulation")]
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -22,7 +24,7 @@ use super::verdict::{ALPHA, Estimate, MIN_VERDICT_DAYS, Significance};
 use super::weekly_minutes::{WeeklyMinutes, weekly_minutes};
 use super::window::AnalysisWindow;
 use super::{Excluded, Week, date_of_day};
-use crate::stats::{e_bh, pairwise_alpha};
+use crate::stats::{DaySeries, e_bh, pairwise_alpha};
 use longhaul_model::{AnalysisSettings, History, PROFILE_LINES, ProfileLine};
 use longhaul_model::{Role, RoundStatus, Scale, TargetName, WaitKind};
 
@@ -108,16 +110,31 @@ pub struct RoundsOfWeek {
 
 /// Computes the summary of a week. Pure: the same history gives the same value.
 pub fn summarize_week(history: &History, query: &WeeklyQuery) -> WeeklySummary {
-    let week = query.week;
-    let scope = AnalysisWindow::new(history, week.last_day(), query.scale);
+    summarize(&AnalysisWindow::new(history, query.week.last_day(), query.scale), query)
+}
+
+/// Like [`summarize_week`], but without the description of the times waited. Verdicts that are adjusted for the round trip
+/// time are about the stated one; `None` for the median of the weeks.
+#[cfg(feature = "simulation")]
+pub fn summarize_verdicts(
+    history: &History,
+    query: &WeeklyQuery,
+    stated_round_trip: Option<Duration>,
+) -> WeeklySummary {
+    let window = AnalysisWindow::new(history, query.week.last_day(), query.scale);
+    summarize(&AnalysisWindow { stated_round_trip, describes_waits: false, ..window }, query)
+}
+
+fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
+    let (history, week) = (scope.history, query.week);
     let shares = scope.shares();
     // Bonferroni: the overall intervals of all pairs hold together (docs/methodology.md#many-comparisons).
     let params =
         TestParams { alpha: pairwise_alpha(ALPHA, shares.len()), threshold: history.settings.threshold };
-    let pairs = pairs(&scope, &shares, params);
+    let pairs = pairs(scope, &shares, params);
     let failures: Vec<Failures> = (0..scope.active_epochs.len())
         .filter(|target| scope.active_epochs[*target].is_some())
-        .map(|target| failures(&scope, target))
+        .map(|target| failures(scope, target))
         .collect();
     WeeklySummary {
         schema: SCHEMA,
@@ -127,18 +144,18 @@ pub fn summarize_week(history: &History, query: &WeeklyQuery) -> WeeklySummary {
         hours: week.hours(&query.zone),
         scale: scope.scale,
         settings: history.settings.clone(),
-        targets: (0..scope.active_epochs.len()).filter_map(|target| target_line(&scope, target)).collect(),
+        targets: (0..scope.active_epochs.len()).filter_map(|target| target_line(scope, target)).collect(),
         scores: {
             let results = ShareResults { shares: &shares, pairs: &pairs, failures: &failures };
-            shares.iter().map(|share| scores(&scope, *share, &results)).collect()
+            shares.iter().map(|share| scores(scope, *share, &results)).collect()
         },
-        table: metric_rows(&scope, week),
+        table: metric_rows(scope, week),
         failures,
-        freshness: freshness(&scope),
+        freshness: freshness(scope),
         rounds: rounds_of_week(history, week),
         events: events_of_week(history, week),
         excluded: scope.excluded.clone(),
-        recommendation: recommendation(&share_names(&scope, &shares), &pairs, reference(&scope, &shares)),
+        recommendation: recommendation(&share_names(scope, &shares), &pairs, reference(scope, &shares)),
         pairs,
     }
 }
@@ -181,14 +198,16 @@ fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], params: TestParams) -> Ve
                 .collect()
         })
         .collect();
-    let mut significances = significance(&cells).into_iter();
+    let mut significances = significance(&cells, |cell| cell.series).into_iter();
+    let mut unadjusted = significance(&cells, |cell| cell.unadjusted).into_iter();
     let mut summaries = vec![];
     for (pair_data, cells) in pair_data.iter().zip(&cells) {
-        let judged = cells.iter().zip(significances.by_ref()).map(|((position, cell), significance)| {
+        let significances = significances.by_ref().zip(unadjusted.by_ref());
+        let judged = cells.iter().zip(significances).map(|((position, cell), (significance, unadjusted))| {
             compare(
                 Subject::for_metric(*position),
                 target_names(pair_data),
-                JudgedCell { cell, significance },
+                JudgedCell { cell, significance, unadjusted },
                 params,
             )
         });
@@ -200,10 +219,13 @@ fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], params: TestParams) -> Ve
 /// Returns which differences are significant at a false discovery rate of 5 % (docs/methodology.md#many-comparisons).
 /// Comparisons below [`MIN_VERDICT_DAYS`] days enter with an e-value of 1, those without a round after the warm-up not
 /// at all.
-fn significance(cells: &[Vec<(MetricIndex, MetricComparison)>]) -> Vec<Significance> {
+fn significance(
+    cells: &[Vec<(MetricIndex, MetricComparison)>],
+    series: impl Fn(&MetricComparison) -> Option<DaySeries>,
+) -> Vec<Significance> {
     let is_compared = |cell: &MetricComparison| cell.paired_days.complete_rounds > 0;
     let compared = cells.iter().flatten().map(|(_, cell)| cell).filter(|cell| is_compared(cell));
-    let ln_e_values = compared.map(|cell| match &cell.series {
+    let ln_e_values = compared.map(|cell| match series(cell) {
         Some(series) if series.days() >= MIN_VERDICT_DAYS => series.ln_e_value(),
         Some(_) | None => 0.0,
     });
@@ -236,7 +258,11 @@ fn pair_summary(pair_data: &PairData<'_, '_>, tasks: Vec<Comparison>, params: Te
         Some(compare(
             Subject::overall(key, activity),
             target_names(pair_data),
-            JudgedCell { cell: &cell, significance: Significance::Significant },
+            JudgedCell {
+                cell: &cell,
+                significance: Significance::Significant,
+                unadjusted: Significance::Significant,
+            },
             params,
         ))
     };

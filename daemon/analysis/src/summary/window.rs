@@ -1,6 +1,7 @@
 //! Selects the runs that verdicts use, and counts the excluded ones by reason (docs/methodology.md#which-runs-count).
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use super::Excluded;
 use longhaul_model::TASKS;
@@ -32,6 +33,11 @@ pub(super) struct AnalysisWindow<'h> {
     pub(super) epoch_rounds_by_workload: Vec<Vec<RoundRuns<'h>>>,
     /// Excluded runs, with the reason.
     pub(super) excluded: Vec<Excluded>,
+    /// Round trip time that adjusted verdicts are about; `None` for the median over the days of each comparison.
+    pub(super) stated_round_trip: Option<Duration>,
+    /// True if the times waited are summed up and described. Simulations leave that out, because the bootstrap takes most of
+    /// the time of a summary and decides nothing.
+    pub(super) describes_waits: bool,
 }
 
 /// Newest epoch of a target.
@@ -128,6 +134,8 @@ impl<'h> AnalysisWindow<'h> {
             rounds_by_workload,
             epoch_rounds_by_workload,
             excluded,
+            stated_round_trip: None,
+            describes_waits: true,
         }
     }
 

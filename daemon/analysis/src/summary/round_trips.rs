@@ -1,0 +1,151 @@
+//! Adjusts the comparison of two targets for the round trip time before each round (docs/methodology.md#at-a-round-trip-time).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::pairing::PairedDays;
+use super::verdict::{EARLY_VERDICT_DAYS, Estimate, Verdict};
+use crate::stats::{CovariateDay, DayRegression, DaySeries};
+use longhaul_model::median;
+
+/// Share of the valid days that must have a round trip time.
+const MIN_SHARE_OF_DAYS: f64 = 0.8;
+/// Ratio that the round trip times of the middle half of the days must span. Below it, there are too few distinct
+/// conditions to tell the effect of the round trip time.
+const MIN_RATIO_OF_QUARTILES: f64 = 1.1;
+
+/// Verdict at a stated round trip time, for a comparison that is adjusted for it. All other fields of the comparison are
+/// at this round trip time, too.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct AtRoundTrip {
+    /// Round trip time that the verdict is about, in milliseconds: the median over the days, unless another was asked for.
+    pub at_rtt_ms: f64,
+    /// Round trip time at which both targets take equally long, in milliseconds; `None` if it was not among those that were
+    /// measured, or if the round trip time was not proven to change the ratio.
+    pub break_even_rtt_ms: Option<f64>,
+    /// Lower end of its interval; `None` if it lies below all that were measured.
+    pub break_even_low_rtt_ms: Option<f64>,
+    /// Upper end of its interval; `None` if it lies above all that were measured.
+    pub break_even_high_rtt_ms: Option<f64>,
+    /// Result on average over whatever the network did.
+    pub unadjusted: Unadjusted,
+}
+
+/// Result of a comparison that is not adjusted for the round trip time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+pub struct Unadjusted {
+    /// Verdict on average over whatever the network did.
+    pub verdict: Verdict,
+    /// Ratio with its interval; `None` while the interval is infinite.
+    pub ratio: Option<Estimate>,
+}
+
+/// Reason for which known round trip times are not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundTripUnused {
+    /// Fewer than five valid days, or fewer than four in five of them, have a round trip time.
+    TooFewDays,
+    /// The round trip time hardly varied: there are too few distinct conditions.
+    HardlyVaried,
+}
+
+/// Round trip times of the days of a comparison.
+#[derive(Debug, Clone)]
+pub(super) enum RoundTrips {
+    /// No day has one.
+    Unknown,
+    /// They are known but not used.
+    Unused(RoundTripUnused),
+    /// The comparison is adjusted for them.
+    Adjusted(Adjustment),
+}
+
+/// Log ratio as a line over the logarithm of the round trip time in seconds.
+#[derive(Debug, Clone)]
+pub(super) struct Adjustment {
+    line: DayRegression,
+    /// Logarithm of the round trip time that the verdict is about.
+    at: f64,
+    /// Logarithm of the round trip time by day.
+    by_day: BTreeMap<i64, f64>,
+}
+
+impl RoundTrips {
+    /// Decides if the days of a comparison are adjusted for the round trip time. The rule looks at round trip times only,
+    /// never at a result, and is fixed before the first round. The verdict is about the stated round trip time, or else
+    /// about the median over the days.
+    pub(super) fn of_days(days: &PairedDays, stated: Option<Duration>) -> Self {
+        let times: Vec<f64> = days.ln_round_trip_by_day.iter().map(|(_, time)| *time).collect();
+        let Some(middle) = median(&times) else { return Self::Unknown };
+        let at = stated.filter(|time| !time.is_zero()).map_or(middle, |time| time.as_secs_f64().ln());
+        let share = times.len() as f64 / days.log_ratio_by_day.len() as f64;
+        if times.len() < EARLY_VERDICT_DAYS || share < MIN_SHARE_OF_DAYS {
+            return Self::Unused(RoundTripUnused::TooFewDays);
+        }
+        let by_day: BTreeMap<i64, f64> = days.ln_round_trip_by_day.iter().copied().collect();
+        let known = days.log_ratio_by_day.iter().filter_map(|(day, log_ratio)| {
+            Some(CovariateDay { day: *day, log_ratio: *log_ratio, covariate: *by_day.get(day)? })
+        });
+        match DayRegression::from_days(&known.collect::<Vec<_>>()) {
+            Some(line) if spread_of_quartiles(times) >= MIN_RATIO_OF_QUARTILES.ln() => {
+                Self::Adjusted(Adjustment { line, at, by_day })
+            }
+            Some(_) | None => Self::Unused(RoundTripUnused::HardlyVaried),
+        }
+    }
+
+    /// Returns the adjusted series, at the median round trip time; `None` if the comparison is not adjusted.
+    pub(super) fn series(&self) -> Option<DaySeries> {
+        match self {
+            Self::Adjusted(adjustment) => Some(adjustment.line.at(adjustment.at)),
+            Self::Unknown | Self::Unused(_) => None,
+        }
+    }
+
+    /// Returns the log ratio of each day as it would have been at the median round trip time. Without an adjustment these
+    /// are the log ratios; with one, days without a round trip time are left out.
+    pub(super) fn levels(&self, days: &[(i64, f64)]) -> Vec<(i64, f64)> {
+        let Self::Adjusted(Adjustment { line, at, by_day }) = self else { return days.to_vec() };
+        let middle = line.at(*at).mean();
+        let level = |(day, value): &(i64, f64)| {
+            let time = by_day.get(day)?;
+            Some((*day, value + middle - line.at(*time).mean()))
+        };
+        days.iter().filter_map(level).collect()
+    }
+
+    /// Returns the reason for which known round trip times are not used.
+    pub(super) fn unused(&self) -> Option<RoundTripUnused> {
+        match self {
+            Self::Unused(reason) => Some(*reason),
+            Self::Unknown | Self::Adjusted(_) => None,
+        }
+    }
+
+    /// Returns the statement about the round trip time; `None` if the comparison is not adjusted for it.
+    pub(super) fn statement(&self, alpha: f64, unadjusted: Unadjusted) -> Option<AtRoundTrip> {
+        let Self::Adjusted(Adjustment { line, at, .. }) = self else { return None };
+        let milliseconds = |logarithm: f64| logarithm.exp() * 1000.0;
+        let crossing = line.break_even(alpha);
+        Some(AtRoundTrip {
+            at_rtt_ms: milliseconds(*at),
+            break_even_rtt_ms: crossing.map(|crossing| milliseconds(crossing.covariate)),
+            break_even_low_rtt_ms: crossing.and_then(|crossing| crossing.low).map(milliseconds),
+            break_even_high_rtt_ms: crossing.and_then(|crossing| crossing.high).map(milliseconds),
+            unadjusted,
+        })
+    }
+}
+
+/// Returns the distance between the medians of the lower and the upper half of values.
+fn spread_of_quartiles(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len().div_ceil(2);
+    let lower = median(&values[..half]);
+    let upper = median(&values[values.len() - half..]);
+    lower.zip(upper).map_or(0.0, |(lower, upper)| upper - lower)
+}
