@@ -2,9 +2,13 @@
 //! (docs/methodology.md#prediction).
 //!
 //! A task's time is modelled as client + round trips x round-trip time + bytes / bandwidth + disk requests x disk time,
-//! and fitted to the runs of a target, each with the conditions that were measured in its round.
+//! and fitted to the runs of a target, each with the network and disk that were measured in its round.
 
 mod least_squares;
 mod model;
+mod runs;
+mod what_if;
 
 pub use model::{Dimension, Environment, Model, NoPrediction, Prediction, TimedRun};
+pub use runs::{TargetMetric, timed_runs};
+pub use what_if::{Answer, Change, what_if};

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use longhaul_model::quantile_of_sorted;
+use longhaul_model::{median, quantile_of_sorted};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::least_squares::{Fit, NormalEquations};
 use crate::stats::student_critical;
 
-/// Bytes that a connection sends before the first acknowledgement after it was idle: ten segments of 1,448 bytes
-/// (RFC 6928). Each further round trip doubles them, until they fill the path.
-const INITIAL_WINDOW_BYTES: f64 = 14_480.0;
 /// Minimum ratio of the 90th to the 10th percentile of a condition that is fitted. With less, its effect cannot be told
 /// from that of chance.
 const MIN_VARIATION: f64 = 1.5;
@@ -19,14 +16,15 @@ const MIN_VARIATION: f64 = 1.5;
 const MIN_RUNS: usize = 12;
 /// Factor beyond the conditions that were measured up to which a prediction is not called an extrapolation.
 const MAX_REACH: f64 = 10.0;
-/// Share of a time by which the model itself may be wrong, whatever the number of runs (docs/validation/what-if.md).
-const MODEL_ERROR: f64 = 0.05;
+/// Smallest relative standard deviation of the model itself, however well it fits (docs/validation/what-if.md).
+const MIN_MODEL_ERROR: f64 = 0.03;
 /// Standard deviations beyond which the residual of a run is winsorized: a run during which something else happened.
 const OUTLIER: f64 = 2.5;
 /// Number of times that outliers are looked for and the model is fitted again.
 const REPETITIONS: usize = 5;
-/// Columns: constant, round trips, round trips while a connection speeds up, bytes, disk requests.
-const COLUMNS: usize = 5;
+/// Columns: constant, round trips, bytes, disk requests. A column for the round trips in which a connection speeds up after
+/// it was idle was tried and left out: it predicted restores over long paths 30 to 60 % too long.
+const COLUMNS: usize = 4;
 
 /// Network and disk with which a run is made, or for which a time is predicted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -137,8 +135,8 @@ impl Model {
 
     /// Predicts the time with a network and a disk.
     ///
-    /// The interval contains the time of a typical run with a probability of 95 %: it covers the error of the fit and that
-    /// of the model.
+    /// The interval is meant to contain the time of a typical run with a probability of 95 %. It covers the error of the fit
+    /// and that of the model, which grows with the distance from what was measured.
     ///
     /// # Errors
     ///
@@ -147,7 +145,9 @@ impl Model {
         let reach = self.measured.reach(environment)?;
         let row = self.measured.row(environment);
         let seconds = self.fit.at(row);
-        let model_error = MODEL_ERROR * reach.max(1.0).sqrt().min(MAX_REACH) * seconds;
+        // A task that does not follow the model within the measured range follows it even less beyond it.
+        let misfit = self.fit.residual_variance.sqrt().max(MIN_MODEL_ERROR);
+        let model_error = misfit * (1.0 + reach.log2()) * seconds;
         let deviation = (self.fit.variance_at(row) + model_error.powi(2)).sqrt();
         let half_width = student_critical(0.05, self.fit.degrees_of_freedom as f64) * deviation;
         Ok(Prediction {
@@ -182,11 +182,10 @@ impl Measured {
     /// Returns the columns of the model. A condition that did not vary is zero: its effect is part of the constant.
     fn row(&self, environment: Environment) -> [f64; COLUMNS] {
         let (round_trip, bandwidth) = (environment.round_trip.as_secs_f64(), environment.bytes_per_second);
-        let doublings = (1.0 + round_trip * bandwidth / INITIAL_WINDOW_BYTES).log2();
         let disk = environment.disk.zip(self.disk).filter(|(_, range)| range.varies());
         let trips = if self.round_trip.varies() { round_trip } else { 0.0 };
         let bytes = if self.bandwidth.varies() { 1.0 / bandwidth } else { 0.0 };
-        [1.0, trips, trips * doublings, bytes, disk.map_or(0.0, |(disk, _)| disk.as_secs_f64())]
+        [1.0, trips, bytes, disk.map_or(0.0, |(disk, _)| disk.as_secs_f64())]
     }
 
     /// Returns the factor by which an environment lies outside of what was measured, 1 within it.
@@ -229,29 +228,36 @@ impl Range {
 
 /// Fits all runs, then again with the time of each outlier moved to the edge of what is usual (Huber).
 fn fit_without_outliers(runs: &[TimedRun], measured: &Measured) -> Option<Fit<COLUMNS>> {
+    /// Ratio of the standard deviation of a normal distribution to its median absolute deviation.
+    const DEVIATIONS: f64 = 1.4826;
     let mut times: Vec<f64> = runs.iter().map(|run| run.seconds).collect();
-    let mut fit = fit_times(runs, &times, measured)?;
+    // Relative errors count. They are relative to the expected time: relative to the measured one, short outliers would
+    // count most.
+    let mut expected = vec![median(&times)?; runs.len()];
+    let mut fit = fit_times(runs, &times, &expected, measured)?;
     for _ in 0..REPETITIONS {
-        let expected: Vec<f64> = runs.iter().map(|run| fit.at(measured.row(run.environment))).collect();
-        let mut errors: Vec<f64> =
+        expected = runs.iter().map(|run| fit.at(measured.row(run.environment))).collect();
+        let errors: Vec<f64> =
             runs.iter().zip(&expected).map(|(run, expected)| (run.seconds / expected - 1.0).abs()).collect();
-        errors.sort_by(f64::total_cmp);
-        /// Ratio of the standard deviation of a normal distribution to its median absolute deviation.
-        const DEVIATIONS: f64 = 1.4826;
-        let limit = OUTLIER * DEVIATIONS * quantile_of_sorted(&errors, 0.5)?;
-        for ((time, run), expected) in times.iter_mut().zip(runs).zip(expected) {
+        let limit = OUTLIER * DEVIATIONS * median(&errors)?;
+        for ((time, run), expected) in times.iter_mut().zip(runs).zip(&expected) {
             *time = run.seconds.clamp(expected * (1.0 - limit).max(0.1), expected * (1.0 + limit));
         }
-        fit = fit_times(runs, &times, measured)?;
+        fit = fit_times(runs, &times, &expected, measured)?;
     }
     Some(fit)
 }
 
-/// Fits the given times, so that relative errors count.
-fn fit_times(runs: &[TimedRun], times: &[f64], measured: &Measured) -> Option<Fit<COLUMNS>> {
+/// Fits the given times, each weighted by the time that is expected.
+fn fit_times(
+    runs: &[TimedRun],
+    times: &[f64],
+    expected: &[f64],
+    measured: &Measured,
+) -> Option<Fit<COLUMNS>> {
     let mut equations = NormalEquations::new();
-    for (run, seconds) in runs.iter().zip(times) {
-        equations.add(measured.row(run.environment), *seconds, 1.0 / seconds);
+    for ((run, seconds), expected) in runs.iter().zip(times).zip(expected) {
+        equations.add(measured.row(run.environment), *seconds, 1.0 / expected.max(f64::MIN_POSITIVE));
     }
     equations.fit()
 }
@@ -261,7 +267,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use rand_chacha::ChaCha8Rng;
-    use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
+    use rand_chacha::rand_core::SeedableRng as _;
 
     const MEGABIT: f64 = 125_000.0;
 

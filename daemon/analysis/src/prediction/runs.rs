@@ -1,0 +1,131 @@
+//! The runs that models are fitted to, from phases and readings of the NAS.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use longhaul_model::{PhaseTimes, RunNasUse, TargetName};
+
+use super::model::{Environment, TimedRun};
+
+/// Minimum traffic of a phase from which the bandwidth can be told: shorter ones end before a connection is at full speed.
+const MIN_BYTES: u64 = 4_000_000;
+
+/// A metric on a target.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TargetMetric {
+    /// Target that was measured.
+    pub target: TargetName,
+    /// Name of the task.
+    pub workload: String,
+    /// Name of the metric in its task.
+    pub metric: String,
+}
+
+/// Returns the runs of each metric with their environment. A round in which the bandwidth or the round-trip time is not
+/// known is left out.
+///
+/// The bandwidth of a target in a round is the highest rate of its phases, because no phase can be faster than the path. It is
+/// only an estimate: a phase can be slowed down by a disk or by the length of the path.
+pub fn timed_runs(phases: &[PhaseTimes], nas: &[RunNasUse]) -> BTreeMap<TargetMetric, Vec<TimedRun>> {
+    let bandwidths = bandwidths(phases);
+    let disks: BTreeMap<i64, Duration> =
+        nas.iter().filter_map(|found| Some((found.run, disk_time(found)?))).collect();
+    let mut runs: BTreeMap<TargetMetric, Vec<TimedRun>> = BTreeMap::new();
+    let is_first = |index: usize| index == 0 || phases[index - 1].run != phases[index].run;
+    for phase in phases.iter().enumerate().filter(|(index, _)| is_first(*index)).map(|(_, phase)| phase) {
+        let bandwidth = bandwidths.get(&(&phase.target, phase.round));
+        let Some((bytes_per_second, round_trip_us)) = bandwidth.zip(phase.round_trip_us) else { continue };
+        let environment = Environment {
+            round_trip: Duration::from_micros(round_trip_us),
+            bytes_per_second: *bytes_per_second,
+            disk: disks.get(&phase.run).copied(),
+        };
+        for found in &phase.metrics {
+            let key = TargetMetric {
+                target: phase.target.clone(),
+                workload: phase.workload.clone(),
+                metric: found.metric.clone(),
+            };
+            runs.entry(key).or_default().push(TimedRun { environment, seconds: found.seconds });
+        }
+    }
+    runs
+}
+
+/// Returns the highest rate of each target in each round, in bytes per second.
+fn bandwidths(phases: &[PhaseTimes]) -> BTreeMap<(&TargetName, i64), f64> {
+    let mut bandwidths = BTreeMap::new();
+    for phase in phases {
+        let bytes = phase.wire_read.unwrap_or(0).saturating_add(phase.wire_written.unwrap_or(0));
+        if bytes >= MIN_BYTES && phase.seconds > 0.0 {
+            let highest: &mut f64 = bandwidths.entry((&phase.target, phase.round)).or_default();
+            *highest = highest.max(bytes as f64 / phase.seconds);
+        }
+    }
+    bandwidths
+}
+
+/// Returns the mean time of a request to the busiest disk during a run; `None` if it is not known or had no request.
+fn disk_time(found: &RunNasUse) -> Option<Duration> {
+    let disk = found.found.as_ref().ok()?.busiest_disk()?;
+    let seconds = disk.request_seconds? / disk.requests.filter(|requests| *requests > 0)? as f64;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::{CacheState, CallTotals, DiskUse, MetricSeconds, NasProblem, NasUse};
+
+    use super::*;
+
+    fn phase(run: i64, round: i64, megabytes: u64) -> PhaseTimes {
+        PhaseTimes {
+            run,
+            round,
+            target: "nfs".parse().unwrap(),
+            protocol: None,
+            workload: "time-machine".to_owned(),
+            metrics: vec![MetricSeconds { metric: "burst".to_owned(), seconds: 3.0 }],
+            round_trip_us: Some(2000),
+            phase: "burst".to_owned(),
+            cache: CacheState::None,
+            seconds: 2.0,
+            calls: CallTotals::default(),
+            wire_read: None,
+            wire_written: Some(megabytes * 1_000_000),
+            wire_requests: None,
+            times: None,
+        }
+    }
+
+    fn nas(run: i64, requests: u64) -> RunNasUse {
+        let disk = DiskUse { request_seconds: Some(1.0), requests: Some(requests), ..DiskUse::default() };
+        RunNasUse { run, found: Ok(NasUse { disks: vec![disk], ..NasUse::default() }) }
+    }
+
+    fn only_runs(phases: &[PhaseTimes], nas: &[RunNasUse]) -> Vec<TimedRun> {
+        timed_runs(phases, nas).into_values().next().unwrap_or_default()
+    }
+
+    #[test]
+    fn bandwidth_is_the_highest_rate_of_the_round() {
+        let runs = only_runs(&[phase(1, 1, 20), phase(1, 1, 50), phase(2, 2, 10)], &[nas(1, 100)]);
+        let rates: Vec<f64> = runs.iter().map(|run| run.environment.bytes_per_second / 1e6).collect();
+        assert_eq!(rates, [25.0, 5.0], "one for each run");
+        let disks: Vec<_> = runs.iter().map(|run| run.environment.disk).collect();
+        assert_eq!(disks, [Some(Duration::from_millis(10)), None]);
+        assert_eq!((runs[0].seconds, runs[0].environment.round_trip), (3.0, Duration::from_millis(2)));
+    }
+
+    #[test]
+    fn run_without_round_trip_or_bandwidth_is_left_out() {
+        let unknown = PhaseTimes { round_trip_us: None, ..phase(1, 1, 50) };
+        assert_eq!(only_runs(&[unknown, phase(2, 2, 1)], &[]), []);
+    }
+
+    #[test]
+    fn disk_without_requests_or_readings_is_unknown() {
+        let failed = RunNasUse { run: 1, found: Err(NasProblem::Timeout) };
+        assert_eq!((disk_time(&nas(1, 0)), disk_time(&failed)), (None, None));
+    }
+}

@@ -1,0 +1,61 @@
+//! Answers: the time of each metric with another network or disk.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::model::{Environment, Model, NoPrediction, Prediction, TimedRun};
+use super::runs::TargetMetric;
+
+/// Payload share of a bandwidth, because each segment of 1,448 bytes has 90 bytes of headers and gaps on Ethernet.
+const PAYLOAD: f64 = 1448.0 / 1538.0;
+
+/// Change of the network or disk. `None`: as it usually was.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Change {
+    /// Round-trip time to the server.
+    pub round_trip: Option<Duration>,
+    /// Bandwidth of the path in bits per second, with all headers.
+    pub bits_per_second: Option<f64>,
+    /// Time of a request to the disk of the NAS.
+    pub disk: Option<Duration>,
+}
+
+/// Time of a metric on a target, as it usually is and with the change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Target and metric.
+    pub key: TargetMetric,
+    /// Time as it usually is, by the model; `None` if there is no model.
+    pub usual: Option<Prediction>,
+    /// Time with the change, or the reason why it is not known.
+    pub changed: Result<Prediction, NoPrediction>,
+}
+
+/// Returns an answer for each metric of each target that was measured.
+pub fn what_if(runs: &BTreeMap<TargetMetric, Vec<TimedRun>>, change: Change) -> Vec<Answer> {
+    runs.iter().map(|(key, runs)| answer(key, runs, change)).collect()
+}
+
+fn answer(key: &TargetMetric, runs: &[TimedRun], change: Change) -> Answer {
+    let key = key.clone();
+    match Model::fit(runs) {
+        Err(reason) => Answer { key, usual: None, changed: Err(reason) },
+        Ok(model) => {
+            let usual = model.usual();
+            let changed = model.predict(change.applied_to(usual));
+            Answer { key, usual: model.predict(usual).ok(), changed }
+        }
+    }
+}
+
+impl Change {
+    fn applied_to(self, usual: Environment) -> Environment {
+        Environment {
+            round_trip: self.round_trip.unwrap_or(usual.round_trip),
+            bytes_per_second: self
+                .bits_per_second
+                .map_or(usual.bytes_per_second, |bits| bits / 8.0 * PAYLOAD),
+            disk: self.disk.or(usual.disk),
+        }
+    }
+}
