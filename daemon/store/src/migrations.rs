@@ -30,6 +30,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { name: "2026-11-26-fidelity", sql: include_str!("../migrations/2026-11-26-fidelity.sql") },
     Migration { name: "2026-11-26-freshness", sql: include_str!("../migrations/2026-11-26-freshness.sql") },
     Migration { name: "2026-11-26-integrity", sql: include_str!("../migrations/2026-11-26-integrity.sql") },
+    Migration { name: "2026-11-26-round-trip", sql: include_str!("../migrations/2026-11-26-round-trip.sql") },
 ];
 
 /// Schema version that this program reads and writes.
