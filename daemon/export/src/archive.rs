@@ -45,6 +45,7 @@ fields! {
     Seconds = "seconds", Real, "run: duration in seconds; hung run: the cap after which it was stopped";
     Kind = "kind", Text, "event: kind of event, in one word";
     Detail = "detail", Json, "event: details; premises: analysis settings, row counts and this legend";
+    RttUs = "rtt_us", Integer, "run: round trip time of the network just before it, in microseconds; empty: not measured";
 }
 
 /// All columns of the archive.

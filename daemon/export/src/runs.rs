@@ -118,6 +118,7 @@ impl<'a> Archive<'a> {
             (Field::Started, timestamp_cell(run.started, round.utc_offset_seconds)),
             (Field::StartedUs, run.started.into()),
             (Field::Seconds, run.seconds.into()),
+            (Field::RttUs, run.rtt.map(|time| time.as_micros() as i64).into()),
         ] {
             row[field as usize] = cell;
         }

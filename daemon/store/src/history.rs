@@ -2,6 +2,7 @@
 //! columns such as histograms and run conditions are never read.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use longhaul_model::TASKS;
 use longhaul_model::{AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord};
@@ -100,7 +101,7 @@ fn round(row: &Row<'_>) -> Result<RoundRecord, Fault> {
 /// Query for all runs. All its columns are in the covering index `run_history`, so a year of runs is one index
 /// scan.
 pub(crate) const RUNS_QUERY: &str =
-    "SELECT number, round, epoch, target, workload, scale, outcome, started_us, seconds, metrics
+    "SELECT number, round, epoch, target, workload, scale, outcome, started_us, seconds, metrics, rtt_us
     FROM run INDEXED BY run_history ORDER BY number";
 
 /// Converts a row of [`RUNS_QUERY`] to a run. `None`: this version has no such workload. Columns are accessed
@@ -121,6 +122,7 @@ fn run(row: &Row<'_>, targets: &BTreeMap<i64, usize>) -> Result<Option<RunRecord
         started: row.time(7)?,
         seconds: row.get(8)?,
         times: times(row, TASKS[workload].metrics())?,
+        rtt: row.get::<Option<i64>>(10)?.and_then(|us| u64::try_from(us).ok()).map(Duration::from_micros),
     }))
 }
 

@@ -131,10 +131,10 @@ pub(crate) fn upsert_target(cx: &Connection, target: &Target, now: Timestamp) ->
 
 const INSERT_RUN: &str = "INSERT INTO run (trace_id, round, slot, target, epoch, protocol, workload, scale, outcome,
         started_us, utc_offset_seconds, seconds, failure_message, failure_operation, failure_path, failure_error,
-        facts, conditions, metrics)
+        facts, conditions, metrics, rtt_us)
     VALUES (lower(hex(randomblob(16))), :round, :slot, :target, :epoch, :protocol, :workload, :scale, :outcome,
         :started_us, :utc_offset_seconds, :seconds, :failure_message, :failure_operation, :failure_path,
-        :failure_error, :facts, :conditions, :metrics)
+        :failure_error, :facts, :conditions, :metrics, :rtt_us)
     RETURNING number, trace_id";
 
 fn insert_run_row(cx: &Connection, run: &Run, target: i64, epoch: i64) -> Result<InsertedRun, Fault> {
@@ -151,6 +151,7 @@ fn insert_run_row(cx: &Connection, run: &Run, target: i64, epoch: i64) -> Result
         ":facts": serde_json::to_string(&run.facts).map_err(Fault::json)?,
         ":conditions": serde_json::to_string(&run.conditions).map_err(Fault::json)?,
         ":metrics": history::metric_times_json(run),
+        ":rtt_us": run.conditions.round_trip_us.map(u64::cast_signed),
     };
     let mut statement = cx.prepare_cached(INSERT_RUN)?;
     let inserted = |row: &Row<'_>| Ok(InsertedRun { number: row.get(0)?, trace_id: row.get(1)?, epoch });

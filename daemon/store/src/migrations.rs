@@ -39,6 +39,7 @@ const MIGRATIONS: &[Migration] = &[
         name: "2026-11-26-round-checks",
         sql: include_str!("../migrations/2026-11-26-round-checks.sql"),
     },
+    Migration { name: "2026-11-26-round-trip", sql: include_str!("../migrations/2026-11-26-round-trip.sql") },
 ];
 
 /// Schema version that this program reads and writes.

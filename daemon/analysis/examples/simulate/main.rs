@@ -19,10 +19,14 @@ fn main() -> ExitCode {
         [] => Some((REPLICATES, all)),
         ["--replicates", count] => positive(count).map(|count| (count, all)),
         ["--replicates", count, "--table", number] => positive(count).zip(table(number)),
+        ["--replicates", count, "--table", number, "--world", world] => {
+            report::ONLY_WORLD.get_or_init(|| world.to_owned());
+            positive(count).zip(table(number))
+        }
         _ => None,
     };
     let Some((replicates, tables)) = asked else {
-        eprintln!("usage: simulate [--replicates NUMBER [--table NUMBER]]");
+        eprintln!("usage: simulate [--replicates NUMBER [--table NUMBER [--world NAME]]]");
         return ExitCode::FAILURE;
     };
     println!(

@@ -1,12 +1,23 @@
 //! What the tables share: their header, and the one comparison that most of them read.
 
-use longhaul_analysis::summary::{Comparison, WeeklySummary};
+use std::sync::OnceLock;
+
+use longhaul_analysis::simulation::World;
+use longhaul_analysis::summary::{Comparison, PairSummary};
 use longhaul_model::TASKS;
 
 /// Workload with one metric, for tables about a single comparison.
 pub const ONE_TASK: [&str; 1] = ["incremental-backup"];
 /// Last day of the eight simulated weeks.
 pub const LAST_DAY: i64 = 55;
+
+/// Name of the only world to print; unset for all worlds.
+pub static ONLY_WORLD: OnceLock<String> = OnceLock::new();
+
+/// Returns true if a world is to be printed.
+pub fn is_asked_for(world: &World) -> bool {
+    ONLY_WORLD.get().is_none_or(|only| world.name == only)
+}
 
 /// Prints the title and the header of a table.
 pub fn header(title: &str, columns: &[&str]) {
@@ -19,6 +30,6 @@ pub fn places(names: &[&str]) -> Vec<usize> {
 }
 
 /// Returns the comparison of the first task of the first pair.
-pub fn first_comparison(weekly: &WeeklySummary) -> Option<&Comparison> {
-    weekly.pairs.first()?.tasks.first()
+pub fn first_comparison(pairs: &[PairSummary]) -> Option<&Comparison> {
+    pairs.first()?.tasks.first()
 }

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use longhaul_analysis::simulation::{
-    IntervalAtDay, RoundTripWander, Scenario, World, claims_a_difference, simulate_rounds, simulated_history,
-    verdicts_at_end_of_day,
+    IntervalAtDay, RoundTripWander, Scenario, World, claims_a_difference, pairs_at_end_of_day,
+    simulate_rounds, simulated_history,
 };
-use longhaul_analysis::summary::{Comparison, Estimate, MIN_VERDICT_DAYS, Verdict, WeeklySummary};
+use longhaul_analysis::summary::{Comparison, Estimate, MIN_VERDICT_DAYS, PairSummary, Verdict};
 use longhaul_model::{History, median};
 
 use crate::replicate::replicate;
-use crate::report::{LAST_DAY, ONE_TASK, first_comparison, header, places};
+use crate::report::{LAST_DAY, ONE_TASK, first_comparison, header, is_asked_for, places};
 
 /// Last day of the fourth simulated week.
 const FOUR_WEEKS: i64 = 27;
@@ -61,8 +61,8 @@ fn looks(world: &World, wander: RoundTripWander, ratio: f64, seed: u64) -> Looks
     let stated = Duration::from_secs_f64(wander.median_ms / 1000.0);
     let mut looks = Looks { unadjusted: vec![], adjusted: vec![] };
     for day in 0..=LAST_DAY {
-        let weekly = verdicts_at_end_of_day(&history, day, Some(stated));
-        if let Some(comparison) = first_comparison(&weekly) {
+        let pairs = pairs_at_end_of_day(&history, day, Some(stated));
+        if let Some(comparison) = first_comparison(&pairs) {
             let (ratio, verdict) = unadjusted(comparison);
             looks.unadjusted.extend(Look::new(day, ratio, verdict));
             looks.adjusted.extend(Look::new(day, comparison.ratio, comparison.verdict));
@@ -147,7 +147,10 @@ pub fn at_the_median_of_the_world(replicates: u64) {
 }
 
 fn with_round_trips() -> impl Iterator<Item = (World, RoundTripWander)> {
-    World::WITH_ROUND_TRIP.into_iter().filter_map(|world| Some((world, world.round_trip?)))
+    World::WITH_ROUND_TRIP
+        .into_iter()
+        .filter(is_asked_for)
+        .filter_map(|world| Some((world, world.round_trip?)))
 }
 
 /// Errors of one replicate if the report is read every evening.
@@ -161,8 +164,8 @@ struct Errors {
 
 impl Errors {
     /// Adds one reading of targets that differ by a ratio at the median of the world.
-    fn add(&mut self, weekly: &WeeklySummary, wander: RoundTripWander, ratio: f64) {
-        let Some(comparison) = first_comparison(weekly) else { return };
+    fn add(&mut self, pairs: &[PairSummary], wander: RoundTripWander, ratio: f64) {
+        let Some(comparison) = first_comparison(pairs) else { return };
         let Some((at, found)) = comparison.at_round_trip.as_ref().zip(comparison.ratio) else { return };
         if found.days < MIN_VERDICT_DAYS {
             return;
@@ -199,7 +202,7 @@ pub fn at_the_median_of_the_weeks(replicates: u64) {
                 let history = history(&world, ratio, (ratio * 100.0) as u64 * replicates + seed);
                 let mut errors = Errors::default();
                 (15..=LAST_DAY)
-                    .for_each(|day| errors.add(&verdicts_at_end_of_day(&history, day, None), wander, ratio));
+                    .for_each(|day| errors.add(&pairs_at_end_of_day(&history, day, None), wander, ratio));
                 errors
             });
             let share = |of: fn(&Errors) -> bool| {

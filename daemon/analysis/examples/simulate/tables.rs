@@ -3,14 +3,14 @@
 
 use longhaul_analysis::simulation::{
     ErrorRates, IntervalAtDay, Scenario, World, add_event, claims_a_difference, daily_intervals,
-    intervals_after_rounds, normal_days, simulate_rounds, simulated_history, verdict_with_interval,
-    verdicts_at_end_of_day, weekly_at_end_of_day,
+    intervals_after_rounds, normal_days, pairs_at_end_of_day, simulate_rounds, simulated_history,
+    verdict_with_interval, weekly_at_end_of_day,
 };
 use longhaul_analysis::summary::{ALPHA, MIN_VERDICT_DAYS, ReliabilityVerdict, Verdict};
 use longhaul_model::median;
 
 use crate::replicate::{replicate, share};
-use crate::report::{LAST_DAY, ONE_TASK, first_comparison, header, places};
+use crate::report::{LAST_DAY, ONE_TASK, first_comparison, header, is_asked_for, places};
 use crate::round_trips::{at_the_median_of_the_weeks, at_the_median_of_the_world};
 
 /// Functions that print the tables, in order.
@@ -39,10 +39,8 @@ fn evenings(
 ) -> Vec<(IntervalAtDay, Verdict)> {
     let scenario = Scenario::eight_weeks([0.0, ratio.ln()]);
     let history = simulated_history(&simulate_rounds(world, &scenario, seed), &places(&ONE_TASK));
-    days.filter_map(|day| {
-        verdict_with_interval(first_comparison(&verdicts_at_end_of_day(&history, day, None))?)
-    })
-    .collect()
+    days.filter_map(|day| verdict_with_interval(first_comparison(&pairs_at_end_of_day(&history, day, None))?))
+        .collect()
 }
 
 /// Prints the error rate of the interval on independent normal days, where the guarantee is exact.
@@ -70,7 +68,7 @@ fn so_far(replicates: u64) {
             "first statement, median day, at 10 / 15 / 25 %",
         ],
     );
-    for world in World::ALL {
+    for world in World::ALL.into_iter().filter(is_asked_for) {
         let looks = |ratio: f64| {
             let first = (ratio * 100.0) as u64 * replicates;
             replicate(replicates, |seed| {
@@ -124,7 +122,7 @@ fn verdicts(replicates: u64) {
         "median first day 5 / 10 / 25 %",
     ];
     header("Two targets, read every evening for eight weeks", &columns);
-    for world in World::ALL {
+    for world in World::ALL.into_iter().filter(is_asked_for) {
         let [none, five, ten, more] = [1.0, 1.05, 1.10, 1.25].map(|ratio| tally(&world, ratio, replicates));
         let claims = [&five.claims, &ten.claims, &more.claims];
         let power = claims.map(|claims| format!("{:.2}", claims.share(claims.correct)));
@@ -177,6 +175,7 @@ fn words(replicates: u64) {
     );
     for (world, ratio) in [World::WIRED, World::TYPICAL, World::ROUGH]
         .into_iter()
+        .filter(is_asked_for)
         .flat_map(|world| [1.0, 1.03, 1.10, 1.15, 1.25].map(|ratio| (world, ratio)))
     {
         let read = replicate(replicates, |seed| {
@@ -209,7 +208,7 @@ fn kind(shown: Option<(IntervalAtDay, Verdict)>) -> usize {
 /// Prints the share of replicates with an early verdict.
 fn already_clear(replicates: u64) {
     header("Already clear before day 14", &["world", "equal", "1.25×", "1.5×", "2×"]);
-    for world in World::ALL {
+    for world in World::ALL.into_iter().filter(is_asked_for) {
         let clear = |ratio: f64| {
             share(replicates, |seed| {
                 let shown = evenings(&world, ratio, seed, 0..21);
@@ -227,20 +226,18 @@ fn many(replicates: u64) {
         "Three equal targets, four tasks, read every week: any false claim",
         &["world", "in a headline", "among the metrics"],
     );
-    for world in World::ALL {
+    for world in World::ALL.into_iter().filter(is_asked_for) {
         let claimed = replicate(replicates, |seed| {
             let rounds = simulate_rounds(&world, &Scenario::eight_weeks([0.0; 12]), seed);
             let history = simulated_history(&rounds, &places(&FOUR_TASKS));
             let (mut headline, mut task) = (false, false);
             for week in 2..=8 {
-                let weekly = verdicts_at_end_of_day(&history, 7 * week - 1, None);
-                headline |= weekly
-                    .pairs
+                let pairs = pairs_at_end_of_day(&history, 7 * week - 1, None);
+                headline |= pairs
                     .iter()
                     .filter_map(|pair| pair.headline.as_ref())
                     .any(|c| claims_a_difference(c.verdict));
-                task |=
-                    weekly.pairs.iter().flat_map(|pair| &pair.tasks).any(|c| claims_a_difference(c.verdict));
+                task |= pairs.iter().flat_map(|pair| &pair.tasks).any(|c| claims_a_difference(c.verdict));
             }
             (headline, task)
         });
@@ -267,7 +264,7 @@ fn hangs(replicates: u64) {
             let history =
                 simulated_history(&simulate_rounds(&World::TYPICAL, &scenario, seed), &places(&ONE_TASK));
             let weeks = [13, 27, LAST_DAY].map(|day| weekly_at_end_of_day(&history, day));
-            let last = first_comparison(&weeks[2]);
+            let last = first_comparison(&weeks[2].pairs);
             let percent = |estimate: Option<f64>| (estimate.unwrap_or(f64::NAN) - 1.0) * 100.0;
             let speed = percent(last.and_then(|comparison| comparison.ratio).map(|ratio| ratio.value));
             let waited = percent(last.and_then(|comparison| comparison.wait_ratio).map(|ratio| ratio.value));
@@ -294,7 +291,7 @@ fn changes(replicates: u64) {
         "A change of the ratio on day 28, asked at week 8",
         &["world", "unknown time: equal / 10 % / 20 %", "recorded event: equal / 10 % / 20 %"],
     );
-    for world in World::ALL {
+    for world in World::ALL.into_iter().filter(is_asked_for) {
         let flagged = |step: f64, recorded: &[i64]| {
             let scenario =
                 Scenario { change: Some((28, [0.0, step.ln()])), ..Scenario::eight_weeks([0.0; 2]) };
@@ -302,7 +299,7 @@ fn changes(replicates: u64) {
                 let mut history =
                     simulated_history(&simulate_rounds(&world, &scenario, seed), &places(&ONE_TASK));
                 recorded.iter().for_each(|day| add_event(&mut history, *day, "os-update"));
-                first_comparison(&verdicts_at_end_of_day(&history, LAST_DAY, None))
+                first_comparison(&pairs_at_end_of_day(&history, LAST_DAY, None))
                     .is_some_and(|comparison| comparison.change.is_some())
             });
             format!("{share:.3}")

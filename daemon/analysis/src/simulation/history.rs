@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use super::error_rates::IntervalAtDay;
 use super::rounds::SimulatedRound;
 use crate::summary::{
-    Comparison, Verdict, Week, WeeklyQuery, WeeklySummary, summarize_verdicts, summarize_week,
+    Comparison, PairSummary, Verdict, Week, WeeklyQuery, WeeklySummary, pair_verdicts, summarize_week,
 };
 use longhaul_model::TASKS;
 use longhaul_model::time::{HOUR, Timestamp};
@@ -90,22 +90,8 @@ pub fn add_event(history: &mut History, day: i64, kind: &str) {
 
 /// Returns the weekly summary that a user sees at the end of a day, from all data up to then.
 pub fn weekly_at_end_of_day(history: &History, day: i64) -> WeeklySummary {
-    summarize_week(&known_at_end_of_day(history, day), &query(day))
-}
-
-/// Like [`weekly_at_end_of_day`], without the description of the times waited, which takes most of the time. Verdicts that
-/// are adjusted for the round trip time are about the stated one; `None` for the median of the weeks.
-pub fn verdicts_at_end_of_day(history: &History, day: i64, round_trip: Option<Duration>) -> WeeklySummary {
-    summarize_verdicts(&known_at_end_of_day(history, day), &query(day), round_trip)
-}
-
-fn query(day: i64) -> WeeklyQuery {
-    WeeklyQuery { week: Week::of_day(FIRST_DAY + day), scale: None, zone: TimeZone::UTC }
-}
-
-fn known_at_end_of_day(history: &History, day: i64) -> History {
     let until = time_of(day + 1, 0);
-    History {
+    let known = History {
         rounds: history.rounds.iter().filter(|round| round.started_us < until).cloned().collect(),
         runs: history.runs.iter().filter(|run| run.started < until).copied().collect(),
         settings: history.settings.clone(),
@@ -113,7 +99,15 @@ fn known_at_end_of_day(history: &History, day: i64) -> History {
         epochs: history.epochs.clone(),
         events: history.events.clone(),
         freshness: history.freshness.clone(),
-    }
+    };
+    let week = Week::of_day(FIRST_DAY + day);
+    summarize_week(&known, &WeeklyQuery { week, scale: None, zone: TimeZone::UTC })
+}
+
+/// Returns the pairs of [`weekly_at_end_of_day`] alone, in a third of the time. Verdicts that are adjusted for the round trip
+/// time are about the stated one; `None` for the median of the weeks.
+pub fn pairs_at_end_of_day(history: &History, day: i64, round_trip: Option<Duration>) -> Vec<PairSummary> {
+    pair_verdicts(history, FIRST_DAY + day, round_trip)
 }
 
 /// Returns the interval of a comparison as logarithms, and its verdict. `None` while the interval is infinite.

@@ -18,7 +18,7 @@ pub use error_rates::{
     normal_days,
 };
 pub use history::{
-    add_event, claims_a_difference, simulated_history, verdict_with_interval, verdicts_at_end_of_day,
+    add_event, claims_a_difference, pairs_at_end_of_day, simulated_history, verdict_with_interval,
     weekly_at_end_of_day,
 };
 pub use round_trip::RoundTripWander;

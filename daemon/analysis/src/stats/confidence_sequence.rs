@@ -23,7 +23,7 @@ const CLAIM_MARGIN_POWER: i32 = 3;
 /// Maximum autocorrelation that is corrected for.
 const MAX_CORRELATION: f64 = 0.8;
 /// Autocorrelation above which the ratio itself drifts. Reports must then say so next to the interval.
-const AUTOCORRELATION_LIMIT: f64 = 0.3;
+pub const AUTOCORRELATION_LIMIT: f64 = 0.3;
 /// Largest possible log ratio of two positive doubles: `ln(f64::MAX / 5e-324)`.
 pub(super) const MAX_LOG_RATIO: f64 = 1455.0;
 /// Maximum number of days that [`DaySeries::days_needed`] predicts: two years.
@@ -242,7 +242,8 @@ pub(super) fn inflation_around_two_means(deviations: &[(i64, f64)]) -> f64 {
     inflation(corrected_autocorrelation(autocorrelation(deviations), deviations.len() / 2))
 }
 
-fn claim_margin(days: usize) -> f64 {
+/// Returns the number of half widths that a mean over days must exceed before a difference is claimed.
+pub fn claim_margin(days: usize) -> f64 {
     1.0 + CLAIM_MARGIN * (CLAIM_MARGIN_DAYS / days as f64).powi(CLAIM_MARGIN_POWER)
 }
 
@@ -392,7 +393,9 @@ mod tests {
         let series = daily(&QUIET);
         assert!((series.predicted_half_width(14, 0.05) - series.half_width(0.05)).abs() < 1e-12);
         assert!(series.predicted_half_width(28, 0.05) < series.half_width(0.05));
-        assert_eq!(series.days_needed(0.0953, 0.05), Some(14));
+        // The interval excludes zero already; the claim waits for its margin.
+        assert!(series.mean() > series.half_width(0.05) && series.mean() < series.claim_distance(0.05));
+        assert_eq!(series.days_needed(0.0953, 0.05), Some(16));
     }
 
     #[test]
@@ -400,8 +403,11 @@ mod tests {
         let undecided: Vec<f64> = QUIET.iter().map(|value| (value - 0.0692857143) * 3.0 + 0.05).collect();
         let series = daily(&undecided);
         let needed = series.days_needed(0.0953, 0.05).unwrap();
-        assert!(series.predicted_half_width(needed, 0.05) < 0.05);
-        assert!(needed > 14 && series.predicted_half_width(needed - 1, 0.05) >= 0.05);
+        let is_decided = |days: usize| {
+            let half = series.predicted_half_width(days, 0.05);
+            half < 0.0953 - 0.05 || half * claim_margin(days) < 0.05
+        };
+        assert!(needed > 14 && is_decided(needed) && !is_decided(needed - 1));
         let hopeless: Vec<f64> = QUIET.iter().map(|value| (value - 0.0692857143) * 100.0 + 0.0477).collect();
         assert_eq!(daily(&hopeless).days_needed(0.0953, 0.05), None);
     }

@@ -16,7 +16,9 @@ mod winsorize;
 
 pub use bootstrap::{Bootstrap, ratio_of_sums};
 pub use change_point::{Split, best_split, split_at_event};
-pub use confidence_sequence::{DaySeries, HORIZON_DAYS, anytime_valid_half_width};
+pub use confidence_sequence::{
+    AUTOCORRELATION_LIMIT, DaySeries, HORIZON_DAYS, anytime_valid_half_width, claim_margin,
+};
 pub use discordant::{DiscordantEpisodes, count_episodes, ln_e_discordant};
 pub use multiple_testing::{e_bh, pairwise_alpha};
 pub use proportion::proportion_interval;

@@ -42,7 +42,7 @@ pub use public_history::{anonymize, is_private_key};
 pub use recent_rounds::{RecentRounds, RoundState, SLOW_FACTOR, recent_rounds};
 pub use recommendation::{Confidence, MinutesSaved, ProfileSource, Recommendation};
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
-pub use round_trips::{AtRoundTrip, RoundTripUnused, Unadjusted};
+pub use round_trips::{AtRoundTrip, MIN_RATIO_OF_QUARTILES, MIN_SHARE_OF_DAYS, RoundTripUnused, Unadjusted};
 pub use runs::{
     CACHED_SHARE, ClientCaching, EpochRun, Excluded, FigureSummary, KnownWorkload, LATENCY_LIMITS_MS,
     LatencyRow, MIN_REREADS, Ratio, SampledWindow, Spread, StallTotals, Summary, TargetSummary,
@@ -58,7 +58,7 @@ pub use verdict::{
 };
 pub use week::{Week, WeekError, date_of_day};
 #[cfg(feature = "simulation")]
-pub use weekly::summarize_verdicts;
+pub use weekly::pair_verdicts;
 pub use weekly::{RoundsOfWeek, TargetLine, WeeklyQuery, WeeklySummary, summarize_week};
 pub use weekly_minutes::WeeklyMinutes;
 pub use window::{CAP_FACTOR, CAP_SECONDS};

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::change::{Change, find_change};
 use super::pairing::{
-    PairedDays, PairedReading, RoundRatio, TargetPair, log_ratio, mean, median_seconds, round_ratio,
+    PairedDays, PairedReading, RoundRatio, TargetPair, log_ratio, median_seconds, round_ratio,
 };
 use super::round_trips::RoundTrips;
 use super::verdict::MIN_VERDICT_DAYS;
@@ -258,6 +258,9 @@ impl<'s, 'h> PairData<'s, 'h> {
     /// Returns the seconds waited on each target, over all workloads, by day. A failed run counts once, with the
     /// largest cap of its workload (docs/methodology.md#time-waited).
     fn daily_waits(&self, days: &DayRange) -> Vec<(i64, (f64, f64))> {
+        if !self.window.describes_waits {
+            return vec![];
+        }
         let mut by_run: BTreeMap<(i64, i64, usize), [WaitSum; 2]> = BTreeMap::new();
         for (position, rounds) in &self.rounds {
             for paired in rounds.counted().iter().filter(|paired| days.contains(&paired.day)) {
@@ -289,21 +292,38 @@ struct WeightedRounds<'r> {
 /// one of the metrics would shift the mean, because the other weights would count for more.
 fn weighted_ratios(metrics: &[WeightedRounds<'_>]) -> Vec<RoundRatio> {
     let total: f64 = metrics.iter().map(|metric| metric.weight).sum();
-    let mut sums: BTreeMap<i64, (RoundRatio, Vec<Option<f64>>)> = BTreeMap::new();
+    let mut sums: BTreeMap<i64, RoundSum> = BTreeMap::new();
     for metric in metrics {
         for round in metric.rounds {
             if let Some(ratio) = log_ratio(round, metric.cap) {
-                let start = RoundRatio { day: round.day, log_ratio: 0.0, ln_round_trip: None };
-                let (sum, times) = sums.entry(round.round).or_insert((start, vec![]));
+                let sum =
+                    sums.entry(round.round).or_insert(RoundSum { day: round.day, ..RoundSum::default() });
                 sum.log_ratio += ratio * metric.weight / total;
-                times.push(round.ln_round_trip);
+                sum.metrics += 1;
+                sum.ln_round_trips += round.ln_round_trip.unwrap_or(0.0);
+                sum.round_trips += u32::from(round.ln_round_trip.is_some());
             }
         }
     }
-    let complete = sums.into_values().filter(|(_, times)| times.len() == metrics.len());
-    complete
-        .map(|(ratio, times)| RoundRatio { ln_round_trip: mean(times.into_iter().flatten()), ..ratio })
-        .collect()
+    sums.into_values().filter(|sum| sum.metrics == metrics.len()).map(RoundSum::ratio).collect()
+}
+
+/// Sums over the metrics of one round.
+#[derive(Default)]
+struct RoundSum {
+    day: i64,
+    log_ratio: f64,
+    metrics: usize,
+    ln_round_trips: f64,
+    /// Number of metrics with a round trip time.
+    round_trips: u32,
+}
+
+impl RoundSum {
+    fn ratio(self) -> RoundRatio {
+        let ln_round_trip = (self.round_trips > 0).then(|| self.ln_round_trips / f64::from(self.round_trips));
+        RoundRatio { day: self.day, log_ratio: self.log_ratio, ln_round_trip }
+    }
 }
 
 /// Seconds waited for one run, summed over its metrics.

@@ -12,10 +12,10 @@ use crate::stats::{CovariateDay, DayRegression, DaySeries};
 use longhaul_model::median;
 
 /// Share of the valid days that must have a round trip time.
-const MIN_SHARE_OF_DAYS: f64 = 0.8;
+pub const MIN_SHARE_OF_DAYS: f64 = 0.8;
 /// Ratio that the round trip times of the middle half of the days must span. Below it, there are too few distinct
 /// conditions to tell the effect of the round trip time.
-const MIN_RATIO_OF_QUARTILES: f64 = 1.1;
+pub const MIN_RATIO_OF_QUARTILES: f64 = 1.1;
 
 /// Verdict at a stated round trip time, for a comparison that is adjusted for it. All other fields of the comparison are
 /// at this round trip time, too.

@@ -113,25 +113,25 @@ pub fn summarize_week(history: &History, query: &WeeklyQuery) -> WeeklySummary {
     summarize(&AnalysisWindow::new(history, query.week.last_day(), query.scale), query)
 }
 
-/// Like [`summarize_week`], but without the description of the times waited. Verdicts that are adjusted for the round trip
-/// time are about the stated one; `None` for the median of the weeks.
+/// Returns the pairs of a summary alone, from all data up to a day: the verdicts without the description of the times
+/// waited, whose bootstrap takes most of the time of a summary and decides nothing. Verdicts that are adjusted for the
+/// round trip time are about the stated one; `None` for the median of the weeks.
 #[cfg(feature = "simulation")]
-pub fn summarize_verdicts(
+pub fn pair_verdicts(
     history: &History,
-    query: &WeeklyQuery,
+    last_day: i64,
     stated_round_trip: Option<Duration>,
-) -> WeeklySummary {
-    let window = AnalysisWindow::new(history, query.week.last_day(), query.scale);
-    summarize(&AnalysisWindow { stated_round_trip, describes_waits: false, ..window }, query)
+) -> Vec<PairSummary> {
+    let window = AnalysisWindow::new(history, last_day, None);
+    let scope = AnalysisWindow { stated_round_trip, describes_waits: false, ..window };
+    let shares = scope.shares();
+    pairs(&scope, &shares, test_params(&scope, &shares))
 }
 
 fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
     let (history, week) = (scope.history, query.week);
     let shares = scope.shares();
-    // Bonferroni: the overall intervals of all pairs hold together (docs/methodology.md#many-comparisons).
-    let params =
-        TestParams { alpha: pairwise_alpha(ALPHA, shares.len()), threshold: history.settings.threshold };
-    let pairs = pairs(scope, &shares, params);
+    let pairs = pairs(scope, &shares, test_params(scope, &shares));
     let failures: Vec<Failures> = (0..scope.active_epochs.len())
         .filter(|target| scope.active_epochs[*target].is_some())
         .map(|target| failures(scope, target))
@@ -158,6 +158,11 @@ fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
         recommendation: recommendation(&share_names(scope, &shares), &pairs, reference(scope, &shares)),
         pairs,
     }
+}
+
+fn test_params(scope: &AnalysisWindow<'_>, shares: &[usize]) -> TestParams {
+    // Bonferroni: the overall intervals of all pairs hold together (docs/methodology.md#many-comparisons).
+    TestParams { alpha: pairwise_alpha(ALPHA, shares.len()), threshold: scope.history.settings.threshold }
 }
 
 fn share_names<'h>(scope: &AnalysisWindow<'h>, shares: &[usize]) -> Vec<&'h TargetName> {

@@ -132,10 +132,11 @@ impl<'p> Assembler<'p> {
     }
 
     fn with_target_placeholder(&mut self, number: i64, run: UnresolvedRun) -> RunRecord {
-        let UnresolvedRun { round, epoch, target, workload, scale, outcome, started, seconds, times } = run;
+        let UnresolvedRun { round, epoch, target, workload, scale, outcome, started, seconds, times, rtt } =
+            run;
         let next = self.target_placeholders.len();
         let target = *self.target_placeholders.entry(target).or_insert(next);
-        RunRecord { number, round, epoch, target, workload, scale, outcome, started, seconds, times }
+        RunRecord { number, round, epoch, target, workload, scale, outcome, started, seconds, times, rtt }
     }
 
     /// Adds the header row. An invalid header is an error and not skipped, because nothing can be interpreted

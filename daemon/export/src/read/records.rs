@@ -1,5 +1,7 @@
 //! Converts rows to records. The error of an invalid row is a reason worded to follow "3 rows".
 
+use std::time::Duration;
+
 use longhaul_model::TASKS;
 use longhaul_model::{EpochRecord, RoundRecord, TargetRecord, Timestamp};
 use longhaul_model::{Event, MetricTimes, Outcome, Role, RoundStatus, Scale, TargetName};
@@ -27,6 +29,7 @@ pub(super) struct UnresolvedRun {
     pub(super) started: Timestamp,
     pub(super) seconds: f64,
     pub(super) times: MetricTimes,
+    pub(super) rtt: Option<Duration>,
 }
 
 impl Fields<'_> {
@@ -102,6 +105,7 @@ impl Fields<'_> {
             started: self.time()?,
             seconds: self.seconds(outcome)?,
             times: self.times(workload)?,
+            rtt: self.round_trip()?,
         })
     }
 
@@ -114,6 +118,15 @@ impl Fields<'_> {
             Outcome::Error | Outcome::Unavailable | Outcome::Void => seconds >= 0.0,
         };
         if is_duration && seconds.is_finite() { Ok(seconds) } else { Err(INVALID_DURATION.to_owned()) }
+    }
+
+    /// Returns the round trip time of a run; archives of earlier versions have none.
+    fn round_trip(&self) -> Result<Option<Duration>, String> {
+        if self.0[Field::RttUs as usize] == Cell::Null {
+            return Ok(None);
+        }
+        let us = u64::try_from(self.integer(Field::RttUs)?);
+        us.map(|us| Some(Duration::from_micros(us))).map_err(|_| invalid(Field::RttUs, "a duration"))
     }
 
     fn times(&self, workload: usize) -> Result<MetricTimes, String> {

@@ -74,6 +74,7 @@ fn run(round: &RoundRecord, cell: usize) -> RunRecord {
         started: round.started_us + Duration::from_micros(cell as u64),
         seconds: 10.0 / 3.0,
         times: indexes.fold(MetricTimes::NONE, |times, index| times.with(index, time(index))),
+        rtt: None,
     }
 }
 
@@ -192,12 +193,17 @@ fn runs(
     let names =
         move |epoch: &EpochRecord| NAMES[..targets].iter().position(|name| *name == epoch.target.as_str());
     let references = (select(rounds), select(epochs), 0..TASKS.len());
-    let what =
-        (select(Scale::ALL.to_vec()), select(Outcome::ALL.to_vec()), any::<i64>(), duration(), times());
+    let what = (
+        select(Scale::ALL.to_vec()),
+        select(Outcome::ALL.to_vec()),
+        any::<(i64, Option<u32>)>(),
+        duration(),
+        times(),
+    );
     numbered(vec((references, what), 0..12)).prop_map(move |runs| {
         let run =
             |(number, ((round, epoch, workload), what)): (i64, ((RoundRecord, EpochRecord, usize), _))| {
-                let (scale, outcome, started, seconds, times): (Scale, Outcome, i64, f64, MetricTimes) = what;
+                let (scale, outcome, (started, rtt_us), seconds, times): What = what;
                 let own = 0..TASKS[workload].metrics().len();
                 let times = own.filter_map(|index| Some((index, times.get(index)?)));
                 RunRecord {
@@ -211,11 +217,15 @@ fn runs(
                     started: Timestamp::from_us(started),
                     seconds: if outcome == Outcome::Unavailable { 0.0 } else { seconds },
                     times: times.fold(MetricTimes::NONE, |times, (index, time)| times.with(index, time)),
+                    rtt: rtt_us.map(|us| Duration::from_micros(us.into())),
                 }
             };
         runs.into_iter().map(run).collect()
     })
 }
+
+/// Scale, outcome, start and round trip time in microseconds, duration and times of a run.
+type What = (Scale, Outcome, (i64, Option<u32>), f64, MetricTimes);
 
 /// Generates any history that a database could contain.
 pub(super) fn any_history() -> impl Strategy<Value = History> {

@@ -1,9 +1,10 @@
 //! JSON form of a week and of a pair: the data with its sentences.
 
 use longhaul_analysis::summary::{
-    Change, ClientCaching, ComparedRounds, Comparison, Confidence, DayRatio, Estimate, EventLine, Excluded,
-    Failures, MetricRow, MinutesSaved, PairSummary, Recommendation, Reliability, RoundsOfWeek, Scores,
-    SequentialWeeks, SoFar, Subject, TargetLine, Verdict, Week, WeeklyMinutes, WeeklySummary,
+    AtRoundTrip, Change, ClientCaching, ComparedRounds, Comparison, Confidence, DayRatio, Estimate,
+    EventLine, Excluded, Failures, MetricRow, MinutesSaved, PairSummary, Recommendation, Reliability,
+    RoundTripUnused, RoundsOfWeek, Scores, SequentialWeeks, SoFar, Subject, TargetLine, Verdict, Week,
+    WeeklyMinutes, WeeklySummary,
 };
 use longhaul_model::{AnalysisSettings, Scale, TargetName};
 use serde::{Serialize, Serializer};
@@ -174,6 +175,10 @@ struct ComparisonJson<'a> {
     autocorrelation: Option<f64>,
     is_steady: Option<bool>,
     change: Option<&'a Change>,
+    #[serde(flatten)]
+    at_round_trip: Option<&'a AtRoundTrip>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rtt_unused: Option<RoundTripUnused>,
     days: &'a [DayRatio],
 }
 
@@ -197,6 +202,8 @@ impl<'a> ComparisonJson<'a> {
             autocorrelation: comparison.autocorrelation,
             is_steady: comparison.is_steady,
             change: comparison.change.as_ref(),
+            at_round_trip: comparison.at_round_trip.as_ref(),
+            rtt_unused: comparison.rtt_unused,
             days: &comparison.days,
         }
     }

@@ -1,8 +1,9 @@
 //! The method of measuring and deciding, and its limits. Its constants come from the code.
 
+use longhaul_analysis::stats::claim_margin;
 use longhaul_analysis::summary::{
     ALPHA, CAP_FACTOR, CAP_SECONDS, EARLY_VERDICT_DAYS, EARLY_VERDICT_RATIO, INSTANT_SECONDS,
-    MIN_VERDICT_DAYS, ROUGH_FACTOR, WeeklySummary,
+    MIN_RATIO_OF_QUARTILES, MIN_SHARE_OF_DAYS, MIN_VERDICT_DAYS, ROUGH_FACTOR, WeeklySummary,
 };
 use longhaul_model::{PROBE_TIMEOUT_NS, SLOW_CALL_NS, Step, TASKS};
 
@@ -89,6 +90,28 @@ fn constants(threshold: f64) -> Table {
             "valid however often you look",
         ),
         ("a verdict needs", format!("{MIN_VERDICT_DAYS} days"), "fewer days say too little about a week"),
+        (
+            "a difference is claimed beyond",
+            format!(
+                "{} half widths on day {MIN_VERDICT_DAYS}, {} on day {}, {} on day {}",
+                decimal(claim_margin(MIN_VERDICT_DAYS), 2),
+                decimal(claim_margin(2 * MIN_VERDICT_DAYS), 2),
+                2 * MIN_VERDICT_DAYS,
+                decimal(claim_margin(4 * MIN_VERDICT_DAYS), 2),
+                4 * MIN_VERDICT_DAYS
+            ),
+            "few days say too little about a ratio that drifts",
+        ),
+        (
+            "adjusted for the round trip time if it is known on",
+            percent(MIN_SHARE_OF_DAYS),
+            "of the days; decided without a look at any result",
+        ),
+        (
+            "and the middle half of the days spans at least",
+            percent(MIN_RATIO_OF_QUARTILES - 1.0),
+            "below it there are too few distinct conditions",
+        ),
         (
             "an early verdict needs",
             format!("{EARLY_VERDICT_DAYS} days"),

@@ -15,6 +15,7 @@ pub mod problems;
 pub mod recommendation;
 pub mod result;
 pub mod round_strips;
+pub mod round_trips;
 pub mod run;
 pub mod runs;
 mod samples;

@@ -10,7 +10,7 @@ use longhaul_model::CacheState;
 
 use super::checks::damage;
 use super::percent::Percent;
-use super::so_far;
+use super::{round_trips, so_far};
 
 /// Warning that must be shown next to every result of the sequential-weeks design.
 pub const CONFOUNDING_NOTE: &str = "Weeks with one and weeks with the other are different weeks. If anything else changed (neighbours' \
@@ -44,7 +44,7 @@ fn speed_and_reliability(pair: &PairSummary) -> String {
 
 /// Returns the result of a comparison, with the change of the ratio first if there is one.
 pub fn comparison(comparison: &Comparison) -> String {
-    let Some(change) = &comparison.change else { return current(comparison) };
+    let Some(change) = &comparison.change else { return with_break_even(comparison) };
     let (before, after) = (change.ratio_before, change.ratio_after);
     let cause = change.event.as_deref().unwrap_or("no event recorded");
     format!(
@@ -55,7 +55,7 @@ pub fn comparison(comparison: &Comparison) -> String {
         comparison.a,
         change.days_before,
         change.days_after,
-        current(comparison)
+        with_break_even(comparison)
     )
 }
 
@@ -117,6 +117,12 @@ pub fn sequential_weeks(pair: &PairSummary, found: &SequentialWeeks) -> String {
     }
 }
 
+/// Returns the sentence for the current verdict, and which target is faster at which round trip time, if that is known.
+fn with_break_even(comparison: &Comparison) -> String {
+    let text = current(comparison);
+    round_trips::break_even(comparison).map_or_else(|| text.clone(), |sentence| format!("{text} {sentence}"))
+}
+
 /// Returns the sentence for the current verdict, without the change of the ratio.
 fn current(comparison: &Comparison) -> String {
     let Some((ratio, (faster, slower))) = comparison.ratio.zip(comparison.faster_and_slower()) else {
@@ -163,12 +169,13 @@ fn undecided(comparison: &Comparison) -> String {
     format!("{} {}", so_far::sentence(comparison), so_far::outlook(comparison))
 }
 
-/// Returns the activity with its cache state, for example "opening a batch of photos (cold)".
+/// Returns the activity with its cache state and the round trip time of the comparison, for example "opening a batch of photos
+/// (cold) at a round trip time of 3 ms".
 fn activity(comparison: &Comparison) -> String {
     let cache = match comparison.subject.cache {
         Some(CacheState::Cold) => " (cold)",
         Some(CacheState::Warm) => " (warm)",
         Some(CacheState::None) | None => "",
     };
-    format!("{}{cache}", comparison.subject.activity)
+    format!("{}{cache}{}", comparison.subject.activity, round_trips::stated(comparison))
 }

@@ -5,7 +5,7 @@ use longhaul_analysis::stats::MIN_ROUNDS_SO_FAR;
 use longhaul_analysis::summary::{Comparison, EARLY_VERDICT_DAYS, MIN_VERDICT_DAYS};
 
 use super::percent::Percent;
-use super::words;
+use super::{round_trips, words};
 
 /// Returns what the rounds made so far say, as a sentence.
 pub fn sentence(comparison: &Comparison) -> String {
@@ -48,8 +48,9 @@ pub fn outlook(comparison: &Comparison) -> String {
         );
     };
     format!(
-        "Whether it stays like that is not decided: going by {}, {} may take {} time than {}. {}",
+        "Whether it stays like that is not decided: going by {}{}, {} may take {} time than {}. {}",
         words::count(ratio.days, "day"),
+        round_trips::stated(comparison),
         comparison.b,
         Percent::increase(ratio).span(),
         comparison.a,

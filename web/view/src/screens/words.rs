@@ -1,12 +1,13 @@
 //! Labels and short phrases for results, shared by all screens.
 
-use longhaul_analysis::stats::DaySeries;
+use longhaul_analysis::stats::{AUTOCORRELATION_LIMIT, DaySeries};
 use longhaul_analysis::summary::{
     ALPHA, Comparison, PairSummary, Proportion, ReliabilityVerdict, Scores, Subject, Verdict, WeeklyMinutes,
     WeeklySummary,
 };
 use longhaul_model::{CacheState, TargetName};
 
+use super::round_trips;
 use crate::charts::MarkFill;
 use crate::charts::daily_ratios::day_of;
 use crate::text::{Text, Tone};
@@ -80,14 +81,16 @@ pub fn basis(comparison: &Comparison) -> Option<String> {
     let lost =
         lost.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
     let lost = lost.collect::<Vec<_>>().join(", ");
+    let note = round_trips::note(comparison).map(|note| format!(" {note}"));
     Some(format!(
-        "Based on {} and {} of {} planned rounds{}; {} % interval, valid however often you look{}.",
+        "Based on {} and {} of {} planned rounds{}; {} % interval, valid however often you look{}.{}",
         count(comparison.days.len(), "day"),
         rounds.complete,
         rounds.planned,
         if lost.is_empty() { String::new() } else { format!(" ({lost})") },
         decimal((1.0 - comparison.alpha) * 100.0, 1),
         if drift(comparison).is_some() { "; the ratio drifts from day to day" } else { "" },
+        note.unwrap_or_default(),
     ))
 }
 
@@ -99,6 +102,9 @@ const MIN_DAYS_OF_DRIFT: usize = 7;
 pub fn drift(comparison: &Comparison) -> Option<f64> {
     if comparison.days.len() < MIN_DAYS_OF_DRIFT {
         return None;
+    }
+    if comparison.at_round_trip.is_some() {
+        return comparison.autocorrelation.filter(|correlation| *correlation > AUTOCORRELATION_LIMIT);
     }
     let days = comparison.days.iter().filter_map(|day| Some((day_of(&day.date)?, day.ratio.ln())));
     let series = DaySeries::from_days(&days.collect::<Vec<_>>()).filter(DaySeries::is_autocorrelated);

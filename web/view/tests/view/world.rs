@@ -143,6 +143,7 @@ impl World {
             times: places.filter(|_| outcome == Outcome::Ok).fold(MetricTimes::NONE, |times, place| {
                 times.with(place, scenario(SimulatedRun { place, ..run }).1)
             }),
+            rtt: None,
         }
     }
 
