@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use longhaul_model::TASKS;
-use longhaul_model::{AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord};
+use longhaul_model::{
+    AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord, Timestamp,
+};
 use longhaul_model::{MetricTimes, Outcome, Protocol, Role, RoundStatus, Run, Scale, WaitMetric};
 use rusqlite::{Connection, Row};
 use serde_json::{Map, Value};
@@ -49,7 +51,7 @@ pub(crate) fn read(cx: &Connection) -> Result<History, Fault> {
         rounds: query_all(cx, ROUNDS_QUERY, [], round)?,
         runs: query_all(cx, RUNS_QUERY, [], |row| run(row, &indexes))?.into_iter().flatten().collect(),
         events: vec![],
-        freshness: crate::checks::freshness_by_day(cx)?,
+        freshness: crate::checks::freshness_by_day(cx, Timestamp::MIN)?,
     })
 }
 
