@@ -9,6 +9,7 @@ use longhaul_service::config::Config;
 use longhaul_service::handle::ServiceHandle;
 use longhaul_service::status::{Status, TargetState, TargetStatus};
 use longhaul_store::SharedWriter;
+use longhaul_telemetry::check_results::CheckResults;
 use longhaul_telemetry::current_state::{CurrentState, CurrentTarget};
 use longhaul_telemetry::diagnostics::Diagnostics;
 use longhaul_telemetry::environment::Environment;
@@ -57,6 +58,7 @@ fn state_of(status: &Status) -> CurrentState {
         targets: status.targets.iter().map(|target| current_target(target, status.now_us)).collect(),
         rounds: Some(status.rounds),
         signals: status.telemetry.signals.clone(),
+        checks: CheckResults::default(),
     }
 }
 

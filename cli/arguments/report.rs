@@ -97,12 +97,18 @@ impl std::str::FromStr for PairArg {
 /// The kinds of data that can be exported.
 #[derive(ValueEnum, Clone, Copy)]
 pub enum ExportKind {
-    /// All data that verdicts are computed from: one row per run, target, epoch, round and event.
+    /// All data that verdicts are computed from: one row per run, target, epoch, round, event and day of freshness.
     Runs,
     /// One row per operation of each phase of each run, with its histogram.
     Ops,
     /// The events that may have changed results.
     Events,
+    /// One row per change that was made elsewhere, with the time until it was visible.
+    Freshness,
+    /// One row per target and protocol: what was verified since the beginning.
+    Integrity,
+    /// One row per property of files and target: the last check.
+    Fidelity,
 }
 
 /// A format of exports.

@@ -18,6 +18,10 @@ use crate::{exit, paths};
 pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCode> {
     let window = Window::between(arguments.from.as_deref(), arguments.to.as_deref(), &TimeZone::system());
     let window = window.map_err(|error: WindowError| UsageError(error.to_string()))?;
+    if matches!(arguments.what, ExportKind::Integrity) && window != Window::default() {
+        let message = "`export integrity` has totals since the beginning: leave out --from and --to";
+        return Err(UsageError(message.to_owned()).into());
+    }
     let format = Format::from(arguments.format);
     if format == Format::Parquet && arguments.output.is_none() {
         return Err(UsageError("Parquet needs an output file: give `--output FILE`".to_owned()).into());
@@ -31,6 +35,9 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         ExportKind::Runs => longhaul_export::runs(history()?, &window, output(path)?),
         ExportKind::Ops => longhaul_export::operations(&reader, &window, output(path)?),
         ExportKind::Events => longhaul_export::events(history()?, &window, output(path)?),
+        ExportKind::Freshness => longhaul_export::freshness(&reader, &window, output(path)?),
+        ExportKind::Integrity => longhaul_export::integrity(&reader, output(path)?),
+        ExportKind::Fidelity => longhaul_export::fidelity(&reader, &window, output(path)?),
     };
     match rows {
         // The reader of a pipe, such as `head`, has closed it: this is not an error.

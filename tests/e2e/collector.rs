@@ -279,8 +279,15 @@ fn assert_every_dashboard_query_works(prometheus: &Prometheus, at: f64) {
     let dashboard: Value = serde_json::from_str(text).unwrap();
     let targets = all(std::slice::from_ref(&dashboard), &["panels", "targets", "expr"]);
     assert!(targets.len() >= 8, "{}", targets.len());
-    let live =
-        ["longhaul_target_stuck_duration", "longhaul_budget", "longhaul_schedule", "longhaul_telemetry"];
+    let live = [
+        "longhaul_target_stuck_duration",
+        "longhaul_budget",
+        "longhaul_schedule",
+        "longhaul_telemetry",
+        "longhaul_freshness",
+        "longhaul_integrity",
+        "longhaul_fidelity",
+    ];
     for query in targets.iter().map(|expr| expr.as_str().unwrap()) {
         let query = query
             .replace("$target", ".*")

@@ -1,6 +1,7 @@
 //! Made-up weeks of measurements: a database, the status of a service, and rounds in progress. The demo, benchmarks and tests
 //! use them. Nothing here was measured.
 
+mod checks;
 mod live;
 mod samples;
 mod stall;
@@ -22,7 +23,7 @@ const WEEK: Duration = Duration::from_hours(7 * 24);
 /// Offset that aligns time with Mondays: 1970-01-01 was a Thursday, and the weeks start at midnight UTC+1.
 const TO_MONDAY: Duration = Duration::from_hours(3 * 24 + 1);
 
-/// Creates a database with this many whole weeks of results and samples before this week, and the samples of this week up to
+/// Creates a database with this many whole weeks of results, checks and samples before this week, and the samples of this week up to
 /// now, and returns its path.
 ///
 /// # Errors
@@ -31,8 +32,10 @@ const TO_MONDAY: Duration = Duration::from_hours(3 * 24 + 1);
 pub fn database(folder: &Path, weeks: u32) -> anyhow::Result<PathBuf> {
     let path = folder.join("longhaul.sqlite");
     let now = platform::wall_clock();
-    synthetic_history::fill_database(&path, (this_monday(now) - weeks * WEEK, weeks))?;
+    let begin = this_monday(now) - weeks * WEEK;
+    synthetic_history::fill_database(&path, (begin, weeks))?;
     let writer = Writer::spawn(Store::open(&path, &[])?);
+    checks::add(&writer, begin, weeks * 7)?;
     let days: Samples = samples::last_days(now, weeks * 7 + 6);
     writer.add_samples(days)?;
     Ok(path)

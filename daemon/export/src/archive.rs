@@ -1,4 +1,4 @@
-//! The columns of the archive: one table for six kinds of records, each of which uses some of the columns.
+//! The columns of the archive: one table for seven kinds of records, each of which uses some of the columns.
 
 use std::sync::LazyLock;
 
@@ -27,10 +27,10 @@ macro_rules! fields {
 }
 
 fields! {
-    Record = "record", Text, "kind of the row: premises, target, epoch, round, event or run";
-    Number = "number", Integer, "epoch, round, run: number in the database; target, event: position in the list, from 1";
+    Record = "record", Text, "kind of the row: premises, target, epoch, round, event, freshness or run";
+    Number = "number", Integer, "epoch, round, run: number in the database; target, event, freshness: position in the list, from 1";
     Round = "round", Integer, "run: number of its round, in which every workload ran once on every target";
-    Epoch = "epoch", Integer, "run: number of its epoch, the period of a target under one protocol and set of mount options";
+    Epoch = "epoch", Integer, "run, freshness: number of its epoch, the period of a target under one protocol and set of mount options";
     Target = "target", Text, "name of the target; event: empty means the whole machine";
     Role = "role", Text, "target: share or baseline";
     Protocol = "protocol", Text, "epoch: protocol of the target; run: copied from its epoch, ignored by the import";
@@ -40,11 +40,11 @@ fields! {
     Status = "status", Text, "round: ok, void, cut-short or skipped; empty: still running";
     Reason = "reason", Text, "round: reason for a status other than ok";
     Started = "started", Text, "same time as started_us, in RFC 3339 with the offset of local time; ignored by the import";
-    StartedUs = "started_us", Integer, "start of the round, run or epoch, or time of the event, in microseconds since 1970 UTC";
+    StartedUs = "started_us", Integer, "start of the round, run, epoch or day (freshness), or time of the event, in microseconds since 1970 UTC";
     UtcOffsetSeconds = "utc_offset_seconds", Integer, "round: local time minus UTC at its start, in seconds";
     Seconds = "seconds", Real, "run: duration in seconds; hung run: the cap after which it was stopped";
-    Kind = "kind", Text, "event: kind of event, in one word";
-    Detail = "detail", Json, "event: details; premises: analysis settings, row counts and this legend";
+    Kind = "kind", Text, "event: kind of event, in one word; freshness: kind of the changes made elsewhere";
+    Detail = "detail", Json, "event: details; freshness: counts of changes; premises: analysis settings, row counts and this legend";
     RttUs = "rtt_us", Integer, "run: round trip time of the network just before it, in microseconds; empty: not measured";
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`runs`] writes the archive: all data that verdicts are computed from, without private data.
 //! [`read_history`] reads an archive in any of the three formats, so that every verdict can be recomputed from
-//! the file alone. The output of [`operations`] and [`events`] is for other programs and cannot be imported.
+//! the file alone. The output of all others is for other programs and cannot be imported.
 //!
 //! The crate does no I/O except writing to the given `Write` and reading the given database or file. It uses no
 //! clock, no system time zone and no network.
@@ -18,6 +18,7 @@
 //! ```
 
 mod archive;
+mod checks;
 mod error;
 mod events;
 mod operations;
@@ -31,6 +32,7 @@ mod write;
 mod tests;
 
 pub use archive::SCHEMA_VERSION;
+pub use checks::{fidelity, freshness, integrity};
 pub use error::Error;
 pub use events::events;
 pub use operations::operations;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use longhaul_analysis::summary::anonymize;
 use longhaul_model::Event;
 use longhaul_model::TASKS;
-use longhaul_model::{EpochRecord, History, RoundRecord, RunRecord, TargetRecord};
+use longhaul_model::time::DAY;
+use longhaul_model::{EpochRecord, FreshnessDay, History, RoundRecord, RunRecord, TargetRecord, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::archive::{FORMAT_NAME, Field, LAYOUT, SCHEMA_VERSION};
@@ -61,11 +62,19 @@ impl<'a> Archive<'a> {
         for (index, event) in self.events() {
             sink.row(&event_row(index, event))?;
         }
+        for (index, day) in self.freshness() {
+            sink.row(&freshness_row(index, day))?;
+        }
         self.runs().try_for_each(|(run, round)| sink.row(&self.run_row(run, round)))
     }
 
     fn events(&self) -> impl Iterator<Item = (usize, &'a Event)> {
         self.history.events.iter().enumerate().filter(|(_, event)| self.window.contains(event.at_us))
+    }
+
+    fn freshness(&self) -> impl Iterator<Item = (usize, &'a FreshnessDay)> {
+        let days = self.history.freshness.iter().enumerate();
+        days.filter(|(_, day)| self.window.contains(start_of(day)))
     }
 
     fn runs(&self) -> impl Iterator<Item = (&'a RunRecord, &'a RoundRecord)> {
@@ -91,6 +100,7 @@ impl<'a> Archive<'a> {
                 "epoch": self.history.epochs.len(),
                 "round": self.rounds.len(),
                 "event": self.events().count(),
+                "freshness": self.freshness().count(),
                 "run": self.runs().count(),
             },
             "columns": legend(),
@@ -186,6 +196,27 @@ fn event_row(index: usize, event: &Event) -> Row<'_> {
     row[Field::Started as usize] = timestamp_cell(*at_us, 0);
     row[Field::StartedUs as usize] = (*at_us).into();
     row[Field::Kind as usize] = kind.as_str().into();
+    row[Field::Detail as usize] = Cell::Json(detail.to_string().into());
+    row
+}
+
+/// Returns the start of a day of freshness, which counts days in UTC.
+fn start_of(day: &FreshnessDay) -> Timestamp {
+    Timestamp::from_us(day.day.saturating_mul(DAY.as_micros() as i64))
+}
+
+fn freshness_row(index: usize, day: &FreshnessDay) -> Row<'_> {
+    let detail = json!({
+        "changes": day.changes, "not_seen": day.not_seen, "slow": day.slow,
+        "limit_us": day.limit.map(|limit| limit.as_micros() as u64),
+    });
+    let mut row = empty_row("freshness");
+    row[Field::Number as usize] = index_cell(index);
+    row[Field::Epoch as usize] = day.epoch.into();
+    row[Field::Target as usize] = day.target.as_str().into();
+    row[Field::Started as usize] = timestamp_cell(start_of(day), 0);
+    row[Field::StartedUs as usize] = start_of(day).into();
+    row[Field::Kind as usize] = day.kind.name().into();
     row[Field::Detail as usize] = Cell::Json(detail.to_string().into());
     row
 }

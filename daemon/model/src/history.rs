@@ -28,7 +28,7 @@ pub struct History {
     pub runs: Vec<RunRecord>,
     /// Entries of the event log.
     pub events: Vec<Event>,
-    /// Counts of changes that were made elsewhere, by day. An export does not contain them.
+    /// Counts of changes that were made elsewhere, by day.
     pub freshness: Vec<FreshnessDay>,
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use longhaul_model::TASKS;
-use longhaul_model::{AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord};
+use longhaul_model::{
+    AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord, Timestamp,
+};
 use longhaul_model::{MetricTimes, Outcome, Protocol, Role, RoundStatus, Run, Scale, WaitMetric};
 use rusqlite::{Connection, Row};
 use serde_json::{Map, Value};
@@ -50,7 +52,7 @@ pub(crate) fn read(cx: &Connection) -> Result<History, Fault> {
         rounds: query_all(cx, ROUNDS_QUERY, [], round)?,
         runs: query_all(cx, RUNS_QUERY, [], |row| run(row, &indexes))?.into_iter().flatten().collect(),
         events: vec![],
-        freshness: crate::checks::freshness_by_day(cx)?,
+        freshness: crate::checks::freshness_by_day(cx, Timestamp::MIN)?,
     })
 }
 

@@ -3,6 +3,7 @@
 use longhaul_model::{TargetName, Timestamp};
 use longhaul_store::RoundCounts;
 
+use crate::check_results::CheckResults;
 use crate::status::SignalStatus;
 
 /// The current state of the service.
@@ -16,6 +17,8 @@ pub struct CurrentState {
     pub rounds: Option<RoundCounts>,
     /// Status of each exported signal.
     pub signals: Vec<SignalStatus>,
+    /// Results of the checks apart from speed.
+    pub checks: CheckResults,
 }
 
 /// The current state of a target.

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 
 use crate::attributes;
 use crate::batch::BatchBuilder;
+use crate::check_results::CheckResults;
 use crate::current_state::CurrentState;
 use crate::diagnostics::{Diagnostics, DiagnosticsSettings};
 use crate::export_pause::ExportPause;
@@ -268,7 +269,10 @@ impl ExporterThread {
         }
         let Some(_permit) = self.deps.export_pause.try_acquire() else { return };
         self.last_state_sent_ns = Some(now_ns);
-        let now = CurrentState { at: platform::wall_clock(), signals, ..view.state.clone() };
+        let at = platform::wall_clock();
+        // Without the database, the rest of the state is still worth sending.
+        let checks = Reader::open(&self.deps.database).and_then(|reader| CheckResults::read(&reader, at));
+        let now = CurrentState { at, signals, checks: checks.unwrap_or_default(), ..view.state.clone() };
         let response = pipeline.sender.send(&pipeline.batch_builder.current_state_message(&now));
         // The response also shows whether the collector is reachable. The message itself is not retried.
         pipeline.retry.on_health_check(&response, platform::monotonic_ns(), jitter);

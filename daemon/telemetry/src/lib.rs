@@ -16,6 +16,7 @@
 
 mod attributes;
 pub mod batch;
+pub mod check_results;
 pub mod current_state;
 pub mod diagnostics;
 pub mod endpoint;

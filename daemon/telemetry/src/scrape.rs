@@ -7,6 +7,7 @@ use longhaul_model::time::DAY;
 use longhaul_store::{Reader, Signal};
 use parking_lot::Mutex;
 
+use crate::check_results::CheckResults;
 use crate::current_state::CurrentState;
 use crate::item::Item;
 use crate::metrics::Temporality;
@@ -46,7 +47,8 @@ impl ScrapeTotals {
         let mut state = self.state.lock();
         let from = *state.from.get_or_insert(now.at.floor(DAY));
         state.add_new_items(&reader, from)?;
-        Ok(openmetrics::text(&state.totals, now))
+        let checks = CheckResults::read(&reader, now.at)?;
+        Ok(openmetrics::text(&state.totals, &CurrentState { checks, ..now.clone() }))
     }
 }
 

@@ -24,6 +24,7 @@ const PRIVATE_KEY_WORDS: &[&str] = &[
     "destination",
     "directory",
     "domain",
+    "file",
     "folder",
     "host",
     "hostname",

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use longhaul_model::{
-    AnalysisSettings, EpochRecord, Event, History, RoundRecord, RunRecord, TargetName, TargetRecord,
+    AnalysisSettings, EpochRecord, Event, FreshnessDay, History, RoundRecord, RunRecord, TargetName,
+    TargetRecord,
 };
 use serde_json::Value;
 
@@ -39,6 +40,7 @@ pub(super) struct Assembler<'p> {
     epochs: NumberedRows<EpochRecord>,
     rounds: NumberedRows<RoundRecord>,
     events: NumberedRows<Event>,
+    freshness: NumberedRows<FreshnessDay>,
     runs: NumberedRows<RunRecord>,
     /// Targets named by runs, each with a placeholder index. The real index is known only after all rows are
     /// read, because runs can come before targets.
@@ -63,6 +65,7 @@ impl<'p> Assembler<'p> {
             epochs: NumberedRows::default(),
             rounds: NumberedRows::default(),
             events: NumberedRows::default(),
+            freshness: NumberedRows::default(),
             runs: NumberedRows::default(),
             target_placeholders: BTreeMap::new(),
         }
@@ -108,6 +111,7 @@ impl<'p> Assembler<'p> {
             Ok(Some("epoch")) => self.epochs.add(at, &fields, fields.epoch()),
             Ok(Some("round")) => self.rounds.add(at, &fields, fields.round()),
             Ok(Some("event")) => self.events.add(at, &fields, fields.event()),
+            Ok(Some("freshness")) => self.freshness.add(at, &fields, fields.freshness()),
             Ok(Some("run")) => self.add_run(at, &fields),
             Ok(Some(kind)) => Err(format!("of the kind {}, which this longhaul does not know", quoted(kind))),
             Ok(None) => Err("without `record`".to_owned()),
@@ -176,6 +180,7 @@ impl<'p> Assembler<'p> {
             epochs,
             rounds,
             events,
+            freshness,
             runs,
             target_placeholders,
         } = self;
@@ -199,18 +204,19 @@ impl<'p> Assembler<'p> {
         let indexes: BTreeMap<usize, Option<usize>> = indexes.collect();
         let owners: BTreeMap<i64, &TargetName> =
             epochs.iter().map(|epoch| (epoch.number, &epoch.target)).collect();
+        let freshness = validator.validate_references("freshness", freshness, |day| {
+            require_owner(owners.get(&day.epoch).copied(), &day.target)
+        })?;
         let known: BTreeSet<i64> = rounds.iter().map(|round| round.number).collect();
         let mut runs = validator.validate_references("run", runs, |run| {
             let index = indexes[&run.target].ok_or(UNKNOWN_TARGET)?;
-            let owner = owners.get(&run.epoch).ok_or("of an epoch that is missing from the file")?;
-            let is_of_owner = targets[index].name == **owner;
-            is_of_owner.then_some(()).ok_or("of an epoch that belongs to another target")?;
+            require_owner(owners.get(&run.epoch).copied(), &targets[index].name)?;
             known.contains(&run.round).then_some(()).ok_or("of a round that is missing from the file")
         })?;
         for run in &mut runs {
             run.target = indexes[&run.target].expect("runs with an unknown target were skipped");
         }
-        let history = History { settings, targets, epochs, rounds, runs, events, freshness: vec![] };
+        let history = History { settings, targets, epochs, rounds, runs, events, freshness };
         Ok(Imported { history, skipped: validator.skipped.into_list(position_unit) })
     }
 }
@@ -223,6 +229,12 @@ fn target_index(targets: &[TargetRecord], name: &TargetName) -> Option<usize> {
 
 fn require_target(targets: &[TargetRecord], name: &TargetName) -> Result<(), &'static str> {
     target_index(targets, name).map(|_| ()).ok_or(UNKNOWN_TARGET)
+}
+
+/// Checks that an epoch is in the file and belongs to a target.
+fn require_owner(owner: Option<&TargetName>, target: &TargetName) -> Result<(), &'static str> {
+    let owner = owner.ok_or("of an epoch that is missing from the file")?;
+    (owner == target).then_some(()).ok_or("of an epoch that belongs to another target")
 }
 
 impl ArchiveHeader {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use longhaul_model::TASKS;
-use longhaul_model::{EpochRecord, RoundRecord, TargetRecord, Timestamp};
+use longhaul_model::time::DAY;
+use longhaul_model::{ChangeKind, EpochRecord, FreshnessDay, RoundRecord, TargetRecord, Timestamp};
 use longhaul_model::{Event, MetricTimes, Outcome, Role, RoundStatus, Scale, TargetName};
 use serde_json::Value;
 
@@ -88,6 +89,24 @@ impl Fields<'_> {
             kind: self.text(Field::Kind)?.unwrap_or_default().to_owned(),
             detail: self.detail()?,
             at_us: self.time()?,
+        })
+    }
+
+    pub(super) fn freshness(&self) -> Result<FreshnessDay, String> {
+        let detail = self.detail()?;
+        let count = |key: &str| detail[key].as_u64().ok_or_else(|| format!("without the count `{key}`"));
+        let (changes, not_seen, slow) = (count("changes")?, count("not_seen")?, count("slow")?);
+        let is_possible = not_seen.checked_add(slow).is_some_and(|sum| sum <= changes);
+        is_possible.then_some(()).ok_or("with more changes not seen or slow than changes")?;
+        Ok(FreshnessDay {
+            target: self.target_name()?,
+            epoch: self.integer(Field::Epoch)?,
+            kind: self.parsed(Field::Kind, ChangeKind::from_name)?,
+            day: self.time()?.as_us().div_euclid(DAY.as_micros() as i64),
+            changes,
+            not_seen,
+            slow,
+            limit: detail["limit_us"].as_u64().map(Duration::from_micros),
         })
     }
 

@@ -51,7 +51,7 @@ fn truncated_file_is_refused_or_reports_missing_rows() {
 fn run_with_an_invalid_duration_is_skipped() {
     for bad in ["NaN", "0", "0.0", "-1.5", "inf", "-inf", "1e999", "soon", ""] {
         let reasons = skipped(&edited(",3.3333333333333335,", &format!(",{bad},")));
-        assert_eq!(reasons, ["1 row with a duration that is not a positive number (line 13)"], "{bad}");
+        assert_eq!(reasons, ["1 row with a duration that is not a positive number (line 15)"], "{bad}");
         let reasons = skipped(&edited(",1.3333333333333333,", &format!(",{bad},")));
         assert_eq!(reasons.is_empty(), bad.is_empty(), "an empty time means unknown: {reasons:?}");
     }
@@ -71,11 +71,11 @@ fn conflicting_rows_are_an_error_that_names_both_lines() {
     let last = rows.last().unwrap();
     let text = [head.concat(), rows.concat(), last.replace(",ok,", ",void,")].concat();
     let error = read(text.as_bytes()).unwrap_err().one_line();
-    for part in ["export", "line 52 and line 53", "run 40", "differ"] {
+    for part in ["export", "line 54 and line 55", "run 40", "differ"] {
         assert!(error.contains(part), "{part}: {error}");
     }
     let text = [head.concat(), rows.concat(), last.clone()].concat();
-    assert_eq!(skipped(text.as_bytes()), ["1 row repeated (line 53)"]);
+    assert_eq!(skipped(text.as_bytes()), ["1 row repeated (line 55)"]);
 }
 
 #[test]
@@ -92,13 +92,13 @@ fn unknown_names_are_skipped_and_reported() {
             "1 row with the outcome `melted`, which this longhaul does not know",
         ),
         ("\nevent,", "\nsample,", "1 row of the kind `sample`, which this longhaul does not know"),
-        (",started,", ",begun,", "48 values in the column `begun`, which this longhaul does not know"),
+        (",started,", ",begun,", "50 values in the column `begun`, which this longhaul does not know"),
     ] {
         let reasons = skipped(&edited(from, to));
         assert!(reasons.iter().any(|reason| reason.starts_with(why)), "{why}: {reasons:?}");
     }
     let reasons = skipped(&edited_in(Format::Json, "{\"record\":\"run\"", "{\"record\":\"run\",\"mood\":1"));
-    assert_eq!(reasons, ["1 value in the column `mood`, which this longhaul does not know (line 12)"]);
+    assert_eq!(reasons, ["1 value in the column `mood`, which this longhaul does not know (line 14)"]);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn rows_with_missing_references_are_skipped() {
         skipped(head.iter().cloned().chain(rows).collect::<String>().as_bytes()).join("; ")
     };
     assert!(without("round,2,").contains("10 rows of a round that is missing from the file"));
-    assert!(without("epoch,2,").contains("20 rows of an epoch that is missing from the file"));
+    assert!(without("epoch,2,").contains("21 rows of an epoch that is missing from the file"));
     let reasons = without("target,1,");
     assert!(reasons.contains("21 rows of a target that is missing from the file"), "{reasons}");
     assert!(reasons.contains("1 row missing, although the header counts them (kind `target`)"), "{reasons}");

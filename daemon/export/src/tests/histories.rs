@@ -6,7 +6,8 @@ use std::time::Duration;
 use longhaul_model::TASKS;
 use longhaul_model::time::HOUR;
 use longhaul_model::{
-    AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord, Timestamp,
+    AnalysisSettings, ChangeKind, EpochRecord, FreshnessDay, History, RoundRecord, RunRecord, TargetRecord,
+    Timestamp,
 };
 use longhaul_model::{Event, MetricTimes, Outcome, Role, RoundStatus, Scale};
 use proptest::collection::{btree_map, vec};
@@ -35,7 +36,20 @@ pub(super) fn small() -> History {
         rounds,
         runs,
         events: vec![event(json!({"before": 1500, "after": 9000})), event(json!({"path": "/Volumes/media"}))],
-        freshness: vec![],
+        freshness: vec![freshness(1, 25), freshness(2, 0)],
+    }
+}
+
+fn freshness(epoch: i64, not_seen: u64) -> FreshnessDay {
+    FreshnessDay {
+        target: ["smb", "nfs"][epoch as usize - 1].parse().unwrap(),
+        epoch,
+        kind: ChangeKind::NewFile,
+        day: round(1).day(),
+        changes: 25,
+        not_seen,
+        slow: 0,
+        limit: (not_seen > 0).then_some(Duration::from_secs(60)),
     }
 }
 
@@ -177,6 +191,23 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     )
 }
 
+/// Generates counts of a day in one of these epochs.
+fn freshness_day(epochs: Vec<EpochRecord>) -> impl Strategy<Value = FreshnessDay> {
+    let counts = (0..1000u64, 0..1000u64, 0..1000u64, option::of(any::<u32>()));
+    (select(epochs), select(ChangeKind::ALL.to_vec()), -40_000..40_000i64, counts).prop_map(
+        |(epoch, kind, day, (not_seen, slow, seen, limit_us))| FreshnessDay {
+            target: epoch.target,
+            epoch: epoch.number,
+            kind,
+            day,
+            changes: not_seen + slow + seen,
+            not_seen,
+            slow,
+            limit: limit_us.map(|limit_us| Duration::from_micros(limit_us.into())),
+        },
+    )
+}
+
 fn times() -> impl Strategy<Value = MetricTimes> {
     vec(option::of(duration()), 4).prop_map(|times| {
         let known = times.into_iter().enumerate().filter_map(|(index, time)| Some((index, time?)));
@@ -238,15 +269,16 @@ pub(super) fn any_history() -> impl Strategy<Value = History> {
     });
     shape.prop_flat_map(|(targets, epochs, rounds)| {
         let runs = runs(targets.len(), epochs.clone(), rounds.clone());
-        (settings(), Just((targets, epochs, rounds)), runs, events()).prop_map(
-            |(settings, (targets, epochs, rounds), runs, events)| History {
+        let freshness = vec(freshness_day(epochs.clone()), 0..4);
+        (settings(), Just((targets, epochs, rounds)), runs, events(), freshness).prop_map(
+            |(settings, (targets, epochs, rounds), runs, events, freshness)| History {
                 settings,
                 targets,
                 epochs,
                 rounds,
                 runs,
                 events,
-                freshness: vec![],
+                freshness,
             },
         )
     })

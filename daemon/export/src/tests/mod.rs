@@ -1,6 +1,7 @@
 //! Tests of the export and import file formats.
 
 mod broken;
+mod checks;
 mod histories;
 mod private;
 mod round_trip;

@@ -1,7 +1,6 @@
 //! Tests that exports contain no private data.
 
-use longhaul_model::Event;
-use longhaul_model::History;
+use longhaul_model::{Event, History, Timestamp};
 use serde_json::json;
 
 use super::histories::small;
@@ -28,4 +27,13 @@ fn exports_contain_no_path_server_or_user() {
             );
         }
     }
+}
+
+#[test]
+fn exports_of_damage_name_no_file() {
+    let detail = json!({"file": "photo-batch/0/IMG_1.JPG", "pattern": {"other-file": {"name": "IMG_2.JPG"}}, "offset": 4096});
+    let event = Event { target: None, kind: "mismatch".into(), detail, at_us: Timestamp::from_us(7) };
+    let history = History { events: vec![event], ..small() };
+    let text = String::from_utf8(archive(&history, crate::Format::Json)).unwrap();
+    assert!(text.contains("4096") && text.contains("other-file") && !text.contains("IMG_"), "{text}");
 }

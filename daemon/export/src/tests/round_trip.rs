@@ -1,6 +1,7 @@
 //! Tests that an exported history is imported unchanged.
 
-use longhaul_analysis::summary::anonymize;
+use jiff::tz::TimeZone;
+use longhaul_analysis::summary::{Week, WeeklyQuery, anonymize, summarize_week};
 use proptest::prelude::*;
 
 use super::histories::{any_history, small};
@@ -22,7 +23,7 @@ proptest! {
     }
 
     #[test]
-    fn order_of_rows_does_not_matter(order in Just((0..51).collect::<Vec<usize>>()).prop_shuffle()) {
+    fn order_of_rows_does_not_matter(order in Just((0..53).collect::<Vec<usize>>()).prop_shuffle()) {
         for (format, heads) in [(Format::Csv, 1), (Format::Json, 0)] {
             let (head, rows) = lines(&archive(&small(), format), heads);
             let shuffled = order.iter().filter_map(|index| rows.get(*index));
@@ -35,15 +36,34 @@ proptest! {
 }
 
 #[test]
+fn caveat_of_a_stale_share_survives_an_export() {
+    let query = WeeklyQuery { week: Week::of_day(small().rounds[0].day()), scale: None, zone: TimeZone::UTC };
+    let summary = summarize_week(&anonymize(small()), &query);
+    assert!(summary.freshness.iter().any(|target| target.stalest().is_some()), "smb shows an old state");
+    for format in FORMATS.iter().copied() {
+        let imported = read(&archive(&small(), format)).unwrap().history;
+        assert_eq!(summarize_week(&imported, &query), summary);
+    }
+}
+
+#[test]
+fn impossible_counts_of_freshness_are_skipped() {
+    let json = String::from_utf8(archive(&small(), Format::Json)).unwrap();
+    let imported = read(json.replace("\"not_seen\":25", "\"not_seen\":26").as_bytes()).unwrap();
+    assert_eq!(imported.history.freshness.len(), 1);
+    assert_eq!(imported.skipped[0].reason, "with more changes not seen or slow than changes");
+}
+
+#[test]
 fn duplicate_rows_are_skipped_and_counted() {
     for format in TEXTS {
         let once = archive(&small(), format);
         let imported = read(&[once.clone(), once.clone()].concat()).unwrap();
         assert_eq!(imported.history, anonymize(small()));
-        let rows = 1 + 2 + 2 + 4 + 2 + 40;
+        let rows = 1 + 2 + 2 + 4 + 2 + 2 + 40;
         let repeated = imported.skipped.iter().find(|skipped| skipped.reason == "repeated").unwrap();
         assert_eq!((repeated.count, repeated.unit), (rows, SkippedUnit::Row));
-        assert!(repeated.to_string().starts_with("51 rows repeated (the first in line "), "{repeated}");
+        assert!(repeated.to_string().starts_with("53 rows repeated (the first in line "), "{repeated}");
     }
 }
 
@@ -61,6 +81,7 @@ fn adjacent_windows_split_the_rounds_without_overlap() {
         assert_eq!([before.runs, after.runs].concat(), history.runs);
         assert_eq!([before.rounds, after.rounds].concat(), history.rounds);
         assert_eq!((before.events.len(), after.events.len()), (2, 0));
+        assert_eq!((before.freshness.len(), after.freshness.len()), (2, 0));
         assert_eq!((&before.targets, &before.epochs), (&after.targets, &after.epochs));
     }
 }

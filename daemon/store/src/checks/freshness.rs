@@ -45,6 +45,15 @@ impl Reader {
         let query = "SELECT * FROM freshness WHERE at_us >= ?1 ORDER BY at_us, number";
         self.in_snapshot("read freshness samples", |cx| query_all(cx, query, [since.as_us()], sample))
     }
+
+    /// Returns the counts of changes at or after `since` by epoch, kind and UTC day, as in a history.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn freshness_days(&self, since: Timestamp) -> Result<Vec<FreshnessDay>> {
+        self.in_snapshot("count freshness samples", |cx| freshness_by_day(cx, since))
+    }
 }
 
 fn insert(cx: &Connection, sample: &FreshnessSample) -> std::result::Result<(), Fault> {
@@ -74,12 +83,15 @@ fn insert(cx: &Connection, sample: &FreshnessSample) -> std::result::Result<(), 
 
 /// Returns the counts of changes by epoch, kind and UTC day, without changes through a target that shares the client and
 /// without those that have no result.
-pub(crate) fn freshness_by_day(cx: &Connection) -> std::result::Result<Vec<FreshnessDay>, Fault> {
+pub(crate) fn freshness_by_day(
+    cx: &Connection,
+    since: Timestamp,
+) -> std::result::Result<Vec<FreshnessDay>, Fault> {
     let query = "SELECT target, epoch, kind, at_us / ?1 AS day, count(*) AS changes, sum(limit_us IS NOT NULL) AS not_seen,
             coalesce(sum(latest_us > ?2), 0) AS slow, min(limit_us) AS limit_us
-        FROM freshness WHERE epoch IS NOT NULL AND NOT shares_client AND reason IS NULL
+        FROM freshness WHERE at_us >= ?3 AND epoch IS NOT NULL AND NOT shares_client AND reason IS NULL
         GROUP BY epoch, kind, target, day ORDER BY day, epoch, kind";
-    query_all(cx, query, [microseconds(DAY), microseconds(SLOW_CHANGE)], |row| {
+    query_all(cx, query, [microseconds(DAY), microseconds(SLOW_CHANGE), since.as_us()], |row| {
         let row = TableRow::new(row, "freshness", 0);
         Ok(FreshnessDay {
             target: row.parsed("target", |name| name.parse().ok())?,

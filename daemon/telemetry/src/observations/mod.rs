@@ -1,10 +1,12 @@
 //! The values of each instrument from stored rounds, samples and the current state.
 
+mod checks;
 mod current_state;
 mod labelled;
 mod runs;
 mod samples;
 
+pub use checks::{fidelity_properties, freshness_changes, mismatches, verified_bytes};
 pub use current_state::{outbox_items, per_target, scheduled_rounds};
 pub use labelled::Observations;
 pub use runs::{

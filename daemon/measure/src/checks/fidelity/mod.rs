@@ -51,6 +51,9 @@ pub fn check(property: Property, place: &mut Place<'_>) -> Result<Finding, RunEr
         Ok(answer) if answer.accuses_the_target() && !place.is_intact() => {
             Answer::not_tested("another program removed the files of the check")
         }
+        Ok(answer) if answer.accuses_the_target() && place.is_full() => {
+            Answer::not_tested("the share has no free space")
+        }
         Ok(answer) => answer,
         Err(RunError::Stopped(reason)) => return Err(RunError::Stopped(reason)),
         Err(error) => Answer::not_tested(error_text(&error)),

@@ -14,6 +14,8 @@ use longhaul_model::{Family, Operation, Property, Protocol, ReadBack};
 
 /// [`FOLDER`] as a C string.
 const FOLDER_NAME: &CStr = c"fidelity";
+/// Free space below which a target counts as full. The checks reserve 1 MiB, and a folder with many names takes more.
+const MIN_FREE_BYTES: u64 = 8 << 20;
 /// Time within which a share must show that files were removed: clients close files late.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(3);
 /// Pause between two attempts to remove the folder.
@@ -168,6 +170,11 @@ impl<'a> Place<'a> {
     /// Returns whether the control file still exists: if it does not, another program removed the files of the check.
     pub(super) fn is_intact(&self) -> bool {
         matches!(self.context.server_facts(self.folder(), CONTROL), Ok(Some(_)))
+    }
+
+    /// Returns whether the target has no space for the files of the check.
+    pub(super) fn is_full(&self) -> bool {
+        self.sandbox.space(self.context).is_ok_and(|space| space.free_bytes < MIN_FREE_BYTES)
     }
 }
 
