@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_analysis::stalls::{Evidence, NamedStall, StallCause};
+use longhaul_analysis::stalls::{NamedStall, StallCause, StallEvidence};
 
 use crate::document::Document;
 use crate::text::Text;
@@ -56,8 +56,8 @@ fn sentence(named: &NamedStall) -> Text {
 }
 
 /// Returns the counts that speak for a cause.
-fn evidence(cause: StallCause, evidence: &Evidence) -> String {
-    let Evidence { matching, examined, .. } = evidence;
+fn evidence(cause: StallCause, evidence: &StallEvidence) -> String {
+    let StallEvidence { matching, examined, .. } = evidence;
     let typical = units::duration(evidence.typical_seconds);
     match cause {
         StallCause::PeriodicPulses | StallCause::Commit => format!(
@@ -68,7 +68,7 @@ fn evidence(cause: StallCause, evidence: &Evidence) -> String {
         StallCause::RetransmissionTimeout => {
             let counted = evidence
                 .retransmits
-                .map_or(String::new(), |count| format!("; {count} packets or requests were sent again"));
+                .map_or(String::new(), |count| format!("; {count} retransmissions were counted"));
             format!("{matching} of {examined} waits of similar length last about {typical}{counted}.")
         }
         StallCause::DelayedAck => {
@@ -90,7 +90,7 @@ fn significant(seconds: Option<f64>) -> String {
 }
 
 /// Returns the idle time in whole minutes, as seconds.
-fn idle(evidence: &Evidence) -> f64 {
+fn idle(evidence: &StallEvidence) -> f64 {
     let seconds = Duration::from_secs_f64(evidence.idle_seconds.unwrap_or_default());
     (seconds.as_secs() / 60 * 60) as f64
 }
