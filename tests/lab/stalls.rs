@@ -76,7 +76,8 @@ impl Trial<'_> {
         let Self { lab, fault, share, trial } = self;
         let database = format!("/m/local/stalls/{share}-{}-{trial}.sqlite", fault.cause.unwrap_or("none"));
         let program = env!("CARGO_BIN_EXE_longhaul");
-        let longhaul = format!("HOME=/m/local/stalls {program} --config /m/local/stalls/c.toml --database {database}");
+        let longhaul =
+            format!("HOME=/m/local/stalls {program} --config /m/local/stalls/c.toml --database {database}");
         lab.net(DELAY);
         lab.ask(&format!("mkdir -p /m/{share}/stalls"));
         let pauses = (fault.begin)(lab);

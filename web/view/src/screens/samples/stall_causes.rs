@@ -153,3 +153,57 @@ fn words(cause: StallCause) -> Words {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render;
+
+    fn named(cause: StallCause, evidence: StallEvidence) -> NamedStall {
+        NamedStall { target: "smb".parse().unwrap(), cause, evidence, first_us: None, last_us: None }
+    }
+
+    #[test]
+    fn each_cause_has_a_section_in_the_docs() {
+        let page = include_str!("../../../../../docs/stalls.md");
+        let sections: Vec<String> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("## "))
+            .map(|heading| heading.to_lowercase().replace(' ', "-"))
+            .collect();
+        for cause in StallCause::ALL {
+            assert!(sections.iter().any(|section| section == words(*cause).section), "{cause:?}");
+            assert!(page.contains(&format!("\n`{}`.", cause.name())), "{cause:?} is not described");
+        }
+    }
+
+    #[test]
+    fn a_cause_is_a_sentence_with_its_counts() {
+        let evidence = StallEvidence {
+            matching: 41,
+            examined: 45,
+            typical_seconds: 0.085,
+            period_seconds: Some(1.5),
+            coherence: Some(0.931),
+            ..StallEvidence::default()
+        };
+        let text = sentence(&named(StallCause::PeriodicPulses, evidence)).content();
+        assert_eq!(
+            text,
+            "smb: pauses at a fixed interval. 41 of 45 pauses come every 1.50 s and last about 85 ms (coherence \
+             0.93). Wi-Fi makes such pauses when it also serves AirDrop or looks for other networks. Try: a cable, \
+             or on a Mac AirDrop and AirPlay off for an hour. More: docs/stalls.md#pauses-at-a-fixed-interval."
+        );
+    }
+
+    #[test]
+    fn every_cause_is_shown_once() {
+        let all: Vec<NamedStall> =
+            StallCause::ALL.iter().map(|cause| named(*cause, StallEvidence::default())).collect();
+        let page = render::markdown::render(&causes(&all));
+        for cause in StallCause::ALL {
+            assert_eq!(page.matches(words(*cause).section).count(), 1, "{page}");
+        }
+        assert_eq!(render::markdown::render(&causes(&[])), "");
+    }
+}
