@@ -12,5 +12,6 @@ mod integrity;
 mod machines;
 mod protocols;
 mod sampling;
+mod stalls;
 mod truth;
 mod usage;

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 /// Both running machines. They end when this value is dropped or when the test process ends, even if it is killed.
 pub struct Lab {
@@ -105,6 +106,21 @@ impl Lab {
     /// Continues the NAS machine.
     pub fn thaw(&self) {
         self.must(&["thaw", "nas"]);
+    }
+
+    /// Stops the NAS machine for a short time at a fixed interval, until the returned process is killed. [`Lab::thaw`]
+    /// must follow, because it may be killed during a pause.
+    pub fn pause_nas(&self, interval: Duration, pause: Duration) -> Child {
+        let script = "import os, signal, sys, time\n\
+             pid, interval, pause = int(open(sys.argv[1]).read()), float(sys.argv[2]), float(sys.argv[3])\n\
+             at = time.monotonic()\n\
+             while True:\n\
+             \tat += interval; time.sleep(max(0, at - time.monotonic()))\n\
+             \tos.kill(pid, signal.SIGSTOP); time.sleep(pause); os.kill(pid, signal.SIGCONT)";
+        let mut command = Command::new("python3");
+        command.args(["-c", script]).arg(self.directory.join("run/nas.pid"));
+        command.args([interval, pause].map(|length| length.as_secs_f64().to_string()));
+        command.spawn().expect("python3 starts")
     }
 
     /// Kills the NAS machine, as a power loss does.

@@ -17,7 +17,7 @@ pub(super) const FALSE_NAME_RATE: f64 = 0.001;
 pub enum StallCause {
     /// Short pauses at a fixed interval of one to three seconds, as Wi-Fi makes them that also serves AirDrop.
     PeriodicPulses,
-    /// Waits of 200 ms or a multiple: a lost packet was sent again after TCP's timeout.
+    /// Waits of 200 ms or a multiple: a lost packet was retransmitted after TCP's timeout.
     RetransmissionTimeout,
     /// Waits of 40 ms: a TCP acknowledgement was delayed.
     DelayedAck,
@@ -47,7 +47,7 @@ impl StallCause {
 
 /// What speaks for a cause. A value that a cause does not use is left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, ToSchema)]
-pub struct Evidence {
+pub struct StallEvidence {
     /// Number of slow calls or stalls that fit the cause.
     pub matching: u64,
     /// Number of slow calls or stalls that were looked at.
@@ -63,7 +63,7 @@ pub struct Evidence {
     /// Shortest idle time before a stall that fits, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<f64>,
-    /// Number of packets or requests that were sent again in the same time, if this was counted.
+    /// Number of packets or requests that were retransmitted in the same time, if this was counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
     /// Time of the event that happened together with the stall, in microseconds since 1970 UTC.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use longhaul_model::{Event, Stall, Timestamp};
 
-use super::cause::{Evidence, StallCause};
+use super::cause::{StallCause, StallEvidence};
 
 /// Event that explains a stall if it happened at the same time.
 struct Explanation {
@@ -43,17 +43,17 @@ fn is_link_change(event: &Event) -> bool {
 }
 
 /// Returns the event that explains a stall, as cause and evidence; `None` if nothing else happened.
-pub(super) fn find(stall: &Stall, events: &[Event]) -> Option<(StallCause, Evidence)> {
+pub(super) fn find(stall: &Stall, events: &[Event]) -> Option<(StallCause, StallEvidence)> {
     let is_meant = |event: &&Event| event.target.as_ref().is_none_or(|target| *target == stall.target);
     EXPLANATIONS.iter().find_map(|explanation| {
         let mut candidates = events.iter().filter(is_meant).filter(|event| (explanation.matches)(event));
         let event = candidates.find(|event| explanation.is_near(stall, event.at_us))?;
-        let evidence = Evidence {
+        let evidence = StallEvidence {
             matching: 1,
             examined: 1,
             typical_seconds: Duration::from_nanos(stall.longest_ns).as_secs_f64(),
             event_us: Some(event.at_us),
-            ..Evidence::default()
+            ..StallEvidence::default()
         };
         Some((explanation.cause, evidence))
     })

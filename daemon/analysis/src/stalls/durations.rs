@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use longhaul_model::{Histogram, ProbeKind, midpoint_ns};
 
-use super::cause::{Evidence, FALSE_NAME_RATE, StallCause};
+use super::cause::{FALSE_NAME_RATE, StallCause, StallEvidence};
 use super::observations::{RunCalls, TargetObservations, TimedCall, at_least, is_slow, median};
 
 /// Baseline latency up to which a wait of 40 ms says something: beyond, it is a few round trips or a disk.
@@ -46,7 +46,7 @@ const TIMERS: [Timer; 2] = [
 /// Waits of a typical length.
 pub(super) struct TimerWaits<'a> {
     pub cause: StallCause,
-    pub evidence: Evidence,
+    pub evidence: StallEvidence,
     pub calls: Vec<&'a TimedCall<'a>>,
 }
 
@@ -61,7 +61,11 @@ pub(super) fn find<'a>(observations: &TargetObservations, calls: &'a RunCalls<'a
         };
         let (evidence, within) = is_possible.then(|| timer.evidence(&waits))??;
         let retransmits = retransmits.filter(|_| timer.cause == StallCause::RetransmissionTimeout);
-        Some(TimerWaits { cause: timer.cause, evidence: Evidence { retransmits, ..evidence }, calls: within })
+        Some(TimerWaits {
+            cause: timer.cause,
+            evidence: StallEvidence { retransmits, ..evidence },
+            calls: within,
+        })
     });
     found.collect()
 }
@@ -74,7 +78,7 @@ struct Wait<'a> {
 }
 
 impl Timer {
-    fn evidence<'a>(&self, waits: &[Wait<'a>]) -> Option<(Evidence, Vec<&'a TimedCall<'a>>)> {
+    fn evidence<'a>(&self, waits: &[Wait<'a>]) -> Option<(StallEvidence, Vec<&'a TimedCall<'a>>)> {
         let within = |range: [f64; 2]| {
             move |wait: &&Wait<'a>| range[0] <= wait.milliseconds && wait.milliseconds < range[1]
         };
@@ -89,8 +93,13 @@ impl Timer {
             )
         });
         let typical_seconds = median(lengths.collect())?.as_secs_f64();
-        let evidence =
-            Evidence { matching, examined, typical_seconds, chance: Some(chance), ..Evidence::default() };
+        let evidence = StallEvidence {
+            matching,
+            examined,
+            typical_seconds,
+            chance: Some(chance),
+            ..StallEvidence::default()
+        };
         Some((evidence, waits.iter().filter(within(self.band)).filter_map(|wait| wait.call).collect()))
     }
 }
@@ -143,7 +152,7 @@ fn usual_latency(observations: &TargetObservations, calls: &RunCalls<'_>) -> Dur
     probe.chain([calls.median]).max().unwrap_or_default()
 }
 
-/// Returns how much was sent again in the window; `None` if this was not counted.
+/// Returns how much was retransmitted in the window; `None` if this was not counted.
 fn retransmits(observations: &TargetObservations) -> Option<u64> {
     observations.traffic.iter().filter_map(|step| step.traffic.retransmits).reduce(|one, other| one + other)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use longhaul_model::time::HOUR;
 use longhaul_model::{Histogram, LoadContext, ProbeKind, ProbeStep, Step, Timestamp, midpoint_ns};
 
-use super::cause::{Evidence, FALSE_NAME_RATE, StallCause};
+use super::cause::{FALSE_NAME_RATE, StallCause, StallEvidence};
 use super::observations::{TargetObservations, at_least, is_slow};
 
 /// Requests of the probe from which a step of five minutes says something.
@@ -20,7 +20,7 @@ const MIN_ONSETS: u64 = 3;
 /// Slow times that begin at full hours.
 pub(super) struct OnTheHour {
     pub cause: StallCause,
-    pub evidence: Evidence,
+    pub evidence: StallEvidence,
     /// Starts of the first steps of these times.
     pub onsets: Vec<Timestamp>,
 }
@@ -57,8 +57,13 @@ pub(super) fn find(observations: &TargetObservations) -> Option<OnTheHour> {
     let (count, seconds) =
         at_onsets.fold((0, 0.0), |(count, sum), step| (count + step.slow, sum + step.seconds));
     let typical_seconds = seconds / count.max(1) as f64;
-    let evidence =
-        Evidence { matching, examined, typical_seconds, chance: Some(chance), ..Evidence::default() };
+    let evidence = StallEvidence {
+        matching,
+        examined,
+        typical_seconds,
+        chance: Some(chance),
+        ..StallEvidence::default()
+    };
     Some(OnTheHour { cause: StallCause::OnTheHour, evidence, onsets })
 }
 

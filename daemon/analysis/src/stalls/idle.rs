@@ -5,7 +5,7 @@ use std::time::Duration;
 use longhaul_model::{Stall, Timestamp};
 
 use super::activity::{Session, sessions};
-use super::cause::{Evidence, FALSE_NAME_RATE, StallCause};
+use super::cause::{FALSE_NAME_RATE, StallCause, StallEvidence};
 use super::observations::{TargetObservations, at_least, median};
 
 /// Time before the first call of a run in which longhaul prepares it, and time after it in which a disk still starts.
@@ -19,7 +19,7 @@ const MIN_SHARE: f64 = 0.5;
 /// Stalls after idle times.
 pub(super) struct AfterIdle<'a> {
     pub cause: StallCause,
-    pub evidence: Evidence,
+    pub evidence: StallEvidence,
     pub stalls: Vec<&'a Stall>,
 }
 
@@ -42,13 +42,13 @@ pub(super) fn find(observations: &TargetObservations) -> Option<AfterIdle<'_>> {
     let is_usual = matching as f64 >= MIN_SHARE * as_long as f64;
     (matching >= MIN_STALLS && is_usual && chance <= FALSE_NAME_RATE).then(|| AfterIdle {
         cause: StallCause::DiskSpinUp,
-        evidence: Evidence {
+        evidence: StallEvidence {
             matching,
             examined,
             typical_seconds: typical(&found),
             idle_seconds: Some(shortest.as_secs_f64()),
             chance: Some(chance),
-            ..Evidence::default()
+            ..StallEvidence::default()
         },
         stalls: found.into_iter().map(|(stall, _)| stall).collect(),
     })

@@ -12,6 +12,6 @@ mod observations;
 mod periodic;
 mod rhythm;
 
-pub use cause::{Evidence, StallCause};
+pub use cause::{StallCause, StallEvidence};
 pub use named::{ExplainedStall, NamedStall, StallCauses, explain_stalls, name_stalls};
 pub use observations::TargetObservations;

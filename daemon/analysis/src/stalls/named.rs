@@ -8,7 +8,7 @@ use longhaul_model::{Stall, Step, TargetName, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::cause::{Evidence, StallCause};
+use super::cause::{StallCause, StallEvidence};
 use super::observations::{RunCalls, TargetObservations, TimedCall};
 use super::{coincidence, durations, hourly, idle, periodic};
 
@@ -20,7 +20,7 @@ pub struct NamedStall {
     /// Cause.
     pub cause: StallCause,
     /// What speaks for the cause.
-    pub evidence: Evidence,
+    pub evidence: StallEvidence,
     /// Start of the first slow call or stall of this cause, in microseconds since 1970 UTC; `None` if only the probe saw
     /// them, which keeps no times of single calls.
     #[schema(value_type = Option<i64>)]
@@ -39,7 +39,7 @@ pub struct ExplainedStall {
     /// Cause; `None` if nothing that is stored explains the stall.
     pub cause: Option<StallCause>,
     /// What speaks for the cause.
-    pub evidence: Option<Evidence>,
+    pub evidence: Option<StallEvidence>,
 }
 
 /// Causes of a target's stalls and slow calls.
@@ -129,7 +129,7 @@ fn starts(calls: &[&TimedCall<'_>]) -> Vec<Timestamp> {
 fn pattern(
     observations: &TargetObservations,
     cause: StallCause,
-    evidence: Evidence,
+    evidence: StallEvidence,
     times: &[Timestamp],
 ) -> NamedStall {
     let (first_us, last_us) = (times.iter().min().copied(), times.iter().max().copied());
@@ -151,12 +151,12 @@ fn events(observations: &TargetObservations, stalls: &[ExplainedStall]) -> Vec<N
         let found: Vec<&ExplainedStall> = stalls.iter().filter(|stall| stall.cause == Some(cause)).collect();
         let times: Vec<Timestamp> = found.iter().map(|explained| explained.stall.started_us).collect();
         let longest = found.iter().map(|explained| explained.stall.longest_ns).max()?;
-        let evidence = Evidence {
+        let evidence = StallEvidence {
             matching: found.len() as u64,
             examined: stalls.len() as u64,
             typical_seconds: longest as f64 / 1e9,
             event_us: found.last()?.evidence.as_ref()?.event_us,
-            ..Evidence::default()
+            ..StallEvidence::default()
         };
         Some(pattern(observations, cause, evidence, &times))
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use longhaul_model::Timestamp;
 
-use super::cause::{Evidence, FALSE_NAME_RATE, StallCause};
+use super::cause::{FALSE_NAME_RATE, StallCause, StallEvidence};
 use super::observations::{RunCalls, TimedCall, median};
 use super::rhythm::{self, Group, Rhythm};
 
@@ -14,8 +14,6 @@ use super::rhythm::{self, Group, Rhythm};
 const MIN_COHERENCE: f64 = 0.5;
 /// Smallest number of pauses, and of random calls, in a window.
 const MIN_CALLS: usize = 3;
-/// Largest number of windows: those with the most pauses say enough.
-const MAX_WINDOWS: usize = 24;
 /// Smallest number of different cycles with a pause.
 const MIN_CYCLES: usize = 7;
 /// Number of workloads that must show the pauses: a single one may make its own rhythm.
@@ -31,6 +29,8 @@ pub(super) struct Band {
     periods: [f64; 2],
     /// Ranges of durations of slow calls that are looked at, in milliseconds: other slow calls would hide the pauses.
     durations: [[u64; 2]; 3],
+    /// Largest number of windows: those with the most random calls, which are the longest, say enough.
+    windows: usize,
     /// Longest window in which the interval must be kept, and longest gap in it, in seconds.
     window: f64,
     gap: f64,
@@ -44,6 +44,7 @@ pub(super) const BANDS: [Band; 3] = [
         durations: [[20, 500], [50, 150], [100, 300]],
         window: 300.0,
         gap: 60.0,
+        windows: 12,
     },
     // A journal's timer starts with the first change after the last commit, so the interval is five seconds and a bit.
     Band {
@@ -52,6 +53,7 @@ pub(super) const BANDS: [Band; 3] = [
         durations: [[50, 4_000], [150, 4_000], [400, 4_000]],
         window: 120.0,
         gap: 30.0,
+        windows: 24,
     },
     Band {
         cause: StallCause::Commit,
@@ -59,6 +61,7 @@ pub(super) const BANDS: [Band; 3] = [
         durations: [[150, 15_000], [400, 15_000], [1_000, 15_000]],
         window: 900.0,
         gap: 120.0,
+        windows: 48,
     },
 ];
 
@@ -72,7 +75,7 @@ struct Window<'a> {
 /// Pauses at a fixed interval.
 pub(super) struct Periodic<'a> {
     pub cause: StallCause,
-    pub evidence: Evidence,
+    pub evidence: StallEvidence,
     pub calls: Vec<&'a TimedCall<'a>>,
 }
 
@@ -94,14 +97,14 @@ pub(super) fn find<'a>(calls: &'a RunCalls<'a>, band: &Band) -> Option<Periodic<
     });
     let (fit, chance) = fits.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
     let lengths = fit.kept.iter().map(|call| call.duration).collect();
-    let evidence = Evidence {
+    let evidence = StallEvidence {
         matching: fit.kept.len() as u64,
         examined: fit.pauses as u64,
         typical_seconds: median(lengths).unwrap_or_default().as_secs_f64(),
         period_seconds: Some(fit.rhythm.period),
         coherence: Some(fit.rhythm.coherence),
         chance: Some(chance),
-        ..Evidence::default()
+        ..StallEvidence::default()
     };
     Some(Periodic { cause: band.cause, evidence, calls: fit.kept })
 }
@@ -158,8 +161,8 @@ fn windows<'a>(calls: &'a RunCalls<'a>, band: &Band, range: [Duration; 2]) -> Ve
         }
     }
     windows.retain(|window| window.slow.len() >= MIN_CALLS && window.random.len() >= MIN_CALLS);
-    windows.sort_by_key(|window| std::cmp::Reverse(window.slow.len()));
-    windows.truncate(MAX_WINDOWS);
+    windows.sort_by_key(|window| std::cmp::Reverse(window.random.len()));
+    windows.truncate(band.windows);
     windows
 }
 

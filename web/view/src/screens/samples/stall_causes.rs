@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_analysis::stalls::{Evidence, NamedStall, StallCause};
+use longhaul_analysis::stalls::{NamedStall, StallCause, StallEvidence};
 
 use crate::document::Document;
 use crate::text::Text;
@@ -56,8 +56,8 @@ fn sentence(named: &NamedStall) -> Text {
 }
 
 /// Returns the counts that speak for a cause.
-fn evidence(cause: StallCause, evidence: &Evidence) -> String {
-    let Evidence { matching, examined, .. } = evidence;
+fn evidence(cause: StallCause, evidence: &StallEvidence) -> String {
+    let StallEvidence { matching, examined, .. } = evidence;
     let typical = units::duration(evidence.typical_seconds);
     match cause {
         StallCause::PeriodicPulses | StallCause::Commit => format!(
@@ -68,7 +68,7 @@ fn evidence(cause: StallCause, evidence: &Evidence) -> String {
         StallCause::RetransmissionTimeout => {
             let counted = evidence
                 .retransmits
-                .map_or(String::new(), |count| format!("; {count} packets or requests were sent again"));
+                .map_or(String::new(), |count| format!("; {count} retransmissions were counted"));
             format!("{matching} of {examined} waits of similar length last about {typical}{counted}.")
         }
         StallCause::DelayedAck => {
@@ -90,7 +90,7 @@ fn significant(seconds: Option<f64>) -> String {
 }
 
 /// Returns the idle time in whole minutes, as seconds.
-fn idle(evidence: &Evidence) -> f64 {
+fn idle(evidence: &StallEvidence) -> f64 {
     let seconds = Duration::from_secs_f64(evidence.idle_seconds.unwrap_or_default());
     (seconds.as_secs() / 60 * 60) as f64
 }
@@ -151,5 +151,59 @@ fn words(cause: StallCause) -> Words {
             advice: "one link only, for example Wi-Fi off while a cable is plugged in.",
             section: "network-link-changed",
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render;
+
+    fn named(cause: StallCause, evidence: StallEvidence) -> NamedStall {
+        NamedStall { target: "smb".parse().unwrap(), cause, evidence, first_us: None, last_us: None }
+    }
+
+    #[test]
+    fn each_cause_has_a_section_in_the_docs() {
+        let page = include_str!("../../../../../docs/stalls.md");
+        let sections: Vec<String> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("## "))
+            .map(|heading| heading.to_lowercase().replace(' ', "-"))
+            .collect();
+        for cause in StallCause::ALL {
+            assert!(sections.iter().any(|section| section == words(*cause).section), "{cause:?}");
+            assert!(page.contains(&format!("\n`{}`.", cause.name())), "{cause:?} is not described");
+        }
+    }
+
+    #[test]
+    fn a_cause_is_a_sentence_with_its_counts() {
+        let evidence = StallEvidence {
+            matching: 41,
+            examined: 45,
+            typical_seconds: 0.085,
+            period_seconds: Some(1.5),
+            coherence: Some(0.931),
+            ..StallEvidence::default()
+        };
+        let text = sentence(&named(StallCause::PeriodicPulses, evidence)).content();
+        assert_eq!(
+            text,
+            "smb: pauses at a fixed interval. 41 of 45 pauses come every 1.50 s and last about 85 ms (coherence \
+             0.93). Wi-Fi makes such pauses when it also serves AirDrop or looks for other networks. Try: a cable, \
+             or on a Mac AirDrop and AirPlay off for an hour. More: docs/stalls.md#pauses-at-a-fixed-interval."
+        );
+    }
+
+    #[test]
+    fn every_cause_is_shown_once() {
+        let all: Vec<NamedStall> =
+            StallCause::ALL.iter().map(|cause| named(*cause, StallEvidence::default())).collect();
+        let page = render::markdown::render(&causes(&all));
+        for cause in StallCause::ALL {
+            assert_eq!(page.matches(words(*cause).section).count(), 1, "{page}");
+        }
+        assert_eq!(render::markdown::render(&causes(&[])), "");
     }
 }
