@@ -1,6 +1,7 @@
 //! Statistics and verdicts of longhaul: values in, values out.
 //!
-//! [`stats`] has the numbers, [`summary`] what many runs say, [`usage`] how often a user does what, [`checks`] what checks
+//! [`stats`] has the numbers, [`summary`] what many runs say, [`attribution`] which layer their time is spent in, [`usage`]
+//! how often a user does what, [`checks`] what checks
 //! found, and `simulation` (for tests) weeks that never happened, on which they are tried. No clock, no file, no operating system.
 //!
 //! ```
@@ -12,6 +13,7 @@
 //! assert!(low < 0.8f64.ln() && 0.8f64.ln() < high && high < 0.0);
 //! ```
 
+pub mod attribution;
 pub mod checks;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
