@@ -14,3 +14,4 @@ mod protocols;
 mod sampling;
 mod truth;
 mod usage;
+mod why;
