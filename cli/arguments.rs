@@ -15,6 +15,7 @@ mod service;
 mod telemetry;
 mod usage;
 mod values;
+mod why;
 
 use std::path::PathBuf;
 
@@ -37,6 +38,7 @@ pub use service::{DryRunArgs, LogsArgs, ServiceCommand, UninstallArgs};
 pub use telemetry::TelemetryCommand;
 pub use usage::{UsageArgs, UsageCommand, parse_times};
 pub use values::{DurationArg, JsonArgs, NamedPath, ScaleArg};
+pub use why::WhyArgs;
 
 /// Find out which protocol is faster for your work on your NAS, and whether the difference is real.
 #[derive(Parser)]
@@ -107,6 +109,9 @@ pub enum Command {
     /// List events that may change results, such as system updates and reconnects.
     #[command(after_help = "Example: longhaul events --since 30d")]
     Events(HistoryArgs),
+    /// Show where the time of each task goes: this computer, the network, the NAS or its disk.
+    #[command(after_help = "Example: longhaul why --target smb")]
+    Why(WhyArgs),
     /// Show how long it takes until a change made elsewhere is visible through a share.
     #[command(after_help = "Example: longhaul freshness measure")]
     Freshness(FreshnessArgs),
@@ -181,6 +186,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "latency",
             "stalls",
             "events",
+            "why",
             "freshness",
             "integrity",
             "fidelity",

@@ -15,3 +15,4 @@ mod sampling;
 mod stalls;
 mod truth;
 mod usage;
+mod why;

@@ -1,8 +1,9 @@
 //! Statistics and verdicts of longhaul: values in, values out.
 //!
-//! [`stats`] has the numbers, [`summary`] what many runs say, [`usage`] how often a user does what, [`checks`] what checks
-//! found, [`stalls`] what caused slow calls, [`prediction`] how long a task would take elsewhere, and `simulation` (for
-//! tests) weeks that never happened, on which they are tried. No clock, no file, no operating system.
+//! [`stats`] has the numbers, [`summary`] what many runs say, [`attribution`] which layer their time is spent in,
+//! [`prediction`] how long they would take elsewhere, [`usage`] how often a user does what, [`checks`] what checks found,
+//! [`stalls`] what caused slow calls, and `simulation` (for tests) weeks that never happened, on which they are tried. No
+//! clock, no file, no operating system.
 //!
 //! ```
 //! use longhaul_analysis::stats::DaySeries;
@@ -13,6 +14,7 @@
 //! assert!(low < 0.8f64.ln() && 0.8f64.ln() < high && high < 0.0);
 //! ```
 
+pub mod attribution;
 pub mod checks;
 pub mod prediction;
 #[cfg(any(test, feature = "simulation"))]

@@ -37,7 +37,7 @@ pub struct TcpCounters {
     pub smoothed_rtt_us: Option<u64>,
     /// Round-trip time as the receiver of data estimates it, in microseconds. A state, not a counter.
     pub receive_rtt_us: Option<u64>,
-    /// Time after which a lost segment is sent again, in microseconds. A state, not a counter.
+    /// Time after which a lost segment is retransmitted, in microseconds. A state, not a counter.
     pub timeout_us: Option<u64>,
     /// Last rate of delivery in bytes per second at which there was always more to send; `None` if there was not. A
     /// state, not a counter.

@@ -89,6 +89,7 @@ impl<'a> ConnectionRecords<'a> {
             retransmits: None,
             round_trip_us: None,
             // The list has bytes only: `xsockstat_n` of bsd/sys/socketvar.h (xnu).
+            idle_ms: None,
             tcp: TcpCounters::default(),
         })
     }
@@ -166,6 +167,7 @@ mod tests {
             sent: Some(1_234_567),
             retransmits: None,
             round_trip_us: None,
+            idle_ms: None,
             tcp: TcpCounters::default(),
         };
         assert_eq!(found, [expected]);

@@ -24,6 +24,8 @@ pub struct Connection {
     pub retransmits: Option<u64>,
     /// Smoothed round-trip time, in microseconds.
     pub round_trip_us: Option<u64>,
+    /// Time since data was last sent, in milliseconds.
+    pub idle_ms: Option<u64>,
     /// Times and segments of the connection.
     pub tcp: TcpCounters,
 }
@@ -102,6 +104,7 @@ fn connection(body: &[u8]) -> Option<Connection> {
         sent: u64_at(info, 120),
         retransmits: u32_at(info, 100).map(u64::from),
         round_trip_us: microseconds_at(info, 68),
+        idle_ms: u32_at(info, 44).map(u64::from),
         tcp: tcp_counters(info),
     })
 }
@@ -170,6 +173,7 @@ mod tests {
     fn message(family: u8, remote: &[u8], info_bytes: usize) -> Vec<u8> {
         let mut info = vec![0u8; 240];
         info[8..12].copy_from_slice(&204_000u32.to_ne_bytes());
+        info[44..48].copy_from_slice(&77u32.to_ne_bytes());
         info[68..72].copy_from_slice(&321u32.to_ne_bytes());
         info[100..104].copy_from_slice(&7u32.to_ne_bytes());
         info[120..128].copy_from_slice(&1_000_000u64.to_ne_bytes());
@@ -213,6 +217,7 @@ mod tests {
             sent: Some(1_000_000),
             retransmits: Some(7),
             round_trip_us: Some(321),
+            idle_ms: Some(77),
             tcp: TcpCounters {
                 segments_sent: Some(34),
                 segments_received: Some(12),

@@ -292,6 +292,7 @@ mod tests {
             sent: Some(10),
             retransmits: Some(1),
             round_trip_us: Some(u64::from(local_port)),
+            idle_ms: None,
             tcp: TcpCounters::default(),
         }
     }

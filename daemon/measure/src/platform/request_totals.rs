@@ -13,23 +13,20 @@ pub(super) fn nfs_request_totals(counted: &NfsOperations) -> RequestTotals {
     }
 }
 
-/// Adds up the counters of connections. States are those of the best connection.
+/// Adds up the counters of connections. States are those of the connection that sent data last: another one to the same
+/// server, such as that of a mount with another version, has not measured anything for a while.
 pub(super) fn tcp_of_connections(found: &[&Connection]) -> TcpCounters {
     let sum = |value: fn(&TcpCounters) -> Option<u64>| {
         found.iter().map(|one| value(&one.tcp)).try_fold(0u64, |sum, one| Some(sum.wrapping_add(one?)))
     };
-    let values = |value: fn(&TcpCounters) -> Option<u64>| found.iter().filter_map(move |one| value(&one.tcp));
+    let latest = found.iter().min_by_key(|one| one.idle_ms.unwrap_or(u64::MAX)).map(|one| one.tcp);
     TcpCounters {
         segments_sent: sum(|tcp| tcp.segments_sent),
         segments_received: sum(|tcp| tcp.segments_received),
         busy_us: sum(|tcp| tcp.busy_us),
         window_limited_us: sum(|tcp| tcp.window_limited_us),
         buffer_limited_us: sum(|tcp| tcp.buffer_limited_us),
-        min_rtt_us: values(|tcp| tcp.min_rtt_us).min(),
-        smoothed_rtt_us: values(|tcp| tcp.smoothed_rtt_us).min(),
-        receive_rtt_us: values(|tcp| tcp.receive_rtt_us).min(),
-        timeout_us: values(|tcp| tcp.timeout_us).min(),
-        delivery_rate: values(|tcp| tcp.delivery_rate).max(),
+        ..latest.unwrap_or_default()
     }
 }
 
@@ -37,7 +34,7 @@ pub(super) fn tcp_of_connections(found: &[&Connection]) -> TcpCounters {
 mod tests {
     use super::*;
 
-    fn connection(tcp: TcpCounters) -> Connection {
+    fn connection(idle_ms: u64, tcp: TcpCounters) -> Connection {
         Connection {
             server: "10.77.0.2".parse().expect("an address"),
             port: 445,
@@ -46,19 +43,20 @@ mod tests {
             sent: None,
             retransmits: None,
             round_trip_us: None,
+            idle_ms: Some(idle_ms),
             tcp,
         }
     }
 
     #[test]
-    fn counters_add_up_and_states_are_the_best_ones() {
+    fn counters_add_up_and_states_are_those_used_last() {
         let tcp = |segments, rtt, rate| TcpCounters {
             segments_sent: Some(segments),
             min_rtt_us: Some(rtt),
             delivery_rate: rate,
             ..TcpCounters::default()
         };
-        let found = [connection(tcp(5, 300, None)), connection(tcp(7, 200, Some(9)))];
+        let found = [connection(900, tcp(5, 100, None)), connection(3, tcp(7, 200, Some(9)))];
         let sum = tcp_of_connections(&found.iter().collect::<Vec<_>>());
         assert_eq!((sum.segments_sent, sum.min_rtt_us, sum.delivery_rate), (Some(12), Some(200), Some(9)));
         assert_eq!(sum.busy_us, None, "a kernel does not report it");
@@ -67,7 +65,7 @@ mod tests {
     #[test]
     fn a_counter_that_one_connection_lacks_is_unknown() {
         let found = [TcpCounters { busy_us: Some(1), ..TcpCounters::default() }, TcpCounters::default()];
-        let found = found.map(connection);
+        let found = found.map(|tcp| connection(0, tcp));
         assert_eq!(tcp_of_connections(&found.iter().collect::<Vec<_>>()).busy_us, None);
     }
 

@@ -30,6 +30,7 @@ pub mod trial;
 pub mod usage;
 pub mod week;
 pub mod week_charts;
+pub mod why;
 pub mod words;
 
 pub use samples::{events, latency, latency_charts, stall_causes, stalls};

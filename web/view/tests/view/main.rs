@@ -9,4 +9,5 @@ mod freshness;
 mod integrity;
 mod over_time;
 mod sentences;
+mod why;
 mod world;

@@ -1,0 +1,89 @@
+//! Layers, and the result of an attribution.
+
+use longhaul_model::TargetName;
+use serde::Serialize;
+
+/// Layer in which time is spent, from the user to the disk of the NAS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// This machine: its processor, and waiting for it.
+    Client,
+    /// Requests that wait in this machine before they are sent.
+    Queue,
+    /// The network: round trips, transfer of bytes, and retransmissions.
+    Wire,
+    /// The NAS, with its disk if that is not known separately.
+    Server,
+    /// The disk of the NAS.
+    ServerDisk,
+}
+
+impl Layer {
+    /// All layers, from the user to the disk.
+    pub const ALL: [Layer; 5] = [Self::Client, Self::Queue, Self::Wire, Self::Server, Self::ServerDisk];
+
+    /// Returns the name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Queue => "queue",
+            Self::Wire => "wire",
+            Self::Server => "server",
+            Self::ServerDisk => "server-disk",
+        }
+    }
+}
+
+/// Part of a metric's time that is spent in one layer, in seconds. All values are `None` if the part is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Part {
+    /// Layer of the part.
+    pub layer: Layer,
+    /// Median over the rounds.
+    pub seconds: Option<f64>,
+    /// Lower end of the interval: what is certain of each round, and the spread of the rounds (95 %).
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    pub high: Option<f64>,
+}
+
+/// Attribution of the time of one metric on one target.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Attribution {
+    /// Name of the target.
+    pub target: TargetName,
+    /// Protocol of the target, as users read it; `None` if it is unknown.
+    pub protocol: Option<String>,
+    /// Name of the task.
+    pub task: &'static str,
+    /// Name of the metric.
+    pub metric: &'static str,
+    /// Number of rounds.
+    pub rounds: usize,
+    /// Median time of the metric, in seconds.
+    pub seconds: f64,
+    /// Parts of the time, one for each layer, in the order of [`Layer::ALL`].
+    pub parts: Vec<Part>,
+    /// Layer that stands out: the largest one, if it takes much longer than it does with a good network, NAS or computer.
+    /// `None` if none stands out, or if too little is known.
+    pub largest: Option<Layer>,
+    /// Median number of round trips; `None` if no source counts them.
+    pub round_trips: Option<f64>,
+}
+
+impl Attribution {
+    /// Returns the seconds of a layer; `None` if they are unknown.
+    pub fn seconds_of(&self, layer: Layer) -> Option<f64> {
+        self.parts.iter().find(|part| part.layer == layer)?.seconds
+    }
+}
+
+/// Use of a NAS during a run, as the NAS itself reports it. `None` means that it does not.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ServerUse {
+    /// Seconds in which the disk that holds the share had something to do.
+    pub disk_seconds: Option<f64>,
+    /// Share of the processors that was used, from 0 to 1.
+    pub processor_share: Option<f64>,
+}

@@ -1,0 +1,107 @@
+//! Parts of the time of one metric in one run.
+
+use longhaul_model::{CacheState, PhaseTimes, Task, WaitMetric};
+
+use super::bandwidth::Bandwidth;
+use super::estimate::Estimate;
+use super::layer::{Layer, ServerUse};
+use super::phase_parts::{PhaseInput, PhaseParts, phase_parts};
+
+/// Parts of the time of a metric in a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MetricParts {
+    /// Time of the metric, in seconds.
+    pub seconds: f64,
+    /// Parts in the order of [`Layer::ALL`]; `None` if a part is unknown.
+    pub parts: [Option<Estimate>; Layer::ALL.len()],
+    /// Round trips; `None` if no source counts them.
+    pub round_trips: Option<f64>,
+    /// Time that each layer would take on good equipment, in seconds, in the order of [`Layer::ALL`].
+    pub usual: [f64; Layer::ALL.len()],
+}
+
+/// A run of a target, with what is known about it.
+#[derive(Clone, Copy)]
+pub struct RunInput<'a> {
+    /// All phases of the run.
+    pub phases: &'a [&'a PhaseTimes],
+    /// The task of the run.
+    pub task: &'static Task,
+    /// Bandwidth of the network to its target.
+    pub bandwidth: Bandwidth,
+    /// Use of the NAS during the run; `None` if the NAS was not asked.
+    pub server_use: Option<ServerUse>,
+}
+
+/// Returns the parts of a metric's time in a run; `None` if the run has no such time, or no phase of it.
+pub fn metric_parts(run: RunInput<'_>, metric: &WaitMetric) -> Option<MetricParts> {
+    let felt = run.phases.first()?.metrics.iter().find(|known| known.metric == metric.name)?.seconds;
+    let own: Vec<PhaseParts> =
+        run.phases.iter().filter(|phase| belongs(phase, metric)).map(|phase| split(run, phase)).collect();
+    let split_seconds: f64 = own.iter().map(|parts| parts.seconds).sum();
+    (split_seconds > 0.0).then_some(())?;
+    // A metric may be a part of its phase, such as the median of many switches.
+    let scale = felt / split_seconds;
+    let sum = |part: fn(&PhaseParts) -> Option<Estimate>| {
+        let mut parts = own.iter().map(part);
+        let sum = parts.try_fold(Estimate::ZERO, |sum, part| Some(sum.plus(part?)));
+        sum.map(|sum| sum.times(scale))
+    };
+    let (server, disk) = split_server(run, sum(|parts| parts.server), scale * split_seconds);
+    let trips = own.iter().map(|parts| parts.round_trips).sum::<Option<f64>>();
+    Some(MetricParts {
+        seconds: felt,
+        parts: [sum(|parts| parts.client), sum(|parts| parts.queue), sum(|parts| parts.wire), server, disk],
+        round_trips: trips.map(|trips| if run.task.is_paced() { trips * scale } else { trips }),
+        usual: usual_seconds(&own).map(|seconds| seconds * scale),
+    })
+}
+
+fn belongs(phase: &PhaseTimes, metric: &WaitMetric) -> bool {
+    let has_cache = metric.cache == CacheState::None || metric.cache == phase.cache;
+    has_cache && metric.figures.iter().any(|(name, _)| *name == phase.phase)
+}
+
+fn split(run: RunInput<'_>, phase: &PhaseTimes) -> PhaseParts {
+    phase_parts(PhaseInput { phase, is_paced: run.task.is_paced(), bandwidth: run.bandwidth })
+}
+
+/// Splits the time of the server into that of its disk and the rest. The NAS reports the use of its disk for the whole run:
+/// the metric gets its share of the server's time, and the interval covers all ways to distribute it.
+fn split_server(
+    run: RunInput<'_>,
+    server: Option<Estimate>,
+    felt: f64,
+) -> (Option<Estimate>, Option<Estimate>) {
+    let (Some(own), Some(busy)) = (server, run.server_use.and_then(|used| used.disk_seconds)) else {
+        return (server, None);
+    };
+    let all: Option<f64> =
+        run.phases.iter().map(|phase| split(run, phase).server.map(|part| part.value)).sum();
+    let all = all.unwrap_or(own.value).max(own.value);
+    if all <= 0.0 {
+        return (server, Some(Estimate::new(0.0, 0.0, busy.min(felt))));
+    }
+    let disk = own.value * (busy / all).min(1.0);
+    let disk = Estimate::new(disk, busy - (all - own.value), busy).at_most(own.high);
+    (Some(Estimate::new(own.value - disk.value, own.low - disk.high, own.high - disk.low)), Some(disk))
+}
+
+/// Time of one round trip on a good home network: Gigabit Ethernet has 0.2 to 0.5 ms, good Wi-Fi 2 ms.
+const USUAL_ROUND_TRIP: f64 = 0.001;
+/// Time for which a NAS with disks works on one request, on average: most are answered from its memory.
+const USUAL_SERVICE: f64 = 0.002;
+/// Time for which a computer works on one call.
+const USUAL_CALL: f64 = 0.000_5;
+/// Bytes per second of Gigabit Ethernet, which a NAS with disks and a computer also reach.
+const USUAL_RATE: f64 = 110e6;
+
+/// Returns the time of each layer on good equipment.
+fn usual_seconds(phases: &[PhaseParts]) -> [f64; Layer::ALL.len()] {
+    let sum = |value: fn(&PhaseParts) -> f64| phases.iter().map(value).sum::<f64>();
+    let trips = sum(|parts| parts.round_trips.unwrap_or(0.0));
+    let transfer = sum(|parts| parts.bytes) / USUAL_RATE;
+    let client = sum(|parts| parts.calls) * USUAL_CALL + sum(|parts| parts.decode_seconds) + transfer;
+    let server = trips * USUAL_SERVICE + transfer;
+    [client, 0.0, trips * USUAL_ROUND_TRIP + transfer, server, server]
+}

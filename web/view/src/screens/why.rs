@@ -1,0 +1,148 @@
+//! Screen that shows in which layer the time of each task is spent: `longhaul why`.
+
+use longhaul_analysis::attribution::{Attribution, Layer};
+use longhaul_model::{WaitMetric, all_metrics};
+
+use super::{NO_VALUE, seconds, words};
+use crate::document::Document;
+use crate::table::Table;
+use crate::text::Text;
+use crate::units;
+
+/// Number of letters of a bar.
+const BAR_LETTERS: usize = 20;
+/// Letter for time that no source explains.
+const UNKNOWN: char = '?';
+/// Explains the bars.
+const BAR_NOTE: &str = "Each letter of a bar is 5 % of the time: c this computer, q waiting to be sent, w network, s NAS, d disk of the NAS, \
+     ? unknown. All values are medians over the rounds; `longhaul why --json` has their intervals.";
+
+/// Returns the screen for all attributions.
+pub fn why(attributions: &[Attribution]) -> Document {
+    let mut document = Document::titled("Why each task takes its time");
+    if attributions.is_empty() {
+        document.paragraph(
+            "No run on a network share has times of its requests yet. They are recorded with each new round.",
+        );
+        return document;
+    }
+    for (task, metric) in all_metrics() {
+        let of_metric = |one: &&Attribution| one.task == task.name() && one.metric == metric.name;
+        let own: Vec<&Attribution> = attributions.iter().filter(of_metric).collect();
+        if !own.is_empty() {
+            document.append(metric_section(task.name(), metric, &own));
+        }
+    }
+    document.note(BAR_NOTE).note(
+        "NAS means the NAS with its disk, unless the NAS reports how busy its disk is. A part stands out if at least a quarter of \
+         the time would be saved with a good network, NAS or computer.",
+    );
+    document
+}
+
+fn metric_section(task: &str, metric: &WaitMetric, own: &[&Attribution]) -> Document {
+    let mut document = Document::new();
+    let heading = words::with_cache_state(metric.activity, Some(metric.cache));
+    document.section(format!("{task}-{}", metric.name), capitalized(&heading));
+    document
+        .list(own.iter().map(|one| Text::new().target(&one.target).plain(format!(": {}", statement(one)))));
+    if let Some(trips) = round_trips(&heading, own) {
+        document.paragraph(trips);
+    }
+    document.table(table(&heading, own));
+    document
+}
+
+/// Returns what stands out on one target, as a sentence without its subject.
+pub fn statement(one: &Attribution) -> String {
+    let total = units::seconds(one.seconds);
+    if one.parts.iter().all(|part| part.seconds.is_none()) {
+        return format!("{total}; no times of requests are known.");
+    }
+    let Some((layer, part)) = one.largest.and_then(|layer| Some((layer, one.seconds_of(layer)?))) else {
+        return format!("{total}; nothing stands out.");
+    };
+    let percent = (part / one.seconds * 100.0).round();
+    format!("mostly {}: {} of {total} ({percent:.0} %).", layer_words(layer), units::seconds(part))
+}
+
+/// Returns the sentence that compares round trips, such as "opening a large folder: 9 round trips over nfs, 27 over smb".
+pub fn round_trips(heading: &str, own: &[&Attribution]) -> Option<String> {
+    let known: Vec<(&Attribution, f64)> =
+        own.iter().filter_map(|one| Some((*one, one.round_trips?))).collect();
+    let count = |(one, trips): &(&Attribution, f64)| {
+        let name = one.protocol.as_ref().map_or(String::new(), |protocol| format!(" ({protocol})"));
+        (trips_text(*trips), format!("over {}{name}", one.target))
+    };
+    let mut counts = known.iter().map(count);
+    let (first, target) = counts.next()?;
+    let unit = if first == "1" { "round trip" } else { "round trips" };
+    let rest: String = counts.map(|(trips, target)| format!(", {trips} {target}")).collect();
+    Some(format!("{}: {first} {unit} {target}{rest}.", capitalized(heading)))
+}
+
+/// Formats a number of round trips: whole, unless there are less than ten.
+fn trips_text(trips: f64) -> String {
+    if trips < 9.95 { units::decimal(trips, 1) } else { units::grouped(trips.round()) }
+}
+
+fn table(heading: &str, own: &[&Attribution]) -> Table {
+    let caption = format!("where the time goes: {heading}");
+    let mut table = Table::new(caption)
+        .words(["target"])
+        .figures(["time"])
+        .words(["where it goes"])
+        .figures(["computer", "queue", "network", "NAS", "NAS disk", "round trips"]);
+    for one in own {
+        let trips = one.round_trips.map_or(NO_VALUE.to_owned(), trips_text);
+        let mut cells = vec![
+            Text::new().target(&one.target),
+            Text::from(units::seconds(one.seconds)),
+            Text::new().code(bar(one)),
+        ];
+        cells.extend(one.parts.iter().map(|part| Text::from(seconds(part.seconds))));
+        cells.push(trips.into());
+        table.row(cells);
+    }
+    table
+}
+
+/// Returns the bar of an attribution: letters for the layers, from the user to the disk.
+pub fn bar(one: &Attribution) -> String {
+    let letters = |seconds: f64| seconds / one.seconds * BAR_LETTERS as f64;
+    let (mut bar, mut end) = (String::new(), 0.0);
+    for part in &one.parts {
+        end += letters(part.seconds.unwrap_or(0.0));
+        let length = (end.round() as usize).min(BAR_LETTERS);
+        bar.extend(std::iter::repeat_n(letter(part.layer), length.saturating_sub(bar.len())));
+    }
+    let missing = BAR_LETTERS - bar.len();
+    bar.extend(std::iter::repeat_n(UNKNOWN, missing));
+    bar
+}
+
+const fn letter(layer: Layer) -> char {
+    match layer {
+        Layer::Client => 'c',
+        Layer::Queue => 'q',
+        Layer::Wire => 'w',
+        Layer::Server => 's',
+        Layer::ServerDisk => 'd',
+    }
+}
+
+/// Returns the layer as users call it.
+pub const fn layer_words(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Client => "this computer",
+        Layer::Queue => "waiting to be sent",
+        Layer::Wire => "the network",
+        Layer::Server => "the NAS",
+        Layer::ServerDisk => "the disk of the NAS",
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

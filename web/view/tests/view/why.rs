@@ -1,0 +1,72 @@
+//! Tests of the screen that says where time goes.
+
+use longhaul_analysis::attribution::{Attribution, Layer, Part};
+use longhaul_view::render::terminal;
+use longhaul_view::screens::why;
+
+/// Returns an attribution of opening a large folder with these seconds for each layer, from this computer to the disk.
+fn opening(target: &str, protocol: &str, parts: [Option<f64>; 5]) -> Attribution {
+    let part = |layer: Layer| {
+        let seconds = parts[layer as usize];
+        let within = |factor: f64| seconds.map(|seconds| seconds * factor);
+        Part { layer, seconds, low: within(0.9), high: within(1.1) }
+    };
+    Attribution {
+        target: target.parse().unwrap(),
+        protocol: Some(protocol.to_owned()),
+        task: "folder-index",
+        metric: "folder-cold",
+        rounds: 12,
+        seconds: 1.2,
+        parts: Layer::ALL.map(part).to_vec(),
+        largest: None,
+        round_trips: None,
+    }
+}
+
+fn nfs() -> Attribution {
+    let parts = [Some(0.12), Some(0.0), Some(0.24), Some(0.84), None];
+    Attribution { largest: Some(Layer::Server), round_trips: Some(9.0), ..opening("nfs", "NFS 4.2", parts) }
+}
+
+#[test]
+fn what_stands_out_is_named_with_its_time() {
+    assert_eq!(why::statement(&nfs()), "mostly the NAS: 840 ms of 1.20 s (70 %).");
+    assert_eq!(why::statement(&Attribution { largest: None, ..nfs() }), "1.20 s; nothing stands out.");
+    let unknown = opening("nfs", "NFS 4.2", [None; 5]);
+    assert_eq!(why::statement(&unknown), "1.20 s; no times of requests are known.");
+}
+
+#[test]
+fn round_trips_of_shares_are_compared_in_one_sentence() {
+    let smb = Attribution { round_trips: Some(27.0), ..opening("smb", "SMB 3.1.1", [None; 5]) };
+    let sentence = why::round_trips("opening a large folder, cold", &[&nfs(), &smb]);
+    let expected = "Opening a large folder, cold: 9 round trips over nfs (NFS 4.2), 27 over smb (SMB 3.1.1).";
+    assert_eq!(sentence.as_deref(), Some(expected));
+    assert_eq!(why::round_trips("x", &[&opening("smb", "SMB 3.1.1", [None; 5])]), None);
+}
+
+#[test]
+fn a_bar_has_a_letter_for_each_twentieth() {
+    assert_eq!(why::bar(&nfs()), "ccwwwwssssssssssssss");
+    let with_disk = [Some(0.12), None, Some(0.24), Some(0.24), Some(0.6)];
+    assert_eq!(why::bar(&opening("nfs", "NFS 4.2", with_disk)), "ccwwwwssssdddddddddd");
+}
+
+#[test]
+fn unknown_time_is_marked_and_never_left_out() {
+    let only_client = [Some(0.3), None, None, None, None];
+    assert_eq!(why::bar(&opening("nfs", "NFS 4.2", only_client)), "ccccc???????????????");
+}
+
+#[test]
+fn a_screen_without_runs_says_what_is_missing() {
+    let screen = terminal::render(&why::why(&[]));
+    assert!(screen.contains("recorded with each new round"), "{screen}");
+}
+
+#[test]
+fn the_screen_lists_each_task_once_with_all_shares() {
+    let smb = opening("smb", "SMB 3.1.1", [Some(0.5), None, Some(0.2), Some(0.5), None]);
+    insta::assert_snapshot!("why", terminal::render(&why::why(&[nfs(), smb])));
+}
