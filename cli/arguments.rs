@@ -15,6 +15,7 @@ mod service;
 mod telemetry;
 mod usage;
 mod values;
+mod what_if;
 mod why;
 
 use std::path::PathBuf;
@@ -38,6 +39,7 @@ pub use service::{DryRunArgs, LogsArgs, ServiceCommand, UninstallArgs};
 pub use telemetry::TelemetryCommand;
 pub use usage::{UsageArgs, UsageCommand, parse_times};
 pub use values::{DurationArg, JsonArgs, NamedPath, ScaleArg};
+pub use what_if::WhatIfArgs;
 pub use why::WhyArgs;
 
 /// Find out which protocol is faster for your work on your NAS, and whether the difference is real.
@@ -112,6 +114,9 @@ pub enum Command {
     /// Show where the time of each task goes: this computer, the network, the NAS or its disk.
     #[command(after_help = "Example: longhaul why --target smb")]
     Why(WhyArgs),
+    /// Predict how long each task would take with another network or disk in the NAS.
+    #[command(after_help = "Example: longhaul what-if --rtt 20ms --bandwidth 50mbit")]
+    WhatIf(WhatIfArgs),
     /// Show how long it takes until a change made elsewhere is visible through a share.
     #[command(after_help = "Example: longhaul freshness measure")]
     Freshness(FreshnessArgs),
@@ -187,6 +192,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "stalls",
             "events",
             "why",
+            "what-if",
             "freshness",
             "integrity",
             "fidelity",

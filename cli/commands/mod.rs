@@ -26,6 +26,7 @@ mod telemetry;
 mod trial;
 mod usage;
 pub mod watch;
+mod what_if;
 mod why;
 
 use std::process::ExitCode;
@@ -60,6 +61,7 @@ pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
         Command::Latency(arguments) => latency::latency(shared, &arguments),
         Command::Stalls(window) => latency::stalls(shared, &window),
         Command::Events(window) => latency::events(shared, &window),
+        Command::WhatIf(arguments) => what_if::run(shared, &arguments),
         Command::Why(arguments) => why::run(shared, &arguments),
         Command::Freshness(arguments) => freshness::run(shared, &arguments),
         Command::Integrity(arguments) => integrity::run(shared, &arguments),

@@ -42,6 +42,7 @@ fn page_routes() -> Router<AppState> {
         .route("/tasks/{task}/charts/{file}", get(pages::task_chart))
         .route("/latency", get(pages::latency))
         .route("/latency/charts/{file}", get(pages::latency_chart))
+        .route("/why", get(pages::why))
         .route("/checks", get(pages::checks))
         .route("/events", get(pages::events_page))
         .route("/runs", get(pages::runs))

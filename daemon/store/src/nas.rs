@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use longhaul_model::{DiskUse, NasProblem, NasUse, RunNasUse};
+use longhaul_model::{DiskUse, NasProblem, NasUse, PhaseTimes, RunNasUse};
 use rusqlite::{Connection, Row, named_params};
 
 use crate::error::{Fault, Result};
@@ -35,6 +35,19 @@ impl Reader {
         self.in_snapshot("read the use of the NAS", |cx| {
             query_all(cx, query, [runs.start(), runs.end()], nas_use)
         })
+    }
+
+    /// Returns the use of the NAS during the runs of these phases, which are in the order of their runs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn nas_use_of(&self, phases: &[PhaseTimes]) -> Result<Vec<RunNasUse>> {
+        match phases {
+            [] => Ok(vec![]),
+            [first, .., last] => self.nas_use(first.run..=last.run),
+            [only] => self.nas_use(only.run..=only.run),
+        }
     }
 }
 

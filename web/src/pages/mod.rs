@@ -12,6 +12,7 @@ mod shell;
 mod targets;
 mod task;
 mod week;
+mod why;
 
 pub use checks::checks;
 pub use event_log::events_page;
@@ -25,3 +26,4 @@ pub use shell::{NavItem, PageError, not_found, parse_week, read_cache, render_pa
 pub use targets::{run_command, targets};
 pub use task::{first_task, task, task_chart};
 pub use week::{badge, download, newest_week, week, week_chart};
+pub use why::why;

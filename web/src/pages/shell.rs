@@ -27,6 +27,8 @@ pub enum NavItem {
     Tasks,
     /// The latency of the shares.
     Latency,
+    /// The layers in which time is spent, and predictions.
+    Why,
     /// Freshness, integrity and fidelity of the targets.
     Checks,
     /// The event log.
@@ -41,11 +43,12 @@ pub enum NavItem {
 
 impl NavItem {
     /// All entries, in the order of the menu.
-    pub const ALL: [NavItem; 9] = [
+    pub const ALL: [NavItem; 10] = [
         Self::Overview,
         Self::Week,
         Self::Tasks,
         Self::Latency,
+        Self::Why,
         Self::Checks,
         Self::Events,
         Self::Runs,
@@ -60,6 +63,7 @@ impl NavItem {
             Self::Week => ("Week", "/weeks"),
             Self::Tasks => ("Tasks", "/tasks"),
             Self::Latency => ("Latency", "/latency"),
+            Self::Why => ("Why", "/why"),
             Self::Checks => ("Checks", "/checks"),
             Self::Events => ("Events", "/events"),
             Self::Runs => ("Runs", "/runs"),

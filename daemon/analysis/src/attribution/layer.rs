@@ -1,6 +1,8 @@
 //! Layers, and the result of an attribution.
 
-use longhaul_model::TargetName;
+use std::collections::BTreeMap;
+
+use longhaul_model::{RunNasUse, TargetName};
 use serde::Serialize;
 
 /// Layer in which time is spent, from the user to the disk of the NAS.
@@ -77,6 +79,17 @@ impl Attribution {
     pub fn seconds_of(&self, layer: Layer) -> Option<f64> {
         self.parts.iter().find(|part| part.layer == layer)?.seconds
     }
+}
+
+/// Returns the use of the NAS by the number of the run. Runs without a reading are left out.
+pub fn server_use(found: &[RunNasUse]) -> BTreeMap<i64, ServerUse> {
+    let of_run = |found: &RunNasUse| {
+        let known = found.found.as_ref().ok()?;
+        let busy_share = known.busiest_disk().and_then(|disk| disk.busy_share);
+        let disk_seconds = busy_share.map(|share| share * known.seconds);
+        Some((found.run, ServerUse { disk_seconds, processor_share: known.processor_share }))
+    };
+    found.iter().filter_map(of_run).collect()
 }
 
 /// Use of a NAS during a run, as the NAS itself reports it. `None` means that it does not.

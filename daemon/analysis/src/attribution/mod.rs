@@ -22,7 +22,7 @@ mod outstanding;
 mod phase_parts;
 mod summary;
 
-pub use layer::{Attribution, Layer, Part, ServerUse};
+pub use layer::{Attribution, Layer, Part, ServerUse, server_use};
 pub use summary::attribute;
 
 #[cfg(test)]

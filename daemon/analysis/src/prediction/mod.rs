@@ -7,8 +7,10 @@
 mod least_squares;
 mod model;
 mod runs;
+mod values;
 mod what_if;
 
 pub use model::{Dimension, Environment, Model, NoPrediction, Prediction, TimedRun};
 pub use runs::{TargetMetric, timed_runs};
+pub use values::{parse_bandwidth, parse_disk, parse_round_trip};
 pub use what_if::{Answer, Change, what_if};

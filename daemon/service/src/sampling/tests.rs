@@ -22,20 +22,11 @@ impl Sensors for FakeSensors {
         let counters = |target: &TargetName| CounterReading {
             target: Some(target.clone()),
             counters: vec![Ok(Counters {
-                source: CounterSource::CifsStats,
-                scope: CounterScope::Mount,
-                instance_id: "1".to_owned(),
-                age_seconds: None,
                 read_bytes,
                 written_bytes: Some(0),
                 requests: Some(0),
-                requests_by_kind: Default::default(),
-                retransmits: None,
-                errors: None,
                 reconnects: Some(read_bytes.unwrap_or(0) / 1_000_000_000),
-                round_trips: None,
-                tcp_rtt_us: None,
-                server: None,
+                ..Counters::new(CounterSource::CifsStats, CounterScope::Mount, "1".to_owned())
             })],
         };
         read_bytes.map(|_| mounts.iter().map(|(target, _)| counters(target)).collect())

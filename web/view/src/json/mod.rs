@@ -8,6 +8,7 @@ mod nas;
 mod run;
 mod summary;
 mod week;
+mod what_if;
 
 pub use fidelity::FidelityJson;
 pub use freshness::FreshnessJson;
@@ -17,3 +18,4 @@ pub use nas::NasJson;
 pub use run::{EventJson, RunJson, run};
 pub use summary::SummaryJson;
 pub use week::{PairJson, SENTENCES, Sentence, WeekJson};
+pub use what_if::WhatIfJson;

@@ -30,6 +30,7 @@ pub mod trial;
 pub mod usage;
 pub mod week;
 pub mod week_charts;
+pub mod what_if;
 pub mod why;
 pub mod words;
 

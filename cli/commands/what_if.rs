@@ -1,0 +1,25 @@
+//! `longhaul what-if`: predicts how long each task would take with another network or disk.
+
+use std::process::ExitCode;
+
+use longhaul_analysis::prediction::{timed_runs, what_if};
+use longhaul_view::json::WhatIfJson;
+use longhaul_view::screens;
+
+use crate::arguments::{GlobalArgs, WhatIfArgs};
+use crate::{exit, paths, render};
+
+/// Prints the prediction for every metric of every network target.
+pub fn run(shared: &GlobalArgs, arguments: &WhatIfArgs) -> anyhow::Result<ExitCode> {
+    let reader = paths::open_reader(shared)?;
+    let phases = reader.phase_times(arguments.rounds)?;
+    let nas = reader.nas_use_of(&phases)?;
+    let answers = what_if(&timed_runs(&phases, &nas), arguments.change());
+    if arguments.json {
+        let forms: Vec<WhatIfJson> = answers.iter().map(WhatIfJson::from).collect();
+        anstream::println!("{}", serde_json::to_string_pretty(&forms)?);
+    } else {
+        render::print(&screens::what_if::what_if(arguments.change(), &answers));
+    }
+    Ok(exit::OK)
+}

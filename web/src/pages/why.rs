@@ -1,0 +1,116 @@
+//! The page that says where the time of each task goes, and what another network or disk would change.
+
+use axum::extract::Query;
+use axum::response::Response;
+use longhaul_analysis::attribution::{attribute, server_use};
+use longhaul_analysis::prediction::{
+    Change, parse_bandwidth, parse_disk, parse_round_trip, timed_runs, what_if,
+};
+use longhaul_view::charts::SeriesStyles;
+use longhaul_view::render::html::render;
+use longhaul_view::screens;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::shell::{RangeLink, range_picker};
+use super::{NavItem, PageError, render_page};
+use crate::app_state::AppState;
+
+/// Newest rounds whose time is attributed.
+const ATTRIBUTED_ROUNDS: u32 = 60;
+/// Newest rounds to which the prediction is fitted.
+const FITTED_ROUNDS: u32 = 1000;
+
+/// A network or disk that the page offers.
+struct Setting {
+    label: &'static str,
+    query: &'static str,
+}
+
+/// The settings, in the order of the page.
+const SETTINGS: [Setting; 5] = [
+    Setting { label: "as it is", query: "" },
+    Setting { label: "over a VPN", query: "rtt=20ms&bandwidth=50mbit" },
+    Setting { label: "on Wi-Fi", query: "rtt=4ms&bandwidth=300mbit" },
+    Setting { label: "with 10 GbE", query: "bandwidth=10gbit" },
+    Setting { label: "with an SSD in the NAS", query: "disk=ssd" },
+];
+
+/// Raw parameters of the page.
+#[derive(Debug, Default, Deserialize)]
+pub struct WhyParams {
+    /// Round-trip time, such as `20ms`.
+    rtt: Option<String>,
+    /// Bandwidth, such as `10gbit`.
+    bandwidth: Option<String>,
+    /// Disk, such as `ssd`.
+    disk: Option<String>,
+}
+
+/// Serves the page.
+pub async fn why(app: AppState, Query(params): Query<WhyParams>) -> Response {
+    render_page(app, NavItem::Why, move |cache| {
+        let change = params.change()?;
+        let newest = cache.newest_week()?;
+        let styles = SeriesStyles::for_targets(&cache.weekly(newest)?.targets);
+        let phases = cache.reader.phase_times(FITTED_ROUNDS)?;
+        let nas = cache.reader.nas_use_of(&phases)?;
+        let first = phases.last().map_or(0, |last| last.round - i64::from(ATTRIBUTED_ROUNDS));
+        let recent: Vec<_> = phases.iter().filter(|phase| phase.round > first).cloned().collect();
+        let attributed = screens::why::why(&attribute(&recent, &server_use(&nas)));
+        let predicted = screens::what_if::what_if(change, &what_if(&timed_runs(&phases, &nas), change));
+        Ok(html! {
+            h1 { "Why" }
+            (render(&attributed.into_section("why"), &styles))
+            div id="what-if" class="controls" { (range_picker(params.links())) (form(&params)) }
+            (render(&predicted.into_section("prediction"), &styles))
+        })
+    })
+    .await
+}
+
+impl WhyParams {
+    /// Returns the network and disk that are asked about. An empty field counts as a missing one.
+    fn change(&self) -> Result<Change, PageError> {
+        fn parse<T>(
+            value: &Option<String>,
+            with: fn(&str) -> Result<T, String>,
+        ) -> Result<Option<T>, PageError> {
+            let given = value.as_deref().map(str::trim).filter(|text| !text.is_empty());
+            given
+                .map(|text| with(text).map_err(|error| PageError::BadRequest(format!("{text:?}: {error}."))))
+                .transpose()
+        }
+        Ok(Change {
+            round_trip: parse(&self.rtt, parse_round_trip)?,
+            bits_per_second: parse(&self.bandwidth, parse_bandwidth)?,
+            disk: parse(&self.disk, parse_disk)?,
+        })
+    }
+
+    /// Returns the links to the settings.
+    fn links(&self) -> impl Iterator<Item = RangeLink> {
+        let given = [("rtt", &self.rtt), ("bandwidth", &self.bandwidth), ("disk", &self.disk)];
+        let given = given.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
+        let current = given.collect::<Vec<_>>().join("&");
+        SETTINGS.into_iter().map(move |setting| RangeLink {
+            label: setting.label,
+            address: format!("/why?{}#what-if", setting.query),
+            is_current: setting.query == current,
+        })
+    }
+}
+
+fn form(params: &WhyParams) -> Markup {
+    let field = |name: &str, label: &str, example: &str, value: &Option<String>| {
+        html! { label { (label) " " input name=(name) size="8" placeholder=(example) value=[value.as_ref()]; } }
+    };
+    html! {
+        form class="search" action="/why#what-if" {
+            (field("rtt", "Round trip", "20ms", &params.rtt))
+            (field("bandwidth", "Bandwidth", "100mbit", &params.bandwidth))
+            (field("disk", "Disk", "ssd", &params.disk))
+            button { "Predict" }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Screen that shows how long each task would take with another network or disk: `longhaul what-if`.
+
+use longhaul_analysis::prediction::{Answer, Change, Dimension, NoPrediction, Prediction};
+use longhaul_model::{WaitMetric, all_metrics};
+
+use super::{NO_VALUE, words};
+use crate::document::Document;
+use crate::table::Table;
+use crate::text::Text;
+use crate::units;
+
+/// Explains the interval.
+const NOTE: &str = "The range contains the time of a typical run in about 19 of 20 cases. It is fitted to your own rounds: the time on this \
+     computer, round trips, bytes and requests to the disk. Photos over long or slow networks are the least certain.";
+
+/// Returns the screen for the answers to a question.
+pub fn what_if(change: Change, answers: &[Answer]) -> Document {
+    let mut document = Document::titled("What if");
+    document.paragraph(format!("Predicted from your rounds: {}.", question(change)));
+    let metrics: Vec<_> = all_metrics().filter(|(_, metric)| metric.weight > 0.0).collect();
+    let of_metric = |task: &str, metric: &WaitMetric| -> Vec<&Answer> {
+        answers.iter().filter(|one| one.key.workload == task && one.key.metric == metric.name).collect()
+    };
+    let groups: Vec<(String, Vec<&Answer>)> = metrics
+        .iter()
+        .map(|(task, metric)| {
+            (words::with_cache_state(metric.activity, Some(metric.cache)), of_metric(task.name(), metric))
+        })
+        .filter(|(_, group)| !group.is_empty())
+        .collect();
+    if groups.iter().all(|(_, group)| group.iter().all(|one| one.changed.is_err())) {
+        return no_prediction(document, answers);
+    }
+    document.list(groups.iter().filter_map(|(activity, group)| winner(activity, group)));
+    document.table(table(&groups));
+    document.note(NOTE);
+    document
+}
+
+/// Returns the question in words, such as "a round trip of 20 ms and 100 Mbit/s".
+fn question(change: Change) -> String {
+    let parts = [
+        change.round_trip.map(|time| format!("a round trip of {}", units::seconds(time.as_secs_f64()))),
+        change.bits_per_second.map(|bits| format!("{} Mbit/s", units::grouped((bits / 1e6).round()))),
+        change.disk.map(|time| {
+            format!("{} for a request to the disk of the NAS", units::seconds(time.as_secs_f64()))
+        }),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "everything as it usually is".to_owned() } else { parts.join(" and ") }
+}
+
+fn no_prediction(mut document: Document, answers: &[Answer]) -> Document {
+    let mut reasons: Vec<NoPrediction> = answers.iter().filter_map(|one| one.changed.err()).collect();
+    reasons.dedup();
+    if reasons.is_empty() {
+        reasons.push(NoPrediction::TooFewRuns);
+    }
+    document.list(reasons.into_iter().map(|reason| format!("No prediction yet: {}.", reason_text(reason))));
+    document
+}
+
+/// Returns the reason why nothing can be predicted, with what would change that.
+fn reason_text(reason: NoPrediction) -> &'static str {
+    match reason {
+        NoPrediction::TooFewRuns => {
+            "at least 12 rounds with a known round trip time and bandwidth are needed for each target"
+        }
+        NoPrediction::NeverVaried(Dimension::RoundTrip) => {
+            "the round trip time was nearly the same in all rounds, so its effect is not known. Measure over Wi-Fi or a VPN for \
+             some rounds, too"
+        }
+        NoPrediction::NeverVaried(Dimension::Bandwidth) => {
+            "the bandwidth was nearly the same in all rounds, so its effect is not known. Measure over another network for some \
+             rounds, too"
+        }
+        NoPrediction::NeverVaried(Dimension::Disk) => {
+            "the disk of the NAS is not known, or was equally fast in all rounds. Name the NAS in [nas], so that its disk is \
+             read with each run"
+        }
+    }
+}
+
+/// Returns a sentence if one target would be faster than all others beyond the ranges.
+fn winner(activity: &str, group: &[&Answer]) -> Option<Text> {
+    let mut predicted: Vec<(&Answer, Prediction)> =
+        group.iter().filter_map(|one| Some((*one, one.changed.ok()?))).collect();
+    predicted.sort_by(|one, other| one.1.seconds.total_cmp(&other.1.seconds));
+    let [(first, best), (_, second), ..] = predicted[..] else { return None };
+    let is_clear = predicted[1..].iter().all(|(_, other)| best.high < other.low);
+    is_clear.then(|| {
+        Text::from(format!("For {activity}, ")).target(&first.key.target).plain(format!(
+            " would be the fastest: about {} instead of {} for the next.",
+            units::seconds(best.seconds),
+            units::seconds(second.seconds)
+        ))
+    })
+}
+
+fn table(groups: &[(String, Vec<&Answer>)]) -> Table {
+    let mut table = Table::new("predicted times")
+        .words(["task", "target"])
+        .figures(["usually", "then", "range"])
+        .words(["note"]);
+    for (activity, group) in groups {
+        for answer in group {
+            let usual = answer.usual.map_or(NO_VALUE.to_owned(), |usual| units::seconds(usual.seconds));
+            let (then, range, note) = match answer.changed {
+                Ok(changed) => (
+                    units::seconds(changed.seconds),
+                    format!("{} to {}", units::seconds(changed.low), units::seconds(changed.high)),
+                    if changed.is_extrapolated { "far outside of what was measured" } else { "" },
+                ),
+                Err(reason) => (NO_VALUE.to_owned(), NO_VALUE.to_owned(), short_reason(reason)),
+            };
+            table.row([
+                Text::from(activity.as_str()),
+                Text::new().target(&answer.key.target),
+                usual.into(),
+                then.into(),
+                range.into(),
+                note.into(),
+            ]);
+        }
+    }
+    table
+}
+
+const fn short_reason(reason: NoPrediction) -> &'static str {
+    match reason {
+        NoPrediction::TooFewRuns => "too few rounds",
+        NoPrediction::NeverVaried(Dimension::RoundTrip) => "the round trip time never varied",
+        NoPrediction::NeverVaried(Dimension::Bandwidth) => "the bandwidth never varied",
+        NoPrediction::NeverVaried(Dimension::Disk) => "the disk is not known",
+    }
+}
