@@ -9,7 +9,7 @@ use longhaul_analysis::simulation::{
     verdict_with_interval, weekly_at_end_of_day,
 };
 use longhaul_analysis::stats::{DaySeries, DiscordantEpisodes, RoundSeries, best_split};
-use longhaul_analysis::summary::{MIN_VERDICT_DAYS, Verdict};
+use longhaul_analysis::summary::{Comparison, MIN_VERDICT_DAYS, Verdict};
 use longhaul_model::History;
 use longhaul_model::TASKS;
 use longhaul_model::median;
@@ -231,4 +231,51 @@ fn summary_interval_equals_interval_of_its_days() {
     assert_eq!((look.days, verdict), (days.len(), Verdict::ClearlyFaster));
     assert!((look.interval.0 - low).abs() < 1e-12 && (look.interval.1 - high).abs() < 1e-12, "{look:?}");
     assert_eq!(weekly.pairs[0].headline.as_ref().map(|headline| headline.verdict), Some(verdict));
+}
+
+/// Returns the first comparison of a week at the end of a day, in a world with known round trip times.
+fn comparison_at_round_trip(world: &World, ratio: f64, seed: u64) -> Comparison {
+    let history = pair(world, ratio, seed);
+    weekly_at_end_of_day(&history, 55).pairs[0].tasks[0].clone()
+}
+
+#[test]
+fn summary_is_true_at_its_round_trip_time() {
+    let world = World::WITH_ROUND_TRIP[0];
+    let wander = world.round_trip.unwrap();
+    let (mut missed, mut narrower) = (0, 0);
+    for seed in 0..SUMMARIES {
+        let found = comparison_at_round_trip(&world, 1.1, seed);
+        let (at, ratio) = (found.at_round_trip.unwrap(), found.ratio.unwrap());
+        let truth = 1.1 * wander.ln_ratio(at.at_rtt_ms).exp();
+        missed += u32::from(!(ratio.low..=ratio.high).contains(&truth));
+        let unadjusted = at.unadjusted.ratio.unwrap();
+        narrower += u64::from(ratio.high / ratio.low < unadjusted.high / unadjusted.low);
+    }
+    assert!(missed <= 1, "{missed} of {SUMMARIES}");
+    assert_eq!(narrower, SUMMARIES);
+}
+
+#[test]
+fn summary_without_round_trip_times_is_not_adjusted() {
+    let found = comparison_at_round_trip(&World::TYPICAL, 1.1, 1);
+    assert_eq!((found.at_round_trip, found.rtt_unused), (None, None));
+}
+
+/// Targets that drift against each other are called different in at most one in twenty eight-week histories.
+#[test]
+fn drifting_ratio_is_rarely_claimed_as_a_difference() {
+    let claims = |seed: &u64| {
+        let days = day_medians(
+            &simulate_rounds(&World::OWN_DRIFT, &Scenario::eight_weeks([0.0; 2]), 9_000 + *seed),
+            0,
+            1,
+        );
+        (MIN_VERDICT_DAYS..=days.len()).any(|count| {
+            let series = DaySeries::from_days(&days[..count]).unwrap();
+            series.mean().abs() > series.claim_distance(0.05)
+        })
+    };
+    let count = (0..REPLICATES).filter(claims).count();
+    assert!(count as f64 <= 0.06 * REPLICATES as f64, "{count} of {REPLICATES}");
 }

@@ -1,4 +1,4 @@
-//! What the tables share: their header, and the one comparison that most of them read.
+//! Header, worlds and comparison that the tables use.
 
 use std::sync::OnceLock;
 

@@ -17,13 +17,13 @@ const FOUR_WEEKS: i64 = 27;
 
 /// One reading of the report: an interval and its verdict.
 #[derive(Clone, Copy)]
-struct Look {
+struct EveningVerdict {
     day: i64,
     interval: IntervalAtDay,
     verdict: Verdict,
 }
 
-impl Look {
+impl EveningVerdict {
     fn new(day: i64, ratio: Option<Estimate>, verdict: Verdict) -> Option<Self> {
         let ratio = ratio?;
         let interval = IntervalAtDay { days: ratio.days, interval: (ratio.low.ln(), ratio.high.ln()) };
@@ -36,10 +36,10 @@ impl Look {
     }
 }
 
-/// Looks of one replicate: without the adjustment, and with it.
-struct Looks {
-    unadjusted: Vec<Look>,
-    adjusted: Vec<Look>,
+/// EveningVerdicts of one replicate: without the adjustment, and with it.
+struct EveningVerdicts {
+    unadjusted: Vec<EveningVerdict>,
+    adjusted: Vec<EveningVerdict>,
 }
 
 /// Returns the result of a comparison without the adjustment for the round trip time.
@@ -56,16 +56,16 @@ fn history(world: &World, ratio: f64, seed: u64) -> History {
 }
 
 /// Reads the report every evening, at the median round trip time of the world.
-fn looks(world: &World, wander: RoundTripWander, ratio: f64, seed: u64) -> Looks {
+fn looks(world: &World, wander: RoundTripWander, ratio: f64, seed: u64) -> EveningVerdicts {
     let history = history(world, ratio, seed);
     let stated = Duration::from_secs_f64(wander.median_ms / 1000.0);
-    let mut looks = Looks { unadjusted: vec![], adjusted: vec![] };
+    let mut looks = EveningVerdicts { unadjusted: vec![], adjusted: vec![] };
     for day in 0..=LAST_DAY {
         let pairs = pairs_at_end_of_day(&history, day, Some(stated));
         if let Some(comparison) = first_comparison(&pairs) {
             let (ratio, verdict) = unadjusted(comparison);
-            looks.unadjusted.extend(Look::new(day, ratio, verdict));
-            looks.adjusted.extend(Look::new(day, comparison.ratio, comparison.verdict));
+            looks.unadjusted.extend(EveningVerdict::new(day, ratio, verdict));
+            looks.adjusted.extend(EveningVerdict::new(day, comparison.ratio, comparison.verdict));
         }
     }
     looks
@@ -83,12 +83,12 @@ struct Row {
 
 impl Row {
     /// Counts the looks of equal targets and of targets that differ by 10 %.
-    fn new(equal: &[&[Look]], ten: &[&[Look]]) -> Self {
-        let share = |of: &[&[Look]], happened: &dyn Fn(&Look) -> bool| {
+    fn new(equal: &[&[EveningVerdict]], ten: &[&[EveningVerdict]]) -> Self {
+        let share = |of: &[&[EveningVerdict]], happened: &dyn Fn(&EveningVerdict) -> bool| {
             let count = of.iter().filter(|looks| looks.iter().any(happened)).count();
             count as f64 / of.len() as f64
         };
-        let is_open = |look: &Look| look.interval.days >= MIN_VERDICT_DAYS;
+        let is_open = |look: &EveningVerdict| look.interval.days >= MIN_VERDICT_DAYS;
         let widths = ten.iter().filter_map(|looks| {
             let look = looks.iter().find(|look| is_open(look))?;
             Some((look.interval.interval.1 - look.interval.interval.0) / 2.0)
@@ -98,7 +98,7 @@ impl Row {
             excludes_one: share(equal, &|look| is_open(look) && look.interval.excludes(0.0)),
             misses: share(ten, &|look| is_open(look) && look.interval.excludes(1.1f64.ln())),
             power_week_4: share(ten, &|look| look.day <= FOUR_WEEKS && look.claims_slower()),
-            power_week_8: share(ten, &Look::claims_slower),
+            power_week_8: share(ten, &EveningVerdict::claims_slower),
             half_width_week_2: median(&widths.collect::<Vec<_>>()).map_or(f64::NAN, |half| half.exp() - 1.0),
         }
     }
@@ -136,7 +136,7 @@ pub fn at_the_median_of_the_world(replicates: u64) {
             replicate(replicates, |seed| looks(&world, wander, ratio, first + seed))
         });
         for (name, of) in [
-            ("unadjusted", (|looks| &looks.unadjusted) as fn(&Looks) -> &Vec<Look>),
+            ("unadjusted", (|looks| &looks.unadjusted) as fn(&EveningVerdicts) -> &Vec<EveningVerdict>),
             ("adjusted", |looks| &looks.adjusted),
         ] {
             let [equal, ten] =

@@ -131,13 +131,13 @@ impl DaySeries {
     /// Returns half the width of the interval at level `1 - alpha`; infinite with too few days.
     pub fn half_width(&self, alpha: f64) -> f64 {
         let variance = self.variance * self.variance_inflation();
-        self.evidence(self.days as f64).half_width(variance, alpha, MIXTURE_VARIANCE)
+        self.sample_size(self.days as f64).half_width(variance, alpha, MIXTURE_VARIANCE)
     }
 
-    /// Returns the evidence about the mean after a number of days.
-    fn evidence(&self, days: f64) -> Evidence {
+    /// Returns the size of the sample after a number of days.
+    fn sample_size(&self, days: f64) -> SampleSize {
         let share = days / self.days as f64;
-        Evidence { days, free_days: days - (self.coefficients as f64 - 1.0), weight: self.weight * share }
+        SampleSize { days, free_days: days - (self.coefficients as f64 - 1.0), weight: self.weight * share }
     }
 
     /// Returns the interval of the mean log ratio at level `1 - alpha`.
@@ -162,7 +162,7 @@ impl DaySeries {
         let variance = (n + MIXTURE_VARIANCE) * spread;
         let gain = ((n + MIXTURE_VARIANCE) * square + variance) / (variance + MIXTURE_VARIANCE * square);
         let start = 0.5 * (MIXTURE_VARIANCE / (n + MIXTURE_VARIANCE)).ln();
-        let free_days = self.evidence(self.days as f64).free_days;
+        let free_days = self.sample_size(self.days as f64).free_days;
         if gain.is_finite() { start + free_days / 2.0 * gain.ln() } else { start }
     }
 
@@ -172,7 +172,7 @@ impl DaySeries {
         let (coefficients, later) = (self.coefficients as f64, n_later as f64);
         let unbiased = self.variance * self.days as f64 / (self.days as f64 - coefficients).max(1.0);
         let biased = unbiased * (later - coefficients).max(0.0) / later.max(1.0);
-        self.evidence(later).half_width(biased * self.variance_inflation(), alpha, MIXTURE_VARIANCE)
+        self.sample_size(later).half_width(biased * self.variance_inflation(), alpha, MIXTURE_VARIANCE)
     }
 
     /// Returns the smallest total number of days after which a difference is expected to be claimed, or the interval to lie
@@ -204,11 +204,11 @@ pub fn anytime_valid_half_width(n: usize, s2: f64, alpha: f64) -> f64 {
 /// precision; a higher one makes the interval narrower for many values and small effects.
 pub(super) fn mixture_half_width(n: usize, s2: f64, alpha: f64, precision: f64) -> f64 {
     let n = n as f64;
-    Evidence { days: n, free_days: n, weight: n }.half_width(s2, alpha, precision)
+    SampleSize { days: n, free_days: n, weight: n }.half_width(s2, alpha, precision)
 }
 
-/// Evidence about a mean, or about one point of a fitted line.
-struct Evidence {
+/// Number of days behind a mean, or behind one point of a fitted line.
+struct SampleSize {
     days: f64,
     /// Number of days without one for each coefficient that was fitted besides the mean.
     free_days: f64,
@@ -216,7 +216,7 @@ struct Evidence {
     weight: f64,
 }
 
-impl Evidence {
+impl SampleSize {
     /// Returns half the width of the interval for a variance with divisor `days`. With `z` the weight and `p` the further
     /// coefficients, this is [`anytime_valid_half_width`] with `z` for `n`, the exponent `2/(n-p)`, and `s²·n/z` for `s²`
     /// (docs/methodology.md#at-a-round-trip-time).

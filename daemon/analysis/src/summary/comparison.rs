@@ -116,6 +116,8 @@ pub struct Comparison {
     /// Round trip time that the verdict, the ratio and what follows from them are about; `None` if the comparison is not
     /// adjusted for it.
     #[serde(flatten)]
+    // A schema cannot say that all of its keys are there or none.
+    #[schema(ignore)]
     pub at_round_trip: Option<AtRoundTrip>,
     /// Reason for which known round trip times are not used; `None` if they are used or none is known.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -229,6 +229,30 @@ mod tests {
     }
 
     #[test]
+    fn round_trip_time_of_zero_counts_as_not_measured() {
+        let run = |us: Option<u64>| RunRecord {
+            number: 1,
+            round: 1,
+            epoch: 1,
+            target: 0,
+            workload: 0,
+            scale: longhaul_model::Scale::Standard,
+            outcome: longhaul_model::Outcome::Ok,
+            started: longhaul_model::Timestamp::UNIX_EPOCH,
+            seconds: 1.0,
+            times: longhaul_model::MetricTimes::NONE,
+            rtt: us.map(std::time::Duration::from_micros),
+        };
+        let (zero, unknown, known) = (run(Some(0)), run(None), run(Some(4_000)));
+        assert_eq!(mean_ln_round_trip([Some(&zero), Some(&unknown)]), None);
+        let alone = mean_ln_round_trip([Some(&known), Some(&zero)]).unwrap();
+        assert!((alone - 0.004f64.ln()).abs() < 1e-12);
+        let both = mean_ln_round_trip([Some(&known), Some(&run(Some(1_000)))]).unwrap();
+        assert!((both - 0.002f64.ln()).abs() < 1e-12);
+        assert_eq!(mean_ln_round_trip([None, None]), None);
+    }
+
+    #[test]
     fn valid_day_needs_six_rounds_or_most_of_the_planned() {
         let needed: Vec<usize> = [0, 2, 3, 4, 5, 6, 10, 24].into_iter().map(min_rounds).collect();
         assert_eq!(needed, [3, 3, 3, 3, 3, 6, 6, 6]);

@@ -149,3 +149,92 @@ fn spread_of_quartiles(mut values: Vec<f64>) -> f64 {
     let upper = median(&values[values.len() - half..]);
     lower.zip(upper).map_or(0.0, |(lower, upper)| upper - lower)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns 20 days whose log ratio falls by 0.4 for each unit of the logarithm of the round trip time, and is zero at
+    /// 5 ms. `seconds` gives the round trip time of a day; `None` for a day without one.
+    fn days(seconds: impl Fn(i64) -> Option<f64>) -> PairedDays {
+        let mut days = PairedDays::default();
+        for day in 0..20 {
+            let noise = if day % 2 == 0 { 0.01 } else { -0.01 };
+            let known = seconds(day);
+            let ratio = -0.4 * (known.unwrap_or(0.005) / 0.005).ln() + noise;
+            days.log_ratio_by_day.push((day, ratio));
+            days.ln_round_trip_by_day.extend(known.map(|seconds| (day, seconds.ln())));
+        }
+        days
+    }
+
+    /// Returns round trip times from 2 to 11.5 ms.
+    fn wandering(day: i64) -> Option<f64> {
+        Some(0.002 + 0.0005 * ((7 * day) % 20) as f64)
+    }
+
+    fn unadjusted(days: &PairedDays) -> Unadjusted {
+        let series = DaySeries::from_days(&days.log_ratio_by_day).unwrap();
+        Unadjusted { verdict: Verdict::NotEnoughData, ratio: Estimate::from_log_ratios(&series, 0.05) }
+    }
+
+    #[test]
+    fn verdict_is_at_the_median_and_names_the_break_even() {
+        let days = days(wandering);
+        let adjusted = RoundTrips::of_days(&days, None);
+        let at = adjusted.statement(0.05, unadjusted(&days)).unwrap();
+        assert!((at.at_rtt_ms - 6.75).abs() < 0.01, "{at:?}");
+        let ratio = adjusted.series().unwrap().mean();
+        assert!((ratio + 0.4 * (6.75f64 / 5.0).ln()).abs() < 0.01, "{ratio}");
+        let (low, high) = (at.break_even_low_rtt_ms.unwrap(), at.break_even_high_rtt_ms.unwrap());
+        assert!(low < 5.0 && 5.0 < high && high - low < 0.5, "{at:?}");
+        assert!((at.break_even_rtt_ms.unwrap() - 5.0).abs() < 0.1, "{at:?}");
+    }
+
+    #[test]
+    fn stated_round_trip_time_replaces_the_median() {
+        let days = days(wandering);
+        let adjusted = RoundTrips::of_days(&days, Some(Duration::from_millis(5)));
+        assert!(adjusted.series().unwrap().mean().abs() < 0.01);
+        let at = adjusted.statement(0.05, unadjusted(&days)).unwrap();
+        assert!((at.at_rtt_ms - 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn adjusted_interval_is_narrower_where_round_trips_matter() {
+        let days = days(wandering);
+        let series = RoundTrips::of_days(&days, None).series().unwrap();
+        let plain = DaySeries::from_days(&days.log_ratio_by_day).unwrap();
+        assert!(series.half_width(0.05) < plain.half_width(0.05) / 5.0);
+    }
+
+    #[test]
+    fn constant_round_trip_times_are_not_used() {
+        let constant = RoundTrips::of_days(&days(|_| Some(0.003)), None);
+        assert_eq!(constant.unused(), Some(RoundTripUnused::HardlyVaried));
+        let one_other_day = RoundTrips::of_days(&days(|day| Some(if day == 3 { 0.03 } else { 0.003 })), None);
+        assert_eq!(one_other_day.unused(), Some(RoundTripUnused::HardlyVaried));
+        assert!(one_other_day.series().is_none());
+    }
+
+    #[test]
+    fn days_without_round_trip_times_prevent_the_adjustment() {
+        let some = RoundTrips::of_days(&days(|day| wandering(day).filter(|_| day < 15)), None);
+        assert_eq!(some.unused(), Some(RoundTripUnused::TooFewDays));
+        let most = RoundTrips::of_days(&days(|day| wandering(day).filter(|_| day < 16)), None);
+        assert!(most.unused().is_none() && most.series().is_some());
+        let none = RoundTrips::of_days(&days(|_| None), None);
+        assert!(none.unused().is_none() && none.series().is_none());
+    }
+
+    #[test]
+    fn levels_take_out_what_the_round_trip_time_explains() {
+        let days = days(wandering);
+        let levels = RoundTrips::of_days(&days, None).levels(&days.log_ratio_by_day);
+        let spread = |of: &[(i64, f64)]| {
+            of.iter().map(|(_, value)| *value).fold(f64::MIN, f64::max)
+                - of.iter().map(|(_, value)| *value).fold(f64::MAX, f64::min)
+        };
+        assert!(spread(&levels) < 0.05 && spread(&days.log_ratio_by_day) > 0.5);
+    }
+}

@@ -1,5 +1,7 @@
 //! Tests of reading the history.
 
+use std::time::Duration;
+
 use longhaul_model::History;
 use longhaul_model::TASKS;
 use longhaul_model::{
@@ -107,6 +109,20 @@ fn history_has_every_metric_except_of_failed_runs() {
     assert_eq!((history.targets.len(), history.epochs[0].protocol.as_deref()), (1, Some("SMB 3.1.1")));
     assert_eq!(history.events.iter().filter(|event| event.kind == "mtu").count(), 1);
     assert_eq!(history.settings.machine.as_ref().map(String::len), Some(16));
+}
+
+#[test]
+fn round_trip_time_of_a_run_is_in_the_history() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    let round = writer.begin_round(new_round()).unwrap();
+    for (slot, us) in [(0, Some(3_200)), (1, None)] {
+        let mut run = run_with_metrics("photo-batch", round, slot);
+        run.conditions.round_trip_us = us;
+        writer.add_run(&target(), &run).unwrap();
+    }
+    let times: Vec<Option<Duration>> = history(&db).runs.iter().map(|run| run.rtt).collect();
+    assert_eq!(times, [Some(Duration::from_micros(3_200)), None]);
 }
 
 #[test]
