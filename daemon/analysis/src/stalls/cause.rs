@@ -45,7 +45,7 @@ impl StallCause {
     }
 }
 
-/// What speaks for a cause. A value that a cause does not use is left out.
+/// Evidence for a cause. A value that a cause does not use is left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, ToSchema)]
 pub struct StallEvidence {
     /// Number of slow calls or stalls that fit the cause.

@@ -19,7 +19,7 @@ pub struct NamedStall {
     pub target: TargetName,
     /// Cause.
     pub cause: StallCause,
-    /// What speaks for the cause.
+    /// Evidence for the cause.
     pub evidence: StallEvidence,
     /// Start of the first slow call or stall of this cause, in microseconds since 1970 UTC; `None` if only the probe saw
     /// them, which keeps no times of single calls.
@@ -38,7 +38,7 @@ pub struct ExplainedStall {
     pub stall: Stall,
     /// Cause; `None` if nothing that is stored explains the stall.
     pub cause: Option<StallCause>,
-    /// What speaks for the cause.
+    /// Evidence for the cause.
     pub evidence: Option<StallEvidence>,
 }
 
