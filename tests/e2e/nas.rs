@@ -17,10 +17,10 @@ fn nas_that_does_not_answer_is_stored_as_the_reason() {
     let place = Place::new();
     // Takes connections and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    place.configure(&(exporter(silent.local_addr().unwrap().port()) + TINY_TREES));
+    let target = format!("[targets.nas]\npath = \"{}\"\n", place.folder("nas").display());
+    place.configure(&(exporter(silent.local_addr().unwrap().port()) + TINY_TREES + &target));
     let began = Instant::now();
-    let target = place.folder("nas");
-    place.run(&["folder-index"], &[("nas", &target)]).arg("--rounds").arg("5").expect(0);
+    place.run(&["folder-index"], &[]).arg("--rounds").arg("5").expect(0);
     let stored = Reader::open(&place.database()).unwrap().nas_use(0..=i64::MAX).unwrap();
     let reasons: Vec<NasProblem> = stored.into_iter().map(|run| run.found.unwrap_err()).collect();
     assert_eq!(reasons, [NasProblem::Timeout; 5]);
@@ -33,9 +33,9 @@ fn nas_check_says_what_is_wrong_and_what_to_do() {
     let output = place.longhaul("nas check").expect(2);
     assert!(output.err.contains("no NAS is configured"), "{output}");
     place.configure(&exporter(free_port()));
-    let output = place.longhaul("nas check").expect(1);
+    let output = place.longhaul("nas check").expect(3);
     assert!(output.out.contains("connection refused: is a node_exporter running there?"), "{output}");
-    let found = place.longhaul("nas check --json").expect(1).value();
+    let found = place.longhaul("nas check --json").expect(3).value();
     assert_eq!(
         (&found["kind"], &found["problem"]),
         (&"node-exporter".into(), &"unreachable".into()),
@@ -53,7 +53,7 @@ fn config_names_a_secret_that_others_can_read() {
         file.display()
     ));
     for command in ["config", "doctor"] {
-        let output = place.longhaul(command).expect(1);
+        let output = place.longhaul(command).expect(3);
         assert!(output.out.contains("chmod 600") && !output.out.contains("tops3cret"), "{output}");
     }
 }

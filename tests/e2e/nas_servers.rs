@@ -147,7 +147,7 @@ fn snmp_agent_is_silent_for_a_wrong_community() {
     let agent = Agent::start(&place);
     let wrong = secret_file(&place, "wrong", "tops3cret\n");
     place.configure(&agent.config(&format!("community-file = \"{}\"\n", wrong.display())));
-    let output = place.longhaul("nas check").expect(1);
+    let output = place.longhaul("nas check").expect(3);
     assert!(output.out.contains("did not answer in time"), "{output}");
     assert!(!format!("{output}").contains("tops3cret"), "{output}");
 }
@@ -176,7 +176,7 @@ fn snmp_users_of_version_3_are_accepted_or_refused() {
         format!("user = \"ada\"\nauthentication = \"sha256\"\npassword-file = \"{password}\"\n"),
     ] {
         place.configure(&agent.config(&access));
-        let found = place.longhaul("nas check --json").expect(1).value();
+        let found = place.longhaul("nas check --json").expect(3).value();
         assert_eq!(found["problem"], "refused", "{access}: {found}");
     }
 }
@@ -200,8 +200,9 @@ fn exporter_tells_everything() {
 fn exporter_is_read_around_each_run() {
     let place = Place::new();
     let (_exporter, config) = exporter_config(&place);
-    place.configure(&(config + crate::support::TINY_TREES));
-    place.run(&["folder-index", "photo-batch"], &[("nas", &place.folder("nas"))]).expect(0);
+    let target = format!("[targets.nas]\npath = \"{}\"\n", place.folder("nas").display());
+    place.configure(&(config + crate::support::TINY_TREES + &target));
+    place.run(&["folder-index", "photo-batch"], &[]).expect(0);
     let stored = Reader::open(&place.database()).unwrap().nas_use(0..=i64::MAX).unwrap();
     assert_eq!(stored.len(), 2);
     for run in stored {
@@ -218,7 +219,7 @@ fn ssh_server_is_read_without_a_question() {
     let place = Place::new();
     let server = SshServer::start(&place);
     place.configure("[nas]\nkind = \"ssh\"\nhost = \"the-nas\"\n");
-    let found = server.check(&place).expect(1).value();
+    let found = server.check(&place).expect(3).value();
     assert_eq!(found["problem"], "refused", "the key of the server is not known yet: {found}");
     server.make_known();
     let found = server.check(&place).expect(0).value();

@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use async_snmp::client::WalkOptions;
 use async_snmp::error::ErrorKind;
 use async_snmp::{Auth, AuthProtocol, Client, Oid, PrivProtocol, Retry, UdpHandle, UsmConfig, VarBind};
 use longhaul_model::{NasProblem, NasReading};
 use longhaul_notify::SecretSource;
+use tracing::subscriber::NoSubscriber;
 
 use crate::MAX_DISKS;
 use crate::address::resolve;
@@ -20,7 +20,7 @@ use crate::settings::{SnmpAccess, SnmpAuthentication, SnmpEncryption, SnmpSettin
 /// Share of the time limit after which a request is sent once more, because it may be lost.
 const REPEAT_AFTER: f64 = 0.4;
 /// Number of rows that one answer may have.
-const ROWS_PER_ANSWER: u32 = 40;
+const ROWS_PER_ANSWER: usize = 25;
 
 /// Community of agents whose community was not changed.
 const USUAL_COMMUNITY: &str = "public";
@@ -34,9 +34,10 @@ pub fn read(settings: &SnmpSettings, deadline: Instant) -> Result<NasReading, Na
         NasError::new(NasProblem::Unreachable, format!("cannot create a socket for SNMP: {error}"))
     })?;
     let limit = deadline.saturating_duration_since(Instant::now());
-    let answer = runtime.block_on(async {
+    // The library logs errors with the address, and the log can be sent as telemetry.
+    let answer = tracing::subscriber::with_default(NoSubscriber::new(), || {
         // Leaves no request in flight: the socket is closed with the client.
-        tokio::time::timeout(limit, ask(address, auth, limit)).await
+        runtime.block_on(async { tokio::time::timeout(limit, ask(address, auth, limit)).await })
     });
     match answer {
         Ok(Ok(answer)) => snmp_tables::read(&answer),
@@ -57,7 +58,7 @@ async fn ask(address: SocketAddr, auth: Auth, limit: Duration) -> async_snmp::Re
     let values = client.get_many(&single_values()).await?.varbinds;
     let loads = match has_processor_ticks(&values) {
         true => vec![],
-        false => column(&client, Oid::from_slice(&PROCESSOR_LOAD)).await?,
+        false => Column::new(&client, Oid::from_slice(&PROCESSOR_LOAD)).all_rows().await?,
     };
     let mut disks = disk_table(&client, &DISKS).await?;
     if disks.is_empty() {
@@ -68,29 +69,62 @@ async fn ask(address: SocketAddr, auth: Auth, limit: Duration) -> async_snmp::Re
 
 /// Reads the columns of a table of disks. Empty: the agent does not have it.
 async fn disk_table(client: &Client<UdpHandle>, table: &[u32]) -> async_snmp::Result<Vec<VarBind>> {
-    let mut found = vec![];
-    for wanted in DiskColumn::ALL {
-        let cells = column(client, wanted.oid(table)).await?;
-        if wanted == DiskColumn::Name && cells.is_empty() {
-            break;
-        }
-        found.extend(cells);
+    let mut found = Column::new(client, DiskColumn::Name.oid(table)).all_rows().await?;
+    let rows = found.len();
+    if rows == 0 || rows > MAX_DISKS {
+        return Ok(found);
+    }
+    for column in DiskColumn::ALL.into_iter().filter(|column| *column != DiskColumn::Name) {
+        found.extend(Column::new(client, column.oid(table)).rows(rows).await?);
     }
     Ok(found)
 }
 
-/// Reads one column, up to one row more than a NAS may have.
-async fn column(client: &Client<UdpHandle>, id: Oid) -> async_snmp::Result<Vec<VarBind>> {
-    let options = WalkOptions { max_repetitions: ROWS_PER_ANSWER, ..WalkOptions::default() };
-    let mut walk = client.walk_with(id, options)?;
-    let mut cells = vec![];
-    while cells.len() <= MAX_DISKS {
-        match walk.next().await {
-            Some(cell) => cells.push(cell?),
-            None => break,
-        }
+/// A column of a table, read row by row.
+struct Column<'a> {
+    client: &'a Client<UdpHandle>,
+    id: Oid,
+    cells: Vec<VarBind>,
+}
+
+impl<'a> Column<'a> {
+    fn new(client: &'a Client<UdpHandle>, id: Oid) -> Self {
+        Self { client, id, cells: vec![] }
     }
-    Ok(cells)
+
+    /// Reads all rows, up to one more than a NAS may have.
+    async fn all_rows(mut self) -> async_snmp::Result<Vec<VarBind>> {
+        // A table that is not there is found out with one row: behind it may be one that the agent cannot read.
+        if self.add_rows(1).await? {
+            while self.cells.len() <= MAX_DISKS && self.add_rows(ROWS_PER_ANSWER).await? {}
+        }
+        Ok(self.cells)
+    }
+
+    /// Reads this number of rows, or fewer if the column ends. It asks for no row behind them: net-snmp answers a whole
+    /// request with an error if a table behind the last column cannot be read.
+    async fn rows(mut self, count: usize) -> async_snmp::Result<Vec<VarBind>> {
+        while self.cells.len() < count
+            && self.add_rows((count - self.cells.len()).min(ROWS_PER_ANSWER)).await?
+        {}
+        Ok(self.cells)
+    }
+
+    /// Asks for the next rows. Returns false if there are none.
+    async fn add_rows(&mut self, count: usize) -> async_snmp::Result<bool> {
+        let last = self.cells.last().map_or(&self.id, |cell| &cell.oid).clone();
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let answer = self.client.get_bulk(std::slice::from_ref(&last), 0, count).await?;
+        let known = self.cells.len();
+        for cell in answer {
+            let is_next = cell.oid > self.cells.last().map_or(&self.id, |cell| &cell.oid).clone();
+            if !is_next || !cell.oid.starts_with(&self.id) || cell.value.is_exception() {
+                break;
+            }
+            self.cells.push(cell);
+        }
+        Ok(self.cells.len() > known)
+    }
 }
 
 fn auth(access: &SnmpAccess) -> Result<Auth, NasError> {

@@ -41,7 +41,8 @@ fn exporter(server: &HttpServer) -> NasSource {
 #[test]
 fn exporter_that_sends_a_byte_a_second_is_given_up() {
     let start = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n";
-    for server in [HttpServer::silent(), HttpServer::dripping(b""), HttpServer::dripping(start)] {
+    for server in [HttpServer::silent(), HttpServer::dripping(b"HTTP/1.1 200 O"), HttpServer::dripping(start)]
+    {
         assert_eq!(problem(&exporter(&server)), NasProblem::Timeout);
     }
 }
@@ -134,9 +135,9 @@ fn table_without_end_is_refused_or_given_up() {
 }
 
 #[test]
-fn table_that_goes_round_in_circles_is_refused() {
+fn table_that_goes_round_in_circles_ends() {
     let server = SnmpServer::answering(|request| Some(servers::circular_answer(request)));
-    assert_eq!(problem(&snmp(server.port)), NasProblem::InvalidAnswer);
+    assert_eq!(timed(&snmp(server.port)).unwrap().disks.len(), 1);
 }
 
 #[test]

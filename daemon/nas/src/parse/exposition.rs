@@ -141,7 +141,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 /// Returns a counter without its fraction. `None`: it is negative, endless or no number.
 fn whole(value: f64) -> Option<u64> {
     // Up to 2^63, above which a counter of bytes or requests is no real one.
-    (value >= 0.0 && value < 9.2e18).then_some(value as u64)
+    (0.0..9.2e18).contains(&value).then_some(value as u64)
 }
 
 fn microseconds(seconds: f64) -> Option<u64> {

@@ -6,7 +6,7 @@ use longhaul_model::{Target, TargetName};
 use longhaul_nas::{
     NasSettings, NasSource, SNMP_PORT, SnmpAccess, SnmpAuthentication, SnmpEncryption, SnmpSettings, SnmpUser,
 };
-use longhaul_notify::{SecretSource, origin};
+use longhaul_notify::origin;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -112,7 +112,8 @@ impl FileNas {
     }
 
     fn access(mut self) -> Result<SnmpAccess, InvalidValue> {
-        let community = secret("community", (self.community_env.take(), self.community_file.take()).into())?;
+        let (variable, file) = (self.community_env.take(), self.community_file.take());
+        let community = Source { key: "community", literal: None, variable, file }.parse()?;
         let Some(user) = self.user.take() else {
             let rest = ["authentication", "password-env", "password-file", "encryption"];
             let foreign = self.keys().into_iter().find(|key| {
@@ -134,11 +135,13 @@ impl FileNas {
 
     fn snmp_user(self, user: Spanned<String>) -> Result<SnmpUser, InvalidValue> {
         let at = user.span().start;
-        let password = secret("password", (self.password_env, self.password_file).into())?;
+        let (variable, file) = (self.password_env, self.password_file);
+        let password = Source { key: "password", literal: None, variable, file }.parse()?;
         let encryption_at = offset(&self.encryption);
         let encryption = parse_keyword(self.encryption, "encryption", SnmpEncryption::NAMES)?;
-        let names = (self.encryption_password_env, self.encryption_password_file).into();
-        let encryption = match (encryption, secret("encryption-password", names)?) {
+        let (variable, file) = (self.encryption_password_env, self.encryption_password_file);
+        let second = Source { key: "encryption-password", literal: None, variable, file }.parse()?;
+        let encryption = match (encryption, second) {
             (Some(_), None) => {
                 let message = "`encryption` needs `encryption-password-file` or `encryption-password-env`";
                 return Err(invalid(encryption_at.unwrap_or(at), message));
@@ -154,22 +157,6 @@ impl FileNas {
             encryption,
         })
     }
-}
-
-/// The two ways to name a secret.
-struct SecretNames {
-    variable: Option<Spanned<String>>,
-    file: Option<Spanned<PathBuf>>,
-}
-
-impl From<(Option<Spanned<String>>, Option<Spanned<PathBuf>>)> for SecretNames {
-    fn from((variable, file): (Option<Spanned<String>>, Option<Spanned<PathBuf>>)) -> Self {
-        Self { variable, file }
-    }
-}
-
-fn secret(key: &'static str, names: SecretNames) -> Result<Option<SecretSource>, InvalidValue> {
-    Source { key, literal: None, variable: names.variable, file: names.file }.parse()
 }
 
 fn parse_host(host: Option<Spanned<String>>, kind_at: usize) -> Result<String, InvalidValue> {
@@ -241,7 +228,7 @@ mod tests {
             ),
             ("community-file = \"c\"\nhost = \"nas\"\nkind = \"snmp\"", "must start with `/`"),
             ("targets = [\"smb\"]\nhost = \"nas\"\nkind = \"ssh\"", "there is no target `smb`"),
-            ("comunity-env = \"C\"", "did you mean `community-env`?"),
+            ("community = \"C\"", "did you mean `community-env`?"),
         ] {
             let error = parse(&format!("[nas]\n{line}\n")).unwrap_err();
             assert!(error.starts_with("c.toml:2: ") && error.contains(expected), "{line}: {error}");
