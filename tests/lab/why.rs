@@ -84,8 +84,8 @@ impl Fault {
         match self {
             Self::Delay(_) | Self::Loss(_) | Self::Rate(_) => lab.net("clear"),
             Self::Disk(_) => delay_disk(lab, 0),
-            Self::BusyNas(_) => nas(lab, "pkill -f longhaul-hog"),
-            Self::BusyClient(_) => drop(lab.ask("pkill -f longhaul-hog")),
+            Self::BusyNas(_) => nas(lab, KILL_HOG),
+            Self::BusyClient(_) => drop(lab.ask(KILL_HOG)),
         }
     }
 }
@@ -94,6 +94,9 @@ fn nas(lab: &Lab, command: &str) {
     let output = lab.nas(command);
     assert!(output.status.success(), "on the NAS: {command}: {}", text(&output));
 }
+
+/// Ends the command of [`hog`]. The brackets keep it from ending its own shell.
+const KILL_HOG: &str = "pkill -f 'longhaul-[h]og'";
 
 /// Returns the command that takes the only processor of a machine for a part of each 30 ms, before all ordinary programs.
 fn hog(milliseconds: u64) -> String {

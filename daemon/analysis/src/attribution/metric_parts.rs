@@ -92,7 +92,7 @@ const USUAL_ROUND_TRIP: f64 = 0.001;
 /// Time for which a NAS with disks works on one request, on average: most are answered from its memory.
 const USUAL_SERVICE: f64 = 0.002;
 /// Time for which a computer works on one call.
-const USUAL_CALL: f64 = 0.000_5;
+const USUAL_CALL: f64 = 0.001;
 /// Bytes per second of Gigabit Ethernet, which a NAS with disks and a computer also reach.
 const USUAL_RATE: f64 = 110e6;
 

@@ -131,7 +131,7 @@ fn transfer_seconds(input: PhaseInput<'_>) -> Estimate {
     Estimate::new(known, 0.0, known.max(at(input.bandwidth.reached)))
 }
 
-/// Returns the time until lost segments were sent again. This machine sees only those that it sent: as many answers are taken
+/// Returns the time until lost segments were retransmitted. This machine sees only its own: as many answers are taken
 /// to be lost as requests.
 fn retransmission_seconds(times: &RequestTimes, round_trip: f64) -> Estimate {
     let Some(lost) = times.retransmits.map(|lost| lost as f64) else { return Estimate::ZERO };

@@ -11,6 +11,8 @@ use super::metric_parts::{MetricParts, RunInput, metric_parts};
 
 /// Least share of the time that would be saved on good equipment for a layer to stand out.
 const MIN_SAVED_SHARE: f64 = 0.25;
+/// Least time that would be saved for a layer to stand out, in seconds: less is not felt.
+const MIN_SAVED_SECONDS: f64 = 0.1;
 /// Least number of rounds for an interval from order statistics; with fewer it spans all rounds.
 const MIN_ROUNDS: usize = 6;
 
@@ -112,14 +114,15 @@ fn scaled(parts: [Part; Layer::ALL.len()], seconds: f64) -> [Part; Layer::ALL.le
 }
 
 /// Returns the layer that stands out: the one with most time above what good equipment takes, if at least a quarter of the
-/// whole time would be saved.
+/// whole time, and so much that it is felt, would be saved.
 fn standing_out(parts: &[Part], rounds: &[MetricParts], seconds: f64) -> Option<Layer> {
     let saved = |part: &Part| {
         let usual = median_of(rounds.iter().map(|round| round.usual[part.layer as usize]))?;
         Some((part.layer, part.seconds? - usual))
     };
     let most = parts.iter().filter_map(saved).max_by(|one, other| one.1.total_cmp(&other.1));
-    most.filter(|(_, saved)| *saved >= MIN_SAVED_SHARE * seconds).map(|(layer, _)| layer)
+    let least = MIN_SAVED_SECONDS.max(MIN_SAVED_SHARE * seconds);
+    most.filter(|(_, saved)| *saved >= least).map(|(layer, _)| layer)
 }
 
 fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
