@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use longhaul_model::stored::{StallRecords, StoredCalls};
-use longhaul_model::{Event, KeepReason, Operation, ProbeStep, Stall, TargetName, Timestamp, TrafficStep};
+use longhaul_model::{
+    Call, Event, KeepReason, Operation, ProbeStep, Stall, TargetName, Timestamp, TrafficStep,
+};
 
 /// Duration by which a call must exceed the median of its operation to be slow.
 const MIN_EXCESS: Duration = Duration::from_millis(20);
@@ -96,7 +98,9 @@ impl TargetObservations {
         let medians = self.medians();
         let (mut slow, mut random, mut durations) = (vec![], vec![], vec![]);
         for phase in &self.calls {
-            for call in phase.calls.iter().filter(|call| !call.is_error) {
+            // Decoding an image asks no server.
+            let is_request = |call: &&Call| !call.is_error && call.operation != Operation::Decode;
+            for call in phase.calls.iter().filter(is_request) {
                 // An operation without a random call is rare; nothing says how long it usually takes.
                 let Some(median) = medians.get(&(phase.workload.as_str(), call.operation)) else { continue };
                 let duration = Duration::from_nanos(call.duration_ns);

@@ -172,7 +172,7 @@ mod tests {
     fn marked_calls_at_an_interval_are_no_chance() {
         let groups = [group(1.5, 12)];
         let best = best(&groups, 0.9..=2.5).unwrap();
-        assert!((best.period - 1.5).abs() < 0.01 && best.coherence > 0.95, "{best:?}");
+        assert!((best.period - 1.5).abs() < 0.05 && best.coherence > 0.95, "{best:?}");
         let chance = best.chance(&groups, 0.9..=2.5);
         assert!(chance < 1e-4, "{chance}");
         assert_eq!(groups[0].kept(best.period).len(), 12);
@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn a_group_that_keeps_the_interval_says_nothing() {
-        let times = (0..40).map(|index| 1.5 * f64::from(index));
+        // The marked calls are spread over all of them.
+        let times = shuffled_indices(3, 1, 40).into_iter().map(|place| 1.5 * place as f64);
         let groups = [Group { times: times.collect(), marked: 12 }];
         let best = best(&groups, 0.9..=2.5).unwrap();
         assert!(best.chance(&groups, 0.9..=2.5) > 0.01);

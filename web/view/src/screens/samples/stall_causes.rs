@@ -58,7 +58,7 @@ fn sentence(named: &NamedStall) -> Text {
 /// Returns the counts that speak for a cause.
 fn evidence(cause: StallCause, evidence: &StallEvidence) -> String {
     let StallEvidence { matching, examined, .. } = evidence;
-    let typical = units::duration(evidence.typical_seconds);
+    let typical = units::seconds(evidence.typical_seconds);
     match cause {
         StallCause::PeriodicPulses | StallCause::Commit => format!(
             "{matching} of {examined} pauses come every {} s and last about {typical} (coherence {:.2}).",
@@ -190,7 +190,7 @@ mod tests {
         let text = sentence(&named(StallCause::PeriodicPulses, evidence)).content();
         assert_eq!(
             text,
-            "smb: pauses at a fixed interval. 41 of 45 pauses come every 1.50 s and last about 85 ms (coherence \
+            "smb: pauses at a fixed interval. 41 of 45 pauses come every 1.50 s and last about 85.0 ms (coherence \
              0.93). Wi-Fi makes such pauses when it also serves AirDrop or looks for other networks. Try: a cable, \
              or on a Mac AirDrop and AirPlay off for an hour. More: docs/stalls.md#pauses-at-a-fixed-interval."
         );
