@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod bad_input;
+#[cfg(target_os = "linux")]
+mod check_faults;
 mod collector;
 mod daemon_control;
 mod daemon_faults;

@@ -21,7 +21,7 @@ impl Worker {
         let context = self.timed_fs();
         let done = |()| FreshnessAnswer::Done;
         match command {
-            FreshnessCommand::Prepare(session) => self.writer()?.prepare(session, &context).map(done),
+            FreshnessCommand::Prepare(session) => self.new_writer()?.prepare(session, &context).map(done),
             FreshnessCommand::Find(session) => self.find_session(session),
             FreshnessCommand::Make(session, after) => {
                 self.writer()?.make(session, after, &context).map(FreshnessAnswer::Made)
@@ -36,13 +36,31 @@ impl Worker {
             FreshnessCommand::Stamps(session) => {
                 self.writer()?.stamps_ns(session, &context).map(FreshnessAnswer::Stamped)
             }
-            FreshnessCommand::Remove(session) => self.writer()?.remove(session, &context).map(done),
+            FreshnessCommand::Remove(session) => match self.existing_sandbox()? {
+                Some(sandbox) => Writer::open(&sandbox, &context)?.remove(session, &context).map(done),
+                None => Ok(FreshnessAnswer::Done),
+            },
         }
     }
 
-    fn writer(&self) -> Result<Writer, RunError> {
+    /// Returns the writer of a session that begins.
+    fn new_writer(&self) -> Result<Writer, RunError> {
         let context = self.timed_fs();
         Writer::open(&Sandbox::open(&self.sandbox_location(), &context)?, &context)
+    }
+
+    /// Returns the writer of a session that has begun. It creates no sandbox: if the share was unmounted meanwhile, another
+    /// file system lies below its path.
+    fn writer(&self) -> Result<Writer, RunError> {
+        let gone = || {
+            let path = &self.setup.target.path;
+            RunError::refused(path, "the sandbox of the session is gone", "Check that the share is mounted")
+        };
+        Writer::open(&self.existing_sandbox()?.ok_or_else(gone)?, &self.timed_fs())
+    }
+
+    fn existing_sandbox(&self) -> Result<Option<Sandbox>, RunError> {
+        Sandbox::open_existing(&self.sandbox_location(), &self.timed_fs())
     }
 
     fn find_session(&self, session: &FreshnessSession) -> Result<FreshnessAnswer, RunError> {

@@ -1,0 +1,228 @@
+//! Tests of freshness, integrity and fidelity on shares that fill up, turn read-only or disappear, and of two longhauls on one
+//! folder: a clear outcome, no false result, and nothing left.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::mounts::{Memory, in_own_mounts};
+use crate::support::{CommandOutput, Place, Running, assert_all_ok, machine, sandbox};
+
+/// Size of the small file systems in KiB.
+const SIZE: u32 = 64 << 10;
+
+/// Returns a folder with a small file system, which has a sandbox with the files of one task.
+fn small_share(place: &Place) -> (PathBuf, Memory) {
+    let share = place.folder("share");
+    let memory = Memory::mount(&share, SIZE);
+    assert_all_ok(&place.run(&["folder-index"], &[("nas", &share)]).expect(0).runs());
+    (share, memory)
+}
+
+/// A process that ended.
+struct Ended {
+    code: i32,
+    output: CommandOutput,
+}
+
+/// Waits for a process to end, with any exit code.
+fn ended(mut running: Running) -> Ended {
+    let code = running.wait_for_exit().code().unwrap();
+    let output = running.output_so_far();
+    assert!(!output.err.contains("panicked"), "{output}");
+    Ended { code, output }
+}
+
+/// Returns the result of each property.
+fn results(output: &CommandOutput) -> BTreeMap<String, String> {
+    let rows = output.value().as_array().unwrap().clone();
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+    rows.iter().map(|row| (text(row, "property"), text(row, "result"))).collect()
+}
+
+/// Checks that a share in trouble is accused of nothing that it keeps otherwise.
+fn assert_not_accused(healthy: &CommandOutput, troubled: &CommandOutput) {
+    let healthy = results(healthy);
+    for (property, result) in results(troubled) {
+        let is_fine = result == healthy[&property] || result == "not-tested";
+        assert!(is_fine, "{property}: {result}, before {}", healthy[&property]);
+    }
+}
+
+fn fidelity(place: &Place, share: &Path, code: i32) -> CommandOutput {
+    place.longhaul("fidelity --json").target("nas", share).expect(code)
+}
+
+/// Returns the number of sessions in the sandboxes of a folder.
+fn sessions(folder: &Path) -> usize {
+    let sandboxes = fs::read_dir(folder).unwrap().flatten();
+    let sessions = sandboxes.filter_map(|sandbox| fs::read_dir(sandbox.path().join("freshness")).ok());
+    sessions.map(Iterator::count).sum()
+}
+
+fn try_mount(arguments: &[&str], at: &Path) -> bool {
+    let status = Command::new("mount").args(arguments).arg(at).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// Waits until the file system can be made read-only, which no file that is open for writing allows.
+fn make_read_only(share: &Path) {
+    machine::wait_until("a moment without a file open for writing", || {
+        try_mount(&["-o", "remount,ro", "none"], share)
+    });
+}
+
+#[test]
+fn full_share_refuses_nothing_that_it_keeps() {
+    if !in_own_mounts(full_share_refuses_nothing_that_it_keeps) {
+        return;
+    }
+    let place = Place::with_tiny_trees();
+    let (share, memory) = small_share(&place);
+    let healthy = fidelity(&place, &share, 0);
+    let ballast = memory.fill();
+    let full = ended(place.longhaul("fidelity --json").target("nas", &share).start());
+    if full.code == 0 {
+        assert_not_accused(&healthy, &full.output);
+    }
+    fs::remove_file(ballast).unwrap();
+    assert_eq!(results(&fidelity(&place, &share, 0)), results(&healthy));
+    assert!(!sandbox(&share).join("fidelity").exists(), "nothing is left");
+    let events = place.longhaul("events").expect(0);
+    assert!(!events.out.contains("fidelity"), "no change is told: {events}");
+}
+
+#[test]
+fn share_that_turns_read_only_is_accused_of_nothing() {
+    if !in_own_mounts(share_that_turns_read_only_is_accused_of_nothing) {
+        return;
+    }
+    let place = Place::with_tiny_trees();
+    let (share, memory) = small_share(&place);
+    let healthy = fidelity(&place, &share, 0);
+    let running = place.longhaul("fidelity --json").target("nas", &share).start();
+    machine::wait_until("the check to begin", || sandbox(&share).join("fidelity").exists());
+    make_read_only(&share);
+    let ended = ended(running);
+    match ended.code {
+        0 => assert_not_accused(&healthy, &ended.output),
+        _ => drop(ended.output.assert_stderr(&["nas", "read-only"])),
+    }
+    memory.make_writable();
+    assert_eq!(results(&fidelity(&place, &share, 0)), results(&healthy));
+    assert!(!sandbox(&share).join("fidelity").exists(), "the next check removes what was left");
+}
+
+#[test]
+fn changes_on_a_share_that_turns_read_only_are_void() {
+    if !in_own_mounts(changes_on_a_share_that_turns_read_only_are_void) {
+        return;
+    }
+    let place = Place::with_tiny_trees();
+    let (share, memory) = small_share(&place);
+    let running = measure(&place, &share, "--limit 60");
+    machine::wait_until("a session", || sessions(&share) > 0);
+    make_read_only(&share);
+    let output = ended(running);
+    assert_nothing_missed(&output);
+    memory.make_writable();
+    measure(&place, &share, "--limit 2").finish(0);
+    assert_eq!(sessions(&share), 0, "the next session removes what was left");
+}
+
+#[test]
+fn changes_on_a_share_that_disappears_are_not_missed() {
+    if !in_own_mounts(changes_on_a_share_that_disappears_are_not_missed) {
+        return;
+    }
+    let place = Place::with_tiny_trees();
+    let (share, memory) = small_share(&place);
+    let running = measure(&place, &share, "--limit 20");
+    machine::wait_until("a session", || sessions(&share) > 0);
+    std::thread::sleep(Duration::from_millis(500));
+    drop(memory);
+    assert_nothing_missed(&ended(running));
+    assert_eq!(fs::read_dir(&share).unwrap().count(), 0, "nothing is written below the mount point");
+}
+
+#[test]
+fn changes_on_a_full_share_are_void_or_an_error() {
+    if !in_own_mounts(changes_on_a_full_share_are_void_or_an_error) {
+        return;
+    }
+    let place = Place::with_tiny_trees();
+    let (share, memory) = small_share(&place);
+    let ballast = memory.fill();
+    let output = ended(measure(&place, &share, "--limit 3"));
+    assert_nothing_missed(&output);
+    fs::remove_file(ballast).unwrap();
+    measure(&place, &share, "--limit 2").finish(0);
+    assert_eq!(sessions(&share), 0);
+}
+
+/// Starts a measurement through one target, which another one with the same folder watches.
+fn measure(place: &Place, share: &Path, options: &str) -> Running {
+    let call = place.longhaul(&format!("freshness measure --json --through nas {options}"));
+    call.target("nas", share).target("again", share).start()
+}
+
+/// Checks that a measurement ended in an error, or without a change that was not seen.
+fn assert_nothing_missed(ended: &Ended) {
+    let output = &ended.output;
+    if ended.code != 0 {
+        assert!(output.err.contains("nas") || output.err.contains("no two of"), "{output}");
+        return;
+    }
+    for cell in output.value().as_array().unwrap() {
+        assert_eq!(cell["not_seen"], 0, "{output}");
+    }
+}
+
+#[test]
+fn data_on_a_share_that_disappears_is_not_damaged() {
+    if !in_own_mounts(data_on_a_share_that_disappears_is_not_damaged) {
+        return;
+    }
+    let place = Place::with_tiny_trees();
+    let (share, memory) = small_share(&place);
+    memory.make_read_only();
+    let output = ended(place.longhaul("integrity --check --json").target("nas", &share).start());
+    assert_nothing_damaged(&output);
+    drop(memory);
+    let output = ended(place.longhaul("integrity --check --json").target("nas", &share).start());
+    assert_nothing_damaged(&output);
+}
+
+fn assert_nothing_damaged(ended: &Ended) {
+    let output = &ended.output;
+    for line in output.value().as_array().unwrap() {
+        assert_eq!(
+            (&line["mismatches"], &line["wrong_ranges"]),
+            (&0.into(), &Value::Array(vec![])),
+            "{output}"
+        );
+    }
+}
+
+#[test]
+fn two_longhauls_on_one_folder_do_not_disturb_each_other() {
+    let places = [Place::new(), Place::new()];
+    let share = places[0].folder("share");
+    let alone = fidelity(&places[0], &share, 0);
+    let running =
+        places.each_ref().map(|place| place.longhaul("fidelity --json").target("nas", &share).start());
+    for running in running {
+        assert_not_accused(&alone, &running.finish(0));
+    }
+    let running = places.each_ref().map(|place| measure(place, &share, "--limit 2"));
+    for output in running.map(|running| running.finish(0)) {
+        for cell in output.value().as_array().unwrap() {
+            assert_eq!((&cell["n"], &cell["not_seen"]), (&3.into(), &0.into()), "{output}");
+        }
+    }
+    assert_eq!(fs::read_dir(&share).unwrap().count(), 0, "both removed their sandbox");
+}
