@@ -170,14 +170,18 @@ fn snmp_users_of_version_3_are_accepted_or_refused() {
     check_sees_writes(&place);
     place.configure(&agent.config(&format!("user = \"old\"\npassword-file = \"{password}\"\n")));
     assert!(check_when_up(&place)["problem"].is_null());
-    for access in [
-        format!("user = \"ada\"\nauthentication = \"sha256\"\npassword-file = \"{second}\"\n{encrypted}"),
-        format!("user = \"nobody\"\npassword-file = \"{password}\"\n"),
-        format!("user = \"ada\"\nauthentication = \"sha256\"\npassword-file = \"{password}\"\n"),
+    let wrong_password = format!("password-file = \"{second}\"\n{encrypted}");
+    for (access, problem) in [
+        (format!("user = \"ada\"\nauthentication = \"sha256\"\n{wrong_password}"), "timeout"),
+        (format!("user = \"nobody\"\npassword-file = \"{password}\"\n"), "timeout"),
+        (format!("user = \"ada\"\nauthentication = \"sha256\"\npassword-file = \"{password}\"\n"), "refused"),
     ] {
         place.configure(&agent.config(&access));
         let found = place.longhaul("nas check --json").expect(3).value();
-        assert_eq!(found["problem"], "refused", "{access}: {found}");
+        assert_eq!(found["problem"], problem, "{access}: {found}");
+        assert!(
+            found["message"].as_str().unwrap().contains("check") && found.to_string().contains("encryption")
+        );
     }
 }
 

@@ -41,8 +41,8 @@ pub fn read(settings: &SnmpSettings, deadline: Instant) -> Result<NasReading, Na
     });
     match answer {
         Ok(Ok(answer)) => snmp_tables::read(&answer),
-        Ok(Err(error)) => Err(failure(&error, address)),
-        Err(_) => Err(no_answer(address)),
+        Ok(Err(error)) => Err(failure(&error, address, &settings.access)),
+        Err(_) => Err(no_answer(address, &settings.access)),
     }
 }
 
@@ -167,17 +167,23 @@ fn user_auth(user: &SnmpUser) -> Result<Auth, NasError> {
     config.map(Auth::from).map_err(unusable)
 }
 
-fn no_answer(address: SocketAddr) -> NasError {
+/// Returns the error for an agent that is silent. One of version 2c is silent for a wrong community. The refusal of one
+/// of version 3 is not authenticated, so the library does not believe it.
+fn no_answer(address: SocketAddr, access: &SnmpAccess) -> NasError {
+    let credentials = match access {
+        SnmpAccess::Community(_) => "the community",
+        SnmpAccess::User(_) => "the user, both passwords, `authentication` and `encryption`",
+    };
     let message = format!(
         "the SNMP agent at {address} did not answer in time: check that SNMP is on on the NAS, that its firewall lets \
-         this computer in, and the community"
+         this computer in, and {credentials}"
     );
     NasError::new(NasProblem::Timeout, message)
 }
 
-fn failure(error: &async_snmp::Error, address: SocketAddr) -> NasError {
+fn failure(error: &async_snmp::Error, address: SocketAddr, access: &SnmpAccess) -> NasError {
     match error.kind() {
-        ErrorKind::Timeout | ErrorKind::ConstructionTimeout => no_answer(address),
+        ErrorKind::Timeout | ErrorKind::ConstructionTimeout => no_answer(address, access),
         ErrorKind::Network | ErrorKind::Closed => {
             let message = format!("the SNMP agent at {address} cannot be reached: {error}");
             NasError::new(NasProblem::Unreachable, message)
