@@ -27,7 +27,18 @@ const TOLERANCE: f64 = 0.1;
 const MIN_RIGHT: f64 = 0.95;
 
 /// Mounts of one folder of the NAS that lies on a disk with a delay, with the path of the folder.
-const SHARES: [(&str, &str); 3] = [("smb3", "/m/smb3/slow"), ("nfs3", "/m/slow3"), ("nfs4", "/m/slow4")];
+const SHARES: [Share; 3] = [
+    Share { name: "smb3", path: "/m/smb3/slow" },
+    Share { name: "nfs3", path: "/m/slow3" },
+    Share { name: "nfs4", path: "/m/slow4" },
+];
+
+/// Mount of the folder, with its name in reports.
+#[derive(Clone, Copy)]
+struct Share {
+    name: &'static str,
+    path: &'static str,
+}
 
 /// Fault with a known place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,12 +145,13 @@ fn prepare(lab: &Lab) {
          mount -t nfs 10.77.0.2:/srv/share/slow /m/slow3 -o vers=3,nolock,tcp && \
          mount -t nfs 10.77.0.2:/slow /m/slow4 -o vers=4.2 && printf '{SMALL_TREES}' >{CONFIG} && \
          for s in {}; do mkdir -p $s/t; done",
-        SHARES.map(|(_, path)| path).join(" ")
+        SHARES.map(|share| share.path).join(" ")
     ));
 }
 
 /// Runs the tasks once on a share. Returns the attribution of each metric.
-fn measure(lab: &Lab, (name, path): (&str, &str), source: NasSource) -> Vec<Attribution> {
+fn measure(lab: &Lab, share: Share, source: NasSource) -> Vec<Attribution> {
+    let Share { name, path } = share;
     lab.ask("sync; echo 3 >/proc/sys/vm/drop_caches");
     nas(lab, "sync; echo 3 >/proc/sys/vm/drop_caches");
     let program = env!("CARGO_BIN_EXE_longhaul");
@@ -195,9 +207,10 @@ fn disk_seconds(lab: &Lab) -> f64 {
     busy.unwrap_or_else(|| panic!("{stats}")) / 1000.0
 }
 
-/// Counts of all trials.
+/// Table and counts of all trials.
 #[derive(Default)]
 struct Score {
+    findings: Findings,
     trials: usize,
     named_right: usize,
     shares: usize,
@@ -216,16 +229,16 @@ fn the_layer_of_an_injected_fault_is_named() {
     for share in SHARES {
         measure(&lab, share, NasSource::None);
     }
-    let (mut findings, mut score) = (Findings::default(), Score::default());
+    let mut score = Score::default();
     for trial in 0..trials {
         let share = SHARES[(trial % 3) as usize];
         let source = if draw(seed, trial, 2).is_multiple_of(2) { NasSource::Disk } else { NasSource::None };
         let first = Fault::drawn(trial, seed);
         let second = Some(Fault::drawn(trial, seed ^ 0xffff)).filter(|second| is_pair(first, *second));
-        run_trial(&lab, Trial { number: trial, share, source, first, second }, &mut findings, &mut score);
+        run_trial(&lab, Trial { number: trial, share, source, first, second }, &mut score);
     }
+    let Score { mut findings, trials, named_right, shares, shares_close, quiet, blamed } = score;
     findings.print(&COLUMNS);
-    let Score { trials, named_right, shares, shares_close, quiet, blamed } = score;
     note(&format!(
         "{named_right} of {trials} largest parts named right, {shares_close} of {shares} shares within 10 points, \
          {blamed} blamed in {quiet} quiet trials"
@@ -249,26 +262,27 @@ const COLUMNS: [&str; 8] =
 #[derive(Clone, Copy)]
 struct Trial {
     number: u64,
-    share: (&'static str, &'static str),
+    share: Share,
     source: NasSource,
     first: Fault,
     second: Option<Fault>,
 }
 
-fn run_trial(lab: &Lab, trial: Trial, findings: &mut Findings, score: &mut Score) {
+fn run_trial(lab: &Lab, trial: Trial, score: &mut Score) {
     let quiet = measure(lab, trial.share, trial.source);
     for found in &quiet {
         score.quiet += 1;
         score.blamed += usize::from(found.largest.is_some());
-        row(trial, "none", found, &shares(&seconds(found)), findings);
+        let row = row(trial, "none", found, &shares(&seconds(found)));
+        score.add(row);
     }
     trial.first.begin(lab);
     let alone = measure(lab, trial.share, trial.source);
-    judge(trial, &[(trial.first, &quiet)], &alone, findings, score);
+    judge(trial, &[(trial.first, &quiet)], &alone, score);
     if let Some(second) = trial.second {
         second.begin(lab);
         let both = measure(lab, trial.share, trial.source);
-        judge(trial, &[(trial.first, &quiet), (second, &alone)], &both, findings, score);
+        judge(trial, &[(trial.first, &quiet), (second, &alone)], &both, score);
         second.end(lab);
     }
     trial.first.end(lab);
@@ -286,13 +300,7 @@ fn shares(parts: &Parts) -> Parts {
 }
 
 /// Compares the attribution with what was injected: the parts of the quiet run, and what each fault added.
-fn judge(
-    trial: Trial,
-    faults: &[(Fault, &Vec<Attribution>)],
-    found: &[Attribution],
-    findings: &mut Findings,
-    score: &mut Score,
-) {
+fn judge(trial: Trial, faults: &[(Fault, &Vec<Attribution>)], found: &[Attribution], score: &mut Score) {
     for now in found {
         let before = |runs: &[Attribution]| runs.iter().find(|one| one.metric == now.metric).cloned();
         let steps: Vec<(Fault, Attribution)> =
@@ -317,7 +325,8 @@ fn judge(
             score.shares += 1;
             score.shares_close += usize::from(differs <= TOLERANCE);
         }
-        row(trial, &name, now, &expected, findings);
+        let row = row(trial, &name, now, &expected);
+        score.add(row);
     }
 }
 
@@ -335,18 +344,25 @@ fn is_among_largest(expected: &Parts, layer: Layer) -> bool {
     expected[layer as usize] >= largest - TOLERANCE
 }
 
-fn row(trial: Trial, fault: &str, found: &Attribution, expected: &Parts, findings: &mut Findings) {
+/// Returns the cells of one line of the table.
+fn row(trial: Trial, fault: &str, found: &Attribution, expected: &Parts) -> [String; 8] {
     let percent = |parts: &Parts| parts.map(|part| format!("{:.0}", part * 100.0)).join("/");
-    let pair = format!("{}, {}", percent(expected), percent(&shares(&seconds(found))));
-    findings.row(&[
-        &trial.number.to_string(),
-        trial.share.0,
-        if trial.source == NasSource::Disk { "disk" } else { "no" },
-        fault,
-        found.metric,
-        &format!("{:.2}", found.seconds),
-        &pair,
-        found.largest.map_or("-", Layer::name),
-    ]);
-    note(findings.rows.last().map_or("", String::as_str));
+    [
+        trial.number.to_string(),
+        trial.share.name.to_owned(),
+        if trial.source == NasSource::Disk { "disk" } else { "no" }.to_owned(),
+        fault.to_owned(),
+        found.metric.to_owned(),
+        format!("{:.2}", found.seconds),
+        format!("{}, {}", percent(expected), percent(&shares(&seconds(found)))),
+        found.largest.map_or("-", Layer::name).to_owned(),
+    ]
+}
+
+impl Score {
+    /// Adds a line to the table, and prints it at once: a long test that fails still shows what it found.
+    fn add(&mut self, row: [String; 8]) {
+        self.findings.row(&row.each_ref().map(String::as_str));
+        note(self.findings.rows.last().map_or("", String::as_str));
+    }
 }
