@@ -1,9 +1,13 @@
 //! Tests the sentences of verdicts on simulated weeks, and that JSON has them beside the data.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use longhaul_analysis::summary::{ClientCaching, PairSummary, Verdict, WeeklySummary};
 use longhaul_model::Outcome;
 use longhaul_view::json::{PairJson, SENTENCES, WeekJson};
 use longhaul_view::screens::sentences::{self, headline};
+use longhaul_view::screens::words;
 use serde_json::{Value, json};
 
 use crate::world::{self, SimulatedRun, World, steady};
@@ -27,6 +31,51 @@ fn decided_answer_has_interval_and_rounds() {
         text,
         "smb is clearly faster than nfs for all tasks together: 19.9 % less time (18.6 to 21.1 %); it won 156 of 156 rounds."
     );
+}
+
+/// Returns a round trip time in milliseconds that differs from day to day.
+fn round_trip_ms(day: i64) -> f64 {
+    2.0 + (7 * day).rem_euclid(20) as f64 / 2.0
+}
+
+/// Simulates 30 days on which the first target needs more round trips, and both take equally long at 5 ms.
+fn weeks_with_round_trips(known_ms: fn(i64) -> f64) -> WeeklySummary {
+    let scenario = |run: SimulatedRun| {
+        let trips = if run.target == 0 { 600.0 } else { 200.0 };
+        let outside = if run.target == 0 { 5.0 } else { 7.0 };
+        steady(outside + trips * round_trip_ms(run.day) / 1000.0, run)
+    };
+    let mut world = World::pair().simulate(0..30, &scenario);
+    let days: BTreeMap<i64, i64> =
+        world.history.rounds.iter().map(|round| (round.number, round.day() - world::MONDAY)).collect();
+    for run in &mut world.history.runs {
+        run.rtt = Some(Duration::from_secs_f64(known_ms(days[&run.round]) / 1000.0));
+    }
+    world.after_days(30)
+}
+
+#[test]
+fn verdict_states_its_round_trip_time_and_the_break_even() {
+    let weekly = weeks_with_round_trips(round_trip_ms);
+    let text = headline(pair(&weekly));
+    assert!(text.contains("all tasks together at a round trip time of 6."), "{text}");
+    assert!(text.contains("smb is faster below 4.7 ms, nfs above (between 4.3 ms and 5 ms)."), "{text}");
+    let form = json!(PairJson::from(pair(&weekly)))["headline"].clone();
+    let crossing = form["break_even_rtt_ms"].as_f64().unwrap();
+    // The log ratio is not quite a line.
+    assert!((crossing - 5.0).abs() < 0.4, "{crossing}");
+    assert!((form["at_rtt_ms"].as_f64().unwrap() - 6.75).abs() < 0.3, "{form}");
+    assert!(form["unadjusted"]["ratio"]["value"].is_number());
+    assert_eq!(data_keys(&form), data_keys(&json!(pair(&weekly))["headline"]));
+}
+
+#[test]
+fn constant_round_trip_time_is_stated_as_unused() {
+    let weekly = weeks_with_round_trips(|_| 3.0);
+    let headline = pair(&weekly).headline.as_ref().unwrap();
+    let basis = words::basis(headline).unwrap();
+    assert!(basis.ends_with("Not adjusted for the round trip time: it hardly varied."), "{basis}");
+    assert_eq!(json!(PairJson::from(pair(&weekly)))["headline"]["at_rtt_ms"], Value::Null);
 }
 
 #[test]
