@@ -189,7 +189,7 @@ mod tests {
             writer.add_fidelity(&target, check).unwrap();
         }
         let reader = Reader::open(&path).unwrap();
-        assert_eq!(reader.fidelity().unwrap(), [third.clone()]);
+        assert_eq!(reader.fidelity().unwrap(), std::slice::from_ref(&third));
         let events = reader.events(None).unwrap();
         let details: Vec<_> = events.iter().map(|stored| &stored.event.detail).collect();
         assert_eq!(details, [&json!({ "colon": { "before": "kept", "after": "lost" } })]);
