@@ -173,7 +173,7 @@ fn snmp_users_of_version_3_are_accepted_or_refused() {
     let wrong_password = format!("password-file = \"{second}\"\n{encrypted}");
     for (access, problem) in [
         (format!("user = \"ada\"\nauthentication = \"sha256\"\n{wrong_password}"), "timeout"),
-        (format!("user = \"nobody\"\npassword-file = \"{password}\"\n"), "timeout"),
+        (format!("user = \"unknown\"\npassword-file = \"{password}\"\n"), "timeout"),
         (format!("user = \"ada\"\nauthentication = \"sha256\"\npassword-file = \"{password}\"\n"), "refused"),
     ] {
         place.configure(&agent.config(&access));

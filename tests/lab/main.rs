@@ -15,4 +15,5 @@ mod sampling;
 mod stalls;
 mod truth;
 mod usage;
+mod what_if;
 mod why;

@@ -1,7 +1,8 @@
 #!/bin/bash
-# what_if.sh SHARE CONDITIONS - inside the simulated machine (simulated.sh run): one round of all tasks on /m/SHARE under each network
-# condition. CONDITIONS are joined by +, each a one-way delay and a rate such as 500us,1gbit. All rounds go to one database, in the order
-# of the conditions; it is copied to $EXPORT/SHARE.sqlite. $LONGHAUL is the program.
+# what_if.sh SHARE FITTED TRIED - inside the simulated machine (simulated.sh run): one round of all tasks on /m/SHARE under each network
+# condition. FITTED and TRIED are conditions joined by +, each a one-way delay and a rate such as 500us,1gbit. The rounds of each list go to
+# $EXPORT/SHARE-fitted.sqlite and $EXPORT/SHARE-tried.sqlite, in the order of the conditions. $LONGHAUL is the program. Exit status 77
+# means that it does not start here.
 set -eu
 share=$1
 export HOME=/root
@@ -10,11 +11,15 @@ network() {   # network ONE_WAY_DELAY RATE
   tc qdisc change dev vec0 root netem limit 20000 delay "$1" rate "$2"
   nsenter --net=/run/netns/nas tc qdisc change dev s0 root netem limit 20000 delay "$1" rate "$2"
 }
-target=/m/$share/what-if; mkdir -p "$target"
-for condition in ${2//+/ }; do
-  network ${condition//,/ }
-  "$LONGHAUL" --database "/root/$share.sqlite" run --scale quick --target "$share=$target" >/tmp/round 2>&1 || { tail -5 /tmp/round >&2; exit 1; }
-  echo "$share $condition: $(date +%T)" >&2
-  cp "/root/$share.sqlite"* "${EXPORT:?}"
-  sleep 600
-done
+target=/m/$share/what-if database=/root/$share.sqlite; mkdir -p "$target"
+rounds() {   # rounds CONDITIONS NAME: one database for both lists, because the sandbox belongs to it
+  for condition in ${1//+/ }; do
+    network ${condition//,/ }
+    "$LONGHAUL" --database "$database" run --scale quick --target "$share=$target" >/tmp/round 2>&1 || { tail -5 /tmp/round >&2; exit 1; }
+    echo "$share $condition: $(date +%T)" >&2
+    sleep 600
+  done
+  for file in "$database"*; do cp "$file" "${EXPORT:?}/$share-$2${file#/root/$share}"; done
+}
+rounds "$2" fitted
+rounds "$3" tried

@@ -3,6 +3,7 @@
 
 mod checks;
 mod live;
+mod network;
 mod samples;
 mod stall;
 mod status;

@@ -17,6 +17,8 @@ use longhaul_model::{
 use longhaul_store::{Bulk, NewRound, PlannedRun, RoundEnd, Store};
 use serde_json::json;
 
+use super::network::Network;
+
 const SEED: u64 = 0x7965_6172;
 /// Monday, 2025-11-03T00:00:00+01:00.
 pub const BEGIN: Timestamp = Timestamp::from_us(1_762_124_400_000_000);
@@ -161,7 +163,14 @@ fn run(workload: &Task, cell: &RunSlot, index: u64) -> anyhow::Result<Run> {
         _ => Outcome::Ok,
     };
     let pace = slowness[task] * cell.slowdown * (0.12 * normal(5, index)).exp();
-    let mut phases = if outcome == Outcome::Ok { phases(workload, pace, index) } else { vec![] };
+    let network = Network::at(normal(6, cell.day.unsigned_abs()));
+    let mut phases = match outcome {
+        Outcome::Ok => phases(workload, pace * network.slowdown(workload, name), index),
+        _ => vec![],
+    };
+    if TARGETS[cell.target].1 == Role::Share && name != "afp" {
+        phases.iter_mut().for_each(|phase| network.add_requests(phase, workload, name));
+    }
     assign_start_times(&mut phases, cell.started);
     if workload.name() == "photo-batch" {
         phases
@@ -190,6 +199,7 @@ fn run(workload: &Task, cell: &RunSlot, index: u64) -> anyhow::Result<Run> {
         conditions: Conditions {
             system: Some("macOS 26.1".to_owned()),
             load_average: Some(1.5),
+            round_trip_us: (TARGETS[cell.target].1 == Role::Share).then_some(network.round_trip_us),
             ..Conditions::default()
         },
     })

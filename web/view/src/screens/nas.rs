@@ -155,7 +155,7 @@ mod tests {
         };
         let text = text(&reading, Some(&found));
         assert!(text.contains("| sata1 | 35 % | 1,200 | – | – |"), "{text}");
-        assert!(text.contains("In 3.0 s: its processors worked for 12 % of the time."), "{text}");
+        assert!(text.contains("In 3.00 s: its processors worked for 12 % of the time."), "{text}");
         assert!(text.contains("- The time that requests to a disk take."), "{text}");
     }
 

@@ -41,13 +41,22 @@ pub fn what_if(change: Change, answers: &[Answer]) -> Document {
 fn question(change: Change) -> String {
     let parts = [
         change.round_trip.map(|time| format!("a round trip of {}", units::seconds(time.as_secs_f64()))),
-        change.bits_per_second.map(|bits| format!("{} Mbit/s", units::grouped((bits / 1e6).round()))),
+        change.bits_per_second.map(rate),
         change.disk.map(|time| {
             format!("{} for a request to the disk of the NAS", units::seconds(time.as_secs_f64()))
         }),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() { "everything as it usually is".to_owned() } else { parts.join(" and ") }
+}
+
+/// Returns a rate in the unit of its size, such as "50 Mbit/s" or "2.5 Gbit/s".
+fn rate(bits_per_second: f64) -> String {
+    let (value, unit) = match bits_per_second {
+        1e9.. => (bits_per_second / 1e9, "Gbit/s"),
+        _ => (bits_per_second / 1e6, "Mbit/s"),
+    };
+    format!("{} {unit}", units::decimal(value, 2))
 }
 
 fn no_prediction(mut document: Document, answers: &[Answer]) -> Document {
@@ -90,7 +99,7 @@ fn winner(activity: &str, group: &[&Answer]) -> Option<Text> {
     let is_clear = predicted[1..].iter().all(|(_, other)| best.high < other.low);
     is_clear.then(|| {
         Text::from(format!("For {activity}, ")).target(&first.key.target).plain(format!(
-            " would be the fastest: about {} instead of {} for the next.",
+            " would be the fastest: about {} instead of {} on the next best.",
             units::seconds(best.seconds),
             units::seconds(second.seconds)
         ))

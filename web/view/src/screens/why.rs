@@ -20,7 +20,8 @@ const BAR_NOTE: &str = "Each letter of a bar is 5 % of the time: c this computer
 /// Returns the screen for all attributions.
 pub fn why(attributions: &[Attribution]) -> Document {
     let mut document = Document::titled("Why each task takes its time");
-    if attributions.is_empty() {
+    let is_known = |one: &Attribution| one.parts.iter().any(|part| part.seconds.is_some());
+    if !attributions.iter().any(is_known) {
         document.paragraph(
             "No run on a network share has times of its requests yet. They are recorded with each new round.",
         );
@@ -83,7 +84,11 @@ pub fn round_trips(heading: &str, own: &[&Attribution]) -> Option<String> {
 
 /// Formats a number of round trips: whole, unless there are less than ten.
 fn trips_text(trips: f64) -> String {
-    if trips < 9.95 { units::decimal(trips, 1) } else { units::grouped(trips.round()) }
+    match trips {
+        ..9.95 => units::decimal(trips, 1),
+        ..100.0 => units::decimal(trips, 0),
+        _ => units::grouped(trips.round()),
+    }
 }
 
 fn table(heading: &str, own: &[&Attribution]) -> Table {

@@ -9,5 +9,6 @@ mod freshness;
 mod integrity;
 mod over_time;
 mod sentences;
+mod what_if;
 mod why;
 mod world;

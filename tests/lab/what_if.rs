@@ -1,0 +1,223 @@
+//! Checks predictions against the truth: fitted to rounds on short, fast networks, tried on long, slow and faster ones.
+//!
+//! In simulated time (tests/lab/simulated.sh) delays and rates are exact and processor work takes almost no time, so that a
+//! time consists of round trips and bytes alone.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::machines::{Findings, note, text};
+use longhaul_store::Reader;
+use serde_json::Value;
+
+const SHARES: [&str; 3] = ["smb3", "nfs3", "nfs4"];
+/// Network conditions, each a one-way delay in milliseconds and a rate in megabits per second.
+type Network = (f64, u32);
+/// Conditions of the rounds that are fitted; each is measured three times.
+const FITTED: [Network; 10] = [
+    (0.25, 1000),
+    (0.5, 1000),
+    (1.0, 1000),
+    (2.5, 1000),
+    (0.25, 300),
+    (1.0, 300),
+    (2.5, 300),
+    (0.25, 100),
+    (1.0, 100),
+    (2.5, 100),
+];
+/// Conditions that are predicted.
+const TRIED: [Network; 9] = [
+    (10.0, 1000),
+    (25.0, 1000),
+    (10.0, 100),
+    (25.0, 100),
+    (0.25, 20),
+    (10.0, 20),
+    (25.0, 20),
+    (0.25, 5000),
+    (10.0, 5000),
+];
+/// Shortest time that is compared, in seconds: below it a user does not wait.
+const MIN_SECONDS: f64 = 0.1;
+/// Largest relative error of half of the predictions.
+const MEDIAN_ERROR: f64 = 0.05;
+/// Smallest share of the intervals that contain the measured time.
+const COVERAGE: f64 = 0.9;
+/// Difference from which the predicted winner must be the measured one.
+const CLEAR: f64 = 1.1;
+
+/// Prediction of a metric under one condition, with the measured time.
+struct Cell {
+    seconds: f64,
+    low: f64,
+    high: f64,
+    measured: f64,
+}
+
+impl Cell {
+    fn error(&self) -> f64 {
+        self.seconds / self.measured - 1.0
+    }
+
+    fn is_covered(&self) -> bool {
+        (self.low..=self.high).contains(&self.measured)
+    }
+}
+
+/// Cells by metric and network.
+type Cells = BTreeMap<(String, usize), Cell>;
+
+#[test]
+#[ignore = "boots a virtual machine for each share; run with --ignored"]
+fn predictions_hold_on_long_slow_and_fast_networks() {
+    let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("the target folder is writable");
+    std::thread::scope(|scope| {
+        let threads = SHARES.map(|share| scope.spawn(|| measure(share, scratch.path())));
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+    let shares: Vec<Cells> = SHARES.iter().map(|share| cells(share, scratch.path())).collect();
+    let mut findings = Findings::default();
+    for (share, cells) in SHARES.iter().zip(&shares) {
+        rows(share, cells, &mut findings);
+    }
+    findings.print(&["share", "metric", "network (one way)", "measured", "predicted", "range", "error"]);
+    judge(&shares, &mut findings);
+    assert!(findings.wrong.is_empty(), "{}", findings.wrong.join("\n"));
+}
+
+fn name((delay, megabits): Network) -> String {
+    format!("{}us,{megabits}mbit", (delay * 1e3).round())
+}
+
+fn measure(share: &str, export: &Path) {
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lab");
+    let inside = format!("/host{}", lab.join("what_if.sh").display());
+    let list =
+        |networks: &[Network]| networks.iter().map(|network| name(*network)).collect::<Vec<_>>().join("+");
+    let output = Command::new("bash")
+        .arg(lab.join("simulated.sh"))
+        .args(["run", "env", &format!("EXPORT={}", export.display())])
+        .arg(format!("LONGHAUL={}", env!("CARGO_BIN_EXE_longhaul")))
+        .args(["bash", &inside, share, &list(&FITTED.repeat(3)), &list(&TRIED)])
+        .env(
+            "LAB_SHARE",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it lies in the target folder"),
+        )
+        .env("SIMULATED_MOUNTS", share)
+        .env("SIMULATED_MEM", "3G")
+        .env("SIMULATED_START", "2026-03-02T08:00:00Z")
+        .env("SIMULATED_TIMEOUT", "3600")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    note(&format!("{share}: {}", text(&output)));
+    assert!(output.status.success(), "{share}: {}", text(&output));
+}
+
+/// Returns the predictions from the fitted rounds, with the times of the tried ones.
+fn cells(share: &str, export: &Path) -> Cells {
+    let measured = measured(&export.join(format!("{share}-tried.sqlite")));
+    let mut cells = Cells::new();
+    for (index, network) in TRIED.iter().enumerate() {
+        for answer in predictions(&export.join(format!("{share}-fitted.sqlite")), *network) {
+            let metric = format!("{}/{}", word(&answer, "task"), word(&answer, "metric"));
+            let time = measured.get(&(metric.clone(), index)).copied().filter(|time| *time >= MIN_SECONDS);
+            let value = |key: &str| answer[key].as_f64();
+            if let (Some(measured), Some(seconds), Some(low), Some(high)) =
+                (time, value("seconds"), value("low"), value("high"))
+            {
+                cells.insert((metric, index), Cell { seconds, low, high, measured });
+            }
+        }
+    }
+    cells
+}
+
+fn word(answer: &Value, key: &str) -> String {
+    answer[key].as_str().unwrap().to_owned()
+}
+
+fn predictions(database: &Path, (delay, megabits): Network) -> Vec<Value> {
+    let output = Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .arg("--database")
+        .arg(database)
+        .args(["what-if", "--json", "--rtt", &format!("{}ms", delay * 2.0)])
+        .args(["--bandwidth", &format!("{megabits}mbit")])
+        .output()
+        .unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output)))
+}
+
+/// Returns the time of each metric in the tried rounds, by the place of their network.
+fn measured(database: &Path) -> BTreeMap<(String, usize), f64> {
+    let first = FITTED.len() * 3 + 1;
+    let phases = Reader::open(database).unwrap().phase_times(TRIED.len() as u32).unwrap();
+    let place = |round: i64| usize::try_from(round).unwrap() - first;
+    let times = phases.iter().flat_map(|phase| {
+        let key = |metric: &str| (format!("{}/{metric}", phase.workload), place(phase.round));
+        phase.metrics.iter().map(move |found| (key(&found.metric), found.seconds))
+    });
+    times.collect()
+}
+
+fn rows(share: &str, cells: &Cells, findings: &mut Findings) {
+    for ((metric, place), cell) in cells {
+        let (delay, megabits) = TRIED[*place];
+        findings.row(&[
+            share,
+            metric,
+            &format!("{delay} ms, {megabits} Mbit/s"),
+            &format!("{:.2} s", cell.measured),
+            &format!("{:.2} s", cell.seconds),
+            &format!("{:.2} to {:.2} s", cell.low, cell.high),
+            &format!("{:+.0} %", cell.error() * 100.0),
+        ]);
+    }
+}
+
+/// Checks errors and intervals over all cells, and the predicted winners.
+fn judge(shares: &[Cells], findings: &mut Findings) {
+    let all: Vec<&Cell> = shares.iter().flat_map(BTreeMap::values).collect();
+    let mut errors: Vec<f64> = all.iter().map(|cell| cell.error().abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    let share_of = |is: &dyn Fn(&&&Cell) -> bool| all.iter().filter(is).count() as f64 / all.len() as f64;
+    let median = errors[errors.len() / 2];
+    let (near, covered) = (share_of(&|cell| cell.error().abs() <= 0.15), share_of(&|cell| cell.is_covered()));
+    let winners = winners(shares);
+    note(&format!(
+        "{} cells: median error {:.1} %, within 15 % {:.1} %, covered {:.1} %; {} of {} clear winners right",
+        all.len(),
+        median * 100.0,
+        near * 100.0,
+        covered * 100.0,
+        winners.right,
+        winners.clear
+    ));
+    findings.check(median <= MEDIAN_ERROR, || format!("the median error is {median}"));
+    findings.check(covered >= COVERAGE, || format!("{covered} of the intervals contain the time"));
+}
+
+/// Numbers of pairs of shares that differ clearly, and of those whose winner was predicted.
+struct Winners {
+    clear: usize,
+    right: usize,
+}
+
+fn winners(shares: &[Cells]) -> Winners {
+    let mut winners = Winners { clear: 0, right: 0 };
+    for (index, one) in shares.iter().enumerate() {
+        for other in &shares[index + 1..] {
+            let pairs = one.iter().filter_map(|(key, cell)| Some((cell, other.get(key)?)));
+            for (one, other) in pairs {
+                let ratio = one.measured / other.measured;
+                if ratio.max(1.0 / ratio) > CLEAR {
+                    winners.clear += 1;
+                    winners.right += usize::from((ratio < 1.0) == (one.seconds < other.seconds));
+                }
+            }
+        }
+    }
+    winners
+}
