@@ -66,7 +66,7 @@ pub const OTHERS: [(&str, World); 9] = {
         ("few-days", World { days: 6, ..CALM }),
         ("early", World { days: 8, targets: &[SMB, ("nfs", Role::Share, 1.6)], ..CALM }),
         ("undecided", World { days: 16, spread: 1.8, ..CALM }),
-        ("small", World { days: 16, targets: &[SMB, ("nfs", Role::Share, 1.09)], ..CALM }),
+        ("small", World { days: 24, targets: &[SMB, ("nfs", Role::Share, 1.09)], ..CALM }),
         ("equal", World { targets: &[SMB, ("nfs", Role::Share, 1.0)], ..CALM }),
         ("instant", World { pace: 0.002, ..CALM }),
         ("one-share", World { targets: &[SMB], ..CALM }),
