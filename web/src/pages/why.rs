@@ -19,7 +19,7 @@ use crate::app_state::AppState;
 /// Newest rounds whose time is attributed.
 const ATTRIBUTED_ROUNDS: u32 = 60;
 /// Newest rounds to which the prediction is fitted.
-const FITTED_ROUNDS: u32 = 1000;
+const FITTED_ROUNDS: u32 = 200;
 
 /// A network or disk that the page offers.
 struct Setting {

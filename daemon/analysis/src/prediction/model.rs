@@ -22,9 +22,11 @@ const MIN_MODEL_ERROR: f64 = 0.03;
 const OUTLIER: f64 = 2.5;
 /// Number of times that outliers are looked for and the model is fitted again.
 const REPETITIONS: usize = 5;
-/// Columns: constant, round trips, bytes, disk requests. A column for the round trips in which a connection speeds up after
-/// it was idle was tried and left out: it predicted restores over long paths 30 to 60 % too long.
-const COLUMNS: usize = 4;
+/// Columns: constant, round trips, disk requests. The time of the bytes is not fitted, because the bytes are counted: a rate
+/// falls with everything else that slows a round down, so that a fit would blame the network for all of it. A column for the
+/// round trips in which a connection speeds up after it was idle was tried and left out: it predicted restores over long
+/// paths 30 to 60 % too long.
+const COLUMNS: usize = 3;
 
 /// Network and disk with which a run is made, or for which a time is predicted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,6 +46,8 @@ pub struct TimedRun {
     pub environment: Environment,
     /// Time of the metric, in seconds.
     pub seconds: f64,
+    /// Bytes on the wire in that time.
+    pub bytes: f64,
 }
 
 /// A condition that a prediction can change.
@@ -52,8 +56,6 @@ pub struct TimedRun {
 pub enum Dimension {
     /// Round-trip time of the network.
     RoundTrip,
-    /// Bandwidth of the network.
-    Bandwidth,
     /// Time of a request to the disk of the NAS.
     Disk,
 }
@@ -85,6 +87,8 @@ pub struct Prediction {
 #[derive(Debug, Clone)]
 pub struct Model {
     measured: Measured,
+    /// Median of the bytes.
+    bytes: f64,
     fit: Fit<COLUMNS>,
 }
 
@@ -120,8 +124,10 @@ impl Model {
             return Err(NoPrediction::TooFewRuns);
         }
         let measured = Measured::of(&runs).ok_or(NoPrediction::TooFewRuns)?;
+        let bytes: Vec<f64> = runs.iter().map(|run| run.bytes).collect();
+        let bytes = median(&bytes).ok_or(NoPrediction::TooFewRuns)?;
         let fit = fit_without_outliers(&runs, &measured).ok_or(NoPrediction::TooFewRuns)?;
-        Ok(Self { measured, fit })
+        Ok(Self { measured, bytes, fit })
     }
 
     /// Returns the median of the conditions that were measured.
@@ -136,7 +142,8 @@ impl Model {
     /// Predicts the time with a network and a disk.
     ///
     /// The interval is meant to contain the time of a typical run with a probability of 95 %. It covers the error of the fit
-    /// and that of the model, which grows with the distance from what was measured.
+    /// and that of the model, which grows with the distance from what was measured. With more bandwidth than was measured it
+    /// reaches up to the time without it, because something else than the network may have limited the rate.
     ///
     /// # Errors
     ///
@@ -144,16 +151,18 @@ impl Model {
     pub fn predict(&self, environment: Environment) -> Result<Prediction, NoPrediction> {
         let reach = self.measured.reach(environment)?;
         let row = self.measured.row(environment);
-        let seconds = self.fit.at(row);
+        let with_rate = |rate: f64| self.fit.at(row) + self.bytes / rate;
+        let seconds = with_rate(environment.bytes_per_second);
         // A task that does not follow the model within the measured range follows it even less beyond it.
         let misfit = self.fit.residual_variance.sqrt().max(MIN_MODEL_ERROR);
         let model_error = misfit * (1.0 + reach.log2()) * seconds;
         let deviation = (self.fit.variance_at(row) + model_error.powi(2)).sqrt();
         let half_width = student_critical(0.05, self.fit.degrees_of_freedom as f64) * deviation;
+        let slowest = with_rate(environment.bytes_per_second.min(self.measured.bandwidth.high)).max(seconds);
         Ok(Prediction {
             seconds,
             low: (seconds - half_width).max(0.0),
-            high: seconds + half_width,
+            high: slowest + half_width,
             is_extrapolated: reach > MAX_REACH,
         })
     }
@@ -163,7 +172,16 @@ impl TimedRun {
     fn is_valid(&self) -> bool {
         let Environment { round_trip, bytes_per_second, .. } = self.environment;
         let is_positive = |value: f64| value.is_finite() && value > 0.0;
-        !round_trip.is_zero() && is_positive(bytes_per_second) && is_positive(self.seconds)
+        !round_trip.is_zero()
+            && is_positive(bytes_per_second)
+            && is_positive(self.seconds)
+            && self.bytes.is_finite()
+            && self.bytes >= 0.0
+    }
+
+    /// Returns the seconds that the bytes took at the rate of the path.
+    fn transfer_seconds(&self) -> f64 {
+        (self.bytes / self.environment.bytes_per_second).min(self.seconds)
     }
 }
 
@@ -181,18 +199,17 @@ impl Measured {
 
     /// Returns the columns of the model. A condition that did not vary is zero: its effect is part of the constant.
     fn row(&self, environment: Environment) -> [f64; COLUMNS] {
-        let (round_trip, bandwidth) = (environment.round_trip.as_secs_f64(), environment.bytes_per_second);
+        let round_trip = environment.round_trip.as_secs_f64();
         let disk = environment.disk.zip(self.disk).filter(|(_, range)| range.varies());
         let trips = if self.round_trip.varies() { round_trip } else { 0.0 };
-        let bytes = if self.bandwidth.varies() { 1.0 / bandwidth } else { 0.0 };
-        [1.0, trips, bytes, disk.map_or(0.0, |(disk, _)| disk.as_secs_f64())]
+        [1.0, trips, disk.map_or(0.0, |(disk, _)| disk.as_secs_f64())]
     }
 
     /// Returns the factor by which an environment lies outside of what was measured, 1 within it.
     fn reach(&self, environment: Environment) -> Result<f64, NoPrediction> {
         let never_varied = |dimension| NoPrediction::NeverVaried(dimension);
         let round_trip = self.round_trip.reach(environment.round_trip.as_secs_f64());
-        let bandwidth = self.bandwidth.reach(environment.bytes_per_second);
+        let bandwidth = self.bandwidth.factor(environment.bytes_per_second);
         let disk = match (environment.disk, self.disk) {
             (None, _) => Some(1.0),
             (Some(disk), Some(range)) => range.reach(disk.as_secs_f64()),
@@ -200,7 +217,7 @@ impl Measured {
         };
         let reaches = [
             round_trip.ok_or(never_varied(Dimension::RoundTrip))?,
-            bandwidth.ok_or(never_varied(Dimension::Bandwidth))?,
+            bandwidth,
             disk.ok_or(never_varied(Dimension::Disk))?,
         ];
         Ok(reaches.into_iter().fold(1.0, f64::max))
@@ -218,10 +235,15 @@ impl Range {
         self.high >= MIN_VARIATION * self.low && self.high > 0.0
     }
 
+    /// Returns the factor by which a value lies outside of the range, 1 within it.
+    fn factor(&self, value: f64) -> f64 {
+        (value / self.high).max(self.low / value).max(1.0)
+    }
+
     /// Returns the factor by which a value lies outside of the range, 1 within it; `None` for another value than the
     /// measured ones of a condition that never varied.
     fn reach(&self, value: f64) -> Option<f64> {
-        let factor = (value / self.high).max(self.low / value).max(1.0);
+        let factor = self.factor(value);
         (self.varies() || factor < MIN_VARIATION).then_some(factor)
     }
 }
@@ -236,7 +258,8 @@ fn fit_without_outliers(runs: &[TimedRun], measured: &Measured) -> Option<Fit<CO
     let mut expected = vec![median(&times)?; runs.len()];
     let mut fit = fit_times(runs, &times, &expected, measured)?;
     for _ in 0..REPETITIONS {
-        expected = runs.iter().map(|run| fit.at(measured.row(run.environment))).collect();
+        expected =
+            runs.iter().map(|run| fit.at(measured.row(run.environment)) + run.transfer_seconds()).collect();
         let errors: Vec<f64> =
             runs.iter().zip(&expected).map(|(run, expected)| (run.seconds / expected - 1.0).abs()).collect();
         let limit = OUTLIER * DEVIATIONS * median(&errors)?;
@@ -257,7 +280,8 @@ fn fit_times(
 ) -> Option<Fit<COLUMNS>> {
     let mut equations = NormalEquations::new();
     for ((run, seconds), expected) in runs.iter().zip(times).zip(expected) {
-        equations.add(measured.row(run.environment), *seconds, 1.0 / expected.max(f64::MIN_POSITIVE));
+        let observed = seconds - run.transfer_seconds();
+        equations.add(measured.row(run.environment), observed, 1.0 / expected.max(f64::MIN_POSITIVE));
     }
     equations.fit()
 }
@@ -270,6 +294,7 @@ mod tests {
     use rand_chacha::rand_core::SeedableRng as _;
 
     const MEGABIT: f64 = 125_000.0;
+    const BYTES: f64 = 1e7;
 
     fn environment(round_trip_ms: f64, megabits: f64, disk_ms: Option<f64>) -> Environment {
         Environment {
@@ -282,7 +307,7 @@ mod tests {
     /// Time of a task with 60 round trips, 10 MB and 20 disk requests, in seconds.
     fn truth(environment: Environment) -> f64 {
         let disk = environment.disk.map_or(0.0, |disk| disk.as_secs_f64());
-        0.1 + 60.0 * environment.round_trip.as_secs_f64() + 1e7 / environment.bytes_per_second + 20.0 * disk
+        0.1 + 60.0 * environment.round_trip.as_secs_f64() + BYTES / environment.bytes_per_second + 20.0 * disk
     }
 
     /// Runs under each combination of conditions, with a random error of up to 4 %.
@@ -293,7 +318,11 @@ mod tests {
                 for disk in disks_ms {
                     let environment = environment(*round_trip_ms, *rate, *disk);
                     let error = 0.08 * (f64::from(random.next_u32()) / f64::from(u32::MAX) - 0.5);
-                    runs.push(TimedRun { environment, seconds: truth(environment) * (1.0 + error) });
+                    runs.push(TimedRun {
+                        environment,
+                        seconds: truth(environment) * (1.0 + error),
+                        bytes: BYTES,
+                    });
                 }
             }
         }
@@ -327,6 +356,28 @@ mod tests {
     }
 
     #[test]
+    fn slow_rounds_are_not_taken_for_a_slow_network() {
+        // Everything takes longer in some rounds, and the rate that is reached falls with it.
+        let mut runs = runs(&[1.0], &[100.0; 8], &[None]);
+        for (index, run) in runs.iter_mut().enumerate() {
+            let slowdown = 1.0 + (index % 4) as f64;
+            run.seconds *= slowdown;
+            run.environment.bytes_per_second /= slowdown;
+        }
+        let model = Model::fit(&runs).unwrap();
+        let slow = model.predict(environment(1.0, 10.0, None)).unwrap();
+        assert!(slow.seconds < 8.0 + 4.0, "10 MB take 8 s at 10 Mbit/s: {slow:?}");
+    }
+
+    #[test]
+    fn more_bandwidth_may_help_nothing() {
+        let model = Model::fit(&runs(&[1.0, 5.0], &[100.0], &[None; 3])).unwrap();
+        let (usual, faster) =
+            (model.predict(model.usual()).unwrap(), model.predict(environment(1.0, 1000.0, None)).unwrap());
+        assert!(faster.seconds < usual.seconds && faster.high >= truth(environment(1.0, 100.0, None)));
+    }
+
+    #[test]
     fn a_few_runs_in_which_something_else_happened_change_little() {
         let mut runs = runs(&[0.5, 1.0, 2.0, 5.0], &[100.0, 300.0, 1000.0], &[None]);
         runs.iter_mut().step_by(12).for_each(|run| run.seconds *= 8.0);
@@ -355,6 +406,7 @@ mod tests {
                     disk: disk.map(|disk| Duration::from_micros(disk.into())),
                 },
                 seconds: *seconds,
+                bytes: seconds.abs(),
             }).collect();
             if let Ok(model) = Model::fit(&runs) {
                 let _ = model.predict(environment(20.0, 100.0, Some(5.0)));

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use longhaul_model::{PhaseTimes, RunNasUse, TargetName};
+use longhaul_model::{CacheState, PhaseTimes, RunNasUse, TargetName, WaitMetric, all_metrics};
 
 use super::model::{Environment, TimedRun};
 
 /// Minimum traffic of a phase from which the bandwidth can be told: shorter ones end before a connection is at full speed.
 const MIN_BYTES: u64 = 4_000_000;
+
+/// Bytes of a request and its answer that counters of file bytes leave out: names, attributes and headers. Measured as 650 to
+/// 890 bytes over NFS 4.2.
+const BYTES_OF_A_REQUEST: f64 = 700.0;
 
 /// A metric on a target.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,8 +25,8 @@ pub struct TargetMetric {
     pub metric: String,
 }
 
-/// Returns the runs of each metric with their environment. A round in which the bandwidth or the round-trip time is not
-/// known is left out.
+/// Returns the runs of each metric with their environment. The phases are in the order of their runs. A round in which the
+/// bandwidth or the round-trip time is not known is left out, and a metric that is not the duration of its phases.
 ///
 /// The bandwidth of a target in a round is the highest rate of its phases, because no phase can be faster than the path. It is
 /// only an estimate: a phase can be slowed down by a disk or by the length of the path.
@@ -31,25 +35,53 @@ pub fn timed_runs(phases: &[PhaseTimes], nas: &[RunNasUse]) -> BTreeMap<TargetMe
     let disks: BTreeMap<i64, Duration> =
         nas.iter().filter_map(|found| Some((found.run, disk_time(found)?))).collect();
     let mut runs: BTreeMap<TargetMetric, Vec<TimedRun>> = BTreeMap::new();
-    let is_first = |index: usize| index == 0 || phases[index - 1].run != phases[index].run;
-    for phase in phases.iter().enumerate().filter(|(index, _)| is_first(*index)).map(|(_, phase)| phase) {
-        let bandwidth = bandwidths.get(&(&phase.target, phase.round));
-        let Some((bytes_per_second, round_trip_us)) = bandwidth.zip(phase.round_trip_us) else { continue };
+    for own in phases.chunk_by(|one, next| one.run == next.run) {
+        let first = &own[0];
+        let bandwidth = bandwidths.get(&(&first.target, first.round));
+        let Some((bytes_per_second, round_trip_us)) = bandwidth.zip(first.round_trip_us) else { continue };
         let environment = Environment {
             round_trip: Duration::from_micros(round_trip_us),
             bytes_per_second: *bytes_per_second,
-            disk: disks.get(&phase.run).copied(),
+            disk: disks.get(&first.run).copied(),
         };
-        for found in &phase.metrics {
+        for (metric, seconds) in metrics(own) {
+            let Some(bytes) = bytes(metric, seconds, own) else { continue };
             let key = TargetMetric {
-                target: phase.target.clone(),
-                workload: phase.workload.clone(),
-                metric: found.metric.clone(),
+                target: first.target.clone(),
+                workload: first.workload.clone(),
+                metric: metric.name.to_owned(),
             };
-            runs.entry(key).or_default().push(TimedRun { environment, seconds: found.seconds });
+            runs.entry(key).or_default().push(TimedRun { environment, seconds, bytes });
         }
     }
     runs
+}
+
+/// Returns the metrics of a run with their times.
+fn metrics(phases: &[PhaseTimes]) -> impl Iterator<Item = (&'static WaitMetric, f64)> {
+    let first = &phases[0];
+    let of_task = all_metrics().filter(|(task, _)| task.name() == first.workload);
+    of_task.filter_map(|(_, metric)| {
+        let found = first.metrics.iter().find(|found| found.metric == metric.name)?;
+        Some((metric, found.seconds))
+    })
+}
+
+/// Returns the bytes on the wire during a metric; `None` if its time is not the duration of its phases, such as a median.
+fn bytes(metric: &WaitMetric, seconds: f64, phases: &[PhaseTimes]) -> Option<f64> {
+    /// Smallest share of the phases' duration that the metric must have.
+    const MIN_SHARE: f64 = 0.5;
+    let is_own = |phase: &&PhaseTimes| {
+        metric.figures.iter().any(|(name, _)| *name == phase.phase)
+            && (metric.cache == CacheState::None || metric.cache == phase.cache)
+    };
+    let own: Vec<&PhaseTimes> = phases.iter().filter(is_own).collect();
+    let duration: f64 = own.iter().map(|phase| phase.seconds).sum();
+    let bytes = |phase: &&PhaseTimes| {
+        let files = phase.wire_read.unwrap_or(0).saturating_add(phase.wire_written.unwrap_or(0));
+        files as f64 + phase.wire_requests.unwrap_or(0) as f64 * BYTES_OF_A_REQUEST
+    };
+    (seconds >= MIN_SHARE * duration).then(|| own.iter().map(bytes).sum())
 }
 
 /// Returns the highest rate of each target in each round, in bytes per second.
@@ -109,12 +141,20 @@ mod tests {
 
     #[test]
     fn bandwidth_is_the_highest_rate_of_the_round() {
-        let runs = only_runs(&[phase(1, 1, 20), phase(1, 1, 50), phase(2, 2, 10)], &[nas(1, 100)]);
+        let other = PhaseTimes { phase: "speed-large".to_owned(), ..phase(1, 1, 50) };
+        let runs = only_runs(&[phase(1, 1, 20), other, phase(2, 2, 10)], &[nas(1, 100)]);
         let rates: Vec<f64> = runs.iter().map(|run| run.environment.bytes_per_second / 1e6).collect();
         assert_eq!(rates, [25.0, 5.0], "one for each run");
         let disks: Vec<_> = runs.iter().map(|run| run.environment.disk).collect();
         assert_eq!(disks, [Some(Duration::from_millis(10)), None]);
         assert_eq!((runs[0].seconds, runs[0].environment.round_trip), (3.0, Duration::from_millis(2)));
+        assert_eq!(runs[1].bytes, 1e7, "those of its phases");
+    }
+
+    #[test]
+    fn metric_that_is_not_the_duration_of_its_phases_is_left_out() {
+        let paced = PhaseTimes { seconds: 10.0, ..phase(1, 1, 50) };
+        assert_eq!(only_runs(&[paced], &[]), []);
     }
 
     #[test]

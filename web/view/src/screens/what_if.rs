@@ -79,10 +79,6 @@ fn reason_text(reason: NoPrediction) -> &'static str {
             "the round trip time was nearly the same in all rounds, so its effect is not known. Measure over Wi-Fi or a VPN for \
              some rounds, too"
         }
-        NoPrediction::NeverVaried(Dimension::Bandwidth) => {
-            "the bandwidth was nearly the same in all rounds, so its effect is not known. Measure over another network for some \
-             rounds, too"
-        }
         NoPrediction::NeverVaried(Dimension::Disk) => {
             "the disk of the NAS is not known, or was equally fast in all rounds. Name the NAS in [nas], so that its disk is \
              read with each run"
@@ -139,7 +135,6 @@ const fn short_reason(reason: NoPrediction) -> &'static str {
     match reason {
         NoPrediction::TooFewRuns => "too few rounds",
         NoPrediction::NeverVaried(Dimension::RoundTrip) => "the round trip time never varied",
-        NoPrediction::NeverVaried(Dimension::Bandwidth) => "the bandwidth never varied",
         NoPrediction::NeverVaried(Dimension::Disk) => "the disk is not known",
     }
 }
