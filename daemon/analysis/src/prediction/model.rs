@@ -18,6 +18,9 @@ const MIN_RUNS: usize = 12;
 const MAX_REACH: f64 = 10.0;
 /// Smallest relative standard deviation of the model itself, however well it fits (docs/validation/what-if.md).
 const MIN_MODEL_ERROR: f64 = 0.03;
+/// Addition to it for a task that only transfers bytes: how much of a transfer overlaps with its round trips depends on the
+/// client's read-ahead.
+const TRANSFER_ERROR: f64 = 0.05;
 /// Standard deviations beyond which the residual of a run is winsorized: a run during which something else happened.
 const OUTLIER: f64 = 2.5;
 /// Number of times that outliers are looked for and the model is fitted again.
@@ -139,6 +142,14 @@ impl Model {
         }
     }
 
+    /// Returns the share of the usual time that the bytes take, from 0 to 1.
+    fn transfer_share(&self) -> f64 {
+        let usual = self.usual();
+        let transfer = self.bytes / usual.bytes_per_second;
+        let rest = self.fit.at(self.measured.row(usual));
+        transfer / (transfer + rest).max(f64::MIN_POSITIVE)
+    }
+
     /// Predicts the time with a network and a disk.
     ///
     /// The interval is meant to contain the time of a typical run with a probability of 95 %. It covers the error of the fit
@@ -154,15 +165,17 @@ impl Model {
         let with_rate = |rate: f64| self.fit.at(row) + self.bytes / rate;
         let seconds = with_rate(environment.bytes_per_second);
         // A task that does not follow the model within the measured range follows it even less beyond it.
-        let misfit = self.fit.residual_variance.sqrt().max(MIN_MODEL_ERROR);
-        let model_error = misfit * (1.0 + reach.log2()) * seconds;
-        let deviation = (self.fit.variance_at(row) + model_error.powi(2)).sqrt();
-        let half_width = student_critical(0.05, self.fit.degrees_of_freedom as f64) * deviation;
+        let smallest = MIN_MODEL_ERROR + TRANSFER_ERROR * self.transfer_share();
+        let model_error = self.fit.residual_variance.sqrt().max(smallest) * (1.0 + reach.log2());
+        let fit_error = self.fit.variance_at(row).sqrt() / seconds.max(f64::MIN_POSITIVE);
+        let critical = student_critical(0.05, self.fit.degrees_of_freedom as f64);
+        // Errors are ratios, so the range is a factor up and down.
+        let factor = (critical * fit_error.hypot(model_error)).exp();
         let slowest = with_rate(environment.bytes_per_second.min(self.measured.bandwidth.high)).max(seconds);
         Ok(Prediction {
             seconds,
-            low: (seconds - half_width).max(0.0),
-            high: slowest + half_width,
+            low: seconds / factor,
+            high: slowest * factor,
             is_extrapolated: reach > MAX_REACH,
         })
     }
