@@ -5,7 +5,7 @@ import { chromium } from "playwright-core";
 
 const [base, week, token] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const pages = ["/", week, "/tasks/photo-batch", "/latency?days=28", "/checks", "/events", "/runs", "/runs/1", "/targets", "/method"];
+const pages = ["/", week, "/tasks/photo-batch", "/latency?days=28", "/why?rtt=20ms", "/checks", "/events", "/runs", "/runs/1", "/targets", "/method"];
 const views = [
   { name: "desktop, light", width: 1280, height: 800, colorScheme: "light" },
   { name: "desktop, dark", width: 1280, height: 800, colorScheme: "dark" },

@@ -10,7 +10,7 @@ use markup5ever_rcdom::RcDom;
 use crate::client::{Answer, TestServer};
 use crate::world;
 
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 16] = [
     "/",
     "/tasks/folder-index",
     "/tasks/photo-batch",
@@ -19,6 +19,8 @@ const PAGES: [&str; 14] = [
     "/latency?days=1&kind=getattr&during=idle",
     "/latency?days=0.125",
     "/latency?days=91",
+    "/why",
+    "/why?rtt=20ms&bandwidth=50mbit&disk=",
     "/checks",
     "/events",
     "/runs",
@@ -46,6 +48,16 @@ fn page(server: &TestServer, path: &str) -> String {
 
 fn attributes<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
     text.split(&format!(" {name}=\"")).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[test]
+fn impossible_network_is_refused_with_an_example() {
+    let server = TestServer::start();
+    for query in ["rtt=0ms", "rtt=20", "bandwidth=fast", "disk=tape"] {
+        let answer = server.get(&format!("/why?{query}"));
+        assert_eq!(answer.status, 400, "{query}");
+        assert!(answer.text().to_lowercase().contains("write "), "{query}: {}", answer.text());
+    }
 }
 
 #[test]
