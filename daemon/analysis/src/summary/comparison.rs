@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::change::Change;
 use super::pair_data::{MetricComparison, MetricIndex};
+use super::pairing::PairedDays;
 use super::round_trips::{AtRoundTrip, RoundTripUnused, Unadjusted};
 use super::so_far::SoFar;
 use super::verdict::{Estimate, Significance, Verdict, VerdictRule, verdict};
@@ -202,13 +203,7 @@ pub(super) fn compare(
         alpha,
         threshold,
         incomplete_days: pairing.incomplete_days,
-        rounds: ComparedRounds {
-            planned: pairing.planned_rounds,
-            complete: pairing.complete_rounds,
-            won_by_a: pairing.won_by_a,
-            won_by_b: pairing.won_by_b,
-            both_failed: pairing.both_failed,
-        },
+        rounds: ComparedRounds::of(pairing),
         median_seconds: pairing.median_seconds.or(cell.so_far_seconds),
         wait_ratio: wait_ratio(&pairing.wait_by_day),
         days_needed: needed,
@@ -220,12 +215,24 @@ pub(super) fn compare(
         change: cell.change.clone(),
         at_round_trip: cell.round_trips.statement(alpha, unadjusted),
         rtt_unused: cell.round_trips.unused(),
-        days: pairing
-            .log_ratio_by_day
-            .iter()
-            .map(|(day, ratio)| DayRatio { date: super::date_of_day(*day).to_string(), ratio: ratio.exp() })
-            .collect(),
+        days: pairing.log_ratio_by_day.iter().map(day_ratio).collect(),
         subject,
+    }
+}
+
+fn day_ratio((day, ratio): &(i64, f64)) -> DayRatio {
+    DayRatio { date: super::date_of_day(*day).to_string(), ratio: ratio.exp() }
+}
+
+impl ComparedRounds {
+    fn of(pairing: &PairedDays) -> Self {
+        Self {
+            planned: pairing.planned_rounds,
+            complete: pairing.complete_rounds,
+            won_by_a: pairing.won_by_a,
+            won_by_b: pairing.won_by_b,
+            both_failed: pairing.both_failed,
+        }
     }
 }
 

@@ -69,15 +69,27 @@ pub fn scores() -> String {
 /// Limits of the results, for readers of the report.
 pub const LIMITS: [&str; 5] = [
     "The results are only valid for this machine, this network, this server and these tasks.",
-    "The results show that two targets differ, but not why: signing, read sizes, caches and the server's work all contribute.",
+    "Why two targets differ is told only as far as the counters of the system go; signing, read sizes and caches all contribute.",
     "Cold is as cold as the system allows a program to make it; a run that could not confirm it is marked as unverified.",
     "Load from users who work on a share during a round is not controlled; it affects all shares of the round equally.",
     "Intervals are valid if days are roughly independent; the report names pairs whose ratio drifts from day to day.",
 ];
 
+fn percent(share: f64) -> String {
+    format!("{} %", decimal(share * 100.0, 1))
+}
+
+/// Returns the half widths beyond which a difference is claimed on three days.
+fn margins() -> String {
+    let on = |days: usize| format!("on day {days}");
+    let [first, second, third] = [1, 2, 4].map(|factor| factor * MIN_VERDICT_DAYS);
+    let margin = |days| decimal(claim_margin(days), 2);
+    let rest = [second, third].map(|days| format!(", {} {}", margin(days), on(days))).concat();
+    format!("{} half widths {}{rest}", margin(first), on(first))
+}
+
 fn constants(threshold: f64) -> Table {
     let mut table = Table::new("Constants").words(["rule", "value", "reason"]);
-    let percent = |share: f64| format!("{} %", decimal(share * 100.0, 1));
     for (what, value, why) in [
         (
             "smallest difference that matters",
@@ -90,18 +102,7 @@ fn constants(threshold: f64) -> Table {
             "valid however often you look",
         ),
         ("a verdict needs", format!("{MIN_VERDICT_DAYS} days"), "fewer days say too little about a week"),
-        (
-            "a difference is claimed beyond",
-            format!(
-                "{} half widths on day {MIN_VERDICT_DAYS}, {} on day {}, {} on day {}",
-                decimal(claim_margin(MIN_VERDICT_DAYS), 2),
-                decimal(claim_margin(2 * MIN_VERDICT_DAYS), 2),
-                2 * MIN_VERDICT_DAYS,
-                decimal(claim_margin(4 * MIN_VERDICT_DAYS), 2),
-                4 * MIN_VERDICT_DAYS
-            ),
-            "few days say too little about a ratio that drifts",
-        ),
+        ("a difference is claimed beyond", margins(), "few days say too little about a ratio that drifts"),
         (
             "adjusted for the round trip time if it is known on",
             percent(MIN_SHARE_OF_DAYS),
