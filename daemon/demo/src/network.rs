@@ -1,7 +1,7 @@
 //! The made-up network: a round-trip time that drifts from day to day, and the times of requests over it.
 
+use longhaul_model::{CacheState, Phase, RequestTimes, RequestTotals, Task, TcpCounters, WireTraffic};
 use longhaul_model::{CounterScope, CounterSource};
-use longhaul_model::{Phase, RequestTimes, RequestTotals, Task, TcpCounters, WireTraffic};
 
 /// Usual round-trip time, in microseconds.
 const USUAL_ROUND_TRIP_US: f64 = 1_200.0;
@@ -53,10 +53,11 @@ impl Network {
             processor_wait_us: Some(0),
             kernel_us: microseconds(0.02),
         });
-        if phase.name == "burst" {
+        // Warm phases keep no traffic: it would say that the clients cache nothing.
+        if phase.cache != CacheState::Warm {
             phase.wire = Some(WireTraffic {
-                read: Some(0),
-                written: Some(BULK_BYTES),
+                read: Some(phase.bytes_read + phase.bytes_read / 64),
+                written: Some(if phase.name == "burst" { BULK_BYTES } else { 0 }),
                 requests: Some(trips as u64),
                 listings: None,
                 source: CounterSource::Mountstats,

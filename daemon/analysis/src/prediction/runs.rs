@@ -67,7 +67,8 @@ fn metrics(phases: &[PhaseTimes]) -> impl Iterator<Item = (&'static WaitMetric, 
     })
 }
 
-/// Returns the bytes on the wire during a metric; `None` if its time is not the duration of its phases, such as a median.
+/// Returns the bytes on the wire during a metric; `None` if no counter counted them in one of its phases, or if its time is not
+/// the duration of its phases, such as a median.
 fn bytes(metric: &WaitMetric, seconds: f64, phases: &[PhaseTimes]) -> Option<f64> {
     /// Smallest share of the phases' duration that the metric must have.
     const MIN_SHARE: f64 = 0.5;
@@ -78,10 +79,15 @@ fn bytes(metric: &WaitMetric, seconds: f64, phases: &[PhaseTimes]) -> Option<f64
     let own: Vec<&PhaseTimes> = phases.iter().filter(is_own).collect();
     let duration: f64 = own.iter().map(|phase| phase.seconds).sum();
     let bytes = |phase: &&PhaseTimes| {
-        let files = phase.wire_read.unwrap_or(0).saturating_add(phase.wire_written.unwrap_or(0));
-        files as f64 + phase.wire_requests.unwrap_or(0) as f64 * BYTES_OF_A_REQUEST
+        let files = phase.wire_read?.saturating_add(phase.wire_written?);
+        // A source that counts no requests counts all bytes, with their headers.
+        let requests = phase.wire_requests.map_or(0.0, |requests| requests as f64 * BYTES_OF_A_REQUEST);
+        Some(files as f64 + requests)
     };
-    (seconds >= MIN_SHARE * duration).then(|| own.iter().map(bytes).sum())
+    if seconds < MIN_SHARE * duration {
+        return None;
+    }
+    own.iter().map(bytes).sum()
 }
 
 /// Returns the highest rate of each target in each round, in bytes per second.
@@ -123,7 +129,7 @@ mod tests {
             cache: CacheState::None,
             seconds: 2.0,
             calls: CallTotals::default(),
-            wire_read: None,
+            wire_read: Some(0),
             wire_written: Some(megabytes * 1_000_000),
             wire_requests: None,
             times: None,
@@ -155,6 +161,13 @@ mod tests {
     fn metric_that_is_not_the_duration_of_its_phases_is_left_out() {
         let paced = PhaseTimes { seconds: 10.0, ..phase(1, 1, 50) };
         assert_eq!(only_runs(&[paced], &[]), []);
+    }
+
+    #[test]
+    fn bytes_that_nothing_counted_are_not_taken_for_none() {
+        let uncounted = PhaseTimes { wire_read: None, wire_written: None, ..phase(1, 1, 50) };
+        let other = PhaseTimes { phase: "speed-large".to_owned(), ..phase(1, 1, 50) };
+        assert_eq!(only_runs(&[uncounted, other], &[]), []);
     }
 
     #[test]
