@@ -280,7 +280,7 @@ fn verify(phase: &mut Phase, cell: &RunSlot) {
     phase.verified = vec![VerifiedData { age, bytes: phase.bytes_read, files: CALLS }];
     phase.wire = (TARGETS[cell.target].1 == Role::Share).then(|| WireTraffic {
         read: Some(phase.bytes_read + phase.bytes_read / 64),
-        written: None,
+        written: Some(0),
         requests: None,
         listings: None,
         source: CounterSource::Interface("en0".to_owned()),

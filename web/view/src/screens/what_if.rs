@@ -73,7 +73,7 @@ fn no_prediction(mut document: Document, answers: &[Answer]) -> Document {
 fn reason_text(reason: NoPrediction) -> &'static str {
     match reason {
         NoPrediction::TooFewRuns => {
-            "at least 12 rounds with a known round trip time and bandwidth are needed for each target"
+            "at least 12 rounds with a known round trip time, bandwidth and traffic are needed for each target"
         }
         NoPrediction::NeverVaried(Dimension::RoundTrip) => {
             "the round trip time was nearly the same in all rounds, so its effect is not known. Measure over Wi-Fi or a VPN for \
