@@ -9,6 +9,7 @@ mod latency;
 mod nas;
 mod notify;
 mod preset;
+mod record;
 mod report;
 mod selfcheck;
 mod service;
@@ -33,6 +34,7 @@ pub use latency::{HistoryArgs, LatencyArgs, StallArgs};
 pub use nas::NasCommand;
 pub use notify::NotifyCommand;
 pub use preset::{PresetArgs, PresetCommand};
+pub use record::{FormatArg, RecordArgs, RecordCommand, RecordShowArgs, RecordingChoice};
 pub use report::{ExportArgs, ExportKind, PairArg, ReportArgs, ReportFormat};
 pub use selfcheck::SelfCheckArgs;
 pub use service::{DryRunArgs, LogsArgs, ServiceCommand, UninstallArgs};
@@ -93,6 +95,11 @@ pub enum Command {
     /// Run a benchmark tool that people quote (dd, blogbench, AJA, ...) or a profile of your own.
     #[command(after_help = "Example: longhaul preset blackmagic --target smb --published")]
     Preset(PresetArgs),
+    /// Record what your own programs do on a share, without names, to replay it on every target.
+    #[command(
+        after_help = "Examples: longhaul record -- git status\n          longhaul record --folder smb --for 10m"
+    )]
+    Record(RecordArgs),
     /// List the mounts that can be measured, or remove longhaul's data from a target.
     #[command(after_help = "Example: longhaul targets clean smb")]
     Targets(TargetsArgs),
@@ -182,7 +189,7 @@ pub enum Command {
 /// Visible commands by group, in the order of the help.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["demo", "init", "doctor", "status", "dashboard"]),
-    ("Measure", &["run", "preset", "targets"]),
+    ("Measure", &["run", "preset", "record", "targets"]),
     (
         "Results",
         &[
@@ -225,8 +232,8 @@ fn group(command: &clap::Command, title: &str, names: &[&str]) -> String {
 }
 
 /// Parses the arguments of this process. Prints help or an error and exits if needed.
-pub fn parse() -> Cli {
-    let matches = command().get_matches();
+pub fn parse(version: &'static str) -> Cli {
+    let matches = command().version(version).get_matches();
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 

@@ -1,10 +1,12 @@
-//! Writes the configuration file.
+//! Reads and writes the configuration file.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use longhaul_measure::private_files;
+use longhaul_service::config::Config;
 
 /// Permission to replace an existing configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +45,32 @@ pub fn write_atomically(path: &Path, text: &str, replace: Overwrite) -> io::Resu
         Err(error) if error.kind() != ErrorKind::NotFound => written.and(Err(error)),
         _ => written,
     }
+}
+
+/// Reads the text of a configuration; empty if there is none. An invalid one is refused before anything is written.
+///
+/// # Errors
+///
+/// If the file exists and cannot be read, or is invalid.
+pub fn read_text(path: &Path) -> anyhow::Result<String> {
+    if !path.exists() {
+        return Ok(String::new());
+    }
+    Config::read(path)?;
+    fs::read_to_string(path).with_context(|| format!("read {}", path.display()))
+}
+
+/// Replaces the text of a configuration, or creates it.
+///
+/// # Errors
+///
+/// If the text is no valid configuration, or cannot be written.
+pub fn replace_text(path: &Path, text: &str) -> anyhow::Result<()> {
+    Config::parse(text, path)?;
+    // A link to a file kept elsewhere stays a link.
+    let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let overwrite = if file.exists() { Overwrite::Always } else { Overwrite::Never };
+    write_atomically(&file, text, overwrite).with_context(|| format!("write {}", file.display()))
 }
 
 #[cfg(test)]

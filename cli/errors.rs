@@ -1,6 +1,6 @@
 //! Errors of commands: their exit codes and the next step that they name.
 
-use longhaul_model::Hint;
+use longhaul_model::{Hint, with_causes};
 use longhaul_service::config::ConfigError;
 
 use crate::client::ClientError;
@@ -34,9 +34,14 @@ pub fn hint(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| known.iter().find_map(|hint| hint(cause)))
 }
 
+/// Returns the text of an error with its causes, without the next step.
+pub fn text(error: &anyhow::Error) -> String {
+    with_causes(error.chain())
+}
+
 /// Returns text, causes and next step of an error in one line.
 pub fn one_line(error: &anyhow::Error) -> String {
-    [format!("{error:#}")].into_iter().chain(hint(error)).collect::<Vec<_>>().join(": ")
+    [text(error)].into_iter().chain(hint(error)).collect::<Vec<_>>().join(": ")
 }
 
 /// An invalid command line.

@@ -20,9 +20,9 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Runs the command of the command line, and returns the exit code.
-pub fn main(run_demo: RunDemo) -> ExitCode {
-    let arguments = arguments::parse();
+/// Runs the command of the command line, and returns the exit code. `version` is what `--version` prints.
+pub fn main(version: &'static str, run_demo: RunDemo) -> ExitCode {
+    let arguments = arguments::parse(version);
     init_log();
     // If the limit cannot be raised, only the largest presets fail, because they open the most files.
     if let Err(error) = longhaul_measure::platform::raise_descriptor_limit() {
@@ -31,7 +31,7 @@ pub fn main(run_demo: RunDemo) -> ExitCode {
     match commands::run(arguments, run_demo) {
         Ok(code) => code,
         Err(error) => {
-            anstream::eprintln!("longhaul: {error:#}");
+            anstream::eprintln!("longhaul: {}", errors::text(&error));
             if let Some(hint) = errors::hint(&error) {
                 anstream::eprintln!("{hint}");
             }

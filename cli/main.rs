@@ -1,5 +1,5 @@
 //! longhaul: the command line program.
 
 fn main() -> std::process::ExitCode {
-    longhaul_cli::main(longhaul_daemon::demo)
+    longhaul_cli::main(env!("LONGHAUL_VERSION"), longhaul_daemon::demo)
 }

@@ -21,6 +21,8 @@ pub enum OutputStyle {
     Lines,
     /// One JSON object per line.
     Json,
+    /// The reason of each failure on standard error; the caller prints the results of all runs.
+    Failures,
     /// No output for each run; the caller prints a summary of all runs.
     Silent,
 }
@@ -60,6 +62,13 @@ impl<'a> ProgressUi<'a> {
     /// Removes the bar from the terminal.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
+    }
+
+    fn show_failure(&self, stored: &StoredRun) {
+        if let Some(failure) = &stored.run.failure {
+            let text = format!("longhaul: {}: {}", stored.run.target, failure.message);
+            self.bar.suspend(|| anstream::eprintln!("{text}"));
+        }
     }
 
     fn show_spinner(&mut self, text: String) {
@@ -117,6 +126,7 @@ impl RoundObserver for ProgressUi<'_> {
             OutputStyle::ShortLines => line(&progress_line(stored, ProgressDetail::Short)),
             OutputStyle::Lines => line(&progress_line(stored, ProgressDetail::Figures)),
             OutputStyle::Json => json::run(stored).to_string(),
+            OutputStyle::Failures => return self.show_failure(stored),
             OutputStyle::Silent => return,
         };
         self.bar.suspend(|| anstream::println!("{text}"));

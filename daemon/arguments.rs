@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use longhaul_service::config::LOG_LEVELS;
 
 const EXIT_CODES: &str = "Exit codes: 0 stopped on request, 1 error, 2 invalid command line or configuration, 4 another \
@@ -29,6 +29,14 @@ pub struct Arguments {
     /// A hidden subcommand.
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+impl Arguments {
+    /// Parses the arguments of this process. Prints help or an error and exits if needed.
+    pub fn of_process(version: &'static str) -> Self {
+        let matches = Self::command().version(version).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
 }
 
 /// The hidden subcommands.

@@ -21,9 +21,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Parser;
 use longhaul_measure::platform;
-use longhaul_model::Hint;
+use longhaul_model::{Hint, with_causes};
 use longhaul_service::clock::SystemClock;
 use longhaul_service::config::{Config, ConfigError};
 use longhaul_service::crash_loop::CrashLoopGuard;
@@ -52,9 +51,9 @@ const EXIT_REPLACED: u8 = 75;
 const LOCK_ATTEMPTS: u32 = 10;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs the service, or a worker process, until it ends, and returns the exit code.
-pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+/// Runs the service, or a worker process, until it ends, and returns the exit code. `version` is what `--version` prints.
+pub fn main(version: &'static str) -> ExitCode {
+    let arguments = Arguments::of_process(version);
     let done = match arguments.command {
         Some(Command::Worker) => run_worker().map(|()| ExitReason::Stopped),
         None => run(&arguments),
@@ -64,7 +63,7 @@ pub fn main() -> ExitCode {
         Ok(ExitReason::Replaced) => ExitCode::from(EXIT_REPLACED),
         Err(error) => {
             let hint = error.downcast_ref::<longhaul_store::Error>().and_then(Hint::hint);
-            let text = [format!("{error:#}")].into_iter().chain(hint).collect::<Vec<_>>().join(": ");
+            let text = [with_causes(error.chain())].into_iter().chain(hint).collect::<Vec<_>>().join(": ");
             eprintln!("longhauld: {text}");
             tracing::error!("{text}");
             ExitCode::from(exit_code(&error))

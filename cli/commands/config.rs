@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use longhaul_service::config::SAMPLE_CONFIG;
 use longhaul_service::nas::check_nas;
 use longhaul_service::notifications::check_channels;
+use longhaul_service::recordings::check_recording;
 use longhaul_service::status::CheckStatus;
 use longhaul_view::screens;
 
@@ -30,6 +31,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ConfigArgs) -> anyhow::Result<ExitCo
     }
     let mut checks = check_channels(&config.notify);
     checks.extend(check_nas(config.nas.as_ref()));
+    checks.extend(check_recording(config.replay.as_ref(), &paths::database(shared, &config)?));
     if checks.is_empty() {
         return Ok(exit::OK);
     }

@@ -20,7 +20,7 @@ use longhaul_view::screens::checks;
 use super::clean::find_target;
 use super::run::Session;
 use crate::arguments::{FidelityArgs, GlobalArgs, NamedPath};
-use crate::errors::UsageError;
+use crate::errors::{self, UsageError};
 use crate::{exit, paths, render};
 
 /// Time that a worker may take to exit, so that nothing of it is left.
@@ -82,25 +82,31 @@ fn check_all(
     operations_per_second: Option<u32>,
 ) -> anyhow::Result<(Vec<TargetFidelity>, ExitCode)> {
     let (mut checks, mut code) = (vec![], exit::OK);
-    for target in targets {
+    let new_worker = |target: &Target| Worker::new(target.clone(), session.launcher.clone());
+    let mut workers: Vec<Worker> = targets.iter().map(new_worker).collect();
+    for index in 0..workers.len() {
         let interruption = &session.interruption;
         let check = FidelityCheck { interruption, operations_per_second, at: platform::wall_clock() };
-        let mut worker = Worker::new(target.clone(), session.launcher.clone());
-        match check.run(&mut worker) {
+        let (before, after) = workers.split_at_mut(index);
+        let Some((worker, after)) = after.split_first_mut() else { break };
+        let mut others: Vec<&mut Worker> = before.iter_mut().chain(after).collect();
+        match check.run(worker, &mut others) {
             Ok(checked) => {
-                session.writer.add_fidelity(target, &checked.fidelity)?;
+                session.writer.add_fidelity(worker.target(), &checked.fidelity)?;
                 checks.push(checked.fidelity);
             }
             Err(failure) => {
-                anstream::eprintln!("longhaul: {}: {}", target.name, failure.failure.message);
+                anstream::eprintln!("longhaul: {}: {}", worker.target().name, failure.failure.message);
                 code = ExitCode::from(exit::RUN_FAILED);
             }
         }
-        worker.shut_down();
-        worker.wait_until_exited(EXIT_TIMEOUT);
         if interruption.is_requested() {
             break;
         }
+    }
+    for worker in &mut workers {
+        worker.shut_down();
+        worker.wait_until_exited(EXIT_TIMEOUT);
     }
     Ok((checks, code))
 }
@@ -117,7 +123,7 @@ fn print_stored(
     if checks.is_empty() {
         return Err(reason);
     }
-    anstream::eprintln!("longhaul: these are the last results, because {reason:#}");
+    anstream::eprintln!("longhaul: these are the last results, because {}", errors::text(&reason));
     print(&checks, arguments)?;
     Ok(exit::OK)
 }

@@ -47,7 +47,7 @@ fn check(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<ExitC
     paths::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
     let session = Session::open(database, &mounts)?;
     let budget = budget_check(&session.database, &plan.targets, config.limits);
-    let ui = ProgressUi::new(OutputStyle::Silent, budget);
+    let ui = ProgressUi::new(OutputStyle::Failures, budget);
     let (totals, _workers) = session.run_rounds_with_ui(&plan, ui);
     let totals = totals?;
     Ok(if totals.failed_runs > 0 { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })

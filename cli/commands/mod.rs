@@ -16,6 +16,7 @@ mod nas;
 mod notify;
 mod overview;
 mod preset;
+mod record;
 mod report;
 mod run;
 mod runs;
@@ -55,6 +56,7 @@ pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
         Command::Run(arguments) => run::run(shared, &arguments),
         Command::Try(arguments) => trial::run(shared, &arguments),
         Command::Preset(arguments) => preset::run(shared, &arguments),
+        Command::Record(arguments) => record::run(shared, &arguments),
         Command::Targets(arguments) => targets(shared, arguments),
         Command::Report(arguments) => report::run(shared, &arguments),
         Command::Runs(arguments) => runs::run(shared, &arguments),

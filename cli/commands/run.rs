@@ -121,8 +121,8 @@ pub fn listen_for_interrupt() -> anyhow::Result<Interruption> {
 pub fn run(shared: &GlobalArgs, arguments: &RunArgs) -> anyhow::Result<ExitCode> {
     let config = paths::load_config(shared)?;
     let mounts = platform::mounts().context("read the mount table")?;
-    let plan = run_plan(arguments, &config, &mounts)?;
     let database = paths::database(shared, &config)?;
+    let plan = run_plan(arguments, &config, &mounts, &database)?;
     paths::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
     let session = Session::open(database, &mounts)?;
     session.writer.set_threshold_once(config.analysis.threshold)?;
@@ -137,7 +137,7 @@ pub fn run(shared: &GlobalArgs, arguments: &RunArgs) -> anyhow::Result<ExitCode>
                 json!({"type": "end", "runs": totals.runs, "failed": totals.failed_runs})
             );
         }
-        OutputStyle::ShortLines | OutputStyle::Lines | OutputStyle::Silent => {
+        OutputStyle::ShortLines | OutputStyle::Lines | OutputStyle::Failures | OutputStyle::Silent => {
             print_totals(totals, &session.database)
         }
     }
@@ -158,7 +158,7 @@ pub fn run_counts(totals: RunTotals) -> RunCounts {
     RunCounts { runs: totals.runs, failed: totals.failed_runs, ended_by }
 }
 
-fn run_plan(arguments: &RunArgs, config: &Config, mounts: &[Mount]) -> anyhow::Result<Plan> {
+fn run_plan(arguments: &RunArgs, config: &Config, mounts: &[Mount], database: &Path) -> anyhow::Result<Plan> {
     let given = paths::parse_targets(&arguments.targets, mounts)?;
     let targets = if given.is_empty() { config.targets.clone() } else { given };
     if targets.is_empty() {
@@ -179,7 +179,7 @@ fn run_plan(arguments: &RunArgs, config: &Config, mounts: &[Mount]) -> anyhow::R
         tasks: RoundTasks {
             workloads: deduplicated(workloads),
             scale: arguments.scale.map_or(config.scale, Scale::from),
-            settings: config.settings.clone(),
+            settings: config.workload_settings(database),
             cap: arguments.cap.map_or(config.limits.cap, Duration::from_secs),
         },
     })

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use longhaul_measure::platform;
 use longhaul_measure::sandbox::CleanMode;
 use longhaul_measure::workloads::Settings;
-use longhaul_model::TASKS;
+use longhaul_model::STANDARD_TASKS;
 use longhaul_model::{Family, Mount, Role, Run, Scale, Target, Timestamp};
 use longhaul_service::foreground::{Plan, RunTotals, STOP_TIMEOUT};
 use longhaul_service::round::RoundTasks;
@@ -51,7 +51,7 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
         targets,
         rounds: ROUNDS,
         tasks: RoundTasks {
-            workloads: TASKS.iter().map(|workload| workload.name().to_owned()).collect(),
+            workloads: STANDARD_TASKS.iter().map(|workload| workload.name().to_owned()).collect(),
             scale: Scale::Quick,
             settings: Settings::default(),
             cap: RUN_CAP,

@@ -1,18 +1,15 @@
 //! `longhaul usage`: shows the usage profile and what is counted, or corrects it in the configuration.
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use longhaul_model::TargetName;
-use longhaul_service::config::Config;
 use longhaul_service::config_edit::{UsageValue, with_usage, without_usage};
 use longhaul_service::paths::read_usage;
 use longhaul_view::screens;
 use serde_json::json;
 
 use crate::arguments::{GlobalArgs, UsageArgs, UsageCommand};
-use crate::config_file::{Overwrite, write_atomically};
+use crate::config_file::{read_text, replace_text};
 use crate::{exit, paths, render};
 
 /// Shows or corrects the usage profile.
@@ -41,37 +38,20 @@ fn show(shared: &GlobalArgs, arguments: &UsageArgs) -> anyhow::Result<ExitCode> 
 
 fn set(shared: &GlobalArgs, values: &[UsageValue]) -> anyhow::Result<ExitCode> {
     let path = paths::config_file(shared)?;
-    let text = read(&path)?;
-    write(&path, &with_usage(&text, values)?)?;
+    let text = read_text(&path)?;
+    replace_text(&path, &with_usage(&text, values)?)?;
     anstream::println!("Written: {}", path.display());
     Ok(exit::OK)
 }
 
 fn reset(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
     let path = paths::config_file(shared)?;
-    match without_usage(&read(&path)?)? {
+    match without_usage(&read_text(&path)?)? {
         Some(text) => {
-            write(&path, &text)?;
+            replace_text(&path, &text)?;
             anstream::println!("Written: {}", path.display());
         }
         None => anstream::println!("The configuration has no usage profile: {}", path.display()),
     }
     Ok(exit::OK)
-}
-
-/// Reads the configuration; empty if there is none. An invalid one is refused before anything is written.
-fn read(path: &Path) -> anyhow::Result<String> {
-    if !path.exists() {
-        return Ok(String::new());
-    }
-    Config::read(path)?;
-    std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    Config::parse(text, path)?;
-    // A link to a file kept elsewhere stays a link.
-    let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let overwrite = if file.exists() { Overwrite::Always } else { Overwrite::Never };
-    write_atomically(&file, text, overwrite).with_context(|| format!("write {}", file.display()))
 }

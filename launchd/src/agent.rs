@@ -130,6 +130,33 @@ mod tests {
     /// launchd.
     const EXPECTED: &str = include_str!("../tests/fixtures/org.longhaul.agent.plist");
 
+    #[test]
+    fn agent_of_homebrew_differs_only_in_paths() {
+        let mut packaged = read(include_bytes!("../packages/org.longhaul.agent.plist"));
+        let mut ours = read(&plist(&plan()).unwrap());
+        let program = packaged.remove("ProgramArguments").unwrap();
+        let expected = vec![Value::from("@PREFIX@/opt/longhaul/bin/longhauld")];
+        assert_eq!(program.into_array(), Some(expected), "the formula fills in the prefix");
+        for path in ["ProgramArguments", "StandardOutPath", "StandardErrorPath"] {
+            ours.remove(path);
+        }
+        assert_eq!(packaged, ours);
+    }
+
+    #[test]
+    fn formula_of_homebrew_names_the_services_and_their_files() {
+        let formula = include_str!("../packages/longhaul.rb");
+        for line in [
+            format!("name macos: \"{LABEL}\", linux: \"longhaul\""),
+            format!("inreplace \"launchd/packages/{LABEL}.plist\", \"@PREFIX@\", HOMEBREW_PREFIX"),
+            format!(
+                "prefix.install \"launchd/packages/{LABEL}.plist\", \"launchd/packages/longhaul.service\""
+            ),
+        ] {
+            assert!(formula.contains(&line), "{line}");
+        }
+    }
+
     fn read(xml: &[u8]) -> plist::Dictionary {
         Value::from_reader_xml(xml).unwrap().into_dictionary().unwrap()
     }

@@ -162,6 +162,18 @@ mod tests {
     }
 
     #[test]
+    fn unit_of_packages_differs_only_in_paths() {
+        let packaged = include_str!("../packages/longhaul.service");
+        let is_path =
+            |line: &str| ["#", "Environment=", "ExecStart="].iter().any(|start| line.starts_with(start));
+        let settings = |text: &str| -> Vec<String> {
+            text.lines().filter(|line| !is_path(line)).map(str::to_owned).collect()
+        };
+        assert_eq!(settings(packaged), settings(&unit(&plan()).unwrap()));
+        assert!(packaged.contains("\nExecStart=:\"/usr/bin/longhauld\"\n"));
+    }
+
+    #[test]
     fn every_character_of_a_path_is_escaped() {
         for (path, written) in [
             ("/a b", r#""/a b""#),

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::fuse::hang::Fuse;
+use crate::support::daemon::{BUSY, Daemon, target};
 use crate::support::mounts::{Memory, in_own_mounts};
 use crate::support::{CommandOutput, Place, Running, assert_all_ok, machine, sandbox};
 
@@ -64,9 +66,28 @@ fn sessions(folder: &Path) -> usize {
     sessions.map(Iterator::count).sum()
 }
 
+/// Returns the outcome of the newest run; `None` if there is none yet.
+fn last_outcome(place: &Place) -> Option<String> {
+    let runs = place.longhaul("runs --json").expect(0).runs();
+    let last = runs.into_iter().max_by_key(|run| run["number"].as_i64())?;
+    last["outcome"].as_str().map(str::to_owned)
+}
+
+/// Returns the number of changes whose freshness was measured.
+fn measured_changes(place: &Place) -> u64 {
+    let cells = place.longhaul("freshness --json").expect(0).value();
+    cells.as_array().unwrap().iter().map(|cell| cell["n"].as_u64().unwrap()).sum()
+}
+
 fn try_mount(arguments: &[&str], at: &Path) -> bool {
     let status = Command::new("mount").args(arguments).arg(at).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
+}
+
+/// Checks that nothing was written below the mount point of a share that disappeared.
+fn assert_nothing_below(mount_point: &Path) {
+    let files = Command::new("find").arg(mount_point).args(["-mindepth", "1"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&files.stdout), "", "files below the mount point");
 }
 
 /// Waits until the file system can be made read-only, which no file that is open for writing allows.
@@ -118,6 +139,80 @@ fn share_that_turns_read_only_is_accused_of_nothing() {
 }
 
 #[test]
+fn share_that_disappears_is_accused_of_nothing() {
+    if !in_own_mounts(share_that_disappears_is_accused_of_nothing) {
+        return;
+    }
+    let place = Place::with_tiny_trees();
+    let (share, memory) = small_share(&place);
+    let healthy = fidelity(&place, &share, 0);
+    let running = place.longhaul("fidelity --json").target("nas", &share).start();
+    machine::wait_until("the check to begin", || sandbox(&share).join("fidelity").exists());
+    drop(memory);
+    let ended = ended(running);
+    if ended.code == 0 {
+        assert_not_accused(&healthy, &ended.output);
+    }
+    assert_nothing_below(&share);
+}
+
+/// Starts the service with two targets in one folder, and waits until it measures freshness there for the second time.
+fn start_service<'a>(place: &'a Place, share: &Path) -> Daemon<'a> {
+    let as_share = |name: &str| target(name, share) + "role = \"share\"\n";
+    place.configure(&(BUSY.replace("freshness = false\n", "") + &as_share("nas") + &as_share("again")));
+    let daemon = Daemon::start(place);
+    // The service knows a share that is missing by what was there in an earlier round.
+    machine::wait_until("a run", || last_outcome(place).as_deref() == Some("ok"));
+    machine::wait_until("a session of the next round", || sessions(share) > 0);
+    daemon
+}
+
+/// Checks that a service that had trouble with its shares says nothing bad about them.
+fn assert_no_accusation(place: &Place) {
+    for cell in place.longhaul("freshness --json").expect(0).value().as_array().unwrap() {
+        assert_eq!(cell["not_seen"], 0, "{cell}");
+    }
+    let fidelity = place.longhaul("fidelity --json").expect(0);
+    let lost = results(&fidelity).into_iter().filter(|(_, result)| result == "lost" || result == "hung");
+    assert_eq!(lost.count(), 0, "{fidelity}");
+}
+
+#[test]
+fn service_accuses_no_share_that_turned_read_only() {
+    if !in_own_mounts(service_accuses_no_share_that_turned_read_only) {
+        return;
+    }
+    let place = Place::with_tiny_trees();
+    let (share, memory) = small_share(&place);
+    let daemon = start_service(&place, &share);
+    make_read_only(&share);
+    machine::wait_until("a run that fails", || last_outcome(&place).is_some_and(|outcome| outcome != "ok"));
+    memory.make_writable();
+    let measured = measured_changes(&place);
+    machine::wait_until("a round on the healthy share", || measured_changes(&place) > measured);
+    daemon.stop();
+    assert_no_accusation(&place);
+    assert_eq!(sessions(&share), 0, "nothing is left");
+}
+
+#[test]
+fn service_accuses_no_share_that_disappeared() {
+    if !in_own_mounts(service_accuses_no_share_that_disappeared) {
+        return;
+    }
+    let place = Place::with_tiny_trees();
+    let share = place.folder("share");
+    let fuse = Fuse::mount(&share);
+    let daemon = start_service(&place, &share);
+    fuse.end();
+    drop(fuse);
+    machine::wait_until("a run without the share", || last_outcome(&place).as_deref() == Some("unavailable"));
+    daemon.stop();
+    assert_no_accusation(&place);
+    assert_nothing_below(&share);
+}
+
+#[test]
 fn changes_on_a_share_that_turns_read_only_are_void() {
     if !in_own_mounts(changes_on_a_share_that_turns_read_only_are_void) {
         return;
@@ -146,7 +241,7 @@ fn changes_on_a_share_that_disappears_are_not_missed() {
     std::thread::sleep(Duration::from_millis(500));
     drop(memory);
     assert_nothing_missed(&ended(running));
-    assert_eq!(fs::read_dir(&share).unwrap().count(), 0, "nothing is written below the mount point");
+    assert_nothing_below(&share);
 }
 
 #[test]

@@ -42,10 +42,23 @@ fn start_calm(place: &Place) -> Daemon<'_> {
     daemon
 }
 
-/// Returns a configuration with larger trees, so that a worker walks a tree long enough for a fault, and a cap of 3
-/// s.
+/// Returns a configuration with larger trees, so that a worker walks a tree long enough for a fault, and a cap that
+/// a busy machine does not reach.
 fn slow() -> String {
-    calm().replace("files = 40", "files = 4000") + "[limits]\ncap-seconds = 3\n"
+    calm().replace("files = 40", "files = 4000") + "[limits]\ncap-seconds = 10\n"
+}
+
+/// Requests rounds until a worker is seen in a state, which a quick machine may leave between two looks. Returns its id.
+fn catch_worker(daemon: &Daemon<'_>, place: &Place, is_so: impl Fn(i32) -> bool) -> i32 {
+    let mut found = None;
+    machine::wait_until("a worker", || {
+        if daemon.status()["state"]["name"] != "measuring" {
+            daemon.send_command("round", "{}");
+        }
+        found = machine::workers_of(place.root()).into_iter().find(|pid| is_so(*pid));
+        found.is_some()
+    });
+    found.unwrap()
 }
 
 fn outcomes(place: &Place, target: &str) -> Vec<String> {
@@ -67,14 +80,8 @@ fn killed_worker_voids_its_run_and_next_round_is_ok() {
     configure(&place, &slow(), &[("a", &a)]);
     let daemon = start_calm(&place);
     daemon.round();
-    daemon.send_command("round", "{}");
-    let mut worker = None;
-    machine::wait_until("a worker", || {
-        worker =
-            machine::workers_of(place.root()).into_iter().find(|pid| machine::has_open(*pid, &sandbox(&a)));
-        worker.is_some()
-    });
-    machine::signal(worker.unwrap(), Signal::KILL);
+    let worker = catch_worker(&daemon, &place, |pid| machine::has_open(pid, &sandbox(&a)));
+    machine::signal(worker, Signal::KILL);
     daemon.wait_for("the end of that round", |status| status["state"]["name"] != "measuring");
     daemon.round();
     daemon.stop();
@@ -90,15 +97,9 @@ fn stopped_worker_is_stored_as_hung_and_replaced() {
     configure(&place, &slow(), &[("a", &a), ("b", &b)]);
     let daemon = start_calm(&place);
     daemon.round();
-    daemon.send_command("round", "{}");
-    let mut worker = None;
-    machine::wait_until("a worker", || {
-        worker = machine::workers_of(place.root())
-            .into_iter()
-            .find(|pid| machine::is_walking(*pid, &sandbox(&a).join("folder-index")));
-        worker.is_some()
-    });
-    machine::signal(worker.unwrap(), Signal::STOP);
+    let worker =
+        catch_worker(&daemon, &place, |pid| machine::is_walking(pid, &sandbox(&a).join("folder-index")));
+    machine::signal(worker, Signal::STOP);
     daemon.wait_for("the end of that round", |status| status["state"]["name"] != "measuring");
     daemon.round();
     daemon.stop();
@@ -180,11 +181,8 @@ fn hang(test: impl Fn(), mount: fn(&Path) -> Fuse) -> Option<Hang> {
 
 #[cfg(target_os = "linux")]
 fn freeze_in_a_walk(hang: &Hang, daemon: &Daemon<'_>) {
-    daemon.send_command("round", "{}");
     let trees = sandbox(&hang.stuck).join("folder-index");
-    machine::wait_until("a walk", || {
-        machine::workers_of(hang.place.root()).into_iter().any(|pid| machine::is_walking(pid, &trees))
-    });
+    catch_worker(daemon, &hang.place, |pid| machine::is_walking(pid, &trees));
     hang.fuse.freeze();
 }
 

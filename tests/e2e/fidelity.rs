@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 #[cfg(target_os = "linux")]
-use crate::fuse::{Quirk, maclike::MacLike};
+use crate::fuse::hang::Fuse;
+#[cfg(target_os = "linux")]
+use crate::fuse::{Disk, Quirk, maclike::MacLike};
 use crate::support::daemon::{BUSY, Daemon, log, target};
 #[cfg(target_os = "linux")]
 use crate::support::mounts::in_own_mounts;
@@ -38,6 +40,44 @@ fn local_folder_keeps_names_and_nothing_is_left() {
     }
     assert_eq!(output.value().as_array().unwrap().len(), 38);
     assert!(is_empty(&share), "the sandbox that the check created is removed");
+}
+
+/// Checks two targets, and returns result and detail of the lock that one holds and the other tries, for both.
+fn locks_across(place: &Place, [one, other]: [&Path; 2]) -> Vec<(String, String)> {
+    let output = place.longhaul("fidelity --json").target("one", one).target("other", other).expect(0);
+    let rows = output.value().as_array().unwrap().clone();
+    let locks = rows.iter().filter(|row| row["property"] == "lock-across-mounts");
+    let text = |row: &serde_json::Value, key: &str| row[key].as_str().unwrap().to_owned();
+    locks.map(|row| (text(row, "result"), text(row, "detail"))).collect()
+}
+
+#[test]
+fn lock_is_tried_through_every_target_of_the_folder() {
+    let place = Place::new();
+    let (share, elsewhere) = (place.folder("share"), place.folder("elsewhere"));
+    let pair = |result: &str, detail: &str| (result.to_owned(), detail.to_owned());
+    let found = locks_across(&place, [&share, &share]);
+    let kept = ["other", "one"].map(|name| pair("kept", &format!("against programs that use {name}")));
+    assert_eq!(found, kept);
+    let found = locks_across(&place, [&share, &elsewhere]);
+    assert_eq!(found, [(); 2].map(|()| pair("not-tested", "needs a second mount of the same folder")));
+    assert!(is_empty(&share) && is_empty(&elsewhere));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn lock_that_another_mount_does_not_see_is_lost() {
+    if !in_own_mounts(lock_that_another_mount_does_not_see_is_lost) {
+        return;
+    }
+    let place = Place::new();
+    let (one, other) = (place.folder("one"), place.folder("other"));
+    // Linux keeps the locks of a user-space file system without locks to itself, in each mount.
+    let disk = Disk::new();
+    let _mounts = [Fuse::of(&disk, &one), Fuse::of(&disk, &other)];
+    let found = locks_across(&place, [&one, &other]);
+    let lost = ["other", "one"].map(|name| format!("another program took the same lock through {name}"));
+    assert_eq!(found, lost.map(|detail| ("lost".to_owned(), detail)));
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn killed_worker_voids_the_session_and_leaves_nothing() {
 }
 
 #[test]
-fn service_measures_freshness_after_a_round() {
+fn service_measures_freshness_before_a_round() {
     let place = Place::new();
     let share = place.folder("share");
     let share_target = |name: &str| target(name, &share) + "role = \"share\"\n";

@@ -14,8 +14,8 @@ use crate::fuse::{Disk, hang::Fuse};
 #[cfg(target_os = "linux")]
 use crate::support::mounts::in_own_mounts;
 use crate::support::{CommandOutput, Place, assert_all_ok, tree};
+use longhaul_model::STANDARD_TASKS;
 use longhaul_model::Scale;
-use longhaul_model::TASKS;
 use longhaul_service::config::Config;
 use longhaul_service::config_draft::has_key;
 use longhaul_service::cost::round_load;
@@ -264,7 +264,7 @@ fn round_moves_as_many_bytes_as_planned() {
         phase["bytes_read"].as_u64().unwrap() + phase["bytes_written"].as_u64().unwrap()
     };
     let seen: u64 = phases.map(bytes).sum();
-    let workloads: Vec<String> = TASKS.iter().map(|workload| workload.name().to_owned()).collect();
+    let workloads: Vec<String> = STANDARD_TASKS.iter().map(|workload| workload.name().to_owned()).collect();
     let planned = round_load(Scale::Quick, &workloads, &[]).0.bytes;
     let ratio = seen as f64 / planned;
     assert!((0.85..1.15).contains(&ratio), "a round moved {seen} bytes, the plan says {planned}");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Place, assert_all_ok, sandbox, tree};
+use crate::support::{Place, assert_all_ok, mounts, sandbox, tree};
 use longhaul_model::draw::draw_below;
 use longhaul_store::Reader;
 use serde_json::{Value, json};
@@ -139,6 +139,15 @@ fn each_of_100_faults_is_reported_once_with_place_and_pattern() {
 }
 
 #[test]
+fn folder_without_a_sandbox_is_left_alone() {
+    let place = Place::new();
+    let target = place.folder("nas");
+    let call = place.longhaul("integrity --check").target("nas", &target);
+    call.expect(3).assert_stderr(&["nas", "longhaul keeps no files there", "longhaul run"]);
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+}
+
+#[test]
 fn swapped_missing_and_old_files_are_recognized() {
     let (place, target) = filled();
     let sandbox = sandbox(&target);
@@ -202,6 +211,47 @@ fn run_that_reads_damage_fails_and_reports_it_once() {
     assert_eq!(events.iter().filter(|stored| stored.event.kind == "mismatch").count(), found.len());
     assert_all_ok(&run(0).runs());
     assert_eq!(ledger()["wrong_ranges"], line["wrong_ranges"], "the image was made again");
+}
+
+/// Reads everything back through two paths, and returns the only wrong range with what the other path read.
+fn check_two_paths(place: &Place, share: &Path, other: &Path) -> Value {
+    let call = place.longhaul("integrity --check --json").target("a", share).target("b", other);
+    let lines = call.expect(3).value();
+    let ranges = lines.as_array().unwrap().iter().flat_map(|line| line["wrong_ranges"].as_array().unwrap());
+    let ranges: Vec<Value> = ranges.cloned().collect();
+    let [range] = &ranges[..] else { panic!("one wrong range: {lines}") };
+    range.clone()
+}
+
+#[test]
+fn wrong_range_is_read_again_through_another_path_to_the_folder() {
+    if !mounts::in_own_mounts(wrong_range_is_read_again_through_another_path_to_the_folder) {
+        return;
+    }
+    let place = Place::with_tiny_trees();
+    let (share, other, aside) = (place.folder("share"), place.folder("other"), place.folder("aside"));
+    mounts::bind(&share, &other);
+    assert_all_ok(&place.run(&["photo-batch"], &[("a", &share), ("b", &other)]).expect(0).runs());
+    let sandboxes = fs::read_dir(&share).unwrap().map(|entry| entry.unwrap().path());
+    let of_a = |path: &PathBuf| path.to_str().unwrap().ends_with("-a");
+    let sandbox = sandboxes.into_iter().find(of_a).unwrap();
+    let photo = sandbox.join(&kept_files(&sandbox)[0]);
+    let mut bytes = fs::read(&photo).unwrap();
+    bytes[5000..6000].fill(0);
+    let damaged = aside.join("damaged");
+    fs::write(&damaged, &bytes).unwrap();
+    // Only the first path shows the damaged file.
+    mounts::bind(&damaged, &photo);
+    let range = check_two_paths(&place, &share, &other);
+    let [other_path] = &range["elsewhere"].as_array().unwrap()[..] else { panic!("one other path: {range}") };
+    assert_eq!((&other_path["target"], &other_path["result"]), (&json!("b"), &json!("correct")), "{range}");
+    mounts::unmount(&photo);
+    fs::write(&photo, &bytes).unwrap();
+    let range = check_two_paths(&place, &share, &other);
+    assert_eq!(range["elsewhere"][0]["result"], "same-damage", "{range}");
+    assert_eq!(range["times_found"], 2, "{range}");
+    let text = place.longhaul("integrity").expect(0).out;
+    assert!(text.contains("the same wrong bytes, so they are on the NAS"), "{text}");
 }
 
 #[test]

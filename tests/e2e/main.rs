@@ -31,6 +31,8 @@ mod nas;
 mod nas_servers;
 mod notify;
 mod notify_servers;
+#[cfg(target_os = "linux")]
+mod opponent;
 mod preset;
 mod privacy;
 #[cfg(target_os = "linux")]
@@ -40,6 +42,9 @@ mod probe_truth;
 mod profile;
 mod prose;
 mod purge;
+// strace and FUSE without a library are those of Linux.
+#[cfg(target_os = "linux")]
+mod record;
 mod report;
 // The paths of data and configuration, and the service manager, are those of Linux.
 #[cfg(target_os = "linux")]
@@ -51,4 +56,6 @@ mod survival;
 mod target_path;
 mod telemetry;
 mod telemetry_service;
+mod upgrade;
 mod week;
+mod your_day;

@@ -11,6 +11,8 @@ use serde_json::Value;
 const TABLE: &str = include_str!("../../docs/validation/fidelity.md");
 /// Targets of the table, in the order of its columns. AFP comes last: its client may crash.
 const TARGETS: [&str; 5] = ["smb2", "smb3", "nfs3", "nfs4", "afp"];
+/// Targets whose mounts are tried against each other: AFP's client refuses locks.
+const LOCKING: [&str; 4] = ["smb2", "smb3", "nfs3", "nfs4"];
 /// Number of runs that must agree; more with `LONGHAUL_FIDELITY_RUNS`.
 const RUNS: u32 = 2;
 /// Time that a check of one target may take.
@@ -56,6 +58,53 @@ fn fidelity_equals_the_table_and_the_disk_of_the_nas() {
     findings.rows.dedup();
     findings.print(&["target", "seconds", "results"]);
     findings.assert(&lab);
+}
+
+#[test]
+#[ignore = "boots two virtual machines; run with --ignored"]
+fn lock_across_mounts_equals_what_other_programs_meet() {
+    let lab = Lab::up("local smb2 smb3 nfs3 nfs4");
+    lab.ask("mkdir -p /m/nfs3/media /m/local/fidelity && chmod 777 /m/nfs3/media");
+    let targets: Vec<String> =
+        LOCKING.iter().map(|name| format!("--target {name}=/m/{name}/media")).collect();
+    let program = env!("CARGO_BIN_EXE_longhaul");
+    let command =
+        format!("{program} fidelity --json --database /m/local/fidelity/locks.sqlite {}", targets.join(" "));
+    let output = lab.run(&format!("{command} 2>/dev/null"));
+    let found: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let mut findings = Findings::default();
+    for holder in LOCKING {
+        let others: Vec<&str> = LOCKING.into_iter().filter(|name| *name != holder).collect();
+        let expected = met_by_programs(&lab, holder, &others);
+        let is_it = |row: &&Value| row["target"] == holder && row["property"] == "lock-across-mounts";
+        let detail = found.iter().find(is_it).map_or("", |row| row["detail"].as_str().unwrap_or_default());
+        findings.check(detail == expected, || {
+            format!("{holder}: {detail} instead of {expected}: {}", text(&output))
+        });
+        findings.row(&[holder, detail]);
+    }
+    findings.print(&["lock held through", "result"]);
+    findings.assert(&lab);
+}
+
+/// Holds a lock and tries it through other mounts, with programs that share no code with longhaul. Returns what longhaul
+/// should say.
+fn met_by_programs(lab: &Lab, holder: &str, others: &[&str]) -> String {
+    let script = concat!("/host", env!("CARGO_MANIFEST_DIR"), "/tests/lab/locks.py");
+    let path = |name: &str| format!("/m/{name}/media/by-hand-{holder}");
+    let paths: Vec<String> = others.iter().map(|name| path(name)).collect();
+    let output = lab.run(&format!("python3 {script} {} {}", path(holder), paths.join(" ")));
+    let answers = text(&output);
+    note(&format!("{holder}: {others:?}: {}", answers.replace('\n', ", ")));
+    let with = |answer: &str| {
+        let names = answers.lines().zip(others).filter(|(line, _)| *line == answer);
+        names.map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
+    };
+    match (with("taken"), with("held")) {
+        (taken, _) if !taken.is_empty() => format!("another program took the same lock through {taken}"),
+        (_, held) if !held.is_empty() => format!("against programs that use {held}"),
+        _ => answers,
+    }
 }
 
 /// Share as the client sees it.

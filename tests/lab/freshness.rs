@@ -304,7 +304,7 @@ fn controls(lab: &Lab, findings: &mut Findings) {
     let remount = |options: &str| {
         lab.ask(&format!(
             "umount /m/smb3 && mount -t cifs //10.77.0.2/share /m/smb3 \
-             -o vers=3.1.1,username=lab,password=labpw,nosharesock{options}"
+             -o vers=3.1.1,username=lab,password=labpw,nosharesock,iocharset=utf8{options}"
         ));
     };
     let measure = |name: &str, findings: &mut Findings| {

@@ -249,7 +249,7 @@ for m in $(tr + ' ' <<<"$labmounts"); do (
   case $m in
     local) mount -t ext4 -o noatime /dev/ubda /m/local; chmod 777 /m/local;;
     smb?) up 445; case $m in smb1) v=1.0;; smb2) v=2.1;; smb3) v=3.1.1;; esac
-          mount -t cifs //10.77.0.2/share /m/$m -o vers=$v,username=lab,password=labpw,nosharesock;;
+          mount -t cifs //10.77.0.2/share /m/$m -o vers=$v,username=lab,password=labpw,nosharesock,iocharset=utf8;;
     nfs3) up 2049; mount -t nfs 10.77.0.2:/srv/share /m/nfs3 -o vers=3,nolock,tcp;;
     nfs4) up 2049; mount -t nfs 10.77.0.2:/ /m/nfs4 -o vers=4.2;;
     afp)  { [ -n "$labafpfs" ] || [ -x /usr/libexec/gvfsd-afp ]; } && up 548 && bash /etc/lab/mount-afp;;

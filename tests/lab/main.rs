@@ -11,6 +11,7 @@ mod freshness;
 mod integrity;
 mod machines;
 mod protocols;
+mod record;
 mod sampling;
 mod stalls;
 mod truth;

@@ -88,10 +88,8 @@ impl<'a> Service<'a> {
         let watchers = SHARES.map(|share| {
             let file = format!("/m/{share}/watched");
             self.lab.ask(&format!("head -c 4096 /dev/urandom >{file} && sync"));
-            self.lab.start(&format!(
-                "end=$(( $(date +%s) + 75 )); while [ $(date +%s) -lt $end ]; do begin=$(date +%s.%N); \
-                 dd if={file} of=/dev/null bs=4096 count=1 iflag=direct 2>/dev/null; echo $begin $(date +%s.%N); sleep 0.2; done"
-            ))
+            let script = concat!("/host", env!("CARGO_MANIFEST_DIR"), "/tests/lab/watch.py");
+            self.lab.start(&format!("python3 {script} {file} 75"))
         });
         std::thread::sleep(Duration::from_secs(5));
         let since = now();

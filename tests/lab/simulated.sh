@@ -104,7 +104,7 @@ for m in ${ttmounts//+/ }; do
   mkdir -p /m/$m
   case $m in
     local) truncate -s 1G /tmp/local.img; mke2fs -q -t ext4 /tmp/local.img; mount -o loop,noatime /tmp/local.img /m/local;; # a loop device, because a ubd disk runs in real time
-    smb?) case $m in smb1) v=1.0;; smb2) v=2.1;; *) v=3.1.1;; esac; up 445; mount -t cifs //10.77.0.2/share /m/$m -o vers=$v,username=lab,password=labpw,nosharesock;;
+    smb?) case $m in smb1) v=1.0;; smb2) v=2.1;; *) v=3.1.1;; esac; up 445; mount -t cifs //10.77.0.2/share /m/$m -o vers=$v,username=lab,password=labpw,nosharesock,iocharset=utf8;;
     nfs3) up 2049; mount -t nfs 10.77.0.2:/srv/share /m/nfs3 -o vers=3,nolock,tcp;;
     nfs4) up 2049; mount -t nfs 10.77.0.2:/ /m/nfs4 -o vers=4.2;;
     afp) up 548; bash /etc/lab/mount-afp;;

@@ -10,7 +10,7 @@ use longhaul_measure::local_folder;
 use longhaul_measure::platform;
 use longhaul_model::TargetName;
 use longhaul_service::config::Config;
-use longhaul_service::{own_files, paths};
+use longhaul_service::{own_files, paths, recordings};
 
 /// Folder next to the database with the local files of tasks for each target.
 const LOCAL_FOLDER: &str = "local";
@@ -139,9 +139,14 @@ impl Role {
         let mut parts = path.iter();
         let (Some(first), rest) = (parts.next(), parts.as_path()) else { return Ownership::Other };
         match (self, rest.as_os_str().is_empty()) {
-            (Self::Database(_), true) if first == LOCAL_FOLDER || first == TRY_FOLDER => Ownership::Folder,
+            (Self::Database(_), true)
+                if [LOCAL_FOLDER, TRY_FOLDER, recordings::FOLDER].iter().any(|folder| first == *folder) =>
+            {
+                Ownership::Folder
+            }
             (_, true) if self.has_file(first) => Ownership::File,
             (Self::Database(_), false) if first == LOCAL_FOLDER => owner_in_local(rest, targets),
+            (Self::Database(_), false) if first == recordings::FOLDER => owner_in_recordings(rest),
             _ => Ownership::Other,
         }
     }
@@ -164,6 +169,11 @@ fn owner_in_local(path: &Path, targets: &KnownTargets) -> Ownership {
         Ownership::PossibleFolder if is_known() => Ownership::Folder,
         owner => owner,
     }
+}
+
+fn owner_in_recordings(path: &Path) -> Ownership {
+    let is_recording = path.to_str().is_some_and(recordings::is_recording_file);
+    if is_recording { Ownership::File } else { Ownership::Other }
 }
 
 /// Returns whether a file is the configuration, or the temporary file that `init` writes first.
@@ -241,6 +251,16 @@ mod tests {
         let role = Role::Config("/x/my.toml".into());
         assert_eq!(["my.toml", "my.toml.new-17"].map(|name| owner(&role, name)), [Ownership::File; 2]);
         for name in ["my.toml.bak", "my.toml.new-", "config.toml", "my.toml.new-x"] {
+            assert_eq!(owner(&role, name), Ownership::Other, "{name}");
+        }
+    }
+
+    #[test]
+    fn recordings_are_owned_and_other_files_beside_them_are_not() {
+        let role = Role::Database("/x/results.sqlite".into());
+        assert_eq!(owner(&role, "recordings"), Ownership::Folder);
+        assert_eq!(owner(&role, "recordings/day-1.recording"), Ownership::File);
+        for name in ["recordings/notes.txt", "recordings/a/day-1.recording", "day-1.recording"] {
             assert_eq!(owner(&role, name), Ownership::Other, "{name}");
         }
     }

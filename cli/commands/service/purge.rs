@@ -19,7 +19,7 @@ use longhaul_store::{Reader, StoredEpoch, StoredTarget};
 use super::super::clean;
 use super::own_folders::{FolderOwner, KnownTargets, OwnFolder, own_folders};
 use crate::arguments::{GlobalArgs, UninstallArgs};
-use crate::{exit, paths};
+use crate::{errors, exit, paths};
 
 /// Time that an idle worker may take to exit.
 const WORKER_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -36,8 +36,9 @@ pub struct Purge {
 pub fn plan(shared: &GlobalArgs) -> anyhow::Result<Purge> {
     // Files can be deleted even if they cannot be read, so read errors are only reported.
     let config = paths::load_config(shared).unwrap_or_else(|error| {
+        let why = errors::text(&error);
         anstream::eprintln!(
-            "longhaul: the configuration cannot be read, so its targets and paths are unknown: {error:#}"
+            "longhaul: the configuration cannot be read, so its targets and paths are unknown: {why}"
         );
         Config::default()
     });

@@ -254,7 +254,12 @@ fn error_advice(error: Option<i32>) -> &'static str {
             "The file is in use: close the programs that have it open, here or on another machine; the next round tries again"
         }
         Some(libc::EROFS) => "The target is read-only: mount it with write access",
-        Some(libc::EACCES | libc::EPERM) => {
+        // smbfs refuses every user but root and the one who mounted the share (SMBClient
+        // kernel/smbfs/smbfs_vnops.c:13427).
+        Some(libc::EACCES) => {
+            "Permission denied: check the folder's owner; on a Mac, only the user who mounted an SMB share can use it"
+        }
+        Some(libc::EPERM) => {
             "Permission denied: check the folder's owner and, on a Mac, Privacy & Security > Files & Folders"
         }
         Some(libc::ENOENT) => "Another program removed the file: the next run creates it again",

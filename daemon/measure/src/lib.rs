@@ -27,6 +27,7 @@ pub mod corpus;
 pub mod error;
 pub mod inventory;
 pub mod local_folder;
+pub mod local_network;
 pub mod lock;
 pub mod parse;
 pub mod platform;

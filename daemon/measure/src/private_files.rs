@@ -1,7 +1,7 @@
 //! Files and folders on the local disk that only their user may read, whatever the umask.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -15,6 +15,24 @@ pub fn options() -> OpenOptions {
     let mut options = File::options();
     options.mode(0o600);
     options
+}
+
+/// Reads a whole regular file of at most `most` bytes. A pipe in its place is not waited for.
+///
+/// # Errors
+///
+/// The error of the operating system, `InvalidInput` if it is no regular file, or `FileTooLarge`.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let mut bytes = vec![];
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {} MiB", most >> 20)));
+    }
+    Ok(bytes)
 }
 
 /// Creates a folder and its missing parents for the user only (mode 0700). Existing ones stay as they are.
@@ -53,6 +71,17 @@ pub fn restrict(path: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_regular_files_within_the_limit_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, pipe] = ["file", "pipe"].map(|name| folder.path().join(name));
+        std::fs::write(&file, [7; 9]).unwrap();
+        assert_eq!(read(&file, 9).unwrap(), [7; 9]);
+        assert_eq!(read(&file, 8).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(read(&pipe, 9).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
 
     fn mode(path: &Path) -> u32 {
         path.symlink_metadata().unwrap().permissions().mode() & 0o7777

@@ -26,7 +26,26 @@ pub trait Hint: Error {
     /// ```
     fn one_line(&self) -> String {
         let causes = std::iter::successors(self.source(), |&cause| cause.source()).map(ToString::to_string);
-        let parts: Vec<String> = [self.to_string()].into_iter().chain(causes).chain(self.hint()).collect();
-        parts.join(": ")
+        let parts = [self.to_string()].into_iter().chain(causes);
+        [with_causes(parts)].into_iter().chain(self.hint()).collect::<Vec<_>>().join(": ")
     }
+}
+
+/// Returns the text of an error with its causes in one line. A cause that the text before it names already is left out.
+///
+/// ```
+/// use longhaul_model::with_causes;
+///
+/// let chain = ["read /x: no such file. Give another one", "no such file"];
+/// assert_eq!(with_causes(chain), "read /x: no such file. Give another one");
+/// assert_eq!(with_causes(["the address of the service", "no such file"]), "the address of the service: no such file");
+/// ```
+pub fn with_causes(chain: impl IntoIterator<Item = impl ToString>) -> String {
+    chain.into_iter().map(|cause| cause.to_string()).fold(String::new(), |text, cause| {
+        match (text.is_empty(), text.contains(&cause)) {
+            (true, _) => cause,
+            (_, true) => text,
+            _ => format!("{text}: {cause}"),
+        }
+    })
 }

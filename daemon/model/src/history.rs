@@ -30,6 +30,17 @@ pub struct History {
     pub events: Vec<Event>,
     /// Counts of changes that were made elsewhere, by day.
     pub freshness: Vec<FreshnessDay>,
+    /// The recording that the runs of `your-day` replay; `None` if there is none or it is not known.
+    pub recorded_day: Option<RecordedDay>,
+}
+
+/// A recording of a user's own programs, as far as figures of its replay need it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedDay {
+    /// Protocol of the mount on which it was recorded; `None` if unknown.
+    pub recorded_on: Option<String>,
+    /// Duration of the recording; `None` if the trace has no durations.
+    pub total: Option<Duration>,
 }
 
 /// Changes of one kind that were made elsewhere on one day and looked for through one target. Changes through a target

@@ -45,23 +45,24 @@ mod target;
 mod tasks;
 pub mod time;
 mod usage;
-mod varint;
+pub mod varint;
 mod wire;
 
 pub use call::{Call, KeepReason, decode_calls, encode_calls};
 pub use checks::{ChangeKind, FreshnessOutcome, FreshnessSample};
 pub use checks::{
-    DamagePattern, DataAge, Mismatch, MismatchReread, StoredMismatch, VerifiedData, VerifiedTotal,
+    DamagePattern, DataAge, Mismatch, MismatchReread, OtherReread, StoredMismatch, VerifiedData,
+    VerifiedTotal,
 };
 pub use checks::{Finding, KeepResult, Property, ReadBack, TargetFidelity};
 pub use conditions::{Conditions, Power};
 pub use event::Event;
-pub use hint::Hint;
+pub use hint::{Hint, with_causes};
 pub use histogram::{BUCKET_COUNT, bucket_of, index_of_slot, midpoint_ns, slot_of, upper_bound_ns};
 pub use histogram::{Histogram, HistogramError};
 pub use history::{
-    AnalysisSettings, EpochRecord, FreshnessDay, History, Reread, RoundRecord, RunRecord, SLOW_CHANGE,
-    TargetRecord,
+    AnalysisSettings, EpochRecord, FreshnessDay, History, RecordedDay, Reread, RoundRecord, RunRecord,
+    SLOW_CHANGE, TargetRecord,
 };
 pub use machine_snapshot::{LinkKind, MachineSnapshot, NetworkLink};
 pub use metric::{MAX_METRICS, MetricTimes, WaitKind, WaitMetric};
@@ -90,8 +91,8 @@ pub use step::{
 };
 pub use target::{Role, Target, TargetName, TargetNameError};
 pub use tasks::{
-    FOLDER_INDEX, INCREMENTAL_BACKUP, PHOTO_BATCH, TASKS, TIME_MACHINE, TIME_MACHINE_THROTTLED, Task,
-    all_metrics,
+    FOLDER_INDEX, INCREMENTAL_BACKUP, PHOTO_BATCH, STANDARD_TASKS, TASKS, TIME_MACHINE,
+    TIME_MACHINE_THROTTLED, Task, YOUR_DAY, all_metrics,
 };
 pub use time::Timestamp;
 pub use usage::profile::{PROFILE_LINES, ProfileLine, SWITCHES_PER_SESSION};

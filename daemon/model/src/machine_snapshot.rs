@@ -27,6 +27,9 @@ pub struct MachineSnapshot {
     pub battery_percent: Option<f64>,
     /// True if the user enabled a power-saving mode; `None` if unknown.
     pub low_power_mode: Option<bool>,
+    /// True if a Mac is awake only for some work and about to sleep again (DarkWake); `None` if unknown, as on Linux.
+    #[serde(default)]
+    pub is_dark_wake: Option<bool>,
     /// True if the machine throttles itself because it is too hot; `None` if unknown.
     pub is_hot: Option<bool>,
     /// True if a Time Machine backup is running; `None` if unknown, as on Linux.

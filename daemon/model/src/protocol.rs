@@ -123,9 +123,19 @@ pub struct Mount {
     /// Device number, if the mount table contains it. Mounts with the same number share their counters.
     #[serde(skip)]
     pub device: Option<String>,
+    /// Id of the user who mounted it, where the mount table names one: on a Mac.
+    #[serde(skip)]
+    pub owner: Option<u32>,
 }
 
 impl Mount {
+    /// Tells whether a Mac refuses this mount to a user: an SMB share, to every user but root and the one who mounted it
+    /// (SMBClient kernel/smbfs/smbfs_vnops.c:13427).
+    pub fn is_refused_to(&self, user: u32) -> bool {
+        let is_foreign = self.owner.is_some_and(|owner| owner != user);
+        matches!(self.protocol, Protocol::Smb(_)) && is_foreign && user != 0
+    }
+
     /// Returns a writable mount with these properties; all others are unknown.
     pub fn new(point: impl Into<PathBuf>, source: impl Into<String>, protocol: Protocol) -> Self {
         Self {
@@ -137,6 +147,7 @@ impl Mount {
             free_bytes: None,
             total_bytes: None,
             server: None,
+            owner: None,
             device: None,
         }
     }
@@ -160,6 +171,16 @@ mod tests {
 
     fn mount(point: &str, name: &str) -> Mount {
         Mount::new(point, "none", Protocol::Local(name.into()))
+    }
+
+    #[test]
+    fn a_mac_refuses_an_smb_share_of_another_user() {
+        let of = |protocol: Protocol, owner| Mount { owner, ..Mount::new("/m", "//nas/x", protocol) };
+        let smb = |owner| of(Protocol::Smb(None), owner);
+        assert!(smb(Some(502)).is_refused_to(501));
+        assert!(!smb(Some(501)).is_refused_to(501) && !smb(Some(502)).is_refused_to(0));
+        assert!(!smb(None).is_refused_to(501), "Linux names no owner");
+        assert!(!of(Protocol::Nfs(None), Some(502)).is_refused_to(501));
     }
 
     #[test]

@@ -95,8 +95,23 @@ pub const TIME_MACHINE_THROTTLED: Task = Task {
     is_paced: false,
 };
 
+/// Replays what a person's own programs did.
+pub const YOUR_DAY: Task = Task {
+    name: "your-day",
+    summary: "replays a recording of your own programs (`longhaul record`)",
+    metrics: &[
+        day("your day: total", &[("replay", "total")]),
+        day("your day: time waiting", &[("replay", "waiting")]),
+    ],
+    is_paced: false,
+};
+
 /// Every task, in the order in which they are listed. A stored history refers to tasks by their index here.
 pub static TASKS: &[Task] =
+    &[FOLDER_INDEX, PHOTO_BATCH, INCREMENTAL_BACKUP, TIME_MACHINE, TIME_MACHINE_THROTTLED, YOUR_DAY];
+
+/// The tasks that are the same for everyone: all but the replay of a recording.
+pub static STANDARD_TASKS: &[Task] =
     &[FOLDER_INDEX, PHOTO_BATCH, INCREMENTAL_BACKUP, TIME_MACHINE, TIME_MACHINE_THROTTLED];
 
 /// Returns every metric with its task, in the order in which they are listed.
@@ -167,6 +182,18 @@ const fn restore(activity: &'static str) -> WaitMetric {
     }
 }
 
+/// A time of a replayed recording.
+const fn day(activity: &'static str, figures: &'static [(&'static str, &'static str)]) -> WaitMetric {
+    WaitMetric {
+        name: figures[0].1,
+        activity,
+        cache: CacheState::Cold,
+        figures,
+        wait_kind: WaitKind::Interactive,
+        weight: 0.0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,6 +207,12 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), TASKS.len());
+    }
+
+    #[test]
+    fn standard_tasks_are_all_but_the_last() {
+        assert_eq!(STANDARD_TASKS, &TASKS[..TASKS.len() - 1]);
+        assert_eq!(TASKS.last(), Some(&YOUR_DAY));
     }
 
     #[test]

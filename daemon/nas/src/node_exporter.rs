@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Instant;
 
+use longhaul_measure::{local_network, platform};
 use longhaul_model::{NasProblem, NasReading};
 use ureq::http::StatusCode;
 use ureq::{Agent, Error};
@@ -70,6 +71,9 @@ fn failure(error: &Error, url: &str) -> NasError {
         }
         Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             (NasProblem::Unreachable, "connection refused: is a node_exporter running there?".to_owned())
+        }
+        Error::Io(error) if error.kind() == io::ErrorKind::HostUnreachable => {
+            (NasProblem::Unreachable, local_network::no_route(&platform::system_version()))
         }
         Error::Io(_) | Error::ConnectionFailed | Error::Rustls(_) => {
             (NasProblem::Unreachable, error.to_string())

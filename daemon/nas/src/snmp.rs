@@ -1,10 +1,12 @@
 //! Reads a NAS over SNMP.
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use async_snmp::error::ErrorKind;
 use async_snmp::{Auth, AuthProtocol, Client, Oid, PrivProtocol, Retry, UdpHandle, UsmConfig, VarBind};
+use longhaul_measure::{local_network, platform};
 use longhaul_model::{NasProblem, NasReading};
 use longhaul_notify::SecretSource;
 use tracing::subscriber::NoSubscriber;
@@ -181,11 +183,25 @@ fn no_answer(address: SocketAddr, access: &SnmpAccess) -> NasError {
     NasError::new(NasProblem::Timeout, message)
 }
 
+/// Tells whether the system has no route to the agent, or does not let this program use it.
+fn is_without_route(error: &async_snmp::Error) -> bool {
+    let first: Option<&(dyn std::error::Error + 'static)> = std::error::Error::source(error);
+    let mut causes = std::iter::successors(first, |&cause| cause.source());
+    causes.any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::HostUnreachable)
+    })
+}
+
 fn failure(error: &async_snmp::Error, address: SocketAddr, access: &SnmpAccess) -> NasError {
     match error.kind() {
         ErrorKind::Timeout | ErrorKind::ConstructionTimeout => no_answer(address, access),
         ErrorKind::Network | ErrorKind::Closed => {
-            let message = format!("the SNMP agent at {address} cannot be reached: {error}");
+            let reason = if is_without_route(error) {
+                local_network::no_route(&platform::system_version())
+            } else {
+                error.to_string()
+            };
+            let message = format!("the SNMP agent at {address} cannot be reached: {reason}");
             NasError::new(NasProblem::Unreachable, message)
         }
         ErrorKind::Auth | ErrorKind::Report | ErrorKind::Snmp => {

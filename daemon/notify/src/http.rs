@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
+use longhaul_measure::{local_network, platform};
 use longhaul_model::Priority;
 use longhaul_model::time::DAY;
 use serde_json::{Value, json};
@@ -249,6 +250,7 @@ pub fn io_text(error: &io::Error) -> String {
     match (tls, error.kind()) {
         (Some(error), _) => tls_text(error),
         (None, io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
+        (None, io::ErrorKind::HostUnreachable) => local_network::no_route(&platform::system_version()),
         (None, io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe) => {
             "the server closed the connection without an answer".to_owned()
         }

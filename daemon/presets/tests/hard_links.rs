@@ -122,6 +122,11 @@ impl World {
             backup: folder(),
             target_name: "nas".parse().unwrap(),
             settings: Settings {
+                // A catalogue in SQLite: writes into files that are there, renames, locks.
+                recording: Some(
+                    Path::new(env!("CARGO_MANIFEST_DIR"))
+                        .join("../../examples/recordings/catalogue.recording"),
+                ),
                 reserve: FreeSpaceReserve::NONE,
                 tree_files: Some(60),
                 ..Settings::default()

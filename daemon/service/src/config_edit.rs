@@ -1,11 +1,17 @@
-//! Changes the usage profile in an existing configuration file; everything else, comments included, stays as it is.
+//! Changes the usage profile and the recording to replay in an existing configuration file; everything else, comments
+//! included, stays as it is.
 
-use toml_edit::{DocumentMut, Item, Table, TomlError};
+use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError, Value};
 
 use crate::config_draft::number_value;
+use crate::recordings::RecordingName;
 
-/// Section of the configuration that is changed.
+/// Section of the usage profile.
 const SECTION: &str = "usage-profile";
+/// Section of recordings.
+const RECORDING_SECTION: &str = "recording";
+/// Key of the recording that rounds replay.
+const REPLAY: &str = "replay";
 
 /// Number of times a week for a line of the usage profile.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,17 +31,37 @@ pub fn with_usage(text: &str, values: &[UsageValue]) -> Result<String, TomlError
     let mut document: DocumentMut = text.parse()?;
     let section = document.entry(SECTION).or_insert_with(|| Item::Table(Table::new()));
     if let Some(table) = section.as_table_like_mut() {
-        for value in values {
-            let new = number_value(value.times);
-            match table.get_mut(value.key).and_then(Item::as_value_mut) {
-                // A comment behind the value belongs to it.
-                Some(old) => {
-                    let decor = old.decor().clone();
-                    *old = new;
-                    *old.decor_mut() = decor;
-                }
-                None => drop(table.insert(value.key, Item::Value(new))),
-            }
+        values.iter().for_each(|value| set_value(table, value.key, number_value(value.times)));
+    }
+    Ok(document.to_string())
+}
+
+/// Sets a value. A comment behind an existing one belongs to it and stays.
+fn set_value(table: &mut dyn TableLike, key: &str, new: Value) {
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(old) => {
+            let decor = old.decor().clone();
+            *old = new;
+            *old.decor_mut() = decor;
+        }
+        None => drop(table.insert(key, Item::Value(new))),
+    }
+}
+
+/// Returns the text of a configuration with which rounds replay a recording; with `None`, they replay none.
+///
+/// # Errors
+///
+/// If the text is not TOML.
+pub fn with_replay(text: &str, recording: Option<&RecordingName>) -> Result<String, TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    if recording.is_some() {
+        document.entry(RECORDING_SECTION).or_insert_with(|| Item::Table(Table::new()));
+    }
+    if let Some(table) = document.get_mut(RECORDING_SECTION).and_then(Item::as_table_like_mut) {
+        match recording {
+            Some(name) => set_value(table, REPLAY, name.as_str().into()),
+            None => drop(table.remove(REPLAY)),
         }
     }
     Ok(document.to_string())
@@ -83,6 +109,17 @@ mod tests {
         let without = without_usage(&changed).unwrap().unwrap();
         assert_eq!(without, SAMPLE_CONFIG);
         assert_eq!(without_usage(&without).unwrap(), None);
+    }
+
+    #[test]
+    fn recording_to_replay_is_set_and_removed() {
+        let name = |text: &str| text.parse::<RecordingName>().unwrap();
+        let changed = with_replay(SAMPLE_CONFIG, Some(&name("day-2"))).unwrap();
+        assert_eq!(Config::parse(&changed, "c.toml".as_ref()).unwrap().replay, Some(name("day-2")));
+        assert_eq!(with_replay(&changed, None).unwrap(), SAMPLE_CONFIG);
+        let text = "[recording]\nreplay = \"a\" # mine\n";
+        assert_eq!(with_replay(text, Some(&name("b"))).unwrap(), text.replace("\"a\"", "\"b\""));
+        assert_eq!(with_replay("", None).unwrap(), "");
     }
 
     proptest! {

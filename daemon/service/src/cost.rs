@@ -284,13 +284,13 @@ fn interpolate(x: f64, low: Point, high: Point) -> f64 {
 mod tests {
     use std::collections::BTreeMap;
 
-    use longhaul_model::TASKS;
+    use longhaul_model::STANDARD_TASKS;
     use longhaul_model::{CacheState, Conditions, Phase};
 
     use super::*;
 
     fn all() -> Vec<String> {
-        TASKS.iter().map(|workload| workload.name().to_owned()).collect()
+        STANDARD_TASKS.iter().map(|workload| workload.name().to_owned()).collect()
     }
 
     fn near(found: f64, wanted: f64) -> bool {

@@ -64,6 +64,7 @@ pub(crate) mod tests {
             phase: None,
             cache: None,
             reread: MismatchReread::SameDamage,
+            elsewhere: vec![],
         }
     }
 

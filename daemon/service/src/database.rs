@@ -31,13 +31,13 @@ pub enum DatabaseHealth {
     Missing,
     /// Another file is now at the database's path.
     Replaced,
-    /// The file no longer starts with the SQLite header.
+    /// The file no longer starts with the SQLite header, or a write met a damaged page.
     Damaged,
 }
 
 impl Database {
-    /// Opens the database. A damaged one is moved aside and a new one is created; the
-    /// second value is the path of the damaged file.
+    /// Opens the database. A damaged one is moved aside and a new one is created, with the same machine id if that can
+    /// still be read; the second value is the path of the damaged file.
     ///
     /// # Errors
     ///
@@ -45,8 +45,9 @@ impl Database {
     pub fn open(path: &Path, mounts: &[Mount], now: Timestamp) -> Result<(Self, Option<PathBuf>)> {
         match Self::open_with_id(path, mounts, None) {
             Err(Error::Damaged { .. }) => {
+                let machine = Reader::open(path).and_then(|reader| reader.machine_id()).ok().flatten();
                 let aside = quarantine(path, now).map_err(|error| permission_error(path, &error))?;
-                Ok((Self::open_with_id(path, mounts, None)?, Some(aside)))
+                Ok((Self::open_with_id(path, mounts, machine.as_deref())?, Some(aside)))
             }
             other => other.map(|database| (database, None)),
         }
@@ -107,13 +108,13 @@ impl Database {
         Some(size(&self.path)? + size(&log).unwrap_or(0))
     }
 
-    /// Checks the database file by its inode and its first bytes.
+    /// Checks the database file by its inode, its first bytes, and the damage that writes met.
     pub fn health(&self) -> DatabaseHealth {
         match file_identity(&self.path) {
             None => DatabaseHealth::Missing,
             now if now != self.file_identity => DatabaseHealth::Replaced,
-            _ if has_sqlite_header(&self.path) => DatabaseHealth::Healthy,
-            _ => DatabaseHealth::Damaged,
+            _ if !has_sqlite_header(&self.path) || self.writer.has_damaged_pages() => DatabaseHealth::Damaged,
+            _ => DatabaseHealth::Healthy,
         }
     }
 
@@ -221,7 +222,10 @@ fn permission_error(path: &Path, error: &io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use longhaul_model::Event;
     use longhaul_model::Scale;
     use longhaul_store::NewRound;
 
@@ -297,5 +301,76 @@ mod tests {
         let (database, aside) = Database::open(&path, &[], Timestamp::from_us(3)).unwrap();
         assert!(aside.unwrap().exists());
         assert_eq!(database.health(), DatabaseHealth::Healthy);
+    }
+
+    /// Size of a page of a new database in bytes.
+    const PAGE: usize = 4096;
+
+    fn event(detail: &str) -> Event {
+        Event {
+            target: None,
+            kind: "note".to_owned(),
+            detail: serde_json::json!({ "what": detail }),
+            at_us: Timestamp::from_us(1),
+        }
+    }
+
+    /// Writes a database with tables and indexes of several levels, and long values, and returns its bytes and machine id.
+    fn filled(path: &Path) -> (Vec<u8>, String) {
+        let (database, _) = Database::open(path, &[], Timestamp::from_us(1)).unwrap();
+        for number in 0..600 {
+            database.writer().begin_round(round()).unwrap();
+            database.writer().add_event(event(&format!("{number} {}", "long ".repeat(60)))).unwrap();
+        }
+        database.writer().add_event(event(&"x".repeat(3 * PAGE))).unwrap();
+        let machine = database.machine_id().to_owned();
+        drop(database);
+        (std::fs::read(path).unwrap(), machine)
+    }
+
+    /// Uses a database as the service does: what writes find damaged is set aside. Returns the error of reading.
+    fn use_database(database: &mut Database) -> Option<Error> {
+        let write = |database: &Database| {
+            database.writer().begin_round(round()).and(database.writer().add_event(event("new")).map(drop))
+        };
+        if write(database).is_err() {
+            assert_eq!(database.health(), DatabaseHealth::Damaged);
+            database.start_new(&[], Timestamp::from_us(7)).unwrap();
+            write(database).unwrap();
+        }
+        let reader = database.reader().unwrap();
+        reader.rounds().err().or_else(|| reader.events(None).err())
+    }
+
+    #[test]
+    fn database_with_any_damaged_page_is_used_or_set_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("longhaul.sqlite");
+        let (whole, machine) = filled(&path);
+        let kinds: BTreeSet<u8> = whole.chunks(PAGE).skip(1).map(|page| page[0]).collect();
+        assert!([0x02, 0x05, 0x0a, 0x0d].iter().all(|kind| kinds.contains(kind)), "{kinds:x?}");
+        let (mut set_aside, mut kept) = (0, 0);
+        for page in 0..whole.len() / PAGE {
+            let mut damaged = whole.clone();
+            damaged[page * PAGE..][..PAGE].fill(0xA5);
+            std::fs::write(&path, &damaged).unwrap();
+            let (mut database, mut aside) = Database::open(&path, &[], Timestamp::from_us(3)).unwrap();
+            kept += usize::from(database.machine_id() == machine);
+            let error = use_database(&mut database);
+            let found_later = sibling_path(&path, "damaged-7");
+            aside = aside.or_else(|| found_later.exists().then_some(found_later));
+            assert!(matches!(error, None | Some(Error::Damaged { .. })), "page {page}: {error:?}");
+            assert!(aside.is_none() || error.is_none(), "page {page}: the new database is whole");
+            set_aside += usize::from(aside.is_some());
+            drop(database);
+            for file in std::fs::read_dir(folder.path()).unwrap() {
+                std::fs::remove_file(file.unwrap().path()).unwrap();
+            }
+        }
+        assert!(set_aside > 0, "pages that are written to are set aside");
+        assert!(
+            whole.len() / PAGE - kept < 10,
+            "only damage of the schema and the id itself costs the machine id"
+        );
     }
 }

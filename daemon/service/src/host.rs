@@ -73,6 +73,7 @@ impl Host for SystemHost {
             power: platform::power(),
             battery_percent: platform::battery_percent(),
             low_power_mode: platform::low_power_mode(),
+            is_dark_wake: platform::is_dark_wake(),
             is_hot: platform::is_hot(),
             backup_running: platform::backup_running(),
             signal_dbm: platform::signal_dbm(),

@@ -41,6 +41,7 @@ pub mod notifications;
 pub mod own_files;
 pub mod paths;
 pub mod program_file;
+pub mod recordings;
 pub mod round;
 mod round_error;
 pub mod round_stop;

@@ -1,14 +1,15 @@
 //! Detects changes of the targets' mounts from the mount table, without accessing any mount. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_model::{Event, Family, Mount, Target, TargetName, Timestamp};
 use serde_json::{Value, json};
 
-/// The last known mount of each target.
+/// The last known mount of each target, and the targets that were on a share before.
 #[derive(Debug, Clone, Default)]
 pub struct MountTracker {
     mounts: BTreeMap<TargetName, Option<Mount>>,
+    shares: BTreeSet<TargetName>,
 }
 
 /// A change of a target's mount.
@@ -38,8 +39,12 @@ impl MountTracker {
             return vec![];
         }
         self.mounts.retain(|name, _| targets.iter().any(|target| target.name == *name));
+        self.shares.retain(|name| self.mounts.contains_key(name));
         let change = |target: &Target| {
             let now = Mount::for_path(table, &target.path).map(without_free_space);
+            if now.as_ref().is_some_and(|mount| is_share(mount.protocol.family())) {
+                self.shares.insert(target.name.clone());
+            }
             let before = self.mounts.insert(target.name.clone(), now.clone())?;
             let kind = change_kind(before.as_ref(), now.as_ref())?;
             let detail = json!({ "before": before.as_ref().map(mount_detail), "after": now.as_ref().map(mount_detail) });
@@ -53,12 +58,21 @@ impl MountTracker {
         self.mounts.get(name)?.as_ref()
     }
 
-    /// Returns whether a target that was a share when last measured is now on a local disk. Its share is
-    /// unmounted then, and writes to its path would go to the empty folder below.
+    /// Returns whether a target belongs on a share: it was on one when last measured, or since the service started.
+    pub fn is_on_share(&self, name: &TargetName, last_family: Option<Family>) -> bool {
+        last_family.is_some_and(is_share) || self.shares.contains(name)
+    }
+
+    /// Returns whether a target that belongs on a share is now on a local disk. Its share is unmounted then, and writes to
+    /// its path would go to the empty folder below.
     pub fn is_unmounted(&self, name: &TargetName, last_family: Option<Family>) -> bool {
         let family = self.mount(name).map(|mount| mount.protocol.family());
-        matches!((last_family, family), (Some(Family::Network | Family::Fuse), Some(Family::Local) | None))
+        self.is_on_share(name, last_family) && matches!(family, Some(Family::Local) | None)
     }
+}
+
+fn is_share(family: Family) -> bool {
+    matches!(family, Family::Network | Family::Fuse)
 }
 
 /// Removes the disk space from a mount: it changes all the time and is no change of the mount.
@@ -138,9 +152,20 @@ mod tests {
         assert!(!tracker.is_unmounted(&target.name, Some(Family::Network)));
         tracker.update(std::slice::from_ref(&target), &[mount("/", Protocol::Local("ext4".into()))]);
         assert!(tracker.is_unmounted(&target.name, Some(Family::Network)));
-        assert!(
-            !tracker.is_unmounted(&target.name, Some(Family::Local))
-                && !tracker.is_unmounted(&target.name, None)
-        );
+    }
+
+    #[test]
+    fn only_a_target_that_was_on_a_share_can_be_unmounted() {
+        let target = Target { name: "x".parse().unwrap(), path: "/m/nas/x".into(), role: Role::Share };
+        let targets = std::slice::from_ref(&target);
+        let root = [mount("/", Protocol::Local("ext4".into()))];
+        let mut tracker = MountTracker::default();
+        tracker.update(targets, &root);
+        assert!(!tracker.is_unmounted(&target.name, Some(Family::Local)));
+        assert!(!tracker.is_unmounted(&target.name, None));
+        tracker.update(targets, &[root[0].clone(), mount("/m/nas", Protocol::Nfs(None))]);
+        assert!(!tracker.is_unmounted(&target.name, None));
+        tracker.update(targets, &root);
+        assert!(tracker.is_unmounted(&target.name, None), "it was seen on a share, although never measured");
     }
 }

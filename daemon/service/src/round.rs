@@ -11,6 +11,7 @@ use longhaul_model::{Hint, MachineSnapshot, Mismatch, NasProblem, NasUse, Outcom
 use longhaul_model::{SLEPT_NS, Scale, Target, Timestamp};
 use longhaul_store::{NewRound, PlannedRun, Reader, RoundEnd, RoundStatus, StoredRound, StoredRun, Writer};
 
+use crate::checks::elsewhere::ReadElsewhere;
 use crate::clock::Clock;
 use crate::design::run_order;
 use crate::host::MachineResources;
@@ -279,8 +280,11 @@ impl RoundRunner<'_> {
             if self.stop.reason().is_some() {
                 break;
             }
-            let worker = &mut workers[cell.target];
-            let finished = self.run_one(cell, worker, progress, observer);
+            let mut finished = self.run_one(cell, workers[cell.target], progress, observer);
+            let elsewhere =
+                ReadElsewhere { interruption: self.stop.interruption(), stop_timeout: self.stop_timeout };
+            elsewhere.run(workers, cell.target, &mut finished.mismatches);
+            let worker = &workers[cell.target];
             let stored = self.store_run(&finished, worker.target(), observer)?;
             store_use(self.writer, stored.number, finished.nas);
             let run = &stored.run;

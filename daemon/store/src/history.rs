@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use longhaul_model::TASKS;
 use longhaul_model::{
-    AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord, Timestamp,
+    AnalysisSettings, EpochRecord, History, RecordedDay, RoundRecord, RunRecord, TargetRecord, Timestamp,
 };
 use longhaul_model::{MetricTimes, Outcome, Protocol, Role, RoundStatus, Run, Scale, WaitMetric};
+use longhaul_model::{TASKS, YOUR_DAY};
 use rusqlite::{Connection, Row};
 use serde_json::{Map, Value};
 
@@ -44,15 +44,22 @@ pub(crate) fn read(cx: &Connection) -> Result<History, Fault> {
     let indexes: BTreeMap<i64, usize> =
         targets.iter().enumerate().map(|(index, (number, _))| (*number, index)).collect();
     let default = AnalysisSettings::default();
+    let mut runs: Vec<RunRecord> =
+        query_all(cx, RUNS_QUERY, [], |row| run(row, &indexes))?.into_iter().flatten().collect();
+    let replays = replays(cx, &runs)?;
+    let last = replays.iter().rev().find(|replay| replay.recording.is_some());
+    let is_other = |number: i64| replays.iter().any(|replay| replay.number == number && !replay.is_as(last));
+    runs.retain(|run| TASKS[run.workload].name() != YOUR_DAY.name() || !is_other(run.number));
     let threshold = read_threshold(cx)?.unwrap_or(default.threshold);
     Ok(History {
         settings: AnalysisSettings { machine: read_machine_id(cx)?, threshold, ..default },
         targets: targets.into_iter().map(|(_, target)| target).collect(),
         epochs: query_all(cx, EPOCHS_QUERY, [], epoch)?,
         rounds: query_all(cx, ROUNDS_QUERY, [], round)?,
-        runs: query_all(cx, RUNS_QUERY, [], |row| run(row, &indexes))?.into_iter().flatten().collect(),
+        runs,
         events: vec![],
         freshness: crate::checks::freshness_by_day(cx, Timestamp::MIN)?,
+        recorded_day: last.map(|replay| replay.recorded.clone()),
     })
 }
 
@@ -105,6 +112,40 @@ fn round(row: &Row<'_>) -> Result<RoundRecord, Fault> {
 pub(crate) const RUNS_QUERY: &str =
     "SELECT number, round, epoch, target, workload, scale, outcome, started_us, seconds, metrics, rtt_us
     FROM run INDEXED BY run_history ORDER BY number";
+
+/// Query for the recording that each run replayed. The rows are wide, so it is made only where there are such runs.
+const REPLAYS_QUERY: &str = "SELECT number, json_extract(facts, '$.recording') AS recording,
+    json_extract(facts, '$.recorded-on') AS recorded_on, json_extract(facts, '$.recorded-total') AS total
+    FROM run WHERE workload = ?1 ORDER BY number";
+
+/// A run that replayed a recording.
+struct Replay {
+    number: i64,
+    recording: Option<String>,
+    recorded: RecordedDay,
+}
+
+impl Replay {
+    /// Returns whether it replayed the same recording as another run. Runs of different recordings measured different work, so
+    /// they are never pooled.
+    fn is_as(&self, other: Option<&Self>) -> bool {
+        other.is_some_and(|other| other.recording == self.recording)
+    }
+}
+
+/// Returns the runs that replayed recordings.
+fn replays(cx: &Connection, runs: &[RunRecord]) -> Result<Vec<Replay>, Fault> {
+    if !runs.iter().any(|run| TASKS[run.workload].name() == YOUR_DAY.name()) {
+        return Ok(vec![]);
+    }
+    query_all(cx, REPLAYS_QUERY, [YOUR_DAY.name()], |row| {
+        let total: Option<String> = row.get(3)?;
+        let seconds = total.and_then(|seconds| seconds.parse().ok());
+        let total = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let recorded = RecordedDay { recorded_on: row.get(2)?, total };
+        Ok(Replay { number: row.get(0)?, recording: row.get(1)?, recorded })
+    })
+}
 
 /// Converts a row of [`RUNS_QUERY`] to a run. `None`: this version has no such workload. Columns are accessed
 /// by index because rusqlite searches for a column name in every row.

@@ -40,6 +40,10 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../migrations/2026-11-26-round-checks.sql"),
     },
     Migration { name: "2026-11-26-round-trip", sql: include_str!("../migrations/2026-11-26-round-trip.sql") },
+    Migration {
+        name: "2026-11-26-wrong-range-elsewhere",
+        sql: include_str!("../migrations/2026-11-26-wrong-range-elsewhere.sql"),
+    },
 ];
 
 /// Schema version that this program reads and writes.

@@ -123,8 +123,8 @@ pub(crate) fn origin_error(origin: FileOrigin, path: &Path) -> Result<()> {
 }
 
 /// Reads every page of the database once. Called after a crash, so that damage is found at startup instead of
-/// days later.
-fn check_pages(connection: &Connection, path: &Path) -> Result<()> {
+/// days later, and after a write that met damage.
+pub(crate) fn check_pages(connection: &Connection, path: &Path) -> Result<()> {
     let verdict: String = connection
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
         .map_err(|error| Fault::from(error).into_error("check the database", path))?;

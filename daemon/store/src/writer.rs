@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, Weak};
 use std::thread::{Builder, JoinHandle};
@@ -17,7 +18,7 @@ use crate::events;
 use crate::insert;
 use crate::path_value::path_value;
 use crate::samples::{self, Samples};
-use crate::store::{Store, create_private};
+use crate::store::{Store, check_pages, create_private};
 
 type Job = Box<dyn FnOnce(&mut Store) + Send>;
 
@@ -29,6 +30,7 @@ type Job = Box<dyn FnOnce(&mut Store) + Send>;
 pub struct Writer {
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
+    has_met_damage: AtomicBool,
 }
 
 impl Writer {
@@ -37,7 +39,18 @@ impl Writer {
     pub fn spawn(store: Store) -> Self {
         let (jobs, receiver) = channel();
         let thread = Builder::new().name("store".to_owned()).spawn(move || run_jobs(store, &receiver)).ok();
-        Self { jobs: Some(jobs), thread }
+        Self { jobs: Some(jobs), thread, has_met_damage: AtomicBool::new(false) }
+    }
+
+    /// Tells whether pages of the file are damaged, so that later calls may fail and nothing is stored. Reads every page,
+    /// but only after a call failed with [`Error::Damaged`]: a single value that cannot be read means the same error.
+    pub fn has_damaged_pages(&self) -> bool {
+        // A check that finds damage sets the mark again.
+        self.has_met_damage.swap(false, Ordering::Relaxed)
+            && matches!(
+                self.run_on_thread(|store| check_pages(&store.connection, &store.path)),
+                Err(Error::Damaged { .. })
+            )
     }
 
     /// Stores the start of a round and returns its number.
@@ -204,7 +217,11 @@ impl Writer {
         let job = Box::new(move |store: &mut Store| drop(sender.send(work(store))));
         let jobs = self.jobs.as_ref().ok_or(Error::WriterStopped)?;
         jobs.send(job).map_err(|_| Error::WriterStopped)?;
-        result.recv().map_err(|_| Error::WriterStopped)?
+        let result = result.recv().map_err(|_| Error::WriterStopped)?;
+        if matches!(result, Err(Error::Damaged { .. })) {
+            self.has_met_damage.store(true, Ordering::Relaxed);
+        }
+        result
     }
 }
 

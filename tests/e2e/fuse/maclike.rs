@@ -22,7 +22,7 @@ pub enum Quirk {
     AppleDouble,
     /// Timestamps have a resolution of this many seconds: 2 on FAT, 1 on HFS+ and ext3.
     TimeStep(u64),
-    /// Byte-range locks are not supported: smbfs (SMBClient kernel/smbfs/smbfs_vnops.c, `smbfs_vnop_advlock`).
+    /// Byte-range locks are not supported: smbfs (SMBClient kernel/smbfs/smbfs_vnops.c:10771).
     NoLocks,
     /// A rename over an open file fails, as on an SMB server while another client has the file open.
     NoRenameOverOpen,

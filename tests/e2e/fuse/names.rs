@@ -31,8 +31,8 @@ const LETTERS: [(char, &str, &str); 15] = [
     ('\u{309a}', "ぱぴぷぺぽパピプペポ", "はひふへほハヒフヘホ"),
 ];
 
-/// Returns a name in Unicode form D. smbfs and HFS+ list names in this form (SMBClient kernel/netsmb/smb_converter.c:
-/// `smb_convert_from_network` sets `UTF_DECOMPOSED`) and accept either form.
+/// Returns a name in Unicode form D. smbfs and HFS+ list names in this form (SMBClient
+/// kernel/netsmb/smb_converter.c:366: `smb_convert_from_network` sets `UTF_DECOMPOSED`) and accept either form.
 pub fn decomposed(name: &str) -> String {
     let parts = |letter: char| {
         LETTERS.iter().find_map(|(mark, composed, bases)| {

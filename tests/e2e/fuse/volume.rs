@@ -345,7 +345,7 @@ impl Volume {
     fn make_way(&mut self, over: u64, to: At<'_>) -> Answer<()> {
         let node = self.node(over)?;
         // EBUSY is how smbfs maps a sharing violation: another client has the file open (SMBClient
-        // kernel/netsmb/smb_subr.c).
+        // kernel/netsmb/smb_subr.c:164).
         if node.open > 0 && self.has(Quirk::NoRenameOverOpen) {
             return Err(Errno::EBUSY);
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use longhaul_model::Histogram;
-use longhaul_model::TASKS;
+use longhaul_model::STANDARD_TASKS as TASKS;
 use longhaul_model::draw::{draw, draw_below};
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{

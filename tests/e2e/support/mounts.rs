@@ -94,6 +94,17 @@ impl Drop for Memory {
     }
 }
 
+/// Shows a file or folder at a second path.
+pub fn bind(from: &Path, at: &Path) {
+    mount(&["--bind", from.to_str().unwrap()], at);
+}
+
+/// Removes what is mounted at a path.
+pub fn unmount(at: &Path) {
+    let status = Command::new("umount").arg(at).status().unwrap();
+    assert!(status.success(), "umount {}", at.display());
+}
+
 fn mount(arguments: &[&str], at: &Path) {
     let status = Command::new("mount").args(arguments).arg(at).status().unwrap();
     assert!(status.success(), "mount {arguments:?} {}", at.display());

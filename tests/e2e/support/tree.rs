@@ -15,6 +15,11 @@ pub fn contents(root: &Path) -> BTreeMap<PathBuf, Content> {
     collect(root, &|path| (fs::read(path).unwrap(), modified(path)))
 }
 
+/// Returns every file below a folder with its bytes.
+pub fn contents_of_files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    collect(root, &|path| fs::read(path).unwrap())
+}
+
 /// Returns every file below a folder with its identity, which changes if the file is replaced or written.
 pub fn identities(root: &Path) -> BTreeMap<PathBuf, Identity> {
     collect(root, &|path| (fs::symlink_metadata(path).unwrap().ino(), modified(path)))

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use longhaul_model::TASKS;
+use longhaul_model::STANDARD_TASKS as TASKS;
 use longhaul_model::draw::draw;
 use longhaul_model::time::HOUR;
 use longhaul_model::{

@@ -7,7 +7,9 @@ use axum::extract::{Path, Query};
 use axum::response::{IntoResponse, Redirect, Response};
 use longhaul_analysis::summary::WeeklySummary;
 use longhaul_model::time::DAY;
-use longhaul_model::{History, RoundStatus, RunRecord, TASKS, TargetName, Task, Timestamp, quantile};
+use longhaul_model::{
+    History, RoundStatus, RunRecord, TASKS, TargetName, Task, Timestamp, YOUR_DAY, quantile,
+};
 use longhaul_store::CALL_RETENTION_DAYS;
 use longhaul_view::charts::time_scale::event_ticks;
 use longhaul_view::charts::{BandChart, Curve, Ecdf, QuantileStep, SeriesStyle, SeriesStyles, TimeScale};
@@ -87,7 +89,7 @@ pub async fn task(app: AppState, Path(name): Path<String>, Query(params): Query<
         slowest.append(slowest::runs(&history, task.name(), weekly.scale, &zone));
         let report = TaskReport { task, weekly: &weekly, metrics, slowest };
         Ok(html! {
-            nav class="tabs" aria-label="Tasks" { ul { @for one in TASKS {
+            nav class="tabs" aria-label="Tasks" { ul { @for one in TASKS.iter().filter(|one| is_shown(one, &history, &name)) {
                 li { a href={ "/tasks/" (one.name()) } aria-current=[(one.name() == name).then_some("page")] { (one.name()) } }
             } } }
             (range_picker(params.ranges(&name)))
@@ -113,6 +115,12 @@ pub async fn task_chart(
         Ok(metrics.into_iter().flat_map(|metric| metric.charts).find(|chart| chart.id == id))
     });
     found.await.map_or_else(|error| error.status().into_response(), svg_response)
+}
+
+/// Returns whether a task has a tab: the replay of a recording has one only where it was made.
+fn is_shown(task: &Task, history: &History, current: &str) -> bool {
+    let has_runs = || history.runs.iter().any(|run| TASKS[run.workload] == *task);
+    *task != YOUR_DAY || current == task.name() || has_runs()
 }
 
 fn find_task(name: &str) -> Result<&'static Task, PageError> {

@@ -264,6 +264,7 @@ fn missing_and_invalid_paths_give_error_responses() {
         ("/latency?kind=sniff", 400),
         ("/api/v1/latency/series?kind=sniff", 400),
         ("/events?at=yesterday", 400),
+        ("/events?days=many", 400),
         ("/api/v1/latency/series?days=", 400),
         ("/runs?target=%2e%2e%2f", 400),
         ("/api/v1/nothing", 404),
@@ -282,12 +283,30 @@ fn missing_and_invalid_paths_give_error_responses() {
 }
 
 #[test]
+fn events_of_a_range_are_those_of_all_up_to_its_start() {
+    let server = TestServer::start();
+    let rows = |path: &str| {
+        let text = page(&server, path);
+        let (_, list) = text.split_once("Events and epochs").unwrap_or_default();
+        let rows: Vec<String> = list.split("<tr").skip(2).map(str::to_owned).collect();
+        rows
+    };
+    let (all, week, day) = (rows("/events"), rows("/events?days=7"), rows("/events?days=1"));
+    assert!(all.len() > day.len() && all.len() >= week.len(), "{} {}", all.len(), day.len());
+    assert_eq!(week[..], all[..week.len()], "the newest first");
+    let points = |path: &str| page(&server, path).matches("class=\"cn\"").count();
+    assert!(points("/events") > points("/events?days=7"), "the charts have fewer days");
+    assert!(points("/events?days=7") > 0);
+}
+
+#[test]
 fn empty_weeks_and_distant_times_have_pages() {
     let server = TestServer::start();
     assert!(page(&server, "/weeks/1999-W01").contains("The week has no round."));
     page(&server, "/latency?days=1200&until=0");
     page(&server, "/latency?days=999999999");
     page(&server, "/events?at=1969-12-31");
+    page(&server, "/events?days=4294967295");
 }
 
 fn unpacked(answer: &Answer) -> String {

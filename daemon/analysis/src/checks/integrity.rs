@@ -229,6 +229,7 @@ mod tests {
             phase: None,
             cache: None,
             reread: MismatchReread::SameDamage,
+            elsewhere: vec![],
         };
         let lines = integrity_ledger(&totals, &[mismatch]);
         assert_eq!(lines.len(), 3);

@@ -99,6 +99,7 @@ pub fn weekly_at_end_of_day(history: &History, day: i64) -> WeeklySummary {
         epochs: history.epochs.clone(),
         events: history.events.clone(),
         freshness: history.freshness.clone(),
+        recorded_day: history.recorded_day.clone(),
     };
     let week = Week::of_day(FIRST_DAY + day);
     summarize_week(&known, &WeeklyQuery { week, scale: None, zone: TimeZone::UTC })

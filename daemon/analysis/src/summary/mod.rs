@@ -16,6 +16,7 @@ mod public_history;
 mod recent_rounds;
 mod recommendation;
 mod reliability;
+mod replay;
 mod round_trips;
 mod runs;
 mod scores;
@@ -42,6 +43,7 @@ pub use public_history::{anonymize, is_private_key};
 pub use recent_rounds::{RecentRounds, RoundState, SLOW_FACTOR, recent_rounds};
 pub use recommendation::{Confidence, MinutesSaved, ProfileSource, Recommendation};
 pub use reliability::{Failures, Reliability, ReliabilityVerdict};
+pub use replay::ReplayFidelity;
 pub use round_trips::{AtRoundTrip, MIN_RATIO_OF_QUARTILES, MIN_SHARE_OF_DAYS, RoundTripUnused, Unadjusted};
 pub use runs::{
     CACHED_SHARE, ClientCaching, EpochRun, Excluded, FigureSummary, KnownWorkload, LATENCY_LIMITS_MS,

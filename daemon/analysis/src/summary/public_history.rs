@@ -62,7 +62,7 @@ const LOCAL_DOMAIN_SUFFIXES: &[&str] = &[".local", ".lan", ".home", ".internal",
 /// the text stays visible. Numbers are used because a hash of a common path could be found by hashing a list of common
 /// paths. An empty text becomes `None`, because some formats cannot distinguish the two.
 pub fn anonymize(history: History) -> History {
-    let History { settings, targets, epochs, rounds, runs, events, freshness } = history;
+    let History { settings, targets, epochs, rounds, runs, events, freshness, recorded_day } = history;
     let mut anonymizer = Anonymizer::after_existing(&events);
     let events = events.into_iter().map(|event| Event { detail: anonymizer.strip(event.detail), ..event });
     History {
@@ -73,6 +73,7 @@ pub fn anonymize(history: History) -> History {
         runs,
         events: events.collect(),
         freshness,
+        recorded_day,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 
 use super::*;
-use longhaul_model::TASKS;
+use longhaul_model::STANDARD_TASKS as TASKS;
 use longhaul_model::time::{DAY, HOUR, Timestamp};
 use longhaul_model::{EpochRecord, History, RoundRecord, RunRecord, TargetRecord};
 use longhaul_model::{Event, Outcome, Role, RoundStatus, Scale};

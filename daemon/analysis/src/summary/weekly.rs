@@ -17,6 +17,7 @@ use super::pair_summary::PairSummary;
 use super::pairing::TargetPair;
 use super::recommendation::{Recommendation, recommendation};
 use super::reliability::{self, Failures, attempts, failures};
+use super::replay::{ReplayFidelity, replay_fidelity};
 use super::scores::{Scores, reliability as reliability_score, smoothness};
 use super::sequential::sequential_weeks;
 use super::table::{MetricRow, metric_rows};
@@ -74,6 +75,9 @@ pub struct WeeklySummary {
     /// Freshness of each target in its newest epoch; empty if it was not checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub freshness: Vec<Freshness>,
+    /// Times of the recording that is replayed; `None` if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<ReplayFidelity>,
     /// Counts of the week's rounds.
     pub rounds: RoundsOfWeek,
     /// Events of the week, oldest first.
@@ -152,6 +156,7 @@ fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
         table: metric_rows(scope, week),
         failures,
         freshness: freshness(scope),
+        replay: replay_fidelity(scope),
         rounds: rounds_of_week(history, week),
         events: events_of_week(history, week),
         excluded: scope.excluded.clone(),

@@ -216,7 +216,8 @@ impl<'p> Assembler<'p> {
         for run in &mut runs {
             run.target = indexes[&run.target].expect("runs with an unknown target were skipped");
         }
-        let history = History { settings, targets, epochs, rounds, runs, events, freshness };
+        let history =
+            History { settings, targets, epochs, rounds, runs, events, freshness, recorded_day: None };
         Ok(Imported { history, skipped: validator.skipped.into_list(position_unit) })
     }
 }

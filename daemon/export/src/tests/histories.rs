@@ -37,6 +37,7 @@ pub(super) fn small() -> History {
         runs,
         events: vec![event(json!({"before": 1500, "after": 9000})), event(json!({"path": "/Volumes/media"}))],
         freshness: vec![freshness(1, 25), freshness(2, 0)],
+        recorded_day: None,
     }
 }
 
@@ -279,6 +280,7 @@ pub(super) fn any_history() -> impl Strategy<Value = History> {
                 runs,
                 events,
                 freshness,
+                recorded_day: None,
             },
         )
     })

@@ -1,6 +1,7 @@
-//! Names of AppleDouble files. If a file system does not support extended attributes, a Mac's kernel stores those
-//! of `NAME` in a file `._NAME` in the same folder, moves and removes both together, and shows both in listings
-//! (xnu bsd/vfs/vfs_xattr.c `default_setxattr`, bsd/vfs/kpi_vfs.c `vn_rename`, `xattrfile_remove`).
+//! Names of AppleDouble files. If a file system does not support extended attributes, macOS stores those of `NAME`
+//! in a file `._NAME` in the same folder, moves and removes both together, and shows both in listings (xnu
+//! bsd/vfs/vfs_xattr.c:1572 `default_setxattr`, bsd/vfs/kpi_vfs.c:4714 `vn_rename`, 5285 `xattrfile_remove`). The
+//! kernel wrote them itself until macOS 14; the process `doubleagentd` does since macOS 15.
 
 use std::ffi::{CStr, CString};
 

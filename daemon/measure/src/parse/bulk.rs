@@ -17,7 +17,7 @@ const OBJECT_TYPE: u32 = 0x8;
 const MODIFIED: u32 = 0x400;
 const ACCESS_MASK: u32 = 0x2_0000;
 /// Bit `ATTR_CMN_ERROR`. Its value is placed right after the set although its bit is high (xnu
-/// bsd/vfs/vfs_attrlist.c).
+/// bsd/vfs/vfs_attrlist.c:3982-4002).
 pub const ERROR: u32 = 0x2000_0000;
 /// Bit `ATTR_CMN_RETURNED_ATTRS` for the set itself.
 const RETURNED: u32 = 0x8000_0000;
@@ -174,7 +174,7 @@ fn before(returned: u32, bit: u32, sizes: &[(u32, usize)]) -> Option<usize> {
     (unread == 0).then_some(bytes)
 }
 
-/// Converts an `fsobj_type_t`, whose values are those of `enum vtype` (xnu bsd/sys/vnode.h).
+/// Converts an `fsobj_type_t`, whose values are those of `enum vtype` (xnu bsd/sys/vnode.h:91).
 fn kind(object_type: u32) -> EntryKind {
     match object_type {
         1 => EntryKind::File,

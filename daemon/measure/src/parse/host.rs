@@ -47,6 +47,14 @@ pub fn pmset_low_power(output: &str) -> Option<bool> {
     })
 }
 
+/// Returns whether a Mac is awake without its graphics, from the output of `pmset -g systemstate`: a DarkWake, in which it does
+/// some work and goes back to sleep (PowerManagement pmset/pmset.m:8448, pmconfigd/PMConnection.m:379).
+pub fn pmset_dark_wake(output: &str) -> Option<bool> {
+    let line = output.lines().find_map(|line| line.strip_prefix("Current System Capabilities are:"))?;
+    let has = |capability: &str| line.split_whitespace().any(|word| word == capability);
+    has("CPU").then(|| !has("Graphics"))
+}
+
 /// Returns the value `Running` in the output of `tmutil status`, an old-style property list.
 pub fn tmutil_running(output: &str) -> Option<bool> {
     let line = output.lines().find_map(|line| line.trim().strip_prefix("Running"))?;
@@ -74,6 +82,14 @@ mod tests {
         assert_eq!(pmset_percent(battery), Some(95.0));
         assert_eq!(pmset_low_power(" sleep                1\n lowpowermode         1\n"), Some(true));
         assert_eq!(pmset_low_power(" powermode            2\n"), Some(false));
+        let state = |capabilities: &str| {
+            pmset_dark_wake(&format!(
+                "Current System Capabilities are: {capabilities}\nCurrent Power State: 4\n"
+            ))
+        };
+        assert_eq!(state("CPU Graphics Audio Network "), Some(false));
+        assert_eq!(state("CPU Network "), Some(true));
+        assert_eq!((state("None"), pmset_dark_wake("")), (None, None));
         assert_eq!(
             tmutil_running(
                 "Backup session status:\n{\n    ClientID = \"com.apple.backupd\";\n    Running = 1;\n}\n"
@@ -86,7 +102,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_ends_without_panic(text in "[ -~\n\t]{0,200}") {
-            let _ = (memory_pressure(&text), pmset_percent(&text), pmset_low_power(&text), tmutil_running(&text));
+            let _ = (memory_pressure(&text), pmset_percent(&text), pmset_low_power(&text), pmset_dark_wake(&text), tmutil_running(&text));
         }
     }
 }

@@ -43,8 +43,8 @@ pub fn wireless_dbm(table: &str, name: &str) -> Option<i32> {
     (-200..0).contains(&level).then_some(level)
 }
 
-/// Parses the `struct ifmibdata` of macOS (xnu bsd/net/if_mib.h): the name in 16 bytes, nine integers, then
-/// `if_data64` (bsd/net/if_var.h, packed to four bytes).
+/// Parses the `struct ifmibdata` of macOS (xnu bsd/net/if_mib.h:65): the name in 16 bytes, nine integers, then
+/// `if_data64` (bsd/net/if_var.h:207, packed to four bytes).
 pub fn ifmib(data: &[u8]) -> Option<InterfaceCounters> {
     const STATISTICS: usize = 52;
     let name = data.get(..16)?.split(|byte| *byte == 0).next()?;

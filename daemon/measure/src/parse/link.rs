@@ -19,7 +19,7 @@ pub struct InterfaceInfo {
 /// output.
 ///
 /// A medium that names a speed is a cable, in every notation: `1000baseT`, `10Gbase-T`, `2500Base-T` (xnu
-/// bsd/net/if_media.h, `IFM_SUBTYPE_ETHERNET_DESCRIPTIONS`). `autoselect` alone may be a wireless interface
+/// bsd/net/if_media.h:354, `IFM_SUBTYPE_ETHERNET_DESCRIPTIONS`). `autoselect` alone may be a wireless interface
 /// as well as an unplugged cable, a bridge or a phone.
 pub fn ifconfig(output: &str) -> Option<InterfaceInfo> {
     output.lines().next().filter(|line| line.contains(": flags="))?;

@@ -39,7 +39,9 @@ pub use entry::{Attributes, Entry, EntryKind};
 pub use facts::{colon_separated, settings, tmutil_destinations};
 pub use first_line::first_line;
 pub use gvfs::protocol_at;
-pub use host::{is_hot, link_kind, memory_pressure, pmset_low_power, pmset_percent, tmutil_running};
+pub use host::{
+    is_hot, link_kind, memory_pressure, pmset_dark_wake, pmset_low_power, pmset_percent, tmutil_running,
+};
 pub use interfaces::{InterfaceCounters, ifmib, net_dev, wireless_dbm};
 pub use link::{HardwarePort, InterfaceInfo, hardware_ports, ifconfig, route_interface};
 pub use mount_source::{percent_decode, server_of_source};

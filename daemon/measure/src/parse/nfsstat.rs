@@ -44,7 +44,7 @@ pub fn nfsstat_at(output: &[u8], point: &Path) -> Option<NfsMount> {
 }
 
 fn from_json(mount: &Value) -> Option<NfsMount> {
-    // In macOS 11 the key of the mount point was `Server` (NFS-150 nfsstat/printer.c, `json_mount_header`).
+    // In macOS 11 the key of the mount point was `Server` (NFS-150.40.3 nfsstat/printer.c:261).
     let point = mount.get("Mount Point").or_else(|| mount.get("Server"))?.as_str()?;
     let current = mount.get("Current mount parameters").unwrap_or(&Value::Null);
     let owned = |list: &Value| words(list).map(str::to_owned).collect::<Vec<_>>();

@@ -152,7 +152,7 @@ fn smb_dialect(negotiated: &NegotiatedOptions) -> Option<String> {
 }
 
 /// Returns the dialect in its usual notation, from Linux (`vers=` of fs/smb/client/smb2pdu.h and smb1ops.c)
-/// or macOS (`SMB_VERSION` of SMBClient smbutil/statshares.c); `None` for the name of a family of dialects,
+/// or macOS (`SMB_VERSION` of SMBClient smbutil/statshares.c:591); `None` for the name of a family of dialects,
 /// such as `default` or `3`.
 pub(super) fn dialect(name: &str) -> Option<&'static str> {
     match name.strip_prefix("SMB_").unwrap_or(name) {

@@ -23,7 +23,7 @@ pub fn pcblist(list: &[u8]) -> Vec<Connection> {
     let mut connections = vec![];
     let mut parts = ConnectionRecords::default();
     for record in records(list) {
-        // Each connection starts with its addresses (xnu bsd/netinet/in_pcblist.c, `get_pcblist_n`). One
+        // Each connection starts with its addresses (xnu bsd/netinet/in_pcblist.c:292, `get_pcblist_n`). One
         // without a socket lacks other records, which would otherwise be taken from the next connection, and
         // so on to the end.
         if u32_at(record, 4) == Some(ADDRESSES) {
@@ -88,7 +88,7 @@ impl<'a> ConnectionRecords<'a> {
             sent: u64_at(self.statistics, 32),
             retransmits: None,
             round_trip_us: None,
-            // The list has bytes only: `xsockstat_n` of bsd/sys/socketvar.h (xnu).
+            // The list has bytes only: `xsockstat_n` of bsd/sys/socketvar.h:549 (xnu).
             idle_ms: None,
             tcp: TcpCounters::default(),
         })

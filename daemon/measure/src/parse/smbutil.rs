@@ -1,4 +1,4 @@
-//! Parser for the output of `smbutil statshares -m POINT -f JSON` (SMBClient smbutil/statshares.c), and for
+//! Parser for the output of `smbutil statshares -m POINT -f JSON` (SMBClient smbutil/statshares.c:516), and for
 //! the table that it prints without `-f`.
 
 use serde_json::Value;

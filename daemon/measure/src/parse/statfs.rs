@@ -1,9 +1,9 @@
-//! Parser for the mount facts in `struct statfs` on macOS (xnu bsd/sys/mount.h).
+//! Parser for the mount facts in `struct statfs` on macOS (xnu bsd/sys/mount.h:110).
 
 use super::mount_source::{is_loopback, percent_decode, server_of_source, without_credentials};
 use longhaul_model::Protocol;
 
-/// Flag `MNT_LOCAL` of a mount (xnu bsd/sys/mount.h).
+/// Flag `MNT_LOCAL` of a mount (xnu bsd/sys/mount.h:324).
 const MNT_LOCAL: u32 = 0x1000;
 
 /// Returns the protocol, without its version, and the source, without user name, of a mount with these
@@ -13,8 +13,8 @@ pub fn statfs(type_name: &[u8], from_name: &[u8], flags: u32) -> (Protocol, Stri
     let protocol = protocol(&kind, &from, flags);
     let source = match protocol {
         Protocol::Local(_) => from,
-        // Only the sources of SMB and AFP have escapes (SMBClient lib/smb/ctx.c); an NFS path may contain a
-        // real `%20`.
+        // Only the sources of SMB and AFP have escapes (SMBClient lib/smb/parse_url.c:1679); an NFS path may
+        // contain a real `%20`.
         Protocol::Smb(_) | Protocol::Afp => percent_decode(&without_credentials(&from)),
         Protocol::Nfs(_) | Protocol::Webdav | Protocol::Sftp | Protocol::Fuse(_) | Protocol::Other(_) => {
             without_credentials(&from)
@@ -68,8 +68,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One example of each documented form of `f_mntfromname`: SMBClient lib/smb/ctx.c, NFS nfsstat.c, xnu,
-    /// autofs.
+    /// One example of each documented form of `f_mntfromname`: SMBClient lib/smb/parse_url.c:1679, NFS
+    /// kext/nfs_vfsops.c:1612, xnu, autofs.
     const FORMS: &[(&str, &str, u32, &str, &str)] = &[
         ("apfs", "/dev/disk3s1s1", MNT_LOCAL, "apfs", "/dev/disk3s1s1"),
         ("devfs", "devfs", MNT_LOCAL, "devfs", "devfs"),

@@ -5,7 +5,7 @@ use std::path::Path;
 use longhaul_model::Mount;
 
 /// Mount point of the data volume since macOS 10.15. Firmlinks lead to it from `/Users`, `/Applications` and
-/// others (man apfs; xnu bsd/vfs/vfs_lookup.c knows them below the paths that people use).
+/// others; the kernel names files by the paths that people use (xnu bsd/vfs/vfs_cache.c:581).
 const DATA_VOLUME: &str = "/System/Volumes/Data";
 
 /// Returns the mount table with the data volume in place of the sealed system volume, under the path that

@@ -156,8 +156,8 @@ fn first_line(answer: &ToolOutput) -> String {
 
 /// Returns the negotiated options of a mount, with the key `dialect` for SMB and `vers` for NFS if known.
 ///
-/// `smbutil` first calls `statfs` on the mount and so may hang (SMBClient smbutil/statshares.c); `nfsstat`
-/// does not if it is given no path (NFS nfsstat/nfsstat.c, `do_mountinfo`).
+/// `smbutil` first calls `statfs` on the mount and so may hang (SMBClient smbutil/statshares.c:881); `nfsstat`
+/// does not if it is given no path (NFS nfsstat/nfsstat.c:2058, `do_mountinfo`).
 pub fn negotiated_with(tools: &Tools, mount: &Mount) -> Result<NegotiatedOptions, ToolError> {
     match mount.protocol {
         Protocol::Smb(_) => smb_share_with(tools, &mount.point),
@@ -213,6 +213,11 @@ pub fn low_power_with(tools: &Tools) -> Result<Option<bool>, ToolError> {
         let enabled = parse::pmset_low_power(text);
         (enabled.is_some() || text.contains("power settings")).then_some(enabled)
     })
+}
+
+/// Returns whether the Mac is awake without its graphics; `None` if it does not tell.
+pub fn dark_wake_with(tools: &Tools) -> Result<Option<bool>, ToolError> {
+    tools.run_parsed_text(&["/usr/bin/pmset", "-g", "systemstate"], |text| Some(parse::pmset_dark_wake(text)))
 }
 
 /// Returns the recorded thermal state.

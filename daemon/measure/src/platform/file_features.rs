@@ -53,7 +53,7 @@ pub fn lock_open_file(file: BorrowedFd<'_>, action: LockAction, bytes: ByteRange
 /// Command of `fcntl` for locks of open files.
 #[cfg(target_os = "linux")]
 const SET_OPEN_FILE_LOCK: libc::c_int = libc::F_OFD_SETLK;
-/// Command of `fcntl` for locks of open files: `F_OFD_SETLK` (xnu bsd/sys/fcntl.h).
+/// Command of `fcntl` for locks of open files: `F_OFD_SETLK` (xnu bsd/sys/fcntl.h:355).
 #[cfg(target_os = "macos")]
 const SET_OPEN_FILE_LOCK: libc::c_int = 90;
 

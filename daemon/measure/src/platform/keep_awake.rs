@@ -7,8 +7,9 @@ use std::process::{Child, Command, Stdio};
 ///
 /// On a Mac, I/O alone does not prevent idle sleep, and a round during which the machine slept is void.
 /// `caffeinate -i` holds the assertion `PreventUserIdleSystemSleep` until it ends; with `-w` it ends with
-/// this process too, however that ends (caffeinate(8)). The display may still turn off, and a closed lid or a
-/// sleep command of the user still puts the machine to sleep.
+/// this process too, however that ends (PowerManagement caffeinate/caffeinate.c:53, 142). The display may still
+/// turn off, and a closed lid or a sleep command of the user still puts the machine to sleep: the assertion only
+/// overrides the idle timer (pmconfigd/PMAssertions.c:5331).
 #[derive(Debug)]
 pub struct KeepAwake {
     tool: Child,

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 
-use rustix::fs::{Advice, AtFlags, FileType, MemfdFlags, StatxFlags};
+use rustix::fs::{Advice, AtFlags, FileType, MemfdFlags, Mode, OFlags, StatxFlags};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::linux_counters::cifs_connections;
@@ -40,6 +40,29 @@ pub fn monotonic_ns() -> u64 {
 /// Returns the time in nanoseconds of a clock that never steps and continues while the machine sleeps.
 pub fn continuous_ns() -> u64 {
     clock_ns(ClockId::Boottime)
+}
+
+/// Sets the access and modification times of a name, in nanoseconds since 1970 UTC, without following links.
+///
+/// The file is looked up once and checked, so that another client of the share cannot put a second name of another user's file
+/// in its place in between. That asks the server no more than a call by name: the attributes come with the lookup.
+///
+/// # Errors
+///
+/// `EMLINK` if the file has further names.
+pub fn set_times_at(directory: BorrowedFd<'_>, name: &CStr, modified_ns: i64) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+    let as_known = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let facts = rustix::fs::statx(&file, c"", as_known, StatxFlags::NLINK | StatxFlags::TYPE)?;
+    if FileType::from_raw_mode(facts.stx_mode.into()) == FileType::RegularFile && facts.stx_nlink > 1 {
+        return Err(rustix::io::Errno::MLINK.into());
+    }
+    match rustix::fs::utimensat(&file, c"", &unix::both_times(modified_ns), AtFlags::EMPTY_PATH) {
+        // Old kernels do not accept this flag here.
+        Err(rustix::io::Errno::INVAL) => unix::set_times_by_name(directory, name, modified_ns),
+        set => Ok(set?),
+    }
 }
 
 /// Returns the mount table from `/proc/self/mountinfo`. Free space is queried on local disks only, so the

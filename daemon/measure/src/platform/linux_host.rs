@@ -45,6 +45,11 @@ pub fn keep_awake() -> Option<KeepAwake> {
     None
 }
 
+/// Returns `None`: only a Mac wakes up for some work without its display.
+pub fn is_dark_wake() -> Option<bool> {
+    None
+}
+
 /// Returns whether the user enabled power saving: the ACPI platform profile is `low-power`
 /// (sysfs-platform_profile).
 pub fn low_power_mode() -> Option<bool> {

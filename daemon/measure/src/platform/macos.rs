@@ -1,7 +1,7 @@
 //! Platform calls on macOS, through libSystem and Apple's own tools only: no framework is linked.
 //!
 //! The author never ran this code on a Mac. Layouts and constants are asserted against what Apple publishes;
-//! each fact names its source.
+//! each fact names its source. Lines are those of the tags in docs/macos.md#sources.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::File;
@@ -17,11 +17,13 @@ use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
 use super::apple_tools::{self, Tools};
 use super::types::{IoPolicy, ListingFields};
 use super::unix::{self, ByteRange};
+// macOS has no handle that only refers to a file, and a call on an open one would send other requests.
+pub use super::unix::set_times_by_name as set_times_at;
 use crate::parse::{self, Attributes, Entry, EntryKind, FINDER_INFO_BYTES};
 use crate::private_files;
 use longhaul_model::{Mount, NegotiatedOptions, Power, SyncKind};
 
-/// Extended attribute that holds Finder info (xnu bsd/sys/xattr.h, `XATTR_FINDERINFO_NAME`).
+/// Extended attribute that holds Finder info (xnu bsd/sys/xattr.h:57, `XATTR_FINDERINFO_NAME`).
 pub const FINDER_INFO: &CStr = c"com.apple.FinderInfo";
 
 /// Extended attribute by which the backup workload checks which metadata a target preserves.
@@ -31,7 +33,7 @@ pub const TEST_XATTR: &CStr = c"org.longhaul.note";
 /// requests them.
 pub const LISTS_ATTRIBUTES: bool = true;
 
-// Layout of `statfs` in xnu bsd/sys/mount.h, 64-bit inode variant.
+// Layout of `statfs` in xnu bsd/sys/mount.h:110, 64-bit inode variant.
 const _: () = assert!(size_of::<libc::statfs>() == 2168);
 const _: () = assert!(std::mem::offset_of!(libc::statfs, f_flags) == 64);
 const _: () = assert!(std::mem::offset_of!(libc::statfs, f_fstypename) == 72);
@@ -54,21 +56,21 @@ fn clock_ns(clock: libc::clockid_t) -> u64 {
 }
 
 /// Returns the time in nanoseconds of a clock that never steps and stops while the machine sleeps
-/// (`mach_absolute_time`; Libc gen/clock_gettime.c).
+/// (`mach_absolute_time`; Libc gen/clock_gettime.c:121).
 #[inline]
 pub fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_UPTIME_RAW)
 }
 
 /// Returns the time in nanoseconds of a clock that never steps and continues while the machine sleeps
-/// (`mach_continuous_time`; Libc gen/clock_gettime.c). On Linux the clock with this name stops.
+/// (`mach_continuous_time`; Libc gen/clock_gettime.c:115). On Linux the clock with this name stops.
 pub fn continuous_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC_RAW)
 }
 
 /// Returns the mount table without accessing a mount: `getfsstat(MNT_NOWAIT)` never talks to a server, and
 /// its sizes are those that the system last received. With `MNT_WAIT` it would block on a dead server and
-/// then leave that mount out (xnu bsd/vfs/vfs_syscalls.c, `getfsstat_callback`).
+/// then leave that mount out (xnu bsd/vfs/vfs_syscalls.c:4153, `getfsstat64_callback`).
 pub fn mounts() -> io::Result<Vec<Mount>> {
     Ok(parse::with_data_volume(mount_table()?.iter().map(mount).collect()))
 }
@@ -101,6 +103,7 @@ fn mount(facts: &libc::statfs) -> Mount {
         read_only: facts.f_flags & libc::MNT_RDONLY as u32 != 0,
         free_bytes: known(facts.f_bavail),
         total_bytes: known(facts.f_blocks),
+        owner: Some(facts.f_owner),
         ..Mount::new(PathBuf::from(std::ffi::OsStr::from_bytes(&bytes(&facts.f_mntonname))), source, protocol)
     }
 }
@@ -148,12 +151,14 @@ pub fn getxattr_at(
         return finder_info_at(directory, name, buffer);
     }
     let flags = OFlags::from_bits_retain(libc::O_EVTONLY as u32) | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // A pipe without a writer would block the open for ever (xnu bsd/miscfs/fifofs/fifo_vnops.c:254).
+    let flags = flags | OFlags::NONBLOCK;
     let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;
     unix::getxattr(file.as_fd(), attribute, buffer)
 }
 
 /// Reads the Finder info of a name in a folder and returns its length; `None` if it is absent. Finder info of
-/// zeros counts as absent (xnu bsd/vfs/vfs_xattr.c, `emptyfinfo`).
+/// zeros counts as absent (xnu bsd/vfs/vfs_xattr.c:1532, `emptyfinfo`).
 fn finder_info_at(directory: BorrowedFd<'_>, name: &CStr, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     let mut wanted = attributes_wanted([libc::ATTR_CMN_RETURNED_ATTRS | libc::ATTR_CMN_FNDRINFO, 0, 0]);
     let mut answer = [0u8; 24 + FINDER_INFO_BYTES];
@@ -207,13 +212,13 @@ pub fn entries(buffer: &[u8], _wanted: ListingFields) -> impl Iterator<Item = En
 }
 
 /// Common, folder and file attributes that request names and kinds only. The first two attributes are
-/// mandatory (xnu bsd/vfs/vfs_attrlist.c).
+/// mandatory (`ATTR_BULK_REQUIRED`, xnu bsd/sys/attr.h:600).
 const NAMES: [u32; 3] =
     [libc::ATTR_CMN_RETURNED_ATTRS | libc::ATTR_CMN_NAME | parse::BULK_ERROR | libc::ATTR_CMN_OBJTYPE, 0, 0];
 
 /// Common, folder and file attributes that a Finder-style view shows. The list that Finder requests is not
 /// published. With Finder info in it, NFS has to do the work that makes its folders slow (NFS
-/// kext/nfs_vnops.c).
+/// kext/nfs_vnops.c:128: it has no call for either).
 const FINDER_ATTRIBUTES: [u32; 3] = [
     NAMES[0]
         | libc::ATTR_CMN_FSID
@@ -251,8 +256,8 @@ fn attributes_wanted([common, folder, file]: [u32; 3]) -> libc::attrlist {
 /// `msync(MS_INVALIDATE)` on it (fio os/mac/posix.c, contributed by Apple). Dirty pages are written first.
 ///
 /// `F_NOCACHE` is not set. By itself it drops nothing. It would also stay set on the descriptor, and then
-/// smbfs reads without clusters and closes at once (SMBClient kernel/smbfs/smbfs_vnops.c), so that the
-/// measured behavior would not be that of any other program.
+/// smbfs reads without clusters and closes at once (SMBClient kernel/smbfs/smbfs_vnops.c:7016, 1403), so that
+/// the measured behavior would not be that of any other program.
 pub fn evict(file: BorrowedFd<'_>, range: ByteRange) -> io::Result<()> {
     let ByteRange { begin, length } = unix::whole_pages(range);
     let length = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
@@ -273,9 +278,9 @@ pub fn evict(file: BorrowedFd<'_>, range: ByteRange) -> io::Result<()> {
 /// Writes a file's data and metadata to stable storage and returns the kind of sync that was used.
 ///
 /// Only for Time Machine workloads and longhaul's own files: `rsync` and the originals of presets call
-/// `fsync`, and over SMB `F_FULLFSYNC` costs twice its round trips (SMBClient kernel/smbfs/smbfs_vnops.c).
-/// `F_FULLFSYNC` is tried first. Many SMB servers do not offer it, and then the client refuses it (SMBClient
-/// kernel/smbfs/smbfs_vnops.c) and `fsync` is used. The two have different durations and must not be
+/// `fsync`, and over SMB `F_FULLFSYNC` costs twice its round trips (SMBClient kernel/smbfs/smbfs_vnops.c:10467).
+/// `F_FULLFSYNC` is tried first. Many SMB servers do not offer it, and then the client refuses it (line 10441 of
+/// the same file) and `fsync` is used. The two have different durations and must not be
 /// compared.
 pub fn full_sync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
     // SAFETY: the descriptor is open, and this command takes no argument.
@@ -290,13 +295,13 @@ pub fn full_sync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
 }
 
 unsafe extern "C" {
-    /// Sets an I/O policy (xnu bsd/sys/resource.h); the libc crate lacks this function.
+    /// Sets an I/O policy (xnu bsd/sys/resource.h:648); the libc crate lacks this function.
     fn setiopolicy_np(kind: c_int, scope: c_int, policy: c_int) -> c_int;
-    /// Returns an I/O policy (xnu bsd/sys/resource.h); the libc crate lacks this function.
+    /// Returns an I/O policy (xnu bsd/sys/resource.h:642); the libc crate lacks this function.
     fn getiopolicy_np(kind: c_int, scope: c_int) -> c_int;
 }
 
-// Constants of xnu bsd/sys/resource.h.
+// Constants of xnu bsd/sys/resource.h:568-589.
 const TYPE_DISK: c_int = 0;
 const SCOPE_PROCESS: c_int = 0;
 const POLICY_DEFAULT: c_int = 0;
@@ -308,9 +313,9 @@ pub const BEHAVIOR_MARKERS: &[(&str, &str)] = &[("longhaul-sync", "full for time
 
 /// Gives this process's disk I/O a lower priority than that of other processes, or the default priority
 /// again. The policy is that of the process, because a thread does not inherit the policy of the thread that
-/// starts it (xnu osfmk/kern/thread_policy.c), and several threads write in one run.
+/// starts it (xnu osfmk/kern/thread_policy.c:1578), and several threads write in one run.
 ///
-/// Throttling affects local disks, SMB and AFP, but not NFS (xnu bsd/man/man3/getiopolicy_np.3). Figures that
+/// Throttling affects local disks, SMB and AFP, but not NFS (xnu bsd/man/man3/getiopolicy_np.3:58). Figures that
 /// are compared are therefore measured with the default policy.
 pub fn set_io_policy(policy: IoPolicy) -> io::Result<()> {
     let policy = match policy {
@@ -363,9 +368,10 @@ pub fn power() -> Option<Power> {
 /// Makes requests of this process to an NFS mount that is known not to respond fail with `EIO` instead of
 /// hanging.
 ///
-/// This is the setting that umount(8) makes for itself (xnu bsd/vfs/vfs_subr.c, `vfs.generic.noremotehang`).
-/// Every process may make it for itself, and children do not inherit it. It is documented nowhere, so its
-/// absence is not an error. SMB ignores it.
+/// This is the setting that umount(8) makes for itself (diskdev_cmds umount.tproj/umount.c:197; xnu
+/// bsd/vfs/vfs_subr.c:5229, `vfs.generic.noremotehang`). Every process may make it for itself, and children do
+/// not inherit it (bsd/kern/kern_fork.c:1046). It is documented nowhere, so its absence is not an error. SMB
+/// ignores it.
 pub fn prepare_worker() {
     let _ = forbid_remote_hang();
 }
@@ -387,8 +393,8 @@ pub fn forbid_remote_hang() -> io::Result<()> {
     .map(drop)
 }
 
-/// Returns `macOS` with its version and build (xnu bsd/kern/kern_sysctl.c), without those that the system
-/// does not report.
+/// Returns `macOS` with its version and build (xnu bsd/kern/kern_sysctl.c:2036, 2129), without those that the
+/// system does not report. macOS 26 can call itself 16 to a program that was built with an older SDK (line 2185).
 pub fn system_version() -> String {
     let version = system_text(c"kern.osproductversion").map_or_else(String::new, |text| format!(" {text}"));
     let build = system_text(c"kern.osversion").map_or_else(String::new, |text| format!(" ({text})"));

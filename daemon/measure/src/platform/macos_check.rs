@@ -19,19 +19,19 @@ pub const TOOLS: &[Tool] = &[
         name: "nfsstat -m",
         command: &["/usr/bin/nfsstat", "-m", "-f", "JSON"],
         expected: "an object keyed by source, with Mount Point and Current mount parameters; empty without an NFS mount",
-        source: "NFS nfsstat/nfsstat.c, do_mountinfo",
+        source: "NFS nfsstat/nfsstat.c:2058, do_mountinfo",
     },
     Tool {
         name: "pmset -g batt",
         command: &["/usr/bin/pmset", "-g", "batt"],
         expected: "a first line that names the power source",
-        source: "PowerManagement pmset/pmset.c",
+        source: "PowerManagement pmset/pmset.m:2267",
     },
     Tool {
         name: "pmset -g",
         command: &["/usr/bin/pmset", "-g"],
         expected: "settings with lowpowermode or powermode",
-        source: "PowerManagement pmset/pmset.c",
+        source: "PowerManagement pmset/pmset.m:1144",
     },
     Tool {
         name: "pmset -g therm",
@@ -43,7 +43,7 @@ pub const TOOLS: &[Tool] = &[
         name: "tmutil status",
         command: &["/usr/bin/tmutil", "status"],
         expected: "a property list with Running",
-        source: "man tmutil(8)",
+        source: "published outputs; man tmutil(8) does not have this verb",
     },
     Tool {
         name: "tmutil destinationinfo",
@@ -55,7 +55,7 @@ pub const TOOLS: &[Tool] = &[
         name: "route -n get default",
         command: &["/sbin/route", "-n", "get", "default"],
         expected: "interface, if there is a default route",
-        source: "network_cmds route.tproj/route.c",
+        source: "network_cmds route.tproj/route.c:1847",
     },
     Tool {
         name: "sysctl -i",

@@ -30,7 +30,7 @@ pub fn read_counters(targets: &[(TargetName, Mount)]) -> Vec<CounterReading> {
 }
 
 /// Reads the counters of one target before or after a phase: those of its connections, and for SMB those of
-/// its session. `smbutil` first calls `statfs` on the share (SMBClient smbutil/multichannel.c), so only the
+/// its session. `smbutil` first calls `statfs` on the share (SMBClient smbutil/multichannel.c:410), so only the
 /// process that may access the target may call this function.
 pub fn read_phase_counters(target: &TargetName, mount: &Mount) -> Vec<CounterReading> {
     let is_smb = matches!(mount.protocol, Protocol::Smb(_));
@@ -53,7 +53,7 @@ pub fn counts_requests(_: &Protocol) -> bool {
 
 /// Returns the address of a mount's server from `smbutil multichannel` or `nfsstat -m`; `None` if they do not
 /// report it. Only the process that may access the target may call this function, because `smbutil` accesses
-/// the share. `nfsstat -m` accesses no mount (NFS nfsstat/nfsstat.c, `do_mountinfo`).
+/// the share. `nfsstat -m` accesses no mount (NFS nfsstat/nfsstat.c:2058, `do_mountinfo`).
 pub fn server_address(mount: &Mount) -> Option<IpAddr> {
     let tools = Tools::system();
     match mount.protocol {
@@ -69,7 +69,7 @@ pub fn server_address(mount: &Mount) -> Option<IpAddr> {
 }
 
 /// Returns the bytes that a process read from and wrote to local disks, without those that the cache served:
-/// `ri_diskio_bytesread` and `ri_diskio_byteswritten` (xnu bsd/sys/resource.h, `rusage_info_v2`).
+/// `ri_diskio_bytesread` and `ri_diskio_byteswritten` (xnu bsd/sys/resource.h:242, `rusage_info_v2`).
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub fn disk_counters(process: u32) -> Result<Counters, CounterUnavailable> {
 }
 
 /// Returns the TCP connections in `net.inet.tcp.pcblist_n`, which needs no privilege (xnu
-/// bsd/netinet/in_pcblist.c; docs/macos.md#tools).
+/// bsd/netinet/in_pcblist.c:292; docs/macos.md#tools).
 pub(super) fn connections() -> Result<Vec<Connection>, String> {
     let list = by_name(c"net.inet.tcp.pcblist_n");
     list.map(|list| parse::pcblist(&list))
@@ -104,7 +104,7 @@ pub(super) fn connections() -> Result<Vec<Connection>, String> {
 }
 
 /// Returns the counters of every network interface, read by its number: `{CTL_NET, PF_LINK, NETLINK_GENERIC,
-/// IFMIB_IFDATA, number, IFDATA_GENERAL}` (xnu bsd/net/if_mib.h; exact and in 64 bits; docs/macos.md#tools).
+/// IFMIB_IFDATA, number, IFDATA_GENERAL}` (xnu bsd/net/if_mib.h:65; exact and in 64 bits; docs/macos.md#tools).
 fn interfaces() -> Result<Vec<InterfaceCounters>, String> {
     const SYSTEM_COUNT: [c_int; 5] = [4, 18, 0, 1, 1];
     let count =

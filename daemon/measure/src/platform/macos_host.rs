@@ -36,6 +36,11 @@ pub fn low_power_mode() -> Option<bool> {
     apple_tools::low_power_with(&Tools::system()).ok().flatten()
 }
 
+/// Returns whether the Mac is in a DarkWake: awake for some work, and about to sleep again.
+pub fn is_dark_wake() -> Option<bool> {
+    apple_tools::dark_wake_with(&Tools::system()).ok().flatten()
+}
+
 /// Returns whether the machine throttles itself, from the thermal pressure that the system publishes, and
 /// from `pmset -g therm`, which reports throttling on Intel only.
 pub fn is_hot() -> Option<bool> {
@@ -52,7 +57,7 @@ unsafe extern "C" {
 }
 
 /// Returns the level of thermal pressure, from which `NSProcessInfo.thermalState` is derived too
-/// (libkern/OSThermalNotification.h, `kOSThermalNotificationPressureLevelName`). No privilege is needed, and
+/// (Libc include/libkern/OSThermalNotification.h:67). No privilege is needed, and
 /// the hardware is not queried.
 fn thermal_pressure() -> Option<u64> {
     let (mut token, mut state) = (0, 0);
@@ -82,9 +87,9 @@ pub fn link_to(server: Option<IpAddr>) -> Option<NetworkLink> {
     apple_tools::link_with(&Tools::system(), server).ok().flatten()
 }
 
-/// Kernel settings that may change results (docs/macos.md; the first four are read in xnu
-/// bsd/netinet/tcp_*.c). `net.smb.fs` is not among them: its names come and go with the first share that is
-/// mounted.
+/// Kernel settings that may change results (docs/macos.md; the first four: xnu bsd/kern/uipc_socket2.c:2973,
+/// bsd/netinet/tcp_input.c:219, tcp_output.c:241, tcp_input.c:162). `net.smb.fs` is not among them: its names
+/// come and go with the first share that is mounted.
 const KERNEL_SETTINGS: [&str; 8] = [
     "kern.ipc.maxsockbuf",
     "net.inet.tcp.autorcvbufmax",
@@ -132,12 +137,12 @@ pub fn signal_dbm() -> Option<i32> {
 }
 
 /// Watch that reports changes of the mount table without accessing any mount, with `EVFILT_FS` (xnu
-/// bsd/vfs/vfs_subr.c, `fs_filtops`), which needs no privilege. It reports that something changed, not what.
+/// bsd/vfs/vfs_subr.c:5140, `fs_filtops`), which needs no privilege. It reports that something changed, not what.
 pub struct MountWatch {
     queue: OwnedFd,
 }
 
-/// Mount events that are watched: VQ_MOUNT, VQ_UNMOUNT, VQ_DEAD and VQ_UPDATE of xnu bsd/sys/mount.h.
+/// Mount events that are watched: VQ_MOUNT, VQ_UNMOUNT, VQ_DEAD and VQ_UPDATE of xnu bsd/sys/mount.h:507.
 const WANTED: u32 = 0x8 | 0x10 | 0x20 | 0x100;
 
 impl MountWatch {

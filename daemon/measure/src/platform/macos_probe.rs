@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
 
 /// Returns the CPU time that this thread has used, in nanoseconds (`CLOCK_THREAD_CPUTIME_ID`; Libc
-/// gen/clock_gettime.c).
+/// gen/clock_gettime.c:127).
 pub fn thread_cpu_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for the call. The clock exists since 10.12, so the return value is not checked.
@@ -16,9 +16,10 @@ pub fn thread_cpu_ns() -> u64 {
 /// Disables read-ahead for this file handle, so that reads fetch only the requested bytes.
 ///
 /// Sets `F_RDAHEAD` off, and `F_NOCACHE`, without which a page of 16 KiB would be fetched and the data next
-/// to the requested bytes be cached. On a fresh handle after an eviction the two make a read cold:
-/// `F_NOCACHE` alone still returns what was cached before (SMBClient kernel/smbfs/smbfs_vnops.c; NFS
-/// kext/nfs_bio.c). On NFS, read-ahead is a property of the mount.
+/// to the requested bytes be cached. On a fresh handle after an eviction the two make a read cold. Without the
+/// eviction, a read with `F_NOCACHE` over NFS returns what was cached before (NFS kext/nfs_bio.c:2469); over SMB
+/// it drops that first (SMBClient kernel/smbfs/smbfs_vnops.c:7016, 7123). On NFS, read-ahead is a property of the
+/// mount.
 pub fn disable_read_ahead(file: BorrowedFd<'_>) -> io::Result<()> {
     for (command, value) in [(libc::F_RDAHEAD, 0), (libc::F_NOCACHE, 1)] {
         // SAFETY: the descriptor is open, and both commands take an integer.
@@ -35,7 +36,7 @@ pub fn device_of(file: BorrowedFd<'_>) -> io::Result<u64> {
 }
 
 /// Watch for changes in a folder, which is not available on macOS. `EVFILT_VNODE` needs the folder open, and
-/// an open folder keeps its share from being ejected (xnu bsd/vfs/vfs_subr.c, `vflush`: EBUSY); FSEvents is a
+/// an open folder keeps its share from being ejected (xnu bsd/vfs/vfs_subr.c:2839, 3001: EBUSY); FSEvents is a
 /// framework.
 pub struct FolderWatch;
 

@@ -8,7 +8,7 @@ pub fn answer_threads() -> Vec<u32> {
     vec![]
 }
 
-/// Returns the processor time of this process until now (`CLOCK_PROCESS_CPUTIME_ID`; Libc gen/clock_gettime.c).
+/// Returns the processor time of this process until now (`CLOCK_PROCESS_CPUTIME_ID`; Libc gen/clock_gettime.c:94).
 pub fn processor_times(_: &[u32]) -> ProcessorTimes {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for the call. The clock exists since 10.12, so the return value is not checked.

@@ -17,6 +17,7 @@ mod identity;
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "used on macOS and in tests only"))]
 mod keep_awake;
 mod mapping;
+mod paths;
 mod request_totals;
 mod server_facts;
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "macOS uses more of it"))]
@@ -71,11 +72,16 @@ pub use file_features::{
     set_created, symlink_at, write_mapped,
 };
 pub use host::{
-    MountWatch, backup_running, battery_percent, is_hot, is_rotational, keep_awake, link_to, low_power_mode,
-    machine_facts, memory_pressure, signal_dbm,
+    MountWatch, backup_running, battery_percent, is_dark_wake, is_hot, is_rotational, keep_awake, link_to,
+    low_power_mode, machine_facts, memory_pressure, signal_dbm,
 };
 pub use identity::{FileIdentity, MetadataSource, identity_at, identity_of, link_at};
 pub use mapping::SharedMapping;
+pub use paths::{
+    NameBelow, create_below, link_below, make_directory_below, open_below, open_folder_below,
+    read_handle_attributes, remove_directory_below, rename_below, set_times_below, symlink_below,
+    unlink_below,
+};
 pub use probe::{FolderWatch, device_of, disable_read_ahead, thread_cpu_ns};
 pub use processor::{answer_threads, processor_times};
 pub use server_facts::{ServerFacts, server_facts_at};
@@ -83,16 +89,16 @@ pub use system::{
     BEHAVIOR_MARKERS, FINDER_INFO, LISTS_ATTRIBUTES, TEST_XATTR, attributes_at, config_directory,
     continuous_ns, data_directory, entries, evict, exclude_from_backup, forbid_remote_hang, full_sync,
     getxattr_at, io_policy, list, log_directory, monotonic_ns, mounts, negotiated, peak_memory_bytes, power,
-    prepare_worker, service_directory, set_io_policy, shared_file, system_version,
+    prepare_worker, service_directory, set_io_policy, set_times_at, shared_file, system_version,
 };
 pub use tool_process::{ToolFailure, ToolOutput, run_with_timeout};
 pub use types::{IoPolicy, ListingFields, PhaseCounters, ProcessorTimes, System, Tool};
 pub use unix::{
-    Access, ByteRange, LockAction, Space, close, create_at, error_name, fsync, getxattr, host_name,
-    is_unsupported, load_average, lock_range, make_directory_at, open_at, open_directory, open_directory_at,
-    owner_at, page_bytes, raise_descriptor_limit, read_at, remove_directory_at, remove_xattr, rename_at,
-    resident_share, set_mode, set_times_at, setxattr, space, truncate, unlink_at, user_id,
-    utc_offset_seconds, wall_clock, write_at,
+    Access, ByteRange, CopyRange, LockAction, Space, close, copy_range, create_at, error_name, fsync,
+    getxattr, host_name, is_unsupported, load_average, lock_range, make_directory_at, open_at,
+    open_directory, open_directory_at, owner_at, page_bytes, raise_descriptor_limit, read_at,
+    remove_directory_at, remove_xattr, rename_at, resident_share, set_mode, setxattr, space, truncate,
+    unlink_at, user_id, utc_offset_seconds, wall_clock, write_at,
 };
 
 pub use unrecognized_output::{UnrecognizedOutput, unrecognized_outputs};

@@ -91,7 +91,7 @@ mod system {
             links: facts.st_nlink.into(),
             mode: facts.st_mode & 0o7777,
             modified_ns: nanoseconds(facts.st_mtime, facts.st_mtime_nsec),
-            // A file system without birth times reports 0 or -1 (xnu bsd/vfs/vfs_vnops.c, vn_stat).
+            // A file system without birth times reports 0 or -1 (xnu bsd/vfs/vfs_vnops.c:1634, vn_stat).
             created_ns: Some(created_ns).filter(|created| *created > 0),
         })
     }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 /// Commands whose child process has not ended. A child that accesses a dead share may ignore even SIGKILL for
-/// minutes (SMBClient kernel/netsmb/smb_iod.c), and a second one would only hang too.
+/// minutes (SMBClient kernel/netsmb/smb_iod.c:2797), and a second one would only hang too.
 static RUNNING_COMMANDS: Mutex<BTreeSet<Vec<String>>> = Mutex::new(BTreeSet::new());
 
 /// Output and exit code of a command.

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, XattrFlags};
+use rustix::io::Errno;
 
 use longhaul_model::{SyncKind, Timestamp};
 
@@ -23,7 +24,7 @@ pub enum Access {
 }
 
 impl Access {
-    const fn flags(self) -> OFlags {
+    pub(super) const fn flags(self) -> OFlags {
         match self {
             Self::Read => OFlags::RDONLY,
             Self::Write => OFlags::WRONLY,
@@ -47,8 +48,11 @@ fn directory_flags() -> OFlags {
 }
 
 /// Opens an existing file, without following links.
+///
+/// `O_NONBLOCK` changes nothing for files. Without it, opening a pipe that another client of the share put there would wait for
+/// ever (open(2)).
 pub fn open_at(directory: BorrowedFd<'_>, name: &CStr, access: Access) -> io::Result<OwnedFd> {
-    let flags = access.flags() | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = access.flags() | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(directory, name, flags, Mode::empty())?)
 }
 
@@ -141,18 +145,58 @@ pub fn make_directory_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<(
 }
 
 /// Sets the access and modification times of a name, in nanoseconds since 1970 UTC, without following links.
-pub fn set_times_at(directory: BorrowedFd<'_>, name: &CStr, modified_ns: i64) -> io::Result<()> {
-    let time = Timespec {
-        tv_sec: modified_ns.div_euclid(1_000_000_000),
-        tv_nsec: modified_ns.rem_euclid(1_000_000_000),
-    };
-    let times = Timestamps { last_access: time, last_modification: time };
+pub fn set_times_by_name(directory: BorrowedFd<'_>, name: &CStr, modified_ns: i64) -> io::Result<()> {
+    let times = both_times(modified_ns);
     Ok(rustix::fs::utimensat(directory, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// Returns one time, in nanoseconds since 1970 UTC, as access and modification times.
+pub fn both_times(time_ns: i64) -> Timestamps {
+    let time =
+        Timespec { tv_sec: time_ns.div_euclid(1_000_000_000), tv_nsec: time_ns.rem_euclid(1_000_000_000) };
+    Timestamps { last_access: time, last_modification: time }
 }
 
 /// Sets the permission bits of an open file.
 pub fn set_mode(file: BorrowedFd<'_>, mode: u16) -> io::Result<()> {
     Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode as rustix::fs::RawMode))?)
+}
+
+/// Part of a file that is copied to another file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CopyRange {
+    /// Offset in the file that is read.
+    pub read_at: u64,
+    /// Offset in the file that is written.
+    pub write_at: u64,
+    /// Number of bytes.
+    pub length: u64,
+}
+
+/// Copies bytes between two files without moving them through this process, and returns their number; 0 at the end of the first
+/// file. The server copies where it offers that.
+///
+/// # Errors
+///
+/// `ENOTSUP` where the system has no such call (macOS), or refuses it for these files (copy_file_range(2): `EXDEV`, `EINVAL`).
+pub fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, range: CopyRange) -> io::Result<u64> {
+    #[cfg(target_os = "linux")]
+    {
+        let (mut read_at, mut write_at) = (range.read_at, range.write_at);
+        let length = usize::try_from(range.length).unwrap_or(usize::MAX);
+        match rustix::fs::copy_file_range(from, Some(&mut read_at), to, Some(&mut write_at), length) {
+            Ok(copied) => Ok(copied as u64),
+            Err(rustix::io::Errno::XDEV | rustix::io::Errno::INVAL) => {
+                Err(io::Error::from_raw_os_error(libc::ENOTSUP))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (from, to, range);
+        Err(io::Error::from_raw_os_error(libc::ENOTSUP))
+    }
 }
 
 /// Truncates or extends a file to this length in bytes.
@@ -167,9 +211,19 @@ pub fn fsync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
     Ok(SyncKind::Fsync)
 }
 
-/// Sets an extended attribute of an open file.
+/// The error "no such attribute".
+#[cfg(target_os = "linux")]
+const NO_ATTRIBUTE: Errno = Errno::NODATA;
+#[cfg(target_os = "macos")]
+const NO_ATTRIBUTE: Errno = Errno::NOATTR;
+
+/// Sets an extended attribute of an open file. A Mac whose helper for `._` files cannot be reached answers "no such
+/// attribute" (docs/macos.md#appledouble-files), which means that the file system has none.
 pub fn setxattr(file: BorrowedFd<'_>, name: &CStr, value: &[u8]) -> io::Result<()> {
-    Ok(rustix::fs::fsetxattr(file, name, value, XattrFlags::empty())?)
+    match rustix::fs::fsetxattr(file, name, value, XattrFlags::empty()) {
+        Err(NO_ATTRIBUTE) => Err(Errno::NOTSUP.into()),
+        other => Ok(other?),
+    }
 }
 
 /// Reads an extended attribute of an open file and returns its length; `None` if the attribute is absent or
@@ -185,14 +239,9 @@ pub fn remove_xattr(file: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
 
 /// Converts the errors "no such attribute" and "no attributes on this file system" into `None`.
 pub(super) fn none_if_xattr_absent(result: rustix::io::Result<usize>) -> io::Result<Option<usize>> {
-    use rustix::io::Errno;
-    #[cfg(target_os = "linux")]
-    const ABSENT: Errno = Errno::NODATA;
-    #[cfg(target_os = "macos")]
-    const ABSENT: Errno = Errno::NOATTR;
     match result {
         Ok(length) => Ok(Some(length)),
-        Err(ABSENT) => Ok(None),
+        Err(NO_ATTRIBUTE) => Ok(None),
         Err(error) if is_unsupported(error.raw_os_error()) => Ok(None),
         Err(other) => Err(other.into()),
     }
@@ -201,7 +250,7 @@ pub(super) fn none_if_xattr_absent(result: rustix::io::Result<usize>) -> io::Res
 /// Returns whether a system error means that the file system does not support an operation.
 ///
 /// Compares the number, not `ErrorKind::Unsupported`: on macOS ENOTSUP is 45 and EOPNOTSUPP is 102 (xnu
-/// bsd/sys/errno.h), and std 1.95 knows only the second (library/std/src/sys/io/error/unix.rs). On Linux both
+/// bsd/sys/errno.h:146, 253), and std 1.95 knows only the second (library/std/src/sys/io/error/unix.rs). On Linux both
 /// are 95.
 pub const fn is_unsupported(error: i32) -> bool {
     error == libc::ENOTSUP || error == libc::EOPNOTSUPP || error == libc::ENOSYS
@@ -229,7 +278,7 @@ pub fn space(file: BorrowedFd<'_>) -> io::Result<Space> {
 
 /// Returns the size and free space of an open file's file system. Blocks on a dead share.
 ///
-/// Does not use `fstatvfs`, whose number of blocks is 32 bits wide (xnu bsd/sys/_types.h,
+/// Does not use `fstatvfs`, whose number of blocks is 32 bits wide (xnu bsd/sys/_types.h:81,
 /// `__darwin_fsblkcnt_t`), too few for a large NAS.
 #[cfg(target_os = "macos")]
 pub fn space(file: BorrowedFd<'_>) -> io::Result<Space> {
@@ -300,7 +349,7 @@ pub fn host_name() -> String {
 }
 
 /// Maximum number of file descriptors that a process on macOS should request (`OPEN_MAX`, xnu
-/// bsd/sys/syslimits.h; setrlimit(2), "COMPATIBILITY").
+/// bsd/sys/syslimits.h:108; setrlimit(2), "COMPATIBILITY").
 const MAX_DESCRIPTORS: u64 = 10_240;
 
 /// Raises the soft limit of open files to the hard limit, but to 10,240 at most; never lowers it. Child

@@ -38,7 +38,22 @@ impl Sandbox {
     /// [`RunError::Refused`] if the target is missing, not a folder, a symbolic link, read-only or not writable
     /// for this user, or if the sandbox belongs to another machine.
     pub fn open(location: &SandboxLocation<'_>, context: &TimedFs<'_>) -> Result<Self, RunError> {
+        Self::open_if(location, context, || Ok(()))
+    }
+
+    /// Like [`Self::open`], but creates nothing if a check fails. The check runs while a handle of the target's folder is open:
+    /// if the share is mounted then, nothing can be created in the folder below it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::open`], and those of the check.
+    pub fn open_if(
+        location: &SandboxLocation<'_>,
+        context: &TimedFs<'_>,
+        check: impl FnOnce() -> Result<(), RunError>,
+    ) -> Result<Self, RunError> {
         let target = open_target(location.target_path, context)?;
+        check()?;
         let (name, path) = (location.folder_name(), location.sandbox_path());
         context
             .timed(Operation::Mkdir, || match target.create_dir(&name) {

@@ -22,7 +22,7 @@ pub const CHECKS: &[TargetCheck] = &[
             },
             macos: Expectation {
                 text: "stored and removed",
-                source: "man setxattr(2); xnu bsd/vfs/vfs_xattr.c, vn_setxattr",
+                source: "man setxattr(2); xnu bsd/vfs/vfs_xattr.c:185, vn_setxattr",
             },
         },
         method: TargetCheckMethod::Files(custom_attribute),
@@ -36,7 +36,7 @@ pub const CHECKS: &[TargetCheck] = &[
             },
             macos: Expectation {
                 text: "stored and removed",
-                source: "man getattrlist(2); xnu bsd/vfs/vfs_xattr.c, emptyfinfo",
+                source: "man getattrlist(2); xnu bsd/vfs/vfs_xattr.c:1532, emptyfinfo",
             },
         },
         method: TargetCheckMethod::Files(finder_attribute),

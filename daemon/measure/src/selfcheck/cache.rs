@@ -21,7 +21,7 @@ pub const CHECKS: &[TargetCheck] = &[
             linux: Expectation { text: "fsync works on files and folders", source: "fsync(2)" },
             macos: Expectation {
                 text: "full-fsync on local disks and NFS; on SMB, fsync if the server does not support full sync",
-                source: "SMBClient kernel/smbfs/smbfs_vnops.c; NFS kext/nfs_vnops.c; man fcntl(2), F_FULLFSYNC",
+                source: "SMBClient kernel/smbfs/smbfs_vnops.c:10440; NFS kext/nfs_vnops.c:8102; man fcntl(2)",
             },
         },
         method: TargetCheckMethod::Files(sync),
@@ -35,7 +35,7 @@ pub const CHECKS: &[TargetCheck] = &[
             },
             macos: Expectation {
                 text: "nothing stays in memory",
-                source: "xnu bsd/kern/kern_mman.c, msync and mincore; fio os/mac/posix.c",
+                source: "xnu bsd/kern/kern_mman.c:1044 (msync), 1507 (mincore); fio os/mac/posix.c",
             },
         },
         method: TargetCheckMethod::Files(eviction),
@@ -49,7 +49,7 @@ pub const CHECKS: &[TargetCheck] = &[
             },
             macos: Expectation {
                 text: "after eviction, the whole file is transferred again",
-                source: "xnu bsd/kern/kern_mman.c, msync; bsd/netinet/in_pcblist.c",
+                source: "xnu bsd/kern/kern_mman.c:1044, msync; bsd/netinet/in_pcblist.c:292",
             },
         },
         method: TargetCheckMethod::Files(second_read),

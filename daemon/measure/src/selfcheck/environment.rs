@@ -80,7 +80,7 @@ pub const CHECKS: &[MachineCheck] = &[
             },
             macos: Expectation {
                 text: "link type, if there is a default route",
-                source: "xnu bsd/net/if_media.h; network_cmds ifconfig.tproj",
+                source: "xnu bsd/net/if_media.h:354; network_cmds ifconfig.tproj/ifmedia.c:136",
             },
         },
         method: MachineCheckMethod::Call(link),

@@ -20,7 +20,7 @@ pub const CHECKS: &[TargetCheck] = &[
             linux: Expectation { text: "a size, and not more free space than that", source: "statvfs(3)" },
             macos: Expectation {
                 text: "a size, and not more free space than that",
-                source: "xnu bsd/sys/mount.h, struct statfs",
+                source: "xnu bsd/sys/mount.h:110, struct statfs",
             },
         },
         method: TargetCheckMethod::Files(space),
@@ -31,7 +31,7 @@ pub const CHECKS: &[TargetCheck] = &[
             linux: Expectation { text: "every name once, each of type file", source: "getdents(2)" },
             macos: Expectation {
                 text: "every name once, each of type file and with its size, and no ._ file",
-                source: "man getattrlistbulk(2); xnu bsd/vfs/vfs_attrlist.c",
+                source: "man getattrlistbulk(2); xnu bsd/vfs/vfs_attrlist.c:4254",
             },
         },
         method: TargetCheckMethod::Files(listing),
@@ -42,7 +42,7 @@ pub const CHECKS: &[TargetCheck] = &[
             linux: Expectation { text: "none", source: "xattr(7)" },
             macos: Expectation {
                 text: "none, or one for each file with attributes, renamed and removed together with the file",
-                source: "xnu bsd/vfs/vfs_xattr.c, default_setxattr; bsd/vfs/kpi_vfs.c, vn_rename",
+                source: "xnu bsd/vfs/vfs_xattr.c:1572, default_setxattr; bsd/vfs/kpi_vfs.c:4714, vn_rename",
             },
         },
         method: TargetCheckMethod::Files(apple_doubles),
@@ -53,7 +53,7 @@ pub const CHECKS: &[TargetCheck] = &[
             linux: Expectation { text: "reports a change made by this machine", source: "inotify(7)" },
             macos: Expectation {
                 text: "not available: an open folder would prevent its share from being ejected",
-                source: "xnu bsd/vfs/vfs_subr.c, vflush",
+                source: "xnu bsd/vfs/vfs_subr.c:3001, vflush",
             },
         },
         method: TargetCheckMethod::Files(watch),

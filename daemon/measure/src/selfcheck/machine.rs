@@ -19,7 +19,7 @@ pub const CHECKS: &[MachineCheck] = &[
             linux: Expectation { text: "Linux and its release", source: "uname(2)" },
             macos: Expectation {
                 text: "macOS with version and build",
-                source: "xnu bsd/kern/kern_sysctl.c, kern.osproductversion",
+                source: "xnu bsd/kern/kern_sysctl.c:2129, kern.osproductversion",
             },
         },
         method: MachineCheckMethod::Call(version),
@@ -33,7 +33,7 @@ pub const CHECKS: &[MachineCheck] = &[
             },
             macos: Expectation {
                 text: "no clock goes backwards; the clock that includes sleep is ahead",
-                source: "Libc gen/clock_gettime.c",
+                source: "Libc gen/clock_gettime.c:115-121",
             },
         },
         method: MachineCheckMethod::Call(clocks),
@@ -71,7 +71,7 @@ pub const CHECKS: &[MachineCheck] = &[
             linux: Expectation { text: "set, read back, and restored", source: "ioprio_set(2)" },
             macos: Expectation {
                 text: "set, read back, and restored",
-                source: "man getiopolicy_np(3); xnu bsd/sys/resource.h",
+                source: "man getiopolicy_np(3); xnu bsd/sys/resource.h:568",
             },
         },
         method: MachineCheckMethod::Call(io_policy),
@@ -82,7 +82,7 @@ pub const CHECKS: &[MachineCheck] = &[
             linux: Expectation { text: "not available", source: "signal(7): a signal ends a wait for NFS" },
             macos: Expectation {
                 text: "accepted without privileges",
-                source: "xnu bsd/vfs/vfs_subr.c, vfs.generic.noremotehang",
+                source: "xnu bsd/vfs/vfs_subr.c:5229, vfs.generic.noremotehang",
             },
         },
         method: MachineCheckMethod::Call(remote_hang_switch),
@@ -93,7 +93,7 @@ pub const CHECKS: &[MachineCheck] = &[
             linux: Expectation { text: "contains the root folder's mount", source: "proc_pid_mountinfo(5)" },
             macos: Expectation {
                 text: "contains the root folder's mount, without delay",
-                source: "xnu bsd/vfs/vfs_syscalls.c, getfsstat_callback",
+                source: "xnu bsd/vfs/vfs_syscalls.c:4153, getfsstat64_callback",
             },
         },
         method: MachineCheckMethod::Call(mounts),
@@ -107,7 +107,7 @@ pub const CHECKS: &[MachineCheck] = &[
             },
             macos: Expectation {
                 text: "created, and reports nothing while nothing is mounted",
-                source: "xnu bsd/vfs/vfs_subr.c, fs_filtops",
+                source: "xnu bsd/vfs/vfs_subr.c:5140, fs_filtops",
             },
         },
         method: MachineCheckMethod::Call(mount_watch),
@@ -118,7 +118,7 @@ pub const CHECKS: &[MachineCheck] = &[
             linux: Expectation { text: "bytes of this process", source: "proc_pid_io(5)" },
             macos: Expectation {
                 text: "bytes of this process",
-                source: "xnu bsd/sys/resource.h, rusage_info_v2",
+                source: "xnu bsd/sys/resource.h:242, rusage_info_v2",
             },
         },
         method: MachineCheckMethod::Call(disk_counters),
@@ -127,7 +127,7 @@ pub const CHECKS: &[MachineCheck] = &[
         name: "interface counters",
         expected: Expectations {
             linux: Expectation { text: "bytes of each interface", source: "proc_pid_net(5), dev" },
-            macos: Expectation { text: "bytes of each interface", source: "xnu bsd/net/if_mib.h" },
+            macos: Expectation { text: "bytes of each interface", source: "xnu bsd/net/if_mib.h:65" },
         },
         method: MachineCheckMethod::Call(interfaces),
     },
@@ -137,7 +137,7 @@ pub const CHECKS: &[MachineCheck] = &[
             linux: Expectation { text: "a list, without privileges", source: "sock_diag(7)" },
             macos: Expectation {
                 text: "a list, without privileges",
-                source: "xnu bsd/netinet/in_pcblist.c, pcblist_n",
+                source: "xnu bsd/netinet/in_pcblist.c:292, pcblist_n",
             },
         },
         method: MachineCheckMethod::Call(connections),

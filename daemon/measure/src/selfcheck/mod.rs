@@ -54,7 +54,7 @@ const REMOVE_CHECK: TargetCheck = TargetCheck {
         linux: Expectation { text: "every file of the self-check is removed", source: "unlink(2), rmdir(2)" },
         macos: Expectation {
             text: "every file of the self-check is removed, including ._ files",
-            source: "xnu bsd/vfs/vfs_xattr.c, xattrfile_remove",
+            source: "xnu bsd/vfs/kpi_vfs.c:5285, xattrfile_remove",
         },
     },
     method: TargetCheckMethod::Remove,

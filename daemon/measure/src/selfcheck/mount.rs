@@ -19,7 +19,7 @@ pub const CHECKS: &[TargetCheck] = &[
             },
             macos: Expectation {
                 text: "a mount with a known protocol, writable",
-                source: "xnu bsd/vfs/vfs_syscalls.c, getfsstat_callback; bsd/sys/mount.h",
+                source: "xnu bsd/vfs/vfs_syscalls.c:4153, getfsstat64_callback; bsd/sys/mount.h:110",
             },
         },
         method: TargetCheckMethod::Mount(mount),
@@ -33,7 +33,7 @@ pub const CHECKS: &[TargetCheck] = &[
             },
             macos: Expectation {
                 text: "version of SMB or NFS, without a special permission; nothing on other file systems",
-                source: "SMBClient smbutil/statshares.c; NFS nfsstat/nfsstat.c",
+                source: "SMBClient smbutil/statshares.c:591; NFS nfsstat/nfsstat.c:1626",
             },
         },
         method: TargetCheckMethod::Mount(negotiated),
@@ -47,7 +47,7 @@ pub const CHECKS: &[TargetCheck] = &[
             },
             macos: Expectation {
                 text: "a counter for the bytes of a share; proc_pid_rusage for a local disk",
-                source: "xnu bsd/netinet/in_pcblist.c, bsd/sys/resource.h; SMBClient smbutil/multichannel.c",
+                source: "xnu bsd/netinet/in_pcblist.c:292, bsd/sys/resource.h:242; SMBClient smbutil/multichannel.c:492",
             },
         },
         method: TargetCheckMethod::Mount(counters),

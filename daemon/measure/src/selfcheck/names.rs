@@ -47,7 +47,7 @@ pub const CHECKS: &[TargetCheck] = &[
             linux: Expectation { text: "each stored unchanged or refused", source: "path_resolution(7)" },
             macos: Expectation {
                 text: "each stored unchanged or refused",
-                source: "SMBClient kernel/smbfs/smbfs_subr.c; xnu bsd/vfs/vfs_utfconv.c",
+                source: "SMBClient kernel/netsmb/smb_converter.c:302; xnu bsd/vfs/vfs_utfconv.c:778",
             },
         },
         method: TargetCheckMethod::Files(odd_characters),
@@ -56,7 +56,7 @@ pub const CHECKS: &[TargetCheck] = &[
         name: "longest name",
         expected: Expectations {
             linux: Expectation { text: "255 bytes", source: "NAME_MAX, limits.h(0p)" },
-            macos: Expectation { text: "255 bytes", source: "xnu bsd/sys/syslimits.h, NAME_MAX" },
+            macos: Expectation { text: "255 bytes", source: "xnu bsd/sys/syslimits.h:103, NAME_MAX" },
         },
         method: TargetCheckMethod::Files(longest_name),
     },

@@ -23,7 +23,7 @@ pub const CHECKS: &[TargetCheck] = &[
             },
             macos: Expectation {
                 text: "acquired and released; on SMB refused as not supported (ENOTSUP)",
-                source: "SMBClient kernel/smbfs/smbfs_vnops.c, smbfs_vnop_advlock",
+                source: "SMBClient kernel/smbfs/smbfs_vnops.c:10771, smbfs_vnop_advlock",
             },
         },
         method: TargetCheckMethod::Files(lock),
@@ -45,7 +45,7 @@ pub const CHECKS: &[TargetCheck] = &[
             },
             macos: Expectation {
                 text: "replaced, or refused as busy with both files unchanged",
-                source: "man rename(2); SMBClient kernel/smbfs/smbfs_vnops.c, smbfs_vnop_rename",
+                source: "man rename(2); SMBClient kernel/smbfs/smbfs_vnops.c:8370, smbfs_vnop_rename",
             },
         },
         method: TargetCheckMethod::Files(rename_over_open),

@@ -67,6 +67,11 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
+    /// Wraps the handle of an open file. The path is only used in messages.
+    pub(super) fn from_handle(handle: OwnedFd, path: PathBuf) -> Self {
+        Self { handle, path }
+    }
+
     /// Returns the path, for messages.
     pub fn path(&self) -> &Path {
         &self.path
@@ -85,6 +90,12 @@ impl Default for ListingBuffer {
     /// at once.
     fn default() -> Self {
         Self(vec![0; 128 << 10])
+    }
+}
+
+impl ListingBuffer {
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        &mut self.0
     }
 }
 

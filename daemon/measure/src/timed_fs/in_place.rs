@@ -37,7 +37,12 @@ impl TimedFs<'_> {
         Ok(file)
     }
 
-    fn require_exclusive(&self, folder: &Folder, file: &OpenFile, size: Option<u64>) -> Result<(), RunError> {
+    pub(super) fn require_exclusive(
+        &self,
+        folder: &Folder,
+        file: &OpenFile,
+        size: Option<u64>,
+    ) -> Result<(), RunError> {
         let found = platform::identity_of(file.fd(), MetadataSource::Client)
             .map_err(|error| RunError::operation(Operation::Getattr, &file.path, error))?;
         match (not_exclusive_reason(&found, folder.device()?), size) {
@@ -127,5 +132,19 @@ mod tests {
         assert!(matches!(refused, RunError::NotExclusive { .. }), "{refused}");
         let reason = context.in_place_refusal(&folder, c"band").unwrap().unwrap();
         assert!(reason.contains("2 hard links"), "{reason}");
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_is_refused_at_once() {
+        let temp = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(temp.path().join("band")).status().unwrap();
+        assert!(made.success());
+        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+        let context = TimedFs::new(&recorder, 0, &stop);
+        let folder = context.open_folder_path(temp.path()).unwrap();
+        let opened = context.open(&folder, c"band", Access::Read).unwrap();
+        assert!(context.read_at(&opened, &mut [0; 8], 0).is_err(), "a pipe has no offsets");
+        let refused = context.open_in_place(&folder, c"band", None).err().unwrap();
+        assert!(matches!(refused, RunError::NotExclusive { .. }), "{refused}");
     }
 }

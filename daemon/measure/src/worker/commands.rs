@@ -62,6 +62,7 @@ pub fn serve(
         answer_threads: RefCell::default(),
         preparation_facts: RefCell::default(),
         checked_sandbox: RefCell::default(),
+        held_lock: RefCell::default(),
         made_sandbox: Cell::default(),
     };
     let (sender, tasks) = mpsc::channel();
@@ -128,7 +129,7 @@ impl Worker {
                 self.send(&WorkerMessage::Ended(report))
             }
             WorkerCommand::CreateSandbox => {
-                let opened = Sandbox::open(&self.sandbox_location(), &self.timed_fs());
+                let opened = self.mounted_sandbox();
                 self.send(&WorkerMessage::SandboxCreated {
                     failed: opened.err().map(|error| from_error(&error)),
                 })
@@ -143,6 +144,7 @@ impl Worker {
                 self.stop.set_rate_limit(operations_per_second);
                 self.send(&self.check_fidelity(step))
             }
+            WorkerCommand::ReadElsewhere(range) => self.send(&self.read_elsewhere(&range)),
             WorkerCommand::Freshness(command) => {
                 self.send(&WorkerMessage::Freshness(self.freshness(&command)))
             }
@@ -164,7 +166,7 @@ impl Worker {
     fn examine(&self) -> WorkerMessage {
         let attempt = || {
             let context = self.timed_fs();
-            examination::examine(&Sandbox::open(&self.sandbox_location(), &context)?, &context)
+            examination::examine(&self.mounted_sandbox()?, &context)
         };
         match attempt() {
             Ok(found) => WorkerMessage::Examined { found: Some(found), failed: None },

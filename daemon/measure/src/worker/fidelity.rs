@@ -12,8 +12,13 @@ use longhaul_model::{Finding, Property};
 impl Worker {
     /// Makes one step and returns the answer for the supervisor.
     pub fn check_fidelity(&self, step: FidelityStep) -> WorkerMessage {
+        self.held_lock.take();
         let result = match step {
             FidelityStep::Check(property) => self.check_property(property).map(Some),
+            FidelityStep::HoldLock => self.with_sandbox(|sandbox| self.hold_lock(sandbox)),
+            FidelityStep::TryLock(sandbox) => {
+                fidelity::try_lock(&self.untracked_fs(), &self.setup.target.path, &sandbox)
+            }
             FidelityStep::Finish => self.finish_fidelity().map(|()| None),
         };
         match result {
@@ -26,15 +31,31 @@ impl Worker {
         if let Some(finding) = fidelity::untestable(property) {
             return Ok(finding);
         }
+        self.with_sandbox(|sandbox| self.check_in(sandbox, property))
+    }
+
+    /// Does something in the sandbox, which stays open for the next step.
+    fn with_sandbox<T>(&self, work: impl FnOnce(&Sandbox) -> Result<T, RunError>) -> Result<T, RunError> {
         // Opening the sandbox reads its marker and its manifest: too many requests to repeat for each property.
         let sandbox = match self.checked_sandbox.take() {
             Some(sandbox) => sandbox,
             None => self.open_sandbox()?.0,
         };
         // An error drops the sandbox, so that it is opened again after a reconnect.
-        let finding = self.check_in(&sandbox, property)?;
+        let done = work(&sandbox)?;
         self.checked_sandbox.replace(Some(sandbox));
-        Ok(finding)
+        Ok(done)
+    }
+
+    /// Holds a lock until the next step. Returns a finding if the target refuses it.
+    fn hold_lock(&self, sandbox: &Sandbox) -> Result<Option<Finding>, RunError> {
+        let context = self.untracked_fs();
+        let place = Place::create(sandbox, Property::LockAcrossMounts, None, &context)?;
+        match fidelity::hold_lock(&place)? {
+            Ok(file) => self.held_lock.replace(Some(file)),
+            Err(finding) => return Ok(Some(finding)),
+        };
+        Ok(None)
     }
 
     fn check_in(&self, sandbox: &Sandbox, property: Property) -> Result<Finding, RunError> {

@@ -46,7 +46,7 @@ impl Worker {
     /// Returns the writer of a session that begins.
     fn new_writer(&self) -> Result<Writer, RunError> {
         let context = self.timed_fs();
-        Writer::open(&Sandbox::open(&self.sandbox_location(), &context)?, &context)
+        Writer::open(&self.mounted_sandbox()?, &context)
     }
 
     /// Returns the writer of a session that has begun. It creates no sandbox: if the share was unmounted meanwhile, another

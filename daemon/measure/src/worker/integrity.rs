@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use super::failure_report::from_error;
+use super::message::WorkerMessage;
 use super::state::Worker;
-use crate::checks::integrity::{FileToRead, examine_file};
+use crate::checks::integrity::{FileToRead, RangeElsewhere, examine_file, read_elsewhere};
 use crate::error::{FoundBytes, RunError};
 use crate::platform::wall_clock;
 use crate::workloads::{Job, Workload, last_good};
@@ -24,6 +26,14 @@ impl Worker {
             let phase = failed.as_ref().map(|phase| phase.name.clone());
             let cache = failed.as_ref().map(|phase| phase.cache);
             job.session.add_mismatch(Mismatch { phase, cache, ..mismatch });
+        }
+    }
+
+    /// Reads a range of a file in another target's sandbox.
+    pub fn read_elsewhere(&self, range: &RangeElsewhere) -> WorkerMessage {
+        match read_elsewhere(&self.timed_fs(), &self.setup.target.path, range) {
+            Ok(fingerprint) => WorkerMessage::RangeRead { fingerprint, failed: None },
+            Err(error) => WorkerMessage::RangeRead { fingerprint: None, failed: Some(from_error(&error)) },
         }
     }
 }
@@ -58,7 +68,9 @@ fn undescribed(path: &Path, found: &FoundBytes) -> Mismatch {
         phase: None,
         cache: None,
         reread: MismatchReread::Failed,
+        elsewhere: vec![],
         fingerprint: crate::checks::integrity::fingerprint(&found.bytes),
+        expected_fingerprint: None,
         expected: vec![],
         found: evidence.to_vec(),
     }

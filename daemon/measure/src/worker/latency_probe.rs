@@ -40,7 +40,7 @@ impl Worker {
         let path = &self.setup.target.path;
         let created = match device_of(path, &context) {
             Ok(found) if device.is_some_and(|known| known != found) => Err(file_system_changed(path)),
-            _ => Sandbox::open(&self.sandbox_location(), &context).map(drop),
+            _ => Sandbox::open_if(&self.sandbox_location(), &context, || self.check_mounted()).map(drop),
         };
         if let Err(error) = created {
             self.reporter.report_disabled(error.failure().message);

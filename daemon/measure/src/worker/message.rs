@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::examination::TargetExamination;
 use crate::checks::freshness::{ClockOffset, FreshnessSession, MadeChange, Observation, WatchLimit};
+use crate::checks::integrity::RangeElsewhere;
 use crate::sandbox::{CleanMode, CleanReport};
 use crate::selfcheck::Check;
 use crate::workloads::Settings;
@@ -31,6 +32,8 @@ pub struct WorkerSetup {
     pub local: PathBuf,
     /// Path of the flight recorder's file.
     pub recorder: PathBuf,
+    /// True if the target belongs on a share: without it, nothing is written to the folder below its mount point.
+    pub is_on_share: bool,
     /// Settings of the latency probe; `None` if the worker does not probe.
     #[serde(default)]
     pub probe: Option<ProbePlan>,
@@ -81,6 +84,8 @@ pub enum WorkerCommand {
         /// Maximum number of operations per second; `None` means no limit.
         operations_per_second: Option<u32>,
     },
+    /// Reads a range of a file in another target's sandbox; answered by [`WorkerMessage::RangeRead`].
+    ReadElsewhere(RangeElsewhere),
     /// A step of a freshness session; answered by [`WorkerMessage::Freshness`].
     Freshness(FreshnessCommand),
     /// Changes the mode of the latency probe. Takes effect immediately.
@@ -96,11 +101,15 @@ pub enum WorkerCommand {
 }
 
 /// Step of a check of fidelity. Each step is a command, so that the supervisor can apply a timeout to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FidelityStep {
     /// Check one property.
     Check(Property),
+    /// Lock a range of a file until the next step. The finding is none if the lock is held.
+    HoldLock,
+    /// Try the lock that the target with this sandbox holds. The finding is none if its file is not found.
+    TryLock(String),
     /// Remove everything that the check created.
     Finish,
 }
@@ -168,6 +177,13 @@ pub enum WorkerMessage {
         /// Finding of the step; `None` if it failed or checked no property.
         finding: Option<Finding>,
         /// Reason why the step failed; `None` on success.
+        failed: Option<FailureReport>,
+    },
+    /// A range of a file in another target's sandbox was read.
+    RangeRead {
+        /// Fingerprint of its bytes; `None` if the file is missing or the reading failed.
+        fingerprint: Option<u64>,
+        /// Reason why the reading failed; `None` on success.
         failed: Option<FailureReport>,
     },
     /// A step of a freshness session has ended.

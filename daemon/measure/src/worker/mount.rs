@@ -5,8 +5,10 @@ use std::io;
 use super::message::{VERSION, WorkerMessage};
 use super::state::Worker;
 use super::target_mount::TargetMount;
+use crate::error::RunError;
 use crate::platform;
-use longhaul_model::{Mount, NegotiatedOptions, Operation};
+use crate::sandbox::Sandbox;
+use longhaul_model::{Family, Mount, NegotiatedOptions, Operation};
 
 impl Worker {
     /// Finds the mount of the target and queries its negotiated options.
@@ -30,6 +32,44 @@ impl Worker {
         }
         self.find_mount();
         self.send(&self.ready_message())
+    }
+
+    /// Opens the sandbox and creates it if there is none. Refuses if its share is not mounted: the path then leads to the
+    /// empty folder below.
+    pub fn mounted_sandbox(&self) -> Result<Sandbox, RunError> {
+        Sandbox::open_if(&self.sandbox_location(), &self.timed_fs(), || self.check_mounted())
+    }
+
+    /// Refuses if the share of the target is not mounted.
+    pub fn check_mounted(&self) -> Result<(), RunError> {
+        if !self.is_unmounted() {
+            return Ok(());
+        }
+        let advice = "Mount the share; longhaul then continues by itself";
+        Err(RunError::refused(&self.setup.target.path, "its share is not mounted", advice))
+    }
+
+    /// Tells whether the share is missing on which the target belongs, or which this worker found at its start. Only reads
+    /// the mount table.
+    fn is_unmounted(&self) -> bool {
+        let found = self.mount.borrow();
+        let Some(known) = found.as_ref().map(|found| &found.mount) else {
+            // The share failed when the worker was started, and may have disappeared since.
+            return self.setup.is_on_share && self.is_on_local_disk();
+        };
+        let family = known.protocol.family();
+        let is_there = |mount: &Mount| mount.point == known.point && mount.protocol.family() == family;
+        match family {
+            // The worker was started after the share had disappeared.
+            Family::Local => self.setup.is_on_share,
+            _ => platform::mounts().is_ok_and(|mounts| !mounts.iter().any(is_there)),
+        }
+    }
+
+    fn is_on_local_disk(&self) -> bool {
+        let is_local = |mount: &Mount| mount.protocol.family() == Family::Local;
+        let path = &self.setup.target.path;
+        platform::mounts().is_ok_and(|mounts| Mount::for_path(&mounts, path).is_some_and(is_local))
     }
 
     pub fn ready_message(&self) -> WorkerMessage {

@@ -36,7 +36,7 @@ impl Worker {
                     "`longhaul run --help` lists them",
                 ));
             };
-            let sandbox = Sandbox::open(&self.sandbox_location(), &self.timed_fs())?;
+            let sandbox = self.sandbox_for(workload)?;
             let job = self.job(assignment, session, &sandbox);
             local_folder::create(job.local_folder).map_err(RunError::local("mkdir", job.local_folder))?;
             work(workload, &job)
@@ -45,6 +45,18 @@ impl Worker {
             Ok(result) => result.map_err(|error| from_error(&error)),
             Err(panic) => Err(from_panic(panic.as_ref())),
         }
+    }
+
+    fn sandbox_for(&self, workload: &dyn Workload) -> Result<Sandbox, RunError> {
+        let location = self.sandbox_location();
+        if !workload.only_reads() {
+            return self.mounted_sandbox();
+        }
+        let nothing = || {
+            let path = location.target_path;
+            RunError::refused(path, "longhaul keeps no files there", "`longhaul run` creates them")
+        };
+        Sandbox::open_existing(&location, &self.timed_fs())?.ok_or_else(nothing)
     }
 
     fn job<'a>(

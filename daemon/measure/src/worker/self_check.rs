@@ -39,7 +39,7 @@ impl Worker {
         if let Some(sandbox) = Sandbox::open_existing(&self.sandbox_location(), &context)? {
             return Ok((sandbox, CheckAnswer::ok("opened")));
         }
-        let sandbox = Sandbox::open(&self.sandbox_location(), &context)?;
+        let sandbox = self.mounted_sandbox()?;
         self.made_sandbox.set(true);
         Ok((sandbox, CheckAnswer::ok("created")))
     }

@@ -17,7 +17,7 @@ use crate::recorder::Recorder;
 use crate::samplers::{self, ProbeSwitch, SampleReporter};
 use crate::sandbox::{Sandbox, SandboxLocation};
 use crate::selfcheck;
-use crate::timed_fs::{PhaseSpec, Reporter, StopSwitch, TimedFs};
+use crate::timed_fs::{OpenFile, PhaseSpec, Reporter, StopSwitch, TimedFs};
 use crate::workloads::Catalog;
 use longhaul_model::{Phase, Progress};
 
@@ -55,6 +55,8 @@ pub struct Worker {
     pub preparation_facts: RefCell<BTreeMap<String, BTreeMap<String, String>>>,
     /// Sandbox that a check of fidelity holds open between its steps; `None` outside of such a check.
     pub checked_sandbox: RefCell<Option<Sandbox>>,
+    /// Locked file of a check of fidelity, until its next step.
+    pub held_lock: RefCell<Option<OpenFile>>,
     /// True if a check of this process created the sandbox.
     pub made_sandbox: Cell<bool>,
 }

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use super::settings::Settings;
 use super::workload::Workload;
-use super::{folder_index, incremental_backup, photo_batch, time_machine};
+use super::{folder_index, incremental_backup, photo_batch, time_machine, your_day};
+
+/// The workload that replays a recording.
+static YOUR_DAY: your_day::YourDay = your_day::YourDay::new();
 
 /// The workloads of this crate, in display order.
 pub static WORKLOADS: &[&dyn Workload] = &[
@@ -13,6 +16,7 @@ pub static WORKLOADS: &[&dyn Workload] = &[
     &incremental_backup::IncrementalBackup,
     &time_machine::TimeMachine::NORMAL,
     &time_machine::TimeMachine::THROTTLED,
+    &YOUR_DAY,
 ];
 
 /// All workloads of a program.

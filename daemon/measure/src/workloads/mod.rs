@@ -15,6 +15,7 @@ mod read_back;
 mod settings;
 mod time_machine;
 mod workload;
+pub(crate) mod your_day;
 
 pub use catalog::{Catalog, WORKLOADS};
 pub use job::Job;

@@ -62,6 +62,10 @@ impl Workload for ReadBack {
         &[]
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn owns(&self, _: &Path) -> bool {
         false
     }

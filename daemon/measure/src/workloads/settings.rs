@@ -1,5 +1,7 @@
 //! The settings that all workloads share.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -27,6 +29,9 @@ pub struct Settings {
     /// Profile that a user wrote, if any. [`Catalog::custom`](super::Catalog::custom) interprets it and runs it.
     #[serde(default)]
     pub custom_profile: Option<Value>,
+    /// File of the recording that `your-day` replays, if one was chosen.
+    #[serde(default)]
+    pub recording: Option<PathBuf>,
 }
 
 /// The part of a sliced preset that a run covers.
@@ -50,6 +55,7 @@ impl Default for Settings {
             operations_per_second: None,
             preset_slices: SliceSelection::default(),
             custom_profile: None,
+            recording: None,
         }
     }
 }

@@ -30,6 +30,11 @@ pub trait Workload: Sync {
         false
     }
 
+    /// Returns whether the workload only reads what other workloads created, so that it needs an existing sandbox.
+    fn only_reads(&self) -> bool {
+        false
+    }
+
     /// Returns the I/O policy that the workload runs under.
     fn io_policy(&self) -> IoPolicy {
         IoPolicy::Default

@@ -115,6 +115,17 @@ pub enum MismatchReread {
     Failed,
 }
 
+/// Result of reading a wrong range again through another share that leads to the same folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OtherReread {
+    /// Target through which the range was read.
+    pub target: TargetName,
+    /// Protocol of that target; `None` if it could not be determined.
+    pub protocol: Option<String>,
+    /// Content that was read, compared with what was written.
+    pub result: MismatchReread,
+}
+
 /// A contiguous range of a file whose content differs from what was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mismatch {
@@ -138,8 +149,12 @@ pub struct Mismatch {
     pub cache: Option<CacheState>,
     /// Result of reading the range again.
     pub reread: MismatchReread,
+    /// Results of reading the range again through other shares that lead to the same folder.
+    pub elsewhere: Vec<OtherReread>,
     /// Digest of all bytes that were found in the range.
     pub fingerprint: u64,
+    /// Digest of all bytes that were written to the range; `None` if they are not known.
+    pub expected_fingerprint: Option<u64>,
     /// Start of the bytes that were written; at most [`Mismatch::MAX_EVIDENCE_BYTES`].
     pub expected: Vec<u8>,
     /// Start of the bytes that were found; at most [`Mismatch::MAX_EVIDENCE_BYTES`].
@@ -193,6 +208,8 @@ pub struct StoredMismatch {
     pub cache: Option<CacheState>,
     /// Result of reading the range again.
     pub reread: MismatchReread,
+    /// Results of reading the range again through other shares that lead to the same folder.
+    pub elsewhere: Vec<OtherReread>,
 }
 
 /// Sum of the verified data of one target, protocol and age.

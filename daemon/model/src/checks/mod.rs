@@ -7,5 +7,6 @@ mod integrity;
 pub use fidelity::{Finding, KeepResult, Property, ReadBack, TargetFidelity};
 pub use freshness::{ChangeKind, FreshnessOutcome, FreshnessSample};
 pub use integrity::{
-    DamagePattern, DataAge, Mismatch, MismatchReread, StoredMismatch, VerifiedData, VerifiedTotal,
+    DamagePattern, DataAge, Mismatch, MismatchReread, OtherReread, StoredMismatch, VerifiedData,
+    VerifiedTotal,
 };

@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use longhaul_measure::worker::{FailureReport, FidelityStep};
-use longhaul_model::{Finding, KeepResult, Outcome, Property, ReadBack, TargetFidelity, Timestamp};
-
-use crate::worker::{
-    FidelityAnswer, FidelityRequest, Interruption, RequestOptions, SilentObserver, Worker, WorkerObserver,
+use longhaul_model::{
+    Finding, KeepResult, Outcome, Property, ReadBack, TargetFidelity, TargetName, Timestamp,
 };
+
+use crate::worker::{FidelityAnswer, FidelityRequest, Interruption, RequestOptions, SilentObserver, Worker};
 
 /// Time after which no further property of a target is checked. With the last one, its grace time and the removal of the
 /// files, a check takes about a minute at most.
@@ -48,17 +48,27 @@ struct CheckProgress {
 }
 
 impl FidelityCheck<'_> {
-    /// Checks all properties and removes everything that was created.
+    /// Checks all properties and removes everything that was created. A lock is also tried through `others` that lead to the
+    /// same folder.
     ///
     /// # Errors
     ///
     /// If the target cannot be used, or the check was interrupted: nothing is known then.
-    pub fn run(&self, worker: &mut Worker) -> Result<CheckedFidelity, FailureReport> {
+    pub fn run(
+        &self,
+        worker: &mut Worker,
+        others: &mut [&mut Worker],
+    ) -> Result<CheckedFidelity, FailureReport> {
         let mut progress =
             CheckProgress { started: Instant::now(), findings: vec![], bytes_written: 0, has_hung: false };
-        let checked = Property::ALL
-            .into_iter()
-            .try_for_each(|property| self.check_property(worker, property, &mut progress));
+        let started = progress.started;
+        let checked = Property::ALL.into_iter().try_for_each(|property| {
+            let mut check = || match property {
+                Property::LockAcrossMounts => self.lock_across_mounts(worker, others, started),
+                _ => self.step(worker, FidelityStep::Check(property)),
+            };
+            self.check_property(property, &mut check, &mut progress)
+        });
         self.finish(worker);
         checked?;
         let CheckProgress { findings, bytes_written, .. } = progress;
@@ -80,20 +90,15 @@ impl FidelityCheck<'_> {
     /// Checks one property. Fails if the target cannot be used at all, or if the check was interrupted.
     fn check_property(
         &self,
-        worker: &mut Worker,
         property: Property,
+        check: &mut dyn FnMut() -> Result<FidelityAnswer, FailureReport>,
         progress: &mut CheckProgress,
     ) -> Result<(), FailureReport> {
         if let Some(reason) = reason_to_skip(progress) {
             progress.findings.push(Finding::not_tested(property, reason));
             return Ok(());
         }
-        let answer = self.step(
-            worker,
-            FidelityStep::Check(property),
-            &mut options(self.interruption, OPERATION_TIMEOUT, &mut SilentObserver),
-        );
-        match answer {
+        match check() {
             Ok(answer) => {
                 progress.bytes_written += answer.bytes_written;
                 let missing = || Finding::not_tested(property, "the worker does not know this property");
@@ -113,6 +118,30 @@ impl FidelityCheck<'_> {
         }
     }
 
+    /// Holds a lock through one worker, and tries it through the others that lead to the same folder, until the time of the
+    /// check is over. Another target that cannot be used says nothing about this one.
+    fn lock_across_mounts(
+        &self,
+        holder: &mut Worker,
+        others: &mut [&mut Worker],
+        started: Instant,
+    ) -> Result<FidelityAnswer, FailureReport> {
+        let (mut held, sandbox) = (FidelityAnswer::default(), holder.sandbox_name());
+        if !others.is_empty() {
+            held = self.step(holder, FidelityStep::HoldLock)?;
+        }
+        if held.finding.is_some() {
+            return Ok(held);
+        }
+        let tried = |other: &mut &mut Worker| {
+            let answer = self.step(other, FidelityStep::TryLock(sandbox.clone())).ok()?;
+            Some((other.target().name.clone(), answer.finding?))
+        };
+        let in_time = others.iter_mut().take_while(|_| started.elapsed() < TOTAL_TIMEOUT);
+        let tried: Vec<_> = in_time.filter_map(tried).collect();
+        Ok(FidelityAnswer { finding: Some(across_mounts(&tried)), ..held })
+    }
+
     /// Removes everything that the check created: also after an interruption or a hang, once the abandoned process has
     /// ended.
     fn finish(&self, worker: &mut Worker) {
@@ -121,24 +150,51 @@ impl FidelityCheck<'_> {
             std::thread::sleep(EXIT_INTERVAL);
         }
         let never = Interruption::default();
-        let finished = self.step(
-            worker,
-            FidelityStep::Finish,
-            &mut options(&never, OPERATION_TIMEOUT, &mut SilentObserver),
-        );
+        let finished = self.interruptible_step(worker, FidelityStep::Finish, &never);
         if let Err(failure) = finished {
             tracing::warn!(message = failure.failure.message, "files of a check of fidelity are left");
         }
     }
 
-    fn step(
+    fn step(&self, worker: &mut Worker, step: FidelityStep) -> Result<FidelityAnswer, FailureReport> {
+        self.interruptible_step(worker, step, self.interruption)
+    }
+
+    fn interruptible_step(
         &self,
         worker: &mut Worker,
         step: FidelityStep,
-        options: &mut RequestOptions<'_>,
+        interruption: &Interruption,
     ) -> Result<FidelityAnswer, FailureReport> {
         let operations_per_second = self.operations_per_second;
-        worker.check_fidelity(FidelityRequest { step, operations_per_second }, options)
+        let mut options = RequestOptions {
+            cap: OPERATION_TIMEOUT,
+            stop_timeout: STOP_TIMEOUT,
+            interruption,
+            observer: &mut SilentObserver,
+        };
+        worker.check_fidelity(FidelityRequest { step, operations_per_second }, &mut options)
+    }
+}
+
+/// Returns the finding about a lock that other targets tried.
+fn across_mounts(tried: &[(TargetName, Finding)]) -> Finding {
+    let property = Property::LockAcrossMounts;
+    let through = |result: KeepResult| {
+        let names = tried.iter().filter(|(_, finding)| finding.result == result);
+        let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let finding = |result, detail| Finding { property, result, detail, read_back: ReadBack::Client };
+    if let Some(names) = through(KeepResult::Lost) {
+        return finding(KeepResult::Lost, format!("another program took the same lock through {names}"));
+    }
+    if let Some(names) = through(KeepResult::Kept) {
+        return finding(KeepResult::Kept, format!("against programs that use {names}"));
+    }
+    match through(KeepResult::Refused) {
+        Some(names) => Finding::not_tested(property, format!("{names} refuses locks")),
+        None => Finding::not_tested(property, "needs a second mount of the same folder"),
     }
 }
 
@@ -166,14 +222,6 @@ fn short_reason(failure: &FailureReport) -> String {
         Some(error) => format!("{operation}: {error}"),
         None => operation,
     }
-}
-
-fn options<'a>(
-    interruption: &'a Interruption,
-    cap: Duration,
-    observer: &'a mut dyn WorkerObserver,
-) -> RequestOptions<'a> {
-    RequestOptions { cap, stop_timeout: STOP_TIMEOUT, interruption, observer }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod analysis;
 mod nas;
 mod notify;
+mod recording;
 mod sampling;
 mod schedule;
 mod telemetry;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use longhaul_measure::small_file;
 use longhaul_measure::workloads::Settings;
-use longhaul_model::{FreeSpaceReserve, Role, Scale, TASKS, Target, TargetName};
+use longhaul_model::{FreeSpaceReserve, Role, STANDARD_TASKS, Scale, Target, TargetName, YOUR_DAY};
 use longhaul_nas::NasSettings;
 use longhaul_presets::catalog;
 use serde::Deserialize;
@@ -23,6 +24,7 @@ pub use analysis::{AnalysisConfig, USAGE_PER_WEEK};
 use analysis::{FileUsageProfile, FileVerdict};
 use nas::FileNas;
 use notify::FileNotify;
+use recording::FileRecording;
 use sampling::FileSampling;
 pub use sampling::Sampling;
 pub use schedule::{Design, LOG_LEVELS, Log, Schedule, Web};
@@ -31,6 +33,7 @@ use telemetry::FileTelemetry;
 use value::{InvalidValue, in_range};
 
 use crate::notifications::NotifyConfig;
+use crate::recordings::{RecordingName, Recordings};
 
 /// Commented sample configuration with every key at its default. `longhaul config
 /// --print` prints it; tests parse it.
@@ -67,6 +70,8 @@ pub struct Config {
     pub notify: NotifyConfig,
     /// The NAS whose disks and processors are read before and after runs. `None`: none.
     pub nas: Option<NasSettings>,
+    /// The recording that rounds replay as the workload `your-day`. `None`: none.
+    pub replay: Option<RecordingName>,
 }
 
 /// Limits on the duration of a run and on daily traffic.
@@ -89,7 +94,7 @@ impl Default for Config {
         Self {
             database: None,
             scale: Scale::Standard,
-            workloads: TASKS.iter().map(|workload| workload.name().to_owned()).collect(),
+            workloads: STANDARD_TASKS.iter().map(|workload| workload.name().to_owned()).collect(),
             targets: vec![],
             limits: Limits::default(),
             settings: Settings::default(),
@@ -101,6 +106,7 @@ impl Default for Config {
             telemetry: longhaul_telemetry::settings::TelemetryConfig::default(),
             notify: NotifyConfig::default(),
             nas: None,
+            replay: None,
         }
     }
 }
@@ -161,6 +167,8 @@ struct ConfigFile {
     notify: FileNotify,
     #[serde(default)]
     nas: FileNas,
+    #[serde(default)]
+    recording: FileRecording,
 }
 
 #[derive(Deserialize)]
@@ -212,16 +220,28 @@ impl Config {
         })
     }
 
+    /// Returns the settings of all workloads, with the file of the recording to replay. Recordings are stored next to the
+    /// database.
+    pub fn workload_settings(&self, database: &Path) -> Settings {
+        let path = |name| Recordings::of_database(database).path(name);
+        Settings { recording: self.replay.as_ref().map(path), ..self.settings.clone() }
+    }
+
     fn from_file(file: ConfigFile) -> Result<Self, InvalidValue> {
         let default = Self::default();
         let workloads = file.workloads.map(|names| names.into_iter().map(parse_workload).collect());
         let targets = file.targets.into_iter().map(|(name, target)| parse_target(&name, target));
         let targets = targets.collect::<Result<Vec<_>, _>>()?;
         let nas = file.nas.validate(&targets)?;
+        let replay = file.recording.validate()?;
+        let mut workloads = workloads.unwrap_or(Ok(default.workloads))?;
+        if replay.is_some() && !workloads.iter().any(|name| name == YOUR_DAY.name()) {
+            workloads.push(YOUR_DAY.name().to_owned());
+        }
         Ok(Self {
             database: file.database,
             scale: file.scale.unwrap_or(default.scale),
-            workloads: workloads.unwrap_or(Ok(default.workloads))?,
+            workloads,
             targets,
             limits: Limits {
                 cap: in_range(file.limits.cap_seconds, "cap-seconds", 1..=86_400)?
@@ -252,6 +272,7 @@ impl Config {
             telemetry: file.telemetry.validate()?,
             notify: file.notify.validate()?,
             nas,
+            replay,
         })
     }
 }
@@ -327,10 +348,12 @@ mod tests {
         assert!(config.database.is_some() && config.limits.bytes_per_day.is_some());
         assert_eq!(config.analysis.usage_profile.len(), 5);
         assert!(config.settings.tree_files.is_some() && config.schedule.skip_rules.quiet_hours.is_some());
-        let names: Vec<_> = TASKS.iter().map(|workload| workload.name()).collect();
-        assert_eq!(config.workloads, names, "the sample lists every workload");
+        let names: Vec<_> = STANDARD_TASKS.iter().map(|workload| workload.name()).collect();
+        let (last, standard) = config.workloads.split_last().unwrap();
+        assert_eq!(standard, names, "the sample lists every workload");
+        assert_eq!(last, "your-day", "a recording is replayed");
         assert_eq!(config.notify.channels.len(), 4);
-        assert!(config.nas.is_some_and(|nas| nas.targets.is_some()));
+        assert!(config.nas.is_some_and(|nas| nas.targets.is_some()) && config.replay.is_some());
         assert!(config.notify.heartbeat.is_some() && config.notify.rules.digest.is_some());
     }
 
@@ -377,6 +400,8 @@ mod tests {
         assert!(parse("[limits]\n\ncap-seconds = 0").unwrap_err().starts_with("c.toml:3: `cap-seconds`"));
         assert!(parse("[targets.smb]\npath = \"media\"").unwrap_err().starts_with("c.toml:2: the path"));
         assert!(parse("[targets.\"a/b\"]\npath = \"/x\"").unwrap_err().starts_with("c.toml:1: `a/b` is not"));
+        let replay = parse("[recording]\nreplay = \"my day\"").unwrap_err();
+        assert!(replay.starts_with("c.toml:2: `replay`: `my day` is no name"), "{replay}");
         assert!(parse("scale = ").unwrap_err().starts_with("c.toml:1: "));
     }
 

@@ -36,7 +36,7 @@ pub struct Schedule {
     pub max_time_share: Option<f64>,
     /// Slowdown of a share in use, as a multiple of its idle latency, at which a round yields to the user.
     pub yield_factor: f64,
-    /// Measure freshness after each round, if two shares lead to one folder.
+    /// Measure freshness at the start of each round, if two shares lead to one folder.
     pub freshness: bool,
 }
 
@@ -95,6 +95,7 @@ pub(super) struct FileSchedule {
     slices: Option<toml::Spanned<u64>>,
     quiet_hours: Option<toml::Spanned<String>>,
     skip_on_battery_below_percent: Option<toml::Spanned<f64>>,
+    skip_in_dark_wake: Option<bool>,
     skip_in_low_power_mode: Option<bool>,
     skip_when_hot: Option<bool>,
     skip_during_backup: Option<bool>,
@@ -141,6 +142,7 @@ impl FileSchedule {
                     0.0..=101.0,
                 )?
                 .or(default.skip_rules.battery_below),
+                in_dark_wake: self.skip_in_dark_wake.unwrap_or(default.skip_rules.in_dark_wake),
                 in_low_power_mode: self
                     .skip_in_low_power_mode
                     .unwrap_or(default.skip_rules.in_low_power_mode),

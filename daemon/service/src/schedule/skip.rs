@@ -7,6 +7,8 @@ use longhaul_model::{LinkKind, MachineSnapshot, NetworkLink, Power};
 pub struct SkipRules {
     /// Battery charge in percent below which rounds are skipped on battery. `None`: never.
     pub battery_below: Option<f64>,
+    /// True if rounds are skipped while a Mac is awake for some work only.
+    pub in_dark_wake: bool,
     /// True if rounds are skipped in low power mode.
     pub in_low_power_mode: bool,
     /// True if rounds are skipped while the machine is throttled because it is too hot.
@@ -27,6 +29,7 @@ impl Default for SkipRules {
     fn default() -> Self {
         Self {
             battery_below: Some(40.0),
+            in_dark_wake: true,
             in_low_power_mode: true,
             when_hot: true,
             during_backup: true,
@@ -97,6 +100,13 @@ fn battery_reason(rules: &SkipRules, now: &MachineSnapshot) -> Option<SkipReason
 
 fn machine_state_reason(rules: &SkipRules, now: &MachineSnapshot) -> Option<SkipReason> {
     let applies = |enabled: bool, fact: Option<bool>| enabled && fact == Some(true);
+    // The machine goes back to sleep within a minute or so, which voids the round.
+    if applies(rules.in_dark_wake, now.is_dark_wake) {
+        return Some(SkipReason::new(
+            "dark-wake",
+            "the Mac is awake for some work only and goes back to sleep",
+        ));
+    }
     if applies(rules.in_low_power_mode, now.low_power_mode) {
         return Some(SkipReason::new("low-power-mode", "the machine is in low power mode"));
     }
@@ -163,6 +173,7 @@ mod tests {
                 "battery",
                 MachineSnapshot { power: Some(Power::Battery), battery_percent: Some(39.0), ..idle() },
             ),
+            ("dark-wake", MachineSnapshot { is_dark_wake: Some(true), ..idle() }),
             ("low-power-mode", MachineSnapshot { low_power_mode: Some(true), ..idle() }),
             ("heat", MachineSnapshot { is_hot: Some(true), ..idle() }),
             ("backup", MachineSnapshot { backup_running: Some(true), ..idle() }),
@@ -172,6 +183,7 @@ mod tests {
         ];
         let off = SkipRules {
             battery_below: None,
+            in_dark_wake: false,
             in_low_power_mode: false,
             when_hot: false,
             during_backup: false,

@@ -155,9 +155,7 @@ impl Service {
         if let Some(reply) = self.commands.doctor_reply.take() {
             let snapshot = self.snapshot();
             let mut workers = self.workers.take();
-            for worker in &mut workers {
-                worker.set_unavailable(self.target_access().unavailable_reason(worker.target()));
-            }
+            workers.iter_mut().for_each(|worker| self.target_access().apply_to(worker));
             let (notify, nas) = (self.config.notify.clone(), self.config.nas.clone());
             let job = ExaminationJob { workers, notify, nas, events: self.handle.events().sender() };
             self.task = Some(Task::Examination(job.start(reply, snapshot)));
@@ -202,7 +200,7 @@ impl Service {
             history: &self.history,
         };
         for worker in self.workers.iter_mut() {
-            worker.set_unavailable(access.not_sampled_reason(worker.target()));
+            access.apply_to_sampling(worker);
             self.sampling.update_probe(worker, view);
         }
         self.collect_samples(now, None);

@@ -14,6 +14,7 @@ use crate::clock::ClockReading;
 use crate::config::Config;
 use crate::database::Database;
 use crate::mounts::MountTracker;
+use crate::recordings::check_recording;
 use crate::status::{Check, CheckStatus};
 use crate::target_path::SpecialFolders;
 
@@ -40,6 +41,7 @@ impl Examination<'_> {
     pub(super) fn checks(&self, found: &[Result<TargetExamination, FailureReport>]) -> Vec<Check> {
         let mut checks =
             vec![self.check_database(), self.check_clock(), self.check_log(), self.check_conditions()];
+        checks.extend(check_recording(self.config.replay.as_ref(), self.database.path()));
         checks.extend(self.check_power());
         checks.extend(self.check_sleep());
         let targets = self.config.targets.iter().zip(found);

@@ -24,9 +24,12 @@ impl FidelityChecks<'_> {
     /// Checks each target of a full round that was not checked in its present epoch. The round was admitted because the
     /// machine was idle, so the machine is taken to be idle still.
     pub(super) fn after_round(&self, workers: &mut [&mut Worker], observer: &mut dyn RoundObserver) {
-        for worker in workers {
+        for index in 0..workers.len() {
+            let (before, after) = workers.split_at_mut(index);
+            let Some((worker, after)) = after.split_first_mut() else { return };
             if !self.interruption.is_requested() && !worker.is_stuck() && self.is_due(worker) {
-                self.check(worker, observer);
+                let mut others: Vec<&mut Worker> = usable(before).chain(usable(after)).collect();
+                self.check(worker, &mut others, observer);
             }
         }
     }
@@ -37,13 +40,13 @@ impl FidelityChecks<'_> {
         self.reader.as_ref().is_some_and(|reader| due(reader).unwrap_or(false))
     }
 
-    fn check(&self, worker: &mut Worker, observer: &mut dyn RoundObserver) {
+    fn check(&self, worker: &mut Worker, others: &mut [&mut Worker], observer: &mut dyn RoundObserver) {
         let check = FidelityCheck {
             interruption: self.interruption,
             operations_per_second: self.operations_per_second,
             at: self.clock.now().wall,
         };
-        match check.run(worker) {
+        match check.run(worker, others) {
             Ok(checked) => {
                 if checked.bytes_written > 0 {
                     observer.corpus_prepared(worker.target(), checked.bytes_written);
@@ -70,4 +73,8 @@ impl FidelityChecks<'_> {
             Err(error) => tracing::warn!(error = error.one_line(), "the fidelity could not be stored"),
         }
     }
+}
+
+fn usable<'a>(workers: &'a mut [&mut Worker]) -> impl Iterator<Item = &'a mut Worker> {
+    workers.iter_mut().map(|worker| &mut **worker).filter_map(|worker| (!worker.is_stuck()).then_some(worker))
 }

@@ -103,9 +103,7 @@ impl Service {
     ) {
         self.upgrade.forget_mismatch();
         let mut workers = self.workers.take();
-        for worker in &mut workers {
-            worker.set_unavailable(self.target_access().unavailable_reason(worker.target()));
-        }
+        workers.iter_mut().for_each(|worker| self.target_access().apply_to(worker));
         let is_refused = |index: &usize| self.history.refusal(&workers[*index].target().name).is_some();
         let refused = chosen.iter().copied().filter(is_refused).collect();
         let baseline_interval = baseline_interval(&self.config.targets);
@@ -128,7 +126,7 @@ impl Service {
     }
 
     fn round_tasks(&self) -> RoundTasks {
-        let mut settings = self.config.settings.clone();
+        let mut settings = self.config.workload_settings(self.database.path());
         settings.slices = self.admission.slice_count(&self.config);
         RoundTasks {
             workloads: self.config.workloads.clone(),

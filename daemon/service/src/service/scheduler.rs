@@ -224,6 +224,8 @@ fn wait_until(until_ns: i64, now: &ClockReading) -> NextAction {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_model::time::HOUR;
+    use proptest::prelude::*;
 
     const SECOND_NS: i64 = 1_000_000_000;
 
@@ -264,5 +266,122 @@ mod tests {
         let NextAction::RecordMissed(missed) = scheduler.next(&at(30 * 86_400)) else { panic!() };
         assert_eq!((missed.reason.code, missed.times_ns.len()), ("asleep", 7 * 24));
         assert!((719..=721).contains(&missed.count), "{}", missed.count);
+    }
+
+    /// Something that happens to the service.
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        /// Time passes.
+        Pass(u16),
+        /// The machine sleeps.
+        Sleep(u16),
+        /// A user requests a round.
+        Request,
+        /// The next round of a slot cannot be stored.
+        NotStored,
+        /// The service crashes when the next round of a slot starts, before it is stored.
+        CrashAtRound,
+        /// The service crashes, or the machine restarts, which resets the monotonic clocks.
+        Crash { restarts: bool, down: u16 },
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            6 => any::<u16>().prop_map(|seconds| Step::Pass(seconds / 8)),
+            2 => any::<u16>().prop_map(Step::Sleep),
+            1 => Just(Step::Request),
+            2 => Just(Step::NotStored),
+            1 => Just(Step::CrashAtRound),
+            2 => (any::<bool>(), any::<u16>()).prop_map(|(restarts, down)| Step::Crash { restarts, down }),
+        ]
+    }
+
+    /// A service with its clock, and the slots in its database.
+    struct World {
+        now: ClockReading,
+        scheduler: Scheduler,
+        seed: u64,
+        /// Planned wall-clock times of all slots that were run or recorded as missed.
+        handled: Vec<Timestamp>,
+        pending: Option<Step>,
+    }
+
+    impl World {
+        fn new(seed: u64) -> Self {
+            let now = ClockReading { wall: Timestamp::from_us(1_700_000_000_000_000), ..at(1) };
+            let scheduler = Scheduler::new(&now, HOUR.as_secs(), seed);
+            Self { now, scheduler, seed, handled: vec![], pending: None }
+        }
+
+        fn pass(&mut self, seconds: u16) {
+            self.now.continuous_ns += i64::from(seconds) * SECOND_NS;
+            self.now.wall = self.now.wall + Duration::from_secs(seconds.into());
+        }
+
+        fn crash(&mut self, down: u16) {
+            self.pass(down);
+            self.scheduler = Scheduler::new(&self.now, HOUR.as_secs(), self.seed);
+            if let Some(last) = self.handled.last() {
+                self.scheduler.continue_after(&self.now, self.handled.len() as u64, *last);
+            }
+        }
+
+        fn apply(&mut self, step: Step) {
+            match step {
+                Step::Pass(seconds) => self.pass(seconds),
+                Step::Sleep(seconds) => {
+                    self.pass(seconds);
+                    self.scheduler.wake(&self.now);
+                }
+                Step::Request => self.scheduler.request_round(),
+                Step::NotStored | Step::CrashAtRound => self.pending = Some(step),
+                Step::Crash { restarts, down } => {
+                    self.now.continuous_ns = if restarts { SECOND_NS } else { self.now.continuous_ns };
+                    self.crash(down);
+                }
+            }
+        }
+
+        /// Does what is due, as the service does.
+        fn act(&mut self) {
+            loop {
+                match self.scheduler.next(&self.now) {
+                    NextAction::Wait(_) => return,
+                    NextAction::Prepare | NextAction::RunRequested => {}
+                    NextAction::RecordMissed(missed) => {
+                        assert_eq!(missed.times_ns.len() as u64, missed.count, "less than a week");
+                        self.handled.extend(missed.times_ns.iter().map(|at_ns| self.now.wall_at(*at_ns)));
+                    }
+                    NextAction::Run(slot) => match self.pending.take() {
+                        Some(Step::NotStored) => self.scheduler.retry_slot(&self.now),
+                        Some(Step::CrashAtRound) => self.crash(0),
+                        _ => self.handled.push(self.now.wall_at(slot.at_ns)),
+                    },
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_slot_is_stored_once_whatever_happens(
+            seed: u64,
+            steps in proptest::collection::vec(step(), 1..100),
+        ) {
+            let mut world = World::new(seed);
+            world.act();
+            for step in steps {
+                world.apply(step);
+                world.act();
+            }
+            for pair in world.handled.windows(2) {
+                let gap = pair[1].seconds_since(pair[0]);
+                prop_assert!((gap - HOUR.as_secs_f64()).abs() < 1e-3, "{gap} s between two slots");
+            }
+            if let Some(last) = world.handled.last() {
+                let open = world.now.wall.seconds_since(*last);
+                prop_assert!(open < 2.0 * HOUR.as_secs_f64(), "no slot is handled for {open} s");
+            }
+        }
     }
 }

@@ -105,8 +105,8 @@ fn problem_state(stored: &StoredRun) -> Option<TargetState> {
         _ if failure.is_blocked(stored.run.outcome) => {
             Some(TargetState::Blocked { reason: failure.message.clone() })
         }
-        Some("EPERM" | "EACCES") => {
-            Some(TargetState::Blocked { reason: blocked_text(stored, &failure.message) })
+        Some(error @ ("EPERM" | "EACCES")) => {
+            Some(TargetState::Blocked { reason: blocked_text(stored, error, &failure.message) })
         }
         _ if stored.run.outcome == Outcome::Unavailable => {
             Some(TargetState::Unavailable { reason: failure.message.clone() })
@@ -116,11 +116,11 @@ fn problem_state(stored: &StoredRun) -> Option<TargetState> {
 }
 
 /// Explains a refused access: on macOS, privacy settings refuse with EPERM
-/// (docs/macos.md#launch-agent-and-privacy).
-fn blocked_text(stored: &StoredRun, message: &str) -> String {
+/// (docs/macos.md#launch-agent-and-privacy). EACCES has other causes, which the message names.
+fn blocked_text(stored: &StoredRun, error: &str, message: &str) -> String {
     let is_network = stored.run.protocol.as_ref().is_none_or(|protocol| protocol.family() == Family::Network);
     let is_mac = stored.run.conditions.system.as_deref().is_some_and(|system| system.starts_with("macOS"));
-    if is_network && is_mac {
+    if is_network && is_mac && error == "EPERM" {
         return format!(
             "{message}. System Settings, Privacy & Security, Files & Folders (or Full Disk Access): allow longhauld network \
              volumes"

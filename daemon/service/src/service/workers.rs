@@ -1,5 +1,6 @@
 //! The worker of each target, and the workers of removed targets whose process does not end.
 
+use longhaul_measure::platform;
 use longhaul_measure::worker::FailureReport;
 use longhaul_model::{Event, Failure, Outcome, Target, TargetName, Timestamp};
 use serde_json::{Value, json};
@@ -106,8 +107,31 @@ pub(super) struct TargetAccess<'a> {
 }
 
 impl TargetAccess<'_> {
-    /// Returns the reason why a target must not be accessed: it is the folder of the database, or its share is
-    /// unmounted and the empty folder below would be measured instead.
+    fn is_refused(&self, target: &Target) -> bool {
+        let mount = self.mounts.mount(&target.name);
+        mount.is_some_and(|mount| mount.is_refused_to(platform::user_id()))
+    }
+
+    /// Tells a worker whether it may access its target, and whether that belongs on a share.
+    pub(super) fn apply_to(&self, worker: &mut Worker) {
+        self.apply(worker, self.unavailable_reason(worker.target()));
+    }
+
+    /// Like [`Self::apply_to`], but also forbids access if the privacy settings refused the target in the last round.
+    pub(super) fn apply_to_sampling(&self, worker: &mut Worker) {
+        let target = worker.target();
+        let refusal = || self.history.refusal(&target.name).cloned();
+        self.apply(worker, self.unavailable_reason(target).or_else(refusal));
+    }
+
+    fn apply(&self, worker: &mut Worker, unavailable: Option<FailureReport>) {
+        let name = &worker.target().name;
+        worker.set_on_share(self.mounts.is_on_share(name, self.history.last_family(name)));
+        worker.set_unavailable(unavailable);
+    }
+
+    /// Returns the reason why a target must not be accessed: it is the folder of the database, its share is unmounted and the
+    /// empty folder below would be measured instead, or another user of a Mac mounted it.
     pub(super) fn unavailable_reason(&self, target: &Target) -> Option<FailureReport> {
         let (last_family, path) = (self.history.last_family(&target.name), target.path.display());
         let message = match self.special_folders.concern(&target.path).filter(|concern| concern.is_refused())
@@ -117,17 +141,15 @@ impl TargetAccess<'_> {
                 "nothing is mounted at {path}, and longhaul does not measure the empty folder there. Mount the share; \
                  longhaul then continues by itself"
             ),
+            None if self.is_refused(target) => format!(
+                "another user mounted the SMB share at {path}, and macOS lets no other user use it. Mount it in your own \
+                 session; longhaul then continues by itself"
+            ),
             None => return None,
         };
         let path = Some(path.to_string());
         let failure = Failure { operation: None, path, error: None, message };
         Some(FailureReport { outcome: Outcome::Unavailable, failure })
-    }
-
-    /// Returns the reason not to sample a target: it must not be accessed, or the privacy
-    /// settings refused it in the last round.
-    pub(super) fn not_sampled_reason(&self, target: &Target) -> Option<FailureReport> {
-        self.unavailable_reason(target).or_else(|| self.history.refusal(&target.name).cloned())
     }
 }
 

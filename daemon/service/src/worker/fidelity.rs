@@ -9,7 +9,7 @@ use super::request::RequestOptions;
 use super::wait::LimitScope;
 
 /// Step of a check of fidelity, with the rate that it must keep to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct FidelityRequest {
     /// Step to make.
     pub step: FidelityStep,
@@ -18,7 +18,7 @@ pub struct FidelityRequest {
 }
 
 /// Answer to a step of a check of fidelity.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct FidelityAnswer {
     /// Finding of the step. `None`: it checked no property.
     pub finding: Option<Finding>,

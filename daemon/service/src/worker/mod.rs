@@ -5,6 +5,7 @@
 //! worker is killed and abandoned. While the abandoned process exists, no second
 //! worker is started on its target.
 
+mod elsewhere;
 mod failures;
 mod fidelity;
 mod freshness;
@@ -99,6 +100,8 @@ pub struct Worker {
     backoff: CrashBackoff,
     /// Reason why the target must not be accessed. `None`: access is allowed.
     unavailable: Option<FailureReport>,
+    /// True if the target belongs on a share.
+    is_on_share: bool,
     /// Protocol of the target, as last reported by a process. `None`: unknown.
     pub protocol: Option<Protocol>,
     /// Negotiated options, as last reported by a process.
@@ -117,6 +120,7 @@ impl Worker {
             state: State::NotRunning,
             backoff: CrashBackoff::default(),
             unavailable: None,
+            is_on_share: false,
             protocol: None,
             negotiated: NegotiatedOptions::new(),
             server: None,
@@ -155,6 +159,11 @@ impl Worker {
     /// Forbids access to the target: every request fails with this report. `None` allows access again.
     pub fn set_unavailable(&mut self, reason: Option<FailureReport>) {
         self.unavailable = reason;
+    }
+
+    /// Tells new processes whether the target belongs on a share.
+    pub fn set_on_share(&mut self, is_on_share: bool) {
+        self.is_on_share = is_on_share;
     }
 
     /// Asks an idle process to exit, so that it uses no memory. Does not wait for the exit.
@@ -361,6 +370,7 @@ impl Worker {
             machine: self.launcher.machine_id.clone(),
             local,
             recorder: recorder.to_owned(),
+            is_on_share: self.is_on_share,
             probe: self.launcher.probe_plan.clone(),
         };
         WorkerProcess::start(&self.launcher, setup).map_err(|error| {

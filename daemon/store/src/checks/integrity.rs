@@ -49,7 +49,7 @@ fn add_mismatch(cx: &Connection, run: &Run, number: i64, mismatch: &Mismatch) ->
         kind: Mismatch::EVENT.to_owned(),
         detail: json!({
             "run": number, "file": mismatch.file, "offset": mismatch.offset, "length": mismatch.length,
-            "pattern": mismatch.pattern, "reread": mismatch.reread,
+            "pattern": mismatch.pattern, "reread": mismatch.reread, "elsewhere": mismatch.elsewhere,
             "protocol": run.protocol.as_ref().map(ToString::to_string),
         }),
         at_us: mismatch.found_us,
@@ -60,21 +60,22 @@ fn add_mismatch(cx: &Connection, run: &Run, number: i64, mismatch: &Mismatch) ->
 /// Counts a mismatch that is stored already. Returns whether it is.
 fn count_again(cx: &Connection, run: &Run, mismatch: &Mismatch) -> Result<bool, Fault> {
     let update =
-        "UPDATE mismatch SET times_found = times_found + 1, last_found_us = max(last_found_us, :found_us)
+        "UPDATE mismatch SET times_found = times_found + 1, last_found_us = max(last_found_us, :found_us),
+            elsewhere = coalesce(:elsewhere, elsewhere)
         WHERE target = (SELECT number FROM target WHERE name = :target) AND file = :file AND offset = :offset
             AND length = :length AND fingerprint = :fingerprint";
     let counted = cx.prepare_cached(update)?.execute(named_params! {
         ":found_us": mismatch.found_us.as_us(), ":target": run.target.as_str(), ":file": mismatch.file,
         ":offset": mismatch.offset.cast_signed(), ":length": mismatch.length.cast_signed(),
-        ":fingerprint": mismatch.fingerprint.cast_signed(),
+        ":fingerprint": mismatch.fingerprint.cast_signed(), ":elsewhere": elsewhere(mismatch),
     })?;
     Ok(counted > 0)
 }
 
 const INSERT_MISMATCH: &str = "INSERT INTO mismatch (target, run, file, offset, length, pattern, found_us, last_found_us,
-        times_found, written_us, last_good_us, phase, cache, reread, fingerprint, expected, found)
+        times_found, written_us, last_good_us, phase, cache, reread, elsewhere, fingerprint, expected, found)
     VALUES ((SELECT target FROM run WHERE number = :run), :run, :file, :offset, :length, :pattern, :found_us, :found_us,
-        1, :written_us, :last_good_us, :phase, :cache, :reread, :fingerprint, :expected, :found)";
+        1, :written_us, :last_good_us, :phase, :cache, :reread, :elsewhere, :fingerprint, :expected, :found)";
 
 fn insert_mismatch(cx: &Connection, run: i64, mismatch: &Mismatch) -> Result<(), Fault> {
     cx.prepare_cached(INSERT_MISMATCH)?.execute(named_params! {
@@ -82,10 +83,16 @@ fn insert_mismatch(cx: &Connection, run: i64, mismatch: &Mismatch) -> Result<(),
         ":length": mismatch.length.cast_signed(), ":pattern": EnumName(Some(&mismatch.pattern)),
         ":found_us": mismatch.found_us.as_us(), ":written_us": mismatch.written_us.map(Timestamp::as_us),
         ":last_good_us": mismatch.last_good_us.map(Timestamp::as_us), ":phase": mismatch.phase,
-        ":cache": mismatch.cache.map(|cache| cache.name()), ":reread": mismatch.reread.name(),
+        ":cache": mismatch.cache.map(|cache| cache.name()), ":reread": mismatch.reread.name(), ":elsewhere": elsewhere(mismatch),
         ":fingerprint": mismatch.fingerprint.cast_signed(), ":expected": mismatch.expected, ":found": mismatch.found,
     })?;
     Ok(())
+}
+
+/// Returns the column of the other readings: JSON; `None`: there were none.
+fn elsewhere(mismatch: &Mismatch) -> Option<String> {
+    let elsewhere = &mismatch.elsewhere;
+    (!elsewhere.is_empty()).then(|| json!(elsewhere).to_string())
 }
 
 impl Reader {
@@ -153,5 +160,6 @@ fn stored_mismatch(row: &Row<'_>) -> Result<StoredMismatch, Fault> {
         phase: row.get("phase")?,
         cache: row.optional_parsed("cache", CacheState::from_name)?,
         reread: row.parsed("reread", MismatchReread::from_name)?,
+        elsewhere: row.optional_json("elsewhere")?.unwrap_or_default(),
     })
 }

@@ -8,6 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{TestDb, samples, target};
+use crate::error::Fault;
 use crate::store::wal_path;
 use crate::{Error, Reader, Result, RunFilter, Store, Writer};
 
@@ -62,6 +63,27 @@ fn damaged_pages_are_found_at_open_after_a_crash() {
     damage_the_middle(&db);
     fs::write(wal_path(&db.path()), b"").unwrap();
     assert_damaged(Store::open(&db.path(), &[]).map(drop), &db);
+}
+
+#[test]
+fn a_value_that_cannot_be_read_is_no_damaged_page() {
+    let db = TestDb::filled(40);
+    let writer = db.writer();
+    let fail = |writer: &Writer| {
+        let work = |_: &rusqlite::Transaction<'_>| -> std::result::Result<(), Fault> {
+            Err(rusqlite::Error::IntegralValueOutOfRange(0, -1).into())
+        };
+        let error = writer.run_on_thread(move |store| store.in_transaction("store", work)).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
+    };
+    fail(&writer);
+    assert!(!writer.has_damaged_pages());
+    drop(writer);
+    let writer = db.writer();
+    damage_the_middle(&db);
+    assert!(!writer.has_damaged_pages(), "no write has met it");
+    fail(&writer);
+    assert!(writer.has_damaged_pages() && writer.has_damaged_pages(), "it stays damaged");
 }
 
 fn damage_the_middle(db: &TestDb) {

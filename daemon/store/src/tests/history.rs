@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use longhaul_model::History;
-use longhaul_model::TASKS;
+use longhaul_model::STANDARD_TASKS as TASKS;
 use longhaul_model::{
     CacheState, Event, Figure, MachineStep, Outcome, Phase, Role, RoundStatus, Run, Target, Unit,
 };

@@ -1,6 +1,6 @@
 //! Tests of the verified data and the mismatches.
 
-use longhaul_model::{DamagePattern, DataAge, Mismatch, MismatchReread};
+use longhaul_model::{DamagePattern, DataAge, Mismatch, MismatchReread, OtherReread};
 
 use super::{TestDb, at, new_round, samples, target};
 
@@ -16,7 +16,9 @@ fn mismatch(offset: u64, fingerprint: u64) -> Mismatch {
         phase: Some("browse".to_owned()),
         cache: None,
         reread: MismatchReread::SameDamage,
+        elsewhere: vec![],
         fingerprint,
+        expected_fingerprint: None,
         expected: vec![1, 2, 3],
         found: vec![4, 5, 6],
     }
@@ -40,6 +42,21 @@ fn the_same_mismatch_is_stored_once_and_counted() {
     let events = events.iter().filter(|stored| stored.event.kind == Mismatch::EVENT).count();
     assert_eq!(events, 2, "each is one event");
     assert_eq!(db.reader().mismatches(Some(at(5_000_001))).unwrap(), []);
+}
+
+#[test]
+fn what_other_shares_read_is_kept_until_they_read_again() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    let round = writer.begin_round(new_round()).unwrap();
+    let read = |result| OtherReread { target: "nfs".parse().unwrap(), protocol: None, result };
+    let (correct, same) = (read(MismatchReread::Correct), read(MismatchReread::SameDamage));
+    for (slot, elsewhere) in [vec![], vec![correct.clone()], vec![], vec![same.clone()]].iter().enumerate() {
+        let found = Mismatch { elsewhere: elsewhere.clone(), ..mismatch(0, 1) };
+        writer.add_checked_run(&target(), &samples::run(round, slot as u32), &[found]).unwrap();
+        let expected = [vec![], vec![correct.clone()], vec![correct.clone()], vec![same.clone()]];
+        assert_eq!(db.reader().mismatches(None).unwrap()[0].elsewhere, expected[slot]);
+    }
 }
 
 #[test]

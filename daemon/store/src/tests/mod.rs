@@ -13,6 +13,7 @@ mod notifications;
 mod opening;
 mod operations;
 mod outbox;
+mod outbox_model;
 mod request_times;
 mod rereads;
 mod round_trip;

@@ -1,12 +1,12 @@
 //! Settings and messages that connections over HTTP and over gRPC share.
 
 use std::io;
+use std::net::{IpAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use longhaul_measure::platform;
+use longhaul_measure::{local_network, platform};
+use ureq::http::Uri;
 use ureq::tls::{Certificate, PemItem, parse_pem};
-
-use crate::transport::local_network;
 
 /// Maximum time for name resolution and for the connection, each within the timeout of the whole request.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,9 +51,17 @@ pub fn failure_reason(error: &io::Error, address: &str) -> String {
 
 /// Returns the reason for EHOSTUNREACH, with advice if the permission of macOS may be the cause.
 fn unreachable_reason(address: &str, system: &str) -> String {
-    let advice = local_network::advice(&local_network::addresses(address), system);
-    let advice = advice.map_or(String::new(), |advice| format!(". {advice}"));
-    format!("no route to the host (EHOSTUNREACH){advice}")
+    let is_local = addresses(address).into_iter().any(local_network::is_local);
+    local_network::no_route(if is_local { system } else { "" })
+}
+
+/// Returns the IP addresses of the host in a collector's URL. A host name is resolved, which can block.
+fn addresses(address: &str) -> Vec<IpAddr> {
+    let uri: Option<Uri> = address.parse().ok();
+    let Some(host) = uri.as_ref().and_then(Uri::host) else { return vec![] };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let found = (host, 0).to_socket_addrs();
+    found.map_or_else(|_| vec![], |found| found.map(|found| found.ip()).collect())
 }
 
 #[cfg(test)]
@@ -69,5 +77,9 @@ mod tests {
             reason("macOS 15.4")
         );
         assert_eq!(reason("Linux 6.1.0"), "no route to the host (EHOSTUNREACH)");
+        for other in ["http://203.0.113.9", "http://[2001:db8::1]:4318", "x y"] {
+            assert_eq!(unreachable_reason(other, "macOS 15.4"), reason("Linux 6.1.0"), "{other}");
+        }
+        assert_eq!(unreachable_reason("http://[fd00::7]", "macOS 15.4"), reason("macOS 15.4"));
     }
 }

@@ -3,7 +3,6 @@
 pub mod connection;
 pub(crate) mod grpc;
 pub(crate) mod http;
-mod local_network;
 pub mod message;
 pub mod response;
 pub mod sender;

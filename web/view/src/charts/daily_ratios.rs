@@ -1,6 +1,8 @@
 //! Chart of daily ratios: the ratio of each day as a point, and the interval up to each day as a band. A day without
 //! data is a gap.
 
+use std::ops::RangeInclusive;
+
 use jiff::civil::Date;
 use longhaul_analysis::stats::DaySeries;
 use longhaul_analysis::summary::{Comparison, EventLine, date_of_day};
@@ -105,6 +107,15 @@ impl DailyRatios {
             ticks: events.iter().filter_map(tick).filter(|tick| (first..=last).contains(&tick.day)).collect(),
             ratios: days,
         })
+    }
+
+    /// Returns the chart with only the days, intervals and events within a range; `None` without a day there.
+    pub fn within(mut self, days: &RangeInclusive<i64>) -> Option<Self> {
+        self.ratios.retain(|(day, _)| days.contains(day));
+        self.intervals.retain(|(day, ..)| days.contains(day));
+        self.ticks.retain(|tick| days.contains(&tick.day));
+        self.other_level = self.other_level.filter(|level| days.contains(&level.day));
+        (!self.ratios.is_empty()).then_some(self)
     }
 
     /// Returns a common axis of ratios for several charts.

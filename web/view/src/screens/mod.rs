@@ -13,6 +13,7 @@ pub mod pair;
 mod percent;
 pub mod problems;
 pub mod recommendation;
+pub mod record;
 pub mod result;
 pub mod round_strips;
 pub mod round_trips;
@@ -33,6 +34,7 @@ pub mod week_charts;
 pub mod what_if;
 pub mod why;
 pub mod words;
+pub mod your_day;
 
 pub use samples::{events, latency, latency_charts, stall_causes, stalls};
 pub use service::{doctor, live, mounts, status, targets};

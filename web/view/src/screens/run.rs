@@ -5,7 +5,7 @@ use longhaul_model::{
     Conditions, CounterScope, CounterSource, OperationStats, Phase, Power, Run, WireTraffic,
 };
 
-use super::{NO_VALUE, outcome, protocol, with_cache};
+use super::{NO_VALUE, outcome, protocol, with_cache, your_day};
 use crate::document::{Document, Fact};
 use crate::table::Table;
 use crate::text::Text;
@@ -26,6 +26,7 @@ pub fn run(stored: &StoredRun) -> Document {
         stored.epoch,
         stored.trace_id
     ));
+    document.list(your_day::recorded(run));
     if let Some(failure) = &run.failure {
         document.warning(failure.message.as_str());
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use longhaul_model::{Outcome, Run, TASKS, TargetName, median};
+use longhaul_model::{Outcome, Run, STANDARD_TASKS, TargetName, median};
 
 use crate::document::Document;
 use crate::table::Table;
@@ -74,7 +74,7 @@ fn times(runs: &[Run], targets: &BTreeSet<&TargetName>) -> Table {
     for run in runs.iter().filter(|run| run.outcome == Outcome::Ok) {
         seconds.entry((&run.workload, &run.target)).or_default().push(run.seconds);
     }
-    for task in TASKS {
+    for task in STANDARD_TASKS {
         let cell = |target: &&TargetName| {
             let found = seconds.get(&(task.name(), *target)).and_then(|seconds| median(seconds));
             found.map_or_else(|| "failed".to_owned(), units::seconds)

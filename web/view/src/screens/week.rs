@@ -6,7 +6,7 @@ use longhaul_analysis::summary::{
 use longhaul_model::Role;
 
 use super::checks::{seen_of_all, statements};
-use super::{hosts, method, problems, recommendation, sentences, week_charts, words};
+use super::{hosts, method, problems, recommendation, sentences, week_charts, words, your_day};
 use crate::document::{Details, Document};
 use crate::environment::Environment;
 use crate::exchange::Exchange;
@@ -88,6 +88,7 @@ pub(super) fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
                 .into_iter()
                 .chain([sentences::reliability(pair)])
                 .chain(statements::freshness_of_pair(weekly, pair))
+                .chain(weekly.replay.as_ref().map(your_day::fidelity))
                 .chain(minutes),
         );
     document

@@ -1,5 +1,7 @@
 //! Charts of a week. Charts of one kind share their axes, so that equal lengths mean equal ratios.
 
+use std::ops::RangeInclusive;
+
 use longhaul_analysis::summary::{
     Comparison, EventLine, MetricRow, PairSummary, TimesOnTarget, WeeklySummary,
 };
@@ -71,11 +73,21 @@ fn forest_row(comparison: &Comparison, label: String, styles: &SeriesStyles) -> 
 /// Returns the chart of each pair with its daily ratios and the events that concern it; `None` for a pair without an overall
 /// comparison.
 pub fn days(weekly: &WeeklySummary, events: &[EventLine]) -> Vec<Option<Chart>> {
+    days_within(weekly, events, &(i64::MIN..=i64::MAX))
+}
+
+/// Like [`days`], with only the days in a range, in days since 1970-01-01.
+pub fn days_within(
+    weekly: &WeeklySummary,
+    events: &[EventLine],
+    shown: &RangeInclusive<i64>,
+) -> Vec<Option<Chart>> {
     let daily = |pair: &PairSummary| {
         let concerns = |target: &TargetName| *target == pair.a || *target == pair.b;
         let events = events.iter().filter(|event| event.target.as_ref().is_none_or(concerns));
         let events: Vec<EventLine> = events.map(redact_event).collect();
-        DailyRatios::from_comparison(pair.headline.as_ref()?, weekly.settings.threshold, &events)
+        DailyRatios::from_comparison(pair.headline.as_ref()?, weekly.settings.threshold, &events)?
+            .within(shown)
     };
     let all: Vec<Option<DailyRatios>> = weekly.pairs.iter().map(daily).collect();
     let scale = DailyRatios::shared_scale(all.iter().flatten());

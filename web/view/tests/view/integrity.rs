@@ -3,7 +3,8 @@
 use jiff::tz::TimeZone;
 use longhaul_analysis::checks::integrity_ledger;
 use longhaul_model::{
-    CacheState, DamagePattern, DataAge, MismatchReread, Protocol, StoredMismatch, Timestamp, VerifiedTotal,
+    CacheState, DamagePattern, DataAge, MismatchReread, OtherReread, Protocol, StoredMismatch, Timestamp,
+    VerifiedTotal,
 };
 use longhaul_view::render;
 use longhaul_view::screens::checks::integrity;
@@ -42,6 +43,11 @@ fn mismatch() -> StoredMismatch {
         phase: Some("browse".to_owned()),
         cache: Some(CacheState::Cold),
         reread: MismatchReread::SameDamage,
+        elsewhere: vec![OtherReread {
+            target: "smb".parse().unwrap(),
+            protocol: Some("SMB 3.1.1".to_owned()),
+            result: MismatchReread::Correct,
+        }],
     }
 }
 

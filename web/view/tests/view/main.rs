@@ -8,6 +8,7 @@ mod exchange;
 mod freshness;
 mod integrity;
 mod over_time;
+mod record;
 mod sentences;
 mod what_if;
 mod why;

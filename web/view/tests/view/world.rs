@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{Week, WeeklyQuery, WeeklySummary, summarize_week};
-use longhaul_model::TASKS;
+use longhaul_model::STANDARD_TASKS as TASKS;
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{
     AnalysisSettings, EpochRecord, History, RoundRecord, RunRecord, TargetRecord, Timestamp,

@@ -23,8 +23,10 @@ pub use place::{Place, remove};
 use crate::error::RunError;
 use crate::platform::{ACCESS_CONTROL_LIST, RESOURCE_FORK};
 use crate::selfcheck::error_text;
+use crate::timed_fs::{OpenFile, TimedFs};
 use answer::Answer;
 use longhaul_model::{Finding, Property};
+use std::path::Path;
 
 /// Returns the finding for a property that cannot be tested on any target of this system; `None` if it can be.
 pub fn untestable(property: Property) -> Option<Finding> {
@@ -33,12 +35,30 @@ pub fn untestable(property: Property) -> Option<Finding> {
         Property::AccessControlList if ACCESS_CONTROL_LIST.is_none() => {
             "this version has no check of it on macOS"
         }
-        Property::LockAcrossMounts => {
-            "needs two mounts of one folder in one check, which this version does not make"
-        }
         _ => return None,
     };
     Some(Finding::not_tested(property, reason))
+}
+
+/// Locks a range of a new file until the file is closed. The error is the finding if the target refuses it.
+///
+/// # Errors
+///
+/// If the target cannot be used.
+pub fn hold_lock(place: &Place<'_>) -> Result<Result<OpenFile, Finding>, RunError> {
+    let held = locks::hold(place)?;
+    Ok(held.map_err(|answer| answer.into_finding(Property::LockAcrossMounts)))
+}
+
+/// Tries the lock that another target holds in its sandbox of this name. Returns nothing if this target does not lead to
+/// the file.
+///
+/// # Errors
+///
+/// If the file cannot be used.
+pub fn try_lock(context: &TimedFs<'_>, target: &Path, sandbox: &str) -> Result<Option<Finding>, RunError> {
+    let tried = locks::try_elsewhere(context, target, sandbox)?;
+    Ok(tried.map(|answer| answer.into_finding(Property::LockAcrossMounts)))
 }
 
 /// Checks one property in its folder.

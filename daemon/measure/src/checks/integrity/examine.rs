@@ -10,14 +10,76 @@ use crate::error::{FoundBytes, RunError};
 use crate::platform::{Access, wall_clock};
 use crate::sandbox::Sandbox;
 use crate::timed_fs::{Buffer, Folder, OpenFile, TimedFs};
+use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use longhaul_model::draw::draw;
 use longhaul_model::{DamagePattern, Mismatch, MismatchReread};
+use serde::{Deserialize, Serialize};
 
 /// Number of bytes in one read call.
 const READ_BYTES: usize = 1 << 20;
 /// Maximum number of bytes of a file that are read at once. Of a larger file, only the part around the damage is
 /// examined.
 const MAX_WINDOW_BYTES: u64 = 64 << 20;
+
+/// A range of a file in the sandbox of another target that leads to the same folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RangeElsewhere {
+    /// Name of the sandbox.
+    pub sandbox: String,
+    /// Path of the file in the sandbox.
+    pub file: String,
+    /// Offset of the first byte.
+    pub offset: u64,
+    /// Number of bytes. Of a longer range, the first 64 MiB are read.
+    pub length: u64,
+}
+
+/// Reads a range of a file in another target's sandbox, past this machine's cache. Returns the [`fingerprint`] of its
+/// bytes; `None` if the file is missing. Looks for it under each Unicode form of its path: protocols show letters beyond
+/// ASCII composed or decomposed.
+///
+/// # Errors
+///
+/// If the file cannot be read.
+pub fn read_elsewhere(
+    context: &TimedFs<'_>,
+    target: &Path,
+    range: &RangeElsewhere,
+) -> Result<Option<u64>, RunError> {
+    for file in unicode_forms(&range.file) {
+        let path = Path::new(&range.sandbox).join(file);
+        match read_range(context, target, &path, range) {
+            Err(error) if RunError::is_missing(&error) => {}
+            other => return other.map(Some),
+        }
+    }
+    Ok(None)
+}
+
+/// Returns a path as it is, and where it differs, with its letters composed and decomposed.
+fn unicode_forms(path: &str) -> Vec<String> {
+    let composed = ComposingNormalizerBorrowed::new_nfc().normalize(path).into_owned();
+    let decomposed = DecomposingNormalizerBorrowed::new_nfd().normalize(path).into_owned();
+    let mut forms = vec![path.to_owned()];
+    forms.extend([composed, decomposed].into_iter().filter(|form| form != path));
+    forms
+}
+
+/// Returns the fingerprint of a range of the file at `path` below `target`.
+fn read_range(
+    context: &TimedFs<'_>,
+    target: &Path,
+    path: &Path,
+    range: &RangeElsewhere,
+) -> Result<u64, RunError> {
+    let file = open_below(context, context.open_folder_path(target)?, path)?;
+    let length = range.length.min(MAX_WINDOW_BYTES);
+    context.evict(&file, range.offset + length);
+    let mut buffer = Buffer::new(length as usize);
+    let length = context.read_full(&file, &mut buffer, range.offset)?;
+    context.close(file)?;
+    Ok(fingerprint(&buffer[..length]))
+}
 
 /// A file in a sandbox, with what was written to it.
 pub struct FileToRead<'a> {
@@ -95,18 +157,18 @@ pub fn read_and_compare(
     file: &FileToRead<'_>,
     offset: u64,
 ) -> Result<ReadFinding, RunError> {
-    let opened = open(context, file)?;
+    let opened = open_below(context, file.sandbox.folder()?, file.path)?;
     context.evict(&opened, file.content.length());
     let bytes = read_window(context, &opened, offset)?;
     context.close(opened)?;
-    let expected = expected_window(file.content, offset, &bytes);
+    let expected = expected_range(file.content, offset, MAX_WINDOW_BYTES, &bytes);
     let ranges = wrong_ranges(Compared { offset, expected: &expected, found: &bytes }, file.content);
     Ok(ReadFinding { offset, bytes, ranges })
 }
 
-fn open(context: &TimedFs<'_>, file: &FileToRead<'_>) -> Result<OpenFile, RunError> {
-    let mut folder: Folder = file.sandbox.folder()?;
-    let mut names: Vec<CString> = file.path.components().filter_map(name).collect();
+/// Opens a file below a folder, without following links.
+fn open_below(context: &TimedFs<'_>, mut folder: Folder, path: &Path) -> Result<OpenFile, RunError> {
+    let mut names: Vec<CString> = path.components().filter_map(name).collect();
     let last = names.pop().unwrap_or_default();
     for name in &names {
         folder = context.open_folder(&folder, name)?;
@@ -131,12 +193,12 @@ fn read_window(context: &TimedFs<'_>, file: &OpenFile, offset: u64) -> Result<Ve
     Ok(bytes)
 }
 
-/// Returns what was written from an offset on, up to the end of the file or of the window.
-fn expected_window(content: &dyn KnownContent, offset: u64, found: &[u8]) -> Vec<u8> {
-    let length = content.length().saturating_sub(offset).min(MAX_WINDOW_BYTES) as usize;
-    let mut expected = vec![0; length];
+/// Returns what was written to a range; fewer bytes if the file ends within it. `found` has the bytes that were read.
+fn expected_range(content: &dyn KnownContent, offset: u64, length: u64, found: &[u8]) -> Vec<u8> {
+    let length = content.length().saturating_sub(offset).min(length) as usize;
     let mut nearest = found.to_vec();
     nearest.resize(length, 0);
+    let mut expected = vec![0; length];
     content.expected(offset, &nearest, &mut expected);
     expected
 }
@@ -148,14 +210,16 @@ fn describe(
     again: Option<&ReadFinding>,
 ) -> Mismatch {
     let found = bytes_of(first, range);
-    let mut expected = vec![0; evidence(found).len()];
-    file.content.expected(range.offset, evidence(found), &mut expected);
+    let mut expected = expected_range(file.content, range.offset, range.length, found);
+    let expected_fingerprint = Some(fingerprint(&expected));
+    expected.truncate(evidence(found).len());
     Mismatch {
         offset: range.offset,
         length: range.length,
         pattern: range.pattern.clone(),
         reread: again.map_or(MismatchReread::Failed, |again| compare_again(found, range, again)),
         fingerprint: fingerprint(found),
+        expected_fingerprint,
         expected,
         found: evidence(found).to_vec(),
         ..missing(file)
@@ -175,7 +239,9 @@ fn missing(file: &FileToRead<'_>) -> Mismatch {
         phase: None,
         cache: None,
         reread: MismatchReread::SameDamage,
+        elsewhere: vec![],
         fingerprint: 0,
+        expected_fingerprint: Some(fingerprint(&expected_range(file.content, 0, MAX_WINDOW_BYTES, &[]))),
         expected: vec![],
         found: vec![],
     }
@@ -207,4 +273,30 @@ fn evidence(bytes: &[u8]) -> &[u8] {
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     let word = |part: &[u8]| part.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
     bytes.chunks(8).fold(bytes.len() as u64, |digest, part| draw(digest, part.len() as u64, word(part)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::Recorder;
+    use crate::timed_fs::StopSwitch;
+
+    #[test]
+    fn file_is_found_under_each_unicode_form_of_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
+        let context = TimedFs::new(&recorder, 0, &stop);
+        let (composed, decomposed) = ("gr\u{fc}n/\u{e9}.jpg", "gru\u{308}n/e\u{301}.jpg");
+        for (there, asked) in [(composed, decomposed), (decomposed, composed), (composed, composed)] {
+            let file = folder.path().join(there);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, there).unwrap();
+            let range =
+                RangeElsewhere { sandbox: ".".to_owned(), file: asked.to_owned(), offset: 0, length: 99 };
+            let found = read_elsewhere(&context, folder.path(), &range).ok().unwrap();
+            assert_eq!(found, Some(fingerprint(there.as_bytes())), "{there} asked for as {asked}");
+            std::fs::remove_file(&file).unwrap();
+            assert_eq!(read_elsewhere(&context, folder.path(), &range).ok().unwrap(), None);
+        }
+    }
 }

@@ -8,7 +8,9 @@ mod known_content;
 mod pattern;
 mod write_times;
 
-pub use examine::{FileToRead, ReadFinding, examine_file, fingerprint, read_and_compare};
+pub use examine::{
+    FileToRead, RangeElsewhere, ReadFinding, examine_file, fingerprint, read_and_compare, read_elsewhere,
+};
 pub use known_content::{KnownContent, SeededFile};
 pub use pattern::{Compared, WrongRange, wrong_ranges};
 pub use write_times::WriteTimes;

@@ -142,7 +142,7 @@ pub fn make_path(
 
 /// Reads the attributes and the Finder info of a name, and returns the attributes.
 ///
-/// AppleDouble files have no Finder info: macOS answers EPERM for them (xnu bsd/vfs/vfs_xattr.c `open_xattrfile`).
+/// AppleDouble files have no Finder info: macOS answers EPERM for them (xnu bsd/vfs/vfs_xattr.c:2105 `open_xattrfile`).
 pub fn attributes_and_finder_info(
     context: &TimedFs<'_>,
     folder: &Folder,

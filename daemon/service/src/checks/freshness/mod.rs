@@ -22,7 +22,8 @@ use longhaul_model::{FreshnessSample, Role, SLEPT_NS};
 pub use helper::{HelperCheck, HelperPlan};
 pub use plan::{FreshnessPlan, writer_of_round};
 use samples::{SessionResult, WatcherResult};
-use steps::{STEP_TIMEOUT, StepLimits, new_session, random_number};
+use steps::random_number;
+pub(super) use steps::{STEP_TIMEOUT, StepLimits, new_session};
 
 use crate::clock::Clock;
 use crate::worker::{Interruption, Worker, unexpected_answer_failure};

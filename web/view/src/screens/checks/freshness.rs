@@ -16,7 +16,7 @@ pub fn freshness(cells: &[FreshnessCell]) -> Document {
     let mut document = Document::titled("Freshness");
     if cells.is_empty() {
         document.paragraph(
-            Text::from("Not measured yet. The background service measures it after each round if two shares lead to one folder. ")
+            Text::from("Not measured yet. The background service measures it at the start of each round if two shares lead to one folder. ")
                 .code("longhaul freshness measure")
                 .plain(" measures it now."),
         );

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::checks::IntegrityLine;
-use longhaul_model::{DamagePattern, DataAge, MismatchReread, StoredMismatch, Timestamp};
+use longhaul_model::{DamagePattern, DataAge, MismatchReread, OtherReread, StoredMismatch, Timestamp};
 
 use crate::document::{Document, Fact};
 use crate::screens::words::count;
@@ -120,6 +120,9 @@ fn facts(mismatch: &StoredMismatch, zone: &TimeZone) -> Vec<Fact> {
         Fact::new("range", format!("{length} from offset {}", mismatch.offset)),
         Fact::new("pattern", pattern(&mismatch.pattern)),
         Fact::new("read again", reread(mismatch.reread)),
+    ];
+    facts.extend(mismatch.elsewhere.iter().map(elsewhere));
+    facts.extend([
         Fact::new(
             "first found",
             format!("{} in run {}{}", time_of(Some(mismatch.found_us)), mismatch.run, phase(mismatch)),
@@ -127,13 +130,24 @@ fn facts(mismatch: &StoredMismatch, zone: &TimeZone) -> Vec<Fact> {
         Fact::new("written", time_of(mismatch.written_us)),
         Fact::new("last found correct", time_of(mismatch.last_good_us)),
         Fact::new("protocol", or_no_value(mismatch.protocol.clone())),
-    ];
+    ]);
     if mismatch.times_found > 1 {
         let again =
             format!("in {} runs, last {}", mismatch.times_found, time_of(Some(mismatch.last_found_us)));
         facts.push(Fact::new("found", again));
     }
     facts
+}
+
+/// Returns what another share read in the same place, and what that says about where the damage is.
+fn elsewhere(other: &OtherReread) -> Fact {
+    let over = other.protocol.as_ref().map_or_else(String::new, |protocol| format!(" ({protocol})"));
+    let meaning = match other.result {
+        MismatchReread::Correct => "correct, so the NAS has the right bytes",
+        MismatchReread::SameDamage => "the same wrong bytes, so they are on the NAS",
+        other => reread(other),
+    };
+    Fact::new(format!("read again through {}{over}", other.target), meaning)
 }
 
 fn phase(mismatch: &StoredMismatch) -> String {

@@ -1,0 +1,85 @@
+//! `longhaul record`: records what programs do on a share, and manages the recordings.
+
+mod examples;
+mod folder;
+mod import;
+mod mounted;
+mod stored;
+mod trace;
+
+use std::process::ExitCode;
+
+use longhaul_measure::platform;
+use longhaul_model::{Mount, Protocol};
+use longhaul_recording::Recording;
+use longhaul_service::recordings::{RecordingName, Recordings};
+use longhaul_view::render::terminal;
+use longhaul_view::screens;
+
+use crate::arguments::{GlobalArgs, RecordArgs, RecordCommand};
+use crate::errors::UsageError;
+use crate::{exit, paths};
+use folder::RecordedFolder;
+
+/// Records, or manages the recordings.
+pub fn run(shared: &GlobalArgs, arguments: &RecordArgs) -> anyhow::Result<ExitCode> {
+    match &arguments.command {
+        Some(RecordCommand::List(list)) => stored::list(shared, list.json),
+        Some(RecordCommand::Show(show)) => stored::show(shared, show),
+        Some(RecordCommand::Use(choice)) => stored::choose(shared, choice.name.as_ref()),
+        Some(RecordCommand::Delete { name }) => stored::delete(shared, name),
+        None => record(shared, arguments),
+    }
+}
+
+fn record(shared: &GlobalArgs, arguments: &RecordArgs) -> anyhow::Result<ExitCode> {
+    let config = paths::load_config(shared)?;
+    let recordings = Recordings::of_database(&paths::database(shared, &config)?);
+    let name = arguments.name.clone().map_or_else(|| recordings.free_name(), Ok)?;
+    // Refused before the work of hours is recorded, not after it.
+    recordings.require_free(&name)?;
+    let place = NewRecording { recordings, name };
+    let mounts = platform::mounts().unwrap_or_default();
+    let find = |given| RecordedFolder::find(given, &config.targets, &mounts);
+    if let Some(share) = &arguments.folder {
+        mounted::record(&find(Some(share))?, arguments, &mounts, place)
+    } else if let Some(file) = &arguments.import {
+        import::record(file, arguments.format, &find(arguments.on.as_deref())?, place)
+    } else if arguments.program.is_empty() {
+        let message = "say what to record: `longhaul record -- PROGRAM ARGUMENTS`, `longhaul record --folder SHARE`, or `longhaul record \
+                       --import FILE --on FOLDER`";
+        Err(UsageError(message.to_owned()).into())
+    } else {
+        import::record_program(&arguments.program, &find(arguments.on.as_deref())?, place)
+    }
+}
+
+/// A recording that does not exist yet.
+struct NewRecording {
+    recordings: Recordings,
+    name: RecordingName,
+}
+
+impl NewRecording {
+    /// Stores the recording and says what was recorded, on standard error, because a recorded program has standard output.
+    fn store(self, recording: &Recording, folder: &RecordedFolder) -> anyhow::Result<()> {
+        if recording.operations.is_empty() {
+            anyhow::bail!(
+                "nothing was recorded: {} operations were outside of {}, and none in it. Check that this is the right folder",
+                recording.account.outside,
+                folder.path.display()
+            );
+        }
+        self.recordings.create(&self.name, &recording.to_bytes())?;
+        let document = screens::record::recorded(self.name.as_str(), &recording.overview());
+        anstream::eprint!("{}", terminal::render(&document));
+        Ok(())
+    }
+}
+
+/// Returns the protocol of the mount on which a folder lies.
+fn protocol(folder: &std::path::Path, mounts: &[Mount]) -> Option<Protocol> {
+    Mount::for_path(mounts, folder).map(|mount| mount.protocol.clone())
+}
+
+const OK: ExitCode = exit::OK;

@@ -1,0 +1,107 @@
+//! Recording through a second mount of a share, until Ctrl-C or for a time.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use longhaul_model::Mount;
+use longhaul_pass_through::{End, PassThrough, Place};
+use longhaul_recording::{Scrubber, Source, TraceSink};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::folder::RecordedFolder;
+use super::{NewRecording, OK};
+use crate::arguments::RecordArgs;
+
+/// Time between two looks at the signals and the clock.
+const STEP: Duration = Duration::from_millis(100);
+
+/// Mounts the share a second time, and records what all programs do there until the end.
+pub fn record(
+    folder: &RecordedFolder,
+    arguments: &RecordArgs,
+    mounts: &[Mount],
+    new: NewRecording,
+) -> anyhow::Result<ExitCode> {
+    let mount_point = match &arguments.at {
+        Some(at) => std::path::absolute(at)?,
+        None => default_mount_point(&folder.path)?,
+    };
+    let stop = stop_signals().context("handle Ctrl-C")?;
+    let place = Place { folder: folder.path.clone(), mount_point };
+    let scrubber = Arc::new(Mutex::new(Some(Scrubber::new(folder.path.as_os_str().as_encoded_bytes()))));
+    let receiver = Arc::clone(&scrubber);
+    let mounted = longhaul_pass_through::mount(
+        &place,
+        mounts,
+        Box::new(move |event| {
+            if let Some(scrubber) = receiver.lock().unwrap_or_else(|error| error.into_inner()).as_mut() {
+                scrubber.event(event);
+            }
+        }),
+    )?;
+    announce(&place, arguments);
+    wait(&mounted, &stop, arguments);
+    report_end(&mounted.end(), &place);
+    let finished = scrubber.lock().unwrap_or_else(|error| error.into_inner()).take();
+    let recording =
+        finished.context("end the recording")?.finish(Source::PassThrough, folder.protocol.clone());
+    new.store(&recording, folder)?;
+    Ok(OK)
+}
+
+fn default_mount_point(folder: &Path) -> anyhow::Result<PathBuf> {
+    let home = std::env::home_dir()
+        .context("find your home folder; give a folder for the second mount with --at")?;
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    Ok(home.join(format!("{name}-recorded")))
+}
+
+fn stop_signals() -> std::io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
+
+fn announce(place: &Place, arguments: &RecordArgs) {
+    let end = match arguments.duration {
+        Some(seconds) => format!("Recording ends after {} s, or with Ctrl-C.", seconds.0),
+        None => "Press Ctrl-C to end the recording.".to_owned(),
+    };
+    anstream::eprintln!(
+        "Work in {} now: it shows the files of {}, and what programs do there is recorded. {end}",
+        place.mount_point.display(),
+        place.folder.display()
+    );
+}
+
+fn wait(mounted: &PassThrough, stop: &AtomicBool, arguments: &RecordArgs) {
+    let until = arguments.duration.map(|seconds| Instant::now() + Duration::from_secs(seconds.0.into()));
+    let is_over = || until.is_some_and(|until| Instant::now() >= until);
+    while !stop.load(Ordering::Relaxed) && !is_over() && !mounted.has_ended() {
+        std::thread::sleep(STEP);
+    }
+}
+
+fn report_end(end: &End, place: &Place) {
+    let at = place.mount_point.display();
+    match end {
+        End::Unmounted => {}
+        End::Detached(users) => {
+            let names: Vec<String> =
+                users.iter().map(|user| format!("{} (process {})", user.name, user.process)).collect();
+            let names = if names.is_empty() { "a program".to_owned() } else { names.join(", ") };
+            anstream::eprintln!(
+                "longhaul: {at} was still used by {names}. It is gone now, and their calls fail."
+            );
+        }
+        End::StillMounted => {
+            anstream::eprintln!("longhaul: {at} cannot be unmounted. Unmount it: fusermount3 -uz {at}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The stored recordings: their list, their content, their use and their removal.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use longhaul_recording::Recording;
+use longhaul_service::config_edit::with_replay;
+use longhaul_service::recordings::{RecordingName, Recordings};
+use longhaul_view::screens::record::{self, ListedRecording};
+use serde_json::json;
+
+use super::examples::resolve;
+use crate::arguments::{GlobalArgs, RecordShowArgs, RecordingChoice};
+use crate::config_file::{read_text, replace_text};
+use crate::{errors, exit, paths, render};
+
+fn recordings(shared: &GlobalArgs) -> anyhow::Result<Recordings> {
+    Ok(Recordings::of_database(&paths::database(shared, &paths::load_config(shared)?)?))
+}
+
+fn read(recordings: &Recordings, name: &RecordingName) -> anyhow::Result<Recording> {
+    let bytes = recordings.read(name)?;
+    let path = recordings.path(name);
+    Recording::from_bytes(&bytes).with_context(|| format!("read {}", path.display()))
+}
+
+/// Prints the list of recordings.
+pub fn list(shared: &GlobalArgs, as_json: bool) -> anyhow::Result<ExitCode> {
+    let recordings = recordings(shared)?;
+    let replayed = paths::load_config(shared)?.replay;
+    let listed = |name: RecordingName| {
+        let bytes = std::fs::metadata(recordings.path(&name)).ok().map(|found| found.len());
+        let overview = read(&recordings, &name).map(|recording| recording.overview());
+        ListedRecording {
+            is_replayed: replayed.as_ref() == Some(&name),
+            name: name.into(),
+            bytes,
+            overview: overview.map_err(|error| errors::text(&error)),
+        }
+    };
+    let all: Vec<ListedRecording> = recordings.names()?.into_iter().map(listed).collect();
+    if as_json {
+        let one = |one: &ListedRecording| {
+            json!({
+                "name": one.name, "replayed": one.is_replayed, "bytes": one.bytes,
+                "recording": one.overview.as_ref().ok(), "error": one.overview.as_ref().err(),
+            })
+        };
+        let value = json!({ "schema": 1, "recordings": all.iter().map(one).collect::<Vec<_>>() });
+        anstream::println!("{}", serde_json::to_string_pretty(&value)?);
+    } else {
+        render::print(&record::list(&all));
+    }
+    Ok(exit::OK)
+}
+
+/// Prints everything that is kept in a recording.
+pub fn show(shared: &GlobalArgs, arguments: &RecordShowArgs) -> anyhow::Result<ExitCode> {
+    let overview = read(&recordings(shared)?, &arguments.name)?.overview();
+    if arguments.json {
+        let value = json!({ "schema": 1, "name": arguments.name, "recording": overview });
+        anstream::println!("{}", serde_json::to_string_pretty(&value)?);
+    } else {
+        render::print(&record::show(arguments.name.as_str(), &overview));
+    }
+    Ok(exit::OK)
+}
+
+/// Writes into the configuration which recording rounds replay.
+pub fn choose(shared: &GlobalArgs, choice: Option<&RecordingChoice>) -> anyhow::Result<ExitCode> {
+    let recordings = recordings(shared)?;
+    let name = choice.map(|choice| resolve(choice, &recordings)).transpose()?;
+    let name = name.as_ref();
+    if let Some(name) = name {
+        // One that cannot be read is refused now, not in each round.
+        read(&recordings, name)?;
+    }
+    let path = paths::config_file(shared)?;
+    replace_text(&path, &with_replay(&read_text(&path)?, name)?)?;
+    match name {
+        Some(name) => anstream::println!("Each round replays {name} from now on, as the task `your-day`."),
+        None => anstream::println!("Rounds replay no recording from now on."),
+    }
+    anstream::println!("Written: {}", path.display());
+    Ok(exit::OK)
+}
+
+/// Removes a recording. One that rounds replay is no longer replayed.
+pub fn delete(shared: &GlobalArgs, name: &RecordingName) -> anyhow::Result<ExitCode> {
+    let recordings = recordings(shared)?;
+    recordings.delete(name)?;
+    anstream::println!("Removed: {}", recordings.path(name).display());
+    if paths::load_config(shared)?.replay.as_ref() == Some(name) {
+        return choose(shared, None);
+    }
+    Ok(exit::OK)
+}

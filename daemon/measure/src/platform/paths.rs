@@ -1,0 +1,140 @@
+//! Calls on names below a folder, at any depth. No link on the way is followed.
+//!
+//! A program that uses a long path makes the client look up each folder on the way. So does this, unlike a call that is
+//! relative to an open folder.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+
+use super::unix::{self, Access};
+
+/// Place of a name below a folder: the path of the folder that contains it (`.` for the folder itself), and the name.
+#[derive(Debug, Clone, Copy)]
+pub struct NameBelow<'a> {
+    /// Path of the folder that contains the name.
+    pub parent: &'a CStr,
+    /// The name.
+    pub name: &'a CStr,
+}
+
+/// Opens a folder below a folder.
+pub fn open_folder_below(directory: BorrowedFd<'_>, path: &CStr) -> io::Result<OwnedFd> {
+    system::open_below(directory, path, OFlags::RDONLY | OFlags::DIRECTORY)
+}
+
+/// Opens an existing file below a folder.
+pub fn open_below(directory: BorrowedFd<'_>, path: &CStr, access: Access) -> io::Result<OwnedFd> {
+    system::open_below(directory, path, access.flags())
+}
+
+/// Creates and opens a file below a folder, which must not exist yet, with mode 0644.
+pub fn create_below(directory: BorrowedFd<'_>, path: &CStr, access: Access) -> io::Result<OwnedFd> {
+    system::open_below(directory, path, access.flags() | OFlags::CREATE | OFlags::EXCL)
+}
+
+/// Removes a file below a folder.
+pub fn unlink_below(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<()> {
+    unix::unlink_at(place(directory, at)?.as_fd(), at.name)
+}
+
+/// Removes an empty folder below a folder.
+pub fn remove_directory_below(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<()> {
+    unix::remove_directory_at(place(directory, at)?.as_fd(), at.name)
+}
+
+/// Creates a folder below a folder, with mode 0755.
+pub fn make_directory_below(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<()> {
+    unix::make_directory_at(place(directory, at)?.as_fd(), at.name)
+}
+
+/// Creates a symbolic link below a folder.
+pub fn symlink_below(directory: BorrowedFd<'_>, destination: &CStr, at: NameBelow<'_>) -> io::Result<()> {
+    Ok(rustix::fs::symlinkat(destination, place(directory, at)?, at.name)?)
+}
+
+/// Renames a file or folder below a folder, also over an existing file.
+pub fn rename_below(directory: BorrowedFd<'_>, from: NameBelow<'_>, to: NameBelow<'_>) -> io::Result<()> {
+    Ok(rustix::fs::renameat(place(directory, from)?, from.name, place(directory, to)?, to.name)?)
+}
+
+/// Creates a second name of a file below a folder.
+pub fn link_below(directory: BorrowedFd<'_>, from: NameBelow<'_>, to: NameBelow<'_>) -> io::Result<()> {
+    let (old, new) = (place(directory, from)?, place(directory, to)?);
+    Ok(rustix::fs::linkat(old, from.name, new, to.name, AtFlags::empty())?)
+}
+
+/// Sets the modification time of a name below a folder, in nanoseconds since 1970 UTC.
+pub fn set_times_below(directory: BorrowedFd<'_>, at: NameBelow<'_>, modified_ns: i64) -> io::Result<()> {
+    // Not through a checked handle: a recording may have made hard links of the file in its tree.
+    unix::set_times_by_name(place(directory, at)?.as_fd(), at.name, modified_ns)
+}
+
+/// Reads the attributes of an open file.
+pub fn read_handle_attributes(file: BorrowedFd<'_>) -> io::Result<()> {
+    rustix::fs::fstat(file)?;
+    Ok(())
+}
+
+/// Returns the folder that contains a name, for calls that take one.
+fn place(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<OwnedFd> {
+    system::open_below(directory, at.parent, system::PLACE)
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use super::*;
+    use rustix::fs::ResolveFlags;
+
+    /// A place in the tree: the folder itself is not opened, so no request is sent for it (open(2), `O_PATH`).
+    pub const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+
+    pub fn open_below(directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
+        let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        Ok(rustix::fs::openat2(directory, path, flags | OFlags::CLOEXEC, mode, resolve)?)
+    }
+}
+
+#[cfg(target_os = "macos")]
+mod system {
+    use super::*;
+
+    /// A folder that can only be searched (`O_SEARCH`, xnu bsd/sys/fcntl.h:187).
+    pub const PLACE: OFlags = OFlags::from_bits_retain(0x4000_0000).union(OFlags::DIRECTORY);
+    /// No link is followed in any part of a path (`O_NOFOLLOW_ANY`, xnu bsd/sys/fcntl.h:182).
+    const NO_LINKS: OFlags = OFlags::from_bits_retain(0x2000_0000);
+
+    pub fn open_below(directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
+        let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
+        Ok(rustix::fs::openat(directory, path, flags | NO_LINKS | OFlags::CLOEXEC, mode)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn no_link_on_the_way_is_followed() {
+        let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(outside.path().join("file"), "theirs").unwrap();
+        symlink(outside.path(), inside.path().join("link")).unwrap();
+        let folder = unix::open_directory(inside.path()).unwrap();
+        let at = NameBelow { parent: c"link", name: c"file" };
+        assert!(open_below(folder.as_fd(), c"link/file", Access::Read).is_err());
+        assert!(open_folder_below(folder.as_fd(), c"link").is_err());
+        assert!(unlink_below(folder.as_fd(), at).is_err());
+        assert!(make_directory_below(folder.as_fd(), NameBelow { parent: c"link", name: c"new" }).is_err());
+        let own = NameBelow { parent: c".", name: c"own" };
+        drop(create_below(folder.as_fd(), c"own", Access::Write).unwrap());
+        assert!(
+            rename_below(folder.as_fd(), own, at).is_err() && link_below(folder.as_fd(), own, at).is_err()
+        );
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
+        unlink_below(folder.as_fd(), own).unwrap();
+    }
+}

@@ -1,0 +1,237 @@
+//! File operations on names at any depth below a folder, as programs make them. Only replays of recordings use them: a
+//! refusal is an answer there, not an error.
+
+use std::ffi::CStr;
+use std::io::{self, ErrorKind};
+
+use super::context::TimedFs;
+use super::files::{Folder, ListingBuffer, OpenFile};
+use crate::error::RunError;
+use crate::platform::{self, Access, CopyRange, ListingFields, NameBelow};
+use longhaul_model::Operation;
+
+/// Answer to an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer<T> {
+    /// It was done.
+    Done(T),
+    /// There is nothing of this name.
+    NotFound,
+    /// There is something of this name already.
+    Exists,
+    /// The file system does not offer the operation.
+    Unsupported,
+}
+
+/// Change of a name below a folder.
+#[derive(Debug, Clone, Copy)]
+pub enum NameChange<'a> {
+    /// Removes a file.
+    Unlink(NameBelow<'a>),
+    /// Creates a folder.
+    CreateFolder(NameBelow<'a>),
+    /// Removes an empty folder.
+    RemoveFolder(NameBelow<'a>),
+    /// Renames a file or folder.
+    Rename(NameBelow<'a>, NameBelow<'a>),
+    /// Creates a second name of a file.
+    HardLink(NameBelow<'a>, NameBelow<'a>),
+    /// Creates a symbolic link to a name that does not exist.
+    SymbolicLink(NameBelow<'a>),
+    /// Sets the modification time, in nanoseconds since 1970 UTC.
+    SetTimes(NameBelow<'a>, i64),
+}
+
+/// Destination of the symbolic links that replays make.
+const NOWHERE: &CStr = c"nowhere";
+
+impl TimedFs<'_> {
+    /// Opens a folder below a folder.
+    pub fn open_folder_below(&self, folder: &Folder, path: &CStr) -> Result<Answer<Folder>, RunError> {
+        let opened =
+            self.answer(Operation::Open, (folder, path), || platform::open_folder_below(folder.fd(), path))?;
+        Ok(opened.map(|handle| Folder::from_handle(handle, &folder.join(path))))
+    }
+
+    /// Opens an existing file below a folder.
+    pub fn open_below(
+        &self,
+        folder: &Folder,
+        path: &CStr,
+        access: Access,
+    ) -> Result<Answer<OpenFile>, RunError> {
+        let open = || platform::open_below(folder.fd(), path, access);
+        let opened = self.answer(Operation::Open, (folder, path), open)?;
+        Ok(opened.map(|handle| OpenFile::from_handle(handle, folder.join(path))))
+    }
+
+    /// Opens an existing file below a folder for writing in place, after a check of its attributes in this machine's memory.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::NotExclusive`] if the file may also belong to something else, or the error of opening it.
+    pub fn open_in_place_below(
+        &self,
+        folder: &Folder,
+        path: &CStr,
+        access: Access,
+    ) -> Result<Answer<OpenFile>, RunError> {
+        let opened = self.open_below(folder, path, access)?;
+        if let Answer::Done(file) = &opened {
+            self.require_exclusive(folder, file, None)?;
+        }
+        Ok(opened)
+    }
+
+    /// Creates a file below a folder. The file must not exist.
+    pub fn create_below(
+        &self,
+        folder: &Folder,
+        path: &CStr,
+        access: Access,
+    ) -> Result<Answer<OpenFile>, RunError> {
+        let create = || platform::create_below(folder.fd(), path, access);
+        let created = self.answer(Operation::Create, (folder, path), create)?;
+        Ok(created.map(|handle| OpenFile::from_handle(handle, folder.join(path))))
+    }
+
+    /// Evicts a file below a folder from this machine's cache, and returns whether the system confirms that nothing remained.
+    ///
+    /// It is opened for writing, because the system tells the cached share only of files that may be written.
+    pub fn evict_below(&self, folder: &Folder, path: &CStr, length: u64) -> Result<bool, RunError> {
+        let file = match self.open_below(folder, path, Access::ReadWrite)? {
+            Answer::Done(file) => file,
+            Answer::NotFound => return Ok(true),
+            Answer::Exists | Answer::Unsupported => return Ok(false),
+        };
+        let remaining = self.evict(&file, length);
+        self.close(file)?;
+        Ok(remaining == Some(0.0))
+    }
+
+    /// Reads the attributes of a name below a folder.
+    pub fn attributes_below(
+        &self,
+        folder: &Folder,
+        path: &CStr,
+        operation: Operation,
+    ) -> Result<Answer<()>, RunError> {
+        self.answer(operation, (folder, path), || platform::attributes_at(folder.fd(), path).map(drop))
+    }
+
+    /// Reads an extended attribute of a name below a folder. Its absence is a success.
+    pub fn getxattr_below(&self, folder: &Folder, path: &CStr) -> Result<Answer<()>, RunError> {
+        let mut value = [0; 256];
+        let read = || platform::getxattr_at(folder.fd(), path, platform::TEST_XATTR, &mut value).map(drop);
+        self.answer(Operation::Getxattr, (folder, path), read)
+    }
+
+    /// Reads a symbolic link below a folder.
+    pub fn read_link_below(&self, folder: &Folder, path: &CStr) -> Result<Answer<()>, RunError> {
+        let read = || platform::read_link_at(folder.fd(), path).map(drop);
+        self.answer(Operation::Lookup, (folder, path), read)
+    }
+
+    /// Changes a name below a folder.
+    pub fn change_name(&self, folder: &Folder, change: NameChange<'_>) -> Result<Answer<()>, RunError> {
+        use NameChange as C;
+        let fd = folder.fd();
+        let (operation, at) = match change {
+            C::Unlink(at) => (Operation::Unlink, at),
+            C::CreateFolder(at) => (Operation::Mkdir, at),
+            C::RemoveFolder(at) => (Operation::Rmdir, at),
+            C::Rename(at, _) => (Operation::Rename, at),
+            C::HardLink(_, at) | C::SymbolicLink(at) => (Operation::Create, at),
+            C::SetTimes(at, _) => (Operation::Setattr, at),
+        };
+        self.answer(operation, (folder, at.name), || match change {
+            C::Unlink(at) => platform::unlink_below(fd, at),
+            C::CreateFolder(at) => platform::make_directory_below(fd, at),
+            C::RemoveFolder(at) => platform::remove_directory_below(fd, at),
+            C::Rename(from, to) => platform::rename_below(fd, from, to),
+            C::HardLink(from, to) => platform::link_below(fd, from, to),
+            C::SymbolicLink(at) => platform::symlink_below(fd, NOWHERE, at),
+            C::SetTimes(at, modified_ns) => platform::set_times_below(fd, at, modified_ns),
+        })
+    }
+
+    /// Reads the attributes of an open file.
+    pub fn handle_attributes(&self, file: &OpenFile) -> Result<(), RunError> {
+        let read = || platform::read_handle_attributes(file.fd());
+        self.call(Operation::Getattr, || file.path.clone(), read)
+    }
+
+    /// Reads the attributes of an open folder.
+    pub fn folder_attributes(&self, folder: &Folder) -> Result<(), RunError> {
+        let read = || platform::read_handle_attributes(folder.fd());
+        self.call(Operation::Getattr, || folder.path().to_owned(), read)
+    }
+
+    /// Reads one batch of names of an open folder.
+    pub fn list_batch(&self, folder: &Folder, listing: &mut ListingBuffer) -> Result<(), RunError> {
+        let list = || platform::list(folder.fd(), ListingFields::Names, listing.bytes());
+        self.call(Operation::Readdir, || folder.path().to_owned(), list).map(drop)
+    }
+
+    /// Copies bytes from one open file to another with one call, and returns their number; `None` if the file system does not offer
+    /// it. The second file must be open for writing in place.
+    pub fn copy_range(
+        &self,
+        from: &OpenFile,
+        to: &OpenFile,
+        range: CopyRange,
+    ) -> Result<Option<u64>, RunError> {
+        let copy = || match platform::copy_range(from.fd(), to.fd(), range) {
+            Err(error) if error.raw_os_error().is_some_and(platform::is_unsupported) => Ok(None),
+            answer => answer.map(Some),
+        };
+        self.call(Operation::Write, || to.path.clone(), copy)
+    }
+
+    /// Sets the length of a file, which must be open for writing in place.
+    pub fn set_length(&self, file: &OpenFile, length: u64) -> Result<(), RunError> {
+        self.call(Operation::Setattr, || file.path.clone(), || platform::truncate(file.fd(), length))
+    }
+
+    /// Makes a call whose refusals are answers.
+    #[inline]
+    fn answer<T>(
+        &self,
+        operation: Operation,
+        at: (&Folder, &CStr),
+        call: impl FnOnce() -> io::Result<T>,
+    ) -> Result<Answer<T>, RunError> {
+        let answer = || match call() {
+            Ok(done) => Ok(Answer::Done(done)),
+            Err(error) => match error.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(Answer::NotFound),
+                ErrorKind::AlreadyExists => Ok(Answer::Exists),
+                _ if error.raw_os_error().is_some_and(is_not_offered) => Ok(Answer::Unsupported),
+                _ => Err(error),
+            },
+        };
+        self.call(operation, || at.0.join(at.1), answer)
+    }
+}
+
+/// Returns whether an error means that a file system does not offer an operation: a share without links refuses them with
+/// EPERM (link(2), symlink(2)).
+fn is_not_offered(error: i32) -> bool {
+    platform::is_unsupported(error) || error == libc::EPERM || error == libc::EMLINK
+}
+
+impl<T> Answer<T> {
+    /// Returns whether there is something of the name already.
+    pub fn is_exists(&self) -> bool {
+        matches!(self, Self::Exists)
+    }
+
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
+        match self {
+            Self::Done(done) => Answer::Done(change(done)),
+            Self::NotFound => Answer::NotFound,
+            Self::Exists => Answer::Exists,
+            Self::Unsupported => Answer::Unsupported,
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! One thread of a replay.
+
+use std::ffi::CStr;
+use std::hint::spin_loop;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use super::busy::{BusyTimes, Interval};
+use super::replay::{Open, OpenedFile, Replay};
+use crate::error::RunError;
+use crate::platform::{Access, ByteRange, CopyRange, LockAction, NameBelow, TEST_XATTR, monotonic_ns};
+use crate::timed_fs::{Answer, Buffer, ListingBuffer, NameChange, OpenFile, TimedFs};
+use longhaul_model::Operation;
+use longhaul_recording::plan::{Opening, PlannedAction, PlannedCopy, Slot, Step};
+use longhaul_recording::{ActionResult, NodeNumber};
+
+/// Largest read or write in one call.
+const MAX_TRANSFER: u64 = 4 << 20;
+/// Bytes that `cp` of GNU coreutils 9 moves at a time where the server does not copy (`ioblksize.h`).
+const COPY_BYTES: u64 = 256 << 10;
+/// Largest value of an extended attribute: what all file systems take (ext4 with blocks of 4 KiB).
+const MAX_ATTRIBUTE: u32 = 2048;
+/// Pauses end this long before their time and then look at the clock, because a sleep takes longer than asked.
+const SLEEP_MARGIN_NS: u64 = 150_000;
+/// Comparison of what was read takes at most this part of the time, and the time of pauses.
+const COMPARISON_SHARE: u64 = 50;
+/// Bytes that are compared in a nanosecond, at least.
+const COMPARED_PER_NS: u64 = 4;
+
+/// One thread of a replay.
+pub struct LaneReplay<'a> {
+    replay: &'a Replay<'a>,
+    lane: usize,
+    buffer: Buffer,
+    listing: ListingBuffer,
+    busy: BusyTimes,
+    is_alone: bool,
+    began_ns: u64,
+    paused_ns: u64,
+    compared_bytes: u64,
+}
+
+impl<'a> LaneReplay<'a> {
+    pub fn new(replay: &'a Replay<'a>, lane: usize) -> Self {
+        let now_ns = monotonic_ns();
+        Self {
+            replay,
+            lane,
+            buffer: Buffer::new(64 << 10),
+            listing: ListingBuffer::default(),
+            busy: BusyTimes::default(),
+            is_alone: replay.day.plan.lanes.len() == 1,
+            began_ns: now_ns,
+            paused_ns: 0,
+            compared_bytes: 0,
+        }
+    }
+
+    /// Makes all steps.
+    pub fn run(&mut self, context: &TimedFs<'_>) -> Result<(), RunError> {
+        let plan = &self.replay.day.plan;
+        for (number, step) in (1..).zip(plan.lanes[self.lane].steps()) {
+            self.hold_back(context, &step, number == 1)?;
+            if self.is_alone {
+                self.make(context, &step)?;
+                continue;
+            }
+            if self.replay.has_failed() {
+                return Ok(());
+            }
+            let begin_ns = monotonic_ns();
+            self.make(context, &step)?;
+            let end_ns = monotonic_ns();
+            self.busy.add(Interval { begin_ns, end_ns });
+            self.replay.progress.set(self.lane, number);
+        }
+        Ok(())
+    }
+
+    /// Adds what this thread compared, and returns the times of its operations.
+    pub fn finish(self) -> BusyTimes {
+        let mut verified = self.replay.verified.lock();
+        verified.bytes += self.compared_bytes;
+        self.busy
+    }
+
+    /// Waits until the step may begin. A thread that begins pauses after what it waits for; later pauses and waits overlap.
+    fn hold_back(&mut self, context: &TimedFs<'_>, step: &Step<'_>, is_first: bool) -> Result<(), RunError> {
+        let pause_ns = self.replay.day.plan.pauses.get(usize::from(step.pause)).copied().unwrap_or(0);
+        if pause_ns == 0 && step.waits.is_empty() {
+            return Ok(());
+        }
+        let mut from_ns = monotonic_ns();
+        if is_first {
+            self.wait(context, step)?;
+            from_ns = monotonic_ns();
+        }
+        if pause_ns > 0 {
+            self.paused_ns += pause_ns;
+            sleep_until(context, from_ns + pause_ns)?;
+        }
+        if is_first { Ok(()) } else { self.wait(context, step) }
+    }
+
+    fn wait(&self, context: &TimedFs<'_>, step: &Step<'_>) -> Result<(), RunError> {
+        step.waits.iter().try_for_each(|wait| self.replay.progress.wait(context, *wait))
+    }
+
+    #[inline]
+    fn make(&mut self, context: &TimedFs<'_>, step: &Step<'_>) -> Result<(), RunError> {
+        use PlannedAction as A;
+        match step.action {
+            A::Read { slot, offset, length } => self.read(context, slot, ByteRange { begin: offset, length }),
+            A::Write { slot, offset, length } => {
+                self.write(context, slot, ByteRange { begin: offset, length })
+            }
+            A::Copy(copy) => self.copy(context, copy),
+            A::OpenFile(open) => self.open(context, open, step.expected),
+            A::OpenFolder { node, slot } => {
+                let opened = context.open_folder_below(self.replay.root, self.path(node))?;
+                self.keep(slot, opened, Open::Folder);
+                Ok(())
+            }
+            A::Close { slot } => self.close(context, slot),
+            A::List { .. }
+            | A::Sync { .. }
+            | A::SlotAttributes { .. }
+            | A::Lock { .. }
+            | A::SetLength { .. } => self.use_slot(context, step.action),
+            A::SetLengthByName { .. } | A::SetExtendedAttribute { .. } => {
+                self.change_file(context, step.action)
+            }
+            _ => self.use_name(context, step),
+        }
+    }
+
+    fn path(&self, node: NodeNumber) -> &'a CStr {
+        self.replay.day.paths.path(node)
+    }
+
+    fn name(&self, node: NodeNumber) -> NameBelow<'a> {
+        self.replay.day.paths.name(node)
+    }
+
+    fn open(&self, context: &TimedFs<'_>, open: Opening, expected: ActionResult) -> Result<(), RunError> {
+        let (root, path) = (self.replay.root, self.path(open.node));
+        let access = match open.access {
+            longhaul_recording::Access::Read => Access::Read,
+            longhaul_recording::Access::Write => Access::Write,
+            longhaul_recording::Access::ReadWrite => Access::ReadWrite,
+        };
+        let opened = match (open.creates, access) {
+            (true, _) => context.create_below(root, path, access)?,
+            (false, Access::Read) => context.open_below(root, path, access)?,
+            (false, _) => context.open_in_place_below(root, path, access)?,
+        };
+        if let (true, Answer::Done(file)) = (open.truncates, &opened) {
+            context.set_length(file, 0)?;
+        }
+        self.check(open.node, expected, &opened)?;
+        if expected == ActionResult::Done {
+            self.keep(open.slot, opened, |file| {
+                Open::File(OpenedFile { file, number: open.file, is_locked: false.into() })
+            });
+        }
+        Ok(())
+    }
+
+    fn keep<T>(&self, slot: Slot, opened: Answer<T>, open: impl FnOnce(T) -> Open) {
+        if let Answer::Done(opened) = opened {
+            *self.replay.slots[slot.0 as usize].write() = Some(open(opened));
+        }
+    }
+
+    /// Compares an answer with the expected one. After an operation that the file system does not offer, others may differ.
+    fn check<T>(&self, node: NodeNumber, expected: ActionResult, answer: &Answer<T>) -> Result<(), RunError> {
+        let found = match answer {
+            Answer::Done(_) => ActionResult::Done,
+            Answer::NotFound => ActionResult::NotFound,
+            Answer::Exists => ActionResult::Exists,
+            Answer::Unsupported => {
+                self.replay.unsupported.fetch_add(1, Relaxed);
+                return Ok(());
+            }
+        };
+        if found == expected || self.replay.unsupported.load(Relaxed) > 0 {
+            return Ok(());
+        }
+        let detail = match expected {
+            ActionResult::Done => "it is missing although the replay needs it",
+            _ => "there is something, although nothing should be there or the other way round",
+        };
+        Err(RunError::damaged(&self.replay.root.join(self.path(node)), detail))
+    }
+
+    fn close(&self, context: &TimedFs<'_>, slot: Slot) -> Result<(), RunError> {
+        let open = self.replay.slots[slot.0 as usize].write().take();
+        match open {
+            Some(Open::File(open)) => context.close(open.file),
+            // Closing a folder sends nothing.
+            Some(Open::Folder(_)) | None => Ok(()),
+        }
+    }
+
+    fn read(&mut self, context: &TimedFs<'_>, slot: Slot, range: ByteRange) -> Result<(), RunError> {
+        let replay = self.replay;
+        let guard = replay.slots[slot.0 as usize].read();
+        let Some(Open::File(open)) = &*guard else { return Ok(()) };
+        let length = range.length.min(MAX_TRANSFER) as usize;
+        if self.buffer.len() < length {
+            self.buffer = Buffer::new(length);
+        }
+        let read = context.read_at(&open.file, &mut self.buffer[..length], range.begin)?;
+        self.compare(open, range.begin, read)
+    }
+
+    /// Compares what was read with what longhaul wrote, as far as there is time.
+    fn compare(&mut self, open: &OpenedFile, offset: u64, read: usize) -> Result<(), RunError> {
+        let day = self.replay.day;
+        if day.plan.sparse.get(open.number.0 as usize).copied().unwrap_or(true) {
+            return Ok(());
+        }
+        let spent_ns = (self.compared_bytes + read as u64) / COMPARED_PER_NS;
+        if spent_ns > self.paused_ns {
+            let elapsed_ns = monotonic_ns().saturating_sub(self.began_ns);
+            if spent_ns > self.paused_ns + elapsed_ns / COMPARISON_SHARE {
+                return Ok(());
+            }
+        }
+        let found = &self.buffer[..read];
+        if let Some(at) = day.pool.first_difference(open.number.0, offset, found) {
+            let detail = format!("byte {at} differs from what was written");
+            return Err(RunError::damaged(open.file.path(), detail).with_found(offset, found));
+        }
+        self.compared_bytes += read as u64;
+        Ok(())
+    }
+
+    fn write(&self, context: &TimedFs<'_>, slot: Slot, range: ByteRange) -> Result<(), RunError> {
+        let guard = self.replay.slots[slot.0 as usize].read();
+        let Some(Open::File(open)) = &*guard else { return Ok(()) };
+        let (mut offset, end) = (range.begin, range.begin.saturating_add(range.length));
+        while offset < end {
+            let piece =
+                self.replay.day.pool.piece(open.number.0, offset, (end - offset).min(MAX_TRANSFER) as usize);
+            context.write_all(&open.file, piece, offset)?;
+            offset += piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Copies from one open file to another: on the server where the share offers that, else through this machine, as programs do.
+    fn copy(&mut self, context: &TimedFs<'_>, copy: PlannedCopy) -> Result<(), RunError> {
+        let replay = self.replay;
+        let (from, to) = (replay.slots[copy.from.0 as usize].read(), replay.slots[copy.to.0 as usize].read());
+        let (Some(Open::File(from)), Some(Open::File(to))) = (&*from, &*to) else { return Ok(()) };
+        let (mut done, mut is_refused) = (0, false);
+        while done < copy.length {
+            let offsets = CopyRange {
+                read_at: copy.read_at + done,
+                write_at: copy.write_at + done,
+                length: copy.length - done,
+            };
+            // As `cp` does, not asked again after a refusal: a question may be a round trip.
+            let answer = if is_refused { None } else { context.copy_range(&from.file, &to.file, offsets)? };
+            is_refused = answer.is_none();
+            done += match answer {
+                Some(0) => {
+                    return Err(RunError::damaged(from.file.path(), "the file is shorter than it was"));
+                }
+                Some(copied) => copied,
+                None => copy_through(context, [&from.file, &to.file], offsets)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Uses an open file or folder.
+    fn use_slot(&mut self, context: &TimedFs<'_>, action: PlannedAction) -> Result<(), RunError> {
+        use PlannedAction as A;
+        let (A::List { slot }
+        | A::Sync { slot }
+        | A::SlotAttributes { slot }
+        | A::Lock { slot }
+        | A::SetLength { slot, .. }) = action
+        else {
+            return Ok(());
+        };
+        let replay = self.replay;
+        let guard = replay.slots[slot.0 as usize].read();
+        match (&*guard, action) {
+            (Some(Open::Folder(folder)), A::List { .. }) => context.list_batch(folder, &mut self.listing),
+            (Some(Open::Folder(folder)), A::Sync { .. }) => context.sync_folder(folder).map(drop),
+            (Some(Open::Folder(folder)), A::SlotAttributes { .. }) => context.folder_attributes(folder),
+            (Some(Open::File(open)), A::Sync { .. }) => context.sync(&open.file).map(drop),
+            (Some(Open::File(open)), A::SlotAttributes { .. }) => context.handle_attributes(&open.file),
+            (Some(Open::File(open)), A::SetLength { length, .. }) => context.set_length(&open.file, length),
+            (Some(Open::File(open)), A::Lock { .. }) => self.lock(context, open),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes a lock on a file, or releases the one that it has.
+    fn lock(&self, context: &TimedFs<'_>, open: &OpenedFile) -> Result<(), RunError> {
+        let was_locked = open.is_locked.fetch_xor(true, Relaxed);
+        let action = if was_locked { LockAction::Release } else { LockAction::Take };
+        match context.lock_handle(&open.file, action, ByteRange { begin: 0, length: 1 }) {
+            Err(error) if error.is_unsupported() => {
+                self.replay.unsupported.fetch_add(1, Relaxed);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Changes a file by its name, which is opened for it.
+    fn change_file(&self, context: &TimedFs<'_>, action: PlannedAction) -> Result<(), RunError> {
+        use PlannedAction as A;
+        let (A::SetLengthByName { node, .. } | A::SetExtendedAttribute { node, .. }) = action else {
+            return Ok(());
+        };
+        let opened = context.open_in_place_below(self.replay.root, self.path(node), Access::ReadWrite)?;
+        self.check(node, ActionResult::Done, &opened)?;
+        let Answer::Done(file) = opened else { return Ok(()) };
+        match action {
+            A::SetLengthByName { length, .. } => context.set_length(&file, length)?,
+            A::SetExtendedAttribute { length, .. } => self.set_attribute(context, &file, length)?,
+            _ => {}
+        }
+        context.close(file)
+    }
+
+    fn set_attribute(&self, context: &TimedFs<'_>, file: &OpenFile, length: u32) -> Result<(), RunError> {
+        let value = self.replay.day.pool.piece(0, 0, length.clamp(1, MAX_ATTRIBUTE) as usize);
+        if !context.setxattr(file, TEST_XATTR, value)? {
+            self.replay.unsupported.fetch_add(1, Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Uses or changes a name.
+    fn use_name(&self, context: &TimedFs<'_>, step: &Step<'_>) -> Result<(), RunError> {
+        use PlannedAction as A;
+        let root = self.replay.root;
+        let (node, change) = match step.action {
+            A::Attributes { node } => {
+                let operation = match step.expected {
+                    ActionResult::Done => Operation::Getattr,
+                    _ => Operation::Lookup,
+                };
+                let answer = context.attributes_below(root, self.path(node), operation)?;
+                return self.check(node, step.expected, &answer);
+            }
+            A::ExtendedAttribute { node } => {
+                let answer = context.getxattr_below(root, self.path(node))?;
+                return self.check(node, step.expected, &answer);
+            }
+            A::ReadLink { node } => {
+                let answer = context.read_link_below(root, self.path(node))?;
+                return self.check(node, step.expected, &answer);
+            }
+            A::FreeSpace => return context.space(root).map(drop),
+            A::HardLink { from, to } => return self.hard_link(context, from, to),
+            A::SetAttributes { node } => (node, NameChange::SetTimes(self.name(node), SET_TIME_NS)),
+            A::Rename { from, to } => (from, NameChange::Rename(self.name(from), self.name(to))),
+            A::SymbolicLink { node } => (node, NameChange::SymbolicLink(self.name(node))),
+            A::Remove { node } => (node, NameChange::Unlink(self.name(node))),
+            A::CreateFolder { node } => (node, NameChange::CreateFolder(self.name(node))),
+            A::RemoveFolder { node } => (node, NameChange::RemoveFolder(self.name(node))),
+            _ => return Ok(()),
+        };
+        let answer = context.change_name(root, change)?;
+        self.check(node, step.expected, &answer)
+    }
+
+    /// Makes a second name of a file. Where a share has none, the file is copied, so that later operations find it.
+    fn hard_link(&self, context: &TimedFs<'_>, from: NodeNumber, to: NodeNumber) -> Result<(), RunError> {
+        let root = self.replay.root;
+        let answer = context.change_name(root, NameChange::HardLink(self.name(from), self.name(to)))?;
+        self.check(to, ActionResult::Done, &answer)?;
+        if answer != Answer::Unsupported {
+            return Ok(());
+        }
+        let source = context.open_below(root, self.path(from), Access::Read)?;
+        let copy = context.create_below(root, self.path(to), Access::Write)?;
+        let (Answer::Done(source), Answer::Done(copy)) = (source, copy) else { return Ok(()) };
+        let (mut bytes, mut offset) = (Buffer::new(64 << 10), 0);
+        loop {
+            let length = context.read_full(&source, &mut bytes, offset)?;
+            context.write_all(&copy, &bytes[..length], offset)?;
+            offset += length as u64;
+            if length < bytes.len() {
+                break;
+            }
+        }
+        context.close(source)?;
+        context.close(copy)
+    }
+}
+
+/// Copies as much as one read of `cp` moves, and returns the number of bytes.
+fn copy_through(
+    context: &TimedFs<'_>,
+    [from, to]: [&OpenFile; 2],
+    range: CopyRange,
+) -> Result<u64, RunError> {
+    let mut bytes = Buffer::new(range.length.min(COPY_BYTES) as usize);
+    let length = context.read_at(from, &mut bytes, range.read_at)?;
+    context.write_all(to, &bytes[..length], range.write_at)?;
+    match length {
+        0 => Err(RunError::damaged(from.path(), "the file is shorter than it was")),
+        length => Ok(length as u64),
+    }
+}
+
+/// Modification time that replays set: 2001-09-09, in nanoseconds since 1970 UTC.
+const SET_TIME_NS: i64 = 1_000_000_000_000_000_000;
+
+/// Waits until the monotonic clock reaches a time.
+fn sleep_until(context: &TimedFs<'_>, at_ns: u64) -> Result<(), RunError> {
+    let left_ns = at_ns.saturating_sub(monotonic_ns());
+    if left_ns > SLEEP_MARGIN_NS {
+        context.pause(Duration::from_nanos(left_ns - SLEEP_MARGIN_NS))?;
+    }
+    while monotonic_ns() < at_ns {
+        spin_loop();
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! The replay of a plan: one thread for each replay thread.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use parking_lot::{Mutex, RwLock};
+
+use super::busy::{BusyTimes, union_ns};
+use super::day::Day;
+use super::lane::LaneReplay;
+use super::progress::AllProgress;
+use crate::error::RunError;
+use crate::timed_fs::{Folder, OpenFile, TimedFs};
+use longhaul_model::{DataAge, VerifiedData};
+use longhaul_recording::plan::FileNumber;
+
+/// Open file or folder in a slot.
+pub enum Open {
+    /// A file.
+    File(OpenedFile),
+    /// A folder.
+    Folder(Folder),
+}
+
+/// An open file with its number.
+pub struct OpenedFile {
+    pub file: OpenFile,
+    pub number: FileNumber,
+    /// True while longhaul has a lock on it.
+    pub is_locked: AtomicBool,
+}
+
+/// The state that all threads of a replay share.
+pub struct Replay<'a> {
+    pub day: &'a Day,
+    /// Folder of the slice.
+    pub root: &'a Folder,
+    pub slots: Vec<RwLock<Option<Open>>>,
+    pub progress: AllProgress,
+    /// Operations that the file system does not offer, such as links.
+    pub unsupported: AtomicU64,
+    pub verified: Mutex<VerifiedData>,
+    has_failed: AtomicBool,
+}
+
+/// Times of a replay, in seconds.
+pub struct ReplayTimes {
+    pub total: f64,
+    /// Part of it in which at least one operation was in progress.
+    pub waiting: f64,
+}
+
+impl<'a> Replay<'a> {
+    pub fn new(day: &'a Day, root: &'a Folder, age: DataAge) -> Self {
+        Self {
+            day,
+            root,
+            slots: (0..day.plan.slots).map(|_| RwLock::default()).collect(),
+            progress: AllProgress::new(day.plan.lanes.len()),
+            unsupported: AtomicU64::new(0),
+            verified: Mutex::new(VerifiedData { age, bytes: 0, files: 0 }),
+            has_failed: AtomicBool::new(false),
+        }
+    }
+
+    /// Makes all steps and returns the times.
+    ///
+    /// # Errors
+    ///
+    /// The first error of a thread; the others end after the step in progress.
+    pub fn run(&self, context: &TimedFs<'_>) -> Result<ReplayTimes, RunError> {
+        let lanes: Vec<usize> = (0..self.day.plan.lanes.len()).collect();
+        let busy: Mutex<Vec<BusyTimes>> = Mutex::default();
+        let single = Mutex::new(None);
+        context.run_parallel(lanes.len(), &lanes, |context, lane| {
+            let mut thread = LaneReplay::new(self, *lane);
+            let result = thread.run(context);
+            if result.is_err() {
+                self.has_failed.store(true, Relaxed);
+            }
+            self.progress.give_up(*lane);
+            if lanes.len() == 1 {
+                *single.lock() = Some(context.seconds_in_calls());
+            }
+            busy.lock().push(thread.finish());
+            result
+        })?;
+        let total = context.elapsed();
+        let waiting = single.into_inner().unwrap_or_else(|| union_ns(busy.into_inner()) as f64 / 1e9);
+        Ok(ReplayTimes { total, waiting })
+    }
+
+    /// Returns whether a thread failed, so that the others end too.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.load(Relaxed)
+    }
+}

@@ -1,0 +1,159 @@
+//! The pass-through on Linux, with FUSE.
+
+mod answers;
+mod attributes;
+mod file_answers;
+mod folder;
+mod locks;
+mod named_answers;
+mod node_answers;
+mod open_files;
+mod programs;
+mod recorder;
+mod replies;
+mod requests;
+mod tree;
+mod unmount;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fuser::{BackgroundSession, Config, FopenFlags, MountOption, SessionACL};
+use longhaul_model::Mount;
+use parking_lot::RwLock;
+
+use answers::Answers;
+use folder::Folder;
+use open_files::OpenFiles;
+use recorder::Recorder;
+use requests::Requests;
+use tree::Tree;
+
+use crate::{End, PassThroughError, Place, Receiver, SOURCE, serving_process};
+
+/// Number of threads that answer requests: as many calls of programs can wait for the share at the same time.
+const THREADS: usize = 16;
+
+/// A mounted pass-through file system.
+pub struct PassThrough {
+    session: BackgroundSession,
+    recorder: Arc<Recorder>,
+    place: Place,
+    was_created: bool,
+}
+
+impl PassThrough {
+    /// Tells whether it was unmounted by someone else.
+    pub fn has_ended(&self) -> bool {
+        self.session.guard.is_finished()
+    }
+
+    /// Unmounts it, and hands over the operations that still wait. If programs use it, it is detached. A share that does not
+    /// answer is not waited for.
+    pub fn end(self) -> End {
+        let end = unmount::unmount(&self.place.mount_point);
+        self.recorder.finish();
+        if self.was_created && end != End::StillMounted {
+            // Not empty only if someone wrote into it meanwhile; then it stays.
+            let _ = fs::remove_dir(&self.place.mount_point);
+        }
+        // The session's threads may hang in calls to the share: they end with the process.
+        std::mem::forget(self.session);
+        end
+    }
+}
+
+/// Mounts a pass-through file system. A mount that a killed process left at the same place is removed first.
+///
+/// # Errors
+///
+/// [`PassThroughError`], which says what is missing.
+pub fn mount(place: &Place, mounts: &[Mount], receiver: Receiver) -> Result<PassThrough, PassThroughError> {
+    let helper_is_missing = !rustix::process::geteuid().is_root() && !is_in_path("fusermount3");
+    if place.mount_point.starts_with(&place.folder) {
+        return Err(PassThroughError::Inside { mount_point: place.mount_point.clone() });
+    }
+    if !Path::new("/dev/fuse").exists() {
+        return Err(PassThroughError::NoDevice);
+    }
+    if helper_is_missing {
+        return Err(PassThroughError::NoHelper);
+    }
+    remove_stale(&place.mount_point, mounts)?;
+    let was_created = prepare(&place.mount_point)?;
+    let recorder = Arc::new(Recorder::new(receiver));
+    let started = serve(place, Arc::clone(&recorder));
+    let session = started.inspect_err(|_| {
+        if was_created {
+            let _ = fs::remove_dir(&place.mount_point);
+        }
+    })?;
+    Ok(PassThrough { session, recorder, place: place.clone(), was_created })
+}
+
+fn serve(place: &Place, recorder: Arc<Recorder>) -> Result<BackgroundSession, PassThroughError> {
+    let folder = Folder::open(&place.folder).map_err(refused("open", &place.folder))?;
+    let here = Path::new(".");
+    let root = folder.handle(here).and_then(|root| Ok(rustix::fs::fstat(&root)?));
+    let root = root.map_err(refused("look at", &place.folder))?;
+    let answers = Answers {
+        tree: RwLock::new(Tree::new(folder::identity(&root))),
+        folder,
+        shown: place.folder.clone(),
+        renames: RwLock::new(()),
+        files: OpenFiles::default(),
+        recorder,
+    };
+    let requests = Requests { answers: Arc::new(answers), opened: FopenFlags::empty() };
+    fuser::spawn_mount(requests, &place.mount_point, &config()).map_err(refused("mount", &place.mount_point))
+}
+
+fn config() -> Config {
+    let mut config = Config::default();
+    let source = format!("{SOURCE}{}", std::process::id());
+    config.mount_options = vec![MountOption::FSName(source), MountOption::Subtype("longhaul".to_owned())];
+    config.acl = SessionACL::Owner;
+    config.n_threads = Some(THREADS);
+    config
+}
+
+/// Removes the mount of a process that does not run any more.
+fn remove_stale(mount_point: &Path, mounts: &[Mount]) -> Result<(), PassThroughError> {
+    let own = mounts.iter().filter(|mount| mount.point == mount_point).filter_map(serving_process);
+    for process in own {
+        if programs::is_running(process) {
+            return Err(PassThroughError::InUse { mount_point: mount_point.to_owned(), process });
+        }
+        unmount::detach(mount_point).map_err(refused("unmount", mount_point))?;
+    }
+    Ok(())
+}
+
+/// Creates the mount point. Returns true if it did not exist.
+fn prepare(mount_point: &Path) -> Result<bool, PassThroughError> {
+    match fs::create_dir(mount_point) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let is_empty = fs::read_dir(mount_point).is_ok_and(|mut entries| entries.next().is_none());
+            let not_empty = || PassThroughError::NotEmpty { mount_point: mount_point.to_owned() };
+            is_empty.then_some(false).ok_or_else(not_empty)
+        }
+        Err(error) => Err(refused("create", mount_point)(error)),
+    }
+}
+
+fn is_in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder: PathBuf| folder.join(program).exists())
+}
+
+fn refused(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> PassThroughError {
+    let path = path.to_owned();
+    move |source| PassThroughError::Refused { operation, path, source }
+}

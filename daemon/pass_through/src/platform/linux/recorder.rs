@@ -1,0 +1,366 @@
+//! Turns requests of the kernel into the operations of programs, and hands them over in the order in which they began.
+//!
+//! For a call with a path, the kernel looks up each part of it and then asks for the work. These belong together: the operation begins with
+//! the first look-up and takes as long as all of them. A look-up alone is an operation only if there is nothing of this name, which the
+//! kernel asks before it creates something, too. A close is two requests: `flush` when a program closes, `release` when no program has
+//! the file open any more.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use longhaul_recording::{ActionResult, TraceAction, TraceEvent};
+use parking_lot::Mutex;
+
+use super::tree::NameIn;
+use super::work::{Work, on_path};
+use crate::Receiver;
+
+/// Time after which a look-up or a `flush` is not connected to a later request.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Beginning of a request, with a number that makes it unique.
+type Beginning = (Duration, u64);
+
+/// Turns requests into operations.
+pub struct Recorder {
+    start: Instant,
+    state: Mutex<State>,
+}
+
+struct State {
+    receiver: Receiver,
+    next: u64,
+    /// Requests whose operation is not known yet. Operations that began later wait for them.
+    open: BTreeSet<Beginning>,
+    waiting: BTreeMap<Beginning, Operation>,
+    walks: HashMap<u32, Walk>,
+    closings: HashMap<u64, Closing>,
+}
+
+struct Operation {
+    thread: u32,
+    took: Duration,
+    result: ActionResult,
+    work: Work,
+}
+
+/// Look-ups of a thread so far.
+struct Walk {
+    began: Beginning,
+    took: Duration,
+    name: NameIn,
+    end: WalkEnd,
+}
+
+/// The result of the last look-up.
+enum WalkEnd {
+    /// The number of the file that was found.
+    Found(u64),
+    /// There is nothing at this absolute path.
+    Missing(Vec<u8>),
+}
+
+struct Closing {
+    began: Beginning,
+    took: Duration,
+    thread: u32,
+}
+
+/// The file or name that a request is about.
+pub enum Subject {
+    /// A file, by its number.
+    File(u64),
+    /// A name in a folder.
+    Name(NameIn),
+    /// An open file, by its handle.
+    Handle(u64),
+}
+
+/// A request that is being answered.
+pub struct Request<'r> {
+    recorder: &'r Recorder,
+    thread: u32,
+    began: Beginning,
+    is_held: bool,
+}
+
+impl Recorder {
+    /// Creates a recorder whose time begins now.
+    pub fn new(receiver: Receiver) -> Self {
+        let state = State {
+            receiver,
+            next: 0,
+            open: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            walks: HashMap::new(),
+            closings: HashMap::new(),
+        };
+        Self { start: Instant::now(), state: Mutex::new(state) }
+    }
+
+    /// Begins a request of a thread.
+    pub fn begin(&self, thread: u32) -> Request<'_> {
+        let mut state = self.state.lock();
+        state.next += 1;
+        let began = (self.start.elapsed(), state.next);
+        state.open.insert(began);
+        Request { recorder: self, thread, began, is_held: false }
+    }
+
+    /// Tells whether the last look-up of a thread led to this file.
+    pub fn has_walked_to(&self, thread: u32, file: u64) -> bool {
+        let state = self.state.lock();
+        state
+            .walks
+            .get(&thread)
+            .is_some_and(|walk| matches!(walk.end, WalkEnd::Found(found) if found == file))
+    }
+
+    /// Hands over everything that still waits.
+    pub fn finish(&self) {
+        let mut state = self.state.lock();
+        state.expire(Duration::MAX);
+        state.open.clear();
+        state.deliver();
+    }
+}
+
+impl Request<'_> {
+    /// Ends a request that is an operation.
+    pub fn end(mut self, subject: Subject, result: ActionResult, work: Option<Work>) {
+        let now = self.recorder.start.elapsed();
+        let mut state = self.recorder.state.lock();
+        let mut took = now.saturating_sub(self.began.0);
+        if let Subject::Handle(handle) = subject {
+            state.stay_open(handle);
+        }
+        if let Some(walk) = state.walks.remove(&self.thread) {
+            if walk.leads_to(&subject) {
+                took += walk.took;
+                state.open.remove(&self.began);
+                self.began = walk.began;
+            } else {
+                state.end_walk(self.thread, walk);
+            }
+        }
+        if let Some(work) = work {
+            state.waiting.insert(self.began, Operation { thread: self.thread, took, result, work });
+        }
+    }
+
+    /// Ends a look-up that found a file.
+    pub fn found(self, name: NameIn, file: u64) {
+        self.looked_up(name, WalkEnd::Found(file));
+    }
+
+    /// Ends a look-up that found nothing at this absolute path.
+    pub fn missing(self, name: NameIn, path: Vec<u8>) {
+        self.looked_up(name, WalkEnd::Missing(path));
+    }
+
+    fn looked_up(mut self, name: NameIn, end: WalkEnd) {
+        let now = self.recorder.start.elapsed();
+        let mut state = self.recorder.state.lock();
+        let mut took = now.saturating_sub(self.began.0);
+        if let Some(walk) = state.walks.remove(&self.thread) {
+            if matches!(walk.end, WalkEnd::Found(folder) if folder == name.folder) {
+                took += walk.took;
+                state.open.remove(&self.began);
+                self.began = walk.began;
+            } else {
+                state.end_walk(self.thread, walk);
+            }
+        }
+        state.walks.insert(self.thread, Walk { began: self.began, took, name, end });
+        self.is_held = true;
+    }
+
+    /// Ends a `flush` of a handle.
+    pub fn flushed(mut self, handle: u64) {
+        let took = self.recorder.start.elapsed().saturating_sub(self.began.0);
+        let mut state = self.recorder.state.lock();
+        let closing = Closing { began: self.began, took, thread: self.thread };
+        if let Some(earlier) = state.closings.insert(handle, closing) {
+            state.open.remove(&earlier.began);
+        }
+        self.is_held = true;
+    }
+
+    /// Ends the `release` of a handle.
+    pub fn released(mut self, handle: u64) {
+        let mut took = self.recorder.start.elapsed().saturating_sub(self.began.0);
+        let mut state = self.recorder.state.lock();
+        if let Some(closing) = state.closings.remove(&handle) {
+            took += closing.took;
+            state.open.remove(&self.began);
+            (self.began, self.thread) = (closing.began, closing.thread);
+        }
+        let work: Work = Box::new(move |tell| tell(TraceAction::Close { handle }));
+        let operation = Operation { thread: self.thread, took, result: ActionResult::Done, work };
+        state.waiting.insert(self.began, operation);
+    }
+}
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        let now = self.recorder.start.elapsed();
+        let mut state = self.recorder.state.lock();
+        if !self.is_held {
+            state.open.remove(&self.began);
+        }
+        state.expire(now);
+        state.deliver();
+    }
+}
+
+impl Walk {
+    fn leads_to(&self, subject: &Subject) -> bool {
+        let is_found = |file| matches!(self.end, WalkEnd::Found(found) if found == file);
+        match subject {
+            Subject::File(file) => is_found(*file),
+            // The last part of a path is not always looked up before it is used.
+            Subject::Name(name) => self.name == *name || is_found(name.folder),
+            Subject::Handle(_) => false,
+        }
+    }
+}
+
+impl State {
+    /// Ends look-ups that belong to no other request: only a name that does not exist was looked for.
+    fn end_walk(&mut self, thread: u32, walk: Walk) {
+        self.open.remove(&walk.began);
+        if let WalkEnd::Missing(path) = walk.end {
+            let work = on_path(path, |path| TraceAction::Attributes { path, found: None });
+            let operation = Operation { thread, took: walk.took, result: ActionResult::NotFound, work };
+            self.waiting.insert(walk.began, operation);
+        }
+    }
+
+    /// Notes that a file is used after a program closed it: through another descriptor, or a map in memory.
+    fn stay_open(&mut self, handle: u64) {
+        if let Some(closing) = self.closings.remove(&handle) {
+            self.open.remove(&closing.began);
+        }
+    }
+
+    fn expire(&mut self, now: Duration) {
+        let is_old = |began: &Beginning| now.saturating_sub(began.0) > PATIENCE;
+        let old: Vec<u32> =
+            self.walks.iter().filter(|(_, walk)| is_old(&walk.began)).map(|(thread, _)| *thread).collect();
+        for thread in old {
+            if let Some(walk) = self.walks.remove(&thread) {
+                self.end_walk(thread, walk);
+            }
+        }
+        let open = &mut self.open;
+        self.closings.retain(|_, closing| {
+            let is_kept = !is_old(&closing.began);
+            if !is_kept {
+                open.remove(&closing.began);
+            }
+            is_kept
+        });
+    }
+
+    /// Hands over the operations before which no other one can begin.
+    fn deliver(&mut self) {
+        while let Some(first) = self.waiting.first_entry() {
+            if self.open.first().is_some_and(|open| open < first.key()) {
+                return;
+            }
+            let ((began, _), operation) = first.remove_entry();
+            let Operation { thread, took, result, work } = operation;
+            let receiver = &mut self.receiver;
+            work(&mut |action| {
+                receiver(&TraceEvent { thread: thread.into(), began, took: Some(took), action, result });
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::sync::Arc;
+
+    use super::*;
+
+    type Log = Arc<Mutex<Vec<String>>>;
+
+    fn recorder() -> (Recorder, Log) {
+        let log = Log::default();
+        let told = Arc::clone(&log);
+        let receiver = move |event: &TraceEvent<'_>| {
+            let words = match &event.action {
+                TraceAction::Attributes { path, .. } => format!("look at {}", String::from_utf8_lossy(path)),
+                TraceAction::CreateFolder { path } => format!("create {}", String::from_utf8_lossy(path)),
+                TraceAction::Close { handle } => format!("close {handle}"),
+                other => format!("{other:?}"),
+            };
+            told.lock().push(format!("{}: {words}", event.thread));
+        };
+        (Recorder::new(Box::new(receiver)), log)
+    }
+
+    fn name(folder: u64, name: &str) -> NameIn {
+        NameIn::new(folder, OsStr::new(name))
+    }
+
+    fn look(recorder: &Recorder, thread: u32, file: u64) {
+        let work = on_path(format!("/{file}").into(), |path| TraceAction::Attributes { path, found: None });
+        recorder.begin(thread).end(Subject::File(file), ActionResult::Done, Some(work));
+    }
+
+    #[test]
+    fn look_ups_on_the_way_belong_to_the_operation() {
+        let (recorder, log) = recorder();
+        recorder.begin(1).found(name(1, "a"), 7);
+        recorder.begin(1).found(name(7, "b"), 8);
+        assert!(recorder.has_walked_to(1, 8) && !recorder.has_walked_to(2, 8));
+        look(&recorder, 1, 8);
+        recorder.finish();
+        assert_eq!(*log.lock(), ["1: look at /8"]);
+    }
+
+    #[test]
+    fn name_looked_for_before_it_is_created_is_one_operation() {
+        let (recorder, log) = recorder();
+        recorder.begin(1).missing(name(1, "a"), b"/a".into());
+        let work = on_path(b"/a".into(), |path| TraceAction::CreateFolder { path });
+        recorder.begin(1).end(Subject::Name(name(1, "a")), ActionResult::Done, Some(work));
+        recorder.begin(1).missing(name(1, "b"), b"/b".into());
+        recorder.finish();
+        assert_eq!(*log.lock(), ["1: create /a", "1: look at /b"]);
+    }
+
+    #[test]
+    fn operations_are_handed_over_in_the_order_of_their_beginning() {
+        let (recorder, log) = recorder();
+        let slow = recorder.begin(1);
+        look(&recorder, 2, 9);
+        assert!(log.lock().is_empty());
+        let work = on_path(b"/slow".into(), |path| TraceAction::CreateFolder { path });
+        slow.end(Subject::File(5), ActionResult::Done, Some(work));
+        assert_eq!(*log.lock(), ["1: create /slow", "2: look at /9"]);
+    }
+
+    #[test]
+    fn file_that_is_used_after_a_flush_is_closed_later() {
+        let (recorder, log) = recorder();
+        recorder.begin(1).flushed(3);
+        let work = super::super::work::on_handle(TraceAction::Close { handle: 4 });
+        recorder.begin(1).end(Subject::Handle(3), ActionResult::Done, Some(work));
+        recorder.begin(0).released(3);
+        assert_eq!(*log.lock(), ["1: close 4", "0: close 3"]);
+    }
+
+    #[test]
+    fn close_counts_from_the_flush_of_the_program() {
+        let (recorder, log) = recorder();
+        recorder.begin(1).flushed(3);
+        look(&recorder, 1, 9);
+        recorder.begin(0).released(3);
+        recorder.finish();
+        assert_eq!(*log.lock(), ["1: close 3", "1: look at /9"]);
+    }
+}

@@ -1,0 +1,55 @@
+//! Unmounting: by the system call as root, else with fusermount3.
+
+use std::ffi::CString;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::programs;
+use crate::End;
+
+/// Unmounts a file system. If it is in use, it is detached: it vanishes now, and ends with its last user.
+pub fn unmount(mount_point: &Path) -> End {
+    if try_unmount(mount_point, Unmounting::Unused).is_ok() {
+        return End::Unmounted;
+    }
+    let users = programs::using(mount_point);
+    match detach(mount_point) {
+        Ok(()) => End::Detached(users),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => End::Unmounted,
+        Err(_) => End::StillMounted,
+    }
+}
+
+/// Detaches a file system.
+pub fn detach(mount_point: &Path) -> io::Result<()> {
+    try_unmount(mount_point, Unmounting::Detach)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unmounting {
+    Unused,
+    Detach,
+}
+
+fn try_unmount(mount_point: &Path, manner: Unmounting) -> io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return with_helper(mount_point, manner);
+    }
+    let path = CString::new(mount_point.as_os_str().as_bytes())?;
+    let flags = libc::UMOUNT_NOFOLLOW | if manner == Unmounting::Detach { libc::MNT_DETACH } else { 0 };
+    // SAFETY: the path is a terminated string that lives during the call.
+    let answer = unsafe { libc::umount2(path.as_ptr(), flags) };
+    if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn with_helper(mount_point: &Path, manner: Unmounting) -> io::Result<()> {
+    let flags = if manner == Unmounting::Detach { "-uz" } else { "-u" };
+    let mut command = Command::new("fusermount3");
+    let quiet = command.arg(flags).arg("--").arg(mount_point).stdout(Stdio::null()).stderr(Stdio::null());
+    match quiet.status()?.success() {
+        true => Ok(()),
+        false => Err(ErrorKind::ResourceBusy.into()),
+    }
+}

@@ -1,0 +1,163 @@
+//! Operations to columns. The reader is the mirror image: what is put here is taken there, in the same order.
+
+use std::collections::HashMap;
+
+use super::columns::{Column, ColumnWriter};
+use crate::{
+    Access, Action, ActionResult, CreateMode, HandleNumber, NodeNumber, OpenMode, RecordedOperation,
+};
+
+/// Number of answers; the kind of an action and its answer are one number.
+pub(super) const RESULTS: u64 = 4;
+
+/// Returns the stored form of at most [`BLOCK_LENGTH`](super::BLOCK_LENGTH) operations.
+pub(crate) fn encode(operations: &[RecordedOperation]) -> Vec<u8> {
+    let mut writer = BlockWriter::default();
+    operations.iter().for_each(|operation| writer.put(operation));
+    writer.columns.finish(operations.len())
+}
+
+/// Columns, and the values from which the next ones are expected to differ little.
+#[derive(Default)]
+struct BlockWriter {
+    columns: ColumnWriter,
+    node: u32,
+    next_handle: u32,
+    /// End of the last transfer of each handle.
+    ends: HashMap<u32, u64>,
+}
+
+impl BlockWriter {
+    fn put(&mut self, operation: &RecordedOperation) {
+        let kind = kind_number(&operation.action) * RESULTS + result_number(operation.result);
+        self.columns.put(Column::Kind, kind);
+        self.columns.put(Column::Thread, u64::from(operation.thread));
+        self.columns.put(Column::Pause, u64::from(operation.pause.number()));
+        self.put_action(operation.action);
+    }
+
+    fn put_action(&mut self, action: Action) {
+        match action {
+            Action::Open { node, mode, handle } => self.put_open(node, mode, handle),
+            Action::Close { handle }
+            | Action::List { handle }
+            | Action::Sync { handle }
+            | Action::HandleAttributes { handle }
+            | Action::Lock { handle } => self.put_handle(handle),
+            Action::Read { handle, offset, length, read } => {
+                self.put_transfer(handle, offset, read);
+                self.columns.put(Column::Length, length);
+                self.columns.put_signed(Column::Length, length.wrapping_sub(read) as i64);
+            }
+            Action::Write { handle, offset, length } => {
+                self.put_transfer(handle, offset, length);
+                self.columns.put(Column::Length, length);
+            }
+            Action::Copy(copy) => {
+                self.put_transfer(copy.from, copy.read_at, copy.length);
+                self.put_transfer(copy.to, copy.write_at, copy.length);
+                self.columns.put(Column::Length, copy.length);
+            }
+            Action::SetLength { node, length } => {
+                self.put_node(node);
+                self.columns.put(Column::Length, length);
+            }
+            Action::WriteExtendedAttribute { node, length } => {
+                self.put_node(node);
+                self.columns.put(Column::Length, u64::from(length.number()));
+            }
+            Action::Rename { from, to } | Action::HardLink { from, to } => {
+                self.put_node(from);
+                self.put_node(to);
+            }
+            Action::Attributes { node }
+            | Action::SetAttributes { node }
+            | Action::ReadExtendedAttribute { node }
+            | Action::SymbolicLink { node }
+            | Action::ReadLink { node }
+            | Action::Remove { node }
+            | Action::CreateFolder { node }
+            | Action::RemoveFolder { node }
+            | Action::FreeSpace { node } => self.put_node(node),
+        }
+    }
+
+    fn put_open(&mut self, node: NodeNumber, mode: OpenMode, handle: Option<HandleNumber>) {
+        self.put_node(node);
+        self.columns.put(Column::Mode, mode_number(mode, handle.is_some()));
+        if let Some(HandleNumber(handle)) = handle {
+            self.columns.put_signed(Column::Handle, i64::from(handle) - i64::from(self.next_handle));
+            self.next_handle = handle.wrapping_add(1);
+        }
+    }
+
+    fn put_node(&mut self, NodeNumber(node): NodeNumber) {
+        self.columns.put_signed(Column::Node, i64::from(node) - i64::from(self.node));
+        self.node = node;
+    }
+
+    fn put_handle(&mut self, HandleNumber(handle): HandleNumber) {
+        self.columns.put_signed(Column::Handle, i64::from(self.next_handle) - i64::from(handle));
+    }
+
+    fn put_transfer(&mut self, handle: HandleNumber, offset: u64, moved: u64) {
+        self.put_handle(handle);
+        let end = self.ends.insert(handle.0, offset.wrapping_add(moved)).unwrap_or(0);
+        self.columns.put_signed(Column::Offset, offset.wrapping_sub(end) as i64);
+    }
+}
+
+fn kind_number(action: &Action) -> u64 {
+    match action {
+        Action::Open { .. } => 0,
+        Action::Close { .. } => 1,
+        Action::List { .. } => 2,
+        Action::Read { .. } => 3,
+        Action::Write { .. } => 4,
+        Action::Sync { .. } => 5,
+        Action::Attributes { .. } => 6,
+        Action::HandleAttributes { .. } => 7,
+        Action::SetAttributes { .. } => 8,
+        Action::SetLength { .. } => 9,
+        Action::ReadExtendedAttribute { .. } => 10,
+        Action::WriteExtendedAttribute { .. } => 11,
+        Action::Lock { .. } => 12,
+        Action::Rename { .. } => 13,
+        Action::HardLink { .. } => 14,
+        Action::SymbolicLink { .. } => 15,
+        Action::ReadLink { .. } => 16,
+        Action::Remove { .. } => 17,
+        Action::CreateFolder { .. } => 18,
+        Action::RemoveFolder { .. } => 19,
+        Action::FreeSpace { .. } => 20,
+        Action::Copy(_) => 21,
+    }
+}
+
+fn result_number(result: ActionResult) -> u64 {
+    match result {
+        ActionResult::Done => 0,
+        ActionResult::NotFound => 1,
+        ActionResult::Exists => 2,
+        ActionResult::Failed => 3,
+    }
+}
+
+/// Returns the bits of a mode: whether it has a handle, must be a folder, loses its content, is created (two bits), access.
+fn mode_number(mode: OpenMode, has_handle: bool) -> u64 {
+    let access = match mode.access {
+        Access::Read => 0,
+        Access::Write => 1,
+        Access::ReadWrite => 2,
+    };
+    let create = match mode.create {
+        CreateMode::Never => 0,
+        CreateMode::IfAbsent => 1,
+        CreateMode::Exclusive => 2,
+    };
+    u64::from(has_handle)
+        | u64::from(mode.folder) << 1
+        | u64::from(mode.truncate) << 2
+        | create << 3
+        | access << 5
+}

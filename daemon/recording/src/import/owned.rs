@@ -1,0 +1,44 @@
+//! Events with their own copies of the paths.
+
+use std::time::Duration;
+
+use crate::{ActionResult, TraceAction, TraceEvent};
+
+/// An event that outlives the line that it comes from.
+pub(super) struct OwnedEvent {
+    thread: u64,
+    began: Duration,
+    took: Option<Duration>,
+    action: TraceAction<'static>,
+    result: ActionResult,
+    paths: Paths,
+}
+
+/// The paths of an action, first and second.
+#[derive(Default)]
+struct Paths {
+    first: Vec<u8>,
+    second: Vec<u8>,
+}
+
+impl OwnedEvent {
+    /// Copies an event.
+    pub(super) fn of(event: &TraceEvent<'_>) -> Self {
+        let mut paths = Paths::default();
+        let action = event.action.clone().with_paths(&mut |path| {
+            let place = if paths.first.is_empty() { &mut paths.first } else { &mut paths.second };
+            *place = path.to_vec();
+            &[]
+        });
+        let TraceEvent { thread, began, took, result, .. } = *event;
+        Self { thread, began, took, action, result, paths }
+    }
+
+    /// Returns the event.
+    pub(super) fn borrowed(&self) -> TraceEvent<'_> {
+        let mut paths = [&self.paths.first, &self.paths.second].into_iter();
+        let action = self.action.clone().with_paths(&mut |_| paths.next().map_or(&[], |path| path));
+        let OwnedEvent { thread, began, took, result, .. } = *self;
+        TraceEvent { thread, began, took, action, result }
+    }
+}

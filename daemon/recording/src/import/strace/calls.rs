@@ -1,0 +1,392 @@
+//! The table of calls.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::context::{Context, found, has, result};
+use super::handles;
+use super::syntax::{self, Call};
+use crate::{ActionResult, TraceAction};
+
+/// Function that makes events of a call.
+type Handler = fn(&mut Context<'_, '_>, &Call<'_>);
+
+/// Calls with the function that handles them.
+const CALLS: &[(&str, Handler)] = &[
+    ("open", handles::open),
+    ("openat", handles::open_at),
+    ("openat2", handles::open_at),
+    ("creat", handles::create),
+    ("close", handles::close),
+    ("close_range", handles::close_range),
+    ("execve", handles::execute),
+    ("execveat", handles::execute),
+    ("read", handles::read),
+    ("pread64", handles::read_at),
+    ("pread", handles::read_at),
+    ("readv", handles::read_vector),
+    ("preadv", handles::read_vector),
+    ("preadv2", handles::read_vector),
+    ("write", handles::write),
+    ("pwrite64", handles::write_at),
+    ("pwrite", handles::write_at),
+    ("writev", handles::write_at),
+    ("pwritev", handles::write_at),
+    ("pwritev2", handles::write_at),
+    ("sendfile", handles::send_file),
+    ("sendfile64", handles::send_file),
+    ("splice", handles::splice),
+    ("lseek", handles::seek),
+    ("getdents", handles::list),
+    ("getdents64", handles::list),
+    ("fsync", handles::sync),
+    ("fdatasync", handles::sync),
+    ("flock", handles::lock),
+    ("fcntl", handles::control),
+    ("fcntl64", handles::control),
+    ("dup", handles::duplicate),
+    ("dup2", handles::duplicate),
+    ("dup3", handles::duplicate),
+    ("pipe", handles::no_file),
+    ("pipe2", handles::no_file),
+    ("socket", handles::no_file),
+    ("socketpair", handles::no_file),
+    ("accept", handles::no_file),
+    ("accept4", handles::no_file),
+    ("eventfd", handles::no_file),
+    ("eventfd2", handles::no_file),
+    ("epoll_create", handles::no_file),
+    ("epoll_create1", handles::no_file),
+    ("timerfd_create", handles::no_file),
+    ("signalfd", handles::no_file),
+    ("signalfd4", handles::no_file),
+    ("inotify_init", handles::no_file),
+    ("inotify_init1", handles::no_file),
+    ("memfd_create", handles::no_file),
+    ("pidfd_open", handles::no_file),
+    ("perf_event_open", handles::no_file),
+    ("io_uring_setup", handles::no_file),
+    ("chdir", handles::change_folder),
+    ("fchdir", handles::change_folder_to_handle),
+    ("stat", |context, call| attributes(context, call, Place::path(0).structure(1))),
+    ("lstat", |context, call| attributes(context, call, Place::path(0).structure(1))),
+    ("stat64", |context, call| attributes(context, call, Place::path(0).structure(1))),
+    ("lstat64", |context, call| attributes(context, call, Place::path(0).structure(1))),
+    ("fstat", handles::attributes),
+    ("fstat64", handles::attributes),
+    ("newfstatat", |context, call| attributes(context, call, Place::at(0).structure(2))),
+    ("fstatat64", |context, call| attributes(context, call, Place::at(0).structure(2))),
+    ("statx", |context, call| attributes(context, call, Place::at(0).structure(4))),
+    ("access", |context, call| attributes(context, call, Place::path(0))),
+    ("faccessat", |context, call| attributes(context, call, Place::at(0))),
+    ("faccessat2", |context, call| attributes(context, call, Place::at(0))),
+    ("chmod", |context, call| {
+        on_path(context, call, Place::path(0), |path| TraceAction::SetAttributes { path })
+    }),
+    ("fchmod", |context, call| {
+        on_path(context, call, Place::handle(0), |path| TraceAction::SetAttributes { path })
+    }),
+    ("fchmodat", |context, call| {
+        on_path(context, call, Place::at(0), |path| TraceAction::SetAttributes { path })
+    }),
+    ("fchmodat2", |context, call| {
+        on_path(context, call, Place::at(0), |path| TraceAction::SetAttributes { path })
+    }),
+    ("chown", |context, call| {
+        on_path(context, call, Place::path(0), |path| TraceAction::SetAttributes { path })
+    }),
+    ("lchown", |context, call| {
+        on_path(context, call, Place::path(0), |path| TraceAction::SetAttributes { path })
+    }),
+    ("fchown", |context, call| {
+        on_path(context, call, Place::handle(0), |path| TraceAction::SetAttributes { path })
+    }),
+    ("fchownat", |context, call| {
+        on_path(context, call, Place::at(0), |path| TraceAction::SetAttributes { path })
+    }),
+    ("utime", |context, call| {
+        on_path(context, call, Place::path(0), |path| TraceAction::SetAttributes { path })
+    }),
+    ("utimes", |context, call| {
+        on_path(context, call, Place::path(0), |path| TraceAction::SetAttributes { path })
+    }),
+    ("futimesat", |context, call| {
+        on_path(context, call, Place::at(0), |path| TraceAction::SetAttributes { path })
+    }),
+    ("utimensat", |context, call| {
+        on_path(context, call, Place::at(0), |path| TraceAction::SetAttributes { path })
+    }),
+    ("truncate", |context, call| set_length(context, call, Place::path(0))),
+    ("ftruncate", |context, call| set_length(context, call, Place::handle(0))),
+    ("getxattr", |context, call| {
+        on_path(context, call, Place::path(0), |path| TraceAction::ReadExtendedAttribute { path })
+    }),
+    ("lgetxattr", |context, call| {
+        on_path(context, call, Place::path(0), |path| TraceAction::ReadExtendedAttribute { path })
+    }),
+    ("fgetxattr", |context, call| {
+        on_path(context, call, Place::handle(0), |path| TraceAction::ReadExtendedAttribute { path })
+    }),
+    ("listxattr", |context, call| {
+        on_path(context, call, Place::path(0), |path| TraceAction::ReadExtendedAttribute { path })
+    }),
+    ("llistxattr", |context, call| {
+        on_path(context, call, Place::path(0), |path| TraceAction::ReadExtendedAttribute { path })
+    }),
+    ("flistxattr", |context, call| {
+        on_path(context, call, Place::handle(0), |path| TraceAction::ReadExtendedAttribute { path })
+    }),
+    ("setxattr", |context, call| write_extended_attribute(context, call, Place::path(0))),
+    ("lsetxattr", |context, call| write_extended_attribute(context, call, Place::path(0))),
+    ("fsetxattr", |context, call| write_extended_attribute(context, call, Place::handle(0))),
+    ("removexattr", |context, call| write_extended_attribute(context, call, Place::path(0))),
+    ("lremovexattr", |context, call| write_extended_attribute(context, call, Place::path(0))),
+    ("fremovexattr", |context, call| write_extended_attribute(context, call, Place::handle(0))),
+    ("rename", |context, call| rename(context, call, Pair { from: Place::path(0), to: Place::path(1) })),
+    ("renameat", |context, call| rename(context, call, Pair { from: Place::at(0), to: Place::at(2) })),
+    ("renameat2", |context, call| rename(context, call, Pair { from: Place::at(0), to: Place::at(2) })),
+    ("link", |context, call| hard_link(context, call, Pair { from: Place::path(0), to: Place::path(1) })),
+    ("linkat", |context, call| hard_link(context, call, Pair { from: Place::at(0), to: Place::at(2) })),
+    ("symlink", |context, call| {
+        on_path(context, call, Place::path(1), |path| TraceAction::SymbolicLink { path })
+    }),
+    ("symlinkat", |context, call| {
+        on_path(context, call, Place::at(1), |path| TraceAction::SymbolicLink { path })
+    }),
+    ("readlink", |context, call| {
+        on_path(context, call, Place::path(0), |path| TraceAction::ReadLink { path })
+    }),
+    ("readlinkat", |context, call| {
+        on_path(context, call, Place::at(0), |path| TraceAction::ReadLink { path })
+    }),
+    ("unlink", |context, call| on_path(context, call, Place::path(0), |path| TraceAction::Remove { path })),
+    ("unlinkat", unlink_at),
+    ("rmdir", |context, call| {
+        on_path(context, call, Place::path(0), |path| TraceAction::RemoveFolder { path })
+    }),
+    ("mkdir", |context, call| {
+        on_path(context, call, Place::path(0), |path| TraceAction::CreateFolder { path })
+    }),
+    ("mkdirat", |context, call| {
+        on_path(context, call, Place::at(0), |path| TraceAction::CreateFolder { path })
+    }),
+    ("statfs", |context, call| {
+        on_path(context, call, Place::path(0), |path| TraceAction::FreeSpace { path })
+    }),
+    ("fstatfs", |context, call| {
+        on_path(context, call, Place::handle(0), |path| TraceAction::FreeSpace { path })
+    }),
+    ("mmap", |context, call| unknown(context, call, UnknownFile { name: "mmap", place: Place::handle(4) })),
+    ("copy_file_range", handles::copy_range),
+    ("fallocate", |context, call| {
+        unknown(context, call, UnknownFile { name: "fallocate", place: Place::handle(0) })
+    }),
+    ("readahead", |context, call| {
+        unknown(context, call, UnknownFile { name: "readahead", place: Place::handle(0) })
+    }),
+    ("sync_file_range", |context, call| {
+        unknown(context, call, UnknownFile { name: "sync_file_range", place: Place::handle(0) });
+    }),
+    ("syncfs", |context, call| {
+        unknown(context, call, UnknownFile { name: "syncfs", place: Place::handle(0) })
+    }),
+    ("mknod", |context, call| unknown(context, call, UnknownFile { name: "mknod", place: Place::path(0) })),
+    ("mknodat", |context, call| unknown(context, call, UnknownFile { name: "mknodat", place: Place::at(0) })),
+    ("ioctl", clone_range),
+];
+
+/// Calls that take a path or a descriptor and ask nothing of its file system.
+const WITHOUT_EFFECT: &[&str] = &[
+    "fadvise64",
+    "getcwd",
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "epoll_ctl",
+    "inotify_add_watch",
+    "connect",
+    "bind",
+];
+
+static TABLE: LazyLock<HashMap<&[u8], Handler>> =
+    LazyLock::new(|| CALLS.iter().map(|(name, handler)| (name.as_bytes(), *handler)).collect());
+
+/// Tells whether a call is in the table.
+pub(super) fn is_known(name: &[u8]) -> bool {
+    TABLE.contains_key(name)
+}
+
+/// Tells whether a call starts a thread or process.
+pub(super) fn starts_thread(name: &[u8]) -> bool {
+    matches!(name, b"clone" | b"clone2" | b"clone3" | b"fork" | b"vfork")
+}
+
+/// Makes events of a call.
+pub(super) fn handle(context: &mut Context<'_, '_>, call: &Call<'_>) {
+    match TABLE.get(call.name) {
+        Some(handler) => handler(context, call),
+        None if WITHOUT_EFFECT.iter().any(|name| name.as_bytes() == call.name) => {}
+        None => unlisted(context, call),
+    }
+}
+
+/// A call that longhaul has no name for counts if it names a file.
+fn unlisted(context: &mut Context<'_, '_>, call: &Call<'_>) {
+    let path_of = |text: &&[u8]| {
+        syntax::string(text).or_else(|| {
+            let annotation = syntax::descriptor(text)?.annotation?;
+            syntax::unescaped(annotation)
+        })
+    };
+    let path = call.arguments.iter().filter_map(path_of).find(|path| path.starts_with(b"/"));
+    if let Some(path) = path {
+        context.unknown("other", Some(&path));
+    }
+}
+
+/// Places of a path, or of a descriptor that stands for one, among the arguments, and of the structure that is returned.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Number of the argument with a descriptor or `AT_FDCWD`.
+    folder: Option<usize>,
+    /// Number of the argument with a path.
+    path: Option<usize>,
+    structure: Option<usize>,
+}
+
+impl Place {
+    const fn path(index: usize) -> Self {
+        Self { folder: None, path: Some(index), structure: None }
+    }
+
+    /// The folder, followed by the path.
+    const fn at(index: usize) -> Self {
+        Self { folder: Some(index), path: Some(index + 1), structure: None }
+    }
+
+    const fn handle(index: usize) -> Self {
+        Self { folder: Some(index), path: None, structure: None }
+    }
+
+    const fn structure(self, index: usize) -> Self {
+        Self { structure: Some(index), ..self }
+    }
+
+    fn resolve(self, context: &Context<'_, '_>, call: &Call<'_>) -> Option<Vec<u8>> {
+        let folder = self.folder.and_then(|index| call.arguments.get(index)).copied();
+        match self.path.map(|index| call.arguments.get(index)) {
+            // `utimensat(3</file>, NULL, ...)` and an empty path mean the descriptor.
+            None | Some(Some(&b"NULL" | &b"\"\"")) => context.at_path(folder?),
+            Some(argument) => context.path(folder, argument),
+        }
+    }
+}
+
+struct Pair {
+    from: Place,
+    to: Place,
+}
+
+struct UnknownFile {
+    name: &'static str,
+    place: Place,
+}
+
+fn attributes(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
+    let is_handle = place.folder.is_some() && call.arguments.get(1).is_some_and(|text| *text == b"\"\"");
+    if is_handle {
+        return handles::handle_attributes(context, call, place.structure.unwrap_or(usize::MAX));
+    }
+    let Some(result) = result(call) else { return };
+    let found = place.structure.and_then(|index| found(call.arguments.get(index)));
+    match place.resolve(context, call) {
+        Some(path) => context.emit(TraceAction::Attributes { path: &path, found }, result),
+        None => context.unresolved(),
+    }
+}
+
+fn on_path(
+    context: &mut Context<'_, '_>,
+    call: &Call<'_>,
+    place: Place,
+    action: for<'path> fn(&'path [u8]) -> TraceAction<'path>,
+) {
+    let Some(result) = result(call) else { return };
+    match place.resolve(context, call) {
+        Some(path) => context.emit(action(&path), result),
+        None if place.path.is_none() && is_no_file(context, call) => {}
+        None => context.unresolved(),
+    }
+}
+
+/// Tells whether the first descriptor is a socket, a pipe, or one of the three that every program has.
+fn is_no_file(context: &Context<'_, '_>, call: &Call<'_>) -> bool {
+    let descriptor = call.arguments.first().and_then(|text| syntax::descriptor(text));
+    descriptor.is_some_and(|descriptor| {
+        let is_known = context.thread.file(descriptor.number).is_some();
+        is_known || descriptor.annotation.is_some() || descriptor.number <= 2
+    })
+}
+
+fn set_length(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
+    let Some(result) = result(call) else { return };
+    let length = call.arguments.get(1).and_then(|text| syntax::number(text)).unwrap_or(0);
+    match place.resolve(context, call) {
+        Some(path) => context.emit(TraceAction::SetLength { path: &path, length }, result),
+        None if is_no_file(context, call) => {}
+        None => context.unresolved(),
+    }
+}
+
+fn write_extended_attribute(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
+    let Some(result) = result(call) else { return };
+    let length = call.arguments.get(3).and_then(|text| syntax::number(text)).unwrap_or(0);
+    match place.resolve(context, call) {
+        Some(path) => context.emit(TraceAction::WriteExtendedAttribute { path: &path, length }, result),
+        None => context.unresolved(),
+    }
+}
+
+fn rename(context: &mut Context<'_, '_>, call: &Call<'_>, pair: Pair) {
+    let Some(result) = result(call) else { return };
+    let (from, to) = (pair.from.resolve(context, call), pair.to.resolve(context, call));
+    let (Some(from), Some(to)) = (from, to) else { return context.unresolved() };
+    if has(call.arguments.get(4), "RENAME_EXCHANGE") {
+        return context.unknown("rename_exchange", Some(&from));
+    }
+    context.emit(TraceAction::Rename { from: &from, to: &to }, result);
+}
+
+fn hard_link(context: &mut Context<'_, '_>, call: &Call<'_>, pair: Pair) {
+    let Some(result) = result(call) else { return };
+    let (from, to) = (pair.from.resolve(context, call), pair.to.resolve(context, call));
+    let (Some(from), Some(to)) = (from, to) else { return context.unresolved() };
+    context.emit(TraceAction::HardLink { from: &from, to: &to }, result);
+}
+
+fn unlink_at(context: &mut Context<'_, '_>, call: &Call<'_>) {
+    if has(call.arguments.get(2), "AT_REMOVEDIR") {
+        on_path(context, call, Place::at(0), |path| TraceAction::RemoveFolder { path });
+    } else {
+        on_path(context, call, Place::at(0), |path| TraceAction::Remove { path });
+    }
+}
+
+/// Counts a call that succeeded and that longhaul cannot replay.
+fn unknown(context: &mut Context<'_, '_>, call: &Call<'_>, file: UnknownFile) {
+    if result(call) != Some(ActionResult::Done) {
+        return;
+    }
+    if let Some(path) = file.place.resolve(context, call) {
+        context.unknown(file.name, Some(&path));
+    }
+}
+
+/// Of all calls of `ioctl`, those that copy on the server count.
+fn clone_range(context: &mut Context<'_, '_>, call: &Call<'_>) {
+    let clones = ["FICLONE", "FICLONERANGE", "BTRFS_IOC_CLONE", "BTRFS_IOC_CLONE_RANGE"];
+    if clones.iter().any(|command| has(call.arguments.get(1), command)) {
+        unknown(context, call, UnknownFile { name: "ioctl_clone", place: Place::handle(0) });
+    }
+}

@@ -1,0 +1,241 @@
+//! The text output of strace: `strace -f -ttt -T -y PROGRAM`, also without `-T`, `-y` and times.
+
+mod calls;
+mod context;
+mod handles;
+mod processes;
+mod syntax;
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use self::context::Context;
+use self::processes::{Shared, Thread};
+use self::syntax::{Answer, Call};
+use super::Importer;
+use super::order::{EventOrder, Ticket};
+use crate::{ActionResult, Note, TraceAction, TraceEvent, TraceSink};
+
+/// Mark at the end of a call that goes on while another thread is shown.
+const UNFINISHED: &[u8] = b"<unfinished ...>";
+
+/// Message that strace writes into the middle of a line if its output is not a file.
+const ATTACHED: &[u8] = b"strace: Process ";
+
+/// Message about the first thread of a process in which another one has executed a program; that one takes its number.
+const SUPERSEDED: &[u8] = b"+++ superseded by execve in pid ";
+
+/// Reads the text output of strace.
+pub struct StraceImporter {
+    threads: HashMap<u64, Thread>,
+    begun: HashMap<u64, BegunCall>,
+    /// Threads that strace has announced; only without `-o`.
+    announced: HashSet<u64>,
+    order: EventOrder,
+    start_folder: Option<Vec<u8>>,
+    next_handle: u64,
+    now: Duration,
+}
+
+/// A call whose end is shown later.
+struct BegunCall {
+    text: Vec<u8>,
+    began: Duration,
+    ticket: Ticket,
+    /// The tables that a new thread will share, if this call starts one.
+    starts: Option<Shared>,
+}
+
+impl StraceImporter {
+    /// Creates an importer; `folder` is the current folder of the program at its start, for relative paths in a trace without
+    /// `-y`.
+    pub fn new(folder: Option<&[u8]>) -> Self {
+        Self {
+            threads: HashMap::new(),
+            begun: HashMap::new(),
+            announced: HashSet::new(),
+            order: EventOrder::default(),
+            start_folder: folder.map(<[u8]>::to_vec),
+            next_handle: 0,
+            now: Duration::ZERO,
+        }
+    }
+
+    /// Returns a thread. One that appears was started by a call that has begun and not ended, if there is one.
+    fn thread(&mut self, number: u64) -> Thread {
+        if let Some(thread) = self.threads.get(&number) {
+            return thread.clone();
+        }
+        let parent = self
+            .begun
+            .iter()
+            .filter_map(|(parent, call)| Some((call.began, *parent, call.starts?)))
+            .max_by_key(|(began, parent, _)| (*began, *parent));
+        let parent = parent.and_then(|(_, parent, shared)| Some(self.threads.get(&parent)?.start(shared)));
+        let thread = parent.unwrap_or_else(|| Thread::in_folder(self.start_folder.clone()));
+        self.threads.insert(number, thread.clone());
+        thread
+    }
+
+    /// Gives the first thread its number, which strace shows only once there is another one, if its output is not a file.
+    fn number_first_thread(&mut self, number: u64) {
+        if number == 0 || self.threads.contains_key(&number) || self.announced.contains(&number) {
+            return;
+        }
+        if let Some(thread) = self.threads.remove(&0) {
+            self.threads.insert(number, thread);
+        }
+        if let Some(call) = self.begun.remove(&0) {
+            self.begun.insert(number, call);
+        }
+    }
+
+    /// Takes an announcement; what stands before it is the beginning of a call.
+    fn announce(&mut self, thread: u64, rest: &[u8], start: usize) {
+        let number = rest[start + ATTACHED.len()..].split(|byte| *byte == b' ').next();
+        self.announced.extend(number.and_then(syntax::number));
+        if start > 0 {
+            self.begin(thread, &rest[..start]);
+        }
+    }
+
+    fn begin(&mut self, thread: u64, text: &[u8]) {
+        self.thread(thread);
+        let name = name_of(text);
+        let starts = calls::starts_thread(name).then(|| Shared::of_call(text));
+        if starts.is_some() || calls::is_known(name) {
+            let ticket = self.order.begin();
+            self.begun.insert(thread, BegunCall { text: text.to_vec(), began: self.now, ticket, starts });
+        }
+    }
+
+    fn resume(&mut self, thread: u64, rest: &[u8], sink: &mut dyn TraceSink) {
+        let Some(resumed) = rest.windows(RESUMED.len()).position(|part| part == RESUMED) else {
+            return sink.note(Note::Damaged);
+        };
+        let Some(begun) = self.begun.remove(&thread) else {
+            let name = &rest[BEGIN_RESUMED.len()..resumed];
+            if calls::is_known(name) {
+                sink.note(Note::Damaged);
+            }
+            return;
+        };
+        let mut text = begun.text;
+        text.extend_from_slice(&rest[resumed + RESUMED.len()..]);
+        self.call(thread, &text, At { began: begun.began, ticket: Some(begun.ticket) }, sink);
+        self.order.end(begun.ticket, sink);
+    }
+
+    fn call(&mut self, number: u64, text: &[u8], at: At, sink: &mut dyn TraceSink) {
+        let Some(call) = syntax::call(text) else { return sink.note(Note::Damaged) };
+        let thread = self.thread(number);
+        if calls::starts_thread(call.name) {
+            return self.start_thread(&thread, text, &call);
+        }
+        let took = call.took.or_else(|| at.ticket.map(|_| self.now.saturating_sub(at.began)));
+        let mut context = Context {
+            thread,
+            number,
+            began: at.began,
+            took,
+            next_handle: &mut self.next_handle,
+            sink: &mut self.order.at(at.ticket, sink),
+        };
+        calls::handle(&mut context, &call);
+    }
+
+    fn start_thread(&mut self, parent: &Thread, text: &[u8], call: &Call<'_>) {
+        let Answer::Number(child) = call.answer else { return };
+        let shared = Shared::of_call(text);
+        self.threads.entry(child.number).or_insert_with(|| parent.start(shared));
+    }
+
+    fn supersede(&mut self, number: u64, successor: &[u8]) {
+        let Some(successor) = successor.split(|byte| *byte == b' ').next().and_then(syntax::number) else {
+            return;
+        };
+        if let Some(thread) = self.threads.remove(&successor) {
+            self.threads.insert(number, thread);
+        }
+        if let Some(call) = self.begun.remove(&successor) {
+            self.begun.insert(number, call);
+        }
+    }
+
+    /// Ends a thread: the files that only its process had open are closed.
+    fn end_thread(&mut self, number: u64, sink: &mut dyn TraceSink) {
+        if let Some(begun) = self.begun.remove(&number) {
+            self.order.end(begun.ticket, sink);
+        }
+        let Some(thread) = self.threads.remove(&number) else { return };
+        let began = self.now;
+        let mut ordered = self.order.at(None, sink);
+        for handle in thread.end() {
+            let action = TraceAction::Close { handle };
+            let result = ActionResult::Done;
+            ordered.event(&TraceEvent { thread: number, began, took: None, action, result });
+        }
+    }
+}
+
+/// Beginning of a call: its time, and its place among the others if it was shown in two parts.
+struct At {
+    began: Duration,
+    ticket: Option<Ticket>,
+}
+
+const BEGIN_RESUMED: &[u8] = b"<... ";
+const RESUMED: &[u8] = b" resumed>";
+
+impl Importer for StraceImporter {
+    fn line(&mut self, line: &[u8], sink: &mut dyn TraceSink) {
+        let line = syntax::line(line);
+        self.now = line.time.unwrap_or(self.now);
+        let rest = line.rest;
+        self.number_first_thread(line.thread);
+        if let Some(start) = announcement(rest) {
+            return self.announce(line.thread, rest, start);
+        }
+        if rest.is_empty() || rest.starts_with(b"strace: ") || rest.starts_with(b"--- ") {
+            return;
+        }
+        if let Some(successor) = rest.strip_prefix(SUPERSEDED) {
+            return self.supersede(line.thread, successor);
+        }
+        if rest.starts_with(b"+++ ") {
+            return self.end_thread(line.thread, sink);
+        }
+        if rest.starts_with(BEGIN_RESUMED) {
+            return self.resume(line.thread, rest, sink);
+        }
+        if let Some(text) = rest.strip_suffix(UNFINISHED) {
+            return self.begin(line.thread, text.trim_ascii_end());
+        }
+        self.call(line.thread, rest, At { began: self.now, ticket: None }, sink);
+    }
+
+    fn end(&mut self, sink: &mut dyn TraceSink) {
+        for (_, call) in self.begun.drain() {
+            if call.starts.is_none() {
+                sink.note(Note::Damaged);
+            }
+        }
+        self.order.finish(sink);
+    }
+}
+
+/// Returns the position of an announcement at the end of a line.
+fn announcement(rest: &[u8]) -> Option<usize> {
+    if !rest.ends_with(b" attached") {
+        return None;
+    }
+    rest.windows(ATTACHED.len()).rposition(|part| part == ATTACHED)
+}
+
+/// Returns the name of a call whose text may be incomplete.
+fn name_of(text: &[u8]) -> &[u8] {
+    text.split(|byte| *byte == b'(').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

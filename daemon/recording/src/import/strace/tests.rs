@@ -1,0 +1,255 @@
+use super::StraceImporter;
+use crate::import::testing::Written;
+use crate::import::{Importer, import};
+
+fn run(lines: &[&str]) -> Written {
+    let mut written = Written::default();
+    let mut importer = StraceImporter::new(Some(b"/share"));
+    import(&mut importer, &mut lines.join("\n").as_bytes(), &mut written).unwrap();
+    written
+}
+
+#[test]
+fn each_call_becomes_its_event() {
+    for (line, event) in [
+        (
+            r#"stat("a", {st_mode=S_IFREG|0644, st_size=5, ...}) = 0"#,
+            "/share/a Attributes { found: Some(File(5)) } Done",
+        ),
+        (
+            r#"access("/share/a", R_OK) = -1 ENOENT (No such file or directory)"#,
+            "/share/a Attributes { found: None } NotFound",
+        ),
+        (
+            r#"statx(AT_FDCWD</s>, "d", AT_STATX_SYNC_AS_STAT, STATX_ALL, {stx_mask=STATX_ALL, stx_mode=S_IFDIR|0755, stx_size=9}) = 0"#,
+            "/s/d Attributes { found: Some(Folder) } Done",
+        ),
+        (r#"mkdir("d", 0777) = -1 EEXIST (File exists)"#, "/share/d CreateFolder {} Exists"),
+        (r#"rmdir("d") = 0"#, "/share/d RemoveFolder {} Done"),
+        (r#"unlinkat(AT_FDCWD, "d", AT_REMOVEDIR) = 0"#, "/share/d RemoveFolder {} Done"),
+        (r#"unlinkat(5</s>, "f", 0) = 0"#, "/s/f Remove {} Done"),
+        (r#"rename("a", "../b") = 0"#, "/share/a -> /b Rename { from: [], to: [] } Done"),
+        (
+            r#"linkat(AT_FDCWD, "a", AT_FDCWD, "b", 0) = 0"#,
+            "/share/a -> /share/b HardLink { from: [], to: [] } Done",
+        ),
+        (r#"symlink("secret", "l") = 0"#, "/share/l SymbolicLink {} Done"),
+        (r#"readlink("l", "secret", 100) = 6"#, "/share/l ReadLink {} Done"),
+        (r#"utimensat(AT_FDCWD, "a", NULL, 0) = 0"#, "/share/a SetAttributes {} Done"),
+        (r#"fchmod(7</s/x>, 0644) = 0"#, "/s/x SetAttributes {} Done"),
+        (r#"truncate("a", 12) = 0"#, "/share/a SetLength { length: 12 } Done"),
+        (
+            r#"lgetxattr("a", "user.x", NULL, 0) = -1 ENODATA (No data available)"#,
+            "/share/a ReadExtendedAttribute {} Failed",
+        ),
+        (r#"setxattr("a", "user.x", "abc", 3, 0) = 0"#, "/share/a WriteExtendedAttribute { length: 3 } Done"),
+        (r#"statfs("/share", {f_type=NFS_SUPER_MAGIC}) = 0"#, "/share FreeSpace {} Done"),
+    ] {
+        let written = run(&[line]);
+        let text = |text: &str| text.replace("{ path: [] }", "{}").replace("{ }", "{}");
+        assert_eq!(written.events.iter().map(|event| text(event)).collect::<Vec<_>>(), [event], "{line}");
+    }
+}
+
+#[test]
+fn positions_follow_reads_writes_and_seeks() {
+    let written = run(&[
+        r#"openat(AT_FDCWD, "x", O_RDWR|O_CREAT, 0666) = 3"#,
+        r#"read(3, "abc"..., 100) = 60"#,
+        r#"pread64(3, ""..., 10, 4096) = 10"#,
+        r#"readv(3, [{iov_base="a", iov_len=5}, {iov_base="", iov_len=7}], 2) = 5"#,
+        r#"lseek(3, 0, SEEK_SET) = 0"#,
+        r#"write(3, "abc", 3) = 3"#,
+        r#"pwritev2(3, [{iov_base="a", iov_len=1}], 1, 77, 0) = 1"#,
+        r#"close(3) = 0"#,
+    ]);
+    let transfers = &written.events[1..];
+    assert_eq!(
+        transfers,
+        [
+            "Read { handle: 1, offset: Some(0), length: 100, read: 60 } Done",
+            "Read { handle: 1, offset: Some(4096), length: 10, read: 10 } Done",
+            "Read { handle: 1, offset: Some(60), length: 12, read: 5 } Done",
+            "Write { handle: 1, offset: Some(0), length: 3 } Done",
+            "Write { handle: 1, offset: Some(77), length: 1 } Done",
+            "Close { handle: 1 } Done",
+        ]
+    );
+}
+
+#[test]
+fn copies_on_the_server_move_both_positions() {
+    let written = run(&[
+        r#"open("a", O_RDONLY) = 3"#,
+        r#"open("b", O_WRONLY|O_CREAT) = 4"#,
+        "copy_file_range(3, NULL, 4, NULL, 9223372035781033984, 0) = 700",
+        "copy_file_range(3, [5], 4, [77] => [78], 1, 0) = 1",
+        "copy_file_range(3, NULL, 4, NULL, 9223372035781033984, 0) = 0",
+        "copy_file_range(3, NULL, 4, NULL, 9, 0) = -1 EXDEV (Invalid cross-device link)",
+    ]);
+    assert_eq!(
+        written.events[2..],
+        [
+            "Copy { from: 1, to: 2, read_at: Some(0), write_at: Some(0), length: 700 } Done",
+            "Copy { from: 1, to: 2, read_at: Some(5), write_at: Some(77), length: 1 } Done",
+            "Copy { from: 1, to: 2, read_at: Some(700), write_at: Some(700), length: 0 } Done",
+        ]
+    );
+}
+
+#[test]
+fn file_is_closed_with_its_last_descriptor() {
+    let written = run(&[
+        r#"1 open("x", O_RDONLY) = 3"#,
+        r#"1 dup2(3, 9) = 9"#,
+        r#"1 close(3) = 0"#,
+        r#"1 clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD) = 2"#,
+        r#"1 close(9) = 0"#,
+        r#"2 read(9, "", 5) = 0"#,
+        r#"2 +++ exited with 0 +++"#,
+    ]);
+    let rest: Vec<&str> = written.events.iter().skip(1).map(String::as_str).collect();
+    assert_eq!(
+        rest,
+        ["Read { handle: 1, offset: Some(0), length: 5, read: 0 } Done", "Close { handle: 1 } Done"]
+    );
+}
+
+#[test]
+fn execution_closes_what_it_should() {
+    let written = run(&[
+        r#"open("x", O_RDONLY|O_CLOEXEC) = 3"#,
+        r#"open("y", O_RDONLY) = 4"#,
+        r#"execve("/bin/true", ["true"], 0x7ffd /* 9 vars */) = 0"#,
+        r#"close_range(3, 4294967295, 0) = 0"#,
+    ]);
+    assert_eq!(written.events[2..], ["Close { handle: 1 } Done", "Close { handle: 2 } Done"]);
+    assert_eq!(written.notes, ["unknown execve /bin/true"]);
+}
+
+#[test]
+fn output_without_a_file_is_understood() {
+    let written = run(&[
+        r#"openat(AT_FDCWD, "x", O_RDONLY) = 3"#,
+        r#"clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLDstrace: Process 27820 attached"#,
+        r#" <unfinished ...>"#,
+        r#"[pid 27820] read(3, "", 5) = 0"#,
+        r#"[pid 27817] <... clone resumed>, child_tidptr=0x7f85) = 27820"#,
+        r#"[pid 27817] close(3) = 0"#,
+        r#"[pid 27820] close(3) = 0"#,
+    ]);
+    assert_eq!(
+        written.events[1..],
+        ["Read { handle: 1, offset: Some(0), length: 5, read: 0 } Done", "Close { handle: 1 } Done"]
+    );
+    assert_eq!(written.notes, [""; 0]);
+}
+
+#[test]
+fn threads_share_descriptors_and_folder() {
+    let written = run(&[
+        r#"1 1.0 clone3({flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_THREAD} <unfinished ...>"#,
+        r#"2 1.1 openat(AT_FDCWD, "x", O_RDONLY) = 3"#,
+        r#"2 1.2 chdir("d") = 0"#,
+        r#"1 1.3 <... clone3 resumed>) = 2"#,
+        r#"1 1.4 read(3, "", 5) = 0"#,
+        r#"1 1.5 unlink("y") = 0"#,
+    ]);
+    assert!(written.events[1].starts_with("Read { handle: 1"), "{:?}", written.events);
+    assert!(written.events[2].starts_with("/share/d/y Remove"), "{:?}", written.events);
+    assert_eq!(written.notes, [""; 0]);
+}
+
+#[test]
+fn thread_that_executes_a_program_takes_over_the_process() {
+    let written = run(&[
+        r#"1 open("x", O_RDONLY) = 3"#,
+        r#"1 clone(child_stack=0x7f, flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_THREAD) = 2"#,
+        r#"2 execve("/bin/cat", ["cat"], 0x7ffd <unfinished ...>"#,
+        r#"1 +++ superseded by execve in pid 2 +++"#,
+        r#"1 <... execve resumed>) = 0"#,
+        r#"1 read(3, "", 5) = 0"#,
+    ]);
+    assert_eq!(written.events[1..], ["Read { handle: 1, offset: Some(0), length: 5, read: 0 } Done"]);
+    assert_eq!(written.notes, ["unknown execve /bin/cat"]);
+}
+
+#[test]
+fn interleaved_calls_are_ordered_by_their_beginning() {
+    let written = run(&[
+        r#"1 1.0 mkdir("d", 0777 <unfinished ...>"#,
+        r#"2 1.1 stat("e", {st_mode=S_IFREG|0644, st_size=5, ...}) = 0"#,
+        r#"1 1.2 <... mkdir resumed>) = 0"#,
+    ]);
+    assert!(written.events[0].starts_with("/share/d CreateFolder"), "{:?}", written.events);
+    assert!(written.events[1].starts_with("/share/e Attributes"), "{:?}", written.events);
+}
+
+#[test]
+fn file_that_was_open_before_is_opened_by_its_path() {
+    let written = run(&[r#"read(5</share/x>, "", 10) = 4"#, r#"write(6<socket:[77]>, "", 10) = 10"#]);
+    assert_eq!(written.notes, ["added /share/x"]);
+    assert_eq!(written.events.len(), 2);
+}
+
+#[test]
+fn what_is_not_understood_is_counted() {
+    for (line, note) in [
+        ("read(5, \"\", 10) = 4", "UnknownHandle"),
+        ("openat(5, \"x\", O_RDONLY) = 6", "UnknownHandle"),
+        ("openat(AT_FDCWD, \"x\", O_RDO", "Damaged"),
+        ("<... read resumed>\"\", 5) = 0", "Damaged"),
+        ("garbage", "Damaged"),
+        ("fallocate(4</share/b>, 0, 0, 9) = 0", "unknown fallocate /share/b"),
+        ("mmap(NULL, 9, PROT_READ, MAP_PRIVATE, 3</share/a>, 0) = 0x7f", "unknown mmap /share/a"),
+        ("new_call(3</share/a>) = 0", "unknown other /share/a"),
+        ("renameat2(AT_FDCWD, \"/a\", AT_FDCWD, \"/b\", RENAME_EXCHANGE) = 0", "unknown rename_exchange /a"),
+    ] {
+        assert_eq!(run(&[line]).notes, [note], "{line}");
+    }
+}
+
+#[test]
+fn calls_that_ask_no_file_system_are_no_events() {
+    for line in [
+        "mmap(NULL, 8192, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = 0x7f64e2c97000",
+        "close(77) = -1 EBADF (Bad file descriptor)",
+        "futex(0x7ffd, FUTEX_WAIT, 1, NULL) = ? ERESTARTSYS (To be restarted)",
+        "exit_group(0) = ?",
+        "write(1, \"hello\", 5) = 5",
+        "--- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED} ---",
+        "strace: Process 6000 attached",
+    ] {
+        let written = run(&[line]);
+        assert!(written.events.is_empty() && written.notes.is_empty(), "{line}: {:?}", written.notes);
+    }
+}
+
+#[test]
+fn names_of_folders_are_counted_without_dots() {
+    let written = run(&[
+        r#"openat(AT_FDCWD, ".", O_RDONLY|O_DIRECTORY) = 3"#,
+        r#"getdents64(3, 0x55caea883210 /* 12 entries */, 32768) = 88"#,
+        r#"getdents64(3, 0x55caea883210 /* 0 entries */, 32768) = 0"#,
+    ]);
+    assert_eq!(
+        written.events[1..],
+        ["List { handle: 1, entries: Some(10) } Done", "List { handle: 1, entries: Some(0) } Done"]
+    );
+}
+
+#[test]
+fn any_cut_or_shuffle_of_a_real_trace_ends_without_panic() {
+    let trace: &[u8] = include_bytes!("../../../tests/fixtures/strace/shell.txt");
+    let lines: Vec<&[u8]> = trace.split(|byte| *byte == b'\n').collect();
+    for step in [1, 3, 7, lines.len() / 2] {
+        let mut written = Written::default();
+        let mut importer = StraceImporter::new(None);
+        for index in 0..lines.len() {
+            let line = lines[index * step % lines.len()];
+            importer.line(&line[..line.len() - index % (line.len() + 1)], &mut written);
+        }
+        importer.end(&mut written);
+        assert!(!written.notes.is_empty());
+    }
+}

@@ -1,0 +1,73 @@
+//! The work of a replay plan. Names and handles are numbers, and the answer of each operation is known.
+
+use crate::{Access, NodeNumber};
+
+/// Number of a file, which it keeps when it is renamed. A file that exists at the beginning has the number of its node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileNumber(pub u32);
+
+/// Place for an open file. It is used again after the file was closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u32);
+
+/// Opening of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opening {
+    /// Name of the file.
+    pub node: NodeNumber,
+    /// Place where it is kept open; meaningless if the opening fails.
+    pub slot: Slot,
+    /// The file.
+    pub file: FileNumber,
+    /// Access that is asked for.
+    pub access: Access,
+    /// True if the file is created, which must not exist, or, with the answer `Exists`, was to be created.
+    pub creates: bool,
+    /// True if its content is removed.
+    pub truncates: bool,
+}
+
+/// Copy of a part of an open file to another open file. Offsets and lengths are in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedCopy {
+    /// Place of the file that is read.
+    pub from: Slot,
+    /// Place of the file that is written.
+    pub to: Slot,
+    /// Offset in the file that is read.
+    pub read_at: u64,
+    /// Offset in the file that is written.
+    pub write_at: u64,
+    /// Number of bytes.
+    pub length: u64,
+}
+
+/// Work of one step. Offsets and lengths are in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as in `Action`")]
+pub enum PlannedAction {
+    OpenFile(Opening),
+    OpenFolder { node: NodeNumber, slot: Slot },
+    Close { slot: Slot },
+    List { slot: Slot },
+    Read { slot: Slot, offset: u64, length: u64 },
+    Write { slot: Slot, offset: u64, length: u64 },
+    Copy(PlannedCopy),
+    Sync { slot: Slot },
+    Lock { slot: Slot },
+    SlotAttributes { slot: Slot },
+    Attributes { node: NodeNumber },
+    SetAttributes { node: NodeNumber },
+    SetLength { slot: Slot, length: u64 },
+    SetLengthByName { node: NodeNumber, length: u64 },
+    ExtendedAttribute { node: NodeNumber },
+    SetExtendedAttribute { node: NodeNumber, length: u32 },
+    Rename { from: NodeNumber, to: NodeNumber },
+    HardLink { from: NodeNumber, to: NodeNumber },
+    SymbolicLink { node: NodeNumber },
+    ReadLink { node: NodeNumber },
+    Remove { node: NodeNumber },
+    CreateFolder { node: NodeNumber },
+    RemoveFolder { node: NodeNumber },
+    FreeSpace,
+}

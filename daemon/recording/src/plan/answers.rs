@@ -1,0 +1,105 @@
+//! The plans of operations that were refused, or that failed for an unknown reason.
+
+use super::action::{FileNumber, Opening, PlannedAction, Slot};
+use super::tree_state::{NameState, TreeState};
+use crate::{Access, Action, ActionResult, CreateMode, NodeNumber, RecordedOperation};
+
+/// Work of one step, as planned.
+pub struct Planned {
+    pub action: PlannedAction,
+    pub expected: ActionResult,
+}
+
+/// Plans an operation that was refused because a name exists or does not.
+pub fn refused(tree: &TreeState<'_>, operation: &RecordedOperation) -> Option<Planned> {
+    use PlannedAction as P;
+    let named = |action: Action| match action {
+        Action::Open { node, .. } => Some(node),
+        Action::CreateFolder { node } => Some(node),
+        Action::SymbolicLink { node } => Some(node),
+        Action::HardLink { to, .. } => Some(to),
+        _ => None,
+    };
+    if operation.result == ActionResult::Exists {
+        let node = named(operation.action).filter(|node| node.0 > 0)?;
+        let is_there = tree.state(node) != NameState::Absent;
+        let action = match operation.action {
+            Action::CreateFolder { node } => P::CreateFolder { node },
+            _ => P::Attributes { node },
+        };
+        let expected = match action {
+            P::CreateFolder { .. } => ActionResult::Exists,
+            _ => ActionResult::Done,
+        };
+        return is_there.then_some(Planned { action, expected });
+    }
+    let (node, action) = match operation.action {
+        Action::Attributes { node } | Action::ReadLink { node } | Action::SetAttributes { node } => {
+            (node, P::Attributes { node })
+        }
+        Action::ReadExtendedAttribute { node } => return missing_attribute(tree, node),
+        Action::Remove { node } => (node, P::Remove { node }),
+        Action::RemoveFolder { node } => (node, P::RemoveFolder { node }),
+        Action::Rename { from, .. } | Action::HardLink { from, .. } => (from, P::Attributes { node: from }),
+        Action::Open { node, mode, .. } if mode.create == CreateMode::Never => (node, absent_opening(node)),
+        Action::Open { node, .. } | Action::CreateFolder { node } => (node, P::Attributes { node }),
+        _ => return None,
+    };
+    let is_absent = tree.state(node) == NameState::Absent;
+    is_absent.then_some(Planned { action, expected: ActionResult::NotFound })
+}
+
+/// An extended attribute that is not there; the name may be.
+fn missing_attribute(tree: &TreeState<'_>, node: NodeNumber) -> Option<Planned> {
+    let is_there = tree.state(node) != NameState::Absent;
+    let expected = if is_there { ActionResult::Done } else { ActionResult::NotFound };
+    Some(Planned { action: PlannedAction::ExtendedAttribute { node }, expected })
+}
+
+fn absent_opening(node: NodeNumber) -> PlannedAction {
+    PlannedAction::OpenFile(Opening {
+        node,
+        slot: Slot(0),
+        file: FileNumber(0),
+        access: Access::Read,
+        creates: false,
+        truncates: false,
+    })
+}
+
+/// Plans a question for attributes instead of an operation that failed for an unknown reason: it changed nothing, but asked
+/// the server.
+pub fn instead(tree: &TreeState<'_>, action: Action) -> Option<Planned> {
+    let (node, handle) = match action {
+        Action::Open { node, .. }
+        | Action::Attributes { node }
+        | Action::SetAttributes { node }
+        | Action::SetLength { node, .. }
+        | Action::ReadExtendedAttribute { node }
+        | Action::WriteExtendedAttribute { node, .. }
+        | Action::SymbolicLink { node }
+        | Action::ReadLink { node }
+        | Action::Remove { node }
+        | Action::CreateFolder { node }
+        | Action::RemoveFolder { node }
+        | Action::FreeSpace { node } => (Some(node), None),
+        Action::Rename { from, .. } | Action::HardLink { from, .. } => (Some(from), None),
+        Action::Copy(copy) => (None, Some(copy.to)),
+        Action::Close { handle }
+        | Action::List { handle }
+        | Action::Read { handle, .. }
+        | Action::Write { handle, .. }
+        | Action::Sync { handle }
+        | Action::HandleAttributes { handle }
+        | Action::Lock { handle } => (None, Some(handle)),
+    };
+    if let Some(handle) = handle {
+        let slot = tree.handle(handle)?.slot;
+        let action = PlannedAction::SlotAttributes { slot };
+        return Some(Planned { action, expected: ActionResult::Done });
+    }
+    let node = node?;
+    let is_absent = tree.state(node) == NameState::Absent;
+    let expected = if is_absent { ActionResult::NotFound } else { ActionResult::Done };
+    Some(Planned { action: PlannedAction::Attributes { node }, expected })
+}

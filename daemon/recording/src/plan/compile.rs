@@ -1,0 +1,390 @@
+//! Follows a recording from its first operation to its last one and makes the steps of the replay threads.
+
+use super::action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
+use super::answers::{self, Planned};
+use super::corpus::{self, PlannedNode};
+use super::order::Point;
+use super::ordering::Ordering;
+use super::steps::ReplayThread;
+use super::threads::Threads;
+use super::tree_state::{NameState, OpenState, TreeState, writes};
+use super::{Limits, ReplayPlan};
+use crate::{
+    Action, ActionResult, Copying, CreateMode, HandleNumber, NodeNumber, OpenMode, RecordedOperation,
+    Recording,
+};
+
+/// Thread that came and went.
+struct EndedThread {
+    first: u32,
+    last: u32,
+    point: Point,
+}
+
+/// A recording that is followed.
+pub struct Compiler<'a> {
+    tree: TreeState<'a>,
+    threads: Threads,
+    lanes: Vec<ReplayThread>,
+    ordering: Option<Ordering>,
+    /// Slots that each thread closed and can use again.
+    free_slots: Vec<Vec<Slot>>,
+    slots: u32,
+    corpus: Vec<PlannedNode>,
+    /// Number of the previous operation of each recorded thread.
+    previous: Vec<Option<u32>>,
+    ended: Vec<EndedThread>,
+    /// Numbers of the operations directly after which a thread began.
+    starts: Vec<u32>,
+    last_point: Option<Point>,
+    written_bytes: u64,
+    left_out: u64,
+    replaced: u64,
+}
+
+impl<'a> Compiler<'a> {
+    pub fn new(recording: &'a Recording, limits: Limits) -> Self {
+        let threads = Threads::assign(&recording.operations, limits.threads);
+        let corpus = corpus::initial(recording);
+        let lengths: Vec<u64> = corpus.iter().map(|node| node.bytes).collect();
+        let lanes = threads.steps.len();
+        Self {
+            tree: TreeState::new(recording, &lengths),
+            lanes: threads.steps.iter().map(|steps| ReplayThread::with_capacity(*steps)).collect(),
+            ordering: (lanes > 1).then(|| Ordering::new(recording.nodes.len(), lanes)),
+            free_slots: vec![vec![]; lanes],
+            slots: 0,
+            corpus,
+            previous: vec![None; threads.spans.len()],
+            ended: vec![],
+            starts: vec![],
+            last_point: None,
+            written_bytes: 0,
+            left_out: 0,
+            replaced: 0,
+            threads,
+        }
+    }
+
+    pub fn finish(mut self, recording: &Recording, limits: Limits) -> ReplayPlan {
+        for (number, operation) in (0..).zip(recording.operations.iter()) {
+            self.follow(number, &operation);
+        }
+        self.close_all();
+        let cap = u64::try_from(limits.pause.as_nanos()).unwrap_or(u64::MAX);
+        ReplayPlan {
+            lanes: self.lanes,
+            nodes: self.corpus,
+            slots: self.slots,
+            pauses: recording.mean_pauses.iter().map(|pause| (*pause).min(cap)).collect(),
+            sparse: self.tree.files.iter().map(|file| file.is_sparse).collect(),
+            written_bytes: self.written_bytes,
+            left_out: self.left_out,
+            replaced: self.replaced,
+        }
+    }
+
+    fn follow(&mut self, number: u32, operation: &RecordedOperation) {
+        let thread = operation.thread as usize;
+        let own = self.threads.lane_of[thread];
+        let Some(planned) = self.plan(own, operation) else {
+            self.left_out += 1;
+            self.end(number, thread, own);
+            return;
+        };
+        let pause = if self.begin(number, thread) { 0 } else { operation.pause.number() };
+        let lane = &mut self.lanes[own as usize];
+        if let Some(ordering) = &mut self.ordering {
+            ordering.order(lane, own, planned.action, &self.tree);
+        }
+        lane.push(pause, planned.action, planned.expected);
+        self.last_point = Some(Point { lane: own, steps: lane.len() });
+        self.previous[thread] = Some(number);
+        self.apply(own, operation, &planned);
+        self.end(number, thread, own);
+    }
+
+    /// Adds the waits that follow from the beginnings and ends of threads. Returns true if the pause of the thread was the life of
+    /// threads that it started and waited for.
+    fn begin(&mut self, number: u32, thread: usize) -> bool {
+        let Some(ordering) = &mut self.ordering else { return false };
+        let Some(previous) = self.previous[thread] else {
+            // A thread goes on from the operation before its first one, which another thread made.
+            self.last_point.into_iter().for_each(|point| ordering.need(point));
+            self.starts.extend(number.checked_sub(1));
+            return false;
+        };
+        if number - previous < 2 || self.starts.binary_search(&previous).is_err() {
+            return false;
+        }
+        let first = self.ended.partition_point(|ended| ended.last < previous);
+        let inside = || self.ended[first..].iter().filter(|ended| ended.first > previous);
+        let begun = self.starts.len() - self.starts.partition_point(|start| *start < previous);
+        if inside().count() != begun {
+            return false;
+        }
+        inside().for_each(|ended| ordering.need(ended.point));
+        true
+    }
+
+    fn end(&mut self, number: u32, thread: usize, own: u32) {
+        let Some(span) = self.threads.spans[thread].filter(|span| span.last == number) else { return };
+        let point = Point { lane: own, steps: self.lanes[own as usize].len() };
+        if self.ordering.is_some() && point.steps > 0 {
+            self.ended.push(EndedThread { first: span.first, last: number, point });
+        }
+    }
+
+    /// Closes what is still open, so that a replay leaves nothing open.
+    fn close_all(&mut self) {
+        for handle in self.tree.handles() {
+            let Some(open) = self.tree.handle(handle) else { continue };
+            let action = PlannedAction::Close { slot: open.slot };
+            if let Some(ordering) = &mut self.ordering {
+                ordering.order(&mut self.lanes[0], 0, action, &self.tree);
+            }
+            self.lanes[0].push(0, action, ActionResult::Done);
+            self.tree.close(handle);
+        }
+    }
+
+    fn plan(&mut self, own: u32, operation: &RecordedOperation) -> Option<Planned> {
+        match operation.result {
+            ActionResult::Done => self.plan_done(own, operation.action),
+            ActionResult::NotFound | ActionResult::Exists => answers::refused(&self.tree, operation),
+            ActionResult::Failed => {
+                self.replaced += 1;
+                answers::instead(&self.tree, operation.action)
+            }
+        }
+    }
+
+    /// Plans an operation that was done, if it can be done in the tree as it is known.
+    fn plan_done(&mut self, own: u32, action: Action) -> Option<Planned> {
+        use PlannedAction as P;
+        let slot = |handle: HandleNumber| self.tree.handle(handle).map(|open| open.slot);
+        let file_slot = |handle: HandleNumber| {
+            self.tree.handle(handle).filter(|open| open.file.is_some()).map(|open| open.slot)
+        };
+        let exists = |node: NodeNumber| self.tree.state(node) != NameState::Absent;
+        let action = match action {
+            Action::Open { node, mode, handle } => return self.plan_open(own, (node, mode, handle)),
+            Action::Close { handle } => P::Close { slot: slot(handle)? },
+            Action::List { handle } => {
+                let open = self.tree.handle(handle).filter(|open| open.file.is_none())?;
+                P::List { slot: open.slot }
+            }
+            Action::Read { handle, offset, length, read } => {
+                P::Read { slot: file_slot(handle)?, offset, length: if read > 0 { read } else { length } }
+            }
+            Action::Write { handle, offset, length } => {
+                let open = self.tree.handle(handle).filter(|open| open.writable)?;
+                P::Write { slot: open.slot, offset, length }
+            }
+            Action::Copy(copy) => {
+                let from = file_slot(copy.from)?;
+                let to = self.tree.handle(copy.to).filter(|open| open.writable && open.slot != from)?.slot;
+                let Copying { read_at, write_at, length, .. } = copy;
+                P::Copy(PlannedCopy { from, to, read_at, write_at, length })
+            }
+            Action::Sync { handle } => P::Sync { slot: slot(handle)? },
+            Action::Lock { handle } => P::Lock { slot: file_slot(handle)? },
+            Action::HandleAttributes { handle } => P::SlotAttributes { slot: slot(handle)? },
+            Action::FreeSpace { .. } => P::FreeSpace,
+            Action::Attributes { node } => P::Attributes { node: Some(node).filter(|node| exists(*node))? },
+            Action::SetAttributes { node } => {
+                P::SetAttributes { node: Some(node).filter(|node| exists(*node) && node.0 > 0)? }
+            }
+            Action::ReadExtendedAttribute { node } => {
+                P::ExtendedAttribute { node: Some(node).filter(|node| exists(*node))? }
+            }
+            Action::SetLength { node, length } => self.plan_set_length(node, length)?,
+            Action::WriteExtendedAttribute { node, length } => {
+                let length = u32::try_from(length.floor()).unwrap_or(u32::MAX);
+                self.file(node)?;
+                P::SetExtendedAttribute { node, length }
+            }
+            other => return self.plan_name_change(other),
+        };
+        Some(Planned { action, expected: ActionResult::Done })
+    }
+
+    fn plan_name_change(&self, action: Action) -> Option<Planned> {
+        use PlannedAction as P;
+        let state = |node: NodeNumber| self.tree.state(node);
+        let can_create = |node: NodeNumber| state(node) == NameState::Absent && self.tree.has_folder(node);
+        let is_file = |node: NodeNumber| matches!(state(node), NameState::File(_));
+        let (possible, action) = match action {
+            Action::Rename { from, to } => (self.can_rename(from, to), P::Rename { from, to }),
+            Action::HardLink { from, to } => (is_file(from) && can_create(to), P::HardLink { from, to }),
+            Action::SymbolicLink { node } => (can_create(node), P::SymbolicLink { node }),
+            Action::ReadLink { node } => (state(node) == NameState::Link, P::ReadLink { node }),
+            Action::Remove { node } => (is_file(node) || state(node) == NameState::Link, P::Remove { node }),
+            Action::CreateFolder { node } => (can_create(node), P::CreateFolder { node }),
+            Action::RemoveFolder { node } => {
+                let is_empty = state(node) == NameState::Folder && node.0 > 0 && self.tree.is_empty(node);
+                (is_empty, P::RemoveFolder { node })
+            }
+            _ => return None,
+        };
+        possible.then_some(Planned { action, expected: ActionResult::Done })
+    }
+
+    fn can_rename(&self, from: NodeNumber, to: NodeNumber) -> bool {
+        let mut above = Some(to);
+        while let Some(node) = above.filter(|node| *node != from) {
+            above = self.tree.parent(node);
+        }
+        let fits = match (self.tree.state(from), self.tree.state(to)) {
+            (NameState::Absent, _) => false,
+            (_, NameState::Absent) => true,
+            (NameState::Folder, NameState::Folder) => self.tree.is_empty(to),
+            (NameState::Folder, _) | (_, NameState::Folder) => false,
+            (from, to) => from != to,
+        };
+        fits && from.0 > 0 && above.is_none() && self.tree.has_folder(to)
+    }
+
+    fn plan_set_length(&self, node: NodeNumber, length: u64) -> Option<PlannedAction> {
+        let file = self.file(node)?;
+        Some(match self.tree.writable(file) {
+            Some(open) => PlannedAction::SetLength { slot: open.slot, length },
+            None => PlannedAction::SetLengthByName { node, length },
+        })
+    }
+
+    fn file(&self, node: NodeNumber) -> Option<FileNumber> {
+        match self.tree.state(node) {
+            NameState::File(file) => Some(file),
+            _ => None,
+        }
+    }
+
+    fn plan_open(
+        &mut self,
+        own: u32,
+        opened: (NodeNumber, OpenMode, Option<HandleNumber>),
+    ) -> Option<Planned> {
+        let (node, mode, handle) = opened;
+        handle?;
+        let creates = mode.create != CreateMode::Never && self.tree.state(node) == NameState::Absent;
+        let file = match self.tree.state(node) {
+            NameState::Folder if writes(mode.access) => return None,
+            NameState::Folder => {
+                let action = PlannedAction::OpenFolder { node, slot: self.slot(own) };
+                return Some(Planned { action, expected: ActionResult::Done });
+            }
+            NameState::File(file) if !mode.folder && mode.create != CreateMode::Exclusive => file,
+            NameState::Absent if creates && self.tree.has_folder(node) => self.tree.new_file(),
+            _ => return None,
+        };
+        let truncates = mode.truncate && !creates && writes(mode.access);
+        let slot = self.slot(own);
+        let open = Opening { node, slot, file, access: mode.access, creates, truncates };
+        Some(Planned { action: PlannedAction::OpenFile(open), expected: ActionResult::Done })
+    }
+
+    fn slot(&mut self, own: u32) -> Slot {
+        self.free_slots[own as usize].pop().unwrap_or_else(|| {
+            self.slots += 1;
+            Slot(self.slots - 1)
+        })
+    }
+
+    /// Changes the tree as an operation does.
+    fn apply(&mut self, own: u32, operation: &RecordedOperation, planned: &Planned) {
+        use PlannedAction as P;
+        if planned.expected != ActionResult::Done {
+            return;
+        }
+        match planned.action {
+            P::OpenFile(open) => self.apply_open(operation.action, open),
+            P::OpenFolder { node, slot } => {
+                self.keep_open(operation.action, OpenState { slot, node, file: None, writable: false });
+            }
+            P::Close { slot } => {
+                if let Action::Close { handle } = operation.action {
+                    self.tree.close(handle);
+                    self.free_slots[own as usize].push(slot);
+                }
+            }
+            P::Write { slot, offset, length } => self.apply_write(slot, [offset, length]),
+            P::Copy(copy) => self.apply_copy(copy),
+            P::SetLength { length, .. } | P::SetLengthByName { length, .. } => {
+                let Action::SetLength { node, .. } = operation.action else { return };
+                self.touch(node);
+                if let Some(file) = self.file(node) {
+                    self.tree.set_length(file, length);
+                    self.touch_file(file);
+                }
+            }
+            P::SetAttributes { node } | P::SetExtendedAttribute { node, .. } => self.touch(node),
+            P::Rename { from, to } => self.apply_rename(from, to),
+            P::HardLink { from, to } => self.set(to, self.tree.state(from)),
+            P::SymbolicLink { node } => self.set(node, NameState::Link),
+            P::Remove { node } | P::RemoveFolder { node } => self.set(node, NameState::Absent),
+            P::CreateFolder { node } => self.set(node, NameState::Folder),
+            _ => {}
+        }
+    }
+
+    fn apply_open(&mut self, action: Action, open: Opening) {
+        if open.creates {
+            self.set(open.node, NameState::File(open.file));
+        }
+        if open.truncates {
+            self.tree.set_length(open.file, 0);
+            self.touch_file(open.file);
+        }
+        let Opening { slot, node, file, .. } = open;
+        self.keep_open(action, OpenState { slot, node, file: Some(file), writable: writes(open.access) });
+    }
+
+    fn keep_open(&mut self, action: Action, open: OpenState) {
+        if let Action::Open { handle: Some(handle), .. } = action {
+            self.tree.open(handle, open);
+        }
+    }
+
+    fn apply_write(&mut self, slot: Slot, [offset, length]: [u64; 2]) {
+        if let Some(file) = self.tree.in_slot(slot).and_then(|open| open.file) {
+            self.tree.write(file, offset, length);
+            self.written_bytes = self.written_bytes.saturating_add(length);
+            self.touch_file(file);
+        }
+    }
+
+    fn apply_copy(&mut self, copy: PlannedCopy) {
+        if let Some(file) = self.tree.in_slot(copy.to).and_then(|open| open.file) {
+            self.tree.copy(file, copy.write_at, copy.length);
+            self.written_bytes = self.written_bytes.saturating_add(copy.length);
+            self.touch_file(file);
+        }
+    }
+
+    fn apply_rename(&mut self, from: NodeNumber, to: NodeNumber) {
+        let state = self.tree.state(from);
+        self.set(from, NameState::Absent);
+        self.set(to, state);
+        if state == NameState::Folder {
+            self.tree.move_away(from, to);
+            corpus::touch_below(&mut self.corpus, from);
+        }
+    }
+
+    fn set(&mut self, node: NodeNumber, state: NameState) {
+        self.touch(node);
+        self.tree.set(node, state);
+    }
+
+    fn touch(&mut self, node: NodeNumber) {
+        self.corpus[node.0 as usize].changes = true;
+    }
+
+    fn touch_file(&mut self, file: FileNumber) {
+        // A file that exists at the beginning has the number of its node.
+        if let Some(node) = self.corpus.get_mut(file.0 as usize) {
+            node.changes = true;
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Replay plans: what each thread of a replay does, and which steps of other threads it waits for.
+//!
+//! ```text
+//! Recording -> Threads (which replay thread) -> TreeState (which answer) -> Ordering (which waits) -> ReplayThread (columns)
+//! ```
+//!
+//! - **Threads**: a recorded thread gets a replay thread of its own, or that of one which ended before it began. Beyond the
+//!   limit, several share one and keep their order.
+//! - **Beginnings**: a thread begins its pause when the operation before its first one is complete, so that a replay that takes
+//!   longer elsewhere starts it as much later. A thread that only waited while others came and went goes on at once after them.
+//! - **Pauses** are the means of their classes, each capped.
+//! - **Answers**: each operation has one answer in the tree as it is known. An operation that is impossible there is left out and
+//!   counted; the names in a renamed folder are not known, so that operations on them are left out. One that failed for an
+//!   unknown reason becomes a question for attributes.
+
+mod action;
+mod answers;
+mod compile;
+mod corpus;
+mod order;
+mod ordering;
+mod steps;
+mod threads;
+mod tree_state;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub use action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
+pub use corpus::PlannedNode;
+pub use steps::{ReplayThread, Step, Steps, Wait};
+
+use crate::Recording;
+
+/// Limits of a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest number of replay threads.
+    pub threads: usize,
+    /// Longest pause between two operations of a thread.
+    pub pause: Duration,
+}
+
+/// Plan of a replay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayPlan {
+    /// The replay threads.
+    pub lanes: Vec<ReplayThread>,
+    /// The names, with their state before the replay begins. The first one is the folder itself.
+    pub nodes: Vec<PlannedNode>,
+    /// Number of places for open files.
+    pub slots: u32,
+    /// Length of a pause of each class, in nanoseconds.
+    pub pauses: Vec<u64>,
+    /// Files that may have parts which were never written, by their number, so that what is read of them is not compared.
+    pub sparse: Vec<bool>,
+    /// Number of bytes that the replay writes.
+    pub written_bytes: u64,
+    /// Number of operations that are left out because they are impossible in the tree as it is known.
+    pub left_out: u64,
+    /// Number of operations that failed for an unknown reason and are replaced by a question for attributes.
+    pub replaced: u64,
+}
+
+impl ReplayPlan {
+    /// Makes the plan of a recording.
+    pub fn compile(recording: &Recording, limits: Limits) -> Self {
+        compile::Compiler::new(recording, limits).finish(recording, limits)
+    }
+
+    /// Returns the number of steps of all threads.
+    pub fn step_count(&self) -> u64 {
+        self.lanes.iter().map(|lane| u64::from(lane.len())).sum()
+    }
+
+    /// Returns the bytes of all files that exist before the replay begins.
+    pub fn corpus_bytes(&self) -> u64 {
+        self.nodes.iter().map(|node| node.bytes).sum()
+    }
+}

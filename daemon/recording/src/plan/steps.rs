@@ -1,0 +1,320 @@
+//! The operations of one replay thread, packed into columns: 6 to 18 bytes each.
+
+use super::action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
+use crate::{Access, ActionResult, NodeNumber};
+
+/// Largest length of one read or write. The kernel of Linux moves no more with one call either.
+const MAX_TRANSFER: u64 = 0x7fff_f000;
+
+/// An operation of another thread that must be complete before a step begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// Number of the other replay thread.
+    pub lane: u32,
+    /// Number of its steps that must be complete.
+    pub steps: u32,
+}
+
+/// A step of a replay thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step<'plan> {
+    /// Class of the pause before the step, an index of [`ReplayPlan::pauses`](super::ReplayPlan::pauses).
+    pub pause: u8,
+    /// The work.
+    pub action: PlannedAction,
+    /// The answer that the plan expects: anything but [`ActionResult::Failed`].
+    pub expected: ActionResult,
+    /// Steps of other threads that must be complete.
+    pub waits: &'plan [Wait],
+}
+
+/// The steps of one replay thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReplayThread {
+    codes: Vec<u8>,
+    pauses: Vec<u8>,
+    objects: Vec<u32>,
+    extras: Vec<u32>,
+    /// Steps that wait, in order, with the end of their waits in `waits`.
+    waiting_steps: Vec<(u32, u32)>,
+    waits: Vec<Wait>,
+}
+
+impl ReplayThread {
+    /// Returns the number of steps.
+    pub fn len(&self) -> u32 {
+        self.codes.len() as u32
+    }
+
+    /// Tells whether there are no steps.
+    pub fn is_empty(&self) -> bool {
+        self.codes.is_empty()
+    }
+
+    /// Returns the number of waits for other threads.
+    pub fn wait_count(&self) -> usize {
+        self.waits.len()
+    }
+
+    /// Returns the steps in order.
+    pub fn steps(&self) -> Steps<'_> {
+        Steps { lane: self, step: 0, extra: 0, waiting_step: 0, wait: 0 }
+    }
+
+    /// Makes room for this many steps.
+    pub(super) fn with_capacity(steps: usize) -> Self {
+        let column = || Vec::with_capacity(steps);
+        Self { codes: column(), pauses: column(), objects: Vec::with_capacity(steps), ..Self::default() }
+    }
+
+    /// Adds a wait for the step that is pushed next.
+    pub(super) fn push_wait(&mut self, wait: Wait) {
+        self.waits.push(wait);
+        let (step, end) = (self.len(), self.waits.len() as u32);
+        match self.waiting_steps.last_mut() {
+            Some(last) if last.0 == step => last.1 = end,
+            _ => self.waiting_steps.push((step, end)),
+        }
+    }
+
+    pub(super) fn push(&mut self, pause: u8, action: PlannedAction, expected: ActionResult) {
+        let (code, object) = self.pack(action);
+        let answer = match expected {
+            ActionResult::Done | ActionResult::Failed => 0,
+            ActionResult::NotFound => 1,
+            ActionResult::Exists => 2,
+        };
+        self.codes.push(code as u8 | answer << 6);
+        self.pauses.push(pause);
+        self.objects.push(object);
+    }
+
+    fn pack(&mut self, action: PlannedAction) -> (Code, u32) {
+        use PlannedAction as A;
+        match action {
+            A::OpenFile(open) => {
+                let flags =
+                    open.access as u32 | u32::from(open.creates) << 2 | u32::from(open.truncates) << 3;
+                self.extras.extend([open.slot.0, open.file.0, flags]);
+                (Code::OpenFile, open.node.0)
+            }
+            A::OpenFolder { node, slot } => {
+                self.extras.push(slot.0);
+                (Code::OpenFolder, node.0)
+            }
+            A::Read { slot, offset, length } => self.pack_transfer(Code::Read, slot, [offset, length]),
+            A::Write { slot, offset, length } => self.pack_transfer(Code::Write, slot, [offset, length]),
+            A::Copy(copy) => {
+                self.extras.push(copy.to.0);
+                self.extras.extend([copy.write_at as u32, (copy.write_at >> 32) as u32]);
+                self.pack_transfer(Code::Copy, copy.from, [copy.read_at, copy.length])
+            }
+            A::SetLength { slot, length } => self.pack_transfer(Code::SetLength, slot, [length, 0]),
+            A::SetLengthByName { node, length } => {
+                self.pack_transfer(Code::SetLengthByName, Slot(node.0), [length, 0])
+            }
+            A::SetExtendedAttribute { node, length } => {
+                self.extras.push(length);
+                (Code::SetExtendedAttribute, node.0)
+            }
+            A::Rename { from, to } => self.pack_pair(Code::Rename, from, to),
+            A::HardLink { from, to } => self.pack_pair(Code::HardLink, from, to),
+            A::Close { slot } => (Code::Close, slot.0),
+            A::List { slot } => (Code::List, slot.0),
+            A::Sync { slot } => (Code::Sync, slot.0),
+            A::Lock { slot } => (Code::Lock, slot.0),
+            A::SlotAttributes { slot } => (Code::SlotAttributes, slot.0),
+            A::Attributes { node } => (Code::Attributes, node.0),
+            A::SetAttributes { node } => (Code::SetAttributes, node.0),
+            A::ExtendedAttribute { node } => (Code::ExtendedAttribute, node.0),
+            A::SymbolicLink { node } => (Code::SymbolicLink, node.0),
+            A::ReadLink { node } => (Code::ReadLink, node.0),
+            A::Remove { node } => (Code::Remove, node.0),
+            A::CreateFolder { node } => (Code::CreateFolder, node.0),
+            A::RemoveFolder { node } => (Code::RemoveFolder, node.0),
+            A::FreeSpace => (Code::FreeSpace, 0),
+        }
+    }
+
+    fn pack_pair(&mut self, code: Code, from: NodeNumber, to: NodeNumber) -> (Code, u32) {
+        self.extras.push(to.0);
+        (code, from.0)
+    }
+
+    fn pack_transfer(&mut self, code: Code, slot: Slot, [offset, length]: [u64; 2]) -> (Code, u32) {
+        self.extras.extend([offset as u32, (offset >> 32) as u32, length.min(MAX_TRANSFER) as u32]);
+        (code, slot.0)
+    }
+}
+
+/// Kind of a step, as stored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Code {
+    OpenFile,
+    OpenFolder,
+    Close,
+    List,
+    Read,
+    Write,
+    Copy,
+    Sync,
+    Lock,
+    SlotAttributes,
+    Attributes,
+    SetAttributes,
+    SetLength,
+    SetLengthByName,
+    ExtendedAttribute,
+    SetExtendedAttribute,
+    Rename,
+    HardLink,
+    SymbolicLink,
+    ReadLink,
+    Remove,
+    CreateFolder,
+    RemoveFolder,
+    FreeSpace,
+}
+
+impl Code {
+    const ALL: [Self; 24] = [
+        Self::OpenFile,
+        Self::OpenFolder,
+        Self::Close,
+        Self::List,
+        Self::Read,
+        Self::Write,
+        Self::Copy,
+        Self::Sync,
+        Self::Lock,
+        Self::SlotAttributes,
+        Self::Attributes,
+        Self::SetAttributes,
+        Self::SetLength,
+        Self::SetLengthByName,
+        Self::ExtendedAttribute,
+        Self::SetExtendedAttribute,
+        Self::Rename,
+        Self::HardLink,
+        Self::SymbolicLink,
+        Self::ReadLink,
+        Self::Remove,
+        Self::CreateFolder,
+        Self::RemoveFolder,
+        Self::FreeSpace,
+    ];
+}
+
+/// Iterator over the steps of a replay thread.
+#[derive(Clone)]
+pub struct Steps<'plan> {
+    lane: &'plan ReplayThread,
+    step: usize,
+    extra: usize,
+    waiting_step: usize,
+    wait: usize,
+}
+
+impl<'plan> Steps<'plan> {
+    fn extra(&mut self) -> u32 {
+        self.extra += 1;
+        self.lane.extras[self.extra - 1]
+    }
+
+    fn transfer(&mut self) -> [u64; 2] {
+        let [low, high, length] = [self.extra(), self.extra(), self.extra()].map(u64::from);
+        [low | high << 32, length]
+    }
+
+    fn copy(&mut self, from: Slot) -> PlannedCopy {
+        let to = Slot(self.extra());
+        let [low, high] = [self.extra(), self.extra()].map(u64::from);
+        let [read_at, length] = self.transfer();
+        PlannedCopy { from, to, read_at, write_at: low | high << 32, length }
+    }
+
+    fn opening(&mut self, node: NodeNumber) -> Opening {
+        let (slot, file, flags) = (Slot(self.extra()), FileNumber(self.extra()), self.extra());
+        Opening {
+            node,
+            slot,
+            file,
+            access: match flags & 3 {
+                0 => Access::Read,
+                1 => Access::Write,
+                _ => Access::ReadWrite,
+            },
+            creates: flags & 4 > 0,
+            truncates: flags & 8 > 0,
+        }
+    }
+
+    fn unpack(&mut self, code: Code, object: u32) -> PlannedAction {
+        use PlannedAction as A;
+        let (node, slot) = (NodeNumber(object), Slot(object));
+        match code {
+            Code::OpenFile => A::OpenFile(self.opening(node)),
+            Code::OpenFolder => A::OpenFolder { node, slot: Slot(self.extra()) },
+            Code::Close => A::Close { slot },
+            Code::List => A::List { slot },
+            Code::Read => {
+                let [offset, length] = self.transfer();
+                A::Read { slot, offset, length }
+            }
+            Code::Write => {
+                let [offset, length] = self.transfer();
+                A::Write { slot, offset, length }
+            }
+            Code::Copy => A::Copy(self.copy(slot)),
+            Code::Sync => A::Sync { slot },
+            Code::Lock => A::Lock { slot },
+            Code::SlotAttributes => A::SlotAttributes { slot },
+            Code::Attributes => A::Attributes { node },
+            Code::SetAttributes => A::SetAttributes { node },
+            Code::SetLength => A::SetLength { slot, length: self.transfer()[0] },
+            Code::SetLengthByName => A::SetLengthByName { node, length: self.transfer()[0] },
+            Code::ExtendedAttribute => A::ExtendedAttribute { node },
+            Code::SetExtendedAttribute => A::SetExtendedAttribute { node, length: self.extra() },
+            Code::Rename => A::Rename { from: node, to: NodeNumber(self.extra()) },
+            Code::HardLink => A::HardLink { from: node, to: NodeNumber(self.extra()) },
+            Code::SymbolicLink => A::SymbolicLink { node },
+            Code::ReadLink => A::ReadLink { node },
+            Code::Remove => A::Remove { node },
+            Code::CreateFolder => A::CreateFolder { node },
+            Code::RemoveFolder => A::RemoveFolder { node },
+            Code::FreeSpace => A::FreeSpace,
+        }
+    }
+
+    fn waits(&mut self) -> &'plan [Wait] {
+        let lane = self.lane;
+        match lane.waiting_steps.get(self.waiting_step) {
+            Some((step, end)) if *step as usize == self.step => {
+                let begin = std::mem::replace(&mut self.wait, *end as usize);
+                self.waiting_step += 1;
+                &lane.waits[begin..self.wait]
+            }
+            _ => &[],
+        }
+    }
+}
+
+impl<'plan> Iterator for Steps<'plan> {
+    type Item = Step<'plan>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Step<'plan>> {
+        let packed = *self.lane.codes.get(self.step)?;
+        let waits = self.waits();
+        let action = self.unpack(Code::ALL[(packed & 0x3f) as usize], self.lane.objects[self.step]);
+        let expected = match packed >> 6 {
+            0 => ActionResult::Done,
+            1 => ActionResult::NotFound,
+            _ => ActionResult::Exists,
+        };
+        let pause = self.lane.pauses[self.step];
+        self.step += 1;
+        Some(Step { pause, action, expected, waits })
+    }
+}

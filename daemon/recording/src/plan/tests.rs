@@ -1,0 +1,335 @@
+//! Any order of the steps that respects the waits gives the recorded answers and the recorded tree.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use longhaul_model::draw::draw_below;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    Access, Account, Action, ActionResult, Copying, CreateMode, FileKind, HandleNumber, InitialState, Node,
+    NodeNumber, OpenMode, PowerOfTwo, RecordedOperation, Source,
+};
+
+const LIMITS: Limits = Limits { threads: 8, pause: Duration::from_secs(2) };
+
+fn recording(nodes: Vec<Node>, operations: Vec<RecordedOperation>) -> Recording {
+    Recording {
+        source: Source::Strace,
+        recorded_on: None,
+        nodes,
+        operations: operations.into(),
+        mean_pauses: vec![],
+        mean_sizes: vec![],
+        times: None,
+        account: Account::default(),
+    }
+}
+
+fn node(parent: u32, initial: InitialState) -> Node {
+    Node { parent: NodeNumber(parent), kind: FileKind::Other, initial }
+}
+
+fn operation(thread: u32, action: Action) -> RecordedOperation {
+    RecordedOperation { thread, pause: PowerOfTwo::default(), action, result: ActionResult::Done }
+}
+
+fn open(node: u32, access: Access, handle: u32) -> Action {
+    let create = if access == Access::Read { CreateMode::Never } else { CreateMode::IfAbsent };
+    let mode = OpenMode { access, create, truncate: false, folder: false };
+    Action::Open { node: NodeNumber(node), mode, handle: Some(HandleNumber(handle)) }
+}
+
+/// A file system in memory that makes the steps of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Simulated {
+    names: HashMap<NodeNumber, Thing>,
+    /// Writes of each file, in their order.
+    writes: HashMap<FileNumber, Vec<u64>>,
+    open: HashMap<Slot, Thing>,
+    /// Number of writes that each read saw, by its place in the plan.
+    seen: HashMap<(usize, u32), usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Thing {
+    Folder,
+    File(FileNumber),
+    Link,
+}
+
+impl Simulated {
+    fn new(plan: &ReplayPlan) -> Self {
+        let thing = |(number, node): (u32, &PlannedNode)| {
+            let thing = match node.initial {
+                InitialState::Absent => return None,
+                InitialState::Folder => Thing::Folder,
+                InitialState::File(_) => Thing::File(FileNumber(number)),
+                InitialState::Link => Thing::Link,
+            };
+            Some((NodeNumber(number), thing))
+        };
+        Self { names: (0..).zip(&plan.nodes).filter_map(thing).collect(), ..Self::default() }
+    }
+
+    fn find(&self, plan: &ReplayPlan, node: NodeNumber) -> Option<Thing> {
+        let parent = plan.nodes[node.0 as usize].parent;
+        if node.0 > 0 && self.find(plan, parent) != Some(Thing::Folder) {
+            return None;
+        }
+        self.names.get(&node).copied()
+    }
+
+    /// Makes a step and returns its answer.
+    fn make(
+        &mut self,
+        plan: &ReplayPlan,
+        (lane, number): (usize, u32),
+        action: PlannedAction,
+    ) -> ActionResult {
+        use PlannedAction as P;
+        let found = |world: &Self, node| world.find(plan, node);
+        let answer = |thing: Option<Thing>| match thing {
+            Some(_) => ActionResult::Done,
+            None => ActionResult::NotFound,
+        };
+        match action {
+            P::OpenFile(open) => match (found(self, open.node), open.creates) {
+                (Some(_), true) => return ActionResult::Exists,
+                (None, false) => return ActionResult::NotFound,
+                (None, true) => {
+                    assert_eq!(found(self, plan.nodes[open.node.0 as usize].parent), Some(Thing::Folder));
+                    self.names.insert(open.node, Thing::File(open.file));
+                    assert!(self.open.insert(open.slot, Thing::File(open.file)).is_none(), "slot in use");
+                }
+                (Some(thing), false) => {
+                    assert_eq!(thing, Thing::File(open.file));
+                    assert!(self.open.insert(open.slot, thing).is_none(), "slot in use");
+                }
+            },
+            P::OpenFolder { node, slot } => {
+                assert_eq!(found(self, node), Some(Thing::Folder));
+                assert!(self.open.insert(slot, Thing::Folder).is_none(), "slot in use");
+            }
+            P::Close { slot } => assert!(self.open.remove(&slot).is_some()),
+            P::Read { slot, .. } => {
+                let Some(Thing::File(file)) = self.open.get(&slot) else { panic!("not open") };
+                self.seen.insert((lane, number), self.writes.get(file).map_or(0, Vec::len));
+            }
+            P::Write { slot, offset, .. } => {
+                let Some(Thing::File(file)) = self.open.get(&slot) else { panic!("not open") };
+                self.writes.entry(*file).or_default().push(offset);
+            }
+            P::Copy(copy) => {
+                let [Some(Thing::File(from)), Some(Thing::File(to))] =
+                    [copy.from, copy.to].map(|slot| self.open.get(&slot).copied())
+                else {
+                    panic!("not open")
+                };
+                self.seen.insert((lane, number), self.writes.get(&from).map_or(0, Vec::len));
+                self.writes.entry(to).or_default().push(copy.write_at);
+            }
+            P::Attributes { node } => return answer(found(self, node)),
+            P::SlotAttributes { slot } | P::List { slot } => assert!(self.open.contains_key(&slot)),
+            other => return self.change_name(plan, other),
+        }
+        ActionResult::Done
+    }
+
+    /// Makes a step that changes a name, and returns its answer.
+    fn change_name(&mut self, plan: &ReplayPlan, action: PlannedAction) -> ActionResult {
+        use PlannedAction as P;
+        let found = |world: &Self, node| world.find(plan, node);
+        match action {
+            P::CreateFolder { node } => {
+                if found(self, node).is_some() {
+                    return ActionResult::Exists;
+                }
+                self.names.insert(node, Thing::Folder);
+            }
+            P::Remove { node } => {
+                let was = found(self, node);
+                self.names.remove(&node);
+                return was.map_or(ActionResult::NotFound, |_| ActionResult::Done);
+            }
+            P::RemoveFolder { node } => {
+                let has_children =
+                    self.names.keys().any(|name| name.0 > 0 && plan.nodes[name.0 as usize].parent == node);
+                assert!(!has_children, "not empty");
+                self.names.remove(&node);
+            }
+            P::Rename { from, to } => {
+                let Some(thing) = found(self, from) else { return ActionResult::NotFound };
+                self.names.remove(&from);
+                // The names below are not known at the new place.
+                self.names.retain(|name, _| !is_below(plan, *name, from));
+                self.names.insert(to, thing);
+            }
+            other => panic!("{other:?} is not simulated"),
+        }
+        ActionResult::Done
+    }
+}
+
+fn is_below(plan: &ReplayPlan, name: NodeNumber, folder: NodeNumber) -> bool {
+    let parent = plan.nodes[name.0 as usize].parent;
+    name.0 > 0 && (parent == folder || is_below(plan, parent, folder))
+}
+
+/// Makes all steps, in an order that a seed draws among those that the waits allow.
+fn replay(plan: &ReplayPlan, seed: u64) -> Simulated {
+    let mut world = Simulated::new(plan);
+    let mut steps: Vec<_> = plan.lanes.iter().map(|lane| lane.steps().peekable()).collect();
+    let mut done = vec![0u32; plan.lanes.len()];
+    for turn in 0..plan.step_count() {
+        let is_ready = |lane: &usize, steps: &mut Vec<std::iter::Peekable<Steps<'_>>>| {
+            let next = steps[*lane].peek();
+            next.is_some_and(|step| step.waits.iter().all(|wait| done[wait.lane as usize] >= wait.steps))
+        };
+        let ready: Vec<usize> = (0..done.len()).filter(|lane| is_ready(lane, &mut steps)).collect();
+        assert!(!ready.is_empty(), "all threads wait for each other");
+        let lane = ready[draw_below(seed, 1, turn, ready.len() as u64) as usize];
+        let step = steps[lane].next().unwrap();
+        assert_eq!(world.make(plan, (lane, done[lane]), step.action), step.expected, "{:?}", step.action);
+        done[lane] += 1;
+    }
+    world
+}
+
+/// Operations on a small tree: two folders with four names each. Most are possible; the plan leaves out the others.
+fn operations() -> impl Strategy<Value = Vec<RecordedOperation>> {
+    let action = (0u32..13, 1u32..11, 1u32..11, 0u32..6).prop_map(|(kind, name, other, handle)| {
+        let (name, other, handle) = (NodeNumber(name), NodeNumber(other), HandleNumber(handle));
+        match kind {
+            0 => open(name.0, Access::Read, handle.0),
+            1 | 2 => open(name.0, Access::ReadWrite, handle.0),
+            3 => Action::Close { handle },
+            4 => Action::Read { handle, offset: 0, length: 9, read: 9 },
+            5 => Action::Write { handle, offset: u64::from(other.0), length: 9 },
+            6 => Action::Attributes { node: name },
+            7 => Action::CreateFolder { node: name },
+            8 => Action::Remove { node: name },
+            9 => Action::RemoveFolder { node: name },
+            10 => Action::Rename { from: name, to: other },
+            11 => Action::Copy(Copying {
+                from: handle,
+                to: HandleNumber(other.0 % 6),
+                read_at: 0,
+                write_at: u64::from(name.0),
+                length: 9,
+            }),
+            _ => Action::List { handle },
+        }
+    });
+    let operation = (0u32..4, action, any::<bool>()).prop_map(|(thread, action, is_missing)| {
+        let result = if is_missing && matches!(action, Action::Attributes { .. } | Action::Remove { .. }) {
+            ActionResult::NotFound
+        } else {
+            ActionResult::Done
+        };
+        RecordedOperation { result, ..operation(thread, action) }
+    });
+    prop::collection::vec(operation, 1..120)
+}
+
+/// Gives each opening a handle of its own, as recordings have it.
+fn with_own_handles(mut operations: Vec<RecordedOperation>) -> Vec<RecordedOperation> {
+    let (mut newest, mut next) = (HashMap::new(), 0);
+    for operation in &mut operations {
+        match &mut operation.action {
+            Action::Open { handle: Some(handle), .. } => {
+                newest.insert(*handle, next);
+                *handle = HandleNumber(next);
+                next += 1;
+            }
+            Action::Close { handle }
+            | Action::Read { handle, .. }
+            | Action::Write { handle, .. }
+            | Action::List { handle } => {
+                *handle = HandleNumber(newest.get(handle).copied().unwrap_or(u32::MAX));
+            }
+            Action::Copy(copy) => {
+                for handle in [&mut copy.from, &mut copy.to] {
+                    *handle = HandleNumber(newest.get(handle).copied().unwrap_or(u32::MAX));
+                }
+            }
+            _ => {}
+        }
+    }
+    operations
+}
+
+fn tree() -> Vec<Node> {
+    let (folder, file) = (InitialState::Folder, InitialState::File(PowerOfTwo::of(5)));
+    let mut nodes = vec![node(0, folder), node(0, folder), node(0, InitialState::Absent)];
+    nodes.extend((0..4).map(|number| node(1, if number < 2 { file } else { InitialState::Absent })));
+    nodes.extend((0..4).map(|_| node(2, InitialState::Absent)));
+    nodes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn any_allowed_order_gives_the_recorded_tree(operations in operations(), seed: u64) {
+        let operations = with_own_handles(operations);
+        let plan = ReplayPlan::compile(&recording(tree(), operations.clone()), LIMITS);
+        let one = Limits { threads: 1, ..LIMITS };
+        let sequential = replay(&ReplayPlan::compile(&recording(tree(), operations), one), 0);
+        let any = replay(&plan, seed);
+        prop_assert_eq!(&any.names, &sequential.names);
+        prop_assert_eq!(&any.writes, &sequential.writes);
+        prop_assert!(any.open.is_empty(), "nothing stays open");
+        let mut seen: [Vec<usize>; 2] = [&any, &sequential].map(|world| world.seen.values().copied().collect());
+        seen.iter_mut().for_each(|seen| seen.sort_unstable());
+        prop_assert_eq!(&seen[0], &seen[1], "reads see what was written before");
+    }
+}
+
+#[test]
+fn independent_threads_wait_only_at_their_beginning() {
+    let file = InitialState::File(PowerOfTwo::of(5));
+    let nodes = vec![node(0, InitialState::Folder), node(0, file), node(0, file)];
+    let reads =
+        |thread, handle| Action::Read { handle: HandleNumber(handle), offset: thread, length: 1, read: 1 };
+    let mut operations = vec![operation(0, open(1, Access::Read, 0)), operation(1, open(2, Access::Read, 1))];
+    operations.extend((0..50).flat_map(|_| [operation(0, reads(0, 0)), operation(1, reads(1, 1))]));
+    let plan = ReplayPlan::compile(&recording(nodes, operations), LIMITS);
+    let waits: Vec<usize> = plan.lanes.iter().map(ReplayThread::wait_count).collect();
+    // The last wait closes the file that the other thread left open.
+    assert_eq!(waits, [1, 1]);
+}
+
+#[test]
+fn threads_beyond_the_limit_share_replay_threads() {
+    let nodes = vec![node(0, InitialState::Folder)];
+    let attributes = |thread| operation(thread, Action::Attributes { node: NodeNumber(0) });
+    let operations = (0..3).flat_map(|_| (0..40).map(attributes)).collect();
+    let plan = ReplayPlan::compile(&recording(nodes, operations), LIMITS);
+    assert_eq!((plan.lanes.len(), plan.step_count()), (8, 120));
+}
+
+#[test]
+fn a_thread_that_waited_for_another_goes_on_at_once() {
+    let nodes = vec![node(0, InitialState::Folder)];
+    let attributes = |thread| RecordedOperation {
+        pause: PowerOfTwo::of(1000),
+        ..operation(thread, Action::Attributes { node: NodeNumber(0) })
+    };
+    let operations = [0, 1, 1, 0, 0].map(attributes).to_vec();
+    let plan = ReplayPlan::compile(&recording(nodes, operations), LIMITS);
+    let parent: Vec<_> = plan.lanes[0].steps().collect();
+    assert_eq!((parent[1].pause, parent[1].waits), (0, &[Wait { lane: 1, steps: 2 }][..]));
+    assert_eq!(parent[2].pause, PowerOfTwo::of(1000).number());
+}
+
+#[test]
+fn size_is_exact_where_a_file_was_read_to_its_end() {
+    let file = InitialState::File(PowerOfTwo::of(5000));
+    let nodes = vec![node(0, InitialState::Folder), node(0, file)];
+    let read = |offset, read| Action::Read { handle: HandleNumber(0), offset, length: 4096, read };
+    let operations = [open(1, Access::Read, 0), read(0, 4096), read(4096, 900)];
+    let operations = operations.map(|action| operation(0, action)).to_vec();
+    let plan = ReplayPlan::compile(&recording(nodes, operations), LIMITS);
+    assert_eq!(plan.corpus_bytes(), 4996);
+}

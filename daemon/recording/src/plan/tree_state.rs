@@ -1,0 +1,203 @@
+//! The tree while a recording is followed: which names exist, and which file each of them stands for.
+
+use std::collections::HashMap;
+
+use super::action::{FileNumber, Slot};
+use crate::{Access, HandleNumber, InitialState, Node, NodeNumber, Recording};
+
+/// State of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameState {
+    /// There is nothing.
+    Absent,
+    /// A folder.
+    Folder,
+    /// A file.
+    File(FileNumber),
+    /// A symbolic link.
+    Link,
+}
+
+/// A file that is followed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FileState {
+    /// Length in bytes; only an estimate for files that exist at the beginning and were not read to their end.
+    pub length: u64,
+    /// True if parts of it may never have been written, so that its content is not known.
+    pub is_sparse: bool,
+}
+
+/// State of an open file or folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenState {
+    /// Place of the open file.
+    pub slot: Slot,
+    /// Name that was opened.
+    pub node: NodeNumber,
+    /// The file; `None` for a folder.
+    pub file: Option<FileNumber>,
+    /// True if it can be written.
+    pub writable: bool,
+}
+
+/// The tree.
+pub struct TreeState<'a> {
+    nodes: &'a [Node],
+    pub states: Vec<NameState>,
+    /// Number of names that exist in each folder.
+    children: Vec<u32>,
+    pub files: Vec<FileState>,
+    /// Open files and folders, by the number of the handle.
+    open: HashMap<HandleNumber, OpenState>,
+    /// Open files and folders, by slot.
+    slots: Vec<Option<OpenState>>,
+}
+
+impl<'a> TreeState<'a> {
+    /// Returns the tree before the first operation. Files have these lengths.
+    pub fn new(recording: &'a Recording, lengths: &[u64]) -> Self {
+        let nodes = &recording.nodes[..];
+        let state = |(number, node): (u32, &Node)| match node.initial {
+            InitialState::Absent => NameState::Absent,
+            InitialState::Folder => NameState::Folder,
+            InitialState::File(_) => NameState::File(FileNumber(number)),
+            InitialState::Link => NameState::Link,
+        };
+        let mut tree = Self {
+            nodes,
+            states: (0..).zip(nodes).map(state).collect(),
+            children: vec![0; nodes.len()],
+            files: lengths.iter().map(|length| FileState { length: *length, is_sparse: false }).collect(),
+            open: HashMap::new(),
+            slots: vec![],
+        };
+        if let Some(root) = tree.states.first_mut() {
+            *root = NameState::Folder;
+        }
+        for (number, node) in nodes.iter().enumerate().skip(1) {
+            // A name below something that is no folder cannot exist.
+            if tree.states[node.parent.0 as usize] != NameState::Folder {
+                tree.states[number] = NameState::Absent;
+            }
+            if tree.states[number] != NameState::Absent {
+                tree.children[node.parent.0 as usize] += 1;
+            }
+        }
+        tree
+    }
+
+    /// Returns the state of a name.
+    pub fn state(&self, node: NodeNumber) -> NameState {
+        self.states.get(node.0 as usize).copied().unwrap_or(NameState::Absent)
+    }
+
+    /// Returns the folder of a name; `None` for the recorded folder itself and for numbers that stand for nothing.
+    pub fn parent(&self, node: NodeNumber) -> Option<NodeNumber> {
+        self.nodes.get(node.0 as usize).filter(|_| node.0 > 0).map(|found| found.parent)
+    }
+
+    /// Tells whether the folder of a name exists, so that the name can be created.
+    pub fn has_folder(&self, node: NodeNumber) -> bool {
+        self.parent(node).is_some_and(|parent| self.state(parent) == NameState::Folder)
+    }
+
+    /// Tells whether no name in a folder exists.
+    pub fn is_empty(&self, folder: NodeNumber) -> bool {
+        self.children[folder.0 as usize] == 0
+    }
+
+    /// Sets the state of a name.
+    pub fn set(&mut self, node: NodeNumber, state: NameState) {
+        let Some(parent) = self.parent(node) else { return };
+        let was = std::mem::replace(&mut self.states[node.0 as usize], state);
+        let count = &mut self.children[parent.0 as usize];
+        match (was == NameState::Absent, state == NameState::Absent) {
+            (true, false) => *count += 1,
+            (false, true) => *count = count.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    /// Adds a file of no length.
+    pub fn new_file(&mut self) -> FileNumber {
+        self.files.push(FileState::default());
+        FileNumber(self.files.len() as u32 - 1)
+    }
+
+    /// Notes that bytes of a file were written.
+    pub fn write(&mut self, file: FileNumber, offset: u64, length: u64) {
+        let state = &mut self.files[file.0 as usize];
+        state.is_sparse |= offset > state.length;
+        state.length = state.length.max(offset.saturating_add(length));
+    }
+
+    /// Notes that bytes of another file were copied to a file: its content is not what longhaul would have written.
+    pub fn copy(&mut self, file: FileNumber, offset: u64, length: u64) {
+        self.write(file, offset, length);
+        self.files[file.0 as usize].is_sparse |= length > 0;
+    }
+
+    /// Notes that the length of a file was set.
+    pub fn set_length(&mut self, file: FileNumber, length: u64) {
+        let state = &mut self.files[file.0 as usize];
+        state.is_sparse |= length > state.length;
+        state.length = length;
+    }
+
+    /// Moves everything that is known below a folder away, because its names are not known under the new one.
+    pub fn move_away(&mut self, from: NodeNumber, to: NodeNumber) {
+        let mut below = vec![false; self.nodes.len()];
+        below[from.0 as usize] = true;
+        for number in from.0 as usize + 1..self.nodes.len() {
+            if below[self.nodes[number].parent.0 as usize] {
+                below[number] = true;
+                self.states[number] = NameState::Absent;
+            }
+        }
+        self.children[to.0 as usize] = std::mem::take(&mut self.children[from.0 as usize]);
+    }
+
+    /// Notes that a handle was opened.
+    pub fn open(&mut self, handle: HandleNumber, open: OpenState) {
+        let index = open.slot.0 as usize;
+        if self.slots.len() <= index {
+            self.slots.resize(index + 1, None);
+        }
+        self.slots[index] = Some(open);
+        self.open.insert(handle, open);
+    }
+
+    /// Returns what a handle stands for; `None` if it is not open.
+    pub fn handle(&self, handle: HandleNumber) -> Option<OpenState> {
+        self.open.get(&handle).copied()
+    }
+
+    /// Notes that a handle was closed.
+    pub fn close(&mut self, handle: HandleNumber) {
+        if let Some(open) = self.open.remove(&handle) {
+            self.slots[open.slot.0 as usize] = None;
+        }
+    }
+
+    /// Returns the handles that are open.
+    pub fn handles(&self) -> Vec<HandleNumber> {
+        let mut handles: Vec<_> = self.open.keys().copied().collect();
+        handles.sort_unstable();
+        handles
+    }
+
+    /// Returns what is open in a slot.
+    pub fn in_slot(&self, slot: Slot) -> Option<OpenState> {
+        self.slots.get(slot.0 as usize).copied().flatten()
+    }
+
+    /// Returns what is open for writing of a file.
+    pub fn writable(&self, file: FileNumber) -> Option<OpenState> {
+        self.slots.iter().flatten().find(|open| open.file == Some(file) && open.writable).copied()
+    }
+}
+
+/// Tells whether an access allows to write.
+pub fn writes(access: Access) -> bool {
+    access != Access::Read
+}

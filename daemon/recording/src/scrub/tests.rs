@@ -1,0 +1,168 @@
+use std::time::Duration;
+
+use super::Scrubber;
+use crate::{
+    Access, Action, ActionResult, CreateMode, FileKind, FoundFile, InitialState, OpenMode, PowerOfTwo,
+    Recording, Source, TraceAction, TraceEvent, TraceSink,
+};
+
+const READ: OpenMode =
+    OpenMode { access: Access::Read, create: CreateMode::Never, truncate: false, folder: false };
+const CREATE: OpenMode = OpenMode { access: Access::Write, create: CreateMode::IfAbsent, ..READ };
+
+/// Feeds events a millisecond apart, each of which takes a tenth of it.
+fn scrub(events: &[(TraceAction<'_>, ActionResult)]) -> Recording {
+    let mut scrubber = Scrubber::new(b"/share/");
+    for (index, (action, result)) in events.iter().enumerate() {
+        let began = Duration::from_millis(index as u64);
+        let took = Some(Duration::from_micros(100));
+        scrubber.event(&TraceEvent { thread: 7, began, took, action: action.clone(), result: *result });
+    }
+    scrubber.finish(Source::Strace, None)
+}
+
+fn done(action: TraceAction<'_>) -> (TraceAction<'_>, ActionResult) {
+    (action, ActionResult::Done)
+}
+
+fn missing(action: TraceAction<'_>) -> (TraceAction<'_>, ActionResult) {
+    (action, ActionResult::NotFound)
+}
+
+fn states(recording: &Recording) -> Vec<InitialState> {
+    recording.nodes.iter().map(|node| node.initial).collect()
+}
+
+fn file(size: u64) -> InitialState {
+    InitialState::File(PowerOfTwo::of(size))
+}
+
+#[test]
+fn found_file_and_its_folders_existed_before() {
+    let found = Some(FoundFile::File(3000));
+    let recording = scrub(&[done(TraceAction::Attributes { path: b"/share/a/b.jpg", found })]);
+    assert_eq!(states(&recording), [InitialState::Folder, InitialState::Folder, file(3000)]);
+    assert_eq!(recording.nodes[2].kind, FileKind::Image);
+    assert_eq!(recording.mean_sizes[12], 3000);
+}
+
+#[test]
+fn name_looked_for_and_created_later_was_absent() {
+    let recording = scrub(&[
+        missing(TraceAction::Attributes { path: b"/share/new", found: None }),
+        done(TraceAction::Open { path: b"/share/new", mode: CREATE, handle: Some(1) }),
+        done(TraceAction::Write { handle: 1, offset: Some(0), length: 10 }),
+        done(TraceAction::Close { handle: 1 }),
+        done(TraceAction::Attributes { path: b"/share/new", found: Some(FoundFile::File(10)) }),
+    ]);
+    assert_eq!(states(&recording), [InitialState::Folder, InitialState::Absent]);
+}
+
+#[test]
+fn content_that_nothing_wrote_existed_before() {
+    let mode = OpenMode { access: Access::ReadWrite, ..CREATE };
+    let recording = scrub(&[
+        done(TraceAction::Open { path: b"/share/x.db", mode, handle: Some(1) }),
+        done(TraceAction::Read { handle: 1, offset: Some(0), length: 4096, read: 4096 }),
+        done(TraceAction::Write { handle: 1, offset: Some(90_000), length: 4096 }),
+        done(TraceAction::HandleAttributes { handle: 1, found: Some(FoundFile::File(94_096)) }),
+    ]);
+    assert_eq!(states(&recording), [InitialState::Folder, file(4096)]);
+}
+
+#[test]
+fn file_found_in_a_renamed_folder_was_in_the_old_one() {
+    let found = Some(FoundFile::File(5));
+    let recording = scrub(&[
+        done(TraceAction::Rename { from: b"/share/old", to: b"/share/new" }),
+        done(TraceAction::Attributes { path: b"/share/new/x", found }),
+    ]);
+    let of = |state| recording.nodes.iter().filter(|node| node.initial == state).count();
+    assert_eq!(of(file(5)), 1);
+    let old_file = recording.nodes.iter().find(|node| node.initial == file(5)).unwrap();
+    assert_eq!(recording.nodes[old_file.parent.0 as usize].initial, InitialState::Folder);
+    assert_eq!(of(InitialState::Absent), 2, "the new names of the folder and of the file");
+}
+
+#[test]
+fn names_of_a_listing_are_files_without_operations() {
+    let mode = OpenMode { folder: true, ..READ };
+    let recording = scrub(&[
+        done(TraceAction::Open { path: b"/share", mode, handle: Some(1) }),
+        done(TraceAction::List { handle: 1, entries: Some(3) }),
+        done(TraceAction::List { handle: 1, entries: Some(0) }),
+        done(TraceAction::Attributes { path: b"/share/a", found: Some(FoundFile::Folder) }),
+    ]);
+    let folder = InitialState::Folder;
+    assert_eq!(states(&recording), [folder, folder, file(0), file(0)]);
+}
+
+#[test]
+fn paths_outside_are_counted_and_not_kept() {
+    let recording = scrub(&[
+        done(TraceAction::Open { path: b"/shared/x", mode: READ, handle: Some(1) }),
+        done(TraceAction::Read { handle: 1, offset: None, length: 5, read: 5 }),
+        done(TraceAction::Close { handle: 1 }),
+        done(TraceAction::Close { handle: 9 }),
+    ]);
+    assert_eq!((recording.account.outside, recording.account.unknown_handles), (3, 1));
+    assert!(recording.operations.is_empty() && recording.nodes.len() == 1);
+}
+
+#[test]
+fn transfers_without_offset_follow_each_other() {
+    let recording = scrub(&[
+        done(TraceAction::Open { path: b"/share/x", mode: READ, handle: Some(1) }),
+        done(TraceAction::Read { handle: 1, offset: None, length: 10, read: 10 }),
+        done(TraceAction::Read { handle: 1, offset: None, length: 10, read: 4 }),
+    ]);
+    let offset = |action| if let Action::Read { offset, .. } = action { Some(offset) } else { None };
+    let offsets: Vec<u64> = recording.operations.iter().filter_map(|op| offset(op.action)).collect();
+    assert_eq!(offsets, [0, 10]);
+}
+
+#[test]
+fn waiting_is_the_union_of_all_operations() {
+    let mut scrubber = Scrubber::new(b"/share");
+    for (thread, began, took) in [(1, 0, 50), (2, 20, 50), (1, 100, 10)] {
+        let [began, took] = [began, took].map(Duration::from_millis);
+        let action = TraceAction::FreeSpace { path: b"/share" };
+        let event = TraceEvent { thread, began, took: Some(took), action, result: ActionResult::Done };
+        scrubber.event(&event);
+    }
+    let recording = scrubber.finish(Source::Strace, None);
+    let times = recording.times.unwrap();
+    assert_eq!((times.total, times.waiting), (Duration::from_millis(110), Duration::from_millis(80)));
+}
+
+#[test]
+fn pauses_add_up_to_the_recorded_time() {
+    let path = b"/share/x";
+    let recording = scrub(&[done(TraceAction::ReadLink { path }), done(TraceAction::ReadLink { path })]);
+    let pause = recording.operations.iter().nth(1).unwrap().pause;
+    assert_eq!(recording.mean_pauses[usize::from(pause.number())], 900_000);
+}
+
+#[test]
+fn first_pause_of_a_thread_follows_the_operation_before() {
+    let mut scrubber = Scrubber::new(b"/share");
+    for (thread, began, took) in [(1, 0, 50), (2, 20, 50), (3, 100, 10)] {
+        let [began, took] = [began, took].map(Duration::from_millis);
+        let action = TraceAction::FreeSpace { path: b"/share" };
+        let event = TraceEvent { thread, began, took: Some(took), action, result: ActionResult::Done };
+        scrubber.event(&event);
+    }
+    let recording = scrubber.finish(Source::Strace, None);
+    let pauses: Vec<PowerOfTwo> = recording.operations.iter().map(|operation| operation.pause).collect();
+    assert_eq!(pauses, [0, 0, 30_000].map(PowerOfTwo::of));
+}
+
+#[test]
+fn debug_output_shows_no_name() {
+    let mut scrubber = Scrubber::new(b"/share");
+    let action = TraceAction::ReadLink { path: b"/share/secret" };
+    let event =
+        TraceEvent { thread: 1, began: Duration::ZERO, took: None, action, result: ActionResult::Done };
+    scrubber.event(&event);
+    assert_eq!(format!("{scrubber:?}"), "Scrubber { operations: 1, .. }");
+}
