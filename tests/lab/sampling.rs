@@ -62,6 +62,12 @@ impl<'a> Service<'a> {
             let targets = status["targets"].as_array().cloned().unwrap_or_default();
             targets.len() == 3 && targets.iter().all(|target| target["probe"]["name"] == "active")
         });
+        // The first round ends with a check of every share. A check stops the process of a share that does not answer, and
+        // then the end of a stall is known to a second only.
+        service.wait("the first round to end", || {
+            let status: Value = serde_json::from_str(&service.ask("status --json")).unwrap_or_default();
+            status["state"]["name"] != "measuring" && status["last_round"]["number"].is_i64()
+        });
         // The probe creates the files that it reads between its requests, which takes a while.
         std::thread::sleep(Duration::from_secs(20));
         service

@@ -13,6 +13,8 @@ const MERGE_GAP: Duration = Duration::from_secs(10);
 /// Time during which an ended stall can still be extended. Slow calls of a workload are reported
 /// at the end of a phase, so they may belong to a stall that has already ended.
 const AMEND_WINDOW: Duration = HOUR;
+/// Largest difference between the starts of a call as seen in flight and as reported, in seconds.
+const REPORT_TOLERANCE_SECONDS: f64 = 1.0;
 /// Names of errors that mean that the server or the network failed. Errors such as EACCES or ENOENT are not
 /// included.
 const CONNECTION_ERRORS: [&str; 17] = [
@@ -48,6 +50,8 @@ struct StallEntry {
     latest: Timestamp,
     /// True while a slow call of the stall is in flight.
     has_call_in_flight: bool,
+    /// Call that was last seen in flight and has not been reported.
+    unreported: Option<UnreportedCall>,
     /// True if the latest answer of the probe was a failure.
     is_failing: bool,
     /// True if the stall has changed since it was last returned by [`StallLog::take_updates`].
@@ -65,6 +69,17 @@ pub struct PendingCall<'a> {
     pub source: &'a str,
     /// Activity of the service at this time, such as a round; `None` without one.
     pub during: Option<&'a str>,
+}
+
+/// Slow call that was seen in flight. It is never reported if the worker is stopped before the call returns.
+#[derive(Debug, Clone, Copy)]
+struct UnreportedCall {
+    operation: &'static str,
+    since: Timestamp,
+    /// Time at which it was last seen in flight.
+    until: Timestamp,
+    /// True once the stall has ended and counts the call.
+    is_counted: bool,
 }
 
 /// Time during which one call waited.
@@ -125,6 +140,7 @@ impl StallLog {
         let operation = operation.name();
         let interval = WaitInterval { began: since, until: now, operation, error: None, source };
         let entry = self.entry_for(target, &interval);
+        entry.unreported = Some(UnreportedCall { operation, since, until: now, is_counted: false });
         entry.stall.started_us = entry.stall.started_us.min(since);
         entry.stall.ended_us = None;
         entry.latest = entry.latest.max(now);
@@ -138,6 +154,7 @@ impl StallLog {
             let has_ended =
                 !entry.has_call_in_flight && !entry.is_failing && now.since(entry.latest) > MERGE_GAP;
             if has_ended && entry.stall.ended_us != Some(entry.latest) {
+                entry.count_unreported_call();
                 (entry.stall.ended_us, entry.has_update) = (Some(entry.latest), true);
             }
         }
@@ -196,7 +213,14 @@ impl StallEntry {
             sources: vec![interval.source.to_owned()],
             during: None,
         };
-        Self { stall, latest: interval.until, has_call_in_flight: false, is_failing: false, has_update: true }
+        Self {
+            stall,
+            latest: interval.until,
+            has_call_in_flight: false,
+            unreported: None,
+            is_failing: false,
+            has_update: true,
+        }
     }
 
     fn is_adjacent(&self, interval: &WaitInterval<'_>) -> bool {
@@ -205,16 +229,23 @@ impl StallEntry {
         starts_in_time && self.stall.started_us.since(interval.until) <= MERGE_GAP
     }
 
+    /// Counts the call that was last seen in flight if it was never reported. It waited at least until it was last seen.
+    fn count_unreported_call(&mut self) {
+        let Some(call) = self.unreported.as_mut().filter(|call| !call.is_counted) else { return };
+        call.is_counted = true;
+        add_call(&mut self.stall, call.operation, call.until.since(call.since));
+    }
+
     /// Adds the interval of a call that has returned.
     fn add_interval(&mut self, interval: &WaitInterval<'_>) {
-        let stall = &mut self.stall;
-        let waited = interval.until.since(interval.began);
-        let nanoseconds = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
-        stall.calls += 1;
-        stall.started_us = stall.started_us.min(interval.began);
-        if nanoseconds > stall.longest_ns {
-            (stall.longest_ns, stall.operation) = (nanoseconds, interval.operation.to_owned());
+        let distance = |call: &UnreportedCall| call.since.seconds_since(interval.began).abs();
+        let is_it = |call: &mut UnreportedCall| distance(call) < REPORT_TOLERANCE_SECONDS;
+        if self.unreported.take_if(is_it).is_some_and(|call| call.is_counted) {
+            self.stall.calls -= 1;
         }
+        let stall = &mut self.stall;
+        add_call(stall, interval.operation, interval.until.since(interval.began));
+        stall.started_us = stall.started_us.min(interval.began);
         if let Some(error) = interval.error {
             *stall.errors.entry(error.to_owned()).or_default() += 1;
         }
@@ -224,6 +255,15 @@ impl StallEntry {
         self.latest = self.latest.max(interval.until);
         // A stall that was already returned with an end has changed and must be stored again.
         self.has_update |= stall.ended_us.is_some();
+    }
+}
+
+/// Counts a call that waited.
+fn add_call(stall: &mut Stall, operation: &str, waited: Duration) {
+    let nanoseconds = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+    stall.calls += 1;
+    if nanoseconds > stall.longest_ns {
+        (stall.longest_ns, stall.operation) = (nanoseconds, operation.to_owned());
     }
 }
 
@@ -317,6 +357,21 @@ mod tests {
         assert_eq!((stall.opened_us, stall.calls, stall.longest_ns), (at(100), 3, 32_000_000_000));
         assert_eq!(stall.sources, ["probe", "incremental-backup"]);
         assert_eq!(stall.during.as_deref(), Some("a round"));
+    }
+
+    #[test]
+    fn call_of_a_stopped_worker_is_counted_once() {
+        let (operation, source) = (Operation::Getattr, "probe");
+        let call = PendingCall { operation, since: at(100), source, during: None };
+        let mut log = StallLog::default();
+        log.update_in_flight(&smb(), Some(call), at(127));
+        log.update_in_flight(&smb(), None, at(128));
+        let stalls = updates(&mut log, at(138));
+        assert_eq!((stalls[0].calls, stalls[0].longest_ns), (1, 27_000_000_000), "as long as it was seen");
+        assert_eq!(stalls[0].operation, "getattr");
+        log.record_slow_call(&smb(), &slow_call(100, 128, None));
+        let stalls = updates(&mut log, at(200));
+        assert_eq!((stalls[0].calls, stalls[0].longest_ns), (1, 28_000_000_000), "as it was reported later");
     }
 
     #[test]
