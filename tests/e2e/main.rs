@@ -9,6 +9,7 @@ mod bad_input;
 #[cfg(target_os = "linux")]
 mod check_faults;
 mod collector;
+mod crash_points;
 mod daemon_control;
 mod daemon_faults;
 mod daemon_process;

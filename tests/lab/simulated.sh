@@ -43,7 +43,7 @@ build() {
       -e HOSTFS -e OVERLAY_FS -e TMPFS -e TMPFS_XATTR -e DEVTMPFS -e EXT4_FS -e FUSE_FS -e BLK_DEV_LOOP -e MD -e BLK_DEV_DM -e DM_DELAY -e NETWORK_FILESYSTEMS \
       -e NFS_FS -e NFS_V3 -e NFS_V4 -e NFS_V4_1 -e NFS_V4_2 -e NFSD -e NFSD_V4 -e CIFS -e CIFS_ALLOW_INSECURE_LEGACY -e CIFS_STATS2 -e CIFS_XATTR -e CIFS_POSIX \
       -e INET -e IPV6 -e UNIX -e PACKET -e NAMESPACES -e NET_NS -e NETDEVICES -e VETH -e NET_SCHED -e NET_SCH_NETEM \
-      -e INOTIFY_USER -e FANOTIFY -e AIO -e IO_URING -e POSIX_MQUEUE -e KEYS -e DNS_RESOLVER -e CGROUPS -e TASKSTATS -e TASK_XACCT -e TASK_IO_ACCOUNTING -e TASK_DELAY_ACCT
+      -e NLS -e NLS_UTF8 -e INOTIFY_USER -e FANOTIFY -e AIO -e IO_URING -e POSIX_MQUEUE -e KEYS -e DNS_RESOLVER -e CGROUPS -e TASKSTATS -e TASK_XACCT -e TASK_IO_ACCOUNTING -e TASK_DELAY_ACCT
     make -s ARCH=um olddefconfig; make -s ARCH=um -j"$(nproc)" linux
     strip -s -o "$K" linux
   ) >"$w/log" 2>&1 || { tail -20 "$w/log" >&2; rm -rf "$w"; exit 1; }

@@ -43,8 +43,13 @@ impl RecordedOperation {
             Action::Read { .. } => Operation::Read,
             Action::Write { .. } | Action::Copy(_) => Operation::Write,
             Action::Sync { .. } => Operation::Sync,
-            Action::Attributes { .. } if matches!(self.result, ActionResult::NotFound) => Operation::Lookup,
+            Action::Attributes { .. } | Action::AttributesButAccessTime { .. }
+                if matches!(self.result, ActionResult::NotFound) =>
+            {
+                Operation::Lookup
+            }
             Action::Attributes { .. }
+            | Action::AttributesButAccessTime { .. }
             | Action::HandleAttributes { .. }
             | Action::ReadLink { .. }
             | Action::FreeSpace { .. } => Operation::Getattr,
@@ -80,6 +85,9 @@ pub enum Action {
     Sync { handle: HandleNumber },
     /// Reads attributes by path (`stat`, `access`).
     Attributes { node: NodeNumber },
+    /// Reads attributes by path without the time of the last access (`statx`, as `ls` does): a client that has just listed a folder
+    /// over NFS then asks the server nothing.
+    AttributesButAccessTime { node: NodeNumber },
     /// Reads attributes of an open file (`fstat`).
     HandleAttributes { handle: HandleNumber },
     /// Sets mode, owner or times.
@@ -110,7 +118,8 @@ pub enum Action {
     FreeSpace { node: NodeNumber },
 }
 
-/// Copy of a part of an open file to another open file. A length of 0 is the answer at the end of the first file.
+/// Copy of a part of an open file to another open file. A length of 0 is the answer at the end of the first file. A copy that
+/// failed is a question whether the file system can share the blocks of the whole file (`FICLONE`), which it refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copying {
     /// File that is read.

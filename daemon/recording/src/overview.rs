@@ -186,7 +186,7 @@ fn kind_and_bytes(action: &Action) -> (&'static str, u64) {
         Action::Write { length, .. } => ("write", length),
         Action::Copy(copy) => ("copy to another file", copy.length),
         Action::Sync { .. } => ("write to stable storage", 0),
-        Action::Attributes { .. } => ("read attributes", 0),
+        Action::Attributes { .. } | Action::AttributesButAccessTime { .. } => ("read attributes", 0),
         Action::HandleAttributes { .. } => ("read attributes of an open file", 0),
         Action::SetAttributes { .. } => ("set attributes", 0),
         Action::SetLength { .. } => ("set the length", 0),

@@ -34,6 +34,7 @@ pub enum TraceAction<'trace> {
     Copy { from: u64, to: u64, read_at: Option<u64>, write_at: Option<u64>, length: u64 },
     Sync { handle: u64 },
     Attributes { path: &'trace [u8], found: Option<FoundFile> },
+    AttributesButAccessTime { path: &'trace [u8], found: Option<FoundFile> },
     HandleAttributes { handle: u64, found: Option<FoundFile> },
     SetAttributes { path: &'trace [u8] },
     SetLength { path: &'trace [u8], length: u64 },
@@ -103,6 +104,9 @@ impl<'trace> TraceAction<'trace> {
         match self {
             A::Open { path, mode, handle } => A::Open { path: replace(path), mode, handle },
             A::Attributes { path, found } => A::Attributes { path: replace(path), found },
+            A::AttributesButAccessTime { path, found } => {
+                A::AttributesButAccessTime { path: replace(path), found }
+            }
             A::SetAttributes { path } => A::SetAttributes { path: replace(path) },
             A::SetLength { path, length } => A::SetLength { path: replace(path), length },
             A::ReadExtendedAttribute { path } => A::ReadExtendedAttribute { path: replace(path) },

@@ -180,6 +180,12 @@ impl Call<'_> {
         self
     }
 
+    /// Runs the program below another one, such as `strace`.
+    pub fn below(mut self, program: &[&str]) -> Self {
+        self.before = program.iter().map(OsString::from).collect();
+        self
+    }
+
     /// Runs the program, checks its exit code and returns its output.
     pub fn expect(self, code: i32) -> CommandOutput {
         self.start().finish(code)

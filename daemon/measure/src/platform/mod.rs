@@ -11,6 +11,7 @@ use longhaul_model::{CounterSource, Counters, Family, Mount, TargetName};
 #[allow(dead_code, reason = "macOS does not call every function yet")]
 mod apple_tools;
 mod common_facts;
+mod copying;
 mod counter_mapping;
 mod file_features;
 mod identity;
@@ -66,6 +67,7 @@ pub use crate::parse::{
     Attributes, Entry, EntryKind, FINDER_INFO_BYTES, protocol_at, with_negotiated_version,
 };
 pub use check::{SYSTEM, TOOLS, connection_count, run_tool};
+pub use copying::{CopyRange, copy_range, share_blocks};
 pub use counters::{counts_requests, disk_counters, read_counters, server_address};
 pub use file_features::{
     ACCESS_CONTROL_LIST, FINDER_TAGS, RESOURCE_FORK, XattrValue, lock_open_file, preallocate, read_link_at,
@@ -79,8 +81,8 @@ pub use identity::{FileIdentity, MetadataSource, identity_at, identity_of, link_
 pub use mapping::SharedMapping;
 pub use paths::{
     NameBelow, create_below, link_below, make_directory_below, open_below, open_folder_below,
-    read_handle_attributes, remove_directory_below, rename_below, set_times_below, symlink_below,
-    unlink_below,
+    read_attributes_but_access_time, read_handle_attributes, remove_directory_below, rename_below,
+    set_times_below, symlink_below, unlink_below,
 };
 pub use probe::{FolderWatch, device_of, disable_read_ahead, thread_cpu_ns};
 pub use processor::{answer_threads, processor_times};
@@ -94,11 +96,11 @@ pub use system::{
 pub use tool_process::{ToolFailure, ToolOutput, run_with_timeout};
 pub use types::{IoPolicy, ListingFields, PhaseCounters, ProcessorTimes, System, Tool};
 pub use unix::{
-    Access, ByteRange, CopyRange, LockAction, Space, close, copy_range, create_at, error_name, fsync,
-    getxattr, host_name, is_unsupported, load_average, lock_range, make_directory_at, open_at,
-    open_directory, open_directory_at, owner_at, page_bytes, raise_descriptor_limit, read_at,
-    remove_directory_at, remove_xattr, rename_at, resident_share, set_mode, setxattr, space, truncate,
-    unlink_at, user_id, utc_offset_seconds, wall_clock, write_at,
+    Access, ByteRange, LockAction, Space, close, create_at, error_name, fsync, getxattr, host_name,
+    is_unsupported, load_average, lock_range, make_directory_at, open_at, open_directory, open_directory_at,
+    owner_at, page_bytes, raise_descriptor_limit, read_at, remove_directory_at, remove_xattr, rename_at,
+    resident_share, set_mode, setxattr, space, truncate, unlink_at, user_id, utc_offset_seconds, wall_clock,
+    write_at,
 };
 
 pub use unrecognized_output::{UnrecognizedOutput, unrecognized_outputs};

@@ -78,6 +78,12 @@ pub fn read_handle_attributes(file: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
+/// Reads the attributes of a name below a folder without the time of the last access, where the system can leave it out (Linux). Asking
+/// for it is a request more over NFS for a folder that was just listed (`nfs_getattr` in fs/nfs/inode.c of Linux 6.1).
+pub fn read_attributes_but_access_time(directory: BorrowedFd<'_>, path: &CStr) -> io::Result<()> {
+    system::attributes_but_access_time(directory, path)
+}
+
 /// Returns the folder that contains a name, for calls that take one.
 fn place(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<OwnedFd> {
     system::open_below(directory, at.parent, system::PLACE)
@@ -86,7 +92,7 @@ fn place(directory: BorrowedFd<'_>, at: NameBelow<'_>) -> io::Result<OwnedFd> {
 #[cfg(target_os = "linux")]
 mod system {
     use super::*;
-    use rustix::fs::ResolveFlags;
+    use rustix::fs::{ResolveFlags, StatxFlags};
 
     /// A place in the tree: the folder itself is not opened, so no request is sent for it (open(2), `O_PATH`).
     pub const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
@@ -95,6 +101,12 @@ mod system {
         let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         Ok(rustix::fs::openat2(directory, path, flags | OFlags::CLOEXEC, mode, resolve)?)
+    }
+
+    pub fn attributes_but_access_time(directory: BorrowedFd<'_>, path: &CStr) -> io::Result<()> {
+        let wanted = StatxFlags::BASIC_STATS.difference(StatxFlags::ATIME);
+        rustix::fs::statx(directory, path, AtFlags::SYMLINK_NOFOLLOW, wanted)?;
+        Ok(())
     }
 }
 
@@ -110,6 +122,11 @@ mod system {
     pub fn open_below(directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
         let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
         Ok(rustix::fs::openat(directory, path, flags | NO_LINKS | OFlags::CLOEXEC, mode)?)
+    }
+
+    pub fn attributes_but_access_time(directory: BorrowedFd<'_>, path: &CStr) -> io::Result<()> {
+        rustix::fs::statat(directory, path, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(())
     }
 }
 

@@ -162,43 +162,6 @@ pub fn set_mode(file: BorrowedFd<'_>, mode: u16) -> io::Result<()> {
     Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode as rustix::fs::RawMode))?)
 }
 
-/// Part of a file that is copied to another file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CopyRange {
-    /// Offset in the file that is read.
-    pub read_at: u64,
-    /// Offset in the file that is written.
-    pub write_at: u64,
-    /// Number of bytes.
-    pub length: u64,
-}
-
-/// Copies bytes between two files without moving them through this process, and returns their number; 0 at the end of the first
-/// file. The server copies where it offers that.
-///
-/// # Errors
-///
-/// `ENOTSUP` where the system has no such call (macOS), or refuses it for these files (copy_file_range(2): `EXDEV`, `EINVAL`).
-pub fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, range: CopyRange) -> io::Result<u64> {
-    #[cfg(target_os = "linux")]
-    {
-        let (mut read_at, mut write_at) = (range.read_at, range.write_at);
-        let length = usize::try_from(range.length).unwrap_or(usize::MAX);
-        match rustix::fs::copy_file_range(from, Some(&mut read_at), to, Some(&mut write_at), length) {
-            Ok(copied) => Ok(copied as u64),
-            Err(rustix::io::Errno::XDEV | rustix::io::Errno::INVAL) => {
-                Err(io::Error::from_raw_os_error(libc::ENOTSUP))
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (from, to, range);
-        Err(io::Error::from_raw_os_error(libc::ENOTSUP))
-    }
-}
-
 /// Truncates or extends a file to this length in bytes.
 pub fn truncate(file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
     Ok(rustix::fs::ftruncate(file, length)?)

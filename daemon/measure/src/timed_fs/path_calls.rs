@@ -119,6 +119,17 @@ impl TimedFs<'_> {
         self.answer(operation, (folder, path), || platform::attributes_at(folder.fd(), path).map(drop))
     }
 
+    /// Reads the attributes of a name below a folder without the time of the last access.
+    pub fn attributes_but_access_time_below(
+        &self,
+        folder: &Folder,
+        path: &CStr,
+        operation: Operation,
+    ) -> Result<Answer<()>, RunError> {
+        let read = || platform::read_attributes_but_access_time(folder.fd(), path);
+        self.answer(operation, (folder, path), read)
+    }
+
     /// Reads an extended attribute of a name below a folder. Its absence is a success.
     pub fn getxattr_below(&self, folder: &Folder, path: &CStr) -> Result<Answer<()>, RunError> {
         let mut value = [0; 256];
@@ -186,6 +197,16 @@ impl TimedFs<'_> {
             answer => answer.map(Some),
         };
         self.call(Operation::Write, || to.path.clone(), copy)
+    }
+
+    /// Asks the file system to share the blocks of a file with another one, whose content is replaced, and returns whether it did. The
+    /// second file must be open for writing in place.
+    pub fn share_blocks(&self, from: &OpenFile, to: &OpenFile) -> Result<bool, RunError> {
+        let share = || match platform::share_blocks(from.fd(), to.fd()) {
+            Err(error) if error.raw_os_error().is_some_and(platform::is_unsupported) => Ok(false),
+            answer => answer.map(|()| true),
+        };
+        self.call(Operation::Write, || to.path.clone(), share)
     }
 
     /// Sets the length of a file, which must be open for writing in place.

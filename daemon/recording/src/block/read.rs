@@ -52,6 +52,7 @@ impl BlockReader {
             4 => self.write()?,
             5 => Action::Sync { handle: self.handle()? },
             6 => Action::Attributes { node: self.node()? },
+            22 => Action::AttributesButAccessTime { node: self.node()? },
             7 => Action::HandleAttributes { handle: self.handle()? },
             8 => Action::SetAttributes { node: self.node()? },
             9 => Action::SetLength { node: self.node()?, length: self.columns.take(Column::Length)? },

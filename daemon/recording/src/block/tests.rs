@@ -43,7 +43,7 @@ fn action() -> impl Strategy<Value = Action> {
         (node(), class).prop_map(|(node, length)| Action::WriteExtendedAttribute { node, length }),
         pair().prop_map(|(from, to)| Action::Rename { from, to }),
         pair().prop_map(|(from, to)| Action::HardLink { from, to }),
-        (node(), 0..9usize).prop_map(|(node, kind)| of_node(node, kind)),
+        (node(), 0..10usize).prop_map(|(node, kind)| of_node(node, kind)),
     ]
 }
 
@@ -57,6 +57,7 @@ fn of_node(node: NodeNumber, kind: usize) -> Action {
         5 => Action::Remove { node },
         6 => Action::CreateFolder { node },
         7 => Action::RemoveFolder { node },
+        8 => Action::AttributesButAccessTime { node },
         _ => Action::FreeSpace { node },
     }
 }

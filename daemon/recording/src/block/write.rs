@@ -71,6 +71,7 @@ impl BlockWriter {
                 self.put_node(to);
             }
             Action::Attributes { node }
+            | Action::AttributesButAccessTime { node }
             | Action::SetAttributes { node }
             | Action::ReadExtendedAttribute { node }
             | Action::SymbolicLink { node }
@@ -131,6 +132,7 @@ fn kind_number(action: &Action) -> u64 {
         Action::RemoveFolder { .. } => 19,
         Action::FreeSpace { .. } => 20,
         Action::Copy(_) => 21,
+        Action::AttributesButAccessTime { .. } => 22,
     }
 }
 

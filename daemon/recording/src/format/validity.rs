@@ -67,6 +67,7 @@ impl References {
             Action::Copy(copy) => self.open.contains(&copy.from) && self.open.contains(&copy.to),
             Action::Rename { from, to } | Action::HardLink { from, to } => self.has(from) && self.has(to),
             Action::Attributes { node }
+            | Action::AttributesButAccessTime { node }
             | Action::SetAttributes { node }
             | Action::SetLength { node, .. }
             | Action::ReadExtendedAttribute { node }

@@ -34,6 +34,7 @@ pub fn refused(tree: &TreeState<'_>, operation: &RecordedOperation) -> Option<Pl
         return is_there.then_some(Planned { action, expected });
     }
     let (node, action) = match operation.action {
+        Action::AttributesButAccessTime { node } => (node, P::AttributesButAccessTime { node }),
         Action::Attributes { node } | Action::ReadLink { node } | Action::SetAttributes { node } => {
             (node, P::Attributes { node })
         }
@@ -73,6 +74,7 @@ pub fn instead(tree: &TreeState<'_>, action: Action) -> Option<Planned> {
     let (node, handle) = match action {
         Action::Open { node, .. }
         | Action::Attributes { node }
+        | Action::AttributesButAccessTime { node }
         | Action::SetAttributes { node }
         | Action::SetLength { node, .. }
         | Action::ReadExtendedAttribute { node }
@@ -84,7 +86,7 @@ pub fn instead(tree: &TreeState<'_>, action: Action) -> Option<Planned> {
         | Action::RemoveFolder { node }
         | Action::FreeSpace { node } => (Some(node), None),
         Action::Rename { from, .. } | Action::HardLink { from, .. } => (Some(from), None),
-        Action::Copy(copy) => (None, Some(copy.to)),
+        Action::Copy(_) => return None,
         Action::Close { handle }
         | Action::List { handle }
         | Action::Read { handle, .. }

@@ -152,11 +152,20 @@ impl<'a> Compiler<'a> {
         match operation.result {
             ActionResult::Done => self.plan_done(own, operation.action),
             ActionResult::NotFound | ActionResult::Exists => answers::refused(&self.tree, operation),
+            ActionResult::Failed if let Action::Copy(copy) = operation.action => self.plan_clone(copy),
             ActionResult::Failed => {
                 self.replaced += 1;
                 answers::instead(&self.tree, operation.action)
             }
         }
+    }
+
+    /// Plans a question whether the file system can share the blocks of a file. The answer may differ from the recorded one.
+    fn plan_clone(&self, copy: Copying) -> Option<Planned> {
+        let slot = |handle: HandleNumber| self.tree.handle(handle).filter(|open| open.file.is_some());
+        let (from, to) = (slot(copy.from)?.slot, slot(copy.to).filter(|open| open.writable)?.slot);
+        let action = PlannedAction::Clone { from, to };
+        (from != to).then_some(Planned { action, expected: ActionResult::Done })
     }
 
     /// Plans an operation that was done, if it can be done in the tree as it is known.
@@ -192,6 +201,9 @@ impl<'a> Compiler<'a> {
             Action::HandleAttributes { handle } => P::SlotAttributes { slot: slot(handle)? },
             Action::FreeSpace { .. } => P::FreeSpace,
             Action::Attributes { node } => P::Attributes { node: Some(node).filter(|node| exists(*node))? },
+            Action::AttributesButAccessTime { node } => {
+                P::AttributesButAccessTime { node: Some(node).filter(|node| exists(*node))? }
+            }
             Action::SetAttributes { node } => {
                 P::SetAttributes { node: Some(node).filter(|node| exists(*node) && node.0 > 0)? }
             }
@@ -310,6 +322,7 @@ impl<'a> Compiler<'a> {
             }
             P::Write { slot, offset, length } => self.apply_write(slot, [offset, length]),
             P::Copy(copy) => self.apply_copy(copy),
+            P::Clone { to, .. } => self.apply_clone(to),
             P::SetLength { length, .. } | P::SetLengthByName { length, .. } => {
                 let Action::SetLength { node, .. } = operation.action else { return };
                 self.touch(node);
@@ -358,6 +371,13 @@ impl<'a> Compiler<'a> {
         if let Some(file) = self.tree.in_slot(copy.to).and_then(|open| open.file) {
             self.tree.copy(file, copy.write_at, copy.length);
             self.written_bytes = self.written_bytes.saturating_add(copy.length);
+            self.touch_file(file);
+        }
+    }
+
+    fn apply_clone(&mut self, to: Slot) {
+        if let Some(file) = self.tree.in_slot(to).and_then(|open| open.file) {
+            self.tree.replace(file);
             self.touch_file(file);
         }
     }

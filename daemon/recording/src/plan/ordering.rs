@@ -73,8 +73,13 @@ impl Uses<'_, '_> {
                 self.content(copy.from, Use::Shared);
                 self.content(copy.to, Use::Alone);
             }
+            A::Clone { from, to } => {
+                self.content(from, Use::Shared);
+                self.content(to, Use::Alone);
+            }
             A::Lock { slot } | A::SlotAttributes { slot } => self.slot(slot, Use::Shared),
             A::Attributes { node }
+            | A::AttributesButAccessTime { node }
             | A::SetAttributes { node }
             | A::ReadLink { node }
             | A::ExtendedAttribute { node }

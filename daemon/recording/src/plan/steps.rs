@@ -109,6 +109,10 @@ impl ReplayThread {
                 self.extras.extend([copy.write_at as u32, (copy.write_at >> 32) as u32]);
                 self.pack_transfer(Code::Copy, copy.from, [copy.read_at, copy.length])
             }
+            A::Clone { from, to } => {
+                self.extras.push(to.0);
+                (Code::Clone, from.0)
+            }
             A::SetLength { slot, length } => self.pack_transfer(Code::SetLength, slot, [length, 0]),
             A::SetLengthByName { node, length } => {
                 self.pack_transfer(Code::SetLengthByName, Slot(node.0), [length, 0])
@@ -125,6 +129,7 @@ impl ReplayThread {
             A::Lock { slot } => (Code::Lock, slot.0),
             A::SlotAttributes { slot } => (Code::SlotAttributes, slot.0),
             A::Attributes { node } => (Code::Attributes, node.0),
+            A::AttributesButAccessTime { node } => (Code::AttributesButAccessTime, node.0),
             A::SetAttributes { node } => (Code::SetAttributes, node.0),
             A::ExtendedAttribute { node } => (Code::ExtendedAttribute, node.0),
             A::SymbolicLink { node } => (Code::SymbolicLink, node.0),
@@ -158,10 +163,12 @@ enum Code {
     Read,
     Write,
     Copy,
+    Clone,
     Sync,
     Lock,
     SlotAttributes,
     Attributes,
+    AttributesButAccessTime,
     SetAttributes,
     SetLength,
     SetLengthByName,
@@ -178,7 +185,7 @@ enum Code {
 }
 
 impl Code {
-    const ALL: [Self; 24] = [
+    const ALL: [Self; 26] = [
         Self::OpenFile,
         Self::OpenFolder,
         Self::Close,
@@ -186,10 +193,12 @@ impl Code {
         Self::Read,
         Self::Write,
         Self::Copy,
+        Self::Clone,
         Self::Sync,
         Self::Lock,
         Self::SlotAttributes,
         Self::Attributes,
+        Self::AttributesButAccessTime,
         Self::SetAttributes,
         Self::SetLength,
         Self::SetLengthByName,
@@ -267,10 +276,12 @@ impl<'plan> Steps<'plan> {
                 A::Write { slot, offset, length }
             }
             Code::Copy => A::Copy(self.copy(slot)),
+            Code::Clone => A::Clone { from: slot, to: Slot(self.extra()) },
             Code::Sync => A::Sync { slot },
             Code::Lock => A::Lock { slot },
             Code::SlotAttributes => A::SlotAttributes { slot },
             Code::Attributes => A::Attributes { node },
+            Code::AttributesButAccessTime => A::AttributesButAccessTime { node },
             Code::SetAttributes => A::SetAttributes { node },
             Code::SetLength => A::SetLength { slot, length: self.transfer()[0] },
             Code::SetLengthByName => A::SetLengthByName { node, length: self.transfer()[0] },

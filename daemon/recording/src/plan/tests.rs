@@ -130,7 +130,10 @@ impl Simulated {
                 self.seen.insert((lane, number), self.writes.get(&from).map_or(0, Vec::len));
                 self.writes.entry(to).or_default().push(copy.write_at);
             }
-            P::Attributes { node } => return answer(found(self, node)),
+            P::Clone { from, to } => {
+                assert!([from, to].iter().all(|slot| self.open.contains_key(slot)) && from != to);
+            }
+            P::Attributes { node } | P::AttributesButAccessTime { node } => return answer(found(self, node)),
             P::SlotAttributes { slot } | P::List { slot } => assert!(self.open.contains_key(&slot)),
             other => return self.change_name(plan, other),
         }
@@ -223,10 +226,10 @@ fn operations() -> impl Strategy<Value = Vec<RecordedOperation>> {
         }
     });
     let operation = (0u32..4, action, any::<bool>()).prop_map(|(thread, action, is_missing)| {
-        let result = if is_missing && matches!(action, Action::Attributes { .. } | Action::Remove { .. }) {
-            ActionResult::NotFound
-        } else {
-            ActionResult::Done
+        let result = match action {
+            Action::Attributes { .. } | Action::Remove { .. } if is_missing => ActionResult::NotFound,
+            Action::Copy(_) if is_missing => ActionResult::Failed,
+            _ => ActionResult::Done,
         };
         RecordedOperation { result, ..operation(thread, action) }
     });

@@ -137,6 +137,11 @@ impl<'a> TreeState<'a> {
         self.files[file.0 as usize].is_sparse |= length > 0;
     }
 
+    /// Notes that a file may have the content of another one.
+    pub fn replace(&mut self, file: FileNumber) {
+        self.files[file.0 as usize].is_sparse = true;
+    }
+
     /// Notes that the length of a file was set.
     pub fn set_length(&mut self, file: FileNumber, length: u64) {
         let state = &mut self.files[file.0 as usize];

@@ -154,8 +154,9 @@ impl Scrubber {
                 Ok(Action::Read { handle: from, offset: read_at, .. }),
                 Ok(Action::Write { handle: to, offset: write_at, .. }),
             ) => Ok(Action::Copy(Copying { from, to, read_at, write_at, length })),
-            (Ok(one), _) | (_, Ok(one)) => Ok(one),
-            (Err(omission), Err(_)) => Err(omission),
+            (Ok(one), _) | (_, Ok(one)) if event.result == ActionResult::Done => Ok(one),
+            (Err(omission), _) | (_, Err(omission)) => Err(omission),
+            (Ok(_), Ok(_)) => Err(Omission::UnknownHandle),
         }
     }
 
@@ -185,7 +186,7 @@ impl Scrubber {
                     self.tree.set_length(file, length);
                 }
             }
-            TraceAction::Attributes { found, .. } => {
+            TraceAction::Attributes { found, .. } | TraceAction::AttributesButAccessTime { found, .. } => {
                 if let Some(file) = self.tree.find(path, Sort::Unknown) {
                     self.found(file, found);
                 }
@@ -394,6 +395,7 @@ impl TraceSink for Scrubber {
 fn single_path<'trace>(action: &TraceAction<'trace>) -> Option<&'trace [u8]> {
     match *action {
         TraceAction::Attributes { path, .. }
+        | TraceAction::AttributesButAccessTime { path, .. }
         | TraceAction::SetAttributes { path }
         | TraceAction::SetLength { path, .. }
         | TraceAction::ReadExtendedAttribute { path }
@@ -410,6 +412,7 @@ fn single_path<'trace>(action: &TraceAction<'trace>) -> Option<&'trace [u8]> {
 
 fn action_on(action: &TraceAction<'_>, node: NodeNumber) -> Action {
     match *action {
+        TraceAction::AttributesButAccessTime { .. } => Action::AttributesButAccessTime { node },
         TraceAction::SetAttributes { .. } => Action::SetAttributes { node },
         TraceAction::SetLength { length, .. } => Action::SetLength { node, length },
         TraceAction::ReadExtendedAttribute { .. } => Action::ReadExtendedAttribute { node },

@@ -115,6 +115,7 @@ impl<'a> LaneReplay<'a> {
                 self.write(context, slot, ByteRange { begin: offset, length })
             }
             A::Copy(copy) => self.copy(context, copy),
+            A::Clone { from, to } => self.share_blocks(context, [from, to]),
             A::OpenFile(open) => self.open(context, open, step.expected),
             A::OpenFolder { node, slot } => {
                 let opened = context.open_folder_below(self.replay.root, self.path(node))?;
@@ -275,6 +276,14 @@ impl<'a> LaneReplay<'a> {
         Ok(())
     }
 
+    /// Asks to share the blocks of a file, as `cp` does before it copies. Where a file system does, the copy that the recording has
+    /// writes the same bytes once more.
+    fn share_blocks(&self, context: &TimedFs<'_>, [from, to]: [Slot; 2]) -> Result<(), RunError> {
+        let (from, to) = (self.replay.slots[from.0 as usize].read(), self.replay.slots[to.0 as usize].read());
+        let (Some(Open::File(from)), Some(Open::File(to))) = (&*from, &*to) else { return Ok(()) };
+        context.share_blocks(&from.file, &to.file).map(drop)
+    }
+
     /// Uses an open file or folder.
     fn use_slot(&mut self, context: &TimedFs<'_>, action: PlannedAction) -> Result<(), RunError> {
         use PlannedAction as A;
@@ -343,12 +352,16 @@ impl<'a> LaneReplay<'a> {
         use PlannedAction as A;
         let root = self.replay.root;
         let (node, change) = match step.action {
-            A::Attributes { node } => {
+            A::Attributes { node } | A::AttributesButAccessTime { node } => {
                 let operation = match step.expected {
                     ActionResult::Done => Operation::Getattr,
                     _ => Operation::Lookup,
                 };
-                let answer = context.attributes_below(root, self.path(node), operation)?;
+                let path = self.path(node);
+                let answer = match step.action {
+                    A::Attributes { .. } => context.attributes_below(root, path, operation)?,
+                    _ => context.attributes_but_access_time_below(root, path, operation)?,
+                };
                 return self.check(node, step.expected, &answer);
             }
             A::ExtendedAttribute { node } => {

@@ -301,9 +301,18 @@ fn attributes(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
     let Some(result) = result(call) else { return };
     let found = place.structure.and_then(|index| found(call.arguments.get(index)));
     match place.resolve(context, call) {
-        Some(path) => context.emit(TraceAction::Attributes { path: &path, found }, result),
+        Some(path) if needs_access_time(call) => {
+            context.emit(TraceAction::Attributes { path: &path, found }, result);
+        }
+        Some(path) => context.emit(TraceAction::AttributesButAccessTime { path: &path, found }, result),
         None => context.unresolved(),
     }
+}
+
+/// Returns whether a call asks for the time of the last access: all but `statx` do, which says what it asks for.
+fn needs_access_time(call: &Call<'_>) -> bool {
+    let masks = ["STATX_ATIME", "STATX_BASIC_STATS", "STATX_ALL"];
+    call.name != b"statx" || masks.iter().any(|mask| has(call.arguments.get(3), mask))
 }
 
 fn on_path(
@@ -383,10 +392,13 @@ fn unknown(context: &mut Context<'_, '_>, call: &Call<'_>, file: UnknownFile) {
     }
 }
 
-/// Of all calls of `ioctl`, those that copy on the server count.
+/// Of all calls of `ioctl`, those that copy on the server count. `cp` makes one for each file.
 fn clone_range(context: &mut Context<'_, '_>, call: &Call<'_>) {
-    let clones = ["FICLONE", "FICLONERANGE", "BTRFS_IOC_CLONE", "BTRFS_IOC_CLONE_RANGE"];
-    if clones.iter().any(|command| has(call.arguments.get(1), command)) {
+    let is_one_of = |names: [&str; 2]| names.iter().any(|name| has(call.arguments.get(1), name));
+    let is_whole = is_one_of(["FICLONE", "BTRFS_IOC_CLONE"]);
+    if is_whole && result(call) == Some(ActionResult::Failed) {
+        handles::refused_clone(context, call);
+    } else if is_whole || is_one_of(["FICLONERANGE", "BTRFS_IOC_CLONE_RANGE"]) {
         unknown(context, call, UnknownFile { name: "ioctl_clone", place: Place::handle(0) });
     }
 }

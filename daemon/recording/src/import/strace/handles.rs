@@ -232,6 +232,16 @@ pub(super) fn copy_range(context: &mut Context<'_, '_>, call: &Call<'_>) {
     context.emit(action, ActionResult::Done);
 }
 
+/// Reports that a file system refused to share the blocks of a file: a copy of no bytes that failed.
+pub(super) fn refused_clone(context: &mut Context<'_, '_>, call: &Call<'_>) {
+    let to = context.opened(call.arguments.first(), Access::Write);
+    let from = context.opened(call.arguments.get(2), Access::Read);
+    let (Some(from), Some(to)) = (from, to) else { return };
+    let (read_at, write_at) = (Some(0), Some(0));
+    let action = TraceAction::Copy { from: from.handle, to: to.handle, read_at, write_at, length: 0 };
+    context.emit(action, ActionResult::Failed);
+}
+
 /// Returns an offset that a call gets by its address, which strace shows as `[5]`, or as `[5] => [9]`.
 fn given_offset(call: &Call<'_>, index: usize) -> Option<u64> {
     let text = call.arguments.get(index)?.strip_prefix(b"[")?;

@@ -24,6 +24,10 @@ fn each_call_becomes_its_event() {
             r#"statx(AT_FDCWD</s>, "d", AT_STATX_SYNC_AS_STAT, STATX_ALL, {stx_mask=STATX_ALL, stx_mode=S_IFDIR|0755, stx_size=9}) = 0"#,
             "/s/d Attributes { found: Some(Folder) } Done",
         ),
+        (
+            r#"statx(AT_FDCWD</s>, "d", AT_SYMLINK_NOFOLLOW, STATX_MODE|STATX_SIZE, {stx_mask=STATX_BASIC_STATS, stx_mode=S_IFREG|0644, stx_size=9}) = 0"#,
+            "/s/d AttributesButAccessTime { found: Some(File(9)) } Done",
+        ),
         (r#"mkdir("d", 0777) = -1 EEXIST (File exists)"#, "/share/d CreateFolder {} Exists"),
         (r#"rmdir("d") = 0"#, "/share/d RemoveFolder {} Done"),
         (r#"unlinkat(AT_FDCWD, "d", AT_REMOVEDIR) = 0"#, "/share/d RemoveFolder {} Done"),
@@ -86,6 +90,8 @@ fn copies_on_the_server_move_both_positions() {
         "copy_file_range(3, [5], 4, [77] => [78], 1, 0) = 1",
         "copy_file_range(3, NULL, 4, NULL, 9223372035781033984, 0) = 0",
         "copy_file_range(3, NULL, 4, NULL, 9, 0) = -1 EXDEV (Invalid cross-device link)",
+        "ioctl(4, BTRFS_IOC_CLONE or FICLONE, 3) = -1 EOPNOTSUPP (Operation not supported)",
+        "ioctl(4, BTRFS_IOC_CLONE or FICLONE, 7) = -1 EXDEV (Invalid cross-device link)",
     ]);
     assert_eq!(
         written.events[2..],
@@ -93,6 +99,7 @@ fn copies_on_the_server_move_both_positions() {
             "Copy { from: 1, to: 2, read_at: Some(0), write_at: Some(0), length: 700 } Done",
             "Copy { from: 1, to: 2, read_at: Some(5), write_at: Some(77), length: 1 } Done",
             "Copy { from: 1, to: 2, read_at: Some(700), write_at: Some(700), length: 0 } Done",
+            "Copy { from: 1, to: 2, read_at: Some(0), write_at: Some(0), length: 0 } Failed",
         ]
     );
 }
