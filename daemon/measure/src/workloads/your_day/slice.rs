@@ -248,9 +248,34 @@ impl<'a> SliceTree<'a> {
         Ok(())
     }
 
-    /// Evicts the files from this machine's cache, and returns whether the system confirms that nothing remained. Done after the
-    /// use of a slice and not before the next one, because opening the files would warm their attributes.
+    /// Evicts the files and the names in the folders from this machine's cache, and returns whether the system confirms that nothing
+    /// of the files remained. Done after the use of a slice and not before the next one, because opening the files would warm their
+    /// attributes.
     pub fn evict(&self, context: &TimedFs<'_>) -> Result<bool, RunError> {
+        let all_gone = self.evict_files(context)?;
+        self.evict_listings(context)?;
+        Ok(all_gone)
+    }
+
+    /// Changes each folder for a moment. An SMB client keeps the names of the 16 folders that it listed first for as long as the server
+    /// tells it of changes (Linux 6.1, `fs/cifs/cached_dir.c`): it would list them without a request, and then ask for each file.
+    fn evict_listings(&self, context: &TimedFs<'_>) -> Result<(), RunError> {
+        let is_folder =
+            |node: &&u32| self.day.plan.nodes[**node as usize].initial == InitialState::Folder || **node == 0;
+        let numbers: Vec<u32> = (0..self.day.plan.nodes.len() as u32).collect();
+        let folders: Vec<u32> = numbers.iter().filter(is_folder).copied().collect();
+        let passing = self.day.paths.unused_name();
+        context.run_parallel(BUILD_THREADS, &folders, |context, folder| {
+            let path = self.day.paths.path(NodeNumber(*folder));
+            let Answer::Done(folder) = context.open_folder_below(&self.root, path)? else { return Ok(()) };
+            if let Answer::Done(file) = context.create_below(&folder, &passing, Access::Write)? {
+                context.close(file)?;
+            }
+            context.unlink(&folder, &passing)
+        })
+    }
+
+    fn evict_files(&self, context: &TimedFs<'_>) -> Result<bool, RunError> {
         let files: Vec<u32> = self.day.files().collect();
         let all_gone = AtomicBool::new(true);
         context.run_parallel(BUILD_THREADS, &files, |context, file| {
