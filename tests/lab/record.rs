@@ -21,11 +21,24 @@ const REPLAYS: [(&str, &str); 5] =
 const SAME_SHARE: f64 = 0.10;
 /// Largest relative error of a replay on another share.
 const OTHER_SHARE: f64 = 0.15;
+/// Largest relative error of median and 95th percentile of an operation, on the share where it was recorded.
+const QUANTILES: f64 = 0.15;
+/// Largest relative error of the number of requests, on the share where it was recorded.
+const REQUESTS: f64 = 0.05;
 /// Ratio of the programs' times from which the replays must have the same winner.
 const CLEAR: f64 = 1.1;
+/// Fewest operations of a kind whose quantiles are compared.
+const FEWEST: u64 = 5;
 
-/// Times of the programs by delay, program and share, in seconds.
-type Times = BTreeMap<[String; 3], f64>;
+/// A program's own time on a share, and the requests that it caused there.
+#[derive(Debug, Clone, Copy)]
+struct Plain {
+    seconds: f64,
+    requests: f64,
+}
+
+/// The programs themselves, by delay, program and share.
+type Programs = BTreeMap<[String; 3], Plain>;
 
 #[test]
 #[ignore = "boots a virtual machine for each delay; run with --ignored"]
@@ -33,18 +46,31 @@ fn replays_take_as_long_as_the_programs() {
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("the target folder is writable");
     let mut findings = Findings::default();
     for delay in DELAYS {
-        let plain = plain_times(&measure(delay, scratch.path()));
-        PROGRAMS.iter().for_each(|program| judge([delay, program], (&plain, scratch.path()), &mut findings));
+        let plain = plain_programs(&measure(delay, scratch.path()));
+        let cell = |program| Cell { delay, program, plain: &plain, export: scratch.path() };
+        PROGRAMS.iter().for_each(|program| cell(program).judge(&mut findings));
+        findings.print(&[
+            "one way",
+            "program",
+            "recorded on",
+            "replayed on",
+            "program itself",
+            "replay",
+            "error",
+            "requests",
+        ]);
+        PROGRAMS.iter().for_each(|program| cell(program).judge_operations(&mut findings));
+        findings.print(&[
+            "one way",
+            "program",
+            "share",
+            "operation",
+            "quantile",
+            "recorded",
+            "replay",
+            "error",
+        ]);
     }
-    findings.print(&[
-        "one way",
-        "program",
-        "recorded on",
-        "replayed on",
-        "program itself",
-        "replay",
-        "error",
-    ]);
     assert!(findings.wrong.is_empty(), "{}", findings.wrong.join("\n"));
 }
 
@@ -72,61 +98,164 @@ fn measure(delay: &str, export: &Path) -> String {
 }
 
 /// Returns the shortest time of each program on each share.
-fn plain_times(printed: &str) -> Times {
-    let mut times = Times::new();
+fn plain_programs(printed: &str) -> Programs {
+    let mut programs = Programs::new();
     for line in printed.lines() {
-        if let ["plain", delay, program, share, seconds] = line.split_whitespace().collect::<Vec<_>>()[..] {
-            let seconds: f64 = seconds.parse().expect("a time is a number");
-            let key = [delay, program, share].map(str::to_owned);
-            times.entry(key).and_modify(|known| *known = known.min(seconds)).or_insert(seconds);
+        if let ["plain", delay, program, share, seconds, requests] =
+            line.split_whitespace().collect::<Vec<_>>()[..]
+        {
+            let number = |text: &str| text.parse::<f64>().expect("a number");
+            let plain = Plain { seconds: number(seconds), requests: number(requests) };
+            let known = programs.entry([delay, program, share].map(str::to_owned)).or_insert(plain);
+            if plain.seconds < known.seconds {
+                *known = plain;
+            }
         }
     }
-    times
+    programs
 }
 
-/// Checks the replays of a program at a delay.
-fn judge([delay, program]: [&str; 2], (plain, export): (&Times, &Path), findings: &mut Findings) {
-    let itself = |share: &str| plain[&[delay, program, share].map(str::to_owned)];
-    for (from, to) in REPLAYS {
-        let replays = replay_times(&export.join(format!("{delay}-{program}-{from}-{to}.replay")));
+/// A program at a delay, with its replays.
+#[derive(Clone, Copy)]
+struct Cell<'a> {
+    delay: &'a str,
+    program: &'a str,
+    plain: &'a Programs,
+    /// Folder with the files of `record.sh`.
+    export: &'a Path,
+}
+
+impl Cell<'_> {
+    fn itself(&self, share: &str) -> Plain {
+        self.plain[&[self.delay, self.program, share].map(str::to_owned)]
+    }
+
+    /// Returns the lines of a file of this cell; none if it is not there.
+    fn lines(&self, rest: &str) -> Vec<Value> {
+        let file = self.export.join(format!("{}-{}-{rest}", self.delay, self.program));
+        let printed = std::fs::read_to_string(file).unwrap_or_default();
+        printed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// Returns the replays that succeeded.
+    fn replays(&self, from: &str, to: &str) -> Vec<Plain> {
+        let runs = self.lines(&format!("{from}-{to}.replay"));
+        runs.iter().filter(|run| run["outcome"] == "ok").filter_map(replayed).collect()
+    }
+
+    /// Checks times, requests and winners.
+    fn judge(&self, findings: &mut Findings) {
+        REPLAYS.iter().for_each(|(from, to)| self.judge_replays(from, to, findings));
+        for (from, other) in [("nfs4", "smb3"), ("smb3", "nfs4")] {
+            let seconds = |to: &str| {
+                let replays = self.replays(from, to);
+                longhaul_model::median(&replays.iter().map(|replay| replay.seconds).collect::<Vec<_>>())
+            };
+            let ratio = self.itself(from).seconds / self.itself(other).seconds;
+            let replayed = seconds(from).zip(seconds(other));
+            let is_clear = ratio.max(1.0 / ratio) > CLEAR;
+            let is_right = replayed.is_some_and(|(one, another)| (one < another) == (ratio < 1.0));
+            let Self { delay, program, .. } = self;
+            findings
+                .check(!is_clear || is_right, || format!("{delay}: {program}: the wrong winner by {from}"));
+        }
+    }
+
+    fn judge_replays(&self, from: &str, to: &str, findings: &mut Findings) {
+        let Self { delay, program, .. } = *self;
+        let (itself, replays) = (self.itself(to), self.replays(from, to));
         // The one that is farthest from the program counts.
-        let error = |replay: &f64| replay / itself(to) - 1.0;
-        let farthest = |one: &&f64, other: &&f64| error(one).abs().total_cmp(&error(other).abs());
-        let replay = replays.iter().max_by(farthest).copied();
-        let error = replay.as_ref().map(error);
+        let error = |replay: &Plain| replay.seconds / itself.seconds - 1.0;
+        let farthest = |one: &&Plain, other: &&Plain| error(one).abs().total_cmp(&error(other).abs());
+        let Some(replay) = replays.iter().max_by(farthest) else {
+            return findings
+                .wrong
+                .push(format!("{delay}: {program} from {from} on {to}: no replay succeeded"));
+        };
+        let error = error(replay);
+        let requests = replay.requests / itself.requests - 1.0;
         findings.row(&[
             delay,
             program,
             from,
             to,
-            &format!("{:.3} s", itself(to)),
-            &replay.map_or("failed".to_owned(), |replay| format!("{replay:.3} s")),
-            &error.map_or(String::new(), |error| format!("{:+.0} %", error * 100.0)),
+            &format!("{:.3} s", itself.seconds),
+            &format!("{:.3} s", replay.seconds),
+            &format!("{:+.0} %", error * 100.0),
+            &format!("{} instead of {}", replay.requests, itself.requests),
         ]);
-        let most = if from == to { SAME_SHARE } else { OTHER_SHARE };
-        let what = format!("{delay}: {program} recorded on {from}, replayed on {to}: {error:?}");
-        findings.check(error.is_some_and(|error| error.abs() <= most), || what);
-    }
-    for (from, other) in [("nfs4", "smb3"), ("smb3", "nfs4")] {
-        let at = |to: &str| {
-            longhaul_model::median(&replay_times(
-                &export.join(format!("{delay}-{program}-{from}-{to}.replay")),
-            ))
+        let what = |what: &str, error: f64| {
+            format!("{delay}: {program} recorded on {from}, replayed on {to}: {what} {:+.1} %", error * 100.0)
         };
-        let (ratio, replayed) = (itself(from) / itself(other), at(from).zip(at(other)));
-        let is_clear = ratio.max(1.0 / ratio) > CLEAR;
-        let is_right = replayed.is_some_and(|(one, another)| (one < another) == (ratio < 1.0));
-        findings.check(!is_clear || is_right, || format!("{delay}: {program}: the wrong winner by {from}"));
+        let most = if from == to { SAME_SHARE } else { OTHER_SHARE };
+        findings.check(error.abs() <= most, || what("time", error));
+        findings.check(from != to || requests.abs() <= REQUESTS, || what("requests", requests));
+    }
+
+    /// Checks median and 95th percentile of each kind of operation that waited for the network.
+    fn judge_operations(&self, findings: &mut Findings) {
+        for share in ["smb3", "nfs3", "nfs4"] {
+            let recording = self.lines(&format!("{share}.recording")).pop().unwrap_or_default();
+            let operations = recording["recording"]["times"]["by_operation"].as_array().cloned();
+            let replayed = self.last_operations(share);
+            for recorded in operations.unwrap_or_default() {
+                let name = recorded["operation"].as_str().unwrap_or_default();
+                let is_it = |row: &&Value| row["operation"] == name;
+                let is_frequent = recorded["count"].as_u64() >= Some(FEWEST);
+                if let Some(row) = replayed.iter().find(is_it).filter(|_| is_frequent) {
+                    self.judge_quantiles([share, name], [&recorded, row], findings);
+                }
+            }
+        }
+    }
+
+    /// Returns the operations of the last replay on the share where it was recorded.
+    fn last_operations(&self, share: &str) -> Vec<Value> {
+        let rows = self.lines(&format!("{share}-{share}.operations"));
+        let last = rows.iter().filter_map(|row| row["run"].as_i64()).max();
+        rows.into_iter().filter(|row| row["run"].as_i64() == last).collect()
+    }
+
+    fn judge_quantiles(
+        &self,
+        [share, operation]: [&str; 2],
+        [recorded, replayed]: [&Value; 2],
+        findings: &mut Findings,
+    ) {
+        let Self { delay, program, .. } = *self;
+        for quantile in ["p50", "p95"] {
+            let before = recorded[format!("{quantile}_seconds")].as_f64().unwrap_or(0.0);
+            let now = replayed[format!("{quantile}_ns")].as_f64().unwrap_or(0.0) / 1e9;
+            // Below a round trip, both consist of processor work, which takes no time here.
+            if before.max(now) < round_trip(delay) * 0.9 {
+                continue;
+            }
+            let error = now / before - 1.0;
+            let ms = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
+            let percent = format!("{:+.0} %", error * 100.0);
+            findings.row(&[delay, program, share, operation, quantile, &ms(before), &ms(now), &percent]);
+            findings.check(error.abs() <= QUANTILES, || {
+                format!(
+                    "{delay}: {program} on {share}: {quantile} of {operation}: {} instead of {}",
+                    ms(now),
+                    ms(before)
+                )
+            });
+        }
     }
 }
 
-/// Returns the totals of the replays that succeeded, in seconds; none if the file is not there.
-fn replay_times(file: &Path) -> Vec<f64> {
-    let printed = std::fs::read_to_string(file).unwrap_or_default();
-    let runs = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let total = |run: Value| {
-        let figures = run["phases"][0]["figures"].as_array()?.clone();
-        figures.iter().find(|figure| figure["name"] == "total")?["value"].as_f64()
-    };
-    runs.filter(|run| run["outcome"] == "ok").filter_map(total).collect()
+/// Returns the round trip time of a one-way delay, in seconds.
+fn round_trip(delay: &str) -> f64 {
+    let (number, unit) = delay.split_at(delay.find(char::is_alphabetic).expect("a delay has a unit"));
+    let number: f64 = number.parse().expect("a delay is a number");
+    2.0 * number * if unit == "us" { 1e-6 } else { 1e-3 }
+}
+
+/// Returns time and requests of a replay.
+fn replayed(run: &Value) -> Option<Plain> {
+    let phase = &run["phases"][0];
+    let figures = phase["figures"].as_array()?;
+    let seconds = figures.iter().find(|figure| figure["name"] == "total")?["value"].as_f64()?;
+    Some(Plain { seconds, requests: phase["wire"]["requests"].as_f64()? })
 }

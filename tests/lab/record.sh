@@ -1,9 +1,9 @@
 #!/bin/bash
 # record.sh DELAYS PROGRAMS - inside the simulated machine (simulated.sh run): at each one-way delay (such as 500us+2ms+10ms) runs each
 # program (such as walk+copy) on /m/smb3, /m/nfs3 and /m/nfs4 plainly and recorded, each time on the same files with cold caches, and replays
-# the recordings: each on its own share, and those of nfs4 and smb3 on the other. Prints lines `plain DELAY PROGRAM SHARE SECONDS`. To $EXPORT
-# go DELAY-PROGRAM-SHARE.recording (what is kept) and DELAY-PROGRAM-FROM-SHARE.replay (JSON). $LONGHAUL is the program. Exit status 77
-# means that it does not start here.
+# the recordings: each on its own share, and those of nfs4 and smb3 on the other. Prints lines `plain DELAY PROGRAM SHARE SECONDS REQUESTS`.
+# To $EXPORT go DELAY-PROGRAM-SHARE.recording (what is kept), and DELAY-PROGRAM-FROM-SHARE.replay and .operations (JSON). $LONGHAUL is the
+# program. Exit status 77 means that it does not start here.
 set -eu
 export HOME=/root
 "${LONGHAUL:?}" --version || exit 77
@@ -27,14 +27,20 @@ files() {   # files SHARE: the files, with cold caches
   cd /; rm -rf "/m/$1/recorded"; mkdir -p "/m/$1/recorded"; cp -r /m/local/tree "/m/$1/recorded"
   sync; sleep 90; echo 3 >/proc/sys/vm/drop_caches; cd "/m/$1/recorded"
 }
-longhaul() { "$LONGHAUL" --config "/root/$name.toml" --database /root/l.sqlite "$@"; }
+longhaul() { "$LONGHAUL" --config "/root/$name.toml" --database "/root/$name.sqlite" "$@"; }
+requests() {   # requests SHARE: those that the client has sent so far, as the kernel counts them
+  case $1 in
+    smb3) awk '/^SMBs: / {sent += $2} END {print sent + 0}' /proc/fs/cifs/Stats;;
+    *) awk -v at="/m/$1" '/^device/ {here = $5 == at} here && /^\t *[A-Z_0-9]+: / {sent += $2} END {print sent + 0}' /proc/self/mountstats;;
+  esac
+}
 measure() {   # measure DELAY PROGRAM SHARE
   name=$1-$2-$3
   touch "/root/$name.toml"
   for _ in 1 2; do
     files "$3"
-    began=$(date +%s.%N); bash -c "${programs[$2]}" >/dev/null; ended=$(date +%s.%N)
-    echo "plain $1 $2 $3 $(awk "BEGIN {print $ended - $began}")"
+    before=$(requests "$3"); began=$(date +%s.%N); bash -c "${programs[$2]}" >/dev/null; ended=$(date +%s.%N); after=$(requests "$3")
+    echo "plain $1 $2 $3 $(awk "BEGIN {print $ended - $began}") $((after - before))"
   done
   files "$3"
   longhaul record --on "$PWD" --name "$name" -- bash -c "${programs[$2]}" >/dev/null 2>"/root/$name.said" || cat "/root/$name.said" >&2
@@ -52,6 +58,7 @@ replay() {   # replay DELAY PROGRAM FROM SHARE: two rounds on SHARE of what was 
     sync; sleep 90; echo 3 >/proc/sys/vm/drop_caches
     run 1 || echo "the replay $name failed" >&2
   done >"$EXPORT/$name.replay"
+  longhaul export ops --format json >"$EXPORT/$name.operations"
 }
 for delay in ${1//+/ }; do
   network "$delay"
