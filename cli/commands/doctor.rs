@@ -53,11 +53,33 @@ fn check_config(shared: &GlobalArgs) -> Check {
             ),
             "set a larger `rounds-per-day`",
         ),
-        Ok(config) => Check::ok("configuration", format!("{} targets", config.targets.len())),
+        Ok(config) if !config.managed.ignored.is_empty() => ignored_settings(&config),
+        Ok(config) => {
+            let managed = match config.managed.fixed.len() {
+                0 => String::new(),
+                count => {
+                    format!("; {count} settings of the administrator ({})", config.managed.path.display())
+                }
+            };
+            Check::ok("configuration", format!("{} targets{managed}", config.targets.len()))
+        }
         Err(error) => {
             Check::problem("configuration", CheckStatus::Failed, one_line(&error), "correct that line")
         }
     }
+}
+
+/// Returns a warning about settings of the user's file that the administrator has set differently.
+fn ignored_settings(config: &Config) -> Check {
+    let managed = &config.managed;
+    let keys = managed.ignored.iter().map(|found| format!("{} (line {})", found.key, found.line));
+    let keys = keys.collect::<Vec<_>>().join(", ");
+    Check::problem(
+        "configuration",
+        CheckStatus::Warning,
+        format!("not used, because the administrator has set it in {}: {keys}", managed.path.display()),
+        "remove these lines from your configuration",
+    )
 }
 
 /// Returns the checks that are possible without the service. Targets are not accessed from here, because a
