@@ -21,6 +21,7 @@ use crate::{exit, paths, render};
 /// Runs the checks in the service. Without a service, runs the checks that are possible from here and says so.
 pub fn run(shared: &GlobalArgs, arguments: &JsonArgs) -> anyhow::Result<ExitCode> {
     let mut checks = vec![check_config(shared)];
+    checks.extend(check_managed_settings(shared));
     match connect(shared).and_then(|client| Ok(client.doctor()?)) {
         Ok(service_checks) => {
             checks.push(Check::ok("service", "it is running; it made the checks below"));
@@ -53,33 +54,31 @@ fn check_config(shared: &GlobalArgs) -> Check {
             ),
             "set a larger `rounds-per-day`",
         ),
-        Ok(config) if !config.managed.ignored.is_empty() => ignored_settings(&config),
-        Ok(config) => {
-            let managed = match config.managed.fixed.len() {
-                0 => String::new(),
-                count => {
-                    format!("; {count} settings of the administrator ({})", config.managed.path.display())
-                }
-            };
-            Check::ok("configuration", format!("{} targets{managed}", config.targets.len()))
-        }
+        Ok(config) => Check::ok("configuration", format!("{} targets", config.targets.len())),
         Err(error) => {
             Check::problem("configuration", CheckStatus::Failed, one_line(&error), "correct that line")
         }
     }
 }
 
-/// Returns a warning about settings of the user's file that the administrator has set differently.
-fn ignored_settings(config: &Config) -> Check {
-    let managed = &config.managed;
+/// Returns a check of the administrator's settings, if there are any: a user's file should not set them differently.
+fn check_managed_settings(shared: &GlobalArgs) -> Option<Check> {
+    let managed = paths::load_config(shared).ok()?.managed;
+    if managed.fixed.is_empty() {
+        return None;
+    }
+    let path = managed.path.display();
+    if managed.ignored.is_empty() {
+        return Some(Check::ok("administrator", format!("{} settings in {path}", managed.fixed.len())));
+    }
     let keys = managed.ignored.iter().map(|found| format!("{} (line {})", found.key, found.line));
     let keys = keys.collect::<Vec<_>>().join(", ");
-    Check::problem(
-        "configuration",
+    Some(Check::problem(
+        "administrator",
         CheckStatus::Warning,
-        format!("not used, because the administrator has set it in {}: {keys}", managed.path.display()),
+        format!("not used, because the administrator has set it in {path}: {keys}"),
         "remove these lines from your configuration",
-    )
+    ))
 }
 
 /// Returns the checks that are possible without the service. Targets are not accessed from here, because a

@@ -26,6 +26,8 @@ mod init;
 mod integrity;
 #[cfg(target_os = "linux")]
 mod maclike;
+#[cfg(target_os = "linux")]
+mod managed;
 mod menubar;
 mod nas;
 mod nas_servers;
