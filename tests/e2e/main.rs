@@ -22,6 +22,8 @@ mod freshness;
 mod fuse;
 #[cfg(target_os = "linux")]
 mod hang;
+#[cfg(target_os = "linux")]
+mod hostile_peers;
 mod init;
 mod integrity;
 #[cfg(target_os = "linux")]

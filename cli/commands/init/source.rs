@@ -123,6 +123,9 @@ fn reason(error: &Error) -> String {
         Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
             "connection refused: is the server running?".to_owned()
         }
+        Error::Io(error) if error.to_string().contains("certificate") => {
+            format!("{error}; the server needs a certificate of a public authority")
+        }
         Error::Io(_) | Error::ConnectionFailed => error.to_string(),
         other => format!("no valid answer: {other}; is it the right address?"),
     }
