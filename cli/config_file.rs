@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use longhaul_measure::private_files;
-use longhaul_service::config::Config;
+use longhaul_service::config::{ConfigLoader, IgnoredSetting};
+
+use crate::errors::UsageError;
 
 /// Permission to replace an existing configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +58,7 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
     if !path.exists() {
         return Ok(String::new());
     }
-    Config::read(path)?;
+    ConfigLoader::system().read(Some(path))?;
     fs::read_to_string(path).with_context(|| format!("read {}", path.display()))
 }
 
@@ -64,9 +66,16 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
 ///
 /// # Errors
 ///
-/// If the text is no valid configuration, or cannot be written.
+/// If the text is no valid configuration, sets what the administrator has set differently, or cannot be written.
 pub fn replace_text(path: &Path, text: &str) -> anyhow::Result<()> {
-    Config::parse(text, path)?;
+    let managed = ConfigLoader::system().parse(text, path)?.managed;
+    let before = ConfigLoader::system().read(Some(path).filter(|path| path.exists()))?.managed.ignored;
+    let is_new = |found: &&IgnoredSetting| !before.iter().any(|old| old.key == found.key);
+    if let Some(ignored) = managed.ignored.iter().find(is_new) {
+        managed
+            .check_option(&format!("`{}`", ignored.key), &ignored.key)
+            .map_err(|error| UsageError(error.to_string()))?;
+    }
     // A link to a file kept elsewhere stays a link.
     let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let overwrite = if file.exists() { Overwrite::Always } else { Overwrite::Never };

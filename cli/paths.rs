@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use longhaul_model::{Family, Mount, Role, Target};
-use longhaul_service::config::Config;
+use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::paths;
 use longhaul_service::target_path::SpecialFolders;
 use longhaul_service::worker::Launcher;
@@ -13,12 +13,10 @@ use longhaul_store::Reader;
 use crate::arguments::{GlobalArgs, NamedPath};
 use crate::errors::UsageError;
 
-/// Returns the configuration: from the given file, from the default file if that exists, or the defaults.
+/// Returns the configuration: from the given file, from the default file if that exists, or the defaults; in each case with
+/// the administrator's settings.
 pub fn load_config(shared: &GlobalArgs) -> anyhow::Result<Config> {
-    match paths::existing_config_path(shared.config.as_deref()) {
-        Some(path) => Ok(Config::read(&path)?),
-        None => Ok(Config::default()),
-    }
+    Ok(ConfigLoader::system().read(paths::existing_config_path(shared.config.as_deref()).as_deref())?)
 }
 
 /// Returns the path of the database: from the command line, from the configuration, or the default.
@@ -86,6 +84,19 @@ pub fn check_paths(targets: &[Target], folders: &SpecialFolders) -> anyhow::Resu
             return Err(UsageError(text).into());
         }
         anstream::eprintln!("longhaul: {text}");
+    }
+    Ok(())
+}
+
+/// Refuses targets of the command line that the administrator has set differently, or does not allow.
+pub fn check_managed_targets(given: &[Target], config: &Config) -> anyhow::Result<()> {
+    for target in given {
+        let same = |known: &Target| known.name == target.name && known.path == target.path;
+        if config.targets.iter().any(same) {
+            continue;
+        }
+        let (option, key) = (format!("--target {}", target.name), format!("targets.{}.path", target.name));
+        config.managed.check_option(&option, &key).map_err(|error| UsageError(error.to_string()))?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ const EXIT_CODES: &str = "Exit codes: 0 stopped on request, 1 error, 2 invalid c
 
 /// longhauld measures network drives in the background. `longhaul service install` installs and starts it;
 /// `longhaul status` shows its state.
-#[derive(Parser)]
+#[derive(Parser, Clone)]
 #[command(name = "longhauld", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Arguments {
     /// Path of the configuration file [default: config.toml in the platform's configuration folder].
@@ -40,7 +40,7 @@ impl Arguments {
 }
 
 /// The hidden subcommands.
-#[derive(Subcommand)]
+#[derive(Subcommand, Clone)]
 pub enum Command {
     /// Serve one target to a supervisor. Started by longhauld itself.
     #[command(hide = true)]

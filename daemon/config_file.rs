@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use longhaul_measure::platform;
-use longhaul_service::config::{Config, ConfigError};
+use longhaul_service::config::{Config, ConfigError, ConfigLoader};
 use longhaul_service::file_version::FileVersion;
 
 /// Interval at which an invalid file is read again.
@@ -18,22 +18,23 @@ pub struct LoadedConfig {
     pub path: Option<PathBuf>,
     /// Version of the file just before it was read, so that later changes can be detected.
     pub version: Option<FileVersion>,
+    /// Version of the administrator's file just before it was read.
+    pub managed_version: Option<FileVersion>,
 }
 
 impl LoadedConfig {
-    /// Reads the given file, which has to exist, or else the default file.
+    /// Reads the given file, which has to exist, or else the default file, and the administrator's.
     ///
     /// # Errors
     ///
     /// If the file cannot be read or is invalid.
     pub fn read(given: Option<&Path>) -> Result<Self, ConfigError> {
         let path = config_path(given);
+        let loader = ConfigLoader::system();
         let version = path.as_deref().and_then(FileVersion::of);
-        let values = match &path {
-            Some(path) if given.is_some() || path.exists() => Config::read(path)?,
-            _ => Config::default(),
-        };
-        Ok(Self { values, path, version })
+        let managed_version = FileVersion::of(loader.managed_path());
+        let values = loader.read(path.as_deref().filter(|path| given.is_some() || path.exists()))?;
+        Ok(Self { values, path, version, managed_version })
     }
 
     /// Waits until the configuration is valid, and reports each new error once.
@@ -56,6 +57,14 @@ impl LoadedConfig {
             // clock (4 ms) have equal times.
             std::thread::sleep(POLL_INTERVAL);
         }
+    }
+}
+
+/// Writes into the log which settings of the user's file are not used, because the administrator has set them.
+pub fn log_ignored_settings(config: &Config) {
+    for ignored in &config.managed.ignored {
+        let (key, line, managed) = (&ignored.key, ignored.line, config.managed.path.display());
+        tracing::warn!(key, line, %managed, "this setting of the configuration is not used: the administrator has set it");
     }
 }
 

@@ -12,7 +12,6 @@ use longhaul_store::SharedWriter;
 use longhaul_telemetry::check_results::CheckResults;
 use longhaul_telemetry::current_state::{CurrentState, CurrentTarget};
 use longhaul_telemetry::diagnostics::Diagnostics;
-use longhaul_telemetry::environment::Environment;
 use longhaul_telemetry::exporter::{Exporter, ExporterDeps, ServiceView};
 use longhaul_telemetry::settings::ExportSettings;
 
@@ -38,7 +37,7 @@ pub fn start_exporter(
 /// Returns the export settings from the configuration and the standard OTEL environment variables; `None` if
 /// nothing is exported.
 pub fn resolve_settings(config: &Config) -> Result<Option<ExportSettings>, String> {
-    ExportSettings::resolve(&config.telemetry, &Environment::from_process())
+    ExportSettings::resolve(&config.telemetry, &config.telemetry_environment())
         .map_err(|error| error.to_string())
 }
 

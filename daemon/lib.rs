@@ -15,7 +15,7 @@ mod watchers;
 
 pub use demo_server::demo;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,16 +29,17 @@ use longhaul_service::crash_loop::CrashLoopGuard;
 use longhaul_service::database_lock::{DatabaseLock, DatabaseLockError};
 use longhaul_service::handle::ServiceHandle;
 use longhaul_service::host::SystemHost;
+use longhaul_service::own_files;
+use longhaul_service::paths::{self, PathError};
 use longhaul_service::program_file::{ProgramFile, ServiceManager};
 use longhaul_service::sampling::SystemSensors;
 use longhaul_service::service::{ExitReason, Service, ServiceDeps};
-use longhaul_service::{own_files, paths};
 
 use arguments::{Arguments, Command};
 use config_file::LoadedConfig;
 use log::Log;
 use notifier::{Notifier, NotifierDeps};
-use watchers::ConfigReceivers;
+use watchers::{ConfigReceivers, ConfigVersions};
 
 /// Exit code for an invalid command line or configuration.
 const EXIT_USAGE: u8 = 2;
@@ -89,8 +90,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     let program_file = ProgramFile::of_process();
     let limit = platform::raise_descriptor_limit();
     let (configuration, log) = load_config_and_log(arguments)?;
-    let LoadedConfig { values: config, path: config_path, version } = configuration;
-    let database = paths::database_path(arguments.database.as_deref(), &config)?;
+    let LoadedConfig { values: config, path: config_path, version, managed_version } = configuration;
+    config_file::log_ignored_settings(&config);
+    let database = database_path(arguments, &config)?;
     let _exclusive = lock_database(&database)?;
     restrict_own_files(&database);
     let starts = CrashLoopGuard::for_database(&database);
@@ -128,11 +130,12 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     exporter.configure(export::resolve_settings(&config));
     let notifier = start_notifier(&handle, &database, &service)?;
     notifier.configure(config.clone());
-    if let Some(path) = config_path.clone() {
-        let (handle, exporter, notifier) =
-            (Arc::clone(&handle), Arc::clone(&exporter), Arc::clone(&notifier));
-        watchers::watch_config(path, version, ConfigReceivers { handle, exporter, notifier });
-    }
+    let (handle_copy, exporter_copy, notifier_copy) =
+        (Arc::clone(&handle), Arc::clone(&exporter), Arc::clone(&notifier));
+    watchers::watch_config(
+        ConfigVersions { path: config_path.clone(), user: version, managed: managed_version },
+        ConfigReceivers { handle: handle_copy, exporter: exporter_copy, notifier: notifier_copy },
+    );
     let web = config.web;
     let end = runtime::run_until_stopped(
         service,
@@ -141,6 +144,18 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     // Also reset before another version takes over: that exit is no crash.
     starts.reset();
     Ok(end)
+}
+
+/// Returns the path of the database. An argument that the administrator overrides is reported and not used: the service's
+/// definition may be older than the administrator's file.
+fn database_path(arguments: &Arguments, config: &Config) -> Result<PathBuf, PathError> {
+    match paths::database_path(arguments.database.as_deref(), config) {
+        Err(PathError::Fixed(error)) => {
+            tracing::warn!("{error}");
+            paths::database_path(None, config)
+        }
+        found => found,
+    }
 }
 
 /// Takes the access of other users away from files of earlier versions, and says so in the log.
@@ -170,17 +185,23 @@ fn load_config_and_log(arguments: &Arguments) -> anyhow::Result<(LoadedConfig, L
     let given = arguments.config.as_deref();
     match LoadedConfig::read(given) {
         Ok(read) => {
-            let log = Log::start(&read.values.log, arguments)?;
+            let log = Log::start(&read.values.log, &allowed_arguments(arguments, &read.values))?;
             Ok((read, log))
         }
         Err(_) if ServiceManager::of_process() == Some(ServiceManager::Launchd) => {
             let mut log = Log::start(&Config::default().log, arguments)?;
             let read = LoadedConfig::wait_until_valid(given);
-            log.apply_config(&read.values.log, arguments)?;
+            log.apply_config(&read.values.log, &allowed_arguments(arguments, &read.values))?;
             Ok((read, log))
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns the arguments without a log level if the administrator has set it.
+fn allowed_arguments(arguments: &Arguments, config: &Config) -> Arguments {
+    let is_fixed = config.managed.covering("log.level").is_some();
+    Arguments { log_level: arguments.log_level.clone().filter(|_| !is_fixed), ..arguments.clone() }
 }
 
 /// Locks the database, with some attempts: a daemon that was just killed may have a child process that still holds

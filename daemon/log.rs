@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use longhaul_measure::{platform, private_files};
-use longhaul_service::config::LOG_LEVELS;
+use longhaul_service::config::{ConfigLoader, LOG_LEVELS};
 use longhaul_service::{LOG_FILE, ROTATED_LOG_FILES};
 use longhaul_telemetry::diagnostics::Diagnostics;
 use parking_lot::Mutex;
@@ -80,6 +80,8 @@ impl Log {
     pub fn level_setter(&self) -> longhaul_web::SetLogLevel {
         let filter = self.filter.clone();
         Arc::new(move |level| {
+            let managed = ConfigLoader::system().managed_settings().map_err(|error| error.to_string())?;
+            managed.check_option("another log level", "log.level").map_err(|error| error.to_string())?;
             let level = parse_level(level).map_err(|error| error.to_string())?;
             filter.reload(level).map_err(|error| error.to_string())
         })

@@ -9,18 +9,21 @@ use std::time::Duration;
 
 use longhaul_measure::platform::{self, MountWatch};
 use longhaul_service::command::Command;
-use longhaul_service::config::Config;
+use longhaul_service::config::ConfigLoader;
 use longhaul_service::file_version::FileVersion;
 use longhaul_service::handle::ServiceHandle;
 use longhaul_telemetry::exporter::Exporter;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher, WatcherKind};
 
+use crate::config_file::log_ignored_settings;
 use crate::export;
 use crate::notifier::Notifier;
 
 /// Interval at which the configuration file is compared if the system does not report its changes. Each comparison
 /// reads the file, which takes some microseconds.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// The same interval for the administrator's file, which is missing on most machines and changes rarely.
+const MANAGED_POLL_INTERVAL: Duration = Duration::from_secs(60);
 /// Interval at which the configuration file is compared if the system reports its changes.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(300);
 /// Time without further changes after which a changed file is read. Editors write a file in several steps.
@@ -48,15 +51,42 @@ pub fn watch_mounts(handle: Arc<ServiceHandle>) {
     spawn_watcher("mounts", work);
 }
 
-/// Passes each new valid configuration to the service, and raises a problem for an invalid one. `read` is the
-/// version of the file that is in effect.
-pub fn watch_config(path: PathBuf, read: Option<FileVersion>, receivers: ConfigReceivers) {
-    spawn_watcher("config", move || {
-        let watched = watch_file(&path, read, || reload_config(&path, &receivers));
-        if let Err(error) = watched {
-            tracing::warn!(%error, "the configuration is not watched; restart longhauld after a change");
-        }
-    });
+/// The versions of the configuration files that are in effect.
+pub struct ConfigVersions {
+    /// Path of the user's file. `None`: there is no place for one.
+    pub path: Option<PathBuf>,
+    /// Version of the user's file.
+    pub user: Option<FileVersion>,
+    /// Version of the administrator's file.
+    pub managed: Option<FileVersion>,
+}
+
+/// Passes each new valid configuration to the service, and raises a problem for an invalid one.
+pub fn watch_config(versions: ConfigVersions, receivers: ConfigReceivers) {
+    let receivers = Arc::new(receivers);
+    let managed = ConfigLoader::system().managed_path().to_owned();
+    let watch = |file: WatchedFile| {
+        let (user, receivers) = (versions.path.clone(), Arc::clone(&receivers));
+        spawn_watcher("config", move || {
+            let watched = watch_file(&file, || reload_config(user.as_deref(), &receivers));
+            if let Err(error) = watched {
+                tracing::warn!(%error, "the configuration is not watched; restart longhauld after a change");
+            }
+        });
+    };
+    watch(WatchedFile { path: managed, read: versions.managed, poll_interval: MANAGED_POLL_INTERVAL });
+    if let Some(path) = versions.path.clone() {
+        watch(WatchedFile { path, read: versions.user, poll_interval: POLL_INTERVAL });
+    }
+}
+
+/// A file whose changes are reported.
+struct WatchedFile {
+    path: PathBuf,
+    /// Version of the file that is in effect.
+    read: Option<FileVersion>,
+    /// Interval at which the file is compared if the system does not report its changes.
+    poll_interval: Duration,
 }
 
 /// Calls `on_change` after each change of a file's content, for the lifetime of the process. The file need not
@@ -66,16 +96,17 @@ pub fn watch_config(path: PathBuf, read: Option<FileVersion>, receivers: ConfigR
 /// content is also compared now and then: inotify reports no change that another machine makes in a network home,
 /// and none of a folder further up. Elsewhere, the content is compared every two seconds: kqueue opens a descriptor
 /// for each file of the folder and misses an edit in place (notify 8.2.1).
-fn watch_file(path: &Path, read: Option<FileVersion>, mut on_change: impl FnMut()) -> notify::Result<()> {
+fn watch_file(file: &WatchedFile, mut on_change: impl FnMut()) -> notify::Result<()> {
+    let WatchedFile { path, read, poll_interval } = file;
     let (sender, changes) = channel();
     let mut watch = FolderWatch::new(sender)?;
     let mut last = None;
     loop {
         // The folders are watched before the file is read, so that no change in between is missed.
-        let interval = if watch.follow(path) { COMPARE_INTERVAL } else { POLL_INTERVAL };
+        let interval = if watch.follow(path) { COMPARE_INTERVAL } else { *poll_interval };
         let content = fs::read(path).ok();
         let is_changed = match &last {
-            None => FileVersion::of(path) != read,
+            None => FileVersion::of(path) != *read,
             Some(last) => *last != content,
         };
         last = Some(if is_changed { settled_content(path, content) } else { content });
@@ -167,21 +198,25 @@ pub struct ConfigReceivers {
     pub notifier: Arc<Notifier>,
 }
 
-fn reload_config(path: &Path, receivers: &ConfigReceivers) {
+fn reload_config(path: Option<&Path>, receivers: &ConfigReceivers) {
     let ConfigReceivers { handle, exporter, notifier } = receivers;
     let has_targets = || handle.status().is_some_and(|status| !status.targets.is_empty());
-    match Config::read(path) {
+    let loader = ConfigLoader::system();
+    // A user's file that was removed is an error, unless the administrator's takes its place.
+    let user = path.filter(|path| path.exists() || !loader.managed_path().exists());
+    match loader.read(user) {
         // While a user saves a file slowly, it is empty for a moment, and an empty configuration is valid.
         Ok(config) if config.targets.is_empty() && has_targets() => {
             let text = format!(
                 "{} contains no target. The previous configuration stays in effect; `longhaul pause` stops measuring",
-                path.display()
+                path.unwrap_or(loader.managed_path()).display()
             );
             handle.raise_problem(CONFIG_PROBLEM, text, platform::wall_clock());
         }
         Ok(config) => {
             handle.clear_problem(CONFIG_PROBLEM);
             tracing::info!(targets = config.targets.len(), "new configuration");
+            log_ignored_settings(&config);
             exporter.configure(export::resolve_settings(&config));
             notifier.configure(config.clone());
             handle.send(Command::Configure(Box::new(config)));
@@ -225,7 +260,10 @@ mod tests {
                 let path = path.clone();
                 move || drop(sender.send(fs::read_to_string(&path).unwrap_or_default()))
             };
-            spawn_watcher("test", move || watch_file(&path, read, on_change).unwrap());
+            spawn_watcher("test", move || {
+                let file = WatchedFile { path, read, poll_interval: POLL_INTERVAL };
+                watch_file(&file, on_change).unwrap();
+            });
             Self { folder, changes }
         }
 

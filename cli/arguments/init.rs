@@ -22,7 +22,10 @@ pub struct InitArgs {
     /// ordinary week].
     #[arg(long, value_name = "TIMES", value_parser = parse_times)]
     pub folder_openings: Option<f64>,
-    /// Ask no questions; needs --target.
+    /// Take over a prepared configuration from a file or an address of https, after checking it as `longhaul config` does.
+    #[arg(long, value_name = "FILE|URL", conflicts_with_all = ["targets", "scale", "gigabytes_per_day", "folder_openings"])]
+    pub from: Option<String>,
+    /// Ask no questions; needs --target or --from.
     #[arg(long)]
     pub yes: bool,
     /// Replace an existing configuration.

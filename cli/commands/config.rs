@@ -1,41 +1,80 @@
 //! `longhaul config`: checks the configuration, or prints a sample.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use longhaul_service::config::SAMPLE_CONFIG;
+use longhaul_service::config::{Config, ConfigLoader, FixedSetting, commented_sample};
 use longhaul_service::nas::check_nas;
 use longhaul_service::notifications::check_channels;
 use longhaul_service::recordings::check_recording;
-use longhaul_service::status::CheckStatus;
+use longhaul_service::status::{Check, CheckStatus};
 use longhaul_view::screens;
 
 use crate::arguments::{ConfigArgs, GlobalArgs};
 use crate::{exit, paths, render};
 
+/// Printed behind a setting that users cannot change.
+const MARK: &str = "  (set by the administrator)";
+
 /// Prints the sample, or the main settings of the current configuration with the state of its notification channels and of the
 /// NAS.
 pub fn run(shared: &GlobalArgs, arguments: &ConfigArgs) -> anyhow::Result<ExitCode> {
     if arguments.print {
-        anstream::print!("{SAMPLE_CONFIG}");
+        anstream::print!("{}", commented_sample(&ConfigLoader::system().managed_settings()?));
         return Ok(exit::OK);
     }
     let config = paths::load_config(shared)?;
-    anstream::println!("database  {}", paths::database(shared, &config)?.display());
-    anstream::println!("scale     {}", config.scale.name());
-    anstream::println!("tasks     {}", config.workloads.join(", "));
+    let database = paths::database(shared, &config)?;
+    let mark = |key: &str| if config.managed.covering(key).is_some() { MARK } else { "" };
+    anstream::println!("database  {}{}", database.display(), mark("database"));
+    anstream::println!("scale     {}{}", config.scale.name(), mark("scale"));
+    anstream::println!("tasks     {}{}", config.workloads.join(", "), mark("workloads"));
     for target in &config.targets {
-        anstream::println!("target    {} = {}", target.name, target.path.display());
+        let mark = mark(&format!("targets.{}.path", target.name));
+        anstream::println!("target    {} = {}{mark}", target.name, target.path.display());
     }
     if config.targets.is_empty() {
         anstream::println!("target    none; `longhaul config --print` shows how to add some");
     }
-    let mut checks = check_channels(&config.notify);
-    checks.extend(check_nas(config.nas.as_ref()));
-    checks.extend(check_recording(config.replay.as_ref(), &paths::database(shared, &config)?));
+    print_fixed(&config);
+    print_ignored(&config);
+    let checks = checks(&config, &database);
     if checks.is_empty() {
         return Ok(exit::OK);
     }
     render::print(&screens::doctor::checks(&checks));
     let failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
     Ok(if failed { ExitCode::from(exit::RUN_FAILED) } else { exit::OK })
+}
+
+/// Returns the checks of what a configuration refers to: notification channels, the NAS and the recording.
+pub fn checks(config: &Config, database: &Path) -> Vec<Check> {
+    let mut checks = check_channels(&config.notify);
+    checks.extend(check_nas(config.nas.as_ref()));
+    checks.extend(check_recording(config.replay.as_ref(), database));
+    checks
+}
+
+/// Prints what the administrator has set, with its place.
+fn print_fixed(config: &Config) {
+    let place = |fixed: &FixedSetting| format!("{}:{}", config.managed.path.display(), fixed.line);
+    for fixed in &config.managed.fixed {
+        let setting = match &fixed.value {
+            Some(value) => format!("{} = {}", fixed.key, value.replace('\n', " ")),
+            None => format!("{} cannot be set by users", fixed.key),
+        };
+        anstream::println!("fixed     {setting}{MARK}, {}", place(fixed));
+    }
+}
+
+/// Prints the settings of a user's configuration that are not used.
+pub fn print_ignored(config: &Config) {
+    for ignored in &config.managed.ignored {
+        anstream::println!(
+            "not used  {} in line {}: the administrator has set it in {}; remove the line",
+            ignored.key,
+            ignored.line,
+            config.managed.path.display()
+        );
+    }
 }

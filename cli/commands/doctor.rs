@@ -21,6 +21,7 @@ use crate::{exit, paths, render};
 /// Runs the checks in the service. Without a service, runs the checks that are possible from here and says so.
 pub fn run(shared: &GlobalArgs, arguments: &JsonArgs) -> anyhow::Result<ExitCode> {
     let mut checks = vec![check_config(shared)];
+    checks.extend(check_managed_settings(shared));
     match connect(shared).and_then(|client| Ok(client.doctor()?)) {
         Ok(service_checks) => {
             checks.push(Check::ok("service", "it is running; it made the checks below"));
@@ -58,6 +59,26 @@ fn check_config(shared: &GlobalArgs) -> Check {
             Check::problem("configuration", CheckStatus::Failed, one_line(&error), "correct that line")
         }
     }
+}
+
+/// Returns a check of the administrator's settings, if there are any: a user's file should not set them differently.
+fn check_managed_settings(shared: &GlobalArgs) -> Option<Check> {
+    let managed = paths::load_config(shared).ok()?.managed;
+    if managed.fixed.is_empty() {
+        return None;
+    }
+    let path = managed.path.display();
+    if managed.ignored.is_empty() {
+        return Some(Check::ok("administrator", format!("{} settings in {path}", managed.fixed.len())));
+    }
+    let keys = managed.ignored.iter().map(|found| format!("{} (line {})", found.key, found.line));
+    let keys = keys.collect::<Vec<_>>().join(", ");
+    Some(Check::problem(
+        "administrator",
+        CheckStatus::Warning,
+        format!("not used, because the administrator has set it in {path}: {keys}"),
+        "remove these lines from your configuration",
+    ))
 }
 
 /// Returns the checks that are possible without the service. Targets are not accessed from here, because a

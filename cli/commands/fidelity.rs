@@ -66,6 +66,7 @@ fn choose_targets(
         },
     };
     let given = arguments.targets.iter().map(one).collect::<anyhow::Result<Vec<_>>>()?;
+    paths::check_managed_targets(&given, config)?;
     let targets = if given.is_empty() { config.targets.clone() } else { given };
     if targets.is_empty() {
         let message =

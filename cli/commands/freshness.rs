@@ -203,6 +203,7 @@ fn targets(shared: &GlobalArgs, arguments: &MeasureArgs) -> anyhow::Result<(Vec<
     let database = paths::database(shared, &config)?;
     let mounts = platform::mounts().context("read the mount table")?;
     let given = paths::parse_targets(&arguments.targets, &mounts)?;
+    paths::check_managed_targets(&given, &config)?;
     let targets: Vec<Target> = match given.is_empty() {
         true => config.targets.into_iter().filter(|target| target.role == Role::Share).collect(),
         false => given.into_iter().map(|target| Target { role: Role::Share, ..target }).collect(),

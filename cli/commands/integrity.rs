@@ -55,6 +55,7 @@ fn check(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<ExitC
 
 fn plan(arguments: &IntegrityArgs, config: &Config, mounts: &[Mount]) -> anyhow::Result<Plan> {
     let given = paths::parse_targets(&arguments.targets, mounts)?;
+    paths::check_managed_targets(&given, config)?;
     let targets = if given.is_empty() { config.targets.clone() } else { given };
     if targets.is_empty() {
         let message = "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul config --print`)";

@@ -23,7 +23,7 @@ use longhaul_service::target_path::SpecialFolders;
 use longhaul_store::{Reader, RunFilter, StoredRun};
 
 use super::clean;
-use super::run::{Session, budget_check};
+use super::run::{Session, budget_check, check_managed_cap};
 use crate::arguments::{GlobalArgs, PresetArgs, PresetCommand};
 use crate::errors::UsageError;
 use crate::progress::{OutputStyle, ProgressUi};
@@ -150,6 +150,8 @@ fn load_custom_profile(path: &Path, arguments: &PresetArgs) -> anyhow::Result<Pr
 fn plan(preset_run: &PresetRun, arguments: &PresetArgs, sources: TargetSources<'_>) -> anyhow::Result<Plan> {
     let targets = targets(arguments, sources)?;
     let config = sources.config;
+    paths::check_managed_targets(&targets, config)?;
+    check_managed_cap(arguments.cap, config).map_err(|error| UsageError(error.to_string()))?;
     let expected = cost::profile_load(&preset_run.profile).seconds * CAP_FACTOR;
     let cap =
         arguments.cap.map_or(config.limits.cap.max(Duration::from_secs_f64(expected)), Duration::from_secs);

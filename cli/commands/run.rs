@@ -14,7 +14,7 @@ use longhaul_model::TASKS;
 use longhaul_model::time::DAY;
 use longhaul_model::{Hint, Mount, Scale, Target};
 use longhaul_presets::catalog;
-use longhaul_service::config::{Config, Limits};
+use longhaul_service::config::{Argument, Config, FixedSettingError, Limits};
 use longhaul_service::database_lock::DatabaseLock;
 use longhaul_service::foreground::{ForegroundRunner, Plan, RunTotals};
 use longhaul_service::own_files;
@@ -160,6 +160,7 @@ pub fn run_counts(totals: RunTotals) -> RunCounts {
 
 fn run_plan(arguments: &RunArgs, config: &Config, mounts: &[Mount], database: &Path) -> anyhow::Result<Plan> {
     let given = paths::parse_targets(&arguments.targets, mounts)?;
+    check_managed(arguments, &given, config)?;
     let targets = if given.is_empty() { config.targets.clone() } else { given };
     if targets.is_empty() {
         let message = "no target: give `--target NAME=PATH`, or add some to the configuration (`longhaul config --print`)";
@@ -183,6 +184,28 @@ fn run_plan(arguments: &RunArgs, config: &Config, mounts: &[Mount], database: &P
             cap: arguments.cap.map_or(config.limits.cap, Duration::from_secs),
         },
     })
+}
+
+/// Refuses arguments that differ from what the administrator has set.
+fn check_managed(arguments: &RunArgs, targets: &[Target], config: &Config) -> anyhow::Result<()> {
+    let managed = &config.managed;
+    let scale = arguments.scale.map(Scale::from);
+    let workloads = Some(&arguments.workloads).filter(|names| !names.is_empty());
+    managed
+        .check_argument(Argument { option: "--scale", key: "scale" }, scale.as_ref(), &config.scale)
+        .and_then(|()| {
+            let argument = Argument { option: "--workload", key: "workloads" };
+            managed.check_argument(argument, workloads, &config.workloads)
+        })
+        .and_then(|()| check_managed_cap(arguments.cap, config))
+        .map_err(|error| UsageError(error.to_string()))?;
+    paths::check_managed_targets(targets, config)
+}
+
+/// Refuses a longest duration of a run that differs from what the administrator has set.
+pub fn check_managed_cap(seconds: Option<u64>, config: &Config) -> Result<(), FixedSettingError> {
+    let argument = Argument { option: "--cap", key: "limits.cap-seconds" };
+    config.managed.check_argument(argument, seconds.map(Duration::from_secs).as_ref(), &config.limits.cap)
 }
 
 fn deduplicated(names: &[String]) -> Vec<String> {

@@ -9,7 +9,6 @@ use longhaul_measure::platform::wall_clock;
 use longhaul_service::config::Config;
 use longhaul_store::{Reader, Signal};
 use longhaul_telemetry::batch::{Batch, BatchBuilder};
-use longhaul_telemetry::environment::Environment;
 use longhaul_telemetry::settings::ExportSettings;
 use longhaul_telemetry::transport::response::ExportResult;
 use longhaul_telemetry::transport::sender::Sender;
@@ -44,7 +43,7 @@ pub fn run(shared: &GlobalArgs, command: TelemetryCommand) -> anyhow::Result<Exi
 }
 
 fn settings(config: &Config) -> anyhow::Result<ExportSettings> {
-    let read = ExportSettings::resolve(&config.telemetry, &Environment::from_process());
+    let read = ExportSettings::resolve(&config.telemetry, &config.telemetry_environment());
     read.map_err(|error| UsageError(error.to_string()))?.ok_or_else(|| {
         let text = "no collector is configured: set `endpoint` in [telemetry] of the configuration, or OTEL_EXPORTER_OTLP_ENDPOINT";
         UsageError(text.to_owned()).into()

@@ -39,6 +39,7 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     let database = paths::database(shared, &config)?;
     let folder = database.parent().unwrap_or(Path::new("/")).join("try");
     let mut targets = paths::parse_targets(&arguments.targets, &mounts)?;
+    paths::check_managed_targets(&targets, &config)?;
     paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
     if !targets.iter().any(|target| target.name.as_str() == LOCAL_TARGET) {
         std::fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;

@@ -25,7 +25,8 @@ fn config_path(place: &Place) -> PathBuf {
 }
 
 fn config(place: &Place) -> Config {
-    Config::read(&config_path(place)).unwrap()
+    let path = config_path(place);
+    Config::parse(&fs::read_to_string(&path).unwrap(), &path).unwrap()
 }
 
 /// Answer to the question about the share of time, which `init` only asks if the configuration has that key.

@@ -23,10 +23,14 @@ mod freshness;
 mod fuse;
 #[cfg(target_os = "linux")]
 mod hang;
+#[cfg(target_os = "linux")]
+mod hostile_peers;
 mod init;
 mod integrity;
 #[cfg(target_os = "linux")]
 mod maclike;
+#[cfg(target_os = "linux")]
+mod managed;
 mod menubar;
 mod nas;
 mod nas_servers;

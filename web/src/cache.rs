@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{Week, WeeklyQuery, WeeklySummary, summarize_week};
 use longhaul_measure::platform;
 use longhaul_model::History;
-use longhaul_service::config::Config;
+use longhaul_service::config::ConfigLoader;
 use longhaul_service::paths;
 use longhaul_store::{Reader, Result};
 use longhaul_view::time::utc_offset_at;
@@ -40,8 +40,8 @@ pub struct CacheEntry {
     file_id: Option<(u64, u64)>,
     data_version: i64,
     /// Version of the data that the cached history was read from: the history version of the database, and the
-    /// modification time of the configuration file.
-    source_version: (String, Option<SystemTime>),
+    /// modification times of the configuration file and of the administrator's.
+    source_version: (String, [Option<SystemTime>; 2]),
     config: Option<PathBuf>,
     history: Option<Arc<History>>,
     weeks: BTreeMap<Week, Arc<WeeklySummary>>,
@@ -101,7 +101,7 @@ impl CacheEntry {
             reader: Reader::open(&sources.database)?,
             file_id: identity,
             data_version: 0,
-            source_version: (String::new(), None),
+            source_version: (String::new(), [None; 2]),
             config: sources.config.clone(),
             history: None,
             weeks: BTreeMap::new(),
@@ -111,8 +111,9 @@ impl CacheEntry {
     /// Drops cached values if the history or the configuration changed. New samples alone do not change the
     /// history, so they keep the cache; recomputing a summary takes a tenth of a second.
     fn refresh(&mut self) -> Result<()> {
-        let (version, written) =
-            (self.reader.data_version()?, self.config.as_deref().and_then(modified_time));
+        let version = self.reader.data_version()?;
+        let managed = modified_time(ConfigLoader::system().managed_path());
+        let written = [self.config.as_deref().and_then(modified_time), managed];
         let is_same = version == self.data_version;
         let mark = if is_same { self.source_version.0.clone() } else { self.reader.history_version()? };
         self.data_version = version;
@@ -132,11 +133,12 @@ impl CacheEntry {
         if let Some(history) = &self.history {
             return Ok(Arc::clone(history));
         }
-        // The service reports a broken configuration as a problem; here the defaults are used instead, so that the
-        // figures stay visible.
-        let config =
-            self.config.as_deref().filter(|path| path.exists()).and_then(|path| Config::read(path).ok());
-        let history = Arc::new(paths::read_history(&self.reader, &config.unwrap_or_default())?);
+        // The service reports a broken configuration as a problem; here the administrator's settings and the defaults are
+        // used instead, so that the figures stay visible.
+        let loader = ConfigLoader::system();
+        let config = loader.read(self.config.as_deref().filter(|path| path.exists()));
+        let config = config.or_else(|_| loader.read(None)).unwrap_or_default();
+        let history = Arc::new(paths::read_history(&self.reader, &config)?);
         self.history = Some(Arc::clone(&history));
         Ok(history)
     }

@@ -1,8 +1,11 @@
 //! `longhaul init`: a guided setup that writes a configuration.
 
+mod differences;
+mod from;
 mod plan;
 mod prompt;
 mod selection;
+mod source;
 
 use std::io;
 use std::path::Path;
@@ -11,7 +14,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use longhaul_measure::platform;
 use longhaul_model::{Mount, Role, Run, Scale, Target};
-use longhaul_service::config::Config;
+use longhaul_service::config::{Argument, Config, ConfigLoader};
 use longhaul_service::config_draft::{ConfigDraft, has_key};
 use longhaul_service::cost::{RoundLoad, round_load};
 use longhaul_service::database_lock::DatabaseLock;
@@ -20,6 +23,7 @@ use longhaul_service::target_path::SpecialFolders;
 use longhaul_store::{Reader, RunFilter};
 
 use crate::arguments::{GlobalArgs, InitArgs, parse_gigabytes, parse_times};
+use crate::commands::config::print_ignored;
 use crate::config_file::{Overwrite, write_atomically};
 use crate::errors::UsageError;
 use crate::progress::{OutputStyle, ProgressUi};
@@ -35,6 +39,9 @@ const DEFAULT_DUTY_PERCENT: f64 = 20.0;
 
 /// Asks for everything that the arguments do not specify, and writes the configuration.
 pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode> {
+    if let Some(source) = &arguments.from {
+        return from::run(shared, arguments, source);
+    }
     let path = paths::config_file(shared)?;
     let mounts = platform::mounts().context("read the mount table")?;
     let mut prompter = TerminalPrompter;
@@ -49,6 +56,7 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
     let targets =
         choose_targets(shared, arguments, MountTable { mounts: &mounts, folders: &folders }, &mut prompter)?;
     paths::check_paths(&targets, &folders)?;
+    check_managed(arguments, &targets)?;
     let chosen = ChosenTargets { targets, mounts: &mounts };
     let plan = plan(shared, arguments, chosen, &mut prompter)?;
     let draft = ConfigDraft {
@@ -64,13 +72,24 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
         return Ok(exit::OK);
     }
     let text = draft.to_toml().map_err(|error| UsageError(error.to_string()))?;
-    Config::parse(&text, &path).context("the generated configuration is invalid; please report this")?;
+    let config = ConfigLoader::system().parse(&text, &path);
+    print_ignored(&config.context("the generated configuration is invalid; please report this")?);
     write_atomically(&path, &text, replace).with_context(|| format!("write {}", path.display()))?;
     anstream::println!(
         "Written: {}\nNext: `longhaul run` runs a first round; `longhaul service install` measures for weeks.",
         path.display()
     );
     Ok(exit::OK)
+}
+
+/// Refuses arguments that differ from what the administrator has set.
+fn check_managed(arguments: &InitArgs, targets: &[Target]) -> anyhow::Result<()> {
+    let config = ConfigLoader::system().read(None).unwrap_or_default();
+    let scale = arguments.scale.map(Scale::from);
+    let argument = Argument { option: "--scale", key: "scale" };
+    let checked = config.managed.check_argument(argument, scale.as_ref(), &config.scale);
+    checked.map_err(|error| UsageError(error.to_string()))?;
+    paths::check_managed_targets(targets, &config)
 }
 
 /// Returns whether an existing configuration may be replaced; `None` if the user declines.
@@ -278,6 +297,7 @@ mod tests {
             scale: None,
             gigabytes_per_day: None,
             folder_openings: None,
+            from: None,
             yes,
             force,
         };

@@ -14,7 +14,7 @@ use longhaul_launchd::{
     Manager, RunState, Service, ServicePlan, ServiceStatus, Step, SystemRunner, execute, stable_program,
 };
 use longhaul_measure::platform;
-use longhaul_service::config::Config;
+use longhaul_service::config::ConfigLoader;
 use longhaul_service::status::{Check, CheckStatus};
 
 use crate::arguments::{DryRunArgs, GlobalArgs};
@@ -93,7 +93,7 @@ fn wait_for_service(shared: &GlobalArgs) -> Option<Client> {
 /// Returns the definition of the service, with absolute paths.
 fn plan(shared: &GlobalArgs) -> anyhow::Result<ServicePlan> {
     let config = existing_config(shared)?;
-    let database = paths::database(shared, &Config::read(&config)?)?;
+    let database = paths::database(shared, &ConfigLoader::system().read(Some(&config))?)?;
     let no_home = || UsageError("HOME is not set, so there is no folder for the logs".to_owned());
     Ok(ServicePlan {
         service: service_definition()?,

@@ -13,10 +13,13 @@ use longhaul_model::History;
 use longhaul_model::time::DAY;
 use longhaul_store::{Reader, TaskRequests};
 
-use crate::config::Config;
+use crate::config::{Argument, Config, FixedSettingError};
 
 /// File name of the database in the data folder.
 const DATABASE_FILE: &str = "longhaul.sqlite";
+
+/// Argument and setting of the database's path.
+const DATABASE: Argument = Argument { option: "--database", key: "database" };
 
 /// Returns the given configuration file, or the default one if it exists.
 pub fn existing_config_path(given: Option<&Path>) -> Option<PathBuf> {
@@ -38,19 +41,28 @@ pub enum PathError {
         /// Error returned by the operating system.
         source: io::Error,
     },
+    /// The administrator has set another path.
+    #[error(transparent)]
+    Fixed(#[from] FixedSettingError),
 }
 
 /// Returns the path of the database: as given, from the configuration, or in the data folder.
 ///
 /// # Errors
 ///
-/// [`PathError`] if none of the three gives an absolute path.
+/// [`PathError`] if none of the three gives an absolute path, or if the administrator has set another one than the given.
 pub fn database_path(given: Option<&Path>, config: &Config) -> Result<PathBuf, PathError> {
-    match given.or(config.database.as_deref()) {
-        Some(path) => std::path::absolute(path)
-            .map_err(|source| PathError::NotAbsolute { path: path.to_owned(), source }),
-        None => platform::data_directory().map(|folder| folder.join(DATABASE_FILE)).ok_or(PathError::NoHome),
+    let absolute = |path: &Path| {
+        std::path::absolute(path).map_err(|source| PathError::NotAbsolute { path: path.to_owned(), source })
+    };
+    let default =
+        || platform::data_directory().map(|folder| folder.join(DATABASE_FILE)).ok_or(PathError::NoHome);
+    let configured = || config.database.as_deref().map_or_else(default, absolute);
+    let Some(given) = given.map(absolute).transpose()? else { return configured() };
+    if config.managed.covering(DATABASE.key).is_some() {
+        config.managed.check_argument(DATABASE, Some(&given), &configured()?)?;
     }
+    Ok(given)
 }
 
 /// Reads the history that verdicts and exports are made from, anonymized, with the usage profile, as configured or

@@ -63,6 +63,13 @@ impl Environment {
         Self(pairs.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect())
     }
 
+    /// Returns these variables without the standard ones of OpenTelemetry.
+    #[must_use]
+    pub fn without_standard_variables(mut self) -> Self {
+        self.0.retain(|name, _| !name.starts_with("OTEL_"));
+        self
+    }
+
     /// Returns the value of any variable. `None`: unset or empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)

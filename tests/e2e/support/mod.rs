@@ -9,6 +9,7 @@
 pub mod collector;
 pub mod daemon;
 pub mod exporter;
+pub mod hostile;
 pub mod machine;
 pub mod mounts;
 pub mod probing;

@@ -105,7 +105,8 @@ pub fn unmount(at: &Path) {
     assert!(status.success(), "umount {}", at.display());
 }
 
-fn mount(arguments: &[&str], at: &Path) {
+/// Runs mount(8) in the namespace of the test.
+pub fn mount(arguments: &[&str], at: &Path) {
     let status = Command::new("mount").args(arguments).arg(at).status().unwrap();
     assert!(status.success(), "mount {arguments:?} {}", at.display());
 }

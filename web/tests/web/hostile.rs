@@ -149,6 +149,7 @@ fn hostile_requests_are_refused() {
     let long = format!("X-Long: {}", "a".repeat(1_000_000));
     let many: Vec<String> = (0..5_000).map(|line| format!("X-{line}: a")).collect();
     let many = many.iter().map(String::as_str).collect();
+    let documented = include_str!("../../../docs/validation/security.md");
     let table = [strangers(), commands(&bearer, &ours), shapes(&bearer, &long, many)].concat();
     let mut wrong = vec![];
     for (what, first, lines, expected) in &table {
@@ -163,12 +164,20 @@ fn hostile_requests_are_refused() {
         }
         let answer = server.send(&bytes);
         println!("| {what:<40} | {:>3} | {} |", answer.status, reason(&answer));
+        let row = format!("| {what} | {} |", statuses(expected));
+        assert!(documented.lines().any(|line| line == row), "docs/validation/security.md lacks `{row}`");
         if !expected.contains(&answer.status) {
             wrong.push((*what, answer.status));
         }
     }
     assert_eq!(wrong, []);
     assert!(server.handle.next_command().is_none(), "no command was accepted");
+}
+
+/// Returns the acceptable status codes as the documentation has them.
+fn statuses(expected: &[u16]) -> String {
+    let one = |status: &u16| if *status == 0 { "closed".to_owned() } else { status.to_string() };
+    expected.iter().map(one).collect::<Vec<_>>().join(" or ")
 }
 
 fn reason(answer: &Answer) -> String {

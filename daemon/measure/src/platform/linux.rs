@@ -256,6 +256,11 @@ pub fn config_directory() -> Option<PathBuf> {
         .map(|base| base.join("longhaul"))
 }
 
+/// Returns the folder of the administrator's configuration, for all users (Filesystem Hierarchy Standard 3.0, 3.7).
+pub fn managed_config_directory() -> PathBuf {
+    "/etc/longhaul".into()
+}
+
 /// Returns the folder of the log files: `$XDG_STATE_HOME/longhaul`, by default `~/.local/state/longhaul` (XDG
 /// Base Directory 0.8).
 pub fn log_directory() -> Option<PathBuf> {

@@ -443,6 +443,12 @@ pub fn config_directory() -> Option<PathBuf> {
     data_directory()
 }
 
+/// Returns the folder of the administrator's configuration, for all users (File System Programming Guide, "Library
+/// directory").
+pub fn managed_config_directory() -> PathBuf {
+    "/Library/Application Support/longhaul".into()
+}
+
 /// Returns the folder in which launchd looks for a user's agents (launchd.plist(5)).
 pub fn service_directory() -> Option<PathBuf> {
     Some(home()?.join("Library/LaunchAgents"))

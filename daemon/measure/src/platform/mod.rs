@@ -90,8 +90,9 @@ pub use server_facts::{ServerFacts, server_facts_at};
 pub use system::{
     BEHAVIOR_MARKERS, FINDER_INFO, LISTS_ATTRIBUTES, TEST_XATTR, attributes_at, config_directory,
     continuous_ns, data_directory, entries, evict, exclude_from_backup, forbid_remote_hang, full_sync,
-    getxattr_at, io_policy, list, log_directory, monotonic_ns, mounts, negotiated, peak_memory_bytes, power,
-    prepare_worker, service_directory, set_io_policy, set_times_at, shared_file, system_version,
+    getxattr_at, io_policy, list, log_directory, managed_config_directory, monotonic_ns, mounts, negotiated,
+    peak_memory_bytes, power, prepare_worker, service_directory, set_io_policy, set_times_at, shared_file,
+    system_version,
 };
 pub use tool_process::{ToolFailure, ToolOutput, run_with_timeout};
 pub use types::{IoPolicy, ListingFields, PhaseCounters, ProcessorTimes, System, Tool};

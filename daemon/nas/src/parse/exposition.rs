@@ -37,9 +37,10 @@ struct Sums {
 ///
 /// If there are neither disks nor processors, or more disks than any NAS has.
 pub fn read(bytes: &[u8]) -> Result<NasReading, NasError> {
-    let text = String::from_utf8_lossy(bytes);
     let mut sums = Sums::default();
-    text.lines().filter_map(sample).for_each(|sample| sums.add(&sample));
+    // Each line is decoded by itself: replacing what is not UTF-8 in the whole answer would need up to three times its size.
+    let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
+    lines.filter_map(|line| sample(line.trim_end_matches('\r'))).for_each(|sample| sums.add(&sample));
     let Sums { disks, busy_us, total_us, boot_time } = sums;
     let processors = NasProcessors::Counted { busy: Counter::wide(busy_us), total: Counter::wide(total_us) };
     devices::checked(NasReading {
@@ -169,6 +170,14 @@ mod tests {
         assert!(matches!(disk.busy, Some(DiskBusy::Counted(Counter { value: 1_210_484_000, .. }))));
         let Some(NasProcessors::Counted { busy, total }) = reading.processors else { panic!() };
         assert_eq!((busy.value, total.value), (30_000_000, 231_000_000));
+    }
+
+    #[test]
+    fn lines_that_are_not_text_are_left_out() {
+        let text =
+            [b"\xff\xfe\x00\n", NODE_EXPORTER_1_9, b"\nnode_disk_reads_completed_total{device=\"\xff\"} 1\n"];
+        assert_eq!(read(&text.concat()).unwrap(), read(NODE_EXPORTER_1_9).unwrap());
+        assert!(read(&[0xff; 1000]).is_err());
     }
 
     #[test]

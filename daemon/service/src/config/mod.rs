@@ -1,6 +1,10 @@
 //! The configuration file, in TOML. Unknown keys are errors, and every error names file, line and key.
 
 mod analysis;
+mod layers;
+mod loader;
+mod managed;
+mod managed_sample;
 mod nas;
 mod notify;
 mod recording;
@@ -13,7 +17,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use longhaul_measure::small_file;
 use longhaul_measure::workloads::Settings;
 use longhaul_model::{FreeSpaceReserve, Role, STANDARD_TASKS, Scale, Target, TargetName, YOUR_DAY};
 use longhaul_nas::NasSettings;
@@ -22,6 +25,10 @@ use serde::Deserialize;
 
 pub use analysis::{AnalysisConfig, USAGE_PER_WEEK};
 use analysis::{FileUsageProfile, FileVerdict};
+pub use layers::{FixedSetting, IgnoredSetting};
+pub use loader::{Argument, ConfigLoader, FixedSettingError, ManagedSettings};
+pub use managed::ManagedFile;
+pub use managed_sample::commented_sample;
 use nas::FileNas;
 use notify::FileNotify;
 use recording::FileRecording;
@@ -72,6 +79,8 @@ pub struct Config {
     pub nas: Option<NasSettings>,
     /// The recording that rounds replay as the workload `your-day`. `None`: none.
     pub replay: Option<RecordingName>,
+    /// The settings that the administrator has set.
+    pub managed: ManagedSettings,
 }
 
 /// Limits on the duration of a run and on daily traffic.
@@ -107,6 +116,7 @@ impl Default for Config {
             notify: NotifyConfig::default(),
             nas: None,
             replay: None,
+            managed: ManagedSettings::default(),
         }
     }
 }
@@ -120,6 +130,14 @@ pub enum ConfigError {
         /// Path of the configuration file.
         path: PathBuf,
         /// Error returned by the operating system.
+        source: std::io::Error,
+    },
+    /// The administrator's file cannot be read, or others could have changed it.
+    #[error("the administrator's file {} is not used, so nothing is measured: {source}. Ask your administrator to correct it", path.display())]
+    Managed {
+        /// Path of the administrator's file.
+        path: PathBuf,
+        /// The problem.
         source: std::io::Error,
     },
     /// The configuration file has a syntax error, an unknown key or an invalid value.
@@ -200,14 +218,8 @@ struct FileTimeMachine {
 }
 
 impl Config {
-    /// Reads and validates a configuration file.
-    pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = small_file::read_text(path)
-            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        Self::parse(&text, path)
-    }
-
-    /// Parses and validates configuration text. `path` is used in error messages only.
+    /// Parses and validates configuration text on its own, without the administrator's settings: [`ConfigLoader`] reads
+    /// the configuration that holds. `path` is used in error messages only.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         let file = toml::from_str::<ConfigFile>(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
@@ -273,6 +285,7 @@ impl Config {
             notify: file.notify.validate()?,
             nas,
             replay,
+            managed: ManagedSettings::default(),
         })
     }
 }
@@ -298,6 +311,14 @@ fn parse_target(name: &toml::Spanned<String>, target: FileTarget) -> Result<Targ
         return Err(InvalidValue { offset: target.path.span().start, message });
     }
     Ok(Target { name: parsed, path: target.path.into_inner(), role: target.role.unwrap_or(Role::Share) })
+}
+
+/// Returns whether the configuration has a key. Sections with free names, such as `targets`, have every name.
+fn is_known_key(path: &[String]) -> bool {
+    let key = path.iter().map(|part| toml_edit::Key::new(part).to_string()).collect::<Vec<_>>().join(".");
+    // A wrong type is found only in a key that exists.
+    let error = toml::from_str::<ConfigFile>(&format!("{key} = 0")).err();
+    error.is_none_or(|error| !error.message().starts_with("unknown field"))
 }
 
 /// Turns "unknown field `x`, expected one of `a`, `b`" into a message that suggests the most similar known key.

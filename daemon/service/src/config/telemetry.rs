@@ -1,5 +1,5 @@
 //! The `[telemetry]` section of the configuration file. The standard OTEL_ variables
-//! override it; they are read when the exporter starts.
+//! override it, unless the administrator sets something in it; they are read when the exporter starts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use longhaul_model::time::DAY;
 use longhaul_telemetry::endpoint;
-use longhaul_telemetry::environment::{Compression, OtlpProtocol};
+use longhaul_telemetry::environment::{Compression, Environment, OtlpProtocol};
 use longhaul_telemetry::metrics::Temporality;
 use longhaul_telemetry::settings::TelemetryConfig;
 use serde::Deserialize;
 
+use super::Config;
 use super::value::{InvalidValue, in_range};
 
 /// Keywords of the configuration file and their values.
@@ -64,6 +65,15 @@ impl FileTelemetry {
                 .map_or(default.retention, |days| Duration::from_secs(days * DAY.as_secs())),
             attributes: self.attributes,
         })
+    }
+}
+
+impl Config {
+    /// Returns the environment variables that the telemetry of this configuration may use. If the administrator sets anything
+    /// about telemetry, the standard variables, which otherwise override the configuration, are left out.
+    pub fn telemetry_environment(&self) -> Environment {
+        let all = Environment::from_process();
+        if self.managed.touches("telemetry") { all.without_standard_variables() } else { all }
     }
 }
 

@@ -71,6 +71,13 @@ pub enum ResponseKind {
 pub fn classify(raw: &RawResponse, expected: ResponseKind, now: Timestamp) -> ExportResult {
     match raw.status {
         200..=299 => classify_success(raw, expected),
+        300..=399 => ExportResult::RetryLater {
+            reason: format!(
+                "{}: it redirects to another address, which is not followed; set the final address",
+                raw.status
+            ),
+            after: None,
+        },
         400 | 413 | 422 => ExportResult::Rejected { reason: response_text(raw) },
         _ => {
             let after = raw.retry_after.as_deref().and_then(|text| parse_retry_after(text, now));
@@ -205,6 +212,15 @@ mod tests {
             Timestamp::UNIX_EPOCH,
         );
         assert_eq!(reason, ExportResult::Rejected { reason: "400: no such thing".into() });
+    }
+
+    #[test]
+    fn redirect_is_retried_later_and_names_the_next_step() {
+        for code in [301, 302, 307, 308] {
+            let found = classify(&raw(code), ResponseKind::Traces, Timestamp::from_us(0));
+            let ExportResult::RetryLater { reason, after: None } = found else { panic!("{found:?}") };
+            assert!(reason.contains("not followed; set the final address"), "{reason}");
+        }
     }
 
     #[test]
