@@ -1,0 +1,1 @@
+//! Tests over made-up machines.
