@@ -27,6 +27,7 @@ mod integrity;
 #[cfg(target_os = "linux")]
 mod maclike;
 mod menubar;
+mod merge;
 mod nas;
 mod nas_servers;
 mod notify;

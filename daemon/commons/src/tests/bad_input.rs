@@ -30,7 +30,7 @@ fn each_bad_file_is_refused_with_its_reason() {
         (b"{\"format\":\"longhaul runs\"}".to_vec(), "its `format` is not"),
         (b"hello".to_vec(), "not JSON"),
         (replaced("\"threshold\":1.1", "\"threshold\":NaN"), "not JSON"),
-        (replaced("\"threshold\":1.1", "\"threshold\":1e999"), "not JSON"),
+        (replacedX,
         (replaced("\"seconds\":", "\"seconds\":-"), "negative time"),
         (replaced(&week, "1970-W01"), "before longhaul existed"),
         (replaced(&week, "2100-W01"), "in the future"),
