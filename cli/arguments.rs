@@ -32,7 +32,7 @@ pub use freshness::{FreshnessArgs, FreshnessCommand, HelperArgs, MeasureArgs};
 pub use init::{InitArgs, parse_gigabytes};
 pub use integrity::IntegrityArgs;
 pub use latency::{HistoryArgs, LatencyArgs, StallArgs};
-pub use merge::{MergeArgs, MergeCheckArgs, MergeCommand, MergeFormat, ShareArgs};
+pub use merge::{MergeArgs, MergeCheckArgs, MergeCommand, MergeFormat};
 pub use nas::NasCommand;
 pub use notify::NotifyCommand;
 pub use preset::{PresetArgs, PresetCommand};
@@ -142,7 +142,9 @@ pub enum Command {
     #[command(after_help = "Example: longhaul export runs --format json --output runs.jsonl")]
     Export(ExportArgs),
     /// Merge the results that many machines shared: what they say together.
-    #[command(after_help = "Examples: longhaul merge results/*.json --format html --output page.html\n          longhaul merge check mine.json")]
+    #[command(
+        after_help = "Examples: longhaul merge results/*.json --format html --output page.html\n          longhaul merge check mine.json"
+    )]
     Merge(MergeArgs),
     /// Install, remove or control the background service.
     #[command(subcommand, after_help = "Example: longhaul service install")]

@@ -68,7 +68,9 @@ fn check_files(arguments: &MergeCheckArgs) -> ExitCode {
 fn checked(path: &Path) -> SharedFile {
     let content = load(path).and_then(|share| match check(&share).first() {
         None => Ok(share),
-        Some(finding) => Err(format!("it contradicts itself: {} (`longhaul merge check` lists all)", finding.text)),
+        Some(finding) => {
+            Err(format!("it contradicts itself: {} (`longhaul merge check` lists all)", finding.text))
+        }
     });
     SharedFile { name: path.display().to_string(), content }
 }

@@ -26,7 +26,11 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         return Ok(ExitCode::from(exit::NO_DATA));
     };
     let text = share.to_json();
-    anyhow::ensure!(text.len() <= MAX_FILE_BYTES, "the file would be larger than others can read: {} bytes", text.len());
+    anyhow::ensure!(
+        text.len() <= MAX_FILE_BYTES,
+        "the file would be larger than others can read: {} bytes",
+        text.len()
+    );
     render::print(&screens::commons::share(&share, text.len()));
     if !arguments.share.yes && !std::io::stdin().is_terminal() {
         anstream::eprintln!("longhaul: nothing was written: read what is shared, then give --yes");

@@ -10,19 +10,25 @@ use crate::support::Place;
 
 /// Shares the results of three made-up machines, and returns the files.
 fn shared_files(place: &Place) -> Vec<PathBuf> {
-    (0..3u32).map(|number| {
-        let database = place.path(&format!("machine-{number}.sqlite"));
-        fill_machine(&database, &MachineSpec::small(0xfeed + u64::from(number), 0.3)).unwrap();
-        let file = place.path(&format!("machine-{number}.json"));
-        share(place, &database, &file);
-        file
-    }).collect()
+    (0..3u32)
+        .map(|number| {
+            let database = place.path(&format!("machine-{number}.sqlite"));
+            fill_machine(&database, &MachineSpec::small(0xfeed + u64::from(number), 0.3)).unwrap();
+            let file = place.path(&format!("machine-{number}.json"));
+            share(place, &database, &file);
+            file
+        })
+        .collect()
 }
 
 fn share(place: &Place, database: &Path, file: &Path) {
     let call = place.longhaul("export share --yes --nas synology/4 --database");
     let output = call.arg(database).arg(file).expect(0);
-    assert!(output.out.contains("What is shared") && output.out.contains("Synology, 4 bays"), "{}", output.out);
+    assert!(
+        output.out.contains("What is shared") && output.out.contains("Synology, 4 bays"),
+        "{}",
+        output.out
+    );
 }
 
 #[test]
@@ -34,7 +40,11 @@ fn three_shared_files_merge_into_every_format() {
         files.iter().chain(&files[..1]).fold(call, |call, file| call.arg(file)).expect(0)
     };
     let text = merge("text");
-    assert!(text.out.contains("Results of 3 machines") && text.out.contains("3 of 3 machines agree"), "{}", text.out);
+    assert!(
+        text.out.contains("Results of 3 machines") && text.out.contains("3 of 3 machines agree"),
+        "{}",
+        text.out
+    );
     assert!(text.err.contains("it is the same as"), "a repeated file changes nothing: {}", text.err);
     assert_eq!(merge("json").value()["pairs"][0]["groups"][0]["result"]["machines"], 3);
     assert!(merge("html").out.starts_with("<!DOCTYPE html>") && merge("md").out.starts_with("# "));
@@ -88,5 +98,7 @@ fn template_repository_checks_files_and_builds_a_page() {
     fs::write(results.join("3.json"), "{").unwrap();
     let failed = check();
     assert_eq!(failed.status.code(), Some(1));
-    assert!(fs::read_to_string(place.path("commons/page/index.html")).unwrap().contains("its end is missing"));
+    assert!(
+        fs::read_to_string(place.path("commons/page/index.html")).unwrap().contains("its end is missing")
+    );
 }

@@ -30,7 +30,7 @@ fn each_bad_file_is_refused_with_its_reason() {
         (b"{\"format\":\"longhaul runs\"}".to_vec(), "its `format` is not"),
         (b"hello".to_vec(), "not JSON"),
         (replaced("\"threshold\":1.1", "\"threshold\":NaN"), "not JSON"),
-        (replacedX,
+        (replaced("\"threshold\":1.1", "\"threshold\":1e999"), "number out of range"),
         (replaced("\"seconds\":", "\"seconds\":-"), "negative time"),
         (replaced(&week, "1970-W01"), "before longhaul existed"),
         (replaced(&week, "2100-W01"), "in the future"),
@@ -46,7 +46,8 @@ fn each_bad_file_is_refused_with_its_reason() {
 #[test]
 fn others_still_merge_and_repeats_change_nothing() {
     let broken = || SharedFile { name: "broken".to_owned(), content: Err("its end is missing".to_owned()) };
-    let files = || vec![named("a", share(1, 0.1)), broken(), named("b", share(2, 0.1)), named("c", share(3, 0.1))];
+    let files =
+        || vec![named("a", share(1, 0.1)), broken(), named("b", share(2, 0.1)), named("c", share(3, 0.1))];
     let once = merge(files());
     assert_eq!((once.machines, once.refused.len()), (3, 1));
     let twice = merge([files(), files()].concat());

@@ -21,7 +21,8 @@ fn uniform(seed: u64, stream: u64) -> f64 {
 
 /// Returns a normal number, by Box and Muller.
 fn normal(seed: u64, stream: u64) -> f64 {
-    (-2.0 * uniform(seed, 2 * stream).ln()).sqrt() * (std::f64::consts::TAU * uniform(seed, 2 * stream + 1)).cos()
+    (-2.0 * uniform(seed, 2 * stream).ln()).sqrt()
+        * (std::f64::consts::TAU * uniform(seed, 2 * stream + 1)).cos()
 }
 
 /// Returns the days of a machine: from 14 to 56 of them.
@@ -75,7 +76,8 @@ struct Rates {
 }
 
 fn rates(population: Population, machines: usize, replicates: u64) -> Rates {
-    let all: Vec<Replicate> = (0..replicates).map(|seed| replicate(population, machines, draw(5, 5, seed))).collect();
+    let all: Vec<Replicate> =
+        (0..replicates).map(|seed| replicate(population, machines, draw(5, 5, seed))).collect();
     let share = |holds: &dyn Fn(&Replicate) -> bool| {
         all.iter().filter(|one| holds(one)).count() as f64 / all.len() as f64
     };
@@ -111,11 +113,20 @@ fn small_effect_is_found_among_sixty_differing_machines() {
 fn print_table_of_error_rates() {
     for (mean, between) in [(0.0, 0.0), (0.0, 0.05), (0.0, 0.1), (0.0, 0.3)] {
         let rates = rates(Population { mean, between }, MACHINES, 2000);
-        println!("| 0 % | {between} | 300 | {:.3} | {:.3} | – | {:.3} |", rates.shown, rates.all_in, rates.covers);
+        println!(
+            "| 0 % | {between} | 300 | {:.3} | {:.3} | – | {:.3} |",
+            rates.shown, rates.all_in, rates.covers
+        );
     }
     for (ratio, between) in [(1.05, 0.05), (1.05, 0.1), (1.1, 0.1), (1.1, 0.3)] {
         let rates = rates(Population { mean: f64::ln(ratio), between }, 60, 2000);
         let median = rates.median_machines.map_or("–".to_owned(), |count| count.to_string());
-        println!("| {:.0} % | {between} | 60 | {:.3} | {:.3} | {median} | {:.3} |", (ratio - 1.0) * 100.0, rates.shown, rates.all_in, rates.covers);
+        println!(
+            "| {:.0} % | {between} | 60 | {:.3} | {:.3} | {median} | {:.3} |",
+            (ratio - 1.0) * 100.0,
+            rates.shown,
+            rates.all_in,
+            rates.covers
+        );
     }
 }

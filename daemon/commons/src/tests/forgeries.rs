@@ -145,7 +145,9 @@ fn remove_failures(share: &mut Share, _: u64) {
 
 fn remove_traffic(share: &mut Share, seed: u64) {
     change_runs(share, |run| {
-        run.phases.iter_mut().for_each(|phase| phase.wire_read = phase.wire_read.map(|bytes| bytes / (3 + seed)));
+        run.phases
+            .iter_mut()
+            .for_each(|phase| phase.wire_read = phase.wire_read.map(|bytes| bytes / (3 + seed)));
     });
 }
 

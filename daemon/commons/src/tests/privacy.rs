@@ -30,7 +30,8 @@ fn private(file: u64, place: u64) -> String {
 /// Puts private texts wherever a machine stores text.
 fn with_private_names(mut machine: MadeUpMachine, file: u64) -> MadeUpMachine {
     let names: Vec<TargetName> = (0..2).map(|target| format!("zq{file}-{target}").parse().unwrap()).collect();
-    let renamed = |name: &TargetName| if name.as_str() == "smb" { names[0].clone() } else { names[1].clone() };
+    let renamed =
+        |name: &TargetName| if name.as_str() == "smb" { names[0].clone() } else { names[1].clone() };
     for target in &mut machine.targets {
         target.name = renamed(&target.name);
         target.path = private(file, 1).into();

@@ -5,9 +5,9 @@ use longhaul_commons::{
     ProtocolLabel, RefusedFile,
 };
 use longhaul_model::Scale;
+use longhaul_view::document_page;
 use longhaul_view::render::{markdown, terminal};
 use longhaul_view::screens::commons::merged;
-use longhaul_view::document_page;
 
 fn result(key: &str, machines: usize) -> MergedResult {
     MergedResult {

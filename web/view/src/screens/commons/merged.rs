@@ -32,7 +32,8 @@ const METHOD: [&str; 5] = [
 pub fn merged(merged: &Merged) -> Document {
     let mut document = Document::titled(format!("Results of {}", words::count(merged.machines, "machine")));
     if merged.pairs.is_empty() {
-        document.paragraph("No file compares two protocols on enough days: at least 5 valid days are needed.");
+        document
+            .paragraph("No file compares two protocols on enough days: at least 5 valid days are needed.");
     }
     for (index, pair) in merged.pairs.iter().enumerate() {
         document.append(pair_section(index, pair));
@@ -63,7 +64,11 @@ fn pair_section(index: usize, pair: &MergedPair) -> Document {
     document.table(table("groups of machines", pair, groups));
     document.charts(chart(index, pair));
     let mut tasks = Document::new();
-    tasks.table(table("single tasks", pair, pair.metrics.iter().map(|result| (metric_name(&result.key), result))));
+    tasks.table(table(
+        "single tasks",
+        pair,
+        pair.metrics.iter().map(|result| (metric_name(&result.key), result)),
+    ));
     document.details(Details { summary: "Single tasks, all machines".to_owned(), content: tasks });
     document
 }
@@ -73,7 +78,10 @@ fn answer(pair: &MergedPair, all: &MergedResult) -> String {
     let (faster, slower) = if all.ratio < 1.0 { (pair.b, pair.a) } else { (pair.a, pair.b) };
     let percent = units::decimal((1.0 - all.ratio.min(1.0 / all.ratio)) * 100.0, 1);
     match all.is_shown {
-        true => format!("Over {}, {faster} took {percent} % less time than {slower}.", words::count(all.machines, "machine")),
+        true => format!(
+            "Over {}, {faster} took {percent} % less time than {slower}.",
+            words::count(all.machines, "machine")
+        ),
         false => format!(
             "No difference is shown yet: over {}, {faster} took {percent} % less time, which may be chance.",
             words::count(all.machines, "machine")
@@ -147,18 +155,23 @@ fn metric_name(key: &str) -> String {
 }
 
 fn chart(index: usize, pair: &MergedPair) -> Option<Chart> {
-    let rows: Vec<ForestRow> = pair.each.iter().take(MACHINES_DRAWN).map(|machine| ForestRow {
-        label: format!("machine {}", machine.machine),
-        ratio: machine.low.zip(machine.high).map(|(low, high)| Estimate {
-            value: machine.ratio,
-            low,
-            high,
-            days: machine.days,
-        }),
-        verdict_text: String::new(),
-        style: SeriesStyle::NEUTRAL,
-        fill: MarkFill::Solid,
-    }).collect();
+    let rows: Vec<ForestRow> = pair
+        .each
+        .iter()
+        .take(MACHINES_DRAWN)
+        .map(|machine| ForestRow {
+            label: format!("machine {}", machine.machine),
+            ratio: machine.low.zip(machine.high).map(|(low, high)| Estimate {
+                value: machine.ratio,
+                low,
+                high,
+                days: machine.days,
+            }),
+            verdict_text: String::new(),
+            style: SeriesStyle::NEUTRAL,
+            fill: MarkFill::Solid,
+        })
+        .collect();
     if rows.is_empty() {
         return None;
     }

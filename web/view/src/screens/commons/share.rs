@@ -24,14 +24,15 @@ pub fn share(share: &Share, bytes: usize) -> Document {
         Fact::new("family", families::family(&share.family)),
         Fact::new("first week", share.first_week.to_string()),
         Fact::new("rounds", format!("{ended}, and {} skipped", share.rounds.len() - ended)),
-        Fact::new("runs", units::grouped(share.runs().count() as f64)),
-        Fact::new("histograms", units::grouped(share.histograms.len() as f64)),
+        Fact::new("runs", share.runs().count().to_string()),
+        Fact::new("histograms", share.histograms.len().to_string()),
         Fact::new("size", units::bytes(bytes as f64)),
     ]);
     document.table(targets(share));
     document.table(figures(share));
     if share.figures.is_empty() {
-        document.note("No two shares have a valid day in common yet, so the file adds nothing to a comparison.");
+        document
+            .note("No two shares have a valid day in common yet, so the file adds nothing to a comparison.");
     }
     document.note(PRIVACY);
     document
@@ -59,8 +60,12 @@ fn figures(share: &Share) -> Table {
     for figure in &share.figures {
         let end = |sign: f64| figure.half_width.map(|width| (figure.ln_ratio + sign * width).exp());
         let estimate = end(-1.0).zip(end(1.0));
-        let estimate =
-            estimate.map(|(low, high)| Estimate { value: figure.ln_ratio.exp(), low, high, days: figure.days });
+        let estimate = estimate.map(|(low, high)| Estimate {
+            value: figure.ln_ratio.exp(),
+            low,
+            high,
+            days: figure.days,
+        });
         table.row([
             format!("{} ÷ {}", letter(figure.b), letter(figure.a)),
             figure.key.clone(),
