@@ -217,7 +217,7 @@ pub struct SharedHistogram {
     pub max_ns: u64,
 }
 
-/// What the rounds say about two targets and one metric, or all metrics together.
+/// Figure of two targets on one metric, or on all metrics together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharedFigure {

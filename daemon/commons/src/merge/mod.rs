@@ -1,4 +1,4 @@
-//! What the files of many machines say together.
+//! Merges the files of many machines into results.
 
 mod copies;
 mod groups;

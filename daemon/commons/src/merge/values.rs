@@ -127,7 +127,7 @@ pub struct MergedGroup {
     pub result: MergedResult,
 }
 
-/// What a group of machines says about one metric, or all tasks together.
+/// Result of a group of machines on one metric, or on all tasks together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MergedResult {
     /// `overall`, or the metric as `task/name`.
@@ -148,7 +148,7 @@ pub struct MergedResult {
     pub ln_e_all_in: f64,
     /// Logarithm of the e-value against "averaged over machines there is no difference".
     pub ln_e_machines: f64,
-    /// Whether a difference over machines is shown, at a false discovery rate of 5 % over the results of the pair.
+    /// True if a difference over machines is shown, at a false discovery rate of 5 % over the results of the pair.
     pub is_shown: bool,
 }
 
