@@ -1,6 +1,6 @@
 //! Screen of what many machines say together.
 
-use longhaul_analysis::summary::Estimate;
+use longhaul_analysis::summary::{ALPHA, Estimate};
 use longhaul_commons::{Merged, MergedPair, MergedResult};
 use longhaul_model::all_metrics;
 
@@ -77,15 +77,17 @@ fn pair_section(index: usize, pair: &MergedPair) -> Document {
 fn answer(pair: &MergedPair, all: &MergedResult) -> String {
     let (faster, slower) = if all.ratio < 1.0 { (pair.b, pair.a) } else { (pair.a, pair.b) };
     let percent = units::decimal((1.0 - all.ratio.min(1.0 / all.ratio)) * 100.0, 1);
-    match all.is_shown {
-        true => format!(
-            "Over {}, {faster} took {percent} % less time than {slower}.",
-            words::count(all.machines, "machine")
+    let machines = words::count(all.machines, "machine");
+    let difference = format!("{faster} took {percent} % less time than {slower}");
+    match (all.is_shown, all.ln_e_all_in >= -ALPHA.ln()) {
+        (true, _) => format!("Over {machines}, {difference}."),
+        (false, true) => format!(
+            "On the mean of {machines}, {difference}. That is not chance on all of them, but they are too few, or differ too much, to say \
+             it of other machines."
         ),
-        false => format!(
-            "No difference is shown yet: over {}, {faster} took {percent} % less time, which may be chance.",
-            words::count(all.machines, "machine")
-        ),
+        (false, false) => {
+            format!("No difference is shown yet: over {machines}, {difference}, which may be chance.")
+        }
     }
 }
 
