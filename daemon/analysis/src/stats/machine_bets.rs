@@ -39,12 +39,13 @@ mod tests {
     }
 
     #[test]
-    fn one_machine_cannot_prove_anything() {
+    fn eight_machines_are_needed() {
         assert!(
             ln_e_machines(&[10.0]) < 0.1,
             "its bet is limited, and half of it was on the other direction"
         );
-        assert!(ln_e_machines(&[10.0; 7]) > 20f64.ln());
+        assert!(ln_e_machines(&[10.0; 7]) < 20f64.ln());
+        assert!(ln_e_machines(&[10.0; 8]) > 20f64.ln(), "eight machines beyond the limit are enough");
     }
 
     /// The expected value over both signs of the last machine is the value without it: a test martingale.
