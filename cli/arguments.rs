@@ -6,6 +6,7 @@ mod freshness;
 mod init;
 mod integrity;
 mod latency;
+mod merge;
 mod nas;
 mod notify;
 mod preset;
@@ -31,6 +32,7 @@ pub use freshness::{FreshnessArgs, FreshnessCommand, HelperArgs, MeasureArgs};
 pub use init::{InitArgs, parse_gigabytes};
 pub use integrity::IntegrityArgs;
 pub use latency::{HistoryArgs, LatencyArgs, StallArgs};
+pub use merge::{MergeArgs, MergeCheckArgs, MergeCommand, MergeFormat};
 pub use nas::NasCommand;
 pub use notify::NotifyCommand;
 pub use preset::{PresetArgs, PresetCommand};
@@ -139,6 +141,11 @@ pub enum Command {
     /// Export the stored data for other programs; reports can be made from it again.
     #[command(after_help = "Example: longhaul export runs --format json --output runs.jsonl")]
     Export(ExportArgs),
+    /// Merge the results that many machines shared: what they say together.
+    #[command(
+        after_help = "Examples: longhaul merge results/*.json --format html --output page.html\n          longhaul merge check mine.json"
+    )]
+    Merge(MergeArgs),
     /// Install, remove or control the background service.
     #[command(subcommand, after_help = "Example: longhaul service install")]
     Service(ServiceCommand),
@@ -205,6 +212,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "fidelity",
             "usage",
             "export",
+            "merge",
         ],
     ),
     ("Service", &["service", "pause", "resume", "round"]),

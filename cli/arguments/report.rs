@@ -8,6 +8,8 @@ use longhaul_analysis::summary::Week;
 use longhaul_export::Format;
 use longhaul_model::TargetName;
 
+use super::merge::ShareArgs;
+
 /// Arguments of `report`.
 #[derive(Args)]
 pub struct ReportArgs {
@@ -109,6 +111,8 @@ pub enum ExportKind {
     Integrity,
     /// One row per property of files and target: the last check.
     Fidelity,
+    /// One anonymous file of this machine for `longhaul merge`; it is shown before it is written.
+    Share,
 }
 
 /// A format of exports.
@@ -138,9 +142,12 @@ pub struct ExportArgs {
     /// The data to export.
     #[arg(value_enum)]
     pub what: ExportKind,
-    /// The file format.
-    #[arg(long, value_enum)]
-    pub format: ExportFormat,
+    /// The file to write, with share.
+    #[arg(value_name = "FILE", conflicts_with = "output")]
+    pub file: Option<PathBuf>,
+    /// The file format; share has its own.
+    #[arg(long, value_enum, required_unless_present = "file")]
+    pub format: Option<ExportFormat>,
     /// Start of the period: a day, as 2026-11-09, or a moment, as 2026-11-09T18:00:00+01:00. Earlier rounds are
     /// left out.
     #[arg(long, value_name = "DATE")]
@@ -151,6 +158,9 @@ pub struct ExportArgs {
     /// File to write; an existing one is replaced [default: standard output].
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Options of share.
+    #[command(flatten)]
+    pub share: ShareArgs,
 }
 
 #[cfg(test)]

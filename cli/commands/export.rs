@@ -16,13 +16,17 @@ use crate::{exit, paths};
 /// Writes the export. The number of rows is printed to standard error, because the export itself may go to
 /// standard output.
 pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCode> {
+    let format = match (arguments.what, arguments.format) {
+        (ExportKind::Share, _) => return super::share::run(shared, arguments),
+        (_, Some(format)) if arguments.file.is_none() => Format::from(format),
+        _ => return Err(UsageError("give `--format`, and the file as `--output FILE`".to_owned()).into()),
+    };
     let window = Window::between(arguments.from.as_deref(), arguments.to.as_deref(), &TimeZone::system());
     let window = window.map_err(|error: WindowError| UsageError(error.to_string()))?;
     if matches!(arguments.what, ExportKind::Integrity) && window != Window::default() {
         let message = "`export integrity` has totals since the beginning: leave out --from and --to";
         return Err(UsageError(message.to_owned()).into());
     }
-    let format = Format::from(arguments.format);
     if format == Format::Parquet && arguments.output.is_none() {
         return Err(UsageError("Parquet needs an output file: give `--output FILE`".to_owned()).into());
     }
@@ -38,6 +42,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         ExportKind::Freshness => longhaul_export::freshness(&reader, &window, output(path)?),
         ExportKind::Integrity => longhaul_export::integrity(&reader, output(path)?),
         ExportKind::Fidelity => longhaul_export::fidelity(&reader, &window, output(path)?),
+        ExportKind::Share => return super::share::run(shared, arguments),
     };
     match rows {
         // The reader of a pipe, such as `head`, has closed it: this is not an error.
@@ -52,7 +57,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
 
 /// Refuses to overwrite an SQLite database: the most costly typing mistake would be to name the database as
 /// output.
-fn refuse_database(path: &Path) -> anyhow::Result<()> {
+pub(super) fn refuse_database(path: &Path) -> anyhow::Result<()> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     let mut begin = [0; MAGIC.len()];
     let is_database =

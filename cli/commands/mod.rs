@@ -12,6 +12,7 @@ mod init;
 mod integrity;
 mod latency;
 mod menubar;
+mod merge;
 mod nas;
 mod notify;
 mod overview;
@@ -22,6 +23,7 @@ mod run;
 mod runs;
 mod selfcheck;
 mod service;
+mod share;
 mod targets;
 mod telemetry;
 mod trial;
@@ -70,6 +72,7 @@ pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
         Command::Usage(arguments) => usage::run(shared, &arguments),
         Command::Fidelity(arguments) => fidelity::run(shared, &arguments),
         Command::Export(arguments) => export::run(shared, &arguments),
+        Command::Merge(arguments) => merge::run(&arguments),
         Command::Service(command) => service_command(shared, command),
         Command::Pause(arguments) => control::pause(shared, &arguments),
         Command::Resume => control::resume(shared),

@@ -32,6 +32,7 @@ mod maclike;
 #[cfg(target_os = "linux")]
 mod managed;
 mod menubar;
+mod merge;
 mod nas;
 mod nas_servers;
 mod notify;

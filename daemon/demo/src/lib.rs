@@ -3,6 +3,7 @@
 
 mod checks;
 mod live;
+pub mod machine;
 mod network;
 mod samples;
 mod stall;

@@ -18,6 +18,7 @@
 mod call;
 mod checks;
 mod conditions;
+pub mod design;
 pub mod draw;
 mod event;
 mod hint;

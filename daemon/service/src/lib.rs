@@ -29,7 +29,7 @@ pub mod daemon_address;
 mod damage;
 pub mod database;
 pub mod database_lock;
-pub mod design;
+pub use longhaul_model::design;
 mod event;
 pub mod file_version;
 pub mod foreground;

@@ -35,7 +35,7 @@ pub mod units;
 pub use document::Document;
 pub use environment::{Environment, Machine};
 pub use exchange::{Exchange, ExchangeError, exchange, read};
-pub use page::{html, html_with_hosts, share_card};
+pub use page::{document_page, html, html_with_hosts, share_card};
 pub use screens::words;
 pub use table::Table;
 pub use text::{Text, Tone};

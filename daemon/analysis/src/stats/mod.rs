@@ -5,8 +5,10 @@ mod bootstrap;
 mod change_point;
 mod confidence_sequence;
 mod discordant;
+mod machine_bets;
 mod multiple_testing;
 mod proportion;
+mod random_effects;
 mod regression;
 mod round_series;
 mod steadiness;
@@ -20,8 +22,10 @@ pub use confidence_sequence::{
     AUTOCORRELATION_LIMIT, DaySeries, HORIZON_DAYS, anytime_valid_half_width, claim_margin,
 };
 pub use discordant::{DiscordantEpisodes, count_episodes, ln_e_discordant};
+pub use machine_bets::{BET_LIMIT, ln_e_machines};
 pub use multiple_testing::{e_bh, pairwise_alpha};
 pub use proportion::proportion_interval;
+pub use random_effects::{MachineEstimate, PooledEstimate, pool};
 pub use regression::{BreakEven, CovariateDay, DayRegression};
 pub use round_series::{MIN_ROUNDS_SO_FAR, RoundSeries};
 pub use steadiness::Steadiness;

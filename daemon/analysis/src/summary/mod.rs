@@ -59,8 +59,6 @@ pub use verdict::{
     ALPHA, EARLY_VERDICT_DAYS, EARLY_VERDICT_RATIO, Estimate, INSTANT_SECONDS, MIN_VERDICT_DAYS, Verdict,
 };
 pub use week::{Week, WeekError, date_of_day};
-#[cfg(feature = "simulation")]
-pub use weekly::pair_verdicts;
-pub use weekly::{RoundsOfWeek, TargetLine, WeeklyQuery, WeeklySummary, summarize_week};
+pub use weekly::{RoundsOfWeek, TargetLine, WeeklyQuery, WeeklySummary, pair_verdicts, summarize_week};
 pub use weekly_minutes::WeeklyMinutes;
 pub use window::{CAP_FACTOR, CAP_SECONDS};

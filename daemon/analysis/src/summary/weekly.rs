@@ -1,7 +1,6 @@
 //! Builds the weekly summary, the value from which the terminal, the web page and the exports are rendered.
 
 use std::collections::BTreeMap;
-#[cfg(feature = "simulation")]
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -120,7 +119,6 @@ pub fn summarize_week(history: &History, query: &WeeklyQuery) -> WeeklySummary {
 /// Returns the pairs of a summary alone, from all data up to a day: the verdicts without the description of the times
 /// waited, whose bootstrap takes most of the time of a summary and decides nothing. Verdicts that are adjusted for the
 /// round trip time are about the stated one; `None` for the median of the weeks.
-#[cfg(feature = "simulation")]
 pub fn pair_verdicts(
     history: &History,
     last_day: i64,

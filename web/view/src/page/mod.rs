@@ -66,6 +66,30 @@ pub fn html_with_hosts(weekly: &WeeklySummary, environment: &Environment, others
     charts::svg::strip_control_characters(&page.into_string())
 }
 
+/// Renders a document as a page of its own, without network and scripts.
+pub fn document_page(title: &str, document: &Document) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(CONTENT_SECURITY_POLICY);
+                link rel="icon" href="data:,";
+                title { (title) }
+                style { (PreEscaped(charts::STYLE)) (PreEscaped(STYLE)) }
+            }
+            body {
+                header { p class="product" { "longhaul" } p { (title) } }
+                main { (contents(document)) (render::html::render(document, &SeriesStyles::default())) }
+                footer { p { "This page loads no resources and runs no scripts." } }
+            }
+        }
+    };
+    charts::svg::strip_control_characters(&page.into_string())
+}
+
 /// Renders the table of contents of a document.
 pub fn contents(document: &Document) -> Markup {
     html! {

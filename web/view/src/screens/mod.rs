@@ -3,6 +3,7 @@
 pub mod before_after;
 pub mod brief;
 pub mod checks;
+pub mod commons;
 pub mod hosts;
 pub mod menu_bar;
 pub mod method;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod charts;
+mod commons;
 mod documents;
 mod exchange;
 mod freshness;

@@ -6,7 +6,7 @@
 //! block of rounds each target runs in each position, and follows each other target, equally often. An
 //! advantage of running second therefore benefits all targets alike.
 
-use longhaul_model::draw::shuffled_indices;
+use crate::draw::shuffled_indices;
 
 /// Order of a round: for each workload, in order, the targets in the order in which they run it. All values are
 /// indices into the given lists.

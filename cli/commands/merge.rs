@@ -1,0 +1,86 @@
+//! `longhaul merge`: merges the files of many machines, or checks them.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use longhaul_analysis::summary::Week;
+use longhaul_commons::{MAX_FILE_BYTES, Merged, Share, SharedFile, check, merge, read};
+use longhaul_measure::platform;
+use longhaul_view::{document_page, render, screens};
+
+use crate::arguments::{MergeArgs, MergeCheckArgs, MergeCommand, MergeFormat};
+use crate::{exit, render as terminal};
+
+/// Merges files, or checks them.
+pub fn run(arguments: &MergeArgs) -> anyhow::Result<ExitCode> {
+    if let Some(MergeCommand::Check(check)) = &arguments.command {
+        return Ok(check_files(check));
+    }
+    let merged = merge(arguments.files.iter().map(|path| checked(path)).collect());
+    for file in &merged.refused {
+        anstream::eprintln!("longhaul: left out {}: {}", file.file, file.reason);
+    }
+    let text = rendered(&merged, arguments.format)?;
+    match &arguments.output {
+        None => anstream::print!("{text}"),
+        Some(path) => {
+            super::export::refuse_database(path)?;
+            std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
+            anstream::eprintln!("Written: {}", path.display());
+        }
+    }
+    Ok(if merged.machines > 0 { exit::OK } else { ExitCode::from(exit::NO_DATA) })
+}
+
+fn rendered(merged: &Merged, format: MergeFormat) -> anyhow::Result<String> {
+    let document = || screens::commons::merged(merged);
+    Ok(match format {
+        MergeFormat::Text => render::terminal::render(&document()),
+        MergeFormat::Md => render::markdown::render(&document()),
+        MergeFormat::Html => document_page("Results of many machines", &document()),
+        MergeFormat::Json => serde_json::to_string_pretty(merged)? + "\n",
+    })
+}
+
+/// Prints the contradictions in each file. A file that cannot be read is one, too.
+fn check_files(arguments: &MergeCheckArgs) -> ExitCode {
+    let mut code = exit::OK;
+    for path in &arguments.files {
+        let name = path.display().to_string();
+        match load(path) {
+            Err(reason) => {
+                anstream::println!("{name} is refused: {reason}");
+                code = ExitCode::from(exit::RUN_FAILED);
+            }
+            Ok(share) => {
+                let findings = check(&share);
+                terminal::print(&screens::commons::findings(&name, &findings));
+                code = if findings.is_empty() { code } else { ExitCode::from(exit::RUN_FAILED) };
+            }
+        }
+    }
+    code
+}
+
+/// Reads a file and checks it.
+fn checked(path: &Path) -> SharedFile {
+    let content = load(path).and_then(|share| match check(&share).first() {
+        None => Ok(share),
+        Some(finding) => {
+            Err(format!("it contradicts itself: {} (`longhaul merge check` lists all)", finding.text))
+        }
+    });
+    SharedFile { name: path.display().to_string(), content }
+}
+
+/// Reads a file, up to the largest size of such a file. The error continues a sentence that names the file.
+fn load(path: &Path) -> Result<Share, String> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|error| format!("it cannot be opened: {error}"))?;
+    let mut limited = file.take(MAX_FILE_BYTES as u64 + 1);
+    limited.read_to_end(&mut bytes).map_err(|error| format!("it cannot be read: {error}"))?;
+    let today = platform::wall_clock().local_day(0);
+    read(&bytes, Some(Week::of_day(today))).map_err(|error| error.to_string())
+}

@@ -1,0 +1,34 @@
+//! Contradictions that the checks find.
+
+/// Kind of a contradiction in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
+#[strum(serialize_all = "kebab-case")]
+pub enum FindingKind {
+    /// A figure does not follow from the rounds.
+    Figures,
+    /// The runs were not made in the order that was drawn.
+    Order,
+    /// Runs are missing, repeated or overlap.
+    Completeness,
+    /// A time is shorter than what was counted in it allows, or does not agree with its phases.
+    Times,
+    /// Fewer bytes crossed the wire than were read without a cache.
+    Traffic,
+    /// A histogram does not agree with the runs, or with itself.
+    Histograms,
+}
+
+/// A contradiction in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Kind of the contradiction.
+    pub kind: FindingKind,
+    /// The contradiction in one sentence without its end.
+    pub text: String,
+}
+
+impl Finding {
+    pub(super) fn new(kind: FindingKind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into() }
+    }
+}

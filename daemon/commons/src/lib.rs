@@ -1,0 +1,36 @@
+//! Results of many machines: the anonymous file that one machine shares ([`Share`]), the checks of such a file ([`check`]), and
+//! what many files say together ([`merge`]).
+//!
+//! All functions are pure: values in, values out. A file of another user is not trusted: [`read`] refuses what cannot be one,
+//! and [`check`] recomputes its figures from its rounds.
+//!
+//! ```
+//! let error = longhaul_commons::read(b"{\"format\":\"longhaul share\",\"schema\":99}", None).unwrap_err();
+//! assert!(error.to_string().contains("newer longhaul"));
+//! ```
+
+mod build;
+mod check;
+mod family;
+mod figures;
+mod history;
+mod merge;
+mod read;
+mod share;
+
+#[cfg(test)]
+mod tests;
+
+pub use build::{ShareBuilder, ShareFacts, SharedRecords};
+pub use check::{Finding, FindingKind, check};
+pub use family::{Family, LinkClass, NasFamily, NasVendor, ProtocolLabel, RoundTripClass, SystemName};
+pub use figures::figures;
+pub use merge::{
+    Agreement, GroupKind, MachineRatio, Merged, MergedGroup, MergedPair, MergedResult, RefusedFile,
+    SharedFile, merge,
+};
+pub use read::{MAX_FILE_BYTES, ShareError, read};
+pub use share::{
+    FORMAT, OTHER, PhaseKey, Plan, SCHEMA, Share, SharedCache, SharedEpoch, SharedFigure, SharedHistogram,
+    SharedPhase, SharedRound, SharedRun, SharedStatus, machine_label,
+};

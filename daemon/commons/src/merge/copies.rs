@@ -1,0 +1,97 @@
+//! Files of the same machine, and copies of another one's.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::values::RefusedFile;
+use crate::share::Share;
+
+/// Least number of runs by which two machines are compared.
+const MIN_RUNS: usize = 60;
+/// Correlation of the durations of runs from which one file is a copy of the other. Machines of their own, on which evenings are
+/// slow alike, stay far below.
+const MAX_CORRELATION: f64 = 0.9;
+
+/// A file with its name.
+pub(super) type NamedShare = (String, Share);
+
+/// Returns the newest file of each machine, in the order of the labels of the machines.
+pub(super) fn newest_of_each(files: Vec<NamedShare>, refused: &mut Vec<RefusedFile>) -> Vec<NamedShare> {
+    let mut newest: BTreeMap<String, NamedShare> = BTreeMap::new();
+    for file in files {
+        let label = file.1.machine.clone();
+        let kept = match newest.remove(&label) {
+            None => file,
+            Some(known) => {
+                let (kept, left) = newer_first(known, file);
+                let is_same = kept.1 == left.1;
+                let what = if is_same { "the same as" } else { "an older file of the same machine as" };
+                refused.push(RefusedFile { file: left.0, reason: format!("it is {what} {}", kept.0) });
+                kept
+            }
+        };
+        newest.insert(label, kept);
+    }
+    newest.into_values().collect()
+}
+
+/// Returns the file with more rounds first; of two with as many, the one whose content comes first, so that the order of the
+/// files changes nothing.
+fn newer_first(one: NamedShare, other: NamedShare) -> (NamedShare, NamedShare) {
+    let rank =
+        |share: &Share| (share.rounds.len(), share.rounds.last().map(|round| (round.day, round.minute)));
+    let is_newer = match rank(&other.1).cmp(&rank(&one.1)) {
+        Ordering::Greater => true,
+        Ordering::Less => false,
+        Ordering::Equal => one.1 != other.1 && other.1.to_json() < one.1.to_json(),
+    };
+    if is_newer { (other, one) } else { (one, other) }
+}
+
+/// Returns the files without those that repeat the times of a file before them.
+pub(super) fn without_copies(files: Vec<NamedShare>, refused: &mut Vec<RefusedFile>) -> Vec<Share> {
+    let mut kept: Vec<(String, Share, Vec<f64>)> = vec![];
+    for (name, share) in files {
+        let times = scatter(&share);
+        match kept.iter().find(|(_, _, known)| correlation(known, &times) > MAX_CORRELATION) {
+            Some((original, ..)) => {
+                let reason = format!("its times repeat those of {original}: one of the two is a copy");
+                refused.push(RefusedFile { file: name, reason });
+            }
+            None => kept.push((name, share, times)),
+        }
+    }
+    kept.into_iter().map(|(_, share, _)| share).collect()
+}
+
+/// Returns the logarithms of the durations of runs, in the order of rounds, tasks and targets, without the mean of each task and
+/// target.
+fn scatter(share: &Share) -> Vec<f64> {
+    let mut runs: Vec<(usize, &str, usize, f64)> = vec![];
+    for (index, round) in share.rounds.iter().enumerate() {
+        for run in &round.runs {
+            let seconds: f64 = run.phases.iter().map(|phase| phase.seconds).sum();
+            runs.push((index, &run.task, share.target_of(run), seconds.max(1e-6).ln()));
+        }
+    }
+    runs.sort_by(|one, other| (one.0, one.1, one.2).cmp(&(other.0, other.1, other.2)));
+    let mut sums: BTreeMap<(&str, usize), (f64, f64)> = BTreeMap::new();
+    for (_, task, target, value) in &runs {
+        let (sum, count) = sums.entry((task, *target)).or_default();
+        (*sum, *count) = (*sum + value, *count + 1.0);
+    }
+    let mean = |task: &str, target: usize| sums.get(&(task, target)).map_or(0.0, |(sum, count)| sum / count);
+    runs.iter().map(|(_, task, target, value)| value - mean(task, *target)).collect()
+}
+
+/// Returns the correlation of two series over their common length; zero if they are short.
+fn correlation(one: &[f64], other: &[f64]) -> f64 {
+    let length = one.len().min(other.len());
+    if length < MIN_RUNS {
+        return 0.0;
+    }
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).take(length).map(|(a, b)| a * b).sum::<f64>();
+    let scale =
+        (product(&one[..length], &one[..length]) * product(&other[..length], &other[..length])).sqrt();
+    if scale > 0.0 { product(one, other) / scale } else { 0.0 }
+}

@@ -1,0 +1,102 @@
+//! The figures of one machine as they are pooled, and the pooling.
+
+use longhaul_analysis::stats::{MachineEstimate, ln_e_machines, pool};
+use longhaul_analysis::summary::ALPHA;
+
+use super::values::{Agreement, MachineRatio, MergedResult, PairKey};
+use crate::family::Family;
+use crate::share::{Share, SharedFigure};
+
+/// Number of valid days from which a machine counts.
+const MIN_DAYS: usize = 5;
+
+/// Figures of one machine for two protocols, in the direction of the pair.
+#[derive(Debug, Clone)]
+pub(super) struct MachineFigures {
+    pub(super) machine: String,
+    pub(super) family: Family,
+    pub(super) figures: Vec<SharedFigure>,
+}
+
+impl MachineFigures {
+    /// Returns the figure with a key; `None` if it has too few days.
+    fn figure(&self, key: &str) -> Option<&SharedFigure> {
+        self.figures.iter().find(|figure| figure.key == key && figure.days >= MIN_DAYS)
+    }
+
+    /// Returns the ratio over all tasks together; `None` if it has too few days.
+    pub(super) fn ratio(&self) -> Option<MachineRatio> {
+        let figure = self.figure("overall")?;
+        let end = |sign: f64| figure.half_width.map(|width| (figure.ln_ratio + sign * width).exp());
+        Some(MachineRatio {
+            machine: self.machine.chars().take(8).collect(),
+            ratio: figure.ln_ratio.exp(),
+            low: end(-1.0),
+            high: end(1.0),
+            days: figure.days,
+        })
+    }
+}
+
+/// Returns the figures of a machine by protocols. Of several pairs of targets with the same protocols, the one with the most
+/// rounds counts: a machine has one voice.
+pub(super) fn by_protocols(share: &Share) -> Vec<(PairKey, MachineFigures)> {
+    let mut pairs: Vec<(usize, usize)> = share.figures.iter().map(|figure| (figure.a, figure.b)).collect();
+    pairs.dedup();
+    let rounds = |pair: &(usize, usize)| -> usize {
+        share.figures.iter().filter(|figure| (figure.a, figure.b) == *pair).map(|figure| figure.rounds).sum()
+    };
+    pairs.sort_by_key(|pair| std::cmp::Reverse(rounds(pair)));
+    let mut found: Vec<(PairKey, MachineFigures)> = vec![];
+    for pair in pairs {
+        let Some((key, figures)) = of_pair(share, pair) else { continue };
+        if found.iter().all(|(known, _)| *known != key) {
+            found.push((key, figures));
+        }
+    }
+    found
+}
+
+fn of_pair(share: &Share, (a, b): (usize, usize)) -> Option<(PairKey, MachineFigures)> {
+    let (one, other) = (share.protocol_of(a), share.protocol_of(b));
+    let scale = share.rounds.iter().rev().find(|round| !round.runs.is_empty())?.scale.name();
+    if one == other {
+        return None;
+    }
+    let sign = if one < other { 1.0 } else { -1.0 };
+    let figures = share.figures.iter().filter(|figure| (figure.a, figure.b) == (a, b));
+    let directed =
+        |figure: &SharedFigure| SharedFigure { ln_ratio: sign * figure.ln_ratio, ..figure.clone() };
+    let machine = MachineFigures {
+        machine: share.machine.clone(),
+        family: share.family,
+        figures: figures.map(directed).collect(),
+    };
+    Some(((one.min(other), one.max(other), scale), machine))
+}
+
+/// Pools the figures of machines with a key; `None` if no machine has enough days.
+pub(super) fn pooled(machines: &[&MachineFigures], key: &str) -> Option<MergedResult> {
+    let figures: Vec<&SharedFigure> = machines.iter().filter_map(|machine| machine.figure(key)).collect();
+    let estimate = |figure: &&SharedFigure| MachineEstimate {
+        value: figure.ln_ratio,
+        variance: figure.standard_error.powi(2),
+    };
+    let pooled = pool(&figures.iter().map(estimate).collect::<Vec<_>>(), ALPHA)?;
+    let ln_ratios: Vec<f64> = figures.iter().map(|figure| figure.ln_ratio).collect();
+    let agree = ln_ratios.iter().filter(|value| (**value < 0.0) == (pooled.mean < 0.0)).count();
+    let end = |sign: f64| (pooled.mean + sign * pooled.half_width).exp();
+    let has_interval = pooled.half_width.is_finite();
+    Some(MergedResult {
+        key: key.to_owned(),
+        machines: pooled.machines,
+        ratio: pooled.mean.exp(),
+        low: has_interval.then(|| end(-1.0)),
+        high: has_interval.then(|| end(1.0)),
+        between: pooled.between,
+        agreement: Agreement { agree, of: figures.len() },
+        ln_e_all_in: figures.iter().map(|figure| figure.ln_e).sum(),
+        ln_e_machines: ln_e_machines(&ln_ratios),
+        is_shown: false,
+    })
+}

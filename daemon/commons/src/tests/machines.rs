@@ -1,0 +1,29 @@
+//! Files of made-up machines, by the code that makes real ones.
+
+use longhaul_demo::machine::{MachineSpec, MadeUpMachine, made_up_machine};
+use longhaul_model::draw::draw;
+
+use crate::{NasFamily, Share, ShareBuilder, ShareFacts, SharedFile, SharedRecords};
+
+/// Returns the facts of every made-up machine.
+pub(super) fn facts() -> ShareFacts {
+    ShareFacts { longhaul: "0.1.0".to_owned(), threshold: 1.1, nas: NasFamily::default() }
+}
+
+/// Returns the file of stored records.
+pub(super) fn share_of(machine: MadeUpMachine) -> Share {
+    let MadeUpMachine { targets, epochs, rounds, runs } = machine;
+    let mut builder = ShareBuilder::new(facts(), SharedRecords { targets, epochs, rounds });
+    runs.iter().for_each(|run| builder.add(run));
+    builder.finish().unwrap()
+}
+
+/// Returns the file of a small machine with this number.
+pub(super) fn share(number: u64, ln_ratio: f64) -> Share {
+    share_of(made_up_machine(&MachineSpec::small(draw(11, 1, number), ln_ratio)))
+}
+
+/// Returns a file as it is given to merge.
+pub(super) fn named(name: &str, share: Share) -> SharedFile {
+    SharedFile { name: name.to_owned(), content: Ok(share) }
+}

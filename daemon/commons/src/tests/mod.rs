@@ -1,0 +1,7 @@
+//! Tests over made-up machines.
+
+mod bad_input;
+mod error_rates;
+mod forgeries;
+mod machines;
+mod privacy;

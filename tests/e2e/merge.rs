@@ -1,0 +1,104 @@
+//! Tests `export share`, `merge` and the template of a repository of results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use longhaul_demo::machine::{MachineSpec, fill_machine};
+
+use crate::support::Place;
+
+/// Shares the results of three made-up machines, and returns the files.
+fn shared_files(place: &Place) -> Vec<PathBuf> {
+    (0..3u32)
+        .map(|number| {
+            let database = place.path(&format!("machine-{number}.sqlite"));
+            fill_machine(&database, &MachineSpec::small(0xfeed + u64::from(number), 0.3)).unwrap();
+            let file = place.path(&format!("machine-{number}.json"));
+            share(place, &database, &file);
+            file
+        })
+        .collect()
+}
+
+fn share(place: &Place, database: &Path, file: &Path) {
+    let call = place.longhaul("export share --yes --nas synology/4 --database");
+    let output = call.arg(database).arg(file).expect(0);
+    assert!(
+        output.out.contains("What is shared") && output.out.contains("Synology, 4 bays"),
+        "{}",
+        output.out
+    );
+}
+
+#[test]
+fn three_shared_files_merge_into_every_format() {
+    let place = Place::new();
+    let files = shared_files(&place);
+    let merge = |format: &str| {
+        let call = place.longhaul(&format!("merge --format {format}"));
+        files.iter().chain(&files[..1]).fold(call, |call, file| call.arg(file)).expect(0)
+    };
+    let text = merge("text");
+    assert!(
+        text.out.contains("Results of 3 machines") && text.out.contains("3 of 3 machines agree"),
+        "{}",
+        text.out
+    );
+    assert!(text.err.contains("it is the same as"), "a repeated file changes nothing: {}", text.err);
+    assert_eq!(merge("json").value()["pairs"][0]["groups"][0]["result"]["machines"], 3);
+    assert!(merge("html").out.starts_with("<!DOCTYPE html>") && merge("md").out.starts_with("# "));
+}
+
+#[test]
+fn changed_file_is_refused_and_the_others_merge() {
+    let place = Place::new();
+    let files = shared_files(&place);
+    let text = fs::read_to_string(&files[0]).unwrap();
+    let key = "\"ln_ratio\":";
+    let at = text.find(key).unwrap() + key.len();
+    fs::write(&files[0], format!("{}0.9{}", &text[..at], &text[at + 3..])).unwrap();
+    place.longhaul("merge check").arg(&files[1]).expect(0);
+    let checked = place.longhaul("merge check").arg(&files[0]).expect(3);
+    assert!(checked.out.contains("figures: the ratio of overall"), "{}", checked.out);
+    let merged = files.iter().fold(place.longhaul("merge"), |call, file| call.arg(file)).expect(0);
+    assert!(merged.out.contains("Results of 2 machines") && merged.err.contains("contradicts itself"));
+}
+
+#[test]
+fn nothing_is_shared_without_consent() {
+    let place = Place::new();
+    let database = place.path("machine.sqlite");
+    fill_machine(&database, &MachineSpec::small(7, 0.0)).unwrap();
+    let file = place.path("machine.json");
+    let output = place.longhaul("export share --database").arg(&database).arg(&file).expect(2);
+    assert!(output.out.contains("What is shared") && output.err.contains("give --yes"), "{}", output.err);
+    assert!(!file.exists());
+    place.longhaul("export share --yes --nas annas-nas").arg(&file).expect(2);
+}
+
+#[test]
+fn template_repository_checks_files_and_builds_a_page() {
+    let place = Place::new();
+    let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/commons/check.sh");
+    let results = place.folder("commons/results");
+    fs::copy(template, place.path("commons/check.sh")).unwrap();
+    let check = || {
+        let mut command = Command::new(place.path("commons/check.sh"));
+        command.env("LONGHAUL", env!("CARGO_BIN_EXE_longhaul")).output().unwrap()
+    };
+    assert_eq!(check().status.code(), Some(1), "there is no file yet");
+    for (index, file) in shared_files(&place).iter().enumerate() {
+        fs::copy(file, results.join(format!("{index}.json"))).unwrap();
+    }
+    let passed = check();
+    assert!(passed.status.success(), "{}", String::from_utf8_lossy(&passed.stdout));
+    let page = fs::read_to_string(place.path("commons/page/index.html")).unwrap();
+    assert!(page.contains("Results of 3 machines"));
+    fs::write(results.join("3.json"), "{").unwrap();
+    let failed = check();
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(
+        fs::read_to_string(place.path("commons/page/index.html")).unwrap().contains("its end is missing")
+    );
+}

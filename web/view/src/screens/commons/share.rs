@@ -1,0 +1,91 @@
+//! Screen that shows what a file shares, before it is written, and screen of the contradictions in a file.
+
+use longhaul_commons::{Finding, Share, SharedStatus};
+use longhaul_model::Role;
+
+use super::families;
+use crate::charts::ratio_text::ratio_text;
+use crate::document::{Document, Fact};
+use crate::screens::NO_VALUE;
+use crate::table::Table;
+use crate::units;
+use longhaul_analysis::summary::Estimate;
+
+/// Promise that the tests of the file keep.
+const PRIVACY: &str = "The file has no name of a user, computer, server, target, path or file, no address, no serial number and no error \
+     text. It has the ISO week of the first round and the time of each round, from which a reader can tell when this computer was on.";
+
+/// Returns the screen of what a file shares. `bytes` is its size.
+pub fn share(share: &Share, bytes: usize) -> Document {
+    let mut document = Document::titled("What is shared");
+    let ended = share.rounds.iter().filter(|round| round.status != SharedStatus::Skipped).count();
+    document.facts(vec![
+        Fact::new("machine", format!("{} (computed from a random number)", share.machine)),
+        Fact::new("family", families::family(&share.family)),
+        Fact::new("first week", share.first_week.to_string()),
+        Fact::new("rounds", format!("{ended}, and {} skipped", share.rounds.len() - ended)),
+        Fact::new("runs", share.runs().count().to_string()),
+        Fact::new("histograms", share.histograms.len().to_string()),
+        Fact::new("size", units::bytes(bytes as f64)),
+    ]);
+    document.table(targets(share));
+    document.table(figures(share));
+    if share.figures.is_empty() {
+        document
+            .note("No two shares have a valid day in common yet, so the file adds nothing to a comparison.");
+    }
+    document.note(PRIVACY);
+    document
+}
+
+fn letter(index: usize) -> String {
+    let letter = char::from(b'a' + (index % 26) as u8);
+    if index < 26 { letter.to_string() } else { format!("{letter}{}", index / 26) }
+}
+
+fn targets(share: &Share) -> Table {
+    let mut table = Table::new("targets").words(["target", "role", "protocol"]);
+    for (index, role) in share.targets.iter().enumerate() {
+        let role = match role {
+            Role::Share => "share",
+            Role::Baseline => "baseline",
+        };
+        table.row([letter(index), role.to_owned(), share.protocol_of(index).to_string()]);
+    }
+    table
+}
+
+fn figures(share: &Share) -> Table {
+    let mut table = Table::new("figures").words(["targets", "task"]).figures(["ratio", "days", "rounds"]);
+    for figure in &share.figures {
+        let end = |sign: f64| figure.half_width.map(|width| (figure.ln_ratio + sign * width).exp());
+        let estimate = end(-1.0).zip(end(1.0));
+        let estimate = estimate.map(|(low, high)| Estimate {
+            value: figure.ln_ratio.exp(),
+            low,
+            high,
+            days: figure.days,
+        });
+        table.row([
+            format!("{} ÷ {}", letter(figure.b), letter(figure.a)),
+            figure.key.clone(),
+            estimate.map_or(NO_VALUE.to_owned(), ratio_text),
+            figure.days.to_string(),
+            figure.rounds.to_string(),
+        ]);
+    }
+    table
+}
+
+/// Returns the screen of the contradictions in a file.
+pub fn findings(name: &str, findings: &[Finding]) -> Document {
+    let mut document = Document::new();
+    match findings {
+        [] => document.paragraph(format!("{name}: no contradiction found.")),
+        found => {
+            document.paragraph(format!("{name} is refused:"));
+            document.list(found.iter().map(|finding| format!("{}: {}", finding.kind, finding.text)))
+        }
+    };
+    document
+}
