@@ -7,7 +7,7 @@ use object_store::path::Path;
 /// next to one never counts.
 pub const FILE_NAME: &str = "data.parquet";
 /// Folder of the files that say what each machine has exported.
-const MANIFESTS: &str = "manifests";
+pub(crate) const MANIFESTS: &str = "manifests";
 
 /// Position of a file in a collection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +47,17 @@ impl FileKey {
             source: machine.strip_prefix("machine=")?.to_owned(),
         })
     }
+}
+
+/// Returns the path of the file without rows that shows queries the columns of a table.
+pub(crate) fn template_path(root: &Path, table: FleetTable) -> Path {
+    let folders = [
+        format!("schema={FLEET_SCHEMA}"),
+        format!("table={}", table.name()),
+        "week=0000-W00".to_owned(),
+        "machine=none".to_owned(),
+    ];
+    folders.into_iter().fold(root.clone(), Path::join).join(FILE_NAME)
 }
 
 /// Returns the path of the manifest of a source.

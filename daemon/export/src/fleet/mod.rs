@@ -7,6 +7,7 @@ mod buffer;
 mod encode;
 mod fleet_table;
 mod history_tables;
+mod inspect;
 mod operations;
 mod origin;
 mod other_tables;
@@ -15,6 +16,7 @@ mod week;
 
 pub use encode::TableFile;
 pub use fleet_table::FleetTable;
+pub use inspect::{Place, inspect};
 pub use operations::Operations;
 pub use origin::{FLEET_SCHEMA, Origin};
 pub use plausible::{Implausible, PlausibleHistory, plausible_history};

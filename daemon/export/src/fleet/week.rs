@@ -73,6 +73,11 @@ impl<'h> WeekRecords<'h> {
         anonymize(history)
     }
 
+    /// Returns the week.
+    pub fn week(&self) -> Week {
+        self.week
+    }
+
     /// Returns the smallest and the largest number of the week's runs; `None` without a run.
     pub fn run_numbers(&self) -> Option<std::ops::RangeInclusive<i64>> {
         let numbers = || self.runs.iter().map(|run| run.number);
