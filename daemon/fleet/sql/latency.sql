@@ -34,9 +34,9 @@ ranked AS (
 )
 SELECT g.site AS site, g.protocol AS protocol, g.workload AS workload, g.cache AS cache, g.operation AS operation,
     g.calls AS calls, g.errors AS errors, r.p50_bucket AS p50_bucket, r.p95_bucket AS p95_bucket, r.p99_bucket AS p99_bucket,
-    least(greatest({{p50_middle}}, g.min_ns), g.max_ns) AS p50_ns,
-    least(greatest({{p95_middle}}, g.min_ns), g.max_ns) AS p95_ns,
-    least(greatest({{p99_middle}}, g.min_ns), g.max_ns) AS p99_ns
+    least(greatest({{p50_middle}}, CAST(g.min_ns AS DOUBLE)), CAST(g.max_ns AS DOUBLE)) AS p50_ns,
+    least(greatest({{p95_middle}}, CAST(g.min_ns AS DOUBLE)), CAST(g.max_ns AS DOUBLE)) AS p95_ns,
+    least(greatest({{p99_middle}}, CAST(g.min_ns AS DOUBLE)), CAST(g.max_ns AS DOUBLE)) AS p99_ns
 FROM ranked AS r
 JOIN calls_by_group AS g
     ON r.site = g.site AND r.protocol = g.protocol AND r.workload = g.workload AND r.cache = g.cache

@@ -14,6 +14,8 @@ const FILES: [&str; 9] =
 struct Dialect {
     folder: &'static str,
     settings: &'static str,
+    /// Keyword by which a subquery that is used several times is computed once.
+    materialized: &'static str,
     view: &'static str,
     or_bucket: &'static str,
     source: fn(&str) -> String,
@@ -29,6 +31,7 @@ struct Dialect {
 const DUCKDB: Dialect = Dialect {
     folder: "duckdb",
     settings: "",
+    materialized: "MATERIALIZED ",
     view: "OR REPLACE VIEW",
     or_bucket: " or bucket (s3://...)",
     source: |table| {
@@ -49,7 +52,8 @@ const DUCKDB: Dialect = Dialect {
 
 const CLICKHOUSE: Dialect = Dialect {
     folder: "clickhouse",
-    settings: "SET use_hive_partitioning = 1, join_use_nulls = 1, prefer_column_name_to_alias = 1;\n",
+    settings: "SET use_hive_partitioning = 1, join_use_nulls = 1, prefer_column_name_to_alias = 1, enable_materialized_cte = 1;\n",
+    materialized: "MATERIALIZED ",
     view: "OR REPLACE VIEW",
     or_bucket: "; for a bucket write s3('https://...') instead of file(...)",
     source: |table| {
@@ -61,7 +65,7 @@ const CLICKHOUSE: Dialect = Dialect {
     is_nan: "isNaN",
     median: |column| format!("quantileExactInclusive(0.5)({column})"),
     stddev: "stddevSamp",
-    week_start: "parseDateTime(concat(week, '-1'), '%G-W%V-%u')",
+    week_start: "parseDateTimeOrNull(concat(week, '-1'), '%G-W%V-%u')",
     operation_buckets: "
         SELECT site, protocol, workload, cache, operation, bucket, bucket_calls
         FROM operations ARRAY JOIN bucket_index AS bucket, bucket_count AS bucket_calls
@@ -72,6 +76,7 @@ const CLICKHOUSE: Dialect = Dialect {
 const SPARK: Dialect = Dialect {
     folder: "spark",
     settings: "SET spark.sql.sources.partitionColumnTypeInference.enabled = false;\n",
+    materialized: "",
     view: "OR REPLACE TEMPORARY VIEW",
     or_bucket: " or bucket (s3a://...)",
     source: |table| {
@@ -100,6 +105,7 @@ impl Dialect {
         };
         let values = [
             ("days", days.trim_end().to_owned()),
+            ("materialized", self.materialized.to_owned()),
             ("settings", self.settings.to_owned()),
             ("sources", sources),
             ("or_bucket", self.or_bucket.to_owned()),

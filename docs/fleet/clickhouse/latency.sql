@@ -38,9 +38,9 @@ ranked AS (
 )
 SELECT g.site AS site, g.protocol AS protocol, g.workload AS workload, g.cache AS cache, g.operation AS operation,
     g.calls AS calls, g.errors AS errors, r.p50_bucket AS p50_bucket, r.p95_bucket AS p95_bucket, r.p99_bucket AS p99_bucket,
-    least(greatest(2000e0 * pow(2e0, (r.p50_bucket + 1) / 64e0) / (1e0 + pow(2e0, 1e0 / 64e0)), g.min_ns), g.max_ns) AS p50_ns,
-    least(greatest(2000e0 * pow(2e0, (r.p95_bucket + 1) / 64e0) / (1e0 + pow(2e0, 1e0 / 64e0)), g.min_ns), g.max_ns) AS p95_ns,
-    least(greatest(2000e0 * pow(2e0, (r.p99_bucket + 1) / 64e0) / (1e0 + pow(2e0, 1e0 / 64e0)), g.min_ns), g.max_ns) AS p99_ns
+    least(greatest(2000e0 * pow(2e0, (r.p50_bucket + 1) / 64e0) / (1e0 + pow(2e0, 1e0 / 64e0)), CAST(g.min_ns AS DOUBLE)), CAST(g.max_ns AS DOUBLE)) AS p50_ns,
+    least(greatest(2000e0 * pow(2e0, (r.p95_bucket + 1) / 64e0) / (1e0 + pow(2e0, 1e0 / 64e0)), CAST(g.min_ns AS DOUBLE)), CAST(g.max_ns AS DOUBLE)) AS p95_ns,
+    least(greatest(2000e0 * pow(2e0, (r.p99_bucket + 1) / 64e0) / (1e0 + pow(2e0, 1e0 / 64e0)), CAST(g.min_ns AS DOUBLE)), CAST(g.max_ns AS DOUBLE)) AS p99_ns
 FROM ranked AS r
 JOIN calls_by_group AS g
     ON r.site = g.site AND r.protocol = g.protocol AND r.workload = g.workload AND r.cache = g.cache

@@ -5,11 +5,11 @@
 WITH last_runs AS (
     SELECT source, max(run) AS run FROM readings WHERE week <= 'WEEK' GROUP BY source
 ),
-scales AS (
+scales AS MATERIALIZED (
     SELECT DISTINCT r.source AS source, r.scale AS scale
     FROM readings AS r JOIN last_runs AS l ON r.source = l.source AND r.run = l.run
 ),
-comparable AS (
+comparable AS MATERIALIZED (
     SELECT r.source AS source, r.site AS site, r.run AS run, r.round AS round, r.day AS day, r.round_status AS round_status,
         r.epoch AS epoch, r.target AS target, r.target_number AS target_number, r.role AS role, r.protocol AS protocol,
         r.metric AS metric, r.outcome AS outcome, r.seconds AS seconds
@@ -26,12 +26,12 @@ first_runs AS (
     GROUP BY c.source, c.target, c.epoch
 ),
 -- The day of an epoch's first run and the next one are warm-up.
-epochs AS (
+epochs AS MATERIALIZED (
     SELECT DISTINCT f.source AS source, f.target AS target, f.epoch AS epoch, c.day + 2 AS first_counted_day
     FROM first_runs AS f JOIN comparable AS c ON f.source = c.source AND f.run = c.run
 ),
 -- A reading is a time, a failure (error or hung), or absent (unavailable, void, without this figure).
-epoch_readings AS (
+epoch_readings AS MATERIALIZED (
     SELECT c.source AS source, c.site AS site, c.round AS round, c.day AS day, c.target AS target,
         c.target_number AS target_number, c.role AS role, c.protocol AS protocol, c.metric AS metric,
         e.first_counted_day AS first_counted_day,
@@ -82,7 +82,7 @@ round_ratios AS (
     WHERE a.target_number < b.target_number AND a.role = 'share' AND b.role = 'share'
         AND (a.seconds IS NOT NULL OR a.is_failed = 1) AND (b.seconds IS NOT NULL OR b.is_failed = 1)
 ),
-planned AS (
+planned AS MATERIALIZED (
     SELECT r.source AS source, r.day AS day, count(*) AS rounds
     FROM rounds AS r JOIN scales AS s ON r.source = s.source AND r.scale = s.scale
     WHERE r.week <= 'WEEK'
