@@ -109,6 +109,8 @@ pub enum ExportKind {
     Integrity,
     /// One row per property of files and target: the last check.
     Fidelity,
+    /// All of it, into one folder or bucket for many machines: see --to.
+    Fleet,
 }
 
 /// A format of exports.
@@ -138,19 +140,22 @@ pub struct ExportArgs {
     /// The data to export.
     #[arg(value_enum)]
     pub what: ExportKind,
-    /// The file format.
+    /// The file format; needed for all but `fleet`.
     #[arg(long, value_enum)]
-    pub format: ExportFormat,
+    pub format: Option<ExportFormat>,
     /// Start of the period: a day, as 2026-11-09, or a moment, as 2026-11-09T18:00:00+01:00. Earlier rounds are
     /// left out.
     #[arg(long, value_name = "DATE")]
     pub from: Option<String>,
-    /// End of the period: the first day or moment that is left out.
+    /// End of the period: the first day or moment that is left out. With `fleet`: the folder, or s3://bucket/path.
     #[arg(long, value_name = "DATE")]
     pub to: Option<String>,
     /// File to write; an existing one is replaced [default: standard output].
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Options of `fleet`.
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 }
 
 #[cfg(test)]

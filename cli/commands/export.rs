@@ -16,13 +16,17 @@ use crate::{exit, paths};
 /// Writes the export. The number of rows is printed to standard error, because the export itself may go to
 /// standard output.
 pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCode> {
+    if matches!(arguments.what, ExportKind::Fleet) {
+        return super::fleet::run(shared, arguments);
+    }
     let window = Window::between(arguments.from.as_deref(), arguments.to.as_deref(), &TimeZone::system());
     let window = window.map_err(|error: WindowError| UsageError(error.to_string()))?;
     if matches!(arguments.what, ExportKind::Integrity) && window != Window::default() {
         let message = "`export integrity` has totals since the beginning: leave out --from and --to";
         return Err(UsageError(message.to_owned()).into());
     }
-    let format = Format::from(arguments.format);
+    let format = arguments.format.map(Format::from);
+    let format = format.ok_or_else(|| UsageError("give a format: `--format csv`, json or parquet".to_owned()))?;
     if format == Format::Parquet && arguments.output.is_none() {
         return Err(UsageError("Parquet needs an output file: give `--output FILE`".to_owned()).into());
     }
@@ -38,6 +42,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         ExportKind::Freshness => longhaul_export::freshness(&reader, &window, output(path)?),
         ExportKind::Integrity => longhaul_export::integrity(&reader, output(path)?),
         ExportKind::Fidelity => longhaul_export::fidelity(&reader, &window, output(path)?),
+        ExportKind::Fleet => unreachable!("a fleet is exported by its own command"),
     };
     match rows {
         // The reader of a pipe, such as `head`, has closed it: this is not an error.

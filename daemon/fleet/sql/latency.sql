@@ -1,7 +1,7 @@
 -- Latency of each operation in one week: calls, errors and percentiles, per site and protocol.
 -- Histograms are merged by adding the counts of equal buckets, so the percentiles are those of all calls together,
 -- accurate to one bucket (1.09 %). Bucket i holds times above 2^(i/64) and up to 2^((i+1)/64) microseconds.
-WITH calls_by_group AS (
+WITH calls_by_group AS {{materialized}}(
     SELECT site, protocol, workload, cache, operation,
         sum(calls) AS calls, sum(errors) AS errors, min(min_ns) AS min_ns, max(max_ns) AS max_ns
     FROM operations

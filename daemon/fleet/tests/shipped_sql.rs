@@ -23,6 +23,9 @@ struct Dialect {
     is_nan: &'static str,
     /// Median of a column, the mean of the two values in the middle.
     median: fn(&str) -> String,
+    /// Value of a column in the row with the smallest or largest number.
+    at_smallest: &'static str,
+    at_largest: &'static str,
     stddev: &'static str,
     week_start: &'static str,
     operation_buckets: &'static str,
@@ -42,6 +45,8 @@ const DUCKDB: Dialect = Dialect {
     tomorrow_us: "(epoch_us(now()) + 86400000000)",
     is_nan: "isnan",
     median: |column| format!("median({column})"),
+    at_smallest: "arg_min",
+    at_largest: "arg_max",
     stddev: "stddev_samp",
     week_start: "strptime(week || '-1', '%G-W%V-%u')",
     operation_buckets: "
@@ -64,12 +69,16 @@ const CLICKHOUSE: Dialect = Dialect {
     tomorrow_us: "(toInt64(toUnixTimestamp(now())) * 1000000 + 86400000000)",
     is_nan: "isNaN",
     median: |column| format!("quantileExactInclusive(0.5)({column})"),
+    at_smallest: "argMin",
+    at_largest: "argMax",
     stddev: "stddevSamp",
     week_start: "parseDateTimeOrNull(concat(week, '-1'), '%G-W%V-%u')",
     operation_buckets: "
         SELECT site, protocol, workload, cache, operation, bucket, bucket_calls
-        FROM operations ARRAY JOIN bucket_index AS bucket, bucket_count AS bucket_calls
-        WHERE week = 'WEEK'
+        FROM (
+            SELECT site, protocol, workload, cache, operation, sumMap(bucket_index, bucket_count) AS merged
+            FROM operations WHERE week = 'WEEK' GROUP BY site, protocol, workload, cache, operation
+        ) ARRAY JOIN merged.1 AS bucket, merged.2 AS bucket_calls
     ",
 };
 
@@ -87,6 +96,8 @@ const SPARK: Dialect = Dialect {
     tomorrow_us: "(unix_micros(current_timestamp()) + 86400000000)",
     is_nan: "isnan",
     median: |column| format!("percentile({column}, 0.5)"),
+    at_smallest: "min_by",
+    at_largest: "max_by",
     stddev: "stddev_samp",
     week_start: "CAST(date_trunc('WEEK', date_add(make_date(CAST(substring(week, 1, 4) AS INT), 1, 4), 7 * (CAST(substring(week, 7, 2) AS INT) - 1))) AS TIMESTAMP)",
     operation_buckets: "
@@ -114,6 +125,9 @@ impl Dialect {
             ("seconds_is_nan", format!("{}(seconds)", self.is_nan)),
             ("median_seconds", (self.median)("seconds")),
             ("median_latest", (self.median)("latest_seconds")),
+            ("median_usual", (self.median)("r.seconds")),
+            ("scale_of_last_run", format!("{}(scale, run)", self.at_largest)),
+            ("day_of_first_run", format!("{}(r.day, r.run)", self.at_smallest)),
             ("median_log_ratio", (self.median)("log_ratio")),
             ("stddev_log_ratio", format!("{}(log_ratio)", self.stddev)),
             ("week_start", self.week_start.to_owned()),

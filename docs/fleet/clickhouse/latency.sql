@@ -1,7 +1,7 @@
 -- Latency of each operation in one week: calls, errors and percentiles, per site and protocol.
 -- Histograms are merged by adding the counts of equal buckets, so the percentiles are those of all calls together,
 -- accurate to one bucket (1.09 %). Bucket i holds times above 2^(i/64) and up to 2^((i+1)/64) microseconds.
-WITH calls_by_group AS (
+WITH calls_by_group AS MATERIALIZED (
     SELECT site, protocol, workload, cache, operation,
         sum(calls) AS calls, sum(errors) AS errors, min(min_ns) AS min_ns, max(max_ns) AS max_ns
     FROM operations
@@ -12,8 +12,10 @@ buckets AS (
     SELECT site, protocol, workload, cache, operation, bucket, sum(bucket_calls) AS bucket_calls
     FROM (
         SELECT site, protocol, workload, cache, operation, bucket, bucket_calls
-        FROM operations ARRAY JOIN bucket_index AS bucket, bucket_count AS bucket_calls
-        WHERE week = 'WEEK'
+        FROM (
+            SELECT site, protocol, workload, cache, operation, sumMap(bucket_index, bucket_count) AS merged
+            FROM operations WHERE week = 'WEEK' GROUP BY site, protocol, workload, cache, operation
+        ) ARRAY JOIN merged.1 AS bucket, merged.2 AS bucket_calls
     ) AS single
     GROUP BY site, protocol, workload, cache, operation, bucket
 ),

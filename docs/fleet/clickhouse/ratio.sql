@@ -2,33 +2,22 @@
 -- Machines are compared with themselves only: each machine is one value, the mean of its days' log ratios. `ratio` is the time
 -- over protocol b divided by the time over protocol a, so above 1 protocol a is faster. The interval over n machines is
 -- ratio * exp(+- t * standard_error), with Student's t at n - 1 degrees. `verdict_days` are the days of all machines.
-WITH last_runs AS (
-    SELECT source, max(run) AS run FROM readings WHERE week <= 'WEEK' GROUP BY source
+WITH scales AS MATERIALIZED (
+    SELECT source, argMax(scale, run) AS scale FROM runs WHERE week <= 'WEEK' GROUP BY source
 ),
-scales AS MATERIALIZED (
-    SELECT DISTINCT r.source AS source, r.scale AS scale
-    FROM readings AS r JOIN last_runs AS l ON r.source = l.source AND r.run = l.run
-),
-comparable AS MATERIALIZED (
-    SELECT r.source AS source, r.site AS site, r.run AS run, r.round AS round, r.day AS day, r.round_status AS round_status,
-        r.epoch AS epoch, r.target AS target, r.target_number AS target_number, r.role AS role, r.protocol AS protocol,
-        r.metric AS metric, r.outcome AS outcome, r.seconds AS seconds
-    FROM readings AS r JOIN scales AS s ON r.source = s.source AND r.scale = s.scale
+all_epochs AS (
+    SELECT r.source AS source, r.target AS target, r.epoch AS epoch, argMin(r.day, r.run) AS first_day
+    FROM runs AS r JOIN scales AS s ON r.source = s.source AND r.scale = s.scale
     WHERE r.week <= 'WEEK'
+    GROUP BY r.source, r.target, r.epoch
 ),
-newest_epochs AS (
-    SELECT source, target, max(epoch) AS epoch FROM comparable GROUP BY source, target
-),
-first_runs AS (
-    SELECT c.source AS source, c.target AS target, c.epoch AS epoch, min(c.run) AS run
-    FROM comparable AS c
-    JOIN newest_epochs AS n ON c.source = n.source AND c.target = n.target AND c.epoch = n.epoch
-    GROUP BY c.source, c.target, c.epoch
-),
--- The day of an epoch's first run and the next one are warm-up.
+-- The newest epoch of each target. The day of its first run and the next one are warm-up.
 epochs AS MATERIALIZED (
-    SELECT DISTINCT f.source AS source, f.target AS target, f.epoch AS epoch, c.day + 2 AS first_counted_day
-    FROM first_runs AS f JOIN comparable AS c ON f.source = c.source AND f.run = c.run
+    SELECT e.source AS source, e.target AS target, e.epoch AS epoch, e.first_day + 2 AS first_counted_day, s.scale AS scale
+    FROM all_epochs AS e
+    JOIN (SELECT source, target, max(epoch) AS epoch FROM all_epochs GROUP BY source, target) AS n
+        ON e.source = n.source AND e.target = n.target AND e.epoch = n.epoch
+    JOIN scales AS s ON e.source = s.source
 ),
 -- A reading is a time, a failure (error or hung), or absent (unavailable, void, without this figure).
 epoch_readings AS MATERIALIZED (
@@ -37,32 +26,35 @@ epoch_readings AS MATERIALIZED (
         e.first_counted_day AS first_counted_day,
         CASE WHEN c.outcome = 'ok' THEN c.seconds END AS seconds,
         CASE WHEN c.outcome IN ('error', 'hung') THEN 1 ELSE 0 END AS is_failed
-    FROM comparable AS c
-    JOIN epochs AS e ON c.source = e.source AND c.target = e.target AND c.epoch = e.epoch
-    WHERE coalesce(c.round_status, 'running') <> 'void'
+    FROM readings AS c
+    JOIN epochs AS e ON c.source = e.source AND c.target = e.target AND c.epoch = e.epoch AND c.scale = e.scale
+    WHERE c.week <= 'WEEK' AND coalesce(c.round_status, 'running') <> 'void'
 ),
 -- The failure cap: 20 times the median of the fastest target on the first day with three times, from 60 to 900 s. Before there
 -- is such a day after the warm-up, the warm-up determines it.
-daily_times AS (
-    SELECT source, metric, target, day, 0 AS is_warm_up, count(seconds) AS times, quantileExactInclusive(0.5)(seconds) AS usual
-    FROM epoch_readings WHERE seconds IS NOT NULL AND day >= first_counted_day
-    GROUP BY source, metric, target, day
-    UNION ALL
-    SELECT source, metric, target, day, 1 AS is_warm_up, count(seconds) AS times, quantileExactInclusive(0.5)(seconds) AS usual
+daily_counts AS MATERIALIZED (
+    SELECT source, metric, target, day, CASE WHEN day >= first_counted_day THEN 0 ELSE 1 END AS is_warm_up
     FROM epoch_readings WHERE seconds IS NOT NULL
-    GROUP BY source, metric, target, day
+    GROUP BY source, metric, target, day, first_counted_day
+    HAVING count(*) >= 3
 ),
-full_days AS (
-    SELECT source, metric, day, is_warm_up, min(usual) AS usual,
-        row_number() OVER (PARTITION BY source, metric ORDER BY is_warm_up, day) AS place
-    FROM daily_times WHERE times >= 3
-    GROUP BY source, metric, day, is_warm_up
+first_days AS (
+    SELECT source, metric, min(is_warm_up * 1000000 + day) AS place FROM daily_counts GROUP BY source, metric
+),
+usual_times AS (
+    SELECT r.source AS source, r.metric AS metric, r.target AS target, quantileExactInclusive(0.5)(r.seconds) AS usual
+    FROM epoch_readings AS r
+    JOIN daily_counts AS d ON r.source = d.source AND r.metric = d.metric AND r.target = d.target AND r.day = d.day
+    JOIN first_days AS f
+        ON d.source = f.source AND d.metric = f.metric AND d.is_warm_up * 1000000 + d.day = f.place
+    WHERE r.seconds IS NOT NULL
+    GROUP BY r.source, r.metric, r.target
 ),
 caps AS (
     SELECT m.source AS source, m.metric AS metric,
         least(greatest(20e0 * coalesce(f.usual, 0e0), 60e0), 900e0) AS cap
     FROM (SELECT DISTINCT source, metric FROM epoch_readings) AS m
-    LEFT JOIN (SELECT source, metric, usual FROM full_days WHERE place = 1) AS f
+    LEFT JOIN (SELECT source, metric, min(usual) AS usual FROM usual_times GROUP BY source, metric) AS f
         ON m.source = f.source AND m.metric = f.metric
 ),
 round_ratios AS (
@@ -82,7 +74,7 @@ round_ratios AS (
     WHERE a.target_number < b.target_number AND a.role = 'share' AND b.role = 'share'
         AND (a.seconds IS NOT NULL OR a.is_failed = 1) AND (b.seconds IS NOT NULL OR b.is_failed = 1)
 ),
-planned AS MATERIALIZED (
+planned AS (
     SELECT r.source AS source, r.day AS day, count(*) AS rounds
     FROM rounds AS r JOIN scales AS s ON r.source = s.source AND r.scale = s.scale
     WHERE r.week <= 'WEEK'
