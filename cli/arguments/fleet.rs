@@ -18,3 +18,16 @@ pub struct FleetArgs {
     #[arg(long, requires = "check")]
     pub move_refused: bool,
 }
+
+impl FleetArgs {
+    /// Returns the name of an option that was given; `None` if none was.
+    pub fn given(&self) -> Option<&'static str> {
+        let options = [
+            ("--site", self.site.is_some()),
+            ("--again", self.again),
+            ("--check", self.check),
+            ("--move-refused", self.move_refused),
+        ];
+        options.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name)
+    }
+}

@@ -19,6 +19,9 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
     if matches!(arguments.what, ExportKind::Fleet) {
         return super::fleet::run(shared, arguments);
     }
+    if let Some(option) = arguments.fleet.given() {
+        return Err(UsageError(format!("only `export fleet` has {option}")).into());
+    }
     let window = Window::between(arguments.from.as_deref(), arguments.to.as_deref(), &TimeZone::system());
     let window = window.map_err(|error: WindowError| UsageError(error.to_string()))?;
     if matches!(arguments.what, ExportKind::Integrity) && window != Window::default() {
@@ -26,7 +29,8 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         return Err(UsageError(message.to_owned()).into());
     }
     let format = arguments.format.map(Format::from);
-    let format = format.ok_or_else(|| UsageError("give a format: `--format csv`, json or parquet".to_owned()))?;
+    let format =
+        format.ok_or_else(|| UsageError("give a format: `--format csv`, json or parquet".to_owned()))?;
     if format == Format::Parquet && arguments.output.is_none() {
         return Err(UsageError("Parquet needs an output file: give `--output FILE`".to_owned()).into());
     }
@@ -42,7 +46,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         ExportKind::Freshness => longhaul_export::freshness(&reader, &window, output(path)?),
         ExportKind::Integrity => longhaul_export::integrity(&reader, output(path)?),
         ExportKind::Fidelity => longhaul_export::fidelity(&reader, &window, output(path)?),
-        ExportKind::Fleet => unreachable!("a fleet is exported by its own command"),
+        ExportKind::Fleet => return super::fleet::run(shared, arguments),
     };
     match rows {
         // The reader of a pipe, such as `head`, has closed it: this is not an error.

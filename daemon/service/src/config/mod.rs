@@ -1,6 +1,7 @@
 //! The configuration file, in TOML. Unknown keys are errors, and every error names file, line and key.
 
 mod analysis;
+mod fleet;
 mod nas;
 mod notify;
 mod recording;
@@ -22,6 +23,8 @@ use serde::Deserialize;
 
 pub use analysis::{AnalysisConfig, USAGE_PER_WEEK};
 use analysis::{FileUsageProfile, FileVerdict};
+use fleet::FileFleet;
+pub use fleet::FleetConfig;
 use nas::FileNas;
 use notify::FileNotify;
 use recording::FileRecording;
@@ -70,6 +73,8 @@ pub struct Config {
     pub notify: NotifyConfig,
     /// The NAS whose disks and processors are read before and after runs. `None`: none.
     pub nas: Option<NasSettings>,
+    /// The settings of the export to a collection of many machines.
+    pub fleet: FleetConfig,
     /// The recording that rounds replay as the workload `your-day`. `None`: none.
     pub replay: Option<RecordingName>,
 }
@@ -106,6 +111,7 @@ impl Default for Config {
             telemetry: longhaul_telemetry::settings::TelemetryConfig::default(),
             notify: NotifyConfig::default(),
             nas: None,
+            fleet: FleetConfig::default(),
             replay: None,
         }
     }
@@ -167,6 +173,8 @@ struct ConfigFile {
     notify: FileNotify,
     #[serde(default)]
     nas: FileNas,
+    #[serde(default)]
+    fleet: FileFleet,
     #[serde(default)]
     recording: FileRecording,
 }
@@ -272,6 +280,7 @@ impl Config {
             telemetry: file.telemetry.validate()?,
             notify: file.notify.validate()?,
             nas,
+            fleet: file.fleet.validate()?,
             replay,
         })
     }
@@ -354,6 +363,7 @@ mod tests {
         assert_eq!(last, "your-day", "a recording is replayed");
         assert_eq!(config.notify.channels.len(), 4);
         assert!(config.nas.is_some_and(|nas| nas.targets.is_some()) && config.replay.is_some());
+        assert!(config.fleet.label.is_some() && config.fleet.credentials_file.is_some());
         assert!(config.notify.heartbeat.is_some() && config.notify.rules.digest.is_some());
     }
 
