@@ -3,7 +3,7 @@
 # longhaul; then exports to a real S3 server that fails. Usage: tests/fleet/run.sh [MACHINES] [ENGINE...]
 # Default: 20 machines, all engines. Ends with 77 if nothing can be installed. RELEASING.md says when to run it with 500.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 machines=${1:-20}
 shift
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/longhaul-fleet

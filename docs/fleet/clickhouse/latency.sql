@@ -11,11 +11,22 @@ WITH calls_by_group AS MATERIALIZED (
 buckets AS (
     SELECT site, protocol, workload, cache, operation, bucket, sum(bucket_calls) AS bucket_calls
     FROM (
-        SELECT site, protocol, workload, cache, operation, bucket, bucket_calls
+        -- The names of a group are hashed once for each row and not once for each bucket.
+        SELECT n.site AS site, n.protocol AS protocol, n.workload AS workload, n.cache AS cache, n.operation AS operation,
+            m.bucket AS bucket, m.bucket_calls AS bucket_calls
         FROM (
-            SELECT site, protocol, workload, cache, operation, sumMap(bucket_index, bucket_count) AS merged
-            FROM operations WHERE week = 'WEEK' GROUP BY site, protocol, workload, cache, operation
-        ) ARRAY JOIN merged.1 AS bucket, merged.2 AS bucket_calls
+            SELECT name_hash, bucket, sum(single_calls) AS bucket_calls
+            FROM (
+                SELECT cityHash64(site, protocol, workload, cache, operation) AS name_hash, bucket_index, bucket_count
+                FROM operations WHERE week = 'WEEK'
+            ) ARRAY JOIN bucket_index AS bucket, bucket_count AS single_calls
+            GROUP BY name_hash, bucket
+        ) AS m
+        JOIN (
+            SELECT site, protocol, workload, cache, operation,
+                cityHash64(site, protocol, workload, cache, operation) AS name_hash
+            FROM calls_by_group
+        ) AS n ON m.name_hash = n.name_hash
     ) AS single
     GROUP BY site, protocol, workload, cache, operation, bucket
 ),

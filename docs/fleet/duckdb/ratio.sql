@@ -41,12 +41,16 @@ daily_counts AS MATERIALIZED (
 first_days AS (
     SELECT source, metric, min(is_warm_up * 1000000 + day) AS place FROM daily_counts GROUP BY source, metric
 ),
+cap_days AS (
+    SELECT d.source AS source, d.metric AS metric, d.target AS target, d.day AS day
+    FROM daily_counts AS d
+    JOIN first_days AS f
+        ON d.source = f.source AND d.metric = f.metric AND d.is_warm_up * 1000000 + d.day = f.place
+),
 usual_times AS (
     SELECT r.source AS source, r.metric AS metric, r.target AS target, median(r.seconds) AS usual
     FROM epoch_readings AS r
-    JOIN daily_counts AS d ON r.source = d.source AND r.metric = d.metric AND r.target = d.target AND r.day = d.day
-    JOIN first_days AS f
-        ON d.source = f.source AND d.metric = f.metric AND d.is_warm_up * 1000000 + d.day = f.place
+    JOIN cap_days AS d ON r.source = d.source AND r.metric = d.metric AND r.target = d.target AND r.day = d.day
     WHERE r.seconds IS NOT NULL
     GROUP BY r.source, r.metric, r.target
 ),
