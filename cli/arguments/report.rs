@@ -8,6 +8,8 @@ use longhaul_analysis::summary::Week;
 use longhaul_export::Format;
 use longhaul_model::TargetName;
 
+use super::fleet::FleetArgs;
+
 /// Arguments of `report`.
 #[derive(Args)]
 pub struct ReportArgs {
