@@ -2,6 +2,7 @@
 
 mod demo;
 mod fidelity;
+mod fleet;
 mod freshness;
 mod init;
 mod integrity;
@@ -28,6 +29,7 @@ use longhaul_model::{TASKS, TargetName};
 
 pub use demo::DemoArgs;
 pub use fidelity::FidelityArgs;
+pub use fleet::FleetArgs;
 pub use freshness::{FreshnessArgs, FreshnessCommand, HelperArgs, MeasureArgs};
 pub use init::{InitArgs, parse_gigabytes};
 pub use integrity::IntegrityArgs;

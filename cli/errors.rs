@@ -28,6 +28,7 @@ pub fn hint(error: &anyhow::Error) -> Option<String> {
     let known = [
         hint_as::<longhaul_store::Error>,
         hint_as::<longhaul_export::Error>,
+        hint_as::<longhaul_fleet::Error>,
         hint_as::<longhaul_launchd::PlanError>,
         hint_as::<longhaul_launchd::StepError>,
     ];

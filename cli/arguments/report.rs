@@ -8,6 +8,7 @@ use longhaul_analysis::summary::Week;
 use longhaul_export::Format;
 use longhaul_model::TargetName;
 
+use super::fleet::FleetArgs;
 use super::merge::ShareArgs;
 
 /// Arguments of `report`.
@@ -113,6 +114,8 @@ pub enum ExportKind {
     Fidelity,
     /// One anonymous file of this machine for `longhaul merge`; it is shown before it is written.
     Share,
+    /// All of it, into one folder or bucket for many machines: see --to.
+    Fleet,
 }
 
 /// A format of exports.
@@ -145,14 +148,14 @@ pub struct ExportArgs {
     /// The file to write, with share.
     #[arg(value_name = "FILE", conflicts_with = "output")]
     pub file: Option<PathBuf>,
-    /// The file format; share has its own.
-    #[arg(long, value_enum, required_unless_present = "file")]
+    /// The file format; share and fleet have their own.
+    #[arg(long, value_enum)]
     pub format: Option<ExportFormat>,
     /// Start of the period: a day, as 2026-11-09, or a moment, as 2026-11-09T18:00:00+01:00. Earlier rounds are
     /// left out.
     #[arg(long, value_name = "DATE")]
     pub from: Option<String>,
-    /// End of the period: the first day or moment that is left out.
+    /// End of the period: the first day or moment that is left out. With `fleet`: the folder, or s3://bucket/path.
     #[arg(long, value_name = "DATE")]
     pub to: Option<String>,
     /// File to write; an existing one is replaced [default: standard output].
@@ -161,6 +164,9 @@ pub struct ExportArgs {
     /// Options of share.
     #[command(flatten)]
     pub share: ShareArgs,
+    /// Options of `fleet`.
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 }
 
 #[cfg(test)]

@@ -16,17 +16,29 @@ use crate::{exit, paths};
 /// Writes the export. The number of rows is printed to standard error, because the export itself may go to
 /// standard output.
 pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCode> {
-    let format = match (arguments.what, arguments.format) {
-        (ExportKind::Share, _) => return super::share::run(shared, arguments),
-        (_, Some(format)) if arguments.file.is_none() => Format::from(format),
-        _ => return Err(UsageError("give `--format`, and the file as `--output FILE`".to_owned()).into()),
-    };
+    match arguments.what {
+        ExportKind::Share => return super::share::run(shared, arguments),
+        ExportKind::Fleet => return super::fleet::run(shared, arguments),
+        _ => {}
+    }
+    if let Some(option) = arguments.fleet.given() {
+        return Err(UsageError(format!("only `export fleet` has {option}")).into());
+    }
     let window = Window::between(arguments.from.as_deref(), arguments.to.as_deref(), &TimeZone::system());
     let window = window.map_err(|error: WindowError| UsageError(error.to_string()))?;
     if matches!(arguments.what, ExportKind::Integrity) && window != Window::default() {
         let message = "`export integrity` has totals since the beginning: leave out --from and --to";
         return Err(UsageError(message.to_owned()).into());
     }
+    let format = match arguments.format {
+        Some(format) if arguments.file.is_none() => Format::from(format),
+        _ => {
+            return Err(UsageError(
+                "give `--format csv`, json or parquet, and the file as `--output FILE`".to_owned(),
+            )
+            .into());
+        }
+    };
     if format == Format::Parquet && arguments.output.is_none() {
         return Err(UsageError("Parquet needs an output file: give `--output FILE`".to_owned()).into());
     }
@@ -43,6 +55,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         ExportKind::Integrity => longhaul_export::integrity(&reader, output(path)?),
         ExportKind::Fidelity => longhaul_export::fidelity(&reader, &window, output(path)?),
         ExportKind::Share => return super::share::run(shared, arguments),
+        ExportKind::Fleet => return super::fleet::run(shared, arguments),
     };
     match rows {
         // The reader of a pipe, such as `head`, has closed it: this is not an error.

@@ -6,6 +6,7 @@ mod control;
 mod doctor;
 mod export;
 mod fidelity;
+mod fleet;
 mod freshness;
 mod generate;
 mod init;

@@ -18,6 +18,7 @@ mod demo;
 mod export;
 mod fidelity;
 mod first_use;
+mod fleet;
 mod freshness;
 #[cfg(target_os = "linux")]
 mod fuse;

@@ -21,6 +21,7 @@ mod archive;
 mod checks;
 mod error;
 mod events;
+pub mod fleet;
 mod operations;
 mod read;
 mod runs;

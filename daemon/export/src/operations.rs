@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use longhaul_model::Histogram;
 use longhaul_store::{Reader, StoredOperation};
 
 use crate::table::{Cell, Column, Kind, timestamp_cell};
@@ -79,7 +80,7 @@ pub fn operations(reader: &Reader, window: &Window, output: Output) -> Result<u6
 fn write_row(sink: &mut dyn Sink, stored: &StoredOperation, utc_offset_seconds: i32) -> std::io::Result<()> {
     let latency = &stored.stats.latency;
     let quantile = |q| Cell::from(latency.quantile_ns(q));
-    let (indexes, counts) = buckets(stored);
+    let (indexes, counts) = buckets(latency);
     sink.row(&[
         stored.run.into(),
         stored.round.into(),
@@ -110,8 +111,8 @@ fn write_row(sink: &mut dyn Sink, stored: &StoredOperation, utc_offset_seconds: 
 }
 
 /// Returns the indexes of the non-empty buckets and their counts.
-fn buckets(stored: &StoredOperation) -> (Vec<i64>, Vec<i64>) {
-    let (first, counts) = stored.stats.latency.buckets();
+pub(crate) fn buckets(latency: &Histogram) -> (Vec<i64>, Vec<i64>) {
+    let (first, counts) = latency.buckets();
     let indexed = (i64::from(first)..).zip(counts).filter(|(_, count)| **count > 0);
     indexed.map(|(index, count)| (index, i64::try_from(*count).unwrap_or(i64::MAX))).unzip()
 }

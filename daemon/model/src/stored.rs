@@ -191,6 +191,21 @@ pub struct StoredOperation {
     pub stats: OperationStats,
 }
 
+/// Data that one run compared with what was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifiedRun {
+    /// Number of the run.
+    pub run: i64,
+    /// Bytes that were compared.
+    pub bytes: u64,
+    /// Those of them that are known to have come from the server or disk.
+    pub wire_bytes: u64,
+    /// Number of times that a file was compared up to its end.
+    pub files: u64,
+    /// Wrong ranges that this run was the first to find.
+    pub mismatches: u64,
+}
+
 /// The individually stored calls of one phase, with the run and phase that they belong to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredCalls {

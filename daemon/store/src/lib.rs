@@ -54,7 +54,7 @@ pub use error::{Error, Result};
 pub use insert::CALL_RETENTION_DAYS;
 pub use longhaul_model::stored::{
     FreeSpace, NewRound, PlannedRun, RoundCounts, RoundEnd, RunFilter, StoredCalls, StoredEpoch, StoredEvent,
-    StoredOperation, StoredRound, StoredRun, StoredTarget,
+    StoredOperation, StoredRound, StoredRun, StoredTarget, VerifiedRun,
 };
 pub use longhaul_model::{Event, RoundStatus};
 pub use notifications::{

@@ -1,6 +1,6 @@
 //! Reads the operations of all runs one at a time, because a year of histograms would take too much memory.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use longhaul_model::{CacheState, ColdMethod, Outcome, Scale};
 use rusqlite::{Connection, Row};
@@ -16,15 +16,18 @@ const OPERATIONS_QUERY: &str =
         operation.operation, operation.errors, operation.latency
     FROM run JOIN target ON target.number = run.target
     CROSS JOIN phase ON phase.run = run.number CROSS JOIN operation ON operation.phase = phase.number
+    WHERE run.number BETWEEN ?1 AND ?2
     ORDER BY run.number, phase.position, operation.position";
 
-/// Calls `visitor` for every operation, in the order of run numbers, until it returns [`ControlFlow::Break`].
+/// Calls `visitor` for every operation of the runs with these numbers, in the order of run numbers, until it returns
+/// [`ControlFlow::Break`].
 pub(crate) fn for_each(
     cx: &Connection,
+    runs: RangeInclusive<i64>,
     mut visitor: impl FnMut(StoredOperation) -> ControlFlow<()>,
 ) -> Result<(), Fault> {
     let mut statement = cx.prepare_cached(OPERATIONS_QUERY)?;
-    let mut rows = statement.query([])?;
+    let mut rows = statement.query([runs.start(), runs.end()])?;
     while let Some(row) = rows.next()? {
         if visitor(stored_operation(row)?).is_break() {
             break;

@@ -1,7 +1,7 @@
 //! Read-only access to the database. Readers never block the writer, because the database uses write-ahead
 //! logging.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::path::{Path, PathBuf};
 
 use longhaul_model::{History, Reread, Role, RoundStatus, Scale, Target, Timestamp};
@@ -167,7 +167,20 @@ impl Reader {
     ///
     /// As [`Reader::runs`].
     pub fn for_each_operation(&self, visitor: impl FnMut(StoredOperation) -> ControlFlow<()>) -> Result<()> {
-        self.in_snapshot("read the operations", |cx| operations::for_each(cx, visitor))
+        self.for_each_operation_of(1..=i64::MAX, visitor)
+    }
+
+    /// Like [`Self::for_each_operation`], but only for the runs with these numbers.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn for_each_operation_of(
+        &self,
+        runs: RangeInclusive<i64>,
+        visitor: impl FnMut(StoredOperation) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.in_snapshot("read the operations", |cx| operations::for_each(cx, runs, visitor))
     }
 
     /// Returns the individually stored calls, phase by phase, of all runs of `workload` that started at

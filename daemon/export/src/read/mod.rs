@@ -19,6 +19,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use crate::Error;
+use crate::table::Cell;
 pub use assembler::Imported;
 use assembler::{Assembler, MAX_ROW_BYTES};
 pub use skipped::{Skipped, SkippedUnit};
@@ -42,6 +43,28 @@ pub fn read_history(path: &Path) -> Result<Imported, Error> {
         return read_parquet(File::open(path).map_err(read_error)?, path);
     }
     read_text(input, path)
+}
+
+/// Calls `visit` with the names of the columns and the cells of each row of a Parquet file, with no cells if there is no row,
+/// and returns the number of rows. The error says why the file cannot be read. Lists of integers are decoded, but not passed.
+#[cfg(feature = "parquet")]
+pub(crate) fn scan_parquet(
+    bytes: &[u8],
+    visit: impl FnMut(&[String], &[Cell<'static>]),
+) -> Result<u64, String> {
+    let input = bytes::Bytes::copy_from_slice(bytes);
+    let scan = || {
+        parquet::check_lists(input.clone())?;
+        parquet::for_each_row(input, visit)
+    };
+    let scanned = panic_guard::catch_panic(scan).ok_or("its footer is inconsistent")?;
+    scanned.map_err(|error| error.to_string())
+}
+
+/// Returns an error: this program was built without Parquet.
+#[cfg(not(feature = "parquet"))]
+pub(crate) fn scan_parquet(_: &[u8], _: impl FnMut(&[String], &[Cell<'static>])) -> Result<u64, String> {
+    Err(Error::ParquetDisabled.to_string())
 }
 
 /// Reads an archive from memory, like [`read_history`]; `path` is used only in error messages.

@@ -37,6 +37,60 @@ pub(super) fn read(input: impl ChunkReader + 'static, assembler: &mut Assembler<
     Ok(())
 }
 
+/// Calls `visit` with the names of the columns and the cells of each row. Lists are passed as empty lists.
+pub(super) fn for_each_row(
+    input: impl ChunkReader + 'static,
+    mut visit: impl FnMut(&[String], &[Cell<'static>]),
+) -> Result<u64> {
+    let file = SerializedFileReader::new(input)?;
+    let schema = file.metadata().file_metadata().schema_descr();
+    let name = |path: &[String]| path.first().cloned().unwrap_or_default();
+    let names: Vec<String> = schema.columns().iter().map(|column| name(column.path().parts())).collect();
+    let mut count = 0;
+    for group in 0..file.num_row_groups() {
+        let mut group = RowGroupCursor::open(&*file.get_row_group(group)?)?;
+        while let Some(rows) = group.next_chunk()? {
+            (0..rows).for_each(|row| visit(&names, &group.take_row(row).collect::<Vec<_>>()));
+            count += rows as u64;
+        }
+    }
+    if count == 0 {
+        visit(&names, &[]);
+    }
+    Ok(count)
+}
+
+/// Decodes every list of integers, and returns an error if a number in one is negative or cannot be read.
+pub(super) fn check_lists(input: impl ChunkReader + 'static) -> Result<()> {
+    let file = SerializedFileReader::new(input)?;
+    for group in 0..file.num_row_groups() {
+        let group = file.get_row_group(group)?;
+        for index in 0..group.num_columns() {
+            let column = group.metadata().column(index);
+            if let (true, ColumnReader::Int64ColumnReader(mut reader)) =
+                (column.column_descr().max_rep_level() > 0, group.get_column_reader(index)?)
+            {
+                check_list(&mut reader, column.column_path().parts()[0] == "bucket_count")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_list(reader: &mut ColumnReaderImpl<parquet::data_type::Int64Type>, are_counts: bool) -> Result<()> {
+    loop {
+        let (mut values, mut definitions, mut repetitions) = (vec![], vec![], vec![]);
+        let (rows, ..) =
+            reader.read_records(CHUNK_ROWS, Some(&mut definitions), Some(&mut repetitions), &mut values)?;
+        if are_counts && values.iter().any(|count| *count < 0) {
+            return Err(parquet_error("a count in a histogram is negative"));
+        }
+        if rows == 0 {
+            return Ok(());
+        }
+    }
+}
+
 fn columns(metadata: &ParquetMetaData, assembler: &Assembler<'_>) -> Result<Columns, Error> {
     let schema = metadata.file_metadata().schema_descr();
     let names: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();

@@ -1,6 +1,7 @@
 //! The configuration file, in TOML. Unknown keys are errors, and every error names file, line and key.
 
 mod analysis;
+mod fleet;
 mod layers;
 mod loader;
 mod managed;
@@ -25,6 +26,8 @@ use serde::Deserialize;
 
 pub use analysis::{AnalysisConfig, USAGE_PER_WEEK};
 use analysis::{FileUsageProfile, FileVerdict};
+use fleet::FileFleet;
+pub use fleet::FleetConfig;
 pub use layers::{FixedSetting, IgnoredSetting};
 pub use loader::{Argument, ConfigLoader, FixedSettingError, ManagedSettings};
 pub use managed::ManagedFile;
@@ -77,6 +80,8 @@ pub struct Config {
     pub notify: NotifyConfig,
     /// The NAS whose disks and processors are read before and after runs. `None`: none.
     pub nas: Option<NasSettings>,
+    /// The settings of the export to a collection of many machines.
+    pub fleet: FleetConfig,
     /// The recording that rounds replay as the workload `your-day`. `None`: none.
     pub replay: Option<RecordingName>,
     /// The settings that the administrator has set.
@@ -115,6 +120,7 @@ impl Default for Config {
             telemetry: longhaul_telemetry::settings::TelemetryConfig::default(),
             notify: NotifyConfig::default(),
             nas: None,
+            fleet: FleetConfig::default(),
             replay: None,
             managed: ManagedSettings::default(),
         }
@@ -185,6 +191,8 @@ struct ConfigFile {
     notify: FileNotify,
     #[serde(default)]
     nas: FileNas,
+    #[serde(default)]
+    fleet: FileFleet,
     #[serde(default)]
     recording: FileRecording,
 }
@@ -284,6 +292,7 @@ impl Config {
             telemetry: file.telemetry.validate()?,
             notify: file.notify.validate()?,
             nas,
+            fleet: file.fleet.validate()?,
             replay,
             managed: ManagedSettings::default(),
         })
@@ -375,6 +384,7 @@ mod tests {
         assert_eq!(last, "your-day", "a recording is replayed");
         assert_eq!(config.notify.channels.len(), 4);
         assert!(config.nas.is_some_and(|nas| nas.targets.is_some()) && config.replay.is_some());
+        assert!(config.fleet.label.is_some() && config.fleet.credentials_file.is_some());
         assert!(config.notify.heartbeat.is_some() && config.notify.rules.digest.is_some());
     }
 

@@ -1,9 +1,13 @@
 //! Stores and reads what phases verified, and the totals of it.
 
+use std::ops::RangeInclusive;
+
+use longhaul_model::stored::VerifiedRun;
 use longhaul_model::{DataAge, Phase, VerifiedData};
 use rusqlite::{Connection, named_params};
 
-use crate::error::Fault;
+use crate::error::{Fault, Result};
+use crate::reader::Reader;
 use crate::rows::{TableRow, query_all};
 
 /// Stores the data that a phase verified.
@@ -46,4 +50,34 @@ pub(crate) fn verified(cx: &Connection, phase: i64) -> Result<Vec<VerifiedData>,
     })?;
     parts.sort_by_key(|part| part.age);
     Ok(parts)
+}
+
+const VERIFIED_RUNS_QUERY: &str =
+    "SELECT run.number AS run, sum(verified.bytes) AS bytes, sum(verified.files) AS files,
+        sum(verified.wire_bytes) AS wire_bytes,
+        (SELECT count(*) FROM mismatch WHERE mismatch.run = run.number) AS mismatches
+    FROM run JOIN phase ON phase.run = run.number JOIN verified ON verified.phase = phase.number
+    WHERE run.number BETWEEN ?1 AND ?2 GROUP BY run.number ORDER BY run.number";
+
+impl Reader {
+    /// Returns what each of the runs with these numbers compared with what was written, and how many wrong ranges it was the
+    /// first to find. Runs that compared nothing are left out.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn verified_runs(&self, runs: RangeInclusive<i64>) -> Result<Vec<VerifiedRun>> {
+        self.in_snapshot("read what runs verified", |cx| {
+            query_all(cx, VERIFIED_RUNS_QUERY, [runs.start(), runs.end()], |row| {
+                let row = TableRow::new(row, "verified", row.get("run")?);
+                Ok(VerifiedRun {
+                    run: row.number,
+                    bytes: row.unsigned("bytes")?,
+                    wire_bytes: row.unsigned("wire_bytes")?,
+                    files: row.unsigned("files")?,
+                    mismatches: row.unsigned("mismatches")?,
+                })
+            })
+        })
+    }
 }

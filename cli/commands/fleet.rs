@@ -1,0 +1,99 @@
+//! `longhaul export fleet`: writes this machine's results into a folder or bucket of many machines, or checks that.
+
+use std::process::ExitCode;
+
+use longhaul_fleet::{CheckReport, Collection, ExportReport, ExportSettings, RefusedFiles, WeeksToWrite};
+use longhaul_measure::platform;
+use longhaul_service::config::FleetConfig;
+
+use crate::arguments::{ExportArgs, FleetArgs, GlobalArgs};
+use crate::errors::UsageError;
+use crate::{exit, paths};
+
+/// Exports what is not in the collection yet, or checks the collection.
+pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCode> {
+    let config = paths::load_config(shared)?.fleet;
+    refuse_other_options(arguments)?;
+    let collection = open(&config, arguments.to.as_deref())?;
+    if arguments.fleet.check {
+        return check(&collection, &arguments.fleet);
+    }
+    let reader = paths::open_reader(shared)?;
+    let settings = settings(config, &arguments.fleet);
+    let report = longhaul_fleet::export(&reader, &collection, &settings)?;
+    print_report(&report);
+    Ok(exit::OK)
+}
+
+/// Refuses options of the other exports, because they would have no effect.
+fn refuse_other_options(arguments: &ExportArgs) -> Result<(), UsageError> {
+    let given = [
+        ("--from", arguments.from.is_some()),
+        ("--format", arguments.format.is_some()),
+        ("--output", arguments.output.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(UsageError(format!(
+            "`export fleet` has no {option}: it writes all weeks as Parquet; give the folder or bucket with --to"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn open(config: &FleetConfig, to: Option<&str>) -> anyhow::Result<Collection> {
+    let missing = || {
+        let text =
+            "give the folder or bucket: `--to /Volumes/fleet`, `--to s3://bucket/fleet`, or `to` in [fleet]";
+        UsageError(text.to_owned())
+    };
+    let address = to.or(config.to.as_deref()).ok_or_else(missing)?;
+    Ok(Collection::open(address, config.credentials_file.as_deref())?)
+}
+
+fn settings(config: FleetConfig, arguments: &FleetArgs) -> ExportSettings {
+    ExportSettings {
+        site: arguments.site.clone().unwrap_or(config.site),
+        label: config.label,
+        now: platform::wall_clock(),
+        weeks: if arguments.again { WeeksToWrite::All } else { WeeksToWrite::Changed },
+    }
+}
+
+fn print_report(report: &ExportReport) {
+    for left_out in &report.left_out {
+        anstream::eprintln!("longhaul: left out {} {}", left_out.records, left_out.reason);
+    }
+    if report.files == 0 {
+        anstream::eprintln!("nothing new: {} weeks are exported already", report.weeks);
+    } else {
+        let megabytes = report.bytes as f64 / 1e6;
+        anstream::eprintln!("{} rows written in {} files ({megabytes:.1} MB)", report.rows, report.files);
+    }
+}
+
+fn check(collection: &Collection, arguments: &FleetArgs) -> anyhow::Result<ExitCode> {
+    let treatment = if arguments.move_refused { RefusedFiles::Move } else { RefusedFiles::Keep };
+    let report = longhaul_fleet::check(collection, treatment, platform::wall_clock())?;
+    print_check(&report, treatment);
+    Ok(if report.refused.is_empty() { exit::OK } else { ExitCode::from(exit::RUN_FAILED) })
+}
+
+fn print_check(report: &CheckReport, treatment: RefusedFiles) {
+    for refused in &report.refused {
+        anstream::println!("refused  {}: {}", refused.path, refused.reason);
+    }
+    anstream::println!(
+        "{} files with {} rows count, {} refused",
+        report.files,
+        report.rows,
+        report.refused.len()
+    );
+    match treatment {
+        RefusedFiles::Keep if !report.refused.is_empty() => {
+            anstream::println!(
+                "Queries still read the refused files: `--check --move-refused` moves them away."
+            );
+        }
+        RefusedFiles::Keep | RefusedFiles::Move => {}
+    }
+}

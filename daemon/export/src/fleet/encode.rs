@@ -1,0 +1,31 @@
+//! Encodes a table as a Parquet file in memory.
+
+use super::buffer::SharedBuffer;
+use crate::Error;
+use crate::table::{Column, Kind};
+use crate::write::{Format, Output, Sink};
+
+/// Definition of a column: name, kind and description.
+pub(super) type Definition = (&'static str, Kind, &'static str);
+
+/// A table of one week as the bytes of a Parquet file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableFile {
+    /// Content of the file.
+    pub bytes: Vec<u8>,
+    /// Number of rows.
+    pub rows: u64,
+}
+
+/// Encodes the rows that `fill` passes to the sink.
+pub(super) fn encode(
+    definitions: &[Definition],
+    fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>,
+) -> Result<TableFile, Error> {
+    let columns: Vec<Column> = definitions.iter().map(Column::from_definition).collect();
+    let buffer = SharedBuffer::default();
+    let output =
+        Output { format: Format::Parquet, writer: Box::new(buffer.clone()), name: "memory".to_owned() };
+    let rows = output.write(&columns, fill)?;
+    Ok(TableFile { bytes: buffer.take(), rows })
+}

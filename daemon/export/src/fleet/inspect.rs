@@ -1,0 +1,84 @@
+//! Checks a file of a collection: can it be read, and can its rows be what a machine exported?
+
+use longhaul_model::Timestamp;
+
+use super::fleet_table::FleetTable;
+use super::plausible::is_plausible;
+use crate::read::scan_parquet;
+use crate::table::Cell;
+
+/// Columns that hold a time.
+const TIMES: [&str; 2] = ["started_us", "at_us"];
+/// Columns in which a number is never negative.
+const AMOUNTS: [&str; 11] = [
+    "seconds",
+    "calls",
+    "errors",
+    "sum_ns",
+    "min_ns",
+    "max_ns",
+    "bytes",
+    "wire_bytes",
+    "files",
+    "mismatches",
+    "timeouts",
+];
+
+/// Position of a file in a collection, and the time of the check.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Table that the file belongs to.
+    pub table: FleetTable,
+    /// Source that its folder is named after.
+    pub source: &'a str,
+    /// Time of the check: later records are impossible.
+    pub now: Timestamp,
+}
+
+/// Returns the number of rows of a file.
+///
+/// # Errors
+///
+/// The reason why the file must not count, as text for the user.
+pub fn inspect(bytes: &[u8], place: &Place<'_>) -> Result<u64, String> {
+    let mut problem: Option<String> = None;
+    let mut row = 0u64;
+    let rows = scan_parquet(bytes, |names, cells| {
+        row += 1;
+        if problem.is_none() {
+            let missing = if row == 1 { missing_column(names, place) } else { None };
+            problem = missing
+                .or_else(|| problem_of_row(names, cells, place).map(|why| format!("row {row}: {why}")));
+        }
+    });
+    let rows = rows.map_err(|reason| format!("it is damaged or incomplete ({reason})"))?;
+    problem.map_or(Ok(rows), Err)
+}
+
+fn missing_column(names: &[String], place: &Place<'_>) -> Option<String> {
+    let has = |wanted: &&str| names.iter().any(|name| name == wanted);
+    let missing = place.table.column_names().into_iter().find(|wanted| !has(wanted))?;
+    Some(format!("it has no column `{missing}`"))
+}
+
+fn problem_of_row(names: &[String], cells: &[Cell<'static>], place: &Place<'_>) -> Option<String> {
+    names.iter().zip(cells).find_map(|(name, cell)| match (name.as_str(), cell) {
+        ("source", Cell::Text(source)) if source != place.source => {
+            Some(format!("it was copied from the folder of machine {source}"))
+        }
+        (time, Cell::Integer(at))
+            if TIMES.contains(&time) && !is_plausible(Timestamp::from_us(*at), place.now) =>
+        {
+            Some(format!("{time} is before 2020 or in the future"))
+        }
+        (amount, Cell::Integer(number)) if AMOUNTS.contains(&amount) && *number < 0 => {
+            Some(format!("{amount} is negative"))
+        }
+        (amount, Cell::Real(number))
+            if !number.is_finite() || (AMOUNTS.contains(&amount) && *number < 0.0) =>
+        {
+            Some(format!("{amount} is negative or not a number"))
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,146 @@
+//! The records of one week.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use longhaul_analysis::summary::anonymize;
+use longhaul_model::{EpochRecord, Event, History, Role, RoundRecord, RunRecord, TargetName, Timestamp};
+
+pub use longhaul_analysis::summary::Week;
+
+use super::origin::Origin;
+
+/// Returns the week of a time, by its day in UTC.
+pub(super) fn week_of(at: Timestamp) -> Week {
+    week_of_day(at.local_day(0))
+}
+
+/// Returns the week of a day, given in days since 1970-01-01.
+pub fn week_of_day(day: i64) -> Week {
+    Week::of_day(day)
+}
+
+/// Returns the weeks in which a history has rounds or events, in chronological order.
+pub fn weeks_of(history: &History) -> Vec<Week> {
+    let rounds = history.rounds.iter().map(|round| week_of_day(round.day()));
+    let events = history.events.iter().map(|event| week_of(event.at_us));
+    rounds.chain(events).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// History of one source, prepared for the export of one week after the other.
+#[derive(Debug)]
+pub struct WeekRecords<'h> {
+    pub(super) origin: &'h Origin,
+    pub(super) week: Week,
+    /// Rounds of the week by number.
+    pub(super) rounds: BTreeMap<i64, &'h RoundRecord>,
+    /// Runs of these rounds, in the order of their numbers.
+    pub(super) runs: Vec<&'h RunRecord>,
+    /// Events of the week.
+    pub(super) events: Vec<&'h Event>,
+    epochs: BTreeMap<i64, &'h EpochRecord>,
+    history: &'h History,
+}
+
+/// Protocol of a target, in two columns.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct ProtocolNames {
+    /// Name without a version, in lower case: `smb`; `None` if unknown.
+    pub(super) protocol: Option<String>,
+    /// Name with the negotiated version: `SMB 3.1.1`; `None` if unknown.
+    pub(super) dialect: Option<String>,
+}
+
+impl ProtocolNames {
+    pub(super) fn new(dialect: Option<&str>) -> Self {
+        let first_word = |text: &str| text.split(' ').next().unwrap_or(text).to_lowercase();
+        Self { protocol: dialect.map(first_word), dialect: dialect.map(str::to_owned) }
+    }
+}
+
+impl<'h> WeekRecords<'h> {
+    /// Selects the records of a week. The history must be without private data: see [`WeekRecords::prepare`].
+    pub fn new(origin: &'h Origin, history: &'h History, week: Week) -> Self {
+        let rounds = history.rounds.iter().filter(|round| week.contains(round.day()));
+        let rounds: BTreeMap<i64, &RoundRecord> = rounds.map(|round| (round.number, round)).collect();
+        let runs = history.runs.iter().filter(|run| rounds.contains_key(&run.round)).collect();
+        let events = history.events.iter().filter(|event| week_of(event.at_us) == week).collect();
+        let epochs = history.epochs.iter().map(|epoch| (epoch.number, epoch)).collect();
+        Self { origin, week, rounds, runs, events, epochs, history }
+    }
+
+    /// Removes private data from a history.
+    pub fn prepare(history: History) -> History {
+        anonymize(history)
+    }
+
+    /// Returns the week.
+    pub fn week(&self) -> Week {
+        self.week
+    }
+
+    /// Returns the smallest and the largest number of the week's runs; `None` without a run.
+    pub fn run_numbers(&self) -> Option<std::ops::RangeInclusive<i64>> {
+        let numbers = || self.runs.iter().map(|run| run.number);
+        Some(numbers().min()?..=numbers().max()?)
+    }
+
+    /// Returns a number that changes with every record of the history that belongs to this week (64-bit FNV-1a).
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = Fnv::default();
+        for round in self.rounds.values() {
+            hash.add(round.number.cast_unsigned());
+            hash.add(round.started_us.as_us().cast_unsigned());
+            round.status.iter().for_each(|status| hash.add_text(status.name()));
+        }
+        for run in &self.runs {
+            hash.add(run.number.cast_unsigned());
+            hash.add(run.seconds.to_bits());
+            hash.add_text(run.outcome.name());
+        }
+        for event in &self.events {
+            hash.add(event.at_us.as_us().cast_unsigned());
+            hash.add_text(&event.detail.to_string());
+        }
+        hash.0
+    }
+
+    /// Returns the target of a run with its position in the history.
+    pub(super) fn target(&self, run: &RunRecord) -> Option<(&'h TargetName, Role)> {
+        self.history.targets.get(run.target).map(|target| (&target.name, target.role))
+    }
+
+    /// Returns the protocol of an epoch.
+    pub(super) fn protocol(&self, epoch: i64) -> ProtocolNames {
+        ProtocolNames::new(self.epochs.get(&epoch).and_then(|epoch| epoch.protocol.as_deref()))
+    }
+
+    /// Returns the protocol of a target at a time.
+    pub(super) fn protocol_at(&self, target: &TargetName, at: Timestamp) -> ProtocolNames {
+        let of_target = self.epochs.values().filter(|epoch| epoch.target == *target);
+        let newest = of_target.filter(|epoch| epoch.opened_us <= at).max_by_key(|epoch| epoch.opened_us);
+        ProtocolNames::new(newest.and_then(|epoch| epoch.protocol.as_deref()))
+    }
+}
+
+/// Hash by which unchanged weeks are recognized; it needs no resistance to attacks.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, number: u64) {
+        number.to_le_bytes().into_iter().for_each(|byte| self.add_byte(byte));
+    }
+
+    fn add_text(&mut self, text: &str) {
+        text.bytes().chain([0]).for_each(|byte| self.add_byte(byte));
+    }
+
+    fn add_byte(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+}

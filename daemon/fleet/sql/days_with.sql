@@ -1,0 +1,102 @@
+WITH scales AS {{materialized}}(
+    SELECT source, {{scale_of_last_run}} AS scale FROM runs WHERE week <= 'WEEK' GROUP BY source
+),
+all_epochs AS (
+    SELECT r.source AS source, r.target AS target, r.epoch AS epoch, {{day_of_first_run}} AS first_day
+    FROM runs AS r JOIN scales AS s ON r.source = s.source AND r.scale = s.scale
+    WHERE r.week <= 'WEEK'
+    GROUP BY r.source, r.target, r.epoch
+),
+-- The newest epoch of each target. The day of its first run and the next one are warm-up.
+epochs AS {{materialized}}(
+    SELECT e.source AS source, e.target AS target, e.epoch AS epoch, e.first_day + 2 AS first_counted_day, s.scale AS scale
+    FROM all_epochs AS e
+    JOIN (SELECT source, target, max(epoch) AS epoch FROM all_epochs GROUP BY source, target) AS n
+        ON e.source = n.source AND e.target = n.target AND e.epoch = n.epoch
+    JOIN scales AS s ON e.source = s.source
+),
+-- A reading is a time, a failure (error or hung), or absent (unavailable, void, without this figure).
+epoch_readings AS {{materialized}}(
+    SELECT c.source AS source, c.site AS site, c.round AS round, c.day AS day, c.target AS target,
+        c.target_number AS target_number, c.role AS role, c.protocol AS protocol, c.metric AS metric,
+        e.first_counted_day AS first_counted_day,
+        CASE WHEN c.outcome = 'ok' THEN c.seconds END AS seconds,
+        CASE WHEN c.outcome IN ('error', 'hung') THEN 1 ELSE 0 END AS is_failed
+    FROM readings AS c
+    JOIN epochs AS e ON c.source = e.source AND c.target = e.target AND c.epoch = e.epoch AND c.scale = e.scale
+    WHERE c.week <= 'WEEK' AND coalesce(c.round_status, 'running') <> 'void'
+),
+-- The failure cap: 20 times the median of the fastest target on the first day with three times, from 60 to 900 s. Before there
+-- is such a day after the warm-up, the warm-up determines it.
+daily_counts AS {{materialized}}(
+    SELECT source, metric, target, day, CASE WHEN day >= first_counted_day THEN 0 ELSE 1 END AS is_warm_up
+    FROM epoch_readings WHERE seconds IS NOT NULL
+    GROUP BY source, metric, target, day, first_counted_day
+    HAVING count(*) >= 3
+),
+first_days AS (
+    SELECT source, metric, min(is_warm_up * 1000000 + day) AS place FROM daily_counts GROUP BY source, metric
+),
+cap_days AS (
+    SELECT d.source AS source, d.metric AS metric, d.target AS target, d.day AS day
+    FROM daily_counts AS d
+    JOIN first_days AS f
+        ON d.source = f.source AND d.metric = f.metric AND d.is_warm_up * 1000000 + d.day = f.place
+),
+usual_times AS (
+    SELECT r.source AS source, r.metric AS metric, r.target AS target, {{median_usual}} AS usual
+    FROM epoch_readings AS r
+    JOIN cap_days AS d ON r.source = d.source AND r.metric = d.metric AND r.target = d.target AND r.day = d.day
+    WHERE r.seconds IS NOT NULL
+    GROUP BY r.source, r.metric, r.target
+),
+caps AS (
+    SELECT m.source AS source, m.metric AS metric,
+        least(greatest(20e0 * coalesce(f.usual, 0e0), 60e0), 900e0) AS cap
+    FROM (SELECT DISTINCT source, metric FROM epoch_readings) AS m
+    LEFT JOIN (SELECT source, metric, min(usual) AS usual FROM usual_times GROUP BY source, metric) AS f
+        ON m.source = f.source AND m.metric = f.metric
+),
+round_ratios AS (
+    SELECT a.source AS source, a.site AS site, a.metric AS metric, a.target AS a, b.target AS b,
+        a.protocol AS protocol_a, b.protocol AS protocol_b, a.day AS day,
+        greatest(a.first_counted_day, b.first_counted_day) AS first_counted_day,
+        CASE WHEN a.is_failed = 1 AND b.is_failed = 1 THEN 1 ELSE 0 END AS both_failed,
+        CASE WHEN a.is_failed = 1 AND b.is_failed = 1 THEN NULL
+            ELSE ln(
+                (CASE WHEN b.is_failed = 1 THEN c.cap ELSE least(b.seconds, c.cap) END)
+                / (CASE WHEN a.is_failed = 1 THEN c.cap ELSE least(a.seconds, c.cap) END)
+            )
+        END AS log_ratio
+    FROM epoch_readings AS a
+    JOIN epoch_readings AS b ON a.source = b.source AND a.round = b.round AND a.metric = b.metric
+    JOIN caps AS c ON a.source = c.source AND a.metric = c.metric
+    WHERE a.target_number < b.target_number AND a.role = 'share' AND b.role = 'share'
+        AND (a.seconds IS NOT NULL OR a.is_failed = 1) AND (b.seconds IS NOT NULL OR b.is_failed = 1)
+),
+planned AS (
+    SELECT r.source AS source, r.day AS day, count(*) AS rounds
+    FROM rounds AS r JOIN scales AS s ON r.source = s.source AND r.scale = s.scale
+    WHERE r.week <= 'WEEK'
+    GROUP BY r.source, r.day
+),
+day_ratios AS (
+    SELECT source, site, metric, a, b, protocol_a, protocol_b, day,
+        {{median_log_ratio}} AS log_ratio, count(log_ratio) AS rounds,
+        sum(CASE WHEN log_ratio > 0 THEN 1 ELSE 0 END) AS won_by_a,
+        sum(CASE WHEN log_ratio < 0 THEN 1 ELSE 0 END) AS won_by_b,
+        sum(both_failed) AS both_failed
+    FROM round_ratios
+    WHERE day >= first_counted_day
+    GROUP BY source, site, metric, a, b, protocol_a, protocol_b, day
+),
+-- A day is valid with six complete rounds, or with 60 % of the planned ones, and never with fewer than three.
+days AS (
+    SELECT d.source AS source, d.site AS site, d.metric AS metric, d.a AS a, d.b AS b, d.protocol_a AS protocol_a,
+        d.protocol_b AS protocol_b, d.day AS day, d.log_ratio AS log_ratio, d.rounds AS rounds, d.won_by_a AS won_by_a,
+        d.won_by_b AS won_by_b, d.both_failed AS both_failed,
+        CASE WHEN d.rounds >= (
+            CASE WHEN p.rounds >= 6 THEN 6e0 ELSE greatest(ceil(0.6e0 * p.rounds), 3e0) END
+        ) THEN 1 ELSE 0 END AS is_valid
+    FROM day_ratios AS d JOIN planned AS p ON d.source = p.source AND d.day = p.day
+)

@@ -1,0 +1,107 @@
+//! Errors of exports to a collection.
+
+use longhaul_model::Hint;
+
+/// An error of the export to a collection, or of its check. The text says what failed and where; [`Hint`] says what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is neither a folder nor the address of a bucket.
+    #[error("`{0}` is neither a folder nor a bucket")]
+    Location(String),
+    /// The credentials file is missing, open to others, or has unknown lines.
+    #[error("the credentials file {path} cannot be used: {reason}")]
+    Credentials {
+        /// Path of the file.
+        path: String,
+        /// Reason, as the end of the message.
+        reason: String,
+    },
+    /// A request to the folder or bucket failed, after retries.
+    #[error("cannot {operation} {path}")]
+    Storage {
+        /// Verb of the request.
+        operation: &'static str,
+        /// Path in the collection.
+        path: String,
+        /// The error of the last attempt.
+        source: Box<object_store::Error>,
+    },
+    /// A table could not be encoded.
+    #[error(transparent)]
+    Export(#[from] longhaul_export::Error),
+    /// The database could not be read.
+    #[error(transparent)]
+    Store(#[from] longhaul_store::Error),
+    /// Nothing has been measured yet.
+    #[error("there is nothing to export: no run is stored yet")]
+    Empty,
+    /// Another computer exports under the same machine id.
+    #[error(
+        "another computer with this machine id has exported run {run} to the same place, and it is not in this database"
+    )]
+    SameMachineId {
+        /// Number of the run that the other computer exported.
+        run: i64,
+    },
+    /// The manifest of this machine cannot be understood.
+    #[error("the manifest {path} was written by a newer longhaul, or is damaged: {reason}")]
+    Manifest {
+        /// Path in the collection.
+        path: String,
+        /// Reason, as the end of the message.
+        reason: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn storage(
+        operation: &'static str,
+        path: &impl ToString,
+    ) -> impl FnOnce(object_store::Error) -> Self {
+        let path = path.to_string();
+        move |source| Self::Storage { operation, path, source: Box::new(source) }
+    }
+}
+
+/// Returns the text of an error with the texts of its causes.
+pub(crate) fn text_of(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Export(error) => return error.hint(),
+            Self::Store(error) => return error.hint(),
+            Self::Location(_) => "give a folder, as /Volumes/fleet, or a bucket, as s3://bucket/fleet",
+            Self::Credentials { .. } => {
+                "write access-key-id = \"...\" and secret-access-key = \"...\" into it, and make it readable for yourself only (chmod 600)"
+            }
+            Self::Storage { source, .. } => return Some(storage_hint(source)),
+            Self::Empty => "run `longhaul run`, or wait for the first round of the service",
+            Self::SameMachineId { .. } => {
+                "a cloned disk has the machine id of its original: remove the database of one of the two computers, or export to another folder"
+            }
+            Self::Manifest { .. } => "update longhaul, or remove that file: the export writes it again",
+        };
+        Some(hint.to_owned())
+    }
+}
+
+fn storage_hint(error: &object_store::Error) -> String {
+    let text = text_of(error);
+    let hint = if text.contains("RequestTimeTooSkewed") {
+        "set the clock of this computer: the server refuses requests whose time differs by more than 15 minutes"
+    } else if text.contains("403")
+        || text.contains("401")
+        || text.contains("AccessDenied")
+        || text.contains("InvalidAccessKeyId")
+    {
+        "check the key and its rights: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or `credentials` in [fleet]"
+    } else {
+        "nothing is lost: the next export continues from here"
+    };
+    hint.to_owned()
+}

@@ -1,0 +1,255 @@
+//! Exports one machine: every week that changed, table by table, each as one object that replaces its former state whole.
+
+use std::ops::{ControlFlow, RangeInclusive};
+use std::time::Duration;
+
+use longhaul_export::fleet::{
+    FleetTable, Implausible, Operations, Origin, TableFile, Week, WeekRecords, plausible_history, weeks_of,
+};
+use longhaul_model::time::DAY;
+use longhaul_model::{FreshnessSample, History, Step, Timestamp};
+use longhaul_store::{Reader, SampleFilter, StoredOperation};
+use object_store::{ObjectStoreExt as _, PutPayload};
+
+use crate::Error;
+use crate::layout::{FileKey, template_path};
+use crate::location::Collection;
+use crate::manifest::{ExportedWeek, LastRun, Manifest};
+
+/// Time after the end of a week from which nothing is added to it: its last round has ended, in every time zone.
+const GRACE: Duration = Duration::from_hours(48);
+
+/// Names that the administrator gives, and the time of the export.
+#[derive(Debug, Clone)]
+pub struct ExportSettings {
+    /// Name of the site.
+    pub site: String,
+    /// Name of the machine; `None` if it has none.
+    pub label: Option<String>,
+    /// Time of the export.
+    pub now: Timestamp,
+    /// Weeks to write.
+    pub weeks: WeeksToWrite,
+}
+
+/// Weeks that an export writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WeeksToWrite {
+    /// Weeks that are not exported yet, or have changed since.
+    Changed,
+    /// All weeks, for a collection from which files were lost.
+    All,
+}
+
+/// Result of an export.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExportReport {
+    /// Source under which the rows are stored.
+    pub source: String,
+    /// Number of weeks that the database has.
+    pub weeks: usize,
+    /// Number of files that were written.
+    pub files: u64,
+    /// Number of rows in them.
+    pub rows: u64,
+    /// Size of the written files in bytes.
+    pub bytes: u64,
+    /// Records that were left out, by reason.
+    pub left_out: Vec<Implausible>,
+}
+
+/// Exports all weeks of a database that are not in the collection yet. Repeating it writes nothing; after an interruption it
+/// continues with the first week that is missing.
+///
+/// # Errors
+///
+/// [`Error`]: the weeks that were written before the error remain, whole.
+pub fn export(
+    reader: &Reader,
+    collection: &Collection,
+    settings: &ExportSettings,
+) -> Result<ExportReport, Error> {
+    crate::runtime::block_on(Exporter::open(reader, collection, settings)?.run())
+}
+
+struct Exporter<'a> {
+    reader: &'a Reader,
+    collection: &'a Collection,
+    settings: &'a ExportSettings,
+    origin: Origin,
+    history: History,
+    last_run: LastRun,
+    freshness: Vec<FreshnessSample>,
+    report: ExportReport,
+}
+
+impl<'a> Exporter<'a> {
+    fn open(
+        reader: &'a Reader,
+        collection: &'a Collection,
+        settings: &'a ExportSettings,
+    ) -> Result<Self, Error> {
+        let history = reader.history()?;
+        let (Some(first), Some(last)) = (history.runs.first(), history.runs.last()) else {
+            return Err(Error::Empty);
+        };
+        let machine_id = reader.machine_id()?.ok_or(Error::Empty)?;
+        let first_second = first.started.as_us().div_euclid(1_000_000);
+        let origin = Origin {
+            source: format!("{machine_id}-{first_second:x}"),
+            machine_id,
+            site: settings.site.clone(),
+            label: settings.label.clone(),
+        };
+        let last_run = LastRun { number: last.number, started_us: last.started };
+        let plausible = plausible_history(history, settings.now);
+        let report = ExportReport {
+            source: origin.source.clone(),
+            left_out: plausible.left_out,
+            ..ExportReport::default()
+        };
+        let history = WeekRecords::prepare(plausible.history);
+        let freshness = reader.freshness(Timestamp::MIN)?;
+        Ok(Self { reader, collection, settings, origin, history, last_run, freshness, report })
+    }
+
+    async fn run(mut self) -> Result<ExportReport, Error> {
+        let mut manifest = Manifest::read(self.collection, &self.origin.source).await?;
+        self.refuse_other_computer(&manifest)?;
+        if self.settings.weeks == WeeksToWrite::All {
+            manifest.weeks.clear();
+        }
+        if manifest.weeks.is_empty() {
+            self.put_templates().await?;
+        }
+        let weeks = weeks_of(&self.history);
+        self.report.weeks = weeks.len();
+        for week in weeks {
+            if let Some(exported) = self.export_week(week, &manifest).await? {
+                manifest.weeks.insert(week, exported);
+                manifest.last_run = Some(self.last_run);
+                manifest.write(self.collection, &self.origin.source).await?;
+            }
+        }
+        Ok(self.report)
+    }
+
+    /// Refuses to replace the export of a computer with a copy of this machine's database.
+    fn refuse_other_computer(&self, manifest: &Manifest) -> Result<(), Error> {
+        let Some(exported) = manifest.last_run else { return Ok(()) };
+        // Read again, because the history of the export leaves out runs with an impossible time.
+        let stored = self.reader.run(exported.number)?;
+        match stored.is_some_and(|stored| stored.run.started_us == exported.started_us) {
+            true => Ok(()),
+            false => Err(Error::SameMachineId { run: exported.number }),
+        }
+    }
+
+    /// Writes a file without rows for each table, so that queries find the columns of tables that no machine has rows of.
+    async fn put_templates(&self) -> Result<(), Error> {
+        let nothing = History::default();
+        let records = WeekRecords::new(&self.origin, &nothing, longhaul_export::fleet::week_of_day(0));
+        for table in FleetTable::ALL {
+            let file = self.encode(*table, &records)?;
+            self.put(&template_path(&self.collection.root, *table), file).await?;
+        }
+        Ok(())
+    }
+
+    /// Exports a week. `None`: nothing has changed.
+    async fn export_week(&mut self, week: Week, manifest: &Manifest) -> Result<Option<ExportedWeek>, Error> {
+        let records = WeekRecords::new(&self.origin, &self.history, week);
+        let mut exported = ExportedWeek {
+            fingerprint: records.fingerprint(),
+            is_finished: self.settings.now >= start_of(week) + 7 * DAY + GRACE,
+            ..ExportedWeek::default()
+        };
+        let known = manifest.weeks.get(&week);
+        if known.is_some_and(|known| known.is_finished && known.fingerprint == exported.fingerprint) {
+            return Ok(None);
+        }
+        for table in FleetTable::ALL {
+            let file = self.encode(*table, &records)?;
+            let hash = content_hash(&file.bytes);
+            // A table without rows is left out, unless an earlier state of it is stored.
+            let before = manifest.file(week, *table);
+            if file.rows == 0 && before.is_none() {
+                continue;
+            }
+            exported.files.insert(table.name().to_owned(), hash);
+            if before != Some(hash) {
+                self.report.files += 1;
+                self.report.rows += file.rows;
+                self.report.bytes += file.bytes.len() as u64;
+                let key = FileKey { table: *table, week, source: self.origin.source.clone() };
+                self.put(&key.path(&self.collection.root), file).await?;
+            }
+        }
+        Ok((known != Some(&exported)).then_some(exported))
+    }
+
+    fn encode(&self, table: FleetTable, records: &WeekRecords<'_>) -> Result<TableFile, Error> {
+        let runs = records.run_numbers().unwrap_or(RangeInclusive::new(1, 0));
+        Ok(match table {
+            FleetTable::Rounds => records.rounds()?,
+            FleetTable::Runs => records.runs()?,
+            FleetTable::Readings => records.readings()?,
+            FleetTable::Operations => {
+                records.operations(&mut StoredOperations { reader: self.reader, runs })?
+            }
+            FleetTable::Samples => {
+                let since = start_of(records.week());
+                let filter = SampleFilter {
+                    target: None,
+                    kind: None,
+                    step: Step::Hour,
+                    since,
+                    until: since + 7 * DAY,
+                };
+                records.samples(&self.reader.probe_steps(&filter)?)?
+            }
+            FleetTable::Events => records.events()?,
+            FleetTable::Freshness => records.freshness(&self.freshness)?,
+            FleetTable::Integrity => records.integrity(&self.reader.verified_runs(runs)?)?,
+        })
+    }
+
+    /// Writes an object whole: a reader sees the former state or the new one. A bucket shows an object only when it is complete;
+    /// in a folder, a file gets its name only when it is complete.
+    async fn put(&self, path: &object_store::path::Path, file: TableFile) -> Result<(), Error> {
+        let put = self.collection.store.put(path, PutPayload::from(file.bytes)).await;
+        put.map(drop).map_err(Error::storage("write", path))
+    }
+}
+
+/// The operations of a range of runs in the database.
+struct StoredOperations<'a> {
+    reader: &'a Reader,
+    runs: RangeInclusive<i64>,
+}
+
+impl Operations for StoredOperations<'_> {
+    fn for_each(
+        &mut self,
+        each: &mut dyn FnMut(&StoredOperation) -> std::io::Result<()>,
+    ) -> Result<(), longhaul_export::Error> {
+        let mut failed = Ok(());
+        self.reader.for_each_operation_of(self.runs.clone(), |stored| {
+            failed = each(&stored);
+            if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        failed.map_err(|source| longhaul_export::Error::Write { to: "memory".to_owned(), source })
+    }
+}
+
+/// Returns the start of a week in UTC.
+fn start_of(week: Week) -> Timestamp {
+    let microseconds = i64::try_from(DAY.as_micros()).unwrap_or(i64::MAX);
+    Timestamp::from_us(week.first_day().saturating_mul(microseconds))
+}
+
+/// Returns a hash by which an unchanged file is recognized (64-bit FNV-1a). It needs no resistance to attacks.
+fn content_hash(bytes: &[u8]) -> u64 {
+    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, add)
+}

@@ -1,0 +1,28 @@
+//! Exports of many machines into one folder or bucket, and checks of such a collection (docs/fleet/README.md).
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use longhaul_fleet::{Collection, RefusedFiles, check};
+//! use longhaul_model::Timestamp;
+//!
+//! let collection = Collection::open("/Volumes/fleet", None)?;
+//! let report = check(&collection, RefusedFiles::Keep, Timestamp::from_us(1_764_000_000_000_000))?;
+//! println!("{} files, {} refused", report.files, report.refused.len());
+//! # Ok(())
+//! # }
+//! ```
+
+mod check;
+mod error;
+mod export;
+mod http;
+mod layout;
+mod location;
+mod manifest;
+mod runtime;
+
+pub use check::{CheckReport, RefusedFile, RefusedFiles, check};
+pub use error::Error;
+pub use export::{ExportReport, ExportSettings, WeeksToWrite, export};
+pub use layout::{FILE_NAME, FileKey};
+pub use location::Collection;

@@ -1,0 +1,141 @@
+//! The folder or bucket of a collection.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::AmazonS3Builder;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{BackoffConfig, ObjectStore, RetryConfig};
+
+use crate::Error;
+use crate::http::UreqConnector;
+
+const BUCKET_SCHEME: &str = "s3://";
+/// Attempts and time for one request, before the export ends with an error and the next one continues.
+const MAX_RETRIES: usize = 6;
+const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// An opened collection: a folder, or a part of a bucket.
+#[derive(Debug, Clone)]
+pub struct Collection {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) root: Path,
+    /// Address as the user wrote it.
+    pub(crate) name: String,
+}
+
+impl Collection {
+    /// Opens a folder, which is created, or a bucket: `s3://bucket/prefix`. Region, endpoint and key come from the standard
+    /// `AWS_...` environment variables; the key from the credentials file, if one is given. Nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Location`], [`Error::Credentials`], [`Error::Storage`].
+    pub fn open(address: &str, credentials: Option<&FilePath>) -> Result<Self, Error> {
+        match address.strip_prefix(BUCKET_SCHEME) {
+            Some(bucket) => Self::open_bucket(address, bucket, credentials),
+            None if address.contains("://") || address.is_empty() => Err(Error::Location(address.to_owned())),
+            None => Self::open_folder(address),
+        }
+    }
+
+    fn open_folder(address: &str) -> Result<Self, Error> {
+        let denied = |source: std::io::Error| {
+            Error::storage("create the folder", &address)(object_store::Error::Generic {
+                store: "folder",
+                source: Box::new(source),
+            })
+        };
+        std::fs::create_dir_all(address).map_err(denied)?;
+        let folder = LocalFileSystem::new_with_prefix(address).map_err(Error::storage("open", &address))?;
+        // A power cut must not leave an object without its content.
+        let store = Arc::new(folder.with_fsync(true));
+        Ok(Self { store, root: Path::default(), name: address.to_owned() })
+    }
+
+    fn open_bucket(address: &str, bucket: &str, credentials: Option<&FilePath>) -> Result<Self, Error> {
+        let (bucket, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
+        let retry = RetryConfig {
+            backoff: BackoffConfig::default(),
+            max_retries: MAX_RETRIES,
+            retry_timeout: RETRY_TIMEOUT,
+        };
+        let mut builder = AmazonS3Builder::from_env()
+            .with_bucket_name(bucket)
+            .with_retry(retry)
+            .with_http_connector(UreqConnector);
+        if let Some(path) = credentials {
+            let key = AccessKey::read(path)?;
+            builder = builder.with_access_key_id(key.id).with_secret_access_key(key.secret);
+        }
+        let store = builder.build().map_err(Error::storage("open", &address))?;
+        Ok(Self { store: Arc::new(store), root: Path::from(prefix), name: address.to_owned() })
+    }
+}
+
+/// An access key from a credentials file. It is never printed.
+struct AccessKey {
+    id: String,
+    secret: String,
+}
+
+impl AccessKey {
+    fn read(path: &FilePath) -> Result<Self, Error> {
+        let refused = |reason: String| Error::Credentials { path: path.display().to_string(), reason };
+        let metadata = std::fs::metadata(path).map_err(|error| refused(error.to_string()))?;
+        if metadata.permissions().mode() & 0o077 != 0 {
+            return Err(refused("other users can read it".to_owned()));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+        let value = |key: &str| {
+            let of_key = |line: &str| {
+                let (name, value) = line.split_once('=')?;
+                (name.trim() == key).then(|| value.trim().trim_matches('"').to_owned())
+            };
+            text.lines().find_map(of_key).filter(|value| !value.is_empty())
+        };
+        let missing = |key: &str| refused(format!("it has no `{key}`"));
+        Ok(Self {
+            id: value("access-key-id").ok_or_else(|| missing("access-key-id"))?,
+            secret: value("secret-access-key").ok_or_else(|| missing("secret-access-key"))?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn credentials(mode: u32, text: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+        file
+    }
+
+    const KEY: &str = "access-key-id = \"AK\"\nsecret-access-key = \"s=cret\"\n";
+
+    #[test]
+    fn credentials_file_of_the_owner_is_read() {
+        let key = AccessKey::read(credentials(0o600, KEY).path()).unwrap();
+        assert_eq!((key.id.as_str(), key.secret.as_str()), ("AK", "s=cret"));
+    }
+
+    #[test]
+    fn credentials_open_to_others_are_refused_without_naming_the_key() {
+        for (mode, text) in [(0o644, KEY), (0o600, "access-key-id = \"AK\"\n"), (0o640, "")] {
+            let error = AccessKey::read(credentials(mode, text).path()).map(|key| key.id).unwrap_err();
+            assert!(!error.to_string().contains("AK"), "{error}");
+        }
+    }
+
+    #[test]
+    fn other_schemes_are_refused() {
+        for bad in ["", "gs://bucket", "https://host/bucket"] {
+            assert!(matches!(Collection::open(bad, None), Err(Error::Location(_))), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Exports to a folder, and checks of it.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use longhaul_fleet::{Collection, Error, ExportSettings, RefusedFiles, WeeksToWrite, check, export};
+use longhaul_model::Timestamp;
+use longhaul_model::time::{DAY, HOUR};
+use support::{MONDAY, Machine, files, settings};
+
+struct Fleet {
+    folder: tempfile::TempDir,
+}
+
+impl Fleet {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn collection(&self) -> Collection {
+        Collection::open(self.path().to_str().unwrap(), None).unwrap()
+    }
+
+    fn data_files(&self, table: &str) -> Vec<PathBuf> {
+        let wanted = format!("table={table}");
+        let paths = files(self.path()).into_iter().map(|(path, _)| path);
+        paths
+            .filter(|path| {
+                path.to_str().unwrap().contains(&wanted) && !path.to_str().unwrap().contains("0000")
+            })
+            .collect()
+    }
+
+    fn refused(&self) -> Vec<(String, String)> {
+        let report = check(&self.collection(), RefusedFiles::Keep, MONDAY + 30 * DAY).unwrap();
+        report.refused.into_iter().map(|refused| (refused.path, refused.reason)).collect()
+    }
+}
+
+#[test]
+fn repeated_export_writes_nothing_and_changes_nothing() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[0, 1, 8]), Fleet::new());
+    let first = export(&machine.reader(), &fleet.collection(), &settings(20)).unwrap();
+    let written = files(fleet.path());
+    let second = export(&machine.reader(), &fleet.collection(), &settings(20)).unwrap();
+    // Two weeks with rounds, runs, readings and operations.
+    assert_eq!((first.files, first.weeks, second.files), (8, 2, 0));
+    assert_eq!(files(fleet.path()), written);
+    let all = ExportSettings { weeks: WeeksToWrite::All, ..settings(20) };
+    assert_eq!(export(&machine.reader(), &fleet.collection(), &all).unwrap().files, 8);
+    assert_eq!(files(fleet.path()), written, "the same records always give the same bytes");
+}
+
+#[test]
+fn new_round_replaces_only_its_own_week() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[0, 8]), Fleet::new());
+    export(&machine.reader(), &fleet.collection(), &settings(9)).unwrap();
+    machine.add_round(MONDAY + 9 * DAY);
+    let report = export(&machine.reader(), &fleet.collection(), &settings(10)).unwrap();
+    assert_eq!(report.files, 4, "rounds, runs, readings and operations of one week");
+    assert_eq!(fleet.data_files("runs").len(), 2);
+    assert_eq!(fleet.refused(), []);
+}
+
+#[test]
+fn lost_manifest_leads_to_the_same_files() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[0, 8]), Fleet::new());
+    export(&machine.reader(), &fleet.collection(), &settings(20)).unwrap();
+    let written = files(fleet.path());
+    fs::remove_dir_all(fleet.path().join("manifests")).unwrap();
+    export(&machine.reader(), &fleet.collection(), &settings(20)).unwrap();
+    assert_eq!(files(fleet.path()), written);
+}
+
+#[test]
+fn cloned_machine_does_not_replace_the_original() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[0]), Fleet::new());
+    let clone = Machine { folder: tempfile::tempdir().unwrap() };
+    fs::copy(machine.database(), clone.database()).unwrap();
+    machine.add_round(MONDAY + DAY);
+    clone.add_round(MONDAY + DAY + HOUR);
+    export(&machine.reader(), &fleet.collection(), &settings(5)).unwrap();
+    let written = files(fleet.path());
+    let refused = export(&clone.reader(), &fleet.collection(), &settings(5)).unwrap_err();
+    assert!(matches!(refused, Error::SameMachineId { .. }), "{refused}");
+    assert_eq!(files(fleet.path()), written);
+}
+
+#[test]
+fn records_of_a_wrong_clock_are_left_out_with_the_reason() {
+    let machine = Machine::with_rounds_on(&[0]);
+    machine.add_round(Timestamp::from_us(60_000_000));
+    machine.add_round(Timestamp::from_us(4_102_444_800_000_000));
+    let fleet = Fleet::new();
+    let report = export(&machine.reader(), &fleet.collection(), &settings(5)).unwrap();
+    let left_out: Vec<usize> = report.left_out.iter().map(|left_out| left_out.records).collect();
+    assert_eq!((report.weeks, left_out), (1, vec![2, 4]), "two rounds and their four runs");
+}
+
+#[test]
+fn private_paths_are_not_exported() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[0]), Fleet::new());
+    export(&machine.reader(), &fleet.collection(), &settings(5)).unwrap();
+    for (path, content) in files(fleet.path()) {
+        assert!(!content.windows(6).any(|part| part == b"secret"), "{}", path.display());
+    }
+}
+
+#[test]
+fn check_refuses_damaged_newer_and_copied_files_and_counts_the_others() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[0, 8, 15]), Fleet::new());
+    export(&machine.reader(), &fleet.collection(), &settings(20)).unwrap();
+    let runs = fleet.data_files("runs");
+    let whole = fs::read(&runs[0]).unwrap();
+    fs::write(&runs[0], &whole[..whole.len() - 10]).unwrap();
+    let newer = PathBuf::from(runs[1].to_str().unwrap().replace("schema=1", "schema=2"));
+    fs::create_dir_all(newer.parent().unwrap()).unwrap();
+    fs::copy(&runs[1], newer).unwrap();
+    let copied = runs[1].parent().unwrap().with_file_name("machine=copy").join("data.parquet");
+    fs::create_dir_all(copied.parent().unwrap()).unwrap();
+    fs::copy(&runs[1], copied).unwrap();
+    let reasons: Vec<String> = fleet.refused().into_iter().map(|(_, reason)| reason).collect();
+    assert_eq!(reasons.len(), 3, "{reasons:?}");
+    for wanted in ["damaged or incomplete", "newer longhaul (schema 2", "copied from the folder of machine"] {
+        assert!(reasons.iter().any(|reason| reason.contains(wanted)), "{wanted}: {reasons:?}");
+    }
+    let moved = check(&fleet.collection(), RefusedFiles::Move, MONDAY + 30 * DAY).unwrap();
+    assert_eq!((moved.files, moved.refused.len()), (11, 3));
+    assert_eq!(fleet.refused(), [], "refused files are out of the way");
+}
+
+#[test]
+fn check_refuses_records_from_the_future() {
+    let (machine, fleet) = (Machine::with_rounds_on(&[0, 8]), Fleet::new());
+    export(&machine.reader(), &fleet.collection(), &settings(20)).unwrap();
+    let report = check(&fleet.collection(), RefusedFiles::Keep, MONDAY + 5 * DAY).unwrap();
+    let reasons: Vec<&str> = report.refused.iter().map(|refused| refused.reason.as_str()).collect();
+    assert_eq!(reasons.len(), 3, "rounds, runs and operations of the second week: {reasons:?}");
+    assert!(reasons.iter().all(|reason| reason.contains("in the future")), "{reasons:?}");
+}

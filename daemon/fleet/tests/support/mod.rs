@@ -1,0 +1,134 @@
+//! A database with made-up rounds.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::path::{Path, PathBuf};
+
+use longhaul_fleet::{ExportSettings, WeeksToWrite};
+use longhaul_model::time::{DAY, HOUR};
+use longhaul_model::{
+    CacheState, Conditions, Figure, Histogram, Operation, OperationStats, Outcome, Phase, Protocol, Role,
+    RoundStatus, Run, Scale, Target, Timestamp, Unit,
+};
+use longhaul_store::{NewRound, Reader, RoundEnd, Store};
+
+/// Monday, 2024-09-30, in UTC.
+pub const MONDAY: Timestamp = Timestamp::from_us(1_727_654_400_000_000);
+
+/// A folder with a database in it.
+pub struct Machine {
+    pub folder: tempfile::TempDir,
+}
+
+impl Machine {
+    /// Creates the database of a machine with rounds on these days after [`MONDAY`].
+    pub fn with_rounds_on(days: &[u32]) -> Self {
+        let machine = Self { folder: tempfile::tempdir().unwrap() };
+        days.iter().for_each(|day| machine.add_round(MONDAY + *day * DAY + 9 * HOUR));
+        machine
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.folder.path().join("longhaul.sqlite")
+    }
+
+    pub fn reader(&self) -> Reader {
+        Reader::open(&self.database()).unwrap()
+    }
+
+    pub fn add_round(&self, started: Timestamp) {
+        let mut store = Store::open(&self.database(), &[]).unwrap();
+        let new = NewRound {
+            started,
+            utc_offset_seconds: 0,
+            seed: 1,
+            scale: Scale::Quick,
+            planned: vec![],
+            scheduled: None,
+            before: None,
+        };
+        store
+            .bulk_insert(|bulk| {
+                let round = bulk.begin_round(&new)?;
+                for name in ["smb", "nfs"] {
+                    bulk.add_run(&target(name), &run(round, name, started))?;
+                }
+                let end =
+                    RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + HOUR, after: None };
+                bulk.end_round(round, &end)
+            })
+            .unwrap();
+    }
+}
+
+fn target(name: &str) -> Target {
+    Target { name: name.parse().unwrap(), path: format!("/private/secret-{name}").into(), role: Role::Share }
+}
+
+fn run(round: i64, name: &str, started: Timestamp) -> Run {
+    let mut latency = Histogram::new();
+    (1..100).for_each(|call| latency.record(call * 10_000));
+    let phase = Phase {
+        name: "open-folder".to_owned(),
+        cache: CacheState::Cold,
+        cold_by: None,
+        began_us: None,
+        seconds: 2.0,
+        bytes_read: 0,
+        bytes_written: 0,
+        complete: true,
+        figures: vec![Figure::new("folder-shown", Unit::Seconds, 1.5)],
+        operations: vec![OperationStats { operation: Operation::Open, latency, errors: 0 }],
+        calls: vec![],
+        wire: None,
+        request_times: None,
+        verified: vec![],
+    };
+    Run {
+        round,
+        slot: 0,
+        target: name.parse().unwrap(),
+        protocol: Some(if name == "smb" {
+            Protocol::Smb(Some("3.1.1".to_owned()))
+        } else {
+            Protocol::Nfs(None)
+        }),
+        workload: "folder-index".to_owned(),
+        scale: Scale::Quick,
+        outcome: Outcome::Ok,
+        started_us: started,
+        utc_offset_seconds: 0,
+        seconds: 2.0,
+        phases: vec![phase],
+        failure: None,
+        facts: [].into(),
+        conditions: Conditions::default(),
+    }
+}
+
+/// Returns the settings of an export this many days after [`MONDAY`].
+pub fn settings(days: u32) -> ExportSettings {
+    ExportSettings {
+        site: "berlin".to_owned(),
+        label: Some("mac-017".to_owned()),
+        now: MONDAY + days * DAY,
+        weeks: WeeksToWrite::Changed,
+    }
+}
+
+/// Returns the files of a folder with their content, sorted.
+pub fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = vec![];
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).unwrap().map(Result::unwrap) {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+            } else {
+                found.push((entry.path(), std::fs::read(entry.path()).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
