@@ -195,7 +195,7 @@ impl Cell<'_> {
     /// Checks median and 95th percentile of each kind of operation that waited for the network.
     fn judge_operations(&self, findings: &mut Findings) {
         for share in ["smb3", "nfs3", "nfs4"] {
-            let recording = self.lines(&format!("{share}.recording")).pop().unwrap_or_default();
+            let recording = self.recording(share);
             let operations = recording["recording"]["times"]["by_operation"].as_array().cloned();
             let replayed = self.last_operations(share);
             for recorded in operations.unwrap_or_default() {
@@ -207,6 +207,12 @@ impl Cell<'_> {
                 }
             }
         }
+    }
+
+    /// Returns what is kept of the recording on a share.
+    fn recording(&self, share: &str) -> Value {
+        let file = self.export.join(format!("{}-{}-{share}.recording", self.delay, self.program));
+        serde_json::from_slice(&std::fs::read(file).unwrap_or_default()).unwrap_or_default()
     }
 
     /// Returns the operations of the last replay on the share where it was recorded.

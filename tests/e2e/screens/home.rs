@@ -142,7 +142,22 @@ impl Home {
         let port = address.map(|address| (format!("127.0.0.1:{}", address.port), "127.0.0.1:[PORT]"));
         let replacements = self.replacements.iter().cloned().chain(port);
         let text = replacements.fold(text.to_owned(), |text, (word, instead)| text.replace(&word, instead));
-        text.split_inclusive('\n').map(normalize_line).collect()
+        let is_of_this_machine = text.contains(r#""environment": {"#);
+        let line =
+            |line: &str| if is_of_this_machine { normalize_machine(line) } else { normalize_line(line) };
+        text.split_inclusive('\n').map(line).collect()
+    }
+}
+
+/// Replaces the description of this machine in a line of JSON.
+fn normalize_machine(line: &str) -> String {
+    match line.split_once(": ") {
+        Some((key, _))
+            if ["system", "processors", "memory_bytes"].contains(&key.trim().trim_matches('"')) =>
+        {
+            format!("{key}: [MACHINE],\n")
+        }
+        _ => normalize_line(line),
     }
 }
 
