@@ -117,7 +117,7 @@ fn was_killed(log: &Path) -> bool {
     fs::read_to_string(log).is_ok_and(|text| text.contains("killed by SIGKILL"))
 }
 
-/// Puts a file of somebody else into each folder of the sandbox.
+/// Puts a file of another program into each folder of the sandbox.
 fn plant(share: &Path) {
     let Some(sandbox) = find_sandbox(share) else { return };
     let folders = fs::read_dir(&sandbox).unwrap().map(|entry| entry.unwrap().path());

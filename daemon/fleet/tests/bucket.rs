@@ -1,5 +1,6 @@
 //! Exports to a bucket of a real S3 server (moto) through a proxy that breaks requests. tests/fleet/run.sh installs the
 //! server and sets `LONGHAUL_MOTO` to the path of its program, and the `AWS_...` variables to the address of the proxy.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Exports to a folder, and checks of it.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 
