@@ -29,8 +29,7 @@ pub const FINDER_INFO: &CStr = c"com.apple.FinderInfo";
 /// Extended attribute by which the backup workload checks which metadata a target preserves.
 pub const TEST_XATTR: &CStr = c"org.longhaul.note";
 
-/// True if [`list`] returns attributes too. One `getattrlistbulk` call returns them, which is how Finder
-/// requests them.
+/// True if [`list`] returns attributes too. One `getattrlistbulk` call returns them, which is how Finder requests them.
 pub const LISTS_ATTRIBUTES: bool = true;
 
 // Layout of `statfs` in xnu bsd/sys/mount.h:110, 64-bit inode variant.
@@ -136,8 +135,7 @@ pub fn attributes_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Attri
     })
 }
 
-/// Reads an extended attribute of a name in a folder and returns its length; `None` if the attribute is
-/// absent.
+/// Reads an extended attribute of a name in a folder and returns its length; `None` if the attribute is absent.
 ///
 /// macOS has no `getxattrat`. Finder info comes from one `getattrlistat`, as Finder requests it. Any other
 /// attribute costs three calls (open, get and close), and a server sees the open and the close too.
@@ -185,9 +183,8 @@ fn finder_info_at(directory: BorrowedFd<'_>, name: &CStr, buffer: &mut [u8]) -> 
     }
 }
 
-/// Fills the buffer with the next entries of a folder, with one `getattrlistbulk` call, and returns the
-/// number of bytes that they take; 0 at the end. The buffer needs room for at least one entry: 128 KiB are
-/// ample.
+/// Fills the buffer with the next entries of a folder, with one `getattrlistbulk` call, and returns the number of bytes
+/// that they take; 0 at the end. The buffer needs room for at least one entry: 128 KiB are ample.
 pub fn list(directory: BorrowedFd<'_>, wanted: ListingFields, buffer: &mut [u8]) -> io::Result<usize> {
     let mut wanted = attributes_wanted(match wanted {
         ListingFields::Names => NAMES,
@@ -277,11 +274,10 @@ pub fn evict(file: BorrowedFd<'_>, range: ByteRange) -> io::Result<()> {
 
 /// Writes a file's data and metadata to stable storage and returns the kind of sync that was used.
 ///
-/// Only for Time Machine workloads and longhaul's own files: `rsync` and the originals of presets call
-/// `fsync`, and over SMB `F_FULLFSYNC` costs twice its round trips (SMBClient kernel/smbfs/smbfs_vnops.c:10467).
-/// `F_FULLFSYNC` is tried first. Many SMB servers do not offer it, and then the client refuses it (line 10441 of
-/// the same file) and `fsync` is used. The two have different durations and must not be
-/// compared.
+/// Only for Time Machine workloads and longhaul's own files: `rsync` and the originals of presets call `fsync`, and
+/// over SMB `F_FULLFSYNC` costs twice its round trips (SMBClient kernel/smbfs/smbfs_vnops.c:10467). `F_FULLFSYNC` is
+/// tried first. Many SMB servers do not offer it, and then the client refuses it (line 10441 of the same file) and
+/// `fsync` is used. The two have different durations and must not be compared.
 pub fn full_sync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {
     // SAFETY: the descriptor is open, and this command takes no argument.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_FULLFSYNC) } != -1 {
@@ -365,13 +361,11 @@ pub fn power() -> Option<Power> {
     apple_tools::power_with(&Tools::system()).ok()
 }
 
-/// Makes requests of this process to an NFS mount that is known not to respond fail with `EIO` instead of
-/// hanging.
+/// Makes requests of this process to an NFS mount that is known not to respond fail with `EIO` instead of hanging.
 ///
 /// This is the setting that umount(8) makes for itself (diskdev_cmds umount.tproj/umount.c:197; xnu
-/// bsd/vfs/vfs_subr.c:5229, `vfs.generic.noremotehang`). Every process may make it for itself, and children do
-/// not inherit it (bsd/kern/kern_fork.c:1046). It is documented nowhere, so its absence is not an error. SMB
-/// ignores it.
+/// bsd/vfs/vfs_subr.c:5229, `vfs.generic.noremotehang`). Every process may make it for itself, and children do not
+/// inherit it (bsd/kern/kern_fork.c:1046). It is documented nowhere, so its absence is not an error. SMB ignores it.
 pub fn prepare_worker() {
     let _ = forbid_remote_hang();
 }
@@ -411,9 +405,8 @@ fn system_text(name: &CStr) -> Option<String> {
     Some(text.to_string_lossy().into_owned())
 }
 
-/// Creates an empty file for memory that processes share. Returns the file, and the path at which another
-/// process opens it. The file is on the local disk, as macOS has no files in memory. The process that opens
-/// it removes the name.
+/// Creates an empty file for memory that processes share. Returns the file, and the path at which another process opens
+/// it. The file is on the local disk, as macOS has no files in memory. The process that opens it removes the name.
 pub fn shared_file() -> io::Result<(File, PathBuf)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

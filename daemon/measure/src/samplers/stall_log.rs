@@ -10,8 +10,7 @@ use longhaul_model::{Operation, ProbeKind, ProbeSample, SLOW_CALL_NS, SlowCall, 
 /// Maximum gap between two slow calls of one stall: two intervals of the probe. With a cut cable,
 /// some calls wait, one is answered from a cache, and the next one waits again; all of them belong to one stall.
 const MERGE_GAP: Duration = Duration::from_secs(10);
-/// Time during which an ended stall can still be extended. Slow calls of a workload are reported
-/// at the end of a phase, so they may belong to a stall that has already ended.
+/// Time during which an ended stall can still be extended: slow calls of a workload are reported at the end of a phase.
 const AMEND_WINDOW: Duration = HOUR;
 /// Largest difference between the starts of a call as seen in flight and as reported, in seconds.
 const REPORT_TOLERANCE_SECONDS: f64 = 1.0;
