@@ -37,6 +37,9 @@ impl Source {
     pub fn parse(text: &str) -> Result<Self, UsageError> {
         let Some((scheme, _)) = text.split_once("://") else { return Ok(Self::File(text.into())) };
         let refused = |reason: &str| Err(UsageError(format!("read a configuration from {scheme}: {reason}")));
+        if !["https", "http"].contains(&scheme.to_ascii_lowercase().as_str()) {
+            return refused("only https is supported; download the file and give its path");
+        }
         let Ok(uri) = text.parse::<Uri>() else { return refused("it is not a valid address; correct it") };
         if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) {
             return refused("an address needs a host, and no user name or password");
@@ -44,8 +47,7 @@ impl Source {
         match uri.scheme_str() {
             Some("https") => Ok(Self::Address(text.to_owned())),
             Some("http") if is_loopback(uri.host().unwrap_or_default()) => Ok(Self::Address(text.to_owned())),
-            Some("http") => refused("it is not encrypted, so anybody on the way could change it; use https"),
-            _ => refused("only https is supported; download the file and give its path"),
+            _ => refused("it is not encrypted, so anybody on the way could change it; use https"),
         }
     }
 
