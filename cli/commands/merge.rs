@@ -72,7 +72,9 @@ fn checked(path: &Path) -> SharedFile {
             Err(format!("it contradicts itself: {} (`longhaul merge check` lists all)", finding.text))
         }
     });
-    SharedFile { name: path.display().to_string(), content }
+    // Without its folder: the result may be published.
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    SharedFile { name, content }
 }
 
 /// Reads a file, up to the largest size of such a file. The error continues a sentence that names the file.

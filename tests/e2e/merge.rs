@@ -48,6 +48,11 @@ fn three_shared_files_merge_into_every_format() {
     assert!(text.err.contains("it is the same as"), "a repeated file changes nothing: {}", text.err);
     assert_eq!(merge("json").value()["pairs"][0]["groups"][0]["result"]["machines"], 3);
     assert!(merge("html").out.starts_with("<!DOCTYPE html>") && merge("md").out.starts_with("# "));
+    for format in ["text", "json", "html", "md"] {
+        let out = merge(format).out;
+        let folder = place.root().to_str().unwrap();
+        assert!(out.contains("machine-0.json") && !out.contains(folder), "no folder of this computer: {out}");
+    }
 }
 
 #[test]
