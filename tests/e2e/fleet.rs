@@ -32,7 +32,7 @@ fn data_files(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn repeated_fleet_export_writes_nothing_and_passes_its_check() {
     let place = two_weeks();
-    let fleet = place.path("fleet");
+    let fleet = place.folder("fleet");
     let export = || place.longhaul("export fleet --site berlin --to").arg(&fleet).expect(0);
     export().assert_stderr(&["rows written in"]);
     let files = data_files(&fleet);
@@ -45,7 +45,7 @@ fn repeated_fleet_export_writes_nothing_and_passes_its_check() {
 #[test]
 fn truncated_file_of_a_fleet_is_moved_away() {
     let place = two_weeks();
-    let fleet = place.path("fleet");
+    let fleet = place.folder("fleet");
     place.configure(&format!("[fleet]\nto = \"{}\"\nsite = \"oslo\"\n", fleet.display()));
     place.longhaul("export fleet").expect(0);
     let files = data_files(&fleet);

@@ -64,6 +64,10 @@ fn changed_file_is_refused_and_the_others_merge() {
     let at = text.find(key).unwrap() + key.len();
     fs::write(&files[0], format!("{}0.9{}", &text[..at], &text[at + 3..])).unwrap();
     place.longhaul("merge check").arg(&files[1]).expect(0);
+    let pipe = place.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let refused = place.longhaul("merge check").arg(&pipe).expect(3);
+    assert!(refused.out.contains("it is no file"), "{}", refused.out);
     let checked = place.longhaul("merge check").arg(&files[0]).expect(3);
     assert!(checked.out.contains("figures: the ratio of overall"), "{}", checked.out);
     let merged = files.iter().fold(place.longhaul("merge"), |call, file| call.arg(file)).expect(0);

@@ -9,6 +9,9 @@ pub enum Error {
     /// The text is neither a folder nor the address of a bucket.
     #[error("`{0}` is neither a folder nor a bucket")]
     Location(String),
+    /// There is no such folder.
+    #[error("there is no folder {0}")]
+    Folder(String),
     /// The credentials file is missing, open to others, or has unknown lines.
     #[error("the credentials file {path} cannot be used: {reason}")]
     Credentials {
@@ -76,6 +79,7 @@ impl Hint for Error {
             Self::Export(error) => return error.hint(),
             Self::Store(error) => return error.hint(),
             Self::Location(_) => "give a folder, as /Volumes/fleet, or a bucket, as s3://bucket/fleet",
+            Self::Folder(_) => "mount the share that has it, or create it",
             Self::Credentials { .. } => {
                 "write access-key-id = \"...\" and secret-access-key = \"...\" into it, and make it readable for yourself only (chmod 600)"
             }

@@ -1,5 +1,7 @@
 //! The folder or bucket of a collection.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path as FilePath;
 use std::sync::Arc;
@@ -13,6 +15,8 @@ use object_store::{BackoffConfig, ObjectStore, RetryConfig};
 use crate::Error;
 use crate::http::UreqConnector;
 
+/// Longest part of a credentials file that is read.
+const MAX_CREDENTIALS_BYTES: u64 = 64 << 10;
 const BUCKET_SCHEME: &str = "s3://";
 /// Attempts and time for one request, before the export ends with an error and the next one continues.
 const MAX_RETRIES: usize = 6;
@@ -28,12 +32,12 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Opens a folder, which is created, or a bucket: `s3://bucket/prefix`. Region, endpoint and key come from the standard
+    /// Opens a folder or a bucket: `s3://bucket/prefix`. A missing folder is not created: it may be a share that is not mounted. Region, endpoint and key come from the standard
     /// `AWS_...` environment variables; the key from the credentials file, if one is given. Nothing is sent yet.
     ///
     /// # Errors
     ///
-    /// [`Error::Location`], [`Error::Credentials`], [`Error::Storage`].
+    /// [`Error::Location`], [`Error::Folder`], [`Error::Credentials`], [`Error::Storage`].
     pub fn open(address: &str, credentials: Option<&FilePath>) -> Result<Self, Error> {
         match address.strip_prefix(BUCKET_SCHEME) {
             Some(bucket) => Self::open_bucket(address, bucket, credentials),
@@ -43,13 +47,9 @@ impl Collection {
     }
 
     fn open_folder(address: &str) -> Result<Self, Error> {
-        let denied = |source: std::io::Error| {
-            Error::storage("create the folder", &address)(object_store::Error::Generic {
-                store: "folder",
-                source: Box::new(source),
-            })
-        };
-        std::fs::create_dir_all(address).map_err(denied)?;
+        if !FilePath::new(address).is_dir() {
+            return Err(Error::Folder(address.to_owned()));
+        }
         let folder = LocalFileSystem::new_with_prefix(address).map_err(Error::storage("open", &address))?;
         // A power cut must not leave an object without its content.
         let store = Arc::new(folder.with_fsync(true));
@@ -86,10 +86,16 @@ impl AccessKey {
     fn read(path: &FilePath) -> Result<Self, Error> {
         let refused = |reason: String| Error::Credentials { path: path.display().to_string(), reason };
         let metadata = std::fs::metadata(path).map_err(|error| refused(error.to_string()))?;
+        if !metadata.is_file() {
+            return Err(refused("it is no file".to_owned()));
+        }
         if metadata.permissions().mode() & 0o077 != 0 {
             return Err(refused("other users can read it".to_owned()));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+        let mut text = String::new();
+        let read =
+            File::open(path).and_then(|file| file.take(MAX_CREDENTIALS_BYTES).read_to_string(&mut text));
+        read.map_err(|error| refused(error.to_string()))?;
         let value = |key: &str| {
             let of_key = |line: &str| {
                 let (name, value) = line.split_once('=')?;
@@ -130,6 +136,15 @@ mod tests {
             let error = AccessKey::read(credentials(mode, text).path()).map(|key| key.id).unwrap_err();
             assert!(!error.to_string().contains("AK"), "{error}");
         }
+    }
+
+    #[test]
+    fn missing_folder_is_not_created() {
+        let parent = tempfile::tempdir().unwrap();
+        let missing = parent.path().join("not mounted");
+        let error = Collection::open(missing.to_str().unwrap(), None).unwrap_err();
+        assert!(matches!(error, Error::Folder(_)) && !missing.exists());
+        assert!(error.to_string().contains("not mounted"), "{error}");
     }
 
     #[test]

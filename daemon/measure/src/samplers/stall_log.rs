@@ -14,8 +14,7 @@ const MERGE_GAP: Duration = Duration::from_secs(10);
 const AMEND_WINDOW: Duration = HOUR;
 /// Largest difference between the starts of a call as seen in flight and as reported, in seconds.
 const REPORT_TOLERANCE_SECONDS: f64 = 1.0;
-/// Names of errors that mean that the server or the network failed. Errors such as EACCES or ENOENT are not
-/// included.
+/// Names of errors that mean that the server or the network failed, unlike EACCES or ENOENT.
 const CONNECTION_ERRORS: [&str; 17] = [
     "EIO",
     "ESTALE",

@@ -260,18 +260,17 @@ impl<'a> SliceTree<'a> {
     /// Changes each folder for a moment. An SMB client keeps the names of the 16 folders that it listed first for as long as the server
     /// tells it of changes (Linux 6.1, `fs/cifs/cached_dir.c`): it would list them without a request, and then ask for each file.
     fn evict_listings(&self, context: &TimedFs<'_>) -> Result<(), RunError> {
-        let is_folder =
-            |node: &&u32| self.day.plan.nodes[**node as usize].initial == InitialState::Folder || **node == 0;
-        let numbers: Vec<u32> = (0..self.day.plan.nodes.len() as u32).collect();
-        let folders: Vec<u32> = numbers.iter().filter(is_folder).copied().collect();
+        let is_folder = |(_, node): &(NodeNumber, &PlannedNode)| node.initial == InitialState::Folder;
+        let below = self.nodes().filter(is_folder).map(|(node, _)| node);
+        let folders: Vec<NodeNumber> = std::iter::once(NodeNumber(0)).chain(below).collect();
         let passing = self.day.paths.unused_name();
         context.run_parallel(BUILD_THREADS, &folders, |context, folder| {
-            let path = self.day.paths.path(NodeNumber(*folder));
+            let path = self.day.paths.path(*folder);
             let Answer::Done(folder) = context.open_folder_below(&self.root, path)? else { return Ok(()) };
             if let Answer::Done(file) = context.create_below(&folder, &passing, Access::Write)? {
                 context.close(file)?;
             }
-            context.unlink(&folder, &passing)
+            super::super::unlink_leftover(context, &folder, &passing)
         })
     }
 
