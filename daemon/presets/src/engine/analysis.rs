@@ -62,12 +62,13 @@ fn trimmed_mean(mut values: Vec<f64>) -> Option<f64> {
 
 /// Returns the slope of bytes over seconds: the median of the slopes of all pairs (Theil 1950, Sen 1968).
 ///
-/// The slope does not include the fixed cost of a call. `None` if there are fewer than two distinct points.
+/// The slope does not include the fixed cost of a call. `None` if there are fewer than two distinct points, or if larger
+/// files did not take longer, because then other delays hide the speed.
 fn theil_sen(points: &[(f64, f64)]) -> Option<f64> {
     let pairs = points.iter().enumerate().flat_map(|(index, a)| points[..index].iter().map(move |b| (a, b)));
     let slopes: Vec<f64> =
         pairs.filter(|(a, b)| a.0 != b.0 && a.1 != b.1).map(|(a, b)| (a.1 - b.1) / (a.0 - b.0)).collect();
-    median(&slopes)
+    median(&slopes).filter(|slope| *slope > 0.0)
 }
 
 #[cfg(test)]
@@ -82,6 +83,14 @@ mod tests {
         let figures = transfer_figures(&each);
         assert!((figures[2].value / 1e8 - 1.0).abs() < 1e-6, "{figures:?}");
         assert!(figures[0].value < 0.7e8, "the mean includes the fixed cost: {figures:?}");
+    }
+
+    #[test]
+    fn slope_speed_is_left_out_if_larger_files_were_quicker() {
+        let file = |seconds: f64, bytes: u64| Repetition { seconds, bytes };
+        let figures = transfer_figures(&[file(3.0, 20_000), file(2.0, 30_000), file(1.0, 40_000)]);
+        let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+        assert_eq!(names, ["mean-speed", "trimmed-speed"]);
     }
 
     #[test]
