@@ -1,45 +1,70 @@
 #!/usr/bin/env bash
 # Runs fuzz targets and prints a table. No input may allocate more than 64 MB in one piece, or take more than 10 seconds: a second,
 # and time in which other programs have the processor. The column `slowest` is in whole seconds.
-#   tests/fuzz/run.sh [--runs N] [--seconds N] [TARGET...]     each target ends at the first limit (default: 60 seconds); default: all
+#   tests/fuzz/run.sh [--runs N] [--seconds N] [--timeout N] [--at-once N] [TARGET...]
+#     each target ends at the first limit (default: 60 seconds); --timeout: seconds for an input (default: 10); --at-once: how many
+#     targets run at the same time (default: 1); default of TARGET: all
 # Starts from real outputs (the fixtures of the tests) and from the inputs in corpus/; found inputs are kept in target/corpus/.
-# Needs the nightly compiler and cargo-fuzz: cargo install cargo-fuzz. Ends with 1 if a target fails.
+# `tests/fuzz/run.sh --collect [TARGET...]` adds the fewest of them that reach everything to corpus/.
+# Needs no other compiler than the tests do: RUSTC_BOOTSTRAP opens the sanitizer of a stable compiler. Ends with 1 if a target fails.
 set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
 # SQLite defines two tables of one name in one file.
 export ASAN_OPTIONS=detect_odr_violation=0
-cd "$(dirname "${BASH_SOURCE[0]}")"
-limits=()
+limits='' timeout=10 at_once=1 is_collecting=''
 while [[ ${1:-} == --* ]]; do
   case $1 in
-    --runs) limits+=("-runs=$2") ;;
-    --seconds) limits+=("-max_total_time=$2") ;;
+    --runs) limits+=" -runs=$2"; shift ;;
+    --seconds) limits+=" -max_total_time=$2"; shift ;;
+    --timeout) timeout=$2; shift ;;
+    --at-once) at_once=$2; shift ;;
+    --collect) is_collecting=1 ;;
     *) echo "unknown option $1: see the first lines of this script" >&2; exit 2 ;;
   esac
-  shift 2
+  shift
 done
-[ ${#limits[@]} -gt 0 ] || limits=(-max_total_time=60)
-[ $# -gt 0 ] || mapfile -t targets < <(cargo +nightly fuzz list --fuzz-dir .)
+[ $# -gt 0 ] || mapfile -t targets < <(cd fuzz_targets && ls ./*.rs | sed 's|^\./\(.*\)\.rs$|\1|')
 [ $# = 0 ] || targets=("$@")
-fixtures=(../../daemon/*/tests/fixtures ../../daemon/measure/tests/fixtures/macos)
-programs=target/$(rustc +nightly -vV | sed -n 's/^host: //p')/release
-cargo +nightly fuzz build --fuzz-dir . >&2
+platform=$(rustc -vV | sed -n 's/^host: //p')
+# The options of cargo-fuzz: which branches an input takes, what it compares, and an allocator that checks each access.
+RUSTC_BOOTSTRAP=1 CARGO_INCREMENTAL=0 RUSTFLAGS='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
+  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
+  -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-simplifycfg-branch-fold-threshold=0
+  -Zsanitizer=address -Cdebug-assertions --cfg fuzzing' \
+  cargo build --quiet --release --locked --target "$platform" >&2
 mkdir -p target/logs
 # Targets with files of their own put them into memory; a fuzzing program ends without removing them.
 TMPDIR=$(mktemp -d -p /dev/shm)
-export TMPDIR
+export TMPDIR limits timeout programs=target/$platform/release
 trap 'rm -rf "$TMPDIR"' EXIT
-failed=0
-printf '%-18s %12s %10s %12s %8s  %s\n' target executions 'per second' 'memory (MB)' slowest result
-for target in "${targets[@]}"; do
-  found=target/corpus/$target log=target/logs/$target.txt
-  mkdir -p "$found" "target/crashes/$target"
-  seeds=("${fixtures[@]}")
-  [ ! -d "corpus/$target" ] || seeds+=("corpus/$target")
-  result=passed
-  "$programs/$target" "${limits[@]}" -timeout=10 -malloc_limit_mb=64 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 \
-    -artifact_prefix="target/crashes/$target/" "$found" "${seeds[@]}" >"$log" 2>&1 </dev/null || { result="FAILED, see $log"; failed=1; }
+
+# seeds TARGET: prints the folders of the inputs to start from
+seeds() { printf '%s\n' ../../daemon/*/tests/fixtures ../../daemon/measure/tests/fixtures/macos; [ ! -d "corpus/$1" ] || echo "corpus/$1"; }
+
+collect() {   # adds what reaches something new to the committed inputs
+  mkdir -p "corpus/$1"
+  "$programs/$1" -merge=1 -max_len=4096 "corpus/$1" "target/corpus/$1" >"target/logs/$1-collect.txt" 2>&1
+}
+
+fuzz() {   # runs one target and prints its row
+  local found=target/corpus/$1 log=target/logs/$1.txt result=passed seeds
+  mkdir -p "$found" "target/crashes/$1"
+  mapfile -t seeds < <(seeds "$1")
+  # shellcheck disable=SC2086  # several options
+  "$programs/$1" $limits -timeout="$timeout" -malloc_limit_mb=64 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 \
+    -artifact_prefix="target/crashes/$1/" "$found" "${seeds[@]}" >"$log" 2>&1 </dev/null || result="FAILED, see $log"
   stat() { sed -n "s/^stat::$1: *//p" "$log" | tail -1; }
-  printf '%-18s %12s %10s %12s %8s  %s\n' "$target" "$(stat number_of_executed_units)" "$(stat average_exec_per_sec)" \
+  printf '%-18s %12s %10s %12s %8s  %s\n' "$1" "$(stat number_of_executed_units)" "$(stat average_exec_per_sec)" \
     "$(stat peak_rss_mb)" "$(stat slowest_unit_time_sec)" "$result"
-done
-exit $failed
+  [ "$result" = passed ]
+}
+export -f seeds fuzz
+
+[ -n "$limits" ] || limits='-max_total_time=60'
+if [ -n "$is_collecting" ]; then
+  for target in "${targets[@]}"; do collect "$target"; done
+  exit
+fi
+printf '%-18s %12s %10s %12s %8s  %s\n' target executions 'per second' 'memory (MB)' slowest result
+# shellcheck disable=SC2016  # expanded by the inner shell
+printf '%s\n' "${targets[@]}" | xargs -P "$at_once" -n 1 bash -c 'fuzz "$0"' || exit 1
