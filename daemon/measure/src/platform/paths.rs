@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 
 use super::unix::{self, Access};
 
@@ -58,6 +58,18 @@ pub fn symlink_below(directory: BorrowedFd<'_>, destination: &CStr, at: NameBelo
 /// Renames a file or folder below a folder, also over an existing file.
 pub fn rename_below(directory: BorrowedFd<'_>, from: NameBelow<'_>, to: NameBelow<'_>) -> io::Result<()> {
     Ok(rustix::fs::renameat(place(directory, from)?, from.name, place(directory, to)?, to.name)?)
+}
+
+/// Renames a file or folder below a folder, which fails if the new name exists.
+///
+/// Linux answers so for every file system (`renameat2(2)`, since 3.15); a Mac where the file system can (`renameatx_np(2)`).
+pub fn rename_to_new_below(
+    directory: BorrowedFd<'_>,
+    from: NameBelow<'_>,
+    to: NameBelow<'_>,
+) -> io::Result<()> {
+    let (old, new) = (place(directory, from)?, place(directory, to)?);
+    Ok(rustix::fs::renameat_with(old, from.name, new, to.name, RenameFlags::NOREPLACE)?)
 }
 
 /// Creates a second name of a file below a folder.
@@ -151,6 +163,7 @@ mod tests {
         assert!(
             rename_below(folder.as_fd(), own, at).is_err() && link_below(folder.as_fd(), own, at).is_err()
         );
+        assert!(rename_to_new_below(folder.as_fd(), own, at).is_err());
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
         unlink_below(folder.as_fd(), own).unwrap();
     }

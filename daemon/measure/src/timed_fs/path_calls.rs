@@ -34,6 +34,8 @@ pub enum NameChange<'a> {
     RemoveFolder(NameBelow<'a>),
     /// Renames a file or folder.
     Rename(NameBelow<'a>, NameBelow<'a>),
+    /// Renames a file or folder to a name that does not exist.
+    RenameToNew(NameBelow<'a>, NameBelow<'a>),
     /// Creates a second name of a file.
     HardLink(NameBelow<'a>, NameBelow<'a>),
     /// Creates a symbolic link to a name that does not exist.
@@ -151,7 +153,7 @@ impl TimedFs<'_> {
             C::Unlink(at) => (Operation::Unlink, at),
             C::CreateFolder(at) => (Operation::Mkdir, at),
             C::RemoveFolder(at) => (Operation::Rmdir, at),
-            C::Rename(at, _) => (Operation::Rename, at),
+            C::Rename(at, _) | C::RenameToNew(at, _) => (Operation::Rename, at),
             C::HardLink(_, at) | C::SymbolicLink(at) => (Operation::Create, at),
             C::SetTimes(at, _) => (Operation::Setattr, at),
         };
@@ -160,6 +162,7 @@ impl TimedFs<'_> {
             C::CreateFolder(at) => platform::make_directory_below(fd, at),
             C::RemoveFolder(at) => platform::remove_directory_below(fd, at),
             C::Rename(from, to) => platform::rename_below(fd, from, to),
+            C::RenameToNew(from, to) => platform::rename_to_new_below(fd, from, to),
             C::HardLink(from, to) => platform::link_below(fd, from, to),
             C::SymbolicLink(at) => platform::symlink_below(fd, NOWHERE, at),
             C::SetTimes(at, modified_ns) => platform::set_times_below(fd, at, modified_ns),

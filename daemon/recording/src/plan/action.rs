@@ -65,6 +65,7 @@ pub enum PlannedAction {
     ExtendedAttribute { node: NodeNumber },
     SetExtendedAttribute { node: NodeNumber, length: u32 },
     Rename { from: NodeNumber, to: NodeNumber },
+    RenameToNew { from: NodeNumber, to: NodeNumber },
     HardLink { from: NodeNumber, to: NodeNumber },
     SymbolicLink { node: NodeNumber },
     ReadLink { node: NodeNumber },

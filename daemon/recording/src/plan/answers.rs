@@ -13,25 +13,8 @@ pub struct Planned {
 /// Plans an operation that was refused because a name exists or does not.
 pub fn refused(tree: &TreeState<'_>, operation: &RecordedOperation) -> Option<Planned> {
     use PlannedAction as P;
-    let named = |action: Action| match action {
-        Action::Open { node, .. } => Some(node),
-        Action::CreateFolder { node } => Some(node),
-        Action::SymbolicLink { node } => Some(node),
-        Action::HardLink { to, .. } => Some(to),
-        _ => None,
-    };
     if operation.result == ActionResult::Exists {
-        let node = named(operation.action).filter(|node| node.0 > 0)?;
-        let is_there = tree.state(node) != NameState::Absent;
-        let action = match operation.action {
-            Action::CreateFolder { node } => P::CreateFolder { node },
-            _ => P::Attributes { node },
-        };
-        let expected = match action {
-            P::CreateFolder { .. } => ActionResult::Exists,
-            _ => ActionResult::Done,
-        };
-        return is_there.then_some(Planned { action, expected });
+        return name_in_use(tree, operation.action);
     }
     let (node, action) = match operation.action {
         Action::AttributesButAccessTime { node } => (node, P::AttributesButAccessTime { node }),
@@ -48,6 +31,24 @@ pub fn refused(tree: &TreeState<'_>, operation: &RecordedOperation) -> Option<Pl
     };
     let is_absent = tree.state(node) == NameState::Absent;
     is_absent.then_some(Planned { action, expected: ActionResult::NotFound })
+}
+
+/// Plans an operation that was refused because its name was in use.
+fn name_in_use(tree: &TreeState<'_>, action: Action) -> Option<Planned> {
+    use PlannedAction as P;
+    let is_there = |node: NodeNumber| node.0 > 0 && tree.state(node) != NameState::Absent;
+    let (node, action, expected) = match action {
+        Action::CreateFolder { node } => (node, P::CreateFolder { node }, ActionResult::Exists),
+        // `mv` first asks not to replace anything. Where the first name is gone, the answer would be another one.
+        Action::Rename { from, to } if is_there(from) => {
+            (to, P::RenameToNew { from, to }, ActionResult::Exists)
+        }
+        Action::Open { node, .. } | Action::SymbolicLink { node } | Action::HardLink { to: node, .. } => {
+            (node, P::Attributes { node }, ActionResult::Done)
+        }
+        _ => return None,
+    };
+    is_there(node).then_some(Planned { action, expected })
 }
 
 /// An extended attribute that is not there; the name may be.

@@ -92,6 +92,10 @@ impl Uses<'_, '_> {
                 self.change(from);
                 self.change(to);
             }
+            A::RenameToNew { from, to } => {
+                self.look_up(from);
+                self.look_up(to);
+            }
             A::SymbolicLink { node } | A::Remove { node } | A::CreateFolder { node } => self.change(node),
             A::RemoveFolder { node } => {
                 self.change(node);

@@ -122,6 +122,7 @@ impl ReplayThread {
                 (Code::SetExtendedAttribute, node.0)
             }
             A::Rename { from, to } => self.pack_pair(Code::Rename, from, to),
+            A::RenameToNew { from, to } => self.pack_pair(Code::RenameToNew, from, to),
             A::HardLink { from, to } => self.pack_pair(Code::HardLink, from, to),
             A::Close { slot } => (Code::Close, slot.0),
             A::List { slot } => (Code::List, slot.0),
@@ -175,6 +176,7 @@ enum Code {
     ExtendedAttribute,
     SetExtendedAttribute,
     Rename,
+    RenameToNew,
     HardLink,
     SymbolicLink,
     ReadLink,
@@ -185,7 +187,7 @@ enum Code {
 }
 
 impl Code {
-    const ALL: [Self; 26] = [
+    const ALL: [Self; 27] = [
         Self::OpenFile,
         Self::OpenFolder,
         Self::Close,
@@ -205,6 +207,7 @@ impl Code {
         Self::ExtendedAttribute,
         Self::SetExtendedAttribute,
         Self::Rename,
+        Self::RenameToNew,
         Self::HardLink,
         Self::SymbolicLink,
         Self::ReadLink,
@@ -288,6 +291,7 @@ impl<'plan> Steps<'plan> {
             Code::ExtendedAttribute => A::ExtendedAttribute { node },
             Code::SetExtendedAttribute => A::SetExtendedAttribute { node, length: self.extra() },
             Code::Rename => A::Rename { from: node, to: NodeNumber(self.extra()) },
+            Code::RenameToNew => A::RenameToNew { from: node, to: NodeNumber(self.extra()) },
             Code::HardLink => A::HardLink { from: node, to: NodeNumber(self.extra()) },
             Code::SymbolicLink => A::SymbolicLink { node },
             Code::ReadLink => A::ReadLink { node },

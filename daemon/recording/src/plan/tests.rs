@@ -162,6 +162,11 @@ impl Simulated {
                 assert!(!has_children, "not empty");
                 self.names.remove(&node);
             }
+            P::RenameToNew { from, to } => {
+                let both = [from, to].map(|node| found(self, node).is_some());
+                assert_eq!(both, [true, true], "it would be done");
+                return ActionResult::Exists;
+            }
             P::Rename { from, to } => {
                 let Some(thing) = found(self, from) else { return ActionResult::NotFound };
                 self.names.remove(&from);
@@ -228,6 +233,7 @@ fn operations() -> impl Strategy<Value = Vec<RecordedOperation>> {
     let operation = (0u32..4, action, any::<bool>()).prop_map(|(thread, action, is_missing)| {
         let result = match action {
             Action::Attributes { .. } | Action::Remove { .. } if is_missing => ActionResult::NotFound,
+            Action::Rename { .. } if is_missing => ActionResult::Exists,
             Action::Copy(_) if is_missing => ActionResult::Failed,
             _ => ActionResult::Done,
         };
@@ -335,4 +341,20 @@ fn size_is_exact_where_a_file_was_read_to_its_end() {
     let operations = operations.map(|action| operation(0, action)).to_vec();
     let plan = ReplayPlan::compile(&recording(nodes, operations), LIMITS);
     assert_eq!(plan.corpus_bytes(), 4996);
+}
+
+#[test]
+fn refused_rename_is_replayed_where_both_names_exist() {
+    let file = InitialState::File(PowerOfTwo::of(5));
+    let nodes =
+        vec![node(0, InitialState::Folder), node(0, file), node(0, file), node(0, InitialState::Absent)];
+    let refused = |from, to| RecordedOperation {
+        result: ActionResult::Exists,
+        ..operation(0, Action::Rename { from: NodeNumber(from), to: NodeNumber(to) })
+    };
+    let plan =
+        ReplayPlan::compile(&recording(nodes, vec![refused(1, 2), refused(1, 3), refused(3, 2)]), LIMITS);
+    let steps: Vec<_> = plan.lanes[0].steps().map(|step| (step.action, step.expected)).collect();
+    let (from, to) = (NodeNumber(1), NodeNumber(2));
+    assert_eq!(steps, [(PlannedAction::RenameToNew { from, to }, ActionResult::Exists)]);
 }

@@ -376,6 +376,7 @@ impl<'a> LaneReplay<'a> {
             A::HardLink { from, to } => return self.hard_link(context, from, to),
             A::SetAttributes { node } => (node, NameChange::SetTimes(self.name(node), SET_TIME_NS)),
             A::Rename { from, to } => (from, NameChange::Rename(self.name(from), self.name(to))),
+            A::RenameToNew { from, to } => (to, NameChange::RenameToNew(self.name(from), self.name(to))),
             A::SymbolicLink { node } => (node, NameChange::SymbolicLink(self.name(node))),
             A::Remove { node } => (node, NameChange::Unlink(self.name(node))),
             A::CreateFolder { node } => (node, NameChange::CreateFolder(self.name(node))),
