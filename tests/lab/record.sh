@@ -28,10 +28,10 @@ files() {   # files SHARE: the files, with cold caches
   sync; sleep 90; echo 3 >/proc/sys/vm/drop_caches; cd "/m/$1/recorded"
 }
 longhaul() { "$LONGHAUL" --config "/root/$name.toml" --database "/root/$name.sqlite" "$@"; }
-requests() {   # requests SHARE: those that the client has sent so far, as the kernel counts them
+requests() {   # requests SHARE: those that the client has sent so far, as the kernel counts them; without those of its own accord, as longhaul counts
   case $1 in
     smb3) awk '/^SMBs: / {sent += $2} END {print sent + 0}' /proc/fs/cifs/Stats;;
-    *) awk -v at="/m/$1" '/^device/ {here = $5 == at} here && /^\t *[A-Z_0-9]+: / {sent += $2} END {print sent + 0}' /proc/self/mountstats;;
+    *) awk -v at="/m/$1" '/^device/ {here = $5 == at} here && /^\t *[A-Z_0-9]+: / && !/DELEGRETURN|SEQUENCE|RENEW|TEST_STATEID/ {sent += $2} END {print sent + 0}' /proc/self/mountstats;;
   esac
 }
 measure() {   # measure DELAY PROGRAM SHARE
