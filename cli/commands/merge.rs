@@ -82,7 +82,7 @@ fn load(path: &Path) -> Result<Share, String> {
     let mut bytes = Vec::new();
     // Opening a pipe would wait for a writer.
     if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
-        return Err("it is no file".to_owned());
+        return Err("it is not a regular file".to_owned());
     }
     let file = std::fs::File::open(path).map_err(|error| format!("it cannot be opened: {error}"))?;
     let mut limited = file.take(MAX_FILE_BYTES as u64 + 1);

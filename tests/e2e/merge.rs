@@ -67,7 +67,7 @@ fn changed_file_is_refused_and_the_others_merge() {
     let pipe = place.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let refused = place.longhaul("merge check").arg(&pipe).expect(3);
-    assert!(refused.out.contains("it is no file"), "{}", refused.out);
+    assert!(refused.out.contains("it is not a regular file"), "{}", refused.out);
     let checked = place.longhaul("merge check").arg(&files[0]).expect(3);
     assert!(checked.out.contains("figures: the ratio of overall"), "{}", checked.out);
     let merged = files.iter().fold(place.longhaul("merge"), |call, file| call.arg(file)).expect(0);

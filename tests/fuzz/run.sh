@@ -4,24 +4,22 @@
 #   tests/fuzz/run.sh [--runs N] [--seconds N] [--timeout N] [--at-once N] [TARGET...]
 #     each target ends at the first limit (default: 60 seconds); --timeout: seconds for an input (default: 10); --at-once: how many
 #     targets run at the same time (default: 1); default of TARGET: all
-# Starts from real outputs (the fixtures of the tests) and from the inputs in corpus/; found inputs are kept in target/corpus/.
-# `tests/fuzz/run.sh --collect [TARGET...]` adds the fewest of them that reach everything to corpus/.
+# Starts from real outputs (the fixtures of the tests); found inputs are kept in target/corpus/.
 # Needs no other compiler than the tests do: RUSTC_BOOTSTRAP opens the sanitizer of a stable compiler. Ends with 1 if a target fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 # SQLite defines two tables of one name in one file.
 export ASAN_OPTIONS=detect_odr_violation=0
-limits='' timeout=10 at_once=1 is_collecting=''
+limits='' timeout=10 at_once=1
 while [[ ${1:-} == --* ]]; do
   case $1 in
-    --runs) limits+=" -runs=$2"; shift ;;
-    --seconds) limits+=" -max_total_time=$2"; shift ;;
-    --timeout) timeout=$2; shift ;;
-    --at-once) at_once=$2; shift ;;
-    --collect) is_collecting=1 ;;
+    --runs) limits+=" -runs=$2" ;;
+    --seconds) limits+=" -max_total_time=$2" ;;
+    --timeout) timeout=$2 ;;
+    --at-once) at_once=$2 ;;
     *) echo "unknown option $1: see the first lines of this script" >&2; exit 2 ;;
   esac
-  shift
+  shift 2
 done
 [ $# -gt 0 ] || mapfile -t targets < <(cd fuzz_targets && ls ./*.rs | sed 's|^\./\(.*\)\.rs$|\1|')
 [ $# = 0 ] || targets=("$@")
@@ -38,33 +36,20 @@ TMPDIR=$(mktemp -d -p /dev/shm)
 export TMPDIR limits timeout programs=target/$platform/release
 trap 'rm -rf "$TMPDIR"' EXIT
 
-# seeds TARGET: prints the folders of the inputs to start from
-seeds() { printf '%s\n' ../../daemon/*/tests/fixtures ../../daemon/measure/tests/fixtures/macos; [ ! -d "corpus/$1" ] || echo "corpus/$1"; }
-
-collect() {   # adds what reaches something new to the committed inputs
-  mkdir -p "corpus/$1"
-  "$programs/$1" -merge=1 -max_len=4096 "corpus/$1" "target/corpus/$1" >"target/logs/$1-collect.txt" 2>&1
-}
-
-fuzz() {   # runs one target and prints its row
-  local found=target/corpus/$1 log=target/logs/$1.txt result=passed seeds
+fuzz() {   # runs one target and prints its row; of one that fails also the end of its output, which has the input in Base64
+  local found=target/corpus/$1 log=target/logs/$1.txt result=passed
   mkdir -p "$found" "target/crashes/$1"
-  mapfile -t seeds < <(seeds "$1")
   # shellcheck disable=SC2086  # several options
   "$programs/$1" $limits -timeout="$timeout" -malloc_limit_mb=64 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 \
-    -artifact_prefix="target/crashes/$1/" "$found" "${seeds[@]}" >"$log" 2>&1 </dev/null || result="FAILED, see $log"
+    -artifact_prefix="target/crashes/$1/" "$found" ../../daemon/*/tests/fixtures ../../daemon/measure/tests/fixtures/macos >"$log" 2>&1 </dev/null || result="FAILED, see $log"
   stat() { sed -n "s/^stat::$1: *//p" "$log" | tail -1; }
   printf '%-18s %12s %10s %12s %8s  %s\n' "$1" "$(stat number_of_executed_units)" "$(stat average_exec_per_sec)" \
     "$(stat peak_rss_mb)" "$(stat slowest_unit_time_sec)" "$result"
-  [ "$result" = passed ]
+  [ "$result" = passed ] || { tail -n 30 "$log"; return 1; }
 }
-export -f seeds fuzz
+export -f fuzz
 
 [ -n "$limits" ] || limits='-max_total_time=60'
-if [ -n "$is_collecting" ]; then
-  for target in "${targets[@]}"; do collect "$target"; done
-  exit
-fi
 printf '%-18s %12s %10s %12s %8s  %s\n' target executions 'per second' 'memory (MB)' slowest result
 # shellcheck disable=SC2016  # expanded by the inner shell
 printf '%s\n' "${targets[@]}" | xargs -P "$at_once" -n 1 bash -c 'fuzz "$0"' || exit 1

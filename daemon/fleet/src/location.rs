@@ -32,8 +32,10 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Opens a folder or a bucket: `s3://bucket/prefix`. A missing folder is not created: it may be a share that is not mounted. Region, endpoint and key come from the standard
-    /// `AWS_...` environment variables; the key from the credentials file, if one is given. Nothing is sent yet.
+    /// Opens a folder or a bucket: `s3://bucket/prefix`. A missing folder is not created: it may be a share that is not mounted.
+    ///
+    /// Region, endpoint and key come from the standard `AWS_...` environment variables; the key from the credentials file, if one
+    /// is given. Nothing is sent yet.
     ///
     /// # Errors
     ///
@@ -87,7 +89,7 @@ impl AccessKey {
         let refused = |reason: String| Error::Credentials { path: path.display().to_string(), reason };
         let metadata = std::fs::metadata(path).map_err(|error| refused(error.to_string()))?;
         if !metadata.is_file() {
-            return Err(refused("it is no file".to_owned()));
+            return Err(refused("it is not a regular file".to_owned()));
         }
         if metadata.permissions().mode() & 0o077 != 0 {
             return Err(refused("other users can read it".to_owned()));
