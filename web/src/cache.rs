@@ -44,6 +44,8 @@ pub struct CacheEntry {
     source_version: (String, [Option<SystemTime>; 2]),
     config: Option<PathBuf>,
     history: Option<Arc<History>>,
+    /// History that is out of date; its runs need not be read again.
+    earlier: Option<Arc<History>>,
     weeks: BTreeMap<Week, Arc<WeeklySummary>>,
 }
 
@@ -104,6 +106,7 @@ impl CacheEntry {
             source_version: (String::new(), [None; 2]),
             config: sources.config.clone(),
             history: None,
+            earlier: None,
             weeks: BTreeMap::new(),
         })
     }
@@ -118,7 +121,8 @@ impl CacheEntry {
         let mark = if is_same { self.source_version.0.clone() } else { self.reader.history_version()? };
         self.data_version = version;
         if self.source_version != (mark.clone(), written) {
-            (self.source_version, self.history) = ((mark, written), None);
+            self.source_version = (mark, written);
+            self.earlier = self.history.take().or(self.earlier.take());
             self.weeks.clear();
         }
         Ok(())
@@ -138,7 +142,8 @@ impl CacheEntry {
         let loader = ConfigLoader::system();
         let config = loader.read(self.config.as_deref().filter(|path| path.exists()));
         let config = config.or_else(|_| loader.read(None)).unwrap_or_default();
-        let history = Arc::new(paths::read_history(&self.reader, &config)?);
+        let earlier = self.earlier.take().map(Arc::unwrap_or_clone).unwrap_or_default();
+        let history = Arc::new(paths::read_history_since(&self.reader, &config, earlier)?);
         self.history = Some(Arc::clone(&history));
         Ok(history)
     }

@@ -72,7 +72,21 @@ pub fn database_path(given: Option<&Path>, config: &Config) -> Result<PathBuf, P
 ///
 /// Same as [`Reader::history`].
 pub fn read_history(reader: &Reader, config: &Config) -> longhaul_store::Result<History> {
-    let mut history = reader.history()?;
+    read_history_since(reader, config, History::default())
+}
+
+/// Like [`read_history`], but takes the runs of `earlier`, a history that was read from the same file before, instead of
+/// reading them again.
+///
+/// # Errors
+///
+/// Same as [`Reader::history`].
+pub fn read_history_since(
+    reader: &Reader,
+    config: &Config,
+    earlier: History,
+) -> longhaul_store::Result<History> {
+    let mut history = reader.history_since(earlier)?;
     let (_, profile) = read_usage(reader, config)?;
     history.settings.usage_profile = profile.waits_a_week();
     history.settings.usage_counted_days = profile.counted_days;

@@ -34,8 +34,9 @@ pub(crate) fn metric_times_json(run: &Run) -> Option<String> {
 }
 
 /// Reads the history without its events. Of the analysis settings, only the machine id and the threshold are
-/// stored in the database; the others have their default values.
-pub(crate) fn read(cx: &Connection) -> Result<History, Fault> {
+/// stored in the database; the others have their default values. `earlier` is a history that was read from the same
+/// database before, or an empty one: its runs are not read again.
+pub(crate) fn read(cx: &Connection, earlier: History) -> Result<History, Fault> {
     let targets = query_all(cx, "SELECT number, name, role FROM target ORDER BY number", [], |row| {
         let row = TableRow::numbered(row, "target")?;
         let name = row.parsed("name", |name| name.parse().ok())?;
@@ -44,8 +45,10 @@ pub(crate) fn read(cx: &Connection) -> Result<History, Fault> {
     let indexes: BTreeMap<i64, usize> =
         targets.iter().enumerate().map(|(index, (number, _))| (*number, index)).collect();
     let default = AnalysisSettings::default();
-    let mut runs: Vec<RunRecord> =
-        query_all(cx, RUNS_QUERY, [], |row| run(row, &indexes))?.into_iter().flatten().collect();
+    // The newest recording decides which of the replays count.
+    let mut runs = if earlier.recorded_day.is_none() { earlier.runs } else { vec![] };
+    let last = runs.last().map_or(0, |run| run.number);
+    runs.extend(query_all(cx, RUNS_QUERY, [last], |row| run(row, &indexes))?.into_iter().flatten());
     let replays = replays(cx, &runs)?;
     let last = replays.iter().rev().find(|replay| replay.recording.is_some());
     let is_other = |number: i64| replays.iter().any(|replay| replay.number == number && !replay.is_as(last));
@@ -107,11 +110,11 @@ fn round(row: &Row<'_>) -> Result<RoundRecord, Fault> {
     })
 }
 
-/// Query for all runs. All its columns are in the covering index `run_history`, so a year of runs is one index
+/// Query for all runs after one. All its columns are in the covering index `run_history`, so a year of runs is one index
 /// scan.
 pub(crate) const RUNS_QUERY: &str =
     "SELECT number, round, epoch, target, workload, scale, outcome, started_us, seconds, metrics, rtt_us
-    FROM run INDEXED BY run_history ORDER BY number";
+    FROM run INDEXED BY run_history WHERE number > ?1 ORDER BY number";
 
 /// Query for the recording that each run replayed. The rows are wide, so it is made only where there are such runs.
 const REPLAYS_QUERY: &str = "SELECT number, json_extract(facts, '$.recording') AS recording,

@@ -46,7 +46,8 @@ pub fn best_split(by_day: &[(i64, f64)]) -> Option<Split> {
     let last = by_day.len().checked_sub(MIN_DAYS_EACH_SIDE)?;
     let places = MIN_DAYS_EACH_SIDE..=last;
     let splits = places.end().checked_sub(*places.start())? + 1;
-    let place = places.max_by(|a, b| welch(&by_day, *a).t.abs().total_cmp(&welch(&by_day, *b).t.abs()))?;
+    let sizes = places.map(|place| (place, welch(&by_day, place).t.abs()));
+    let (place, _) = sizes.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
     Some(split(&by_day, place, ALPHA_UNKNOWN_TIME / splits as f64))
 }
 

@@ -31,12 +31,14 @@ pub fn student_critical(alpha: f64, freedom: f64) -> f64 {
         high *= 2.0;
     }
     let mut low = 0.0;
-    // 100 bisections are more than enough for the 53 bits of a double.
-    for _ in 0..100 {
+    loop {
         let middle = (low + high) / 2.0;
+        // Neighbouring doubles have none between them.
+        if middle <= low || middle >= high {
+            return high;
+        }
         if exceeds(middle) { low = middle } else { high = middle }
     }
-    high
 }
 
 #[cfg(test)]

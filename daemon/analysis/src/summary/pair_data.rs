@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::change::{Change, find_change};
 use super::pairing::{
-    PairedDays, PairedReading, RoundRatio, TargetPair, log_ratio, median_seconds, round_ratio,
+    PairedDays, PairedReading, RoundRatio, TargetPair, log_ratio, mean, median_seconds, round_ratio,
 };
 use super::round_trips::RoundTrips;
 use super::verdict::MIN_VERDICT_DAYS;
@@ -89,6 +89,8 @@ pub(super) struct PairData<'s, 'h> {
     rounds: BTreeMap<MetricIndex, MetricRounds>,
     /// Number of planned rounds by day.
     planned_rounds: BTreeMap<i64, usize>,
+    /// Seconds waited on each target, over all workloads, by day after the warm-up; empty if waits are not described.
+    waits: Vec<(i64, (f64, f64))>,
 }
 
 /// Rounds of a pair of targets for one metric.
@@ -139,12 +141,14 @@ impl<'s, 'h> PairData<'s, 'h> {
             let rounds = MetricRounds { all, warm_up, cap: *cap };
             rounds.has_ratio(&rounds.all).then_some((*position, rounds))
         });
+        let rounds = rounds.collect();
         Self {
             window: scope,
             pair,
             counted_days: first_day..=i64::MAX,
-            rounds: rounds.collect(),
             planned_rounds: scope.planned_rounds_by_day(pair),
+            waits: if scope.describes_waits { daily_waits(&rounds) } else { vec![] },
+            rounds,
         }
     }
 
@@ -198,7 +202,7 @@ impl<'s, 'h> PairData<'s, 'h> {
             weighted(if counted.is_empty() { MetricRounds::all } else { MetricRounds::all_if_counted });
         (!so_far.is_empty()).then(|| {
             self.compare_since_change(so_far, |days| PairedDays {
-                wait_by_day: self.daily_waits(days),
+                wait_by_day: self.waits.iter().copied().filter(|(day, _)| days.contains(day)).collect(),
                 ..PairedDays::from_log_ratios(
                     counted.iter().filter(|round| days.contains(&round.day)).copied(),
                     &self.planned_rounds_within(days),
@@ -254,30 +258,27 @@ impl<'s, 'h> PairData<'s, 'h> {
             .map(|(day, count)| (*day, *count))
             .collect()
     }
+}
 
-    /// Returns the seconds waited on each target, over all workloads, by day. A failed run counts once, with the
-    /// largest cap of its workload (docs/methodology.md#time-waited).
-    fn daily_waits(&self, days: &DayRange) -> Vec<(i64, (f64, f64))> {
-        if !self.window.describes_waits {
-            return vec![];
+/// Returns the seconds waited on each target, over all workloads, by day after the warm-up. A failed run counts once, with
+/// the largest cap of its workload (docs/methodology.md#time-waited).
+fn daily_waits(rounds: &BTreeMap<MetricIndex, MetricRounds>) -> Vec<(i64, (f64, f64))> {
+    let mut by_run: BTreeMap<(i64, i64, usize), [WaitSum; 2]> = BTreeMap::new();
+    for (position, rounds) in rounds {
+        for paired in rounds.counted() {
+            let [a, b] = by_run.entry((paired.day, paired.round, position.workload)).or_default();
+            a.add(paired.a, rounds.cap);
+            b.add(paired.b, rounds.cap);
         }
-        let mut by_run: BTreeMap<(i64, i64, usize), [WaitSum; 2]> = BTreeMap::new();
-        for (position, rounds) in &self.rounds {
-            for paired in rounds.counted().iter().filter(|paired| days.contains(&paired.day)) {
-                let [a, b] = by_run.entry((paired.day, paired.round, position.workload)).or_default();
-                a.add(paired.a, rounds.cap);
-                b.add(paired.b, rounds.cap);
-            }
-        }
-        let mut by_day: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
-        for ((day, ..), [a, b]) in by_run {
-            if let Some((a, b)) = a.seconds().zip(b.seconds()) {
-                let sums = by_day.entry(day).or_default();
-                *sums = (sums.0 + a, sums.1 + b);
-            }
-        }
-        by_day.into_iter().collect()
     }
+    let mut by_day: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
+    for ((day, ..), [a, b]) in by_run {
+        if let Some((a, b)) = a.seconds().zip(b.seconds()) {
+            let sums = by_day.entry(day).or_default();
+            *sums = (sums.0 + a, sums.1 + b);
+        }
+    }
+    by_day.into_iter().collect()
 }
 
 /// Rounds of a metric with its weight in the comparison over several metrics.
@@ -292,37 +293,25 @@ struct WeightedRounds<'r> {
 /// one of the metrics would shift the mean, because the other weights would count for more.
 fn weighted_ratios(metrics: &[WeightedRounds<'_>]) -> Vec<RoundRatio> {
     let total: f64 = metrics.iter().map(|metric| metric.weight).sum();
-    let mut sums: BTreeMap<i64, RoundSum> = BTreeMap::new();
-    for metric in metrics {
-        for round in metric.rounds {
-            if let Some(ratio) = log_ratio(round, metric.cap) {
-                let sum =
-                    sums.entry(round.round).or_insert(RoundSum { day: round.day, ..RoundSum::default() });
-                sum.log_ratio += ratio * metric.weight / total;
-                sum.metrics += 1;
-                sum.ln_round_trips += round.ln_round_trip.unwrap_or(0.0);
-                sum.round_trips += u32::from(round.ln_round_trip.is_some());
-            }
-        }
-    }
-    sums.into_values().filter(|sum| sum.metrics == metrics.len()).map(RoundSum::ratio).collect()
+    let parts = metrics.iter().flat_map(|metric| {
+        metric.rounds.iter().filter_map(move |round| {
+            let ratio = round_ratio(round, metric.cap)?;
+            Some((round.round, RoundRatio { log_ratio: ratio.log_ratio * metric.weight / total, ..ratio }))
+        })
+    });
+    let mut parts: Vec<(i64, RoundRatio)> = parts.collect();
+    // Stable, so that the metrics of a round are always added up in the same order.
+    parts.sort_by_key(|(round, _)| *round);
+    let rounds = parts.chunk_by(|(a, _), (b, _)| a == b).filter(|parts| parts.len() == metrics.len());
+    rounds.map(sum_of_parts).collect()
 }
 
-/// Sums over the metrics of one round.
-#[derive(Default)]
-struct RoundSum {
-    day: i64,
-    log_ratio: f64,
-    metrics: usize,
-    ln_round_trips: f64,
-    /// Number of metrics with a round trip time.
-    round_trips: u32,
-}
-
-impl RoundSum {
-    fn ratio(self) -> RoundRatio {
-        let ln_round_trip = (self.round_trips > 0).then(|| self.ln_round_trips / f64::from(self.round_trips));
-        RoundRatio { day: self.day, log_ratio: self.log_ratio, ln_round_trip }
+/// Returns the sum of the weighted log ratios of one round, with the mean logarithm of their round trip times.
+fn sum_of_parts(parts: &[(i64, RoundRatio)]) -> RoundRatio {
+    RoundRatio {
+        day: parts[0].1.day,
+        log_ratio: parts.iter().map(|(_, part)| part.log_ratio).sum(),
+        ln_round_trip: mean(parts.iter().filter_map(|(_, part)| part.ln_round_trip)),
     }
 }
 

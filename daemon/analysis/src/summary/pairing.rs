@@ -122,7 +122,8 @@ fn mean_ln_round_trip(runs: [Option<&RunRecord>; 2]) -> Option<f64> {
 }
 
 /// Returns the mean of values; `None` without one.
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+/// Returns the mean of values; `None` without one.
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (count, sum) = values.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
     (count > 0.0).then_some(sum / count)
 }

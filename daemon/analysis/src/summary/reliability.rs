@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::window::AnalysisWindow;
+use super::window::{AnalysisWindow, RoundRuns};
 use crate::stats::{DiscordantEpisodes, count_episodes};
 use longhaul_model::{Outcome, TargetName};
 
@@ -30,29 +30,50 @@ pub struct Failures {
     pub unavailable_rounds: usize,
 }
 
-/// Rounds in which a target was attempted, by round number; the value is true if at least one run failed.
-pub(super) type Attempts = BTreeMap<i64, bool>;
+/// Round in which a target was attempted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Attempt {
+    /// Number of the round.
+    round: i64,
+    /// Local day of the round, in days since 1970-01-01.
+    day: i64,
+    /// True if at least one run failed.
+    failed: bool,
+}
 
-/// Returns the attempts on a target from the day `from` on.
-pub(super) fn attempts(scope: &AnalysisWindow<'_>, target: usize, from: i64) -> Attempts {
-    let mut attempts = Attempts::new();
-    for block in scope.rounds_by_workload.iter().flatten().filter(|block| block.day >= from) {
-        let Some(run) = block.runs[target] else { continue };
-        match run.outcome {
-            Outcome::Ok => attempts.entry(block.round).or_insert(false),
-            Outcome::Error | Outcome::Hung => {
-                attempts.entry(block.round).and_modify(|failed| *failed = true).or_insert(true)
-            }
-            Outcome::Unavailable | Outcome::Void => continue,
+/// Returns the attempts on each target after its warm-up, in the order of the rounds.
+pub(super) fn attempts(scope: &AnalysisWindow<'_>) -> Vec<Vec<Attempt>> {
+    (0..scope.active_epochs.len()).map(|target| attempts_on(scope, target)).collect()
+}
+
+fn attempts_on(scope: &AnalysisWindow<'_>, target: usize) -> Vec<Attempt> {
+    let blocks = scope.rounds_by_workload.iter().flatten();
+    let attempt = |block: &RoundRuns<'_>| {
+        let failed = match block.runs[target]?.outcome {
+            Outcome::Ok => false,
+            Outcome::Error | Outcome::Hung => true,
+            Outcome::Unavailable | Outcome::Void => return None,
         };
-    }
+        Some(Attempt { round: block.round, day: block.day, failed })
+    };
+    let mut attempts: Vec<Attempt> = blocks.filter_map(attempt).collect();
+    attempts.sort_by_key(|attempt| attempt.round);
+    attempts.dedup_by(|later, first| {
+        let is_same = later.round == first.round;
+        first.failed |= is_same && later.failed;
+        is_same
+    });
     attempts
 }
 
+/// Returns the attempts from a day on.
+pub(super) fn since(attempts: &[Attempt], day: i64) -> Vec<Attempt> {
+    attempts.iter().copied().filter(|attempt| attempt.day >= day).collect()
+}
+
 /// Counts the failures of a target.
-pub(super) fn failures(scope: &AnalysisWindow<'_>, target: usize) -> Failures {
-    let attempts = attempts(scope, target, i64::MIN);
-    let by_round: Vec<bool> = attempts.values().copied().collect();
+pub(super) fn failures(scope: &AnalysisWindow<'_>, target: usize, attempts: &[Attempt]) -> Failures {
+    let by_round: Vec<bool> = attempts.iter().map(|attempt| attempt.failed).collect();
     let runs = || scope.rounds_by_workload.iter().flatten().filter_map(|block| block.runs[target]);
     let count = |outcome| runs().filter(|run| run.outcome == outcome).count();
     let unavailable: BTreeMap<i64, ()> =
@@ -98,9 +119,10 @@ pub enum ReliabilityVerdict {
 }
 
 /// Compares the failures of two targets. `alpha` is the maximum chance that equal targets are ever called different.
-pub(super) fn reliability(a: &Attempts, b: &Attempts, alpha: f64) -> Reliability {
+pub(super) fn reliability(a: &[Attempt], b: &[Attempt], alpha: f64) -> Reliability {
+    let in_b = |of_a: &Attempt| b.binary_search_by_key(&of_a.round, |of_b| of_b.round).ok().map(|at| b[at]);
     let both: Vec<(bool, bool)> =
-        a.iter().filter_map(|(round, failed)| Some((*failed, *b.get(round)?))).collect();
+        a.iter().filter_map(|of_a| Some((of_a.failed, in_b(of_a)?.failed))).collect();
     let discordant = DiscordantEpisodes::from_rounds(&both);
     let is_proven = discordant.ln_e_value() >= -alpha.ln();
     let verdict = match (discordant.first_only, discordant.second_only) {
@@ -118,8 +140,9 @@ mod tests {
 
     #[test]
     fn difference_is_proven_at_seven_to_zero_episodes() {
-        let attempts = |failing: u64| {
-            (0..40).map(|round| (round, (round as u64) < 2 * failing && round % 2 == 0)).collect::<Attempts>()
+        let attempts = |failing: i64| {
+            let attempt = |round| Attempt { round, day: 0, failed: round < 2 * failing && round % 2 == 0 };
+            (0..40).map(attempt).collect::<Vec<_>>()
         };
         let verdict = |failing| reliability(&attempts(0), &attempts(failing), 0.05).verdict;
         assert_eq!(verdict(0), ReliabilityVerdict::NoFailures);

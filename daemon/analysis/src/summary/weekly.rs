@@ -15,7 +15,7 @@ use super::pair_data::{MetricComparison, MetricIndex, PairData};
 use super::pair_summary::PairSummary;
 use super::pairing::TargetPair;
 use super::recommendation::{Recommendation, recommendation};
-use super::reliability::{self, Failures, attempts, failures};
+use super::reliability::{self, Attempt, Failures, attempts, failures, since};
 use super::replay::{ReplayFidelity, replay_fidelity};
 use super::scores::{Scores, reliability as reliability_score, smoothness};
 use super::sequential::sequential_weeks;
@@ -127,16 +127,17 @@ pub fn pair_verdicts(
     let window = AnalysisWindow::new(history, last_day, None);
     let scope = AnalysisWindow { stated_round_trip, describes_waits: false, ..window };
     let shares = scope.shares();
-    pairs(&scope, &shares, test_params(&scope, &shares))
+    pairs(&scope, &shares, &attempts(&scope))
 }
 
 fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
     let (history, week) = (scope.history, query.week);
     let shares = scope.shares();
-    let pairs = pairs(scope, &shares, test_params(scope, &shares));
+    let attempts = attempts(scope);
+    let pairs = pairs(scope, &shares, &attempts);
     let failures: Vec<Failures> = (0..scope.active_epochs.len())
         .filter(|target| scope.active_epochs[*target].is_some())
-        .map(|target| failures(scope, target))
+        .map(|target| failures(scope, target, &attempts[target]))
         .collect();
     WeeklySummary {
         schema: SCHEMA,
@@ -188,7 +189,8 @@ fn target_line(scope: &AnalysisWindow<'_>, place: usize) -> Option<TargetLine> {
 }
 
 /// Compares every pair of shares. The significance of the metrics is decided jointly over all pairs (e-BH).
-fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], params: TestParams) -> Vec<PairSummary> {
+fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], attempts: &[Vec<Attempt>]) -> Vec<PairSummary> {
+    let params = test_params(scope, shares);
     // The cap of a metric depends on all targets, so it is the same for all pairs.
     let caps: BTreeMap<MetricIndex, f64> = MetricIndex::all()
         .map(|position| (position, scope.failure_cap(position.workload, position.index)))
@@ -219,7 +221,7 @@ fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], params: TestParams) -> Ve
                 params,
             )
         });
-        summaries.push(pair_summary(pair_data, judged.collect(), params));
+        summaries.push(pair_summary(pair_data, judged.collect(), attempts, params));
     }
     summaries
 }
@@ -251,14 +253,16 @@ fn target_names<'e>(pair_data: &'e PairData<'_, '_>) -> PairNames<'e> {
     PairNames { a: &targets[pair_data.pair.a].name, b: &targets[pair_data.pair.b].name }
 }
 
-fn pair_summary(pair_data: &PairData<'_, '_>, tasks: Vec<Comparison>, params: TestParams) -> PairSummary {
+fn pair_summary(
+    pair_data: &PairData<'_, '_>,
+    tasks: Vec<Comparison>,
+    attempts: &[Vec<Attempt>],
+    params: TestParams,
+) -> PairSummary {
     let scope = pair_data.window;
     let from = scope.first_counted_day(pair_data.pair).unwrap_or(i64::MAX);
-    let reliability = reliability::reliability(
-        &attempts(scope, pair_data.pair.a, from),
-        &attempts(scope, pair_data.pair.b, from),
-        params.alpha,
-    );
+    let [a, b] = [pair_data.pair.a, pair_data.pair.b].map(|target| since(&attempts[target], from));
+    let reliability = reliability::reliability(&a, &b, params.alpha);
     let judge = |cell: Option<MetricComparison>, key: &str, activity: &str| {
         let cell = cell?;
         // e-BH only applies to single metrics; comparisons over several metrics use the level of the pair

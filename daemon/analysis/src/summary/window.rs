@@ -96,36 +96,40 @@ impl Reading {
 impl<'h> AnalysisWindow<'h> {
     /// Selects the runs of a history up to the day `through`, at the given scale or else the scale of the last run.
     pub(super) fn new(history: &'h History, through: i64, scale: Option<Scale>) -> Self {
-        let rounds: HashMap<i64, &RoundRecord> =
-            history.rounds.iter().map(|round| (round.number, round)).collect();
-        let day = |run: &RunRecord| rounds.get(&run.round).map(|round| round.day());
-        let mut selected: Vec<&RunRecord> =
-            history.runs.iter().filter(|run| day(run).is_none_or(|day| day <= through)).collect();
-        let scale = scale.or_else(|| selected.last().map(|run| run.scale));
+        let mut selected = runs_until(history, through);
+        let scale = scale.or_else(|| selected.last().map(|selected| selected.run.scale));
         let mut excluded = vec![];
         // The order of the exclusions is part of the method, because each run is counted under the first reason.
         let mut exclude =
-            |selected: &mut Vec<&'h RunRecord>, reason: &str, keep: &dyn Fn(&RunRecord) -> bool| {
+            |selected: &mut Vec<SelectedRun<'h>>, reason: &str, keep: &dyn Fn(&SelectedRun<'h>) -> bool| {
                 let before = selected.len();
-                selected.retain(|run| keep(run));
+                selected.retain(|selected| keep(selected));
                 let runs = before - selected.len();
                 excluded.extend((runs > 0).then(|| Excluded { runs, reason: reason.to_owned() }));
             };
-        exclude(&mut selected, "of a round that is missing from the history", &|run| day(run).is_some());
-        exclude(&mut selected, "made at another scale", &|run| Some(run.scale) == scale);
-        let active_epochs = active_epochs(history.targets.len(), &selected, &day);
+        exclude(&mut selected, "of a round that is missing from the history", &|selected| {
+            selected.round.is_some()
+        });
+        exclude(&mut selected, "made at another scale", &|selected| Some(selected.run.scale) == scale);
+        let active_epochs = active_epochs(history.targets.len(), &selected);
         let active = |run: &RunRecord| active_epochs[run.target];
-        exclude(&mut selected, "made before the target's protocol, options or path changed", &|run| {
-            active(run).is_some_and(|active| active.epoch == run.epoch)
+        exclude(
+            &mut selected,
+            "made before the target's protocol, options or path changed",
+            &|SelectedRun { run, .. }| active(run).is_some_and(|active| active.epoch == run.epoch),
+        );
+        exclude(&mut selected, "of void rounds", &|selected| {
+            selected.round.is_some_and(|round| !round.is_void)
         });
-        exclude(&mut selected, "of void rounds", &|run| {
-            rounds.get(&run.round).is_some_and(|round| round.status != Some(RoundStatus::Void))
-        });
-        let epoch_rounds_by_workload = round_runs(history, &selected, &rounds);
-        exclude(&mut selected, "in the warm-up (first days of a target, mount or protocol)", &|run| {
-            active(run).zip(day(run)).is_some_and(|(active, day)| day >= active.first_counted_day)
-        });
-        let rounds_by_workload = round_runs(history, &selected, &rounds);
+        let epoch_rounds_by_workload = round_runs(history, &selected);
+        exclude(
+            &mut selected,
+            "in the warm-up (first days of a target, mount or protocol)",
+            &|SelectedRun { run, round }| {
+                active(run).zip(*round).is_some_and(|(active, round)| round.day >= active.first_counted_day)
+            },
+        );
+        let rounds_by_workload = round_runs(history, &selected);
         Self {
             history,
             scale,
@@ -218,15 +222,37 @@ fn first_full_day(times: impl Iterator<Item = (i64, f64)>) -> Option<(i64, Vec<f
     found.filter(|(_, times)| times.len() >= MIN_TIMES_FOR_CAP)
 }
 
+/// A run with what is known about its round.
+#[derive(Clone, Copy)]
+struct SelectedRun<'h> {
+    run: &'h RunRecord,
+    /// `None`: the round is missing from the history.
+    round: Option<RoundDay>,
+}
+
+/// Part of a round that decides whether its runs count.
+#[derive(Clone, Copy)]
+struct RoundDay {
+    /// Local day of the round, in days since 1970-01-01.
+    day: i64,
+    is_void: bool,
+}
+
+/// Returns the runs up to the day `through`, with those of unknown rounds.
+fn runs_until(history: &History, through: i64) -> Vec<SelectedRun<'_>> {
+    let round_day =
+        |round: &RoundRecord| RoundDay { day: round.day(), is_void: round.status == Some(RoundStatus::Void) };
+    let rounds: HashMap<i64, RoundDay> =
+        history.rounds.iter().map(|round| (round.number, round_day(round))).collect();
+    let runs = history.runs.iter().map(|run| SelectedRun { run, round: rounds.get(&run.round).copied() });
+    runs.filter(|selected| selected.round.is_none_or(|round| round.day <= through)).collect()
+}
+
 /// Returns the newest epoch of each target, with the first day after its warm-up.
-fn active_epochs(
-    targets: usize,
-    runs: &[&RunRecord],
-    day: &dyn Fn(&RunRecord) -> Option<i64>,
-) -> Vec<Option<ActiveEpoch>> {
+fn active_epochs(targets: usize, runs: &[SelectedRun<'_>]) -> Vec<Option<ActiveEpoch>> {
     let mut active_epochs: Vec<Option<ActiveEpoch>> = vec![None; targets];
-    for run in runs {
-        let Some(day) = day(run) else { continue };
+    for SelectedRun { run, round } in runs {
+        let Some(RoundDay { day, .. }) = round else { continue };
         let active = &mut active_epochs[run.target];
         if active.is_none_or(|active| active.epoch < run.epoch) {
             *active = Some(ActiveEpoch { epoch: run.epoch, first_counted_day: day + 2 });
@@ -235,18 +261,15 @@ fn active_epochs(
     active_epochs
 }
 
-fn round_runs<'h>(
-    history: &'h History,
-    runs: &[&'h RunRecord],
-    rounds: &HashMap<i64, &'h RoundRecord>,
-) -> Vec<Vec<RoundRuns<'h>>> {
+/// Groups runs by workload and round.
+fn round_runs<'h>(history: &History, runs: &[SelectedRun<'h>]) -> Vec<Vec<RoundRuns<'h>>> {
     let mut blocks: Vec<Vec<RoundRuns<'h>>> = TASKS.iter().map(|_| vec![]).collect();
-    for run in runs {
-        let Some(round) = rounds.get(&run.round) else { continue };
+    for SelectedRun { run, round } in runs {
+        let Some(RoundDay { day, .. }) = *round else { continue };
         let of_workload = &mut blocks[run.workload];
         if of_workload.last().is_none_or(|block| block.round != run.round) {
             let runs = vec![None; history.targets.len()];
-            of_workload.push(RoundRuns { round: run.round, day: round.day(), runs });
+            of_workload.push(RoundRuns { round: run.round, day, runs });
         }
         if let Some(block) = of_workload.last_mut() {
             block.runs[run.target] = Some(run);

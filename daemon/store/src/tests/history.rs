@@ -65,6 +65,7 @@ fn version_changes_exactly_when_the_history_changes() {
     let mut changed = |what: &str| {
         let now = (reader.history_version().unwrap(), reader.history().unwrap());
         assert_eq!(now.0 != before.0, now.1 != before.1, "{what}");
+        assert_eq!(reader.history_since(before.1.clone()).unwrap(), now.1, "{what}");
         let has_changed = now.1 != before.1;
         before = now;
         has_changed
@@ -139,7 +140,27 @@ fn history_is_read_from_a_covering_index() {
     let db = filled_database();
     let connection = Connection::open(db.path()).unwrap();
     let plan: String = connection
-        .query_row(&format!("EXPLAIN QUERY PLAN {}", crate::history::RUNS_QUERY), [], |row| row.get(3))
+        .query_row(&format!("EXPLAIN QUERY PLAN {}", crate::history::RUNS_QUERY), [0], |row| row.get(3))
         .unwrap();
     assert!(plan.contains("COVERING INDEX run_history"), "{plan}");
+}
+
+#[test]
+fn runs_after_an_earlier_history_give_the_same_history_with_each_recording() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    let round = writer.begin_round(new_round()).unwrap();
+    let mut earlier = history(&db);
+    let replays = [None, Some("photos"), None, Some("mail"), Some("mail"), Some("photos"), None];
+    for (slot, recording) in replays.into_iter().enumerate() {
+        let task = if recording.is_some() { "your-day" } else { "photo-batch" };
+        let mut run = run_with_metrics("photo-batch", round, slot as u32);
+        run.workload = task.to_owned();
+        run.facts.extend(recording.map(|name| ("recording".to_owned(), name.to_owned())));
+        writer.add_run(&target(), &run).unwrap();
+        let whole = history(&db);
+        assert_eq!(db.reader().history_since(earlier).unwrap(), whole, "slot {slot}");
+        earlier = whole;
+    }
+    assert_eq!(earlier.runs.len(), 5, "two of the same recording, three of another task");
 }
