@@ -43,6 +43,10 @@ impl UsageCounter {
     /// Adds the traffic of all counters between two readings, at the time of the later one.
     pub fn add(&mut self, metered: &[MeteredTraffic], at: Timestamp) {
         let is_left_out = std::mem::take(&mut self.has_round);
+        if is_left_out {
+            // The requests of the probe before and after the round are left out with the others.
+            self.own.clear();
+        }
         for one in metered.iter().filter(|one| !one.is_repeated && is_plausible(one)) {
             let (Some(target), CounterScope::Mount | CounterScope::Server) = (&one.target, one.traffic.scope)
             else {
@@ -78,6 +82,10 @@ impl UsageCounter {
 
     /// Takes all usage, to be stored.
     pub fn take(&mut self) -> Vec<UsageStep> {
+        if self.steps.is_empty() {
+            // No counter was read, so none can have shown the requests of the probe.
+            return std::mem::take(&mut self.unstored);
+        }
         let mut steps: Vec<UsageStep> = std::mem::take(&mut self.steps).into_values().collect();
         let (mut late, mut own) = (std::mem::take(&mut self.late), std::mem::take(&mut self.own));
         for step in steps.iter_mut().filter(|step| !step.requests.is_empty()) {
@@ -216,6 +224,25 @@ mod tests {
         assert_eq!(counter.take()[0].requests, requests(2, 2));
         counter.add(&[metered(requests(5, 5))], at(40));
         assert_eq!(counter.take()[0].requests, requests(5, 5), "nothing is left to subtract");
+    }
+
+    #[test]
+    fn requests_of_the_probe_are_subtracted_however_rarely_counters_are_read() {
+        let mut counter = UsageCounter::default();
+        (0..3).for_each(|_| counter.add_probe(&nas(), &read_slot()));
+        (0..5).for_each(|_| assert!(counter.take().is_empty()));
+        counter.add(&[metered(requests(3, 3))], at(1800));
+        assert_eq!(counter.take()[0].requests, requests(0, 0));
+    }
+
+    #[test]
+    fn requests_of_the_probe_that_are_left_out_are_not_subtracted_later() {
+        let mut counter = UsageCounter::default();
+        (0..3).for_each(|_| counter.add_probe(&nas(), &read_slot()));
+        counter.leave_out();
+        counter.add(&[metered(requests(50, 40))], at(10));
+        counter.add(&[metered(requests(6, 5))], at(20));
+        assert_eq!(counter.take()[0].requests, requests(6, 5));
     }
 
     #[test]
