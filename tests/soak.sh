@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # soak.sh [HOURS] [SEED] - runs the background service for HOURS (default 48) of simulated time on local, smb3, nfs3 and nfs4,
 # with a round every four hours and random faults drawn from SEED (default 1); a seed always gives the same faults. The script
-# prints each fault as it starts, then a summary of rounds and runs. It exits with 1 and prints the reasons if a check of the
-# results fails. $LONGHAUL and $LONGHAULD are release programs (default: those in target/release). LAB_DIR and SIMULATED_* are
+# prints each fault as it starts, then a summary of rounds and runs, with the resources of the service at the end of each week. It
+# exits with 1 and prints the reasons if a check of the results fails. $PROBE is the interval of the latency probe in seconds
+# (default 60); with 600, four weeks take a third of the time. $LONGHAUL and $LONGHAULD are release programs (default: those in target/release). LAB_DIR and SIMULATED_* are
 # settings of tests/lab/simulated.sh, which this script needs.
 set -eu
 targets='local smb3 nfs3 nfs4' interval=14400
@@ -70,20 +71,25 @@ start() {
   service=$!
 }
 
-facts() { awk '/^VmRSS/ {print $2}' /proc/$service/status; ls /proc/$service/fd | wc -l; ls /proc/$service/task | wc -l; }
+facts() {   # prints kB of memory, descriptors, threads and kB of the database
+  awk '/^VmRSS/ {print $2}' /proc/$service/status; ls /proc/$service/fd | wc -l; ls /proc/$service/task | wc -l; du -k /root/l.sqlite | cut -f1
+}
 
 inside() {   # inside HOURS SEED
   export HOME=/root
   where=(--config /root/config.toml --database /root/l.sqlite)
   . "${BASH_SOURCE[0]%/*}/lab/configuration.sh"
   configuration TARGETS="$targets" WORKLOADS='"folder-index", "incremental-backup"' FILES=200 ROUNDS=$((86400 / interval)) \
-    PROBE=60 COUNTERS=300 >/root/config.toml
+    PROBE=$PROBE COUNTERS=300 >/root/config.toml
   for target in $targets; do mkdir -p /m/$target/data-$target; chmod 777 /m/$target/data-$target; done
-  local began second kind lasts amount; began=$(date +%s)
+  local began second kind lasts amount week=604800; began=$(date +%s); touch /root/weeks
   faults "$@" >/root/faults
   start
   while read -r second kind lasts amount <&3; do
-    wait_until $((began + second)); log "$kind $amount for $((lasts / 60)) min"
+    wait_until $((began + second))
+    # Just before a fault, when the last one has been over for 20 minutes at least.
+    [ $second -lt $week ] || { facts | xargs >>/root/weeks; week=$((week + 604800)); }
+    log "$kind $amount for $((lasts / 60)) min"
     begin $kind $amount; wait_until $((began + second + lasts)); mend $kind
   done 3</root/faults
   wait_until $((began + $1 * 3600)); log 'end of the faults'
@@ -93,7 +99,7 @@ inside() {   # inside HOURS SEED
   facts >/root/facts
   "$LONGHAUL" "${where[@]}" doctor >&2 || true
   kill $service; wait $service || true
-  cp /root/l.sqlite* /root/status.json /root/facts /root/error /root/faults "$EXPORT"
+  cp /root/l.sqlite* /root/status.json /root/facts /root/weeks /root/error /root/faults "$EXPORT"
   give_back >"$EXPORT/foreign"
 }
 
@@ -149,10 +155,15 @@ for name, count in reported.items():
     stored = sum(1 for _, status, _, _, at in rounds if at is not None and status == name.replace("_", "-"))
     check(count == stored, f"the service reports {count} rounds {name}, the database has {stored}")
 check(abs(len(slots) - hours * 3600 / interval) <= 1.5, f"{len(slots)} slots in {hours} hours")
-memory, descriptors, threads = map(int, open(f"{folder}/facts").read().split())
+memory, descriptors, threads, kilobytes = map(int, open(f"{folder}/facts").read().split())
+weeks = [list(map(int, line.split())) for line in open(f"{folder}/weeks")]
 check(memory < 100_000, f"the service uses {memory} kB of memory")
 check(descriptors < 100, f"{descriptors} descriptors are open")
 check(threads < 50, f"{threads} threads exist")
+for number, week in enumerate(weeks[1:], 2):
+    check(week[0] <= weeks[0][0] + 2000, f"the service has {week[0]} kB after week {number}, {weeks[0][0]} after the first")
+    check(week[1] <= weeks[0][1] + 2, f"the service has {week[1]} descriptors after week {number}, {weeks[0][1]} after the first")
+    check(week[2] <= weeks[0][2] + 2, f"the service has {week[2]} threads after week {number}, {weeks[0][2]} after the first")
 last = runs[max(runs)] if runs else []
 check(last and all(run[2] == "ok" for run in last), f"the last round, without any fault, is not ok: {last}")
 foreign = open(f"{folder}/foreign").read().split("\n")[:-1]
@@ -162,7 +173,9 @@ text = lambda counts: ", ".join(f"{count} {name}" for name, count in sorted(coun
 print(f"faults: {sum(1 for _ in open(f'{folder}/faults'))}")
 print(f"rounds: {len(rounds)} = {text(kinds)}; {len(slots)} of them are slots of the schedule")
 print(f"runs: {sum(outcomes.values())} = {text(outcomes)}")
-print(f"at the end: {memory / 1000:.1f} MB, {descriptors} descriptors, {threads} threads")
+for number, week in enumerate(weeks, 1):
+    print(f"after week {number}: {week[0] / 1000:.1f} MB, {week[1]} descriptors, {week[2]} threads, database {week[3] / 1000:.1f} MB")
+print(f"at the end: {memory / 1000:.1f} MB, {descriptors} descriptors, {threads} threads, database {kilobytes / 1000:.1f} MB")
 for what in wrong: print(f"wrong: {what}")
 sys.exit(bool(wrong))
 E
@@ -176,8 +189,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 LONGHAUL=${LONGHAUL:-$root/target/release/longhaul} LONGHAULD=${LONGHAULD:-$root/target/release/longhauld}
 for program in "$LONGHAUL" "$LONGHAULD"; do [ -x "$program" ] || { echo "$program is missing: run cargo build --release" >&2; exit 1; }; done
 EXPORT=$(mktemp -d "${TMPDIR:-/tmp}/longhaul-soak.XXXXXX")
-export LAB_SHARE=$(dirname "$LONGHAUL"):$EXPORT SIMULATED_MOUNTS=$targets SIMULATED_TIMEOUT=${SIMULATED_TIMEOUT:-14400} SIMULATED_MEM=${SIMULATED_MEM:-2560M}
-"$root/tests/lab/simulated.sh" run env "EXPORT=$EXPORT" "LONGHAUL=$LONGHAUL" "LONGHAULD=$LONGHAULD" bash "/host$root/tests/soak.sh" inside "${1:-48}" "${2:-1}" ||
+export LAB_SHARE=$(dirname "$LONGHAUL"):$EXPORT SIMULATED_MOUNTS=$targets PROBE=${PROBE:-60} SIMULATED_TIMEOUT=${SIMULATED_TIMEOUT:-14400} SIMULATED_MEM=${SIMULATED_MEM:-2560M}
+"$root/tests/lab/simulated.sh" run env "PROBE=$PROBE" "EXPORT=$EXPORT" "LONGHAUL=$LONGHAUL" "LONGHAULD=$LONGHAULD" bash "/host$root/tests/soak.sh" inside "${1:-48}" "${2:-1}" ||
   { echo "wrong: the machine exited with $?; its files are in $EXPORT" >&2; exit 1; }
 account "$EXPORT" "${1:-48}" || { echo "kept: $EXPORT" >&2; exit 1; }
 rm -rf "$EXPORT"
