@@ -7,6 +7,10 @@ use longhaul_analysis::summary::{
 use super::checks::statements;
 use super::{sentences, words};
 use crate::text::Text;
+use longhaul_model::TargetName;
+
+/// Minutes a week below which a difference is not worth a change.
+const NOTICEABLE_MINUTES: f64 = 1.0;
 
 /// Returns the recommendation as a sentence, with its caveat; while there is nothing to compare, why there is none.
 pub fn heading(weekly: &WeeklySummary) -> String {
@@ -24,10 +28,7 @@ pub fn sentence(recommendation: &Recommendation) -> String {
     match (&recommendation.target, recommendation.confidence) {
         (Some(target), Some(Confidence::Decided)) => {
             let saved = recommendation.minutes_a_week.as_ref().filter(|saved| saved.low > 0.0);
-            saved.map_or_else(
-                || format!("Use {target}."),
-                |saved| format!("Use {target}: {}.", less_waiting(saved)),
-            )
+            saved.map_or_else(|| format!("Use {target}."), |saved| advice(target, saved))
         }
         (Some(target), _) => {
             format!("{target} took the least time so far. Whether it stays like that is not decided yet.")
@@ -63,16 +64,57 @@ fn main_pair(weekly: &WeeklySummary) -> Option<&PairSummary> {
     weekly.pairs.iter().find(speaks_of).or(weekly.pairs.first())
 }
 
-/// Returns the minutes saved, for example `about 11 minutes a week less waiting than smb (8 to 15), in an ordinary week`.
-fn less_waiting(saved: &MinutesSaved) -> String {
-    let profile = match (saved.profile, saved.counted_days) {
+/// Returns what a decided share saves, and advice to use it if that is a minute a week or may be.
+fn advice(target: &TargetName, saved: &MinutesSaved) -> String {
+    let (other, profile) = (&saved.instead_of, profile(saved));
+    if saved.high < NOTICEABLE_MINUTES {
+        return format!(
+            "{target} is the fastest share, but it hardly matters: it saves less than a minute of waiting a week compared with \
+             {other}, {profile}."
+        );
+    }
+    let decimals = usize::from(saved.value < 10.0);
+    format!(
+        "Use {target}: about {:.decimals$} minutes a week less waiting than {other} ({:.decimals$} to {:.decimals$}), {profile}.",
+        saved.value, saved.low, saved.high
+    )
+}
+
+/// Returns the usage profile that minutes are for, for example `in an ordinary week`.
+fn profile(saved: &MinutesSaved) -> String {
+    match (saved.profile, saved.counted_days) {
         (ProfileSource::Counted, Some(days)) => words::counted_usage(days),
         (ProfileSource::Own | ProfileSource::Counted, _) => "for your usage profile".to_owned(),
         (ProfileSource::OrdinaryWeek, _) => "in an ordinary week".to_owned(),
-    };
-    let decimals = usize::from(saved.value < 10.0);
-    format!(
-        "about {:.decimals$} minutes a week less waiting than {} ({:.decimals$} to {:.decimals$}), {profile}",
-        saved.value, saved.instead_of, saved.low, saved.high
-    )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saved(value: f64) -> MinutesSaved {
+        MinutesSaved {
+            value,
+            low: 0.8 * value,
+            high: 1.2 * value,
+            instead_of: "smb".parse().unwrap(),
+            profile: ProfileSource::Counted,
+            counted_days: Some(16.0),
+        }
+    }
+
+    #[test]
+    fn difference_of_seconds_a_week_is_no_advice() {
+        let nfs = "nfs".parse().unwrap();
+        assert_eq!(
+            advice(&nfs, &saved(0.03)),
+            "nfs is the fastest share, but it hardly matters: it saves less than a minute of waiting a week compared with smb, \
+             for your usage, counted over 2 weeks."
+        );
+        assert_eq!(
+            advice(&nfs, &saved(0.9)),
+            "Use nfs: about 0.9 minutes a week less waiting than smb (0.7 to 1.1), for your usage, counted over 2 weeks."
+        );
+    }
 }

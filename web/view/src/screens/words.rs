@@ -75,11 +75,11 @@ pub fn basis(comparison: &Comparison) -> Option<String> {
         return None;
     }
     let lost = [
-        (comparison.incomplete_days, "days with too few rounds"),
-        (rounds.both_failed, "rounds in which both failed"),
+        (comparison.incomplete_days, "day", "with too few rounds"),
+        (rounds.both_failed, "round", "in which both failed"),
     ];
-    let lost =
-        lost.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    let lost = lost.into_iter().filter(|(number, ..)| *number > 0);
+    let lost = lost.map(|(number, unit, which)| format!("{} {which}", count(number, unit)));
     let lost = lost.collect::<Vec<_>>().join(", ");
     let note = round_trips::note(comparison).map(|note| format!(" {note}"));
     Some(format!(
@@ -123,7 +123,7 @@ pub fn rounds_won(comparison: &Comparison) -> String {
 /// Returns the usage that was counted over this many days, for example `for your usage, counted over 3 weeks`.
 pub fn counted_usage(days: f64) -> String {
     let (number, unit) = if days < 14.0 { (days, "day") } else { ((days / 7.0).round(), "week") };
-    format!("for your usage, counted over {number:.0} {unit}s")
+    format!("for your usage, counted over {}", count(number.round() as usize, unit))
 }
 
 /// Returns the difference in minutes a week for the user's usage profile, as a sentence.
@@ -133,7 +133,7 @@ pub fn weekly_minutes(pair: &PairSummary, minutes: &WeeklyMinutes) -> String {
     } else {
         String::new()
     };
-    let basis = format!("{} days{covered}", minutes.days);
+    let basis = format!("{}{covered}", count(minutes.days, "day"));
     let (value, low, high) = (minutes.value, minutes.low, minutes.high);
     let plain = |value: f64| decimal(value, 1);
     let usage = match minutes.counted_days {
