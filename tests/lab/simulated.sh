@@ -6,7 +6,7 @@
 # (netem) and protocol round trips: this tests behaviour, not speed.
 #
 #   simulated.sh check      print what is missing to build the kernel and exit with 1, or print nothing
-#   simulated.sh build      build the kernel from Debian's linux-source-6.1 (5 min on 2 cores, once;
+#   simulated.sh build      build the kernel from Debian's linux-source-6.1 (5 min on 2 cores, once and when OPTIONS change;
 #                           needs gcc make flex bison bc libelf-dev; ~1.6 GB while building, 9 MB after)
 #   simulated.sh run CMD... boot, mount /m/{local,smb3,nfs3,nfs4,afp}, run CMD, power off; exits with CMD's status
 #
@@ -22,30 +22,36 @@ LAB_SHARE=${LAB_SHARE:-$(git rev-parse --show-toplevel 2>/dev/null || pwd)}
 NET=${SIMULATED_NET:-delay 250us} TIMEOUT=${SIMULATED_TIMEOUT:-600} MEM=${SIMULATED_MEM:-1536M}
 MOUNTS=${SIMULATED_MOUNTS:-local smb3 nfs3 nfs4 afp} START=${SIMULATED_START:-}
 K=$LAB_DIR/linux-simulated
+# A kernel that was built with other options is built anew.
+OPTIONS='-d MODULES -d DEBUG_KERNEL -d DEBUG_INFO -e UML_TIME_TRAVEL_SUPPORT -e HIGH_RES_TIMERS -e NO_HZ_IDLE
+  -e HOSTFS -e OVERLAY_FS -e TMPFS -e TMPFS_XATTR -e DEVTMPFS -e EXT4_FS -e FUSE_FS -e BLK_DEV_LOOP -e MD -e BLK_DEV_DM -e DM_DELAY -e DM_FLAKEY -e NETWORK_FILESYSTEMS
+  -e NFS_FS -e NFS_V3 -e NFS_V4 -e NFS_V4_1 -e NFS_V4_2 -e NFSD -e NFSD_V4 -e CIFS -e CIFS_ALLOW_INSECURE_LEGACY -e CIFS_STATS2 -e CIFS_XATTR -e CIFS_POSIX
+  -e INET -e IPV6 -e UNIX -e PACKET -e NAMESPACES -e NET_NS -e NETDEVICES -e VETH -e NET_SCHED -e NET_SCH_NETEM
+  -e NLS -e NLS_UTF8 -e INOTIFY_USER -e FANOTIFY -e AIO -e IO_URING -e POSIX_MQUEUE -e KEYS -e DNS_RESOLVER -e CGROUPS -e TASKSTATS -e TASK_XACCT -e TASK_IO_ACCOUNTING -e TASK_DELAY_ACCT'
 export LAB_DIR LAB_SHARE
+
+built() { [ -x "$K" ] && [ "$(cat "$K.options" 2>/dev/null)" = "$OPTIONS" ]; }
 
 check() {
   "$here/lab.sh" check
-  [ -x "$K" ] && return 0
+  built && return 0
   local t; for t in gcc make flex bison bc apt-get; do command -v $t >/dev/null || { echo "simulated: needs $t" >&2; exit 1; }; done
   [ -e /usr/include/libelf.h ] || { echo "simulated: needs libelf-dev" >&2; exit 1; }
 }
 
 build() {
-  [ -x "$K" ] && return 0
+  built && return 0
   check
   local w; mkdir -p "$LAB_DIR"; w=$(mktemp -d "$LAB_DIR/build.XXXX")
   (
     cd "$w"; apt-get -qq download linux-source-6.1
     dpkg-deb -x linux-source-6.1_*.deb .; tar xf usr/src/linux-source-6.1.tar.xz; cd linux-source-6.1
     make -s ARCH=um defconfig
-    ./scripts/config -d MODULES -d DEBUG_KERNEL -d DEBUG_INFO -e UML_TIME_TRAVEL_SUPPORT -e HIGH_RES_TIMERS -e NO_HZ_IDLE \
-      -e HOSTFS -e OVERLAY_FS -e TMPFS -e TMPFS_XATTR -e DEVTMPFS -e EXT4_FS -e FUSE_FS -e BLK_DEV_LOOP -e MD -e BLK_DEV_DM -e DM_DELAY -e NETWORK_FILESYSTEMS \
-      -e NFS_FS -e NFS_V3 -e NFS_V4 -e NFS_V4_1 -e NFS_V4_2 -e NFSD -e NFSD_V4 -e CIFS -e CIFS_ALLOW_INSECURE_LEGACY -e CIFS_STATS2 -e CIFS_XATTR -e CIFS_POSIX \
-      -e INET -e IPV6 -e UNIX -e PACKET -e NAMESPACES -e NET_NS -e NETDEVICES -e VETH -e NET_SCHED -e NET_SCH_NETEM \
-      -e NLS -e NLS_UTF8 -e INOTIFY_USER -e FANOTIFY -e AIO -e IO_URING -e POSIX_MQUEUE -e KEYS -e DNS_RESOLVER -e CGROUPS -e TASKSTATS -e TASK_XACCT -e TASK_IO_ACCOUNTING -e TASK_DELAY_ACCT
+    # shellcheck disable=SC2086  # a list of words
+    ./scripts/config $OPTIONS
     make -s ARCH=um olddefconfig; make -s ARCH=um -j"$(nproc)" linux
-    strip -s -o "$K" linux
+    # Not written in place: a machine may be running the old kernel.
+    strip -s -o "$w/kernel" linux; mv "$w/kernel" "$K"; printf '%s' "$OPTIONS" >"$K.options"
   ) >"$w/log" 2>&1 || { tail -20 "$w/log" >&2; rm -rf "$w"; exit 1; }
   rm -rf "$w"
 }

@@ -10,6 +10,8 @@ use super::{CHILD, TestDb, child, new_round, samples, target};
 use crate::{Reader, RunFilter, Store, Writer};
 
 const WORD: &str = "acknowledged ";
+/// Environment variable that replaces the store's `PRAGMA synchronous`, to show that a test of durability can fail.
+const SYNCHRONOUS: &str = "LONGHAUL_STORE_SYNCHRONOUS";
 /// Maximum number of runs that the child stores, so that it ends even if it is not killed.
 const MAX_RUNS: u32 = 2_000;
 
@@ -19,7 +21,11 @@ const MAX_RUNS: u32 = 2_000;
 #[ignore = "not a test: the child process of another test"]
 fn child_that_writes() {
     let Some(path) = std::env::var_os(CHILD) else { return };
-    let writer = Writer::spawn(Store::open(Path::new(&path), &[]).unwrap());
+    let store = Store::open(Path::new(&path), &[]).unwrap();
+    if let Ok(level) = std::env::var(SYNCHRONOUS) {
+        store.connection.pragma_update(None, "synchronous", level).unwrap();
+    }
+    let writer = Writer::spawn(store);
     let round = writer.begin_round(new_round()).unwrap();
     for slot in 0..MAX_RUNS {
         let stored = writer.add_run(&target(), &samples::run(round, slot)).unwrap();
@@ -49,23 +55,28 @@ fn killed_writer(database: &Path, kill: u64) -> String {
 }
 
 /// Returns the run number and trace id of each complete output line.
-fn acknowledged(output_text: &str) -> impl Iterator<Item = (i64, String)> {
+pub(super) fn acknowledged(output_text: &str) -> impl Iterator<Item = (i64, String)> {
     output_text.split_inclusive('\n').filter(|line| line.ends_with('\n')).filter_map(|line| {
         let (number, trace_id) = line.trim_end().split_once(WORD)?.1.split_once(' ')?;
         Some((number.parse().ok()?, trace_id.to_owned()))
     })
 }
 
-fn assert_complete(database: &Path, acknowledged: &BTreeMap<i64, String>) {
+/// Opens the database and returns the trace ids of its runs by number, after checking that each run is stored
+/// completely.
+pub(super) fn stored_runs(database: &Path) -> BTreeMap<i64, String> {
     let store = Store::open(database, &[]).unwrap();
-    let verdict: String = store.connection.query_row("PRAGMA quick_check", [], |row| row.get(0)).unwrap();
+    let verdict: String = store.connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(verdict, "ok");
     let runs = Reader::open(database).unwrap().runs(&RunFilter::default()).unwrap();
     for stored in &runs {
         assert_eq!(stored.run, samples::run(stored.run.round, stored.run.slot), "a run is stored partially");
     }
-    let found: BTreeMap<i64, String> =
-        runs.into_iter().map(|stored| (stored.number, stored.trace_id)).collect();
+    runs.into_iter().map(|stored| (stored.number, stored.trace_id)).collect()
+}
+
+fn assert_complete(database: &Path, acknowledged: &BTreeMap<i64, String>) {
+    let found = stored_runs(database);
     for (number, trace_id) in acknowledged {
         assert_eq!(found.get(number), Some(trace_id), "run {number} was acknowledged but is lost");
     }

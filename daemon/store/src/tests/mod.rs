@@ -14,6 +14,7 @@ mod opening;
 mod operations;
 mod outbox;
 mod outbox_model;
+mod power_loss;
 mod request_times;
 mod rereads;
 mod round_trip;
