@@ -12,6 +12,8 @@ use crate::{Reader, RunFilter, Store, Writer};
 const WORD: &str = "acknowledged ";
 /// Environment variable that replaces the store's `PRAGMA synchronous`, to show that a test of durability can fail.
 const SYNCHRONOUS: &str = "LONGHAUL_STORE_SYNCHRONOUS";
+/// Environment variable with the milliseconds that the child waits after each run. Without it, it does not wait.
+const PAUSE: &str = "LONGHAUL_STORE_PAUSE_MS";
 /// Maximum number of runs that the child stores, so that it ends even if it is not killed.
 const MAX_RUNS: u32 = 2_000;
 
@@ -25,11 +27,13 @@ fn child_that_writes() {
     if let Ok(level) = std::env::var(SYNCHRONOUS) {
         store.connection.pragma_update(None, "synchronous", level).unwrap();
     }
+    let pause = std::env::var(PAUSE).map_or(0, |text| text.parse().unwrap());
     let writer = Writer::spawn(store);
     let round = writer.begin_round(new_round()).unwrap();
     for slot in 0..MAX_RUNS {
         let stored = writer.add_run(&target(), &samples::run(round, slot)).unwrap();
         writeln!(std::io::stdout(), "{WORD}{} {}", stored.number, stored.trace_id).unwrap();
+        std::thread::sleep(Duration::from_millis(pause));
     }
 }
 

@@ -35,8 +35,11 @@ fn child_that_checks() {
     println!("lost={lost} later={later} later_lost={later_lost}");
 }
 
-/// Runs the script in the virtual machine and returns its totals.
-fn totals(cuts: u32) -> HashMap<String, u64> {
+/// Number of power cuts with less than the store's own `PRAGMA synchronous`.
+const CONTROL_CUTS: u32 = 5;
+
+/// Runs the script in the virtual machine and returns its totals. `synchronous` replaces the store's own setting.
+fn totals(cuts: u32, synchronous: Option<&str>) -> HashMap<String, u64> {
     let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/lab").canonicalize().unwrap();
     let program = std::env::current_exe().unwrap();
     let output = Command::new("bash")
@@ -44,6 +47,7 @@ fn totals(cuts: u32) -> HashMap<String, u64> {
         .args(["run", "env", &format!("STORE_TESTS=/host{}", program.display())])
         .args(["bash", &format!("/host{}", lab.join("power_loss.sh").display())])
         .args([&cuts.to_string(), "1"])
+        .args(synchronous)
         .env("SIMULATED_MOUNTS", "local")
         .env("SIMULATED_TIMEOUT", "7200")
         .stdin(Stdio::null())
@@ -61,7 +65,7 @@ fn totals(cuts: u32) -> HashMap<String, u64> {
 #[ignore = "boots a virtual machine; run with --ignored"]
 fn power_cuts_lose_no_acknowledged_run() {
     let cuts = std::env::var("LONGHAUL_POWER_CUTS").map_or(CUTS, |text| text.parse().unwrap());
-    let totals = totals(cuts);
+    let totals = totals(cuts, None);
     assert_eq!(totals["cuts"], u64::from(cuts));
     assert_eq!((totals["lost"], totals["damaged"], totals["kernel_errors"]), (0, 0, 0));
     assert!(totals["acknowledged"] >= 5 * u64::from(cuts), "too few runs to show anything");
@@ -69,4 +73,22 @@ fn power_cuts_lose_no_acknowledged_run() {
     // Writes after a cut must be gone, or it was none. The run in progress may have been on the disk but not yet acknowledged.
     assert!(totals["later_lost"] > 0, "writes after a cut reached the disk");
     assert!(totals["later"] - totals["later_lost"] <= u64::from(cuts), "writes after a cut reached the disk");
+}
+
+#[test]
+#[ignore = "boots a virtual machine; run with --ignored"]
+fn power_cuts_without_syncs_lose_runs() {
+    let totals = totals(CONTROL_CUTS, Some("OFF"));
+    assert_eq!(totals["cuts"], u64::from(CONTROL_CUTS));
+    assert!(totals["lost"] > 0, "the check reports no loss");
+}
+
+/// Without a sync of each commit, the database stays intact and lacks only its last runs.
+#[test]
+#[ignore = "boots a virtual machine; run with --ignored"]
+fn power_cuts_with_syncs_of_checkpoints_only_lose_runs() {
+    let totals = totals(CONTROL_CUTS, Some("NORMAL"));
+    assert_eq!(totals["cuts"], u64::from(CONTROL_CUTS));
+    assert_eq!(totals["damaged"], 0);
+    assert!(totals["lost"] > 0, "the check reports no loss");
 }
