@@ -43,10 +43,6 @@ impl UsageCounter {
     /// Adds the traffic of all counters between two readings, at the time of the later one.
     pub fn add(&mut self, metered: &[MeteredTraffic], at: Timestamp) {
         let is_left_out = std::mem::take(&mut self.has_round);
-        if is_left_out {
-            // The requests of the probe before and after the round are left out with the others.
-            self.own.clear();
-        }
         for one in metered.iter().filter(|one| !one.is_repeated && is_plausible(one)) {
             let (Some(target), CounterScope::Mount | CounterScope::Server) = (&one.target, one.traffic.scope)
             else {
@@ -233,16 +229,6 @@ mod tests {
         (0..5).for_each(|_| assert!(counter.take().is_empty()));
         counter.add(&[metered(requests(3, 3))], at(1800));
         assert_eq!(counter.take()[0].requests, requests(0, 0));
-    }
-
-    #[test]
-    fn requests_of_the_probe_that_are_left_out_are_not_subtracted_later() {
-        let mut counter = UsageCounter::default();
-        (0..3).for_each(|_| counter.add_probe(&nas(), &read_slot()));
-        counter.leave_out();
-        counter.add(&[metered(requests(50, 40))], at(10));
-        counter.add(&[metered(requests(6, 5))], at(20));
-        assert_eq!(counter.take()[0].requests, requests(6, 5));
     }
 
     #[test]
