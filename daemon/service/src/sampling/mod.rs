@@ -145,9 +145,7 @@ impl Sampler {
                 for sample in slots {
                     let is_ours = context.during.is_some() || sample.during.is_some();
                     let load = if is_ours { LoadContext::Round } else { LoadContext::Idle };
-                    if !is_ours {
-                        self.usage.add_probe(target, &sample);
-                    }
+                    self.usage.add_probe(target, &sample);
                     self.stall_log.record_probe(target, &sample);
                     self.latency_baselines.record(target, &sample, load);
                     self.aggregator.add_probe(target, &sample, load);
@@ -168,7 +166,11 @@ impl Sampler {
             return;
         }
         self.last_read_ns = Some(now_ns);
-        let Some(readings) = self.sensors.counter_readings(context.mounts) else { return };
+        let Some(readings) = self.sensors.counter_readings(context.mounts) else {
+            self.usage.leave_out();
+            self.usage.add(&[], context.now.wall);
+            return;
+        };
         let self_traffic = self.self_traffic.totals();
         let observation = Observation {
             monotonic_ns: now_ns.cast_unsigned(),

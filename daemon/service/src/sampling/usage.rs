@@ -1,10 +1,12 @@
 //! Counts the usage of each target by programs other than longhaul, until it is stored. Pure.
 //!
-//! The time in which a round runs is left out. The requests of the latency probe are subtracted: its samples arrive up
-//! to a minute after the counters showed its requests, so they are subtracted when usage is stored, and again from the
-//! usage that is stored next.
+//! The time between two readings of the counters in which a round runs is left out. The requests of the latency probe in
+//! all other time are subtracted. Its samples arrive up to a minute after the counters showed its requests, so they are
+//! assigned to a reading by their times, and subtracted when usage is stored, and again from the usage that is stored next.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
 
 use longhaul_measure::samplers::MeteredTraffic;
 use longhaul_model::{
@@ -15,6 +17,8 @@ use longhaul_model::{
 /// Step of time in which usage is stored.
 const STEP: Step = Step::Hour;
 
+/// Time after which a sample of the probe has arrived.
+const MAX_SAMPLE_DELAY: Duration = Duration::from_secs(300);
 /// Number of requests a second from which a counter is taken to be reset: no client sends as many.
 const MAX_REQUESTS_PER_SECOND: f64 = 1e6;
 /// Number of bytes a second from which a counter is taken to be reset: ten times the fastest network.
@@ -24,25 +28,32 @@ const MAX_BYTES_PER_SECOND: f64 = 1e12;
 #[derive(Default)]
 pub struct UsageCounter {
     steps: BTreeMap<(TargetName, CounterSource, Timestamp), UsageStep>,
-    /// Requests of the probe since usage was last taken.
+    /// Requests of the probe in counted time, since usage was last taken.
     own: BTreeMap<TargetName, RequestCounts>,
+    /// Requests of the probe after the last reading.
+    unread: Vec<(TargetName, ProbeKind, Timestamp)>,
     /// Requests of the probe before usage was last taken, which no counter had shown then.
     late: BTreeMap<TargetName, RequestCounts>,
     /// Usage that could not be stored.
     unstored: Vec<UsageStep>,
-    /// True if a round ran at the last reading or after it.
-    has_round: bool,
+    /// True if the time after the last reading is left out.
+    is_left_out: bool,
+    /// Time of the last reading.
+    last_reading: Option<Timestamp>,
+    /// Times between readings that were left out, as far as samples of them can still arrive.
+    left_out: Vec<Range<Timestamp>>,
 }
 
 impl UsageCounter {
-    /// Leaves out the time from the last reading to the next one, because a round runs.
+    /// Leaves out the time from the last reading to the next one, because a round runs or no counter can be read.
     pub fn leave_out(&mut self) {
-        self.has_round = true;
+        self.is_left_out = true;
     }
 
     /// Adds the traffic of all counters between two readings, at the time of the later one.
     pub fn add(&mut self, metered: &[MeteredTraffic], at: Timestamp) {
-        let is_left_out = std::mem::take(&mut self.has_round);
+        let is_left_out = std::mem::take(&mut self.is_left_out);
+        self.note_reading(at, is_left_out);
         for one in metered.iter().filter(|one| !one.is_repeated && is_plausible(one)) {
             let (Some(target), CounterScope::Mount | CounterScope::Server) = (&one.target, one.traffic.scope)
             else {
@@ -62,14 +73,37 @@ impl UsageCounter {
         }
     }
 
-    /// Adds a request of the latency probe. Those during a round belong to the time that is left out.
+    /// Notes whether the time since the last reading is left out, and assigns the requests of the probe in it.
+    fn note_reading(&mut self, at: Timestamp, is_left_out: bool) {
+        let from = self.last_reading.replace(at);
+        self.left_out.retain(|range| range.end > at - MAX_SAMPLE_DELAY);
+        if is_left_out {
+            self.left_out.push(from.unwrap_or(at - MAX_SAMPLE_DELAY)..at);
+        }
+        for (target, kind, sample_at) in std::mem::take(&mut self.unread) {
+            self.assign(target, kind, sample_at);
+        }
+    }
+
+    /// Adds a request of the latency probe.
     pub fn add_probe(&mut self, target: &TargetName, sample: &ProbeSample) {
-        if sample.call_ns.is_none() {
+        if sample.call_ns.is_some() {
+            self.assign(target.clone(), sample.kind, sample.at_us);
+        }
+    }
+
+    /// Keeps a request after the last reading, counts one in counted time, and forgets one in time that is left out.
+    fn assign(&mut self, target: TargetName, kind: ProbeKind, at: Timestamp) {
+        if self.last_reading.is_none_or(|reading| at >= reading) {
+            self.unread.push((target, kind, at));
             return;
         }
-        let own = self.own.entry(target.clone()).or_default();
+        if self.left_out.iter().any(|range| range.contains(&at)) {
+            return;
+        }
+        let own = self.own.entry(target).or_default();
         own.add(RequestKind::Open, 1);
-        match sample.kind {
+        match kind {
             ProbeKind::Getattr => own.add(RequestKind::Attributes, 1),
             ProbeKind::Read => own.add(RequestKind::Read, 1),
             ProbeKind::WriteSync => own.add(RequestKind::Write, 1),
@@ -171,10 +205,10 @@ mod tests {
         Timestamp::from_us(second * 1_000_000)
     }
 
-    fn read_slot() -> ProbeSample {
+    fn read_slot(second: i64) -> ProbeSample {
         ProbeSample {
             kind: ProbeKind::Read,
-            at_us: at(1),
+            at_us: at(second),
             latency_ns: 5,
             call_ns: Some(5),
             error: None,
@@ -211,9 +245,9 @@ mod tests {
     fn requests_of_the_probe_are_subtracted_even_if_reported_late() {
         let mut counter = UsageCounter::default();
         counter.add(&[metered(requests(10, 8))], at(10));
-        (0..3).for_each(|_| counter.add_probe(&nas(), &read_slot()));
+        (0..3).for_each(|_| counter.add_probe(&nas(), &read_slot(5)));
         assert_eq!(counter.take()[0].requests, requests(7, 5));
-        (0..4).for_each(|_| counter.add_probe(&nas(), &read_slot()));
+        (0..4).for_each(|_| counter.add_probe(&nas(), &read_slot(15)));
         counter.add(&[metered(requests(1, 1))], at(20));
         assert_eq!(counter.take()[0].requests, requests(0, 0), "three of four were not counted yet");
         counter.add(&[metered(requests(5, 5))], at(30));
@@ -225,10 +259,30 @@ mod tests {
     #[test]
     fn requests_of_the_probe_are_subtracted_however_rarely_counters_are_read() {
         let mut counter = UsageCounter::default();
-        (0..3).for_each(|_| counter.add_probe(&nas(), &read_slot()));
+        (0..3).for_each(|_| counter.add_probe(&nas(), &read_slot(5)));
         (0..5).for_each(|_| assert!(counter.take().is_empty()));
         counter.add(&[metered(requests(3, 3))], at(1800));
         assert_eq!(counter.take()[0].requests, requests(0, 0));
+    }
+
+    #[test]
+    fn requests_of_the_probe_in_time_that_is_left_out_are_not_subtracted() {
+        let mut counter = UsageCounter::default();
+        counter.add(&[metered(requests(0, 0))], at(10));
+        // Those before and after the round may arrive before the next reading, during the round or after it.
+        for second in [15, 25] {
+            counter.add_probe(&nas(), &read_slot(second));
+        }
+        counter.add(&[metered(requests(4, 4))], at(20));
+        counter.leave_out();
+        counter.add(&[metered(requests(9, 9))], at(30));
+        for second in [16, 26, 35] {
+            counter.add_probe(&nas(), &read_slot(second));
+        }
+        counter.add(&[metered(requests(5, 5))], at(40));
+        assert_eq!(counter.take()[0].requests, requests(6, 6));
+        counter.add(&[metered(requests(1, 1))], at(50));
+        assert_eq!(counter.take()[0].requests, requests(1, 1));
     }
 
     #[test]
