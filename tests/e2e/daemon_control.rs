@@ -162,7 +162,7 @@ fn pause_cuts_the_round_short_and_resume_continues() {
     place.longhaul("pause --for 2h").expect(0);
     let status = daemon.wait_for("the pause", |status| status["state"]["name"] == "paused");
     assert!(status["state"]["until_us"].is_i64(), "{status}");
-    assert_eq!(status["last_round"]["reason"], "paused: by the user");
+    assert_eq!(status["last_round"]["reason"], "paused: paused by the user");
     place.longhaul("resume").expect(0);
     daemon.wait_for("the end of the pause", |status| status["state"]["name"] == "waiting");
     daemon.stop();

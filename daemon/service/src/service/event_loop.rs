@@ -81,7 +81,7 @@ impl Service {
             Command::Stop => self.task.iter().for_each(Task::stop),
             Command::SetPause(pause) => {
                 if let (Pause::On | Pause::Until(_), Some(Task::Round(round))) = (pause, &self.task) {
-                    round.stop.request(RoundStop::CutShort("paused: by the user".to_owned()));
+                    round.stop.request(RoundStop::CutShort("paused: paused by the user".to_owned()));
                 }
                 self.commands.pause = Some(pause);
             }

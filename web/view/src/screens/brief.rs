@@ -75,7 +75,8 @@ fn tasks(pair: &PairSummary) -> Table {
 
 fn notes(weekly: &WeeklySummary) -> Vec<Text> {
     let reasons = weekly.rounds.reasons.iter().take(MAX_REASONS);
-    let reasons: Vec<String> = reasons.map(|(reason, count)| format!("{reason} ({count})")).collect();
+    let reasons: Vec<String> =
+        reasons.map(|(reason, count)| format!("{} ({count})", words::round_reason(reason))).collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
     let mut notes = vec![Text::from(words::rounds(weekly) + &reasons + ".")];
     if !is_guarantee_told(weekly) {

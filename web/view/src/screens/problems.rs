@@ -108,7 +108,9 @@ fn round_loss_text(weekly: &WeeklySummary) -> Option<String> {
     let reasons: Vec<String> = rounds
         .reasons
         .iter()
-        .map(|(reason, count)| format!("{} ({count})", redaction::redact_sentence(reason)))
+        .map(|(reason, count)| {
+            format!("{} ({count})", redaction::redact_sentence(words::round_reason(reason)))
+        })
         .collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
     Some(format!(

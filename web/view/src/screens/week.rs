@@ -307,7 +307,9 @@ fn excluded(weekly: &WeeklySummary) -> Document {
         document.paragraph("Nothing was excluded.");
     }
     let reasons = weekly.rounds.reasons.iter();
-    let reasons = reasons.map(|(reason, rounds)| format!("{}: {reason}", words::count(*rounds, "round")));
+    let reasons = reasons.map(|(reason, rounds)| {
+        format!("{}: {}", words::count(*rounds, "round"), words::round_reason(reason))
+    });
     let runs = weekly.excluded.iter().map(|excluded| {
         format!("Excluded from the verdicts: {} {}", words::count(excluded.runs, "run"), excluded.reason)
     });

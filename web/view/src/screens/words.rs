@@ -305,7 +305,26 @@ pub fn rounds(weekly: &WeeklySummary) -> String {
     format!("Rounds of the week: {} planned{ended}", weekly.rounds.planned)
 }
 
+/// Returns the explanation of a stored reason of a round, such as `the machine slept`, without its code, such as `asleep: `.
+pub fn round_reason(reason: &str) -> &str {
+    let is_code = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    reason.split_once(": ").filter(|(code, _)| is_code(code)).map_or(reason, |(_, text)| text)
+}
+
 /// Formats a number of things, for example `1 round` or `2 rounds`.
 pub fn count(number: usize, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_code_of_a_reason_is_left_out() {
+        assert_eq!(round_reason("not-running: longhaul was not running"), "longhaul was not running");
+        assert_eq!(round_reason("stopped by the user"), "stopped by the user");
+        assert_eq!(round_reason("mount: the mount of `a: b` changed"), "the mount of `a: b` changed");
+        assert_eq!(round_reason("3 of 4: late"), "3 of 4: late");
+    }
 }

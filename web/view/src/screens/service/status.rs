@@ -8,7 +8,7 @@ use longhaul_model::status::{
 use longhaul_model::{Role, Timestamp};
 
 use crate::document::{Document, Fact};
-use crate::screens::or_no_value;
+use crate::screens::{or_no_value, words};
 use crate::table::Table;
 use crate::text::{Text, Tone};
 use crate::{time, units};
@@ -182,7 +182,8 @@ fn facts(status: &Status, zone: &TimeZone) -> Vec<Fact> {
 
 /// Describes the last round, such as `number 12, 2026-11-12 09:31:05: ok`.
 pub fn last_round(last: &LastRound, zone: &TimeZone) -> String {
-    let reason = last.reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
+    let reason =
+        last.reason.as_ref().map_or(String::new(), |reason| format!(" ({})", words::round_reason(reason)));
     let ended = time::timestamp(last.ended_us, zone);
     format!("number {}, {ended}: {}{reason}", last.number, last.status.name())
 }
