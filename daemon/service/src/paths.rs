@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
+use longhaul_analysis::attribution::{Attribution, attribute, server_use};
 use longhaul_analysis::summary::anonymize;
 use longhaul_analysis::usage::{
     CountedUsage, MAX_WEEKS, UsageInput, UsageProfile, count_usage, usage_profile,
@@ -92,6 +93,16 @@ pub fn read_history_since(
     history.settings.usage_counted_days = profile.counted_days;
     history.settings.zone = TimeZone::system().iana_name().map(ToOwned::to_owned);
     Ok(anonymize(history))
+}
+
+/// Reads the newest rounds and attributes the time of every metric of every network target to layers.
+///
+/// # Errors
+///
+/// Same as [`Reader::phase_times`].
+pub fn read_attributions(reader: &Reader, rounds: u32) -> longhaul_store::Result<Vec<Attribution>> {
+    let phases = reader.phase_times(rounds)?;
+    Ok(attribute(&phases, &server_use(&reader.nas_use_of(&phases)?)))
 }
 
 /// Reads the usage of all targets, and returns it with the usage profile that follows from it and the configuration.

@@ -102,6 +102,7 @@ fn usual_seconds(phases: &[PhaseParts]) -> [f64; Layer::ALL.len()] {
     let trips = sum(|parts| parts.round_trips.unwrap_or(0.0));
     let transfer = sum(|parts| parts.bytes) / USUAL_RATE;
     let client = sum(|parts| parts.calls) * USUAL_CALL + sum(|parts| parts.decode_seconds) + transfer;
-    let server = trips * USUAL_SERVICE + transfer;
+    let requests = sum(|parts| parts.requests.or(parts.round_trips).unwrap_or(0.0));
+    let server = requests * USUAL_SERVICE + transfer;
     [client, 0.0, trips * USUAL_ROUND_TRIP + transfer, server, server]
 }

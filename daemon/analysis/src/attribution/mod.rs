@@ -25,5 +25,9 @@ mod summary;
 pub use layer::{Attribution, Layer, Part, ServerUse, server_use};
 pub use summary::attribute;
 
+/// Number of newest rounds whose time is attributed, unless a user asks for more: a day of the default schedule, so that what
+/// slows a share down since yesterday is named today.
+pub const ATTRIBUTED_ROUNDS: u32 = 24;
+
 #[cfg(test)]
 mod tests;

@@ -131,11 +131,19 @@ fn a_queue_behind_own_requests_is_not_blamed() {
 fn retransmissions_belong_to_the_wire() {
     let lossy = with_times(answered_in(1_100), |times| {
         times.retransmits = Some(2);
-        times.tcp.timeout_us = Some(204_000);
+        times.tcp.timeout_us = Some(200_000);
     });
-    let found = alone(lossy);
-    near(found.seconds_of(Layer::Wire), 0.825);
+    let found = alone(lossy.clone());
+    near(found.seconds_of(Layer::Wire), 2.0 * 1.6 * 0.2 + 0.009);
     assert_eq!(found.largest, Some(Layer::Wire));
+    let in_long_messages = with_times(lossy, |times| times.tcp.segments_sent = Some(90));
+    let found = alone(in_long_messages.clone());
+    near(found.seconds_of(Layer::Wire), 0.2 * 1.6 * 0.2 + 1.8 * 0.001 + 0.009);
+    assert!(found.parts[Layer::Wire as usize].high > Some(0.9), "all may have been messages of their own");
+    let mut at_once = with_times(in_long_messages, |times| times.requests.answer_us = Some(2_300_000));
+    near(alone(at_once.clone()).seconds_of(Layer::Wire), 0.2 * 1.6 * 0.2 + 1.8 * 0.001 + 0.009);
+    at_once.calls.data_calls = 9;
+    near(alone(at_once).seconds_of(Layer::Wire), (0.2 * 1.6 * 0.2 + 1.8 * 0.001 + 0.009) / 2.0);
 }
 
 #[test]

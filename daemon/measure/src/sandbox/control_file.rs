@@ -69,6 +69,18 @@ pub fn create_empty(directory: &Dir, name: &str) -> io::Result<()> {
 /// Replaces a control file atomically: writes a new file under a temporary name, syncs it, and renames it over the
 /// old file. Existing files are never written to.
 pub fn replace(directory: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let partial = write_partial(directory, name, bytes)?;
+    directory.rename(&partial, directory, name)
+}
+
+/// Writes a new file under the temporary name of a control file, syncs it, and removes it.
+pub fn write_and_remove(directory: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let partial = write_partial(directory, name, bytes)?;
+    directory.remove_file(&partial)
+}
+
+/// Writes a new file under the temporary name of a control file and syncs it. Returns the temporary name.
+fn write_partial(directory: &Dir, name: &str, bytes: &[u8]) -> io::Result<String> {
     let partial = partial_name(name);
     match directory.remove_file(&partial) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -77,8 +89,7 @@ pub fn replace(directory: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
     let mut file = directory.open_with(&partial, OpenOptions::new().write(true).create_new(true))?;
     file.write_all(bytes)?;
     crate::platform::full_sync(file.as_fd())?;
-    drop(file);
-    directory.rename(&partial, directory, name)
+    Ok(partial)
 }
 
 #[cfg(test)]

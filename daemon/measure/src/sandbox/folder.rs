@@ -15,12 +15,15 @@ use super::control_file;
 use super::location::SandboxLocation;
 use super::manifest::Manifest;
 use super::marker::{check_marker, read_marker};
-use super::names::{MANIFEST_FILE, NEVER_INDEX_FILE};
+use super::names::{MANIFEST_FILE, NEVER_INDEX_FILE, ROUND_TRIP_FILE};
 
 use crate::error::RunError;
 use crate::platform::{self, Space};
 use crate::timed_fs::{Folder, TimedFs};
 use longhaul_model::Operation;
+
+/// Bytes of the file of [`Sandbox::write_segments`]: about eleven segments.
+const SEGMENTS_BYTES: usize = 16 << 10;
 
 /// Open sandbox that belongs to this machine and target.
 pub struct Sandbox {
@@ -166,6 +169,13 @@ impl Sandbox {
         let value = serde_json::to_value(state).expect("the states of workloads are plain data");
         self.manifest.borrow_mut().folders.insert(name.to_owned(), value);
         self.manifest.borrow().save(&self.directory, &self.path, context)
+    }
+
+    /// Writes, syncs and removes a short file of several network segments.
+    pub fn write_segments(&self, context: &TimedFs<'_>) -> Result<(), RunError> {
+        let write = || control_file::write_and_remove(&self.directory, ROUND_TRIP_FILE, &[0; SEGMENTS_BYTES]);
+        let failed = |error| RunError::operation(Operation::Write, &self.path.join(ROUND_TRIP_FILE), error);
+        context.timed(Operation::Write, write).map_err(failed)
     }
 
     /// Returns the free and the total space on the target.

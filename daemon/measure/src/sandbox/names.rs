@@ -10,6 +10,8 @@ pub(crate) const MARKER_FILE: &str = "sandbox.json";
 pub const MANIFEST_FILE: &str = "manifest.json";
 /// Name of the small test file of `longhaul doctor`, which exists only during its check.
 pub(crate) const DOCTOR_FILE: &str = "doctor";
+/// Name of a file that is written to measure the round-trip time, and removed at once.
+pub(crate) const ROUND_TRIP_FILE: &str = "round-trip";
 /// Name of a file that keeps Spotlight (mds) from indexing its folder. Memory cards and Apple's own Time Machine
 /// images use the same file.
 pub(crate) const NEVER_INDEX_FILE: &str = ".metadata_never_index";
@@ -26,7 +28,7 @@ pub fn partial_name(name: &str) -> String {
 /// last.
 pub fn control_files() -> impl Iterator<Item = String> {
     let checks = LINK_CHECK_FILES.into_iter().filter_map(|name| name.to_str().ok());
-    let files = checks.chain([DOCTOR_FILE, NEVER_INDEX_FILE, MANIFEST_FILE, MARKER_FILE]);
+    let files = checks.chain([DOCTOR_FILE, ROUND_TRIP_FILE, NEVER_INDEX_FILE, MANIFEST_FILE, MARKER_FILE]);
     let whole = files.flat_map(|file| [partial_name(file), file.to_owned()]);
     whole.flat_map(|name| [format!("._{name}"), name])
 }

@@ -1,0 +1,69 @@
+//! Test of attribution on real servers: faults with a known place are injected, alone and in pairs, and `longhaul why` must
+//! name the layer with the largest part, with shares close to what was injected. Without faults nothing may stand out.
+//!
+//! What a fault adds is measured: the time with it less the time without. It is not taken from the settings of the fault,
+//! because a delay of 15 ms below a file system with a journal is not one of 15 ms for a program.
+//!
+//! `LONGHAUL_WHY_TRIALS` is the number of trials (default 6, about three minutes on idle cores); a trial is a fault drawn
+//! from its number, and each metric that it slows down counts.
+//!
+//! `LONGHAUL_WHY_AGAIN` is the copy of a database that the test left before: its runs are judged again, without machines.
+
+mod faults;
+mod runs;
+mod score;
+
+use longhaul_model::draw::draw;
+
+use self::faults::{Fault, is_pair};
+use self::runs::{NasSource, Runs, SHARES};
+use self::score::{Score, Trial, judge};
+
+#[test]
+#[ignore = "boots two virtual machines; run with --ignored"]
+fn the_layer_of_an_injected_fault_is_named() {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+    };
+    let (trials, seed) = (number("LONGHAUL_WHY_TRIALS", 6), number("LONGHAUL_WHY_SEED", 1));
+    let recorded = std::env::var_os("LONGHAUL_WHY_AGAIN");
+    let mut runs = recorded.map_or_else(Runs::live, |copy| Runs::recorded(copy.as_ref()));
+    for share in SHARES {
+        runs.measure(share, NasSource::None);
+    }
+    let mut score = Score::default();
+    for trial in 0..trials {
+        run_trial(&mut runs, drawn(trial, seed), &mut score);
+    }
+    let findings = score.findings();
+    match runs.lab() {
+        Some(lab) => findings.assert(lab),
+        None => assert!(findings.wrong.is_empty(), "{:?}", findings.wrong),
+    }
+}
+
+/// Returns the trial of a number.
+fn drawn(number: u64, seed: u64) -> Trial {
+    let source = if draw(seed, number, 2).is_multiple_of(2) { NasSource::Disk } else { NasSource::None };
+    let first = Fault::drawn(number, seed);
+    let second = Some(Fault::drawn(number, seed ^ 0xffff)).filter(|second| is_pair(first, *second));
+    Trial { number, share: SHARES[(number % 3) as usize], source, first, second }
+}
+
+fn run_trial(runs: &mut Runs, trial: Trial, score: &mut Score) {
+    let quiet = runs.measure(trial.share, trial.source);
+    score.add_quiet(trial, &quiet);
+    let with = |runs: &mut Runs, fault: Fault| {
+        runs.lab().into_iter().for_each(|lab| fault.begin(lab));
+        runs.measure(trial.share, trial.source)
+    };
+    let without = |runs: &Runs, fault: Fault| runs.lab().into_iter().for_each(|lab| fault.end(lab));
+    let alone = with(runs, trial.first);
+    judge(trial, &[&quiet, &alone], score);
+    if let Some(second) = trial.second {
+        let both = with(runs, second);
+        judge(trial, &[&quiet, &alone, &both], score);
+        without(runs, second);
+    }
+    without(runs, trial.first);
+}
