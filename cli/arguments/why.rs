@@ -1,6 +1,7 @@
 //! Arguments of `why`.
 
 use clap::Args;
+use longhaul_analysis::attribution::ATTRIBUTED_ROUNDS;
 use longhaul_model::TargetName;
 
 /// Arguments of `why`.
@@ -10,7 +11,7 @@ pub struct WhyArgs {
     #[arg(long, value_name = "NAME")]
     pub target: Option<TargetName>,
     /// Number of the newest rounds to look at.
-    #[arg(long, value_name = "NUMBER", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = ATTRIBUTED_ROUNDS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: u32,
     /// Print JSON.
     #[arg(long)]

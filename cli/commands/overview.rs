@@ -4,11 +4,12 @@ use std::iter::once;
 use std::process::ExitCode;
 
 use jiff::tz::TimeZone;
+use longhaul_analysis::attribution::ATTRIBUTED_ROUNDS;
 use longhaul_analysis::checks::integrity_ledger;
-use longhaul_service::paths::read_history;
+use longhaul_service::paths::{read_attributions, read_history};
 use longhaul_view::document::Fact;
 use longhaul_view::screens::checks::{CheckResults, in_brief};
-use longhaul_view::screens::{brief, status};
+use longhaul_view::screens::{brief, status, why};
 
 use super::report::WeeklyInput;
 use crate::arguments::GlobalArgs;
@@ -44,7 +45,8 @@ fn service(shared: &GlobalArgs) -> Vec<String> {
     lines
 }
 
-/// Returns the latest answer of each pair and the results of the checks; empty if there is no database.
+/// Returns the latest answer of each pair, what each share waits for, and the results of the checks; empty if there is no
+/// database.
 fn answers(shared: &GlobalArgs) -> Vec<String> {
     let read = || {
         let reader = paths::open_reader(shared)?;
@@ -55,10 +57,12 @@ fn answers(shared: &GlobalArgs) -> Vec<String> {
             integrity: &integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?),
             fidelity: &reader.fidelity()?,
         });
-        anyhow::Ok((brief::answers(&weekly), checks))
+        let bottlenecks = why::bottlenecks(&read_attributions(&reader, ATTRIBUTED_ROUNDS)?);
+        anyhow::Ok((brief::answers(&weekly), bottlenecks, checks))
     };
-    let Ok((answers, checks)) = read() else { return vec![] };
-    let checks = checks.iter().map(|check| format!("Check:    {check}"));
+    let Ok((answers, bottlenecks, checks)) = read() else { return vec![] };
+    let bottlenecks = bottlenecks.iter().map(|text| format!("Why:      {}", text.content()));
+    let checks = bottlenecks.chain(checks.iter().map(|check| format!("Check:    {check}")));
     if answers.is_empty() {
         return once("Answer:   none yet; a comparison needs two shares".to_owned()).chain(checks).collect();
     }

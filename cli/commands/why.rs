@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use longhaul_analysis::attribution::{Attribution, attribute, server_use};
+use longhaul_analysis::attribution::Attribution;
+use longhaul_service::paths::read_attributions;
 use longhaul_view::screens;
 
 use crate::arguments::{GlobalArgs, WhyArgs};
@@ -11,10 +12,9 @@ use crate::{exit, paths, render};
 /// Prints the attribution of every metric of every network target.
 pub fn run(shared: &GlobalArgs, arguments: &WhyArgs) -> anyhow::Result<ExitCode> {
     let reader = paths::open_reader(shared)?;
-    let phases = reader.phase_times(arguments.rounds)?;
-    let nas = server_use(&reader.nas_use_of(&phases)?);
     let is_wanted = |one: &Attribution| arguments.target.as_ref().is_none_or(|target| *target == one.target);
-    let found: Vec<Attribution> = attribute(&phases, &nas).into_iter().filter(is_wanted).collect();
+    let found = read_attributions(&reader, arguments.rounds)?;
+    let found: Vec<Attribution> = found.into_iter().filter(is_wanted).collect();
     if arguments.json {
         anstream::println!("{}", serde_json::to_string_pretty(&found)?);
     } else {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
+use longhaul_analysis::attribution::{ATTRIBUTED_ROUNDS, Attribution};
 use longhaul_analysis::summary::{Week, WeeklyQuery, WeeklySummary, summarize_week};
 use longhaul_measure::platform;
 use longhaul_model::History;
@@ -47,6 +48,7 @@ pub struct CacheEntry {
     /// History that is out of date; its runs need not be read again.
     earlier: Option<Arc<History>>,
     weeks: BTreeMap<Week, Arc<WeeklySummary>>,
+    attributions: Option<Arc<Vec<Attribution>>>,
 }
 
 impl SummaryCache {
@@ -55,10 +57,10 @@ impl SummaryCache {
         Self { sources, entry: Mutex::new(None) }
     }
 
-    /// Fills the cache with the summary of the newest week, which most pages show, so that the first page opens
-    /// fast.
+    /// Fills the cache with what the first page shows, so that it opens fast.
     pub fn prewarm(&self) {
         let newest = self.read(|entry| {
+            entry.attributions()?;
             let newest = entry.newest_week()?;
             entry.weekly(newest)
         });
@@ -108,6 +110,7 @@ impl CacheEntry {
             history: None,
             earlier: None,
             weeks: BTreeMap::new(),
+            attributions: None,
         })
     }
 
@@ -124,6 +127,7 @@ impl CacheEntry {
             self.source_version = (mark, written);
             self.earlier = self.history.take().or(self.earlier.take());
             self.weeks.clear();
+            self.attributions = None;
         }
         Ok(())
     }
@@ -165,6 +169,20 @@ impl CacheEntry {
         }
         self.weeks.insert(week, Arc::clone(&summary));
         Ok(summary)
+    }
+
+    /// Returns where the time of each task went in the newest rounds.
+    ///
+    /// # Errors
+    ///
+    /// If the times cannot be read.
+    pub fn attributions(&mut self) -> Result<Arc<Vec<Attribution>>> {
+        if let Some(known) = &self.attributions {
+            return Ok(Arc::clone(known));
+        }
+        let found = Arc::new(paths::read_attributions(&self.reader, ATTRIBUTED_ROUNDS)?);
+        self.attributions = Some(Arc::clone(&found));
+        Ok(found)
     }
 
     /// Returns the first and the last week with a round; `None` if there is no round.

@@ -14,7 +14,9 @@ use longhaul_view::page::round_strips::round_strips;
 use longhaul_view::page::task_bars::task_bars;
 use longhaul_view::render::html::{render, section};
 use longhaul_view::screens::checks::CheckResults;
-use longhaul_view::screens::overview::{DAYS_SHOWN, checks_in_brief, method, stalls_in_brief, what_changed};
+use longhaul_view::screens::overview::{
+    DAYS_SHOWN, bottlenecks_in_brief, checks_in_brief, method, stalls_in_brief, what_changed,
+};
 use longhaul_view::screens::round_strips::ROUNDS_SHOWN;
 use maud::{Markup, html};
 
@@ -34,6 +36,7 @@ struct Overview<'c> {
     weekly: &'c WeeklySummary,
     history: &'c History,
     stalls: Vec<Stall>,
+    bottlenecks: Option<Document>,
     checks: Option<Document>,
     now: Timestamp,
 }
@@ -45,8 +48,9 @@ pub async fn overview(app: AppState) -> Response {
         let newest = cache.newest_week()?;
         let (weekly, history) = (cache.weekly(newest)?, cache.history()?);
         let stalls = cache.reader.stalls(now - STALL_DAYS * DAY)?;
+        let bottlenecks = bottlenecks_in_brief(&cache.attributions()?);
         let checks = checks(&weekly, &cache.reader)?;
-        let overview = Overview { weekly: &weekly, history: &history, stalls, checks, now };
+        let overview = Overview { weekly: &weekly, history: &history, stalls, bottlenecks, checks, now };
         Ok(html! { (first_screen(&overview, &live)) (below(&overview)) })
     })
     .await
@@ -71,6 +75,7 @@ fn first_screen(overview: &Overview<'_>, live: &LiveState) -> Markup {
                     (round_strips(&strips, &weekly.targets, &styles))
                 }
                 (problems(weekly, &live_problems, PROBLEMS_SHOWN))
+                @if let Some(found) = &overview.bottlenecks { (section("why", "Why", &render(found, &styles))) }
                 section class="now" aria-labelledby="now-heading" {
                     h2 id="now-heading" { "Now" }
                     div data-live="round" { (live.round_html()) }

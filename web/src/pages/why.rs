@@ -2,7 +2,6 @@
 
 use axum::extract::Query;
 use axum::response::Response;
-use longhaul_analysis::attribution::{attribute, server_use};
 use longhaul_analysis::prediction::{
     Change, parse_bandwidth, parse_disk, parse_round_trip, timed_runs, what_if,
 };
@@ -16,8 +15,6 @@ use super::shell::{RangeLink, range_picker};
 use super::{NavItem, PageError, render_page};
 use crate::app_state::AppState;
 
-/// Newest rounds whose time is attributed.
-const ATTRIBUTED_ROUNDS: u32 = 60;
 /// Newest rounds to which the prediction is fitted.
 const FITTED_ROUNDS: u32 = 200;
 
@@ -55,9 +52,7 @@ pub async fn why(app: AppState, Query(params): Query<WhyParams>) -> Response {
         let styles = SeriesStyles::for_targets(&cache.weekly(newest)?.targets);
         let phases = cache.reader.phase_times(FITTED_ROUNDS)?;
         let nas = cache.reader.nas_use_of(&phases)?;
-        let first = phases.last().map_or(0, |last| last.round - i64::from(ATTRIBUTED_ROUNDS));
-        let recent: Vec<_> = phases.iter().filter(|phase| phase.round > first).cloned().collect();
-        let attributed = screens::why::why(&attribute(&recent, &server_use(&nas)));
+        let attributed = screens::why::why(&cache.attributions()?);
         let predicted = screens::what_if::what_if(change, &what_if(&timed_runs(&phases, &nas), change));
         Ok(html! {
             h1 { "Why" }

@@ -78,3 +78,26 @@ fn the_screen_lists_each_task_once_with_all_shares() {
         assert!(screen.contains(bar), "{bar}: {screen}");
     }
 }
+
+#[test]
+fn a_share_is_said_to_wait_for_the_layer_of_most_of_its_time() {
+    let wire = Attribution {
+        seconds: 2.0,
+        largest: Some(Layer::Wire),
+        ..opening("smb", "SMB 3.1.1", [None, None, Some(1.5), None, None])
+    };
+    let server = Attribution {
+        largest: Some(Layer::Server),
+        ..opening("smb", "SMB 3.1.1", [None, None, None, Some(1.1), None])
+    };
+    let quiet = opening("local-smb", "SMB 3.1.1", [Some(0.5), None, Some(0.2), Some(0.5), None]);
+    let found = why::bottlenecks(&[nfs(), quiet, wire, server]);
+    let found: Vec<String> = found.iter().map(|text| text.content()).collect();
+    assert_eq!(
+        found,
+        [
+            "nfs: mostly the NAS, 840 ms of 1.20 s.",
+            "smb: mostly the network in 1 of 2 tasks, 1.50 s of 2.00 s."
+        ]
+    );
+}
