@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, Query, RawQuery, State};
 use axum::response::{IntoResponse, Response};
+use longhaul_analysis::attribution::Attribution;
 use longhaul_analysis::checks::{self, IntegrityLine, integrity_ledger};
 use longhaul_analysis::stalls::{ExplainedStall, NamedStall, StallCauses, explain_stalls};
 use longhaul_analysis::summary::{SampledWindow, WindowSummary, client_caching, summarize_window};
@@ -316,6 +317,12 @@ pub async fn integrity(State(app): State<AppState>) -> Response {
 #[utoipa::path(get, path = "/api/v1/fidelity", responses((status = 200, body = Vec<FidelityJson>)))]
 pub async fn fidelity(State(app): State<AppState>) -> Response {
     json_response(app, |cache| to_json(FidelityJson::new(&cache.reader.fidelity()?))).await
+}
+
+/// Where the time of each task went in the newest rounds, in the format of `why --json`.
+#[utoipa::path(get, path = "/api/v1/why", responses((status = 200, body = Vec<Attribution>)))]
+pub async fn why(State(app): State<AppState>) -> Response {
+    json_response(app, |cache| to_json(cache.attributions()?.as_ref())).await
 }
 
 fn window(app: &AppState, params: &HistoryParams) -> (Timestamp, Timestamp) {

@@ -34,7 +34,7 @@ fn collect() -> (Router<AppState>, OpenApi) {
 }
 
 /// Returns the endpoints of the API. A test requests every one of them.
-fn endpoints() -> [UtoipaMethodRouter<AppState>; 20] {
+fn endpoints() -> [UtoipaMethodRouter<AppState>; 21] {
     [
         routes!(commands::status),
         routes!(commands::live),
@@ -50,6 +50,7 @@ fn endpoints() -> [UtoipaMethodRouter<AppState>; 20] {
         routes!(api::freshness),
         routes!(api::integrity),
         routes!(api::fidelity),
+        routes!(api::why),
         routes!(commands::pause),
         routes!(commands::resume),
         routes!(commands::start_round),

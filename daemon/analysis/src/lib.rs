@@ -16,6 +16,7 @@
 
 pub mod attribution;
 pub mod checks;
+mod parallel;
 pub mod prediction;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;

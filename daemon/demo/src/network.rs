@@ -52,6 +52,7 @@ impl Network {
             processor_us: microseconds(0.1),
             processor_wait_us: Some(0),
             kernel_us: microseconds(0.02),
+            ..RequestTimes::default()
         });
         // Warm phases keep no traffic: it would say that the clients cache nothing.
         if phase.cache != CacheState::Warm {

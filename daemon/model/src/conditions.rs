@@ -41,6 +41,10 @@ pub struct Conditions {
     /// not measured, and for local file systems. It was known before the run, so a verdict may be adjusted for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_us: Option<u64>,
+    /// Rate in bytes per second at which the network took data just before the run; `None` if it was faster than could be
+    /// measured, or was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_rate: Option<u64>,
     /// Negotiated options of the mount.
     pub negotiated: BTreeMap<String, String>,
 }

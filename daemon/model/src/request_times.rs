@@ -53,6 +53,12 @@ pub struct RequestTimes {
     pub tcp: TcpCounters,
     /// Number of retransmitted segments.
     pub retransmits: Option<u64>,
+    /// Bytes sent on the connections, with requests and names, and confirmed.
+    #[serde(default)]
+    pub sent_bytes: Option<u64>,
+    /// Bytes received on the connections, with answers and names.
+    #[serde(default)]
+    pub received_bytes: Option<u64>,
     /// Processor time of the worker, in microseconds.
     pub processor_us: Option<u64>,
     /// Time in which the worker was ready and waited for a processor, in microseconds.
@@ -91,6 +97,9 @@ pub struct PhaseTimes {
     pub metrics: Vec<MetricSeconds>,
     /// Round-trip time just before the run, in microseconds; `None` if it was not measured.
     pub round_trip_us: Option<u64>,
+    /// Rate in bytes per second at which the network took data just before the run; `None` if it was faster than could be
+    /// measured, or was not measured.
+    pub send_rate: Option<u64>,
     /// Name of the phase.
     pub phase: String,
     /// Cache state of the phase.

@@ -44,6 +44,10 @@ const MIGRATIONS: &[Migration] = &[
         name: "2026-11-26-wrong-range-elsewhere",
         sql: include_str!("../migrations/2026-11-26-wrong-range-elsewhere.sql"),
     },
+    Migration {
+        name: "2026-11-27-connection-bytes",
+        sql: include_str!("../migrations/2026-11-27-connection-bytes.sql"),
+    },
 ];
 
 /// Schema version that this program reads and writes.

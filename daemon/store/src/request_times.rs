@@ -11,7 +11,7 @@ use crate::reader::Reader;
 use crate::rows::{TableRow, query_all};
 
 /// Names of the columns, in the order of [`values`].
-const COLUMNS: [&str; 18] = [
+const COLUMNS: [&str; 20] = [
     "answered",
     "queue_us",
     "answer_us",
@@ -30,6 +30,8 @@ const COLUMNS: [&str; 18] = [
     "processor_us",
     "processor_wait_us",
     "kernel_us",
+    "sent_bytes",
+    "received_bytes",
 ];
 
 impl Reader {
@@ -64,7 +66,16 @@ pub(crate) fn of_phase(cx: &Connection, phase: i64) -> Result<Option<RequestTime
 }
 
 fn values(times: &RequestTimes) -> [Option<u64>; COLUMNS.len()] {
-    let RequestTimes { requests, tcp, retransmits, processor_us, processor_wait_us, kernel_us } = times;
+    let RequestTimes {
+        requests,
+        tcp,
+        retransmits,
+        processor_us,
+        processor_wait_us,
+        kernel_us,
+        sent_bytes,
+        received_bytes,
+    } = times;
     [
         requests.answered,
         requests.queue_us,
@@ -84,6 +95,8 @@ fn values(times: &RequestTimes) -> [Option<u64>; COLUMNS.len()] {
         *processor_us,
         *processor_wait_us,
         *kernel_us,
+        *sent_bytes,
+        *received_bytes,
     ]
 }
 
@@ -111,6 +124,8 @@ fn from_row(row: TableRow<'_>) -> Result<RequestTimes, Fault> {
         processor_us: row.optional_unsigned("processor_us")?,
         processor_wait_us: row.optional_unsigned("processor_wait_us")?,
         kernel_us: row.optional_unsigned("kernel_us")?,
+        sent_bytes: row.optional_unsigned("sent_bytes")?,
+        received_bytes: row.optional_unsigned("received_bytes")?,
     })
 }
 
@@ -119,6 +134,7 @@ fn phase_times_query() -> String {
     format!(
         "SELECT run.number AS run, run.round, target.name AS target, run.protocol, run.workload, run.metrics,
             json_extract(run.conditions, '$.round_trip_us') AS round_trip_us,
+            json_extract(run.conditions, '$.send_rate') AS send_rate,
             phase.number, phase.name AS phase, phase.cache, phase.seconds, phase.wire_read, phase.wire_written,
             phase.wire_requests, request_times.phase AS timed, {times},
             (SELECT coalesce(sum(count), 0) FROM operation WHERE operation.phase = phase.number
@@ -153,6 +169,7 @@ fn phase_times(row: &Row<'_>) -> Result<PhaseTimes, Fault> {
         workload: row.get("workload")?,
         metrics: metrics(row)?,
         round_trip_us: row.optional_unsigned("round_trip_us")?,
+        send_rate: row.optional_unsigned("send_rate")?,
         phase: row.get("phase")?,
         cache: row.parsed("cache", CacheState::from_name)?,
         seconds: row.get("seconds")?,

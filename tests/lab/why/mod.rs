@@ -15,8 +15,10 @@ mod score;
 
 use longhaul_model::draw::draw;
 
+use crate::machines::{Findings, Lab, note};
+
 use self::faults::{Fault, is_pair};
-use self::runs::{NasSource, Runs, SHARES};
+use self::runs::{FORGOTTEN_AFTER, NasSource, Runs, SHARES, Share};
 use self::score::{Score, Trial, judge};
 
 #[test]
@@ -40,6 +42,46 @@ fn the_layer_of_an_injected_fault_is_named() {
         Some(lab) => findings.assert(lab),
         None => assert!(findings.wrong.is_empty(), "{:?}", findings.wrong),
     }
+}
+
+/// Faults, each with a share that waits for it and what its first screen then says.
+const ON_THE_FIRST_SCREEN: [(Fault, &str, &str); 5] = [
+    (Fault::Disk(40), "smb3", "mostly the NAS"),
+    (Fault::Disk(40), "nfs4", "mostly the NAS"),
+    (Fault::Delay(10), "smb3", "mostly the network"),
+    (Fault::Delay(10), "nfs4", "mostly the network"),
+    (Fault::BusyNas(27), "smb3", "mostly the NAS"),
+];
+
+#[test]
+#[ignore = "boots two virtual machines; run with --ignored"]
+fn slow_disk_long_wire_and_busy_nas_are_on_the_first_screen() {
+    let runs = Runs::live();
+    let lab = runs.lab().expect("machines run");
+    let mut findings = Findings::default();
+    for (fault, name, words) in ON_THE_FIRST_SCREEN {
+        let share = SHARES.into_iter().find(|share| share.name == name).expect("it is a share");
+        let quiet = first_screen(lab, share);
+        fault.begin(lab);
+        let slowed = first_screen(lab, share);
+        fault.end(lab);
+        note(&format!("{name}, {fault:?}:\n{quiet}{slowed}"));
+        findings.check(!quiet.contains("Why:"), || format!("{name} without a fault: {quiet}"));
+        findings
+            .check(slowed.contains(&format!("{name}: {words}")), || format!("{name}, {fault:?}: {slowed}"));
+    }
+    findings.assert(lab);
+}
+
+/// Runs three rounds on a share into a new database. Returns what `longhaul` prints then.
+fn first_screen(lab: &Lab, share: Share) -> String {
+    std::thread::sleep(FORGOTTEN_AFTER);
+    let longhaul = format!("{} --database /m/local/why/screen.sqlite", env!("CARGO_BIN_EXE_longhaul"));
+    lab.ask(&format!(
+        "rm -f /m/local/why/screen.sqlite*; {longhaul} run --rounds 3 --scale quick --workload folder-index \
+         --workload incremental-backup --target {}={}/t >/m/local/why/output 2>&1 || {{ cat /m/local/why/output; exit 1; }}; {longhaul}",
+        share.name, share.path
+    ))
 }
 
 /// Returns the trial of a number.

@@ -17,7 +17,7 @@ const CONFIG: &str = "/m/local/why/c.toml";
 const OUTPUT: &str = "/m/local/why/output";
 /// Time after which the kernel has forgotten round-trip times: it is set to two seconds instead of five minutes, because
 /// faults follow each other.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(3);
+pub const FORGOTTEN_AFTER: Duration = Duration::from_secs(3);
 
 /// Mounts of one folder of the NAS that lies on a disk with a delay. Trees are so large that a run takes seconds.
 pub const SHARES: [Share; 3] = [
@@ -31,7 +31,8 @@ pub const SHARES: [Share; 3] = [
 pub struct Share {
     /// Name of the target.
     pub name: &'static str,
-    path: &'static str,
+    /// Path of the folder.
+    pub path: &'static str,
     files: u32,
 }
 

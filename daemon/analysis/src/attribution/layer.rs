@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use longhaul_model::{RunNasUse, TargetName};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Layer in which time is spent, from the user to the disk of the NAS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
     /// This machine: its processor, and waiting for it.
@@ -38,7 +39,7 @@ impl Layer {
 }
 
 /// Part of a metric's time that is spent in one layer, in seconds. All values are `None` if the part is not known.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct Part {
     /// Layer of the part.
     pub layer: Layer,
@@ -51,7 +52,7 @@ pub struct Part {
 }
 
 /// Attribution of the time of one metric on one target.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Attribution {
     /// Name of the target.
     pub target: TargetName,

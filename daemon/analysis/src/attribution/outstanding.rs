@@ -17,8 +17,8 @@ pub struct Outstanding {
     pub round_trips: f64,
     /// Least number of round trips that certainly followed each other.
     pub round_trips_low: f64,
-    /// Share of the messages that may overlap within a thread, from 0 to 1.
-    pub overlapping_share: f64,
+    /// Number of messages for whose answer a thread waits before it sends the next.
+    pub in_order: f64,
     /// Time in which requests waited before they were sent, in seconds; `None` if the source does not have it.
     pub queue_seconds: Option<f64>,
     /// Total time from sending to answer, in seconds; `None` if the source does not have it.
@@ -36,13 +36,12 @@ impl Outstanding {
         let counted = if is_timed { times.requests.answered } else { messages(phase, times) }?;
         let round_trips = counted as f64;
         // Only reads, writes and syncs overlap: a thread waits for every other request.
-        let overlapping = (phase.calls.data_calls as f64).min(round_trips);
-        let ordered = round_trips - overlapping;
+        let ordered = round_trips - (phase.calls.data_calls as f64).min(round_trips);
         let chained = if is_timed || times.tcp.segments_sent.is_some() { 1.0 } else { chain(phase) };
         Some(Self {
             round_trips,
             round_trips_low: ordered / chained,
-            overlapping_share: overlapping / round_trips.max(1.0),
+            in_order: ordered,
             queue_seconds: seconds(times.requests.queue_us),
             answer_seconds: seconds(times.requests.answer_us),
             ticked_seconds: seconds(times.requests.execute_us)

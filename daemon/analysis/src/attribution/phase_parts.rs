@@ -126,7 +126,7 @@ impl Answers {
         let total = requests.answer_seconds.or(requests.ticked_seconds).unwrap_or(self.seconds);
         let ratio = (total / self.seconds.max(f64::MIN_POSITIVE)).max(1.0);
         let in_order = ratio.min(self.threads);
-        in_order + (ratio - in_order) * requests.overlapping_share
+        in_order + (ratio - in_order) * (1.0 - requests.in_order / requests.round_trips.max(1.0))
     }
 }
 
@@ -142,7 +142,7 @@ fn wire_seconds(input: PhaseInput<'_>, times: &RequestTimes, answers: Answers) -
         requests.round_trips_low.min(trips) * shortest,
         requests.round_trips * longest,
     );
-    let losses = retransmission_seconds(times, requests.round_trips, shortest).times(1.0 / at_once);
+    let losses = retransmission_seconds(times, requests.in_order, shortest).times(1.0 / at_once);
     let wire = trips.plus(transfer_seconds(input)).plus(losses);
     Some(wire.at_most(answers.seconds))
 }
@@ -150,7 +150,12 @@ fn wire_seconds(input: PhaseInput<'_>, times: &RequestTimes, answers: Answers) -
 fn transfer_seconds(input: PhaseInput<'_>) -> Estimate {
     let bytes = bytes(input.phase);
     let at = |rate: Option<f64>| rate.map_or(0.0, |rate| bytes / rate);
-    let known = at(input.bandwidth.known);
+    // What was measured just before the run says more than the best of many rounds, unless the phase itself was faster.
+    let measured = input
+        .phase
+        .send_rate
+        .map(|rate| (rate as f64).max(bytes / input.phase.seconds.max(f64::MIN_POSITIVE)));
+    let known = at(measured.or(input.bandwidth.known));
     Estimate::new(known, 0.0, known.max(at(input.bandwidth.reached)))
 }
 
@@ -161,8 +166,8 @@ const TIMEOUTS_OF_A_LOSS: f64 = 1.6;
 const MOST_TIMEOUTS_OF_A_LOSS: f64 = 2.5;
 
 /// Returns the time until lost segments were retransmitted, as if only one request was outstanding at a time. A segment
-/// within a long message is missed by the receiver after a round trip (RFC 5681, fast retransmit); a message of its own
-/// is sent again after a timeout. Losses are taken to hit all segments alike.
+/// that others follow is missed by the receiver after a round trip (RFC 5681, fast retransmit); a message that nothing
+/// follows until it is answered is sent again after a timeout. Losses are taken to hit all segments alike.
 fn retransmission_seconds(times: &RequestTimes, messages: f64, round_trip: f64) -> Estimate {
     let Some(lost) = times.retransmits.map(|lost| lost as f64) else { return Estimate::ZERO };
     let timeout = times.tcp.timeout_us.map_or(round_trip, |time| time as f64 / 1e6);
@@ -178,6 +183,10 @@ fn computing_seconds(times: &RequestTimes) -> Option<f64> {
     times.processor_us.map(|used| (used + others) as f64 / 1e6)
 }
 
+/// Returns the bytes on the wire. Counters of a mount may count those of files only, those of connections all.
 fn bytes(phase: &PhaseTimes) -> f64 {
-    (phase.wire_read.unwrap_or(0) + phase.wire_written.unwrap_or(0)) as f64
+    let of_mount = phase.wire_read.unwrap_or(0) + phase.wire_written.unwrap_or(0);
+    let of_connections =
+        |times: &RequestTimes| times.sent_bytes.unwrap_or(0) + times.received_bytes.unwrap_or(0);
+    of_mount.max(phase.times.as_ref().map_or(0, of_connections)) as f64
 }

@@ -125,6 +125,7 @@ mod tests {
             workload: "time-machine".to_owned(),
             metrics: vec![MetricSeconds { metric: "burst".to_owned(), seconds: 3.0 }],
             round_trip_us: Some(2000),
+            send_rate: None,
             phase: "burst".to_owned(),
             cache: CacheState::None,
             seconds: 2.0,

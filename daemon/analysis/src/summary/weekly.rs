@@ -24,6 +24,7 @@ use super::verdict::{ALPHA, Estimate, MIN_VERDICT_DAYS, Significance};
 use super::weekly_minutes::{WeeklyMinutes, weekly_minutes};
 use super::window::AnalysisWindow;
 use super::{Excluded, Week, date_of_day};
+use crate::parallel;
 use crate::stats::{DaySeries, e_bh, pairwise_alpha};
 use longhaul_model::{AnalysisSettings, History, PROFILE_LINES, ProfileLine};
 use longhaul_model::{Role, RoundStatus, Scale, TargetName, WaitKind};
@@ -134,7 +135,7 @@ fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
     let (history, week) = (scope.history, query.week);
     let shares = scope.shares();
     let attempts = attempts(scope);
-    let pairs = pairs(scope, &shares, &attempts);
+    let (pairs, table) = parallel::both(|| pairs(scope, &shares, &attempts), || metric_rows(scope, week));
     let failures: Vec<Failures> = (0..scope.active_epochs.len())
         .filter(|target| scope.active_epochs[*target].is_some())
         .map(|target| failures(scope, target, &attempts[target]))
@@ -152,7 +153,7 @@ fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
             let results = ShareResults { shares: &shares, pairs: &pairs, failures: &failures };
             shares.iter().map(|share| scores(scope, *share, &results)).collect()
         },
-        table: metric_rows(scope, week),
+        table,
         failures,
         freshness: freshness(scope),
         replay: replay_fidelity(scope),
@@ -199,21 +200,15 @@ fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], attempts: &[Vec<Attempt>]
         .iter()
         .enumerate()
         .flat_map(|(place, a)| shares[place + 1..].iter().map(|b| TargetPair { a: *a, b: *b }));
-    let pair_data: Vec<PairData<'_, '_>> = pairs.map(|pair| PairData::new(scope, pair, &caps)).collect();
-    let cells: Vec<Vec<(MetricIndex, MetricComparison)>> = pair_data
-        .iter()
-        .map(|pair_data| {
-            MetricIndex::all()
-                .filter_map(|position| Some((position, pair_data.compare_metric(position)?)))
-                .collect()
-        })
-        .collect();
+    let pairs: Vec<TargetPair> = pairs.collect();
+    let pair_data: Vec<PairData<'_, '_>> = parallel::map(&pairs, |pair| PairData::new(scope, *pair, &caps));
+    let cells: Vec<Vec<(MetricIndex, MetricComparison)>> = pair_data.iter().map(cells).collect();
     let mut significances = significance(&cells, |cell| cell.series).into_iter();
     let mut unadjusted = significance(&cells, |cell| cell.unadjusted).into_iter();
-    let mut summaries = vec![];
+    let mut judged = vec![];
     for (pair_data, cells) in pair_data.iter().zip(&cells) {
         let significances = significances.by_ref().zip(unadjusted.by_ref());
-        let judged = cells.iter().zip(significances).map(|((position, cell), (significance, unadjusted))| {
+        let tasks = cells.iter().zip(significances).map(|((position, cell), (significance, unadjusted))| {
             compare(
                 Subject::for_metric(*position),
                 target_names(pair_data),
@@ -221,9 +216,17 @@ fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], attempts: &[Vec<Attempt>]
                 params,
             )
         });
-        summaries.push(pair_summary(pair_data, judged.collect(), attempts, params));
+        judged.push((pair_data, tasks.collect::<Vec<_>>()));
     }
-    summaries
+    parallel::map(&judged, |(pair_data, tasks)| pair_summary(pair_data, tasks.clone(), attempts, params))
+}
+
+/// Compares all metrics of a pair.
+fn cells(pair_data: &PairData<'_, '_>) -> Vec<(MetricIndex, MetricComparison)> {
+    let positions: Vec<MetricIndex> = MetricIndex::all().collect();
+    let compared =
+        parallel::map(&positions, |position| Some((*position, pair_data.compare_metric(*position)?)));
+    compared.into_iter().flatten().collect()
 }
 
 /// Returns which differences are significant at a false discovery rate of 5 % (docs/methodology.md#many-comparisons).
@@ -279,12 +282,15 @@ fn pair_summary(
         ))
     };
     let of = |kind: WaitKind| pair_data.compare_weighted(|metric| metric.wait_kind == kind);
-    let overall = pair_data.compare_overall();
+    let (overall, [interactive, background]) = parallel::both(
+        || pair_data.compare_overall(),
+        || [WaitKind::Interactive, WaitKind::Background].map(of),
+    );
     let days = overall.as_ref().map_or(pair_data.counted_days.clone(), |cell| cell.days.clone());
     let headline = judge(overall, "overall", "all tasks together");
     let by_wait_kind = [
-        judge(of(WaitKind::Interactive), "interactive", "what a user waits for"),
-        judge(of(WaitKind::Background), "background", "what runs in the background"),
+        judge(interactive, "interactive", "what a user waits for"),
+        judge(background, "background", "what runs in the background"),
     ];
     let PairNames { a, b } = target_names(pair_data);
     let profile = &scope.history.settings.usage_profile;
@@ -295,6 +301,8 @@ fn pair_summary(
         let minutes = weekly_minutes(pair_data, profile, params.alpha, &days)?;
         Some(WeeklyMinutes { counted_days, ..minutes })
     };
+    let (weekly_minutes, ordinary_minutes) =
+        parallel::both(|| minutes(profile), || profile.is_empty().then(|| minutes(&ordinary)).flatten());
     PairSummary {
         a: a.clone(),
         b: b.clone(),
@@ -304,8 +312,8 @@ fn pair_summary(
         sequential_weeks: if is_compared(&tasks) { vec![] } else { sequential_weeks(scope, pair_data.pair) },
         tasks,
         reliability,
-        weekly_minutes: minutes(profile),
-        ordinary_minutes: profile.is_empty().then(|| minutes(&ordinary)).flatten(),
+        weekly_minutes,
+        ordinary_minutes,
         damaged: damaged(scope, [pair_data.pair.a, pair_data.pair.b]),
     }
 }

@@ -27,6 +27,8 @@ pub(crate) fn request_times(before: &PhaseReading, after: &PhaseReading) -> Opti
         processor_us: processor(|times| times.used_us),
         processor_wait_us: processor(|times| times.waited_us),
         kernel_us: processor(|times| times.kernel_us),
+        sent_bytes: connections.and_then(|(then, now)| delta(then.written_bytes, now.written_bytes)),
+        received_bytes: connections.and_then(|(then, now)| delta(then.read_bytes, now.read_bytes)),
     };
     (times != RequestTimes::default()).then_some(times)
 }

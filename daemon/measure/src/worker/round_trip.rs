@@ -1,5 +1,6 @@
-//! Measures the round-trip time to the server just before a run.
+//! Measures the network to the server just before a run.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::state::Worker;
@@ -9,21 +10,33 @@ use longhaul_model::{Counters, Family};
 
 /// Number of small requests. More would not disturb a NAS, but delay the run on a slow network.
 const REQUESTS: usize = 6;
+/// Interval at which the rate of sending is read: 256 KiB take 20 ms at 100 Mbit/s.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+/// What the network to the server was like just before a run. `None`: it was not measured.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Network {
+    /// Round-trip time in microseconds.
+    pub round_trip_us: Option<u64>,
+    /// Rate in bytes per second at which it took data; also `None` if it took them faster than could be seen.
+    pub send_rate: Option<u64>,
+}
 
 impl Worker {
-    /// Returns the round-trip time to the server, in microseconds: the shortest of a few requests for the free space of the
-    /// target, which clients do not answer from memory. Only those count that are seen on the connection. `None` for a
-    /// local file system, or if the connection or its counters are unknown.
-    pub fn round_trip_us(&self, job: &Job<'_>) -> Option<u64> {
+    /// Measures the network to the server: the round-trip time is the shortest of a few requests for the free space of the
+    /// target, which clients do not answer from memory. Only those count that are seen on the connection. Nothing is
+    /// measured for a local file system, or if the connection or its counters are unknown.
+    pub fn network(&self, job: &Job<'_>) -> Network {
         let mount = self.mount.borrow();
-        let mount = &mount.as_ref()?.mount;
+        let Some(mount) = mount.as_ref().map(|known| &known.mount) else { return Network::default() };
         if mount.protocol.family() == Family::Local {
-            return None;
+            return Network::default();
         }
         // Looked up here, because it is outside of all phases.
         *self.answer_threads.borrow_mut() = platform::answer_threads();
-        let counters = || platform::connection_counters(&self.setup.target.name, mount);
-        renew_shortest(counters, job);
+        let target = &self.setup.target.name;
+        let counters = || platform::connection_counters(target, mount);
+        let send_rate = send_rate(&counters, || job.sandbox.write_segments(&job.untimed()));
         let attempts = (0..REQUESTS).filter_map(|_| {
             let before = counters()?;
             let began_ns = platform::monotonic_ns();
@@ -32,19 +45,40 @@ impl Worker {
             let messages = messages_between(&before, &counters()?)?;
             Some(taken / messages)
         });
-        attempts.min().map(|shortest| shortest.as_micros() as u64)
+        Network { round_trip_us: attempts.min().map(|shortest| shortest.as_micros() as u64), send_rate }
     }
 }
 
-/// Has the kernel measure its shortest round-trip time anew, if it keeps one. Linux forgets the shortest time after five
-/// minutes, but takes no longer one from the confirmation of a lone short segment, which may have been delayed
-/// (net/ipv4/tcp_input.c, `tcp_update_rtt_min`). With small requests alone it would keep the time of a network that was
-/// left hours ago.
-fn renew_shortest(counters: impl Fn() -> Option<Counters>, job: &Job<'_>) {
-    if counters().is_some_and(|counters| counters.tcp.min_rtt_us.is_some()) {
-        // Without it the shortest time may be too short; a task will report what is wrong with the share.
-        drop(job.sandbox.write_segments(&job.untimed()));
-    }
+/// Writes a file and returns the last rate at which the network took it while there was more to send; `None` if it took
+/// all of it faster than could be seen, or if the system does not report rates.
+///
+/// The file also has Linux measure its shortest round-trip time anew. It forgets that time after five minutes, but takes no
+/// longer one from the confirmation of a lone short segment, which may have been delayed (net/ipv4/tcp_input.c,
+/// `tcp_update_rtt_min`): with small requests alone it would keep the time of a network that was left hours ago.
+fn send_rate<E>(
+    counters: &(dyn Fn() -> Option<Counters> + Sync),
+    write: impl FnOnce() -> Result<(), E>,
+) -> Option<u64> {
+    let sent = counters()?.tcp.segments_sent?;
+    let is_written = AtomicBool::new(false);
+    let rate = || {
+        let tcp = counters()?.tcp;
+        tcp.delivery_rate.filter(|_| tcp.segments_sent != Some(sent))
+    };
+    std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut last = None;
+            while !is_written.load(Ordering::Relaxed) {
+                last = rate().or(last);
+                std::thread::sleep(POLL_INTERVAL);
+            }
+            last
+        });
+        // A failure is not reported here: a task will find what is wrong with the share.
+        let written = write();
+        is_written.store(true, Ordering::Relaxed);
+        watch.join().ok().flatten().filter(|_| written.is_ok())
+    })
 }
 
 /// Returns the number of messages that were sent on a connection between two readings; `None` if none was, or if it is

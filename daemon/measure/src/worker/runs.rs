@@ -110,7 +110,8 @@ impl Worker {
             let policy = set_policy(workload.io_policy(), job);
             conditions.io_policy = policy.map(|policy| policy.name().to_owned());
             set_space(&mut conditions, job.sandbox.space(&job.untimed()).ok());
-            conditions.round_trip_us = self.round_trip_us(job);
+            let network = self.network(job);
+            (conditions.round_trip_us, conditions.send_rate) = (network.round_trip_us, network.send_rate);
             let result = workload.run(job);
             if let Err(error) = &result {
                 self.examine_damage(workload, job, error);
