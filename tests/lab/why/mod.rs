@@ -76,9 +76,13 @@ fn slow_disk_long_wire_and_busy_nas_are_on_the_first_screen() {
 /// Runs three rounds on a share into a new database. Returns what `longhaul` prints then.
 fn first_screen(lab: &Lab, share: Share) -> String {
     std::thread::sleep(FORGOTTEN_AFTER);
-    let longhaul = format!("{} --database /m/local/why/screen.sqlite", env!("CARGO_BIN_EXE_longhaul"));
+    let longhaul = format!(
+        "{} --database /m/local/why/screen.sqlite --config /m/local/why/c.toml",
+        env!("CARGO_BIN_EXE_longhaul")
+    );
     lab.ask(&format!(
-        "rm -f /m/local/why/screen.sqlite*; {longhaul} run --rounds 3 --scale quick --workload folder-index \
+        "printf '[folder-index]\nfiles = 900\n' >/m/local/why/c.toml; rm -f /m/local/why/screen.sqlite*; \
+         {longhaul} run --rounds 3 --scale quick --workload folder-index \
          --workload incremental-backup --target {}={}/t >/m/local/why/output 2>&1 || {{ cat /m/local/why/output; exit 1; }}; {longhaul}",
         share.name, share.path
     ))
