@@ -117,6 +117,7 @@ pub enum FidelityStep {
 /// Message from a worker to its supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "kebab-case")]
+#[allow(clippy::large_enum_variant, reason = "messages are made one at a time and sent at once")]
 pub enum WorkerMessage {
     /// The worker is ready and has looked up the mount of its target.
     Ready {
