@@ -10,7 +10,7 @@ use longhaul_measure::sandbox::{CleanMode, CleanReport};
 use longhaul_model::Target;
 use longhaul_service::config::Config;
 use longhaul_service::worker::{Interruption, RequestOptions, Worker};
-use longhaul_store::Reader;
+use longhaul_store::{Error, Reader};
 use longhaul_view::units;
 
 use super::run::Session;
@@ -28,9 +28,15 @@ const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(2);
 pub fn run(shared: &GlobalArgs, arguments: &CleanArgs) -> anyhow::Result<ExitCode> {
     let config = paths::load_config(shared)?;
     let database = paths::database(shared, &config)?;
-    let target = find_target(&arguments.target, &config, &Reader::open(&database)?)?;
+    // Only a database that exists is opened for writing, which brings an older one up to date.
+    if let Err(error) = Reader::open(&database)
+        && !matches!(error, Error::SchemaTooOld { .. })
+    {
+        return Err(error.into());
+    }
     let mounts = platform::mounts().context("read the mount table")?;
-    let session = Session::open(database, &mounts)?;
+    let session = Session::open(database.clone(), &mounts)?;
+    let target = find_target(&arguments.target, &config, &Reader::open(&database)?)?;
     let mut worker = Worker::new(target.clone(), session.launcher.clone());
     let Some(report) = clean(&mut worker, CleanMode::List, &session.interruption)? else {
         anstream::println!("longhaul has no data for `{}` in {}.", target.name, target.path.display());

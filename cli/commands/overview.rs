@@ -62,9 +62,9 @@ fn answers(shared: &GlobalArgs) -> Vec<String> {
     };
     let Ok((answers, bottlenecks, checks)) = read() else { return vec![] };
     let bottlenecks = bottlenecks.iter().map(|text| format!("Why:      {}", text.content()));
-    let checks = bottlenecks.chain(checks.iter().map(|check| format!("Check:    {check}")));
+    let rest = bottlenecks.chain(checks.iter().map(|check| format!("Check:    {check}")));
     if answers.is_empty() {
-        return once("Answer:   none yet; a comparison needs two shares".to_owned()).chain(checks).collect();
+        return once("Answer:   none yet; a comparison needs two shares".to_owned()).chain(rest).collect();
     }
-    answers.iter().take(MAX_LINES).map(|answer| format!("Answer:   {answer}")).chain(checks).collect()
+    answers.iter().take(MAX_LINES).map(|answer| format!("Answer:   {answer}")).chain(rest).collect()
 }

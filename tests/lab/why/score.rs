@@ -152,6 +152,7 @@ impl Score {
         let least = MIN_RIGHT * trials as f64;
         let right = || format!("{largest_right} of {trials} largest parts right");
         findings.check(largest_right as f64 >= least, right);
+        findings.check(named_right as f64 >= least, || format!("{named_right} of {trials} named right"));
         findings.check((trials - named_wrong) as f64 >= least, || {
             format!("{named_wrong} of {trials} named wrong")
         });

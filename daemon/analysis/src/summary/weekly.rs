@@ -293,9 +293,7 @@ fn pair_summary(
         judge(background, "background", "what runs in the background"),
     ];
     let PairNames { a, b } = target_names(pair_data);
-    let profile = &scope.history.settings.usage_profile;
-    let waits = |line: &'static ProfileLine| line.waits_a_week(line.ordinary);
-    let ordinary = PROFILE_LINES.iter().filter(|line| line.ordinary > 0.0).flat_map(waits).collect();
+    let (profile, ordinary) = (&scope.history.settings.usage_profile, ordinary_profile());
     let counted_days = scope.history.settings.usage_counted_days;
     let minutes = |profile| {
         let minutes = weekly_minutes(pair_data, profile, params.alpha, &days)?;
@@ -316,6 +314,12 @@ fn pair_summary(
         ordinary_minutes,
         damaged: damaged(scope, [pair_data.pair.a, pair_data.pair.b]),
     }
+}
+
+/// Returns the waits of an ordinary week.
+fn ordinary_profile() -> BTreeMap<String, f64> {
+    let waits = |line: &'static ProfileLine| line.waits_a_week(line.ordinary);
+    PROFILE_LINES.iter().filter(|line| line.ordinary > 0.0).flat_map(waits).collect()
 }
 
 /// Returns true if a round after the warm-up compares both targets of a pair.

@@ -80,6 +80,11 @@ impl<'run> TimedFs<'run> {
         done.expect("timed calls its closure exactly once")
     }
 
+    /// Counts bytes that one timed call wrote by other means than the files of this handle.
+    pub fn add_written(&self, bytes: u64) {
+        self.thread_slot.add_written(bytes);
+    }
+
     /// Counts data that was read back and compared with what was written. Call it after the comparison.
     pub fn add_verified(&self, data: VerifiedData) {
         self.recorder.add_verified(data);

@@ -117,7 +117,6 @@ pub enum FidelityStep {
 /// Message from a worker to its supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "kebab-case")]
-#[allow(clippy::large_enum_variant, reason = "messages are made one at a time and sent at once")]
 pub enum WorkerMessage {
     /// The worker is ready and has looked up the mount of its target.
     Ready {
@@ -146,7 +145,7 @@ pub enum WorkerMessage {
         cold_by: Option<ColdMethod>,
     },
     /// A phase has ended.
-    PhaseEnded(Phase),
+    PhaseEnded(Box<Phase>),
     /// A preparation has ended.
     Prepared {
         /// Report on a failed preparation; `None` if it succeeded.

@@ -12,6 +12,8 @@ use longhaul_model::{Counters, Family};
 const REQUESTS: usize = 6;
 /// Interval at which the rate of sending is read: 256 KiB take 20 ms at 100 Mbit/s.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Time after which the rate is not read any more: a write may hang for minutes.
+const MAX_WATCH: Duration = Duration::from_secs(5);
 
 /// What the network to the server was like just before a run. `None`: it was not measured.
 #[derive(Debug, Clone, Copy, Default)]
@@ -67,8 +69,8 @@ fn send_rate<E>(
     };
     std::thread::scope(|scope| {
         let watch = scope.spawn(|| {
-            let mut last = None;
-            while !is_written.load(Ordering::Relaxed) {
+            let (mut last, end_ns) = (None, platform::monotonic_ns() + MAX_WATCH.as_nanos() as u64);
+            while !is_written.load(Ordering::Relaxed) && platform::monotonic_ns() < end_ns {
                 last = rate().or(last);
                 std::thread::sleep(POLL_INTERVAL);
             }

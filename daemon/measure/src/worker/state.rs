@@ -73,7 +73,7 @@ impl Reporter for Worker {
 
     fn phase_ended(&self, phase: Phase) {
         self.reporter.report_slow_calls(self.probe_switch.current_workload().as_deref());
-        self.send_or_stop(&WorkerMessage::PhaseEnded(phase));
+        self.send_or_stop(&WorkerMessage::PhaseEnded(Box::new(phase)));
     }
 
     fn counters(&self) -> PhaseCounters {

@@ -126,7 +126,7 @@ impl PendingRequest {
             }
             WorkerMessage::PhaseEnded(phase) => {
                 self.current_phase = None;
-                self.phases.push(phase);
+                self.phases.push(*phase);
             }
             // Samples have their own channel and never arrive here.
             WorkerMessage::Sample(_) => {}

@@ -298,7 +298,7 @@ fn script(version: &str, fidelity: &WorkerMessage) -> Vec<String> {
     };
     let mut arguments = vec!["-c".to_owned(), shell.to_owned(), "worker".to_owned()];
     arguments.extend([line(&ready), line(&WorkerMessage::Prepared { failed: None })]);
-    arguments.extend((0..3).map(|number| line(&WorkerMessage::PhaseEnded(phase(number)))));
+    arguments.extend((0..3).map(|number| line(&WorkerMessage::PhaseEnded(Box::new(phase(number))))));
     arguments.push(line(&WorkerMessage::Ended(report)));
     arguments.push(line(fidelity));
     arguments

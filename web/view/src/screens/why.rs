@@ -67,26 +67,30 @@ pub fn statement(one: &Attribution) -> String {
     format!("mostly {}: {} of {total} ({percent:.0} %).", layer_words(layer), units::seconds(part))
 }
 
-/// Returns what each target waits for, in one sentence: the layer that stands out in most of its time. Targets without one
-/// are left out.
+/// Returns what each target waits for, in one sentence: the layer that stands out in most of its times, with the time in which
+/// it is longest. Targets without one are left out.
 pub fn bottlenecks(attributions: &[Attribution]) -> Vec<Text> {
     attributions.chunk_by(|one, next| one.target == next.target).filter_map(bottleneck).collect()
 }
 
 fn bottleneck(own: &[Attribution]) -> Option<Text> {
-    let of_layer = |layer: Layer| own.iter().filter(move |one| one.largest == Some(layer));
-    let spent = |layer: Layer| of_layer(layer).filter_map(|one| one.seconds_of(layer)).sum::<f64>();
-    let layer = Layer::ALL.into_iter().max_by(|one, other| spent(*one).total_cmp(&spent(*other)))?;
-    let slowed = of_layer(layer).count();
-    let total: f64 = of_layer(layer).map(|one| one.seconds).sum();
-    let share = format!("{} of {}", units::seconds(spent(layer)), units::seconds(total));
-    let tasks = match own.len() {
-        1 => String::new(),
-        all if all == slowed => format!(" in all {all} tasks"),
-        all => format!(" in {slowed} of {all} tasks"),
-    };
-    let text = format!(": mostly {}{tasks}, {share}.", layer_words(layer));
-    (slowed > 0).then(|| Text::new().target(&own[0].target).plain(text))
+    let slowed = |layer: Layer| own.iter().filter(move |one| one.largest == Some(layer));
+    let layer = Layer::ALL.into_iter().max_by_key(|layer| slowed(*layer).count())?;
+    let seconds = |one: &Attribution| one.seconds_of(layer).unwrap_or(0.0);
+    let longest = slowed(layer).max_by(|one, other| seconds(one).total_cmp(&seconds(other)))?;
+    let (_, metric) =
+        all_metrics().find(|(task, metric)| task.name() == longest.task && metric.name == longest.metric)?;
+    let text = format!(
+        ": mostly {} in {} of {}; {}: {} of {} (median of {}).",
+        layer_words(layer),
+        slowed(layer).count(),
+        words::count(own.len(), "measured time"),
+        words::with_cache_state(metric.activity, Some(metric.cache)),
+        units::seconds(seconds(longest)),
+        units::seconds(longest.seconds),
+        words::count(longest.rounds, "round"),
+    );
+    Some(Text::new().target(&longest.target).plain(text))
 }
 
 /// Returns the sentence that compares round trips, such as "opening a large folder: 9 round trips over nfs, 27 over smb".
