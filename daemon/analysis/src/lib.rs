@@ -16,7 +16,6 @@
 
 pub mod attribution;
 pub mod checks;
-mod parallel;
 pub mod prediction;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;

@@ -24,7 +24,6 @@ use super::verdict::{ALPHA, Estimate, MIN_VERDICT_DAYS, Significance};
 use super::weekly_minutes::{WeeklyMinutes, weekly_minutes};
 use super::window::AnalysisWindow;
 use super::{Excluded, Week, date_of_day};
-use crate::parallel;
 use crate::stats::{DaySeries, e_bh, pairwise_alpha};
 use longhaul_model::{AnalysisSettings, History, PROFILE_LINES, ProfileLine};
 use longhaul_model::{Role, RoundStatus, Scale, TargetName, WaitKind};
@@ -135,7 +134,7 @@ fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
     let (history, week) = (scope.history, query.week);
     let shares = scope.shares();
     let attempts = attempts(scope);
-    let (pairs, table) = parallel::both(|| pairs(scope, &shares, &attempts), || metric_rows(scope, week));
+    let pairs = pairs(scope, &shares, &attempts);
     let failures: Vec<Failures> = (0..scope.active_epochs.len())
         .filter(|target| scope.active_epochs[*target].is_some())
         .map(|target| failures(scope, target, &attempts[target]))
@@ -153,7 +152,7 @@ fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
             let results = ShareResults { shares: &shares, pairs: &pairs, failures: &failures };
             shares.iter().map(|share| scores(scope, *share, &results)).collect()
         },
-        table,
+        table: metric_rows(scope, week),
         failures,
         freshness: freshness(scope),
         replay: replay_fidelity(scope),
@@ -200,15 +199,21 @@ fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], attempts: &[Vec<Attempt>]
         .iter()
         .enumerate()
         .flat_map(|(place, a)| shares[place + 1..].iter().map(|b| TargetPair { a: *a, b: *b }));
-    let pairs: Vec<TargetPair> = pairs.collect();
-    let pair_data: Vec<PairData<'_, '_>> = parallel::map(&pairs, |pair| PairData::new(scope, *pair, &caps));
-    let cells: Vec<Vec<(MetricIndex, MetricComparison)>> = pair_data.iter().map(cells).collect();
+    let pair_data: Vec<PairData<'_, '_>> = pairs.map(|pair| PairData::new(scope, pair, &caps)).collect();
+    let cells: Vec<Vec<(MetricIndex, MetricComparison)>> = pair_data
+        .iter()
+        .map(|pair_data| {
+            MetricIndex::all()
+                .filter_map(|position| Some((position, pair_data.compare_metric(position)?)))
+                .collect()
+        })
+        .collect();
     let mut significances = significance(&cells, |cell| cell.series).into_iter();
     let mut unadjusted = significance(&cells, |cell| cell.unadjusted).into_iter();
-    let mut judged = vec![];
+    let mut summaries = vec![];
     for (pair_data, cells) in pair_data.iter().zip(&cells) {
         let significances = significances.by_ref().zip(unadjusted.by_ref());
-        let tasks = cells.iter().zip(significances).map(|((position, cell), (significance, unadjusted))| {
+        let judged = cells.iter().zip(significances).map(|((position, cell), (significance, unadjusted))| {
             compare(
                 Subject::for_metric(*position),
                 target_names(pair_data),
@@ -216,17 +221,9 @@ fn pairs(scope: &AnalysisWindow<'_>, shares: &[usize], attempts: &[Vec<Attempt>]
                 params,
             )
         });
-        judged.push((pair_data, tasks.collect::<Vec<_>>()));
+        summaries.push(pair_summary(pair_data, judged.collect(), attempts, params));
     }
-    parallel::map(&judged, |(pair_data, tasks)| pair_summary(pair_data, tasks.clone(), attempts, params))
-}
-
-/// Compares all metrics of a pair.
-fn cells(pair_data: &PairData<'_, '_>) -> Vec<(MetricIndex, MetricComparison)> {
-    let positions: Vec<MetricIndex> = MetricIndex::all().collect();
-    let compared =
-        parallel::map(&positions, |position| Some((*position, pair_data.compare_metric(*position)?)));
-    compared.into_iter().flatten().collect()
+    summaries
 }
 
 /// Returns which differences are significant at a false discovery rate of 5 % (docs/methodology.md#many-comparisons).
@@ -282,25 +279,22 @@ fn pair_summary(
         ))
     };
     let of = |kind: WaitKind| pair_data.compare_weighted(|metric| metric.wait_kind == kind);
-    let (overall, [interactive, background]) = parallel::both(
-        || pair_data.compare_overall(),
-        || [WaitKind::Interactive, WaitKind::Background].map(of),
-    );
+    let overall = pair_data.compare_overall();
     let days = overall.as_ref().map_or(pair_data.counted_days.clone(), |cell| cell.days.clone());
     let headline = judge(overall, "overall", "all tasks together");
     let by_wait_kind = [
-        judge(interactive, "interactive", "what a user waits for"),
-        judge(background, "background", "what runs in the background"),
+        judge(of(WaitKind::Interactive), "interactive", "what a user waits for"),
+        judge(of(WaitKind::Background), "background", "what runs in the background"),
     ];
     let PairNames { a, b } = target_names(pair_data);
-    let (profile, ordinary) = (&scope.history.settings.usage_profile, ordinary_profile());
+    let profile = &scope.history.settings.usage_profile;
+    let waits = |line: &'static ProfileLine| line.waits_a_week(line.ordinary);
+    let ordinary = PROFILE_LINES.iter().filter(|line| line.ordinary > 0.0).flat_map(waits).collect();
     let counted_days = scope.history.settings.usage_counted_days;
     let minutes = |profile| {
         let minutes = weekly_minutes(pair_data, profile, params.alpha, &days)?;
         Some(WeeklyMinutes { counted_days, ..minutes })
     };
-    let (weekly_minutes, ordinary_minutes) =
-        parallel::both(|| minutes(profile), || profile.is_empty().then(|| minutes(&ordinary)).flatten());
     PairSummary {
         a: a.clone(),
         b: b.clone(),
@@ -310,16 +304,10 @@ fn pair_summary(
         sequential_weeks: if is_compared(&tasks) { vec![] } else { sequential_weeks(scope, pair_data.pair) },
         tasks,
         reliability,
-        weekly_minutes,
-        ordinary_minutes,
+        weekly_minutes: minutes(profile),
+        ordinary_minutes: profile.is_empty().then(|| minutes(&ordinary)).flatten(),
         damaged: damaged(scope, [pair_data.pair.a, pair_data.pair.b]),
     }
-}
-
-/// Returns the waits of an ordinary week.
-fn ordinary_profile() -> BTreeMap<String, f64> {
-    let waits = |line: &'static ProfileLine| line.waits_a_week(line.ordinary);
-    PROFILE_LINES.iter().filter(|line| line.ordinary > 0.0).flat_map(waits).collect()
 }
 
 /// Returns true if a round after the warm-up compares both targets of a pair.
