@@ -49,7 +49,7 @@ pub enum NasSource {
 pub struct Measured {
     /// Attribution of each metric.
     pub metrics: Vec<Attribution>,
-    /// Segments that were sent again, by metric.
+    /// Retransmitted segments, by metric.
     pub lost: BTreeMap<&'static str, u64>,
 }
 
@@ -184,7 +184,7 @@ fn run(lab: &Lab, copy: &Path, share: Share, workload: &str) -> Vec<PhaseTimes> 
     phases.into_iter().filter(|phase| phase.target.as_str() == name).collect()
 }
 
-/// Returns the number of segments that were sent again in the phases of a metric.
+/// Returns the number of retransmitted segments in the phases of a metric.
 fn lost(phases: &[PhaseTimes], name: &str) -> u64 {
     let metric =
         TASKS.iter().flat_map(|task| task.metrics()).find(|known| known.name == name).expect("it is known");

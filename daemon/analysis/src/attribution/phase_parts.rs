@@ -160,14 +160,14 @@ fn transfer_seconds(input: PhaseInput<'_>) -> Estimate {
 }
 
 /// Timeouts until the answer to a message that was lost, or whose answer was: in the lab 1.2 to 1.9. A lost answer is seen
-/// here, too, because it carries the confirmation of the message, which is then sent again.
+/// here, too, because it carries the confirmation of the message, which is then retransmitted.
 const TIMEOUTS_OF_A_LOSS: f64 = 1.6;
 /// The most timeouts that a loss takes on average.
 const MOST_TIMEOUTS_OF_A_LOSS: f64 = 2.5;
 
 /// Returns the time until lost segments were retransmitted, as if only one request was outstanding at a time. A segment
 /// that others follow is missed by the receiver after a round trip (RFC 5681, fast retransmit); a message that nothing
-/// follows until it is answered is sent again after a timeout. Losses are taken to hit all segments alike.
+/// follows until it is answered is retransmitted after a timeout. Losses are taken to hit all segments alike.
 fn retransmission_seconds(times: &RequestTimes, messages: f64, round_trip: f64) -> Estimate {
     let Some(lost) = times.retransmits.map(|lost| lost as f64) else { return Estimate::ZERO };
     let timeout = times.tcp.timeout_us.map_or(round_trip, |time| time as f64 / 1e6);

@@ -81,7 +81,7 @@ fn bottleneck(own: &[Attribution]) -> Option<Text> {
     let (_, metric) =
         all_metrics().find(|(task, metric)| task.name() == longest.task && metric.name == longest.metric)?;
     let text = format!(
-        ": mostly {} in {} of {}; {}: {} of {} (median of {}).",
+        ": {} stands out in {} of {}; {}: {} of {} (median of {}).",
         layer_words(layer),
         slowed(layer).count(),
         words::count(own.len(), "measured time"),

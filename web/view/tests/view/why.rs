@@ -98,8 +98,8 @@ fn a_share_is_said_to_wait_for_the_layer_of_most_of_its_times() {
     assert_eq!(
         found,
         [
-            "nfs: mostly the NAS in 1 of 1 measured time; opening a large folder, cold: 840 ms of 1.20 s (median of 12 rounds).",
-            "smb: mostly the network in 2 of 3 measured times; opening a large folder, cold: 1.50 s of 2.00 s (median of 12 rounds)."
+            "nfs: the NAS stands out in 1 of 1 measured time; opening a large folder, cold: 840 ms of 1.20 s (median of 12 rounds).",
+            "smb: the network stands out in 2 of 3 measured times; opening a large folder, cold: 1.50 s of 2.00 s (median of 12 rounds)."
         ]
     );
 }
