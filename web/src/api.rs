@@ -319,7 +319,7 @@ pub async fn fidelity(State(app): State<AppState>) -> Response {
     json_response(app, |cache| to_json(FidelityJson::new(&cache.reader.fidelity()?))).await
 }
 
-/// Where the time of each task went in the newest rounds, in the format of `why --json`.
+/// Time of each task by layer in the newest rounds, in the format of `why --json`.
 #[utoipa::path(get, path = "/api/v1/why", responses((status = 200, body = Vec<Attribution>)))]
 pub async fn why(State(app): State<AppState>) -> Response {
     json_response(app, |cache| to_json(cache.attributions()?.as_ref())).await

@@ -53,7 +53,7 @@ pub struct Measured {
     pub lost: BTreeMap<&'static str, u64>,
 }
 
-/// Where runs come from.
+/// Source of the runs.
 pub enum Runs {
     /// They are measured, and recorded for [`Runs::Recorded`].
     Live {

@@ -25,7 +25,7 @@ pub struct Trial {
     pub number: u64,
     /// Share on which the tasks run.
     pub share: Share,
-    /// What the NAS reports.
+    /// Readings that the NAS gives.
     pub source: NasSource,
     /// First fault.
     pub first: Fault,

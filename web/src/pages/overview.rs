@@ -14,10 +14,10 @@ use longhaul_view::page::round_strips::round_strips;
 use longhaul_view::page::task_bars::task_bars;
 use longhaul_view::render::html::{render, section};
 use longhaul_view::screens::checks::CheckResults;
-use longhaul_view::screens::overview::{
-    DAYS_SHOWN, bottlenecks_in_brief, checks_in_brief, method, stalls_in_brief, what_changed,
-};
+use longhaul_view::screens::overview::{DAYS_SHOWN, checks_in_brief, method, stalls_in_brief, what_changed};
 use longhaul_view::screens::round_strips::ROUNDS_SHOWN;
+use longhaul_view::screens::why::bottlenecks_in_brief;
+use longhaul_view::text::Text;
 use maud::{Markup, html};
 
 use super::{NavItem, render_page};
@@ -36,7 +36,7 @@ struct Overview<'c> {
     weekly: &'c WeeklySummary,
     history: &'c History,
     stalls: Vec<Stall>,
-    bottlenecks: Option<Document>,
+    bottlenecks: Option<Text>,
     checks: Option<Document>,
     now: Timestamp,
 }
@@ -63,7 +63,7 @@ fn first_screen(overview: &Overview<'_>, live: &LiveState) -> Markup {
     let live_problems =
         html! { ul class="live-problems" role="status" data-live="problems" { (live.problems_html()) } };
     html! {
-        (answer(weekly))
+        (answer(weekly, overview.bottlenecks.as_ref()))
         div class="first" {
             section class="tasks" aria-labelledby="tasks-heading" {
                 h2 id="tasks-heading" { "Typical times" }
@@ -75,7 +75,6 @@ fn first_screen(overview: &Overview<'_>, live: &LiveState) -> Markup {
                     (round_strips(&strips, &weekly.targets, &styles))
                 }
                 (problems(weekly, &live_problems, PROBLEMS_SHOWN))
-                @if let Some(found) = &overview.bottlenecks { (section("why", "Why", &render(found, &styles))) }
                 section class="now" aria-labelledby="now-heading" {
                     h2 id="now-heading" { "Now" }
                     div data-live="round" { (live.round_html()) }

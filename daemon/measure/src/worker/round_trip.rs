@@ -15,7 +15,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Time after which the rate is not read any more: a write may hang for minutes.
 const MAX_WATCH: Duration = Duration::from_secs(5);
 
-/// What the network to the server was like just before a run. `None`: it was not measured.
+/// State of the network to the server just before a run. `None`: it was not measured.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Network {
     /// Round-trip time in microseconds.

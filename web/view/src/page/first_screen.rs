@@ -7,6 +7,7 @@ use crate::charts::{MarkFill, SeriesStyles};
 use crate::render;
 use crate::screens::checks::statements;
 use crate::screens::{self, recommendation, sentences, week_charts, words};
+use crate::text::Text;
 
 /// Renders the first screen of the page.
 pub fn first_screen(weekly: &WeeklySummary, styles: &SeriesStyles) -> Markup {
@@ -19,8 +20,8 @@ pub fn first_screen(weekly: &WeeklySummary, styles: &SeriesStyles) -> Markup {
     }
 }
 
-/// Renders the recommendation with its confidence, and what it rests on.
-pub fn answer(weekly: &WeeklySummary) -> Markup {
+/// Renders the recommendation with its confidence, what it rests on, and what the shares wait for.
+pub fn answer(weekly: &WeeklySummary, bottlenecks: Option<&Text>) -> Markup {
     let basis = recommendation::basis(weekly);
     html! {
         section id="answer" class="answer" aria-labelledby="answer-heading" {
@@ -29,6 +30,7 @@ pub fn answer(weekly: &WeeklySummary) -> Markup {
                 @if let Some(label) = recommendation::confidence_label(weekly) { span class="confidence" { (label) } " " }
                 (render::html::line(&basis, &SeriesStyles::default())) " "
                 span class="muted" { "Up to " a href={ "/weeks/" (weekly.week) } { "week " (weekly.week) } "." }
+                @if let Some(found) = bottlenecks { " " (render::html::line(found, &SeriesStyles::default())) }
             }
         }
     }

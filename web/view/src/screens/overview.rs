@@ -1,12 +1,10 @@
 //! The overview: what changed lately, and how far the answer can be trusted.
 
 use jiff::tz::TimeZone;
-use longhaul_analysis::attribution::Attribution;
 use longhaul_analysis::summary::{PairSummary, SampledWindow, WeeklySummary, summarize_window};
 use longhaul_model::{Event, Stall, Timestamp};
 
 use super::checks::{CheckResults, in_brief};
-use super::why::bottlenecks;
 use super::{stalls, words};
 use crate::document::Document;
 use crate::event_words::event_words;
@@ -71,14 +69,6 @@ pub fn checks_in_brief(results: &CheckResults<'_>) -> Option<Document> {
     let sentences = in_brief(results);
     let mut document = Document::new();
     document.list(sentences.clone()).note(Text::from("Each of them: ").link("checks", "/checks").plain("."));
-    (!sentences.is_empty()).then_some(document)
-}
-
-/// Returns what each share waits for, one sentence each; `None` if nothing stands out.
-pub fn bottlenecks_in_brief(attributions: &[Attribution]) -> Option<Document> {
-    let sentences = bottlenecks(attributions);
-    let mut document = Document::new();
-    document.list(sentences.clone()).note(Text::from("Each task: ").link("why", "/why").plain("."));
     (!sentences.is_empty()).then_some(document)
 }
 

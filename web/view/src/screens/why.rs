@@ -67,30 +67,61 @@ pub fn statement(one: &Attribution) -> String {
     format!("mostly {}: {} of {total} ({percent:.0} %).", layer_words(layer), units::seconds(part))
 }
 
-/// Returns what each target waits for, in one sentence: the layer that stands out in most of its times, with the time in which
-/// it is longest. Targets without one are left out.
-pub fn bottlenecks(attributions: &[Attribution]) -> Vec<Text> {
-    attributions.chunk_by(|one, next| one.target == next.target).filter_map(bottleneck).collect()
+/// Layer that stands out in most of the times of a target.
+struct Bottleneck<'a> {
+    layer: Layer,
+    /// Number of times in which it stands out.
+    slowed: usize,
+    /// Number of all measured times.
+    all: usize,
+    /// Time in which it is longest.
+    longest: &'a Attribution,
 }
 
-fn bottleneck(own: &[Attribution]) -> Option<Text> {
-    let slowed = |layer: Layer| own.iter().filter(move |one| one.largest == Some(layer));
-    let layer = Layer::ALL.into_iter().max_by_key(|layer| slowed(*layer).count())?;
-    let seconds = |one: &Attribution| one.seconds_of(layer).unwrap_or(0.0);
-    let longest = slowed(layer).max_by(|one, other| seconds(one).total_cmp(&seconds(other)))?;
-    let (_, metric) =
-        all_metrics().find(|(task, metric)| task.name() == longest.task && metric.name == longest.metric)?;
-    let text = format!(
-        ": {} stands out in {} of {}; {}: {} of {} (median of {}).",
-        layer_words(layer),
-        slowed(layer).count(),
-        words::count(own.len(), "measured time"),
-        words::with_cache_state(metric.activity, Some(metric.cache)),
-        units::seconds(seconds(longest)),
-        units::seconds(longest.seconds),
-        words::count(longest.rounds, "round"),
-    );
-    Some(Text::new().target(&longest.target).plain(text))
+/// Returns the layer that stands out in most of the times of each target, in the order of the targets. Targets without one are
+/// left out.
+fn bottlenecks_of(attributions: &[Attribution]) -> impl Iterator<Item = Bottleneck<'_>> {
+    attributions.chunk_by(|one, next| one.target == next.target).filter_map(|own| {
+        let slowed = |layer: Layer| own.iter().filter(move |one| one.largest == Some(layer));
+        let layer = Layer::ALL.into_iter().max_by_key(|layer| slowed(*layer).count())?;
+        let seconds = |one: &Attribution| one.seconds_of(layer).unwrap_or(0.0);
+        let longest = slowed(layer).max_by(|one, other| seconds(one).total_cmp(&seconds(other)))?;
+        Some(Bottleneck { layer, slowed: slowed(layer).count(), all: own.len(), longest })
+    })
+}
+
+/// Returns what each target waits for, one sentence each, with an example.
+pub fn bottlenecks(attributions: &[Attribution]) -> Vec<Text> {
+    let sentence = |found: Bottleneck<'_>| {
+        let Bottleneck { layer, slowed, all, longest } = found;
+        let mut metrics = all_metrics();
+        let (_, metric) =
+            metrics.find(|(task, metric)| task.name() == longest.task && metric.name == longest.metric)?;
+        let text = format!(
+            ": {} stands out in {slowed} of {}; {}: {} of {} (median of {}).",
+            layer_words(layer),
+            words::count(all, "measured time"),
+            words::with_cache_state(metric.activity, Some(metric.cache)),
+            seconds(longest.seconds_of(layer)),
+            units::seconds(longest.seconds),
+            words::count(longest.rounds, "round"),
+        );
+        Some(Text::new().target(&longest.target).plain(text))
+    };
+    bottlenecks_of(attributions).filter_map(sentence).collect()
+}
+
+/// Returns what the targets wait for, in one line with a link; `None` if nothing stands out.
+pub fn bottlenecks_in_brief(attributions: &[Attribution]) -> Option<Text> {
+    let mut line = Text::from("Bottleneck");
+    for (place, Bottleneck { layer, slowed, all, longest }) in bottlenecks_of(attributions).enumerate() {
+        let text = format!(": {} in {slowed} of {all} times", layer_words(layer));
+        line = line.plain(if place == 0 { " on " } else { "; on " }).target(&longest.target).plain(text);
+    }
+    let rounds = attributions.iter().map(|one| one.rounds).max().unwrap_or(0);
+    let end = format!(" (medians of up to {}). Each task: ", words::count(rounds, "round"));
+    bottlenecks_of(attributions).next()?;
+    Some(line.plain(end).link("why", "/why").plain("."))
 }
 
 /// Returns the sentence that compares round trips, such as "opening a large folder: 9 round trips over nfs, 27 over smb".

@@ -93,7 +93,7 @@ fn a_share_is_said_to_wait_for_the_layer_of_most_of_its_times() {
     let quiet = opening("local-smb", "SMB 3.1.1", [Some(0.5), None, Some(0.2), Some(0.5), None]);
     let shorter = opening("smb", "SMB 3.1.1", [None, None, Some(1.0), None, None]);
     let shorter = Attribution { largest: Some(Layer::Wire), ..shorter };
-    let found = why::bottlenecks(&[nfs(), quiet, shorter, server, wire]);
+    let found = why::bottlenecks(&[nfs(), quiet.clone(), shorter, server, wire]);
     let found: Vec<String> = found.iter().map(|text| text.content()).collect();
     assert_eq!(
         found,
@@ -102,4 +102,8 @@ fn a_share_is_said_to_wait_for_the_layer_of_most_of_its_times() {
             "smb: the network stands out in 2 of 3 measured times; opening a large folder, cold: 1.50 s of 2.00 s (median of 12 rounds)."
         ]
     );
+    let line = why::bottlenecks_in_brief(&[nfs(), quiet]).map(|text| text.content());
+    let expected = "Bottleneck on nfs: the NAS in 1 of 1 times (medians of up to 12 rounds). Each task: why.";
+    assert_eq!(line.as_deref(), Some(expected));
+    assert_eq!(why::bottlenecks_in_brief(&[]), None);
 }
