@@ -20,7 +20,8 @@ pub fn brief(weekly: &WeeklySummary) -> Document {
             words::next_step(weekly).into_iter().fold(ranking, |text, step| text.plain(" ").then(step)),
         );
     } else {
-        document.paragraph(Text::new().strong(recommendation::heading(weekly)));
+        let recommended = Text::new().strong(recommendation::heading(weekly));
+        document.paragraph(week::with_exceptions(recommended, weekly));
         for pair in &weekly.pairs {
             document.append(answer(weekly, pair)).table(tasks(pair));
         }

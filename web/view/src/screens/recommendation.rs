@@ -1,7 +1,8 @@
 //! The recommendation in one sentence: which share to use, how much it saves, and how sure that is.
 
 use longhaul_analysis::summary::{
-    Confidence, MinutesSaved, PairSummary, ProfileSource, Recommendation, WeeklySummary,
+    Comparison, Confidence, INSTANT_SECONDS, MinutesSaved, PairSummary, ProfileSource, Recommendation,
+    WeeklySummary,
 };
 
 use super::checks::statements;
@@ -11,6 +12,9 @@ use longhaul_model::TargetName;
 
 /// Minutes a week below which a difference is not worth a change.
 const NOTICEABLE_MINUTES: f64 = 1.0;
+
+/// Maximum number of exceptions that are named; the others are counted.
+const MAX_EXCEPTIONS: usize = 2;
 
 /// Returns the recommendation as a sentence, with its caveat; while there is nothing to compare, why there is none.
 pub fn heading(weekly: &WeeklySummary) -> String {
@@ -38,6 +42,36 @@ pub fn sentence(recommendation: &Recommendation) -> String {
     }
 }
 
+/// Returns what other shares are decided to be faster for than the recommended one, as sentences; `None` if there is nothing that
+/// takes long enough to be noticed.
+pub fn exceptions(weekly: &WeeklySummary) -> Option<String> {
+    let target = weekly.recommendation.target.as_ref()?;
+    let found: Vec<String> = weekly.pairs.iter().filter_map(|pair| exception(pair, target)).collect();
+    (!found.is_empty()).then(|| found.join(" "))
+}
+
+/// Returns the exceptions of a pair; `None` if there are none, or if it does not have the recommended target.
+fn exception(pair: &PairSummary, target: &TargetName) -> Option<String> {
+    let other = if pair.a == *target { &pair.b } else { &pair.a };
+    let is_exception = |task: &&Comparison| !is_instant(task) && task.winner() == Some(other);
+    let mut lost: Vec<String> =
+        pair.tasks.iter().filter(is_exception).map(|task| sentences::activity_of(&task.subject)).collect();
+    if !pair.includes(target) || lost.is_empty() {
+        return None;
+    }
+    let more = lost.split_off(lost.len().min(MAX_EXCEPTIONS)).len();
+    let lost = match (lost.as_slice(), more) {
+        (named, 0) => named.join(" and "),
+        (named, more) => format!("{} and {more} more", named.join(", ")),
+    };
+    Some(format!("Exception: {other} is faster than {target} for {lost}."))
+}
+
+/// Returns true if nobody notices on which of the two shares it is done.
+fn is_instant(task: &Comparison) -> bool {
+    task.median_seconds.is_some_and(|(a, b)| a.max(b) < INSTANT_SECONDS)
+}
+
 /// Returns the confidence of the recommendation in one or two words; `None` while there is nothing to compare.
 pub fn confidence_label(weekly: &WeeklySummary) -> Option<&'static str> {
     Some(match weekly.recommendation.confidence? {
@@ -46,13 +80,14 @@ pub fn confidence_label(weekly: &WeeklySummary) -> Option<&'static str> {
     })
 }
 
-/// Returns what the recommendation rests on: the result of the pair that it speaks of, or the next step.
+/// Returns what the recommendation rests on: the result of the pair that it speaks of, and exceptions; or the next step.
 pub fn basis(weekly: &WeeklySummary) -> Text {
-    match (main_pair(weekly), words::next_step(weekly)) {
+    let basis = match (main_pair(weekly), words::next_step(weekly)) {
         (Some(pair), _) => sentences::headline(pair).into(),
         (None, Some(step)) => step,
         (None, None) => Text::new(),
-    }
+    };
+    exceptions(weekly).into_iter().fold(basis, |text, exceptions| text.plain(" ").plain(exceptions))
 }
 
 /// Returns the pair of the recommended target and the target that the minutes are compared with; without one, the first pair.

@@ -58,7 +58,7 @@ fn target(target: &TargetLine) -> Text {
 /// Returns the recommendation, and the answer about each pair with its failures and its cost in time.
 fn answers(weekly: &WeeklySummary) -> Document {
     let mut document = Document::new();
-    let recommended = Text::new().strong(recommendation::heading(weekly));
+    let recommended = with_exceptions(Text::new().strong(recommendation::heading(weekly)), weekly);
     let ranking =
         if weekly.scores.len() > 2 { format!(" {}.", words::ranking(weekly)) } else { String::new() };
     let recommended = recommended.plain(ranking);
@@ -69,6 +69,13 @@ fn answers(weekly: &WeeklySummary) -> Document {
         document.append(answer(weekly, pair));
     }
     document
+}
+
+/// Returns the recommendation with what other shares are faster for.
+pub(super) fn with_exceptions(recommended: Text, weekly: &WeeklySummary) -> Text {
+    recommendation::exceptions(weekly)
+        .into_iter()
+        .fold(recommended, |text, found| text.plain(" ").plain(found))
 }
 
 /// Returns the answer about a pair with its failures and its cost in time.

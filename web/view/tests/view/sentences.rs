@@ -1,13 +1,14 @@
 //! Tests the sentences of verdicts on simulated weeks, and that JSON has them beside the data.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use longhaul_analysis::summary::{ClientCaching, PairSummary, Verdict, WeeklySummary};
-use longhaul_model::Outcome;
+use longhaul_model::{Outcome, STANDARD_TASKS};
 use longhaul_view::json::{PairJson, SENTENCES, WeekJson};
 use longhaul_view::screens::sentences::{self, headline};
-use longhaul_view::screens::words;
+use longhaul_view::screens::{recommendation, words};
 use serde_json::{Value, json};
 
 use crate::world::{self, SimulatedRun, World, steady};
@@ -163,4 +164,31 @@ fn json_has_all_data_and_the_sentences() {
     assert_eq!(found["headline"]["text"], headline(pair(&weekly)));
     assert_eq!(found["tasks"][0]["text"], sentences::comparison(&pair(&weekly).tasks[0]));
     assert_eq!(found["reliability_text"], sentences::reliability(pair(&weekly)));
+}
+
+/// Simulates 28 days on which smb is faster, but nfs is for some of the tasks, whose times on nfs are these.
+fn weeks_with_exceptions(tasks: Range<usize>, seconds: f64) -> WeeklySummary {
+    let scenario = |run: SimulatedRun| {
+        let (nfs, ratio) = if tasks.contains(&run.workload) { (seconds, 1.3) } else { (10.0, 0.7) };
+        steady(if run.target == 0 { nfs * ratio } else { nfs }, run)
+    };
+    World::pair().simulate(0..28, &scenario).after_days(28)
+}
+
+#[test]
+fn tasks_that_another_share_is_faster_for_are_named() {
+    let tasks = STANDARD_TASKS.len();
+    let named = |weekly: &WeeklySummary| recommendation::exceptions(weekly);
+    let one = weeks_with_exceptions(tasks - 1..tasks, 10.0);
+    assert!(recommendation::heading(&one).starts_with("Use smb"));
+    assert_eq!(
+        named(&one).unwrap(),
+        "Exception: nfs is faster than smb for a throttled Time Machine burst and a throttled restore from Time Machine (cold)."
+    );
+    assert_eq!(
+        named(&weeks_with_exceptions(tasks - 2..tasks, 10.0)).unwrap(),
+        "Exception: nfs is faster than smb for a Time Machine burst, restoring from Time Machine (cold) and 2 more."
+    );
+    assert_eq!(named(&weeks_with_exceptions(tasks - 1..tasks, 0.01)), None, "nobody notices it");
+    assert_eq!(named(&weeks_with_exceptions(0..0, 10.0)), None);
 }
