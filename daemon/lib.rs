@@ -7,6 +7,7 @@ mod arguments;
 mod config_file;
 mod demo_server;
 mod export;
+mod fleet_export;
 mod log;
 mod notifier;
 mod read_key;
@@ -37,6 +38,7 @@ use longhaul_service::service::{ExitReason, Service, ServiceDeps};
 
 use arguments::{Arguments, Command};
 use config_file::LoadedConfig;
+use fleet_export::{FleetExport, FleetExportDeps};
 use log::Log;
 use notifier::{Notifier, NotifierDeps};
 use watchers::{ConfigReceivers, ConfigVersions};
@@ -99,14 +101,12 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     let safe_mode = starts.record_start(platform::wall_clock()).unwrap_or(false);
     let handle = Arc::new(ServiceHandle::default());
     handle.set_log_level(log.level());
+    let longhauld = std::env::current_exe().context("find longhauld's own program file")?;
     let service = Service::open(ServiceDeps {
         clock: Box::new(SystemClock),
         host: Box::new(SystemHost::default()),
         sensors: Box::new(SystemSensors::default()),
-        worker_command: (
-            std::env::current_exe().context("find longhauld's own program file")?,
-            vec!["worker".to_owned()],
-        ),
+        worker_command: (longhauld.clone(), vec!["worker".to_owned()]),
         program_file,
         handle: Arc::clone(&handle),
         config: config.clone(),
@@ -130,16 +130,27 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     exporter.configure(export::resolve_settings(&config));
     let notifier = start_notifier(&handle, &database, &service)?;
     notifier.configure(config.clone());
-    let (handle_copy, exporter_copy, notifier_copy) =
-        (Arc::clone(&handle), Arc::clone(&exporter), Arc::clone(&notifier));
+    let fleet_export = Arc::new(FleetExport::start(FleetExportDeps {
+        handle: Arc::clone(&handle),
+        database: database.clone(),
+        config: config_path.clone(),
+        // All packages and `cargo build` put both programs into one folder.
+        program: longhauld.with_file_name("longhaul"),
+    })?);
+    fleet_export.configure(&config);
     watchers::watch_config(
         ConfigVersions { path: config_path.clone(), user: version, managed: managed_version },
-        ConfigReceivers { handle: handle_copy, exporter: exporter_copy, notifier: notifier_copy },
+        ConfigReceivers {
+            handle: Arc::clone(&handle),
+            exporter: Arc::clone(&exporter),
+            notifier: Arc::clone(&notifier),
+            fleet_export: Arc::clone(&fleet_export),
+        },
     );
     let web = config.web;
     let end = runtime::run_until_stopped(
         service,
-        runtime::ServerContext { handle, log, database, config_path, web, exporter, notifier },
+        runtime::ServerContext { handle, log, database, config_path, web, exporter, notifier, fleet_export },
     )?;
     // Also reset before another version takes over: that exit is no crash.
     starts.reset();

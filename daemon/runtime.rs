@@ -21,6 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot::Receiver;
 
 use crate::export;
+use crate::fleet_export::FleetExport;
 use crate::log::Log;
 use crate::notifier::Notifier;
 use crate::read_key;
@@ -52,6 +53,8 @@ pub struct ServerContext {
     pub exporter: Arc<Exporter>,
     /// Notifier that sends messages to the user.
     pub notifier: Arc<Notifier>,
+    /// Exports results into a collection of many machines.
+    pub fleet_export: Arc<FleetExport>,
 }
 
 /// Runs the service and the web server until a signal, or until the service exits for another version.
@@ -113,7 +116,14 @@ async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitRe
             None => tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await,
         }
     };
-    let (end, (), ()) = tokio::join!(end, stop_exporter(server.exporter), stop_notifier(server.notifier));
+    let others = async {
+        tokio::join!(
+            stop(move || server.exporter.stop()),
+            stop(move || server.notifier.stop()),
+            stop(move || server.fleet_export.stop())
+        )
+    };
+    let (end, _) = tokio::join!(end, others);
     address_file.remove(&server.database);
     let is_clean = end.is_ok();
     // Without an answer in time, the process exits and the system ends the thread.
@@ -182,14 +192,9 @@ fn metrics_source(server: &ServerContext) -> longhaul_web::Metrics {
     Arc::new(move || scrape.text(&export::current_state(&handle)).map_err(|error| error.one_line()))
 }
 
-/// Stops the exporter on another thread, because it may be waiting for a collector.
-async fn stop_exporter(exporter: Arc<Exporter>) {
-    let _ = tokio::task::spawn_blocking(move || exporter.stop()).await;
-}
-
-/// Stops the notifier on another thread, because it may be waiting for a receiver.
-async fn stop_notifier(notifier: Arc<Notifier>) {
-    let _ = tokio::task::spawn_blocking(move || notifier.stop()).await;
+/// Stops something on another thread, because it may be waiting for a server.
+async fn stop(stop: impl FnOnce() + Send + 'static) {
+    let _ = tokio::task::spawn_blocking(stop).await;
 }
 
 /// Notifies systemd's watchdog for as long as the service's thread sends heartbeats. Never returns.

@@ -17,6 +17,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher, WatcherKind};
 
 use crate::config_file::log_ignored_settings;
 use crate::export;
+use crate::fleet_export::FleetExport;
 use crate::notifier::Notifier;
 
 /// Interval at which the configuration file is compared if the system does not report its changes. Each comparison
@@ -196,10 +197,12 @@ pub struct ConfigReceivers {
     pub exporter: Arc<Exporter>,
     /// Notifier that sends messages to the user.
     pub notifier: Arc<Notifier>,
+    /// Exports results into a collection of many machines.
+    pub fleet_export: Arc<FleetExport>,
 }
 
 fn reload_config(path: Option<&Path>, receivers: &ConfigReceivers) {
-    let ConfigReceivers { handle, exporter, notifier } = receivers;
+    let ConfigReceivers { handle, exporter, notifier, fleet_export } = receivers;
     let has_targets = || handle.status().is_some_and(|status| !status.targets.is_empty());
     let loader = ConfigLoader::system();
     // A user's file that was removed is an error, unless the administrator's takes its place.
@@ -219,6 +222,7 @@ fn reload_config(path: Option<&Path>, receivers: &ConfigReceivers) {
             log_ignored_settings(&config);
             exporter.configure(export::resolve_settings(&config));
             notifier.configure(config.clone());
+            fleet_export.configure(&config);
             handle.send(Command::Configure(Box::new(config)));
         }
         Err(error) => {

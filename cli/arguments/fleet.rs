@@ -8,6 +8,10 @@ pub struct FleetArgs {
     /// With `fleet`: name of the site [default: that of the configuration].
     #[arg(long, value_name = "NAME")]
     pub site: Option<String>,
+    /// With `fleet`: begin a collection in a folder that has none. Without it, such a folder is refused: it may be a share that
+    /// is not mounted.
+    #[arg(long, conflicts_with = "check")]
+    pub begin: bool,
     /// With `fleet`: write all weeks again, for a collection from which files were lost.
     #[arg(long)]
     pub again: bool,
@@ -24,6 +28,7 @@ impl FleetArgs {
     pub fn given(&self) -> Option<&'static str> {
         let options = [
             ("--site", self.site.is_some()),
+            ("--begin", self.begin),
             ("--again", self.again),
             ("--check", self.check),
             ("--move-refused", self.move_refused),

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use longhaul_fleet::{CheckReport, Collection, ExportReport, ExportSettings, RefusedFiles, WeeksToWrite};
+use longhaul_fleet::{
+    CheckReport, Collection, ExportReport, ExportSettings, MissingCollection, RefusedFiles, WeeksToWrite,
+};
 use longhaul_measure::platform;
 use longhaul_service::config::FleetConfig;
 
@@ -14,7 +16,7 @@ use crate::{exit, paths};
 pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCode> {
     let config = paths::load_config(shared)?.fleet;
     refuse_other_options(arguments)?;
-    let collection = open(&config, arguments.to.as_deref())?;
+    let collection = open(&config, arguments)?;
     if arguments.fleet.check {
         return check(&collection, &arguments.fleet);
     }
@@ -40,14 +42,15 @@ fn refuse_other_options(arguments: &ExportArgs) -> Result<(), UsageError> {
     }
 }
 
-fn open(config: &FleetConfig, to: Option<&str>) -> anyhow::Result<Collection> {
+fn open(config: &FleetConfig, arguments: &ExportArgs) -> anyhow::Result<Collection> {
     let missing = || {
         let text =
             "give the folder or bucket: `--to /Volumes/fleet`, `--to s3://bucket/fleet`, or `to` in [fleet]";
         UsageError(text.to_owned())
     };
-    let address = to.or(config.to.as_deref()).ok_or_else(missing)?;
-    Ok(Collection::open(address, config.credentials_file.as_deref())?)
+    let address = arguments.to.as_deref().or(config.to.as_deref()).ok_or_else(missing)?;
+    let empty = if arguments.fleet.begin { MissingCollection::Begin } else { MissingCollection::Refuse };
+    Ok(Collection::open(address, config.credentials_file.as_deref(), empty)?)
 }
 
 fn settings(config: FleetConfig, arguments: &FleetArgs) -> ExportSettings {

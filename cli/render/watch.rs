@@ -153,6 +153,7 @@ mod tests {
             log_level: "info".into(),
             telemetry: Default::default(),
             notify: Default::default(),
+            fleet_export: None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Tests of `longhaul export fleet`.
+//! Tests of `longhaul export fleet`, and of the service that runs it once a day.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use longhaul_demo::synthetic_history;
 
 use crate::support::Place;
+use crate::support::daemon::{BUSY, Daemon, target};
 
 /// Creates a test environment with two weeks of results.
 fn two_weeks() -> Place {
@@ -33,7 +34,7 @@ fn data_files(folder: &Path) -> Vec<PathBuf> {
 fn repeated_fleet_export_writes_nothing_and_passes_its_check() {
     let place = two_weeks();
     let fleet = place.folder("fleet");
-    let export = || place.longhaul("export fleet --site berlin --to").arg(&fleet).expect(0);
+    let export = || place.longhaul("export fleet --begin --site berlin --to").arg(&fleet).expect(0);
     export().assert_stderr(&["rows written in"]);
     let files = data_files(&fleet);
     export().assert_stderr(&["nothing new: 2 weeks"]);
@@ -47,13 +48,62 @@ fn truncated_file_of_a_fleet_is_moved_away() {
     let place = two_weeks();
     let fleet = place.folder("fleet");
     place.configure(&format!("[fleet]\nto = \"{}\"\nsite = \"oslo\"\n", fleet.display()));
-    place.longhaul("export fleet").expect(0);
+    place.longhaul("export fleet --begin").expect(0);
     let files = data_files(&fleet);
     let whole = fs::read(&files[0]).unwrap();
     fs::write(&files[0], &whole[..whole.len() / 2]).unwrap();
     let refused = place.longhaul("export fleet --check --move-refused").expect(3);
     assert!(refused.out.contains("damaged or incomplete") && refused.out.contains("1 refused"), "{refused}");
     place.longhaul("export fleet --check").expect(0);
+}
+
+#[test]
+fn folder_without_a_collection_is_refused_until_one_is_begun() {
+    let place = two_weeks();
+    let fleet = place.folder("fleet");
+    let export = |options: &str| place.longhaul(&format!("export fleet {options} --to")).arg(&fleet);
+    export("").expect(1).assert_stderr(&["no collection was begun in", "mount it", "--begin"]);
+    assert!(data_files(&fleet).is_empty());
+    export("--begin").expect(0);
+    export("").expect(0);
+}
+
+/// Returns the exports in the status of the service.
+fn exports(status: &serde_json::Value, key: &str) -> Option<String> {
+    let value = &status["fleet_export"][key];
+    (!value.is_null()).then(|| value.to_string())
+}
+
+#[test]
+fn service_exports_into_the_collection_by_itself() {
+    let place = two_weeks();
+    let (fleet, share) = (place.folder("fleet"), place.folder("a"));
+    fs::create_dir(fleet.join("schema=1")).unwrap();
+    let rarely = BUSY.replace("8640", "1");
+    place.configure(&format!("{rarely}{}[fleet]\nto = \"{}\"\n", target("a", &share), fleet.display()));
+    let daemon = Daemon::start(&place);
+    daemon.wait_for("an export", |status| exports(status, "last_export_us").is_some());
+    let files = data_files(&fleet);
+    assert!(files.len() > 2, "{files:?}");
+    place.longhaul("export fleet --check").expect(0);
+    let output = place.longhaul("status").expect(0);
+    assert!(output.out.contains(&format!("{}: the last 20", fleet.display())), "{output}");
+    daemon.stop();
+}
+
+#[test]
+fn service_says_why_it_cannot_export() {
+    let place = two_weeks();
+    let (fleet, share) = (place.folder("fleet"), place.folder("a"));
+    let rarely = BUSY.replace("8640", "1");
+    place.configure(&format!("{rarely}{}[fleet]\nto = \"{}\"\n", target("a", &share), fleet.display()));
+    let daemon = Daemon::start(&place);
+    let status = daemon.wait_for("a failed export", |status| exports(status, "last_failure").is_some());
+    let failure = exports(&status, "last_failure").unwrap();
+    assert!(failure.contains("no collection was begun in") && failure.contains("--begin"), "{failure}");
+    assert_eq!(status["problems"], serde_json::json!([]), "a laptop may be away from the share for days");
+    assert!(data_files(&fleet).is_empty());
+    daemon.stop();
 }
 
 #[test]

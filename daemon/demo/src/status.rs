@@ -38,6 +38,7 @@ pub fn status(database: &Path) -> Status {
         log_level: "info".to_owned(),
         telemetry: ExportStatus::default(),
         notify: Default::default(),
+        fleet_export: None,
     }
 }
 

@@ -12,6 +12,9 @@ pub enum Error {
     /// There is no such folder.
     #[error("there is no folder {0}")]
     Folder(String),
+    /// The folder has no collection.
+    #[error("no collection was begun in {0}")]
+    NoCollection(String),
     /// The credentials file is missing, open to others, or has unknown lines.
     #[error("the credentials file {path} cannot be used: {reason}")]
     Credentials {
@@ -80,6 +83,9 @@ impl Hint for Error {
             Self::Store(error) => return error.hint(),
             Self::Location(_) => "give a folder, as /Volumes/fleet, or a bucket, as s3://bucket/fleet",
             Self::Folder(_) => "mount the share that has it, or create it",
+            Self::NoCollection(_) => {
+                "if a share belongs there, mount it; to begin a collection in this folder, run `longhaul export fleet --begin` once"
+            }
             Self::Credentials { .. } => {
                 "write access-key-id = \"...\" and secret-access-key = \"...\" into it, and make it readable for yourself only (chmod 600)"
             }
@@ -103,7 +109,7 @@ fn storage_hint(error: &object_store::Error) -> String {
         || text.contains("AccessDenied")
         || text.contains("InvalidAccessKeyId")
     {
-        "check the key and its rights: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or `credentials` in [fleet]"
+        "check the key and its rights: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or `credentials-file` in [fleet]"
     } else {
         "nothing is lost: the next export continues from here"
     };

@@ -9,6 +9,9 @@ pub const FILE_NAME: &str = "data.parquet";
 /// Folder of the files that say what each machine has exported.
 pub(crate) const MANIFESTS: &str = "manifests";
 
+/// Begin of the name of the folder of all tables; the version of the tables follows.
+pub(crate) const SCHEMA_PREFIX: &str = "schema=";
+
 /// Position of a file in a collection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileKey {
@@ -25,7 +28,7 @@ impl FileKey {
     pub fn path(&self, root: &Path) -> Path {
         let Self { table, week, source } = self;
         let folders = [
-            format!("schema={FLEET_SCHEMA}"),
+            format!("{SCHEMA_PREFIX}{FLEET_SCHEMA}"),
             format!("table={}", table.name()),
             format!("week={week}"),
             format!("machine={source}"),
@@ -37,7 +40,7 @@ impl FileKey {
     pub fn of_path(root: &Path, path: &Path) -> Option<Self> {
         let parts: Vec<String> = path.prefix_match(root)?.map(|part| part.as_ref().to_owned()).collect();
         let [schema, table, week, machine, file] = parts.as_slice() else { return None };
-        let schema = schema.strip_prefix("schema=")?;
+        let schema = schema.strip_prefix(SCHEMA_PREFIX)?;
         if file != FILE_NAME || schema.parse() != Ok(FLEET_SCHEMA) {
             return None;
         }
@@ -52,7 +55,7 @@ impl FileKey {
 /// Returns the path of the file without rows that shows queries the columns of a table.
 pub(crate) fn template_path(root: &Path, table: FleetTable) -> Path {
     let folders = [
-        format!("schema={FLEET_SCHEMA}"),
+        format!("{SCHEMA_PREFIX}{FLEET_SCHEMA}"),
         format!("table={}", table.name()),
         "week=0000-W00".to_owned(),
         "machine=none".to_owned(),

@@ -2,10 +2,10 @@
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use longhaul_fleet::{Collection, RefusedFiles, check};
+//! use longhaul_fleet::{Collection, MissingCollection, RefusedFiles, check};
 //! use longhaul_model::Timestamp;
 //!
-//! let collection = Collection::open("/Volumes/fleet", None)?;
+//! let collection = Collection::open("/Volumes/fleet", None, MissingCollection::Refuse)?;
 //! let report = check(&collection, RefusedFiles::Keep, Timestamp::from_us(1_764_000_000_000_000))?;
 //! println!("{} files, {} refused", report.files, report.refused.len());
 //! # Ok(())
@@ -25,4 +25,4 @@ pub use check::{CheckReport, RefusedFile, RefusedFiles, check};
 pub use error::Error;
 pub use export::{ExportReport, ExportSettings, WeeksToWrite, export};
 pub use layout::{FILE_NAME, FileKey};
-pub use location::Collection;
+pub use location::{Collection, MissingCollection};

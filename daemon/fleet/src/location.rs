@@ -14,6 +14,7 @@ use object_store::{BackoffConfig, ObjectStore, RetryConfig};
 
 use crate::Error;
 use crate::http::UreqConnector;
+use crate::layout::SCHEMA_PREFIX;
 
 /// Longest part of a credentials file that is read.
 const MAX_CREDENTIALS_BYTES: u64 = 64 << 10;
@@ -21,6 +22,15 @@ const BUCKET_SCHEME: &str = "s3://";
 /// Attempts and time for one request, before the export ends with an error and the next one continues.
 const MAX_RETRIES: usize = 6;
 const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Treatment of a folder in which no collection was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissingCollection {
+    /// It is an error: the folder may be where a share is usually mounted.
+    Refuse,
+    /// A collection is begun there.
+    Begin,
+}
 
 /// An opened collection: a folder, or a part of a bucket.
 #[derive(Debug, Clone)]
@@ -34,23 +44,30 @@ pub struct Collection {
 impl Collection {
     /// Opens a folder or a bucket: `s3://bucket/prefix`. A missing folder is not created: it may be a share that is not mounted.
     ///
-    /// Region, endpoint and key come from the standard `AWS_...` environment variables; the key from the credentials file, if one
+    /// Region, endpoint and key come from the standard `AWS_...` environment variables, or from the credentials file, if one
     /// is given. Nothing is sent yet.
     ///
     /// # Errors
     ///
-    /// [`Error::Location`], [`Error::Folder`], [`Error::Credentials`], [`Error::Storage`].
-    pub fn open(address: &str, credentials: Option<&FilePath>) -> Result<Self, Error> {
+    /// [`Error::Location`], [`Error::Folder`], [`Error::NoCollection`], [`Error::Credentials`], [`Error::Storage`].
+    pub fn open(
+        address: &str,
+        credentials: Option<&FilePath>,
+        missing: MissingCollection,
+    ) -> Result<Self, Error> {
         match address.strip_prefix(BUCKET_SCHEME) {
             Some(bucket) => Self::open_bucket(address, bucket, credentials),
             None if address.contains("://") || address.is_empty() => Err(Error::Location(address.to_owned())),
-            None => Self::open_folder(address),
+            None => Self::open_folder(address, missing),
         }
     }
 
-    fn open_folder(address: &str) -> Result<Self, Error> {
+    fn open_folder(address: &str, missing: MissingCollection) -> Result<Self, Error> {
         if !FilePath::new(address).is_dir() {
             return Err(Error::Folder(address.to_owned()));
+        }
+        if missing == MissingCollection::Refuse && !has_tables(FilePath::new(address)) {
+            return Err(Error::NoCollection(address.to_owned()));
         }
         let folder = LocalFileSystem::new_with_prefix(address).map_err(Error::storage("open", &address))?;
         // A power cut must not leave an object without its content.
@@ -70,21 +87,36 @@ impl Collection {
             .with_retry(retry)
             .with_http_connector(UreqConnector);
         if let Some(path) = credentials {
-            let key = AccessKey::read(path)?;
-            builder = builder.with_access_key_id(key.id).with_secret_access_key(key.secret);
+            let Credentials { id, secret, region, endpoint } = Credentials::read(path)?;
+            builder = builder.with_access_key_id(id).with_secret_access_key(secret);
+            builder = region.into_iter().fold(builder, AmazonS3Builder::with_region);
+            if let Some(endpoint) = endpoint {
+                // A request is signed; the key is not sent with it.
+                builder = builder.with_allow_http(endpoint.starts_with("http://")).with_endpoint(endpoint);
+            }
         }
         let store = builder.build().map_err(Error::storage("open", &address))?;
         Ok(Self { store: Arc::new(store), root: Path::from(prefix), name: address.to_owned() })
     }
 }
 
-/// An access key from a credentials file. It is never printed.
-struct AccessKey {
-    id: String,
-    secret: String,
+/// Returns whether a folder has tables, of any version.
+fn has_tables(folder: &FilePath) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .into_iter()
+        .any(|entry| entry.file_name().as_encoded_bytes().starts_with(SCHEMA_PREFIX.as_bytes()))
 }
 
-impl AccessKey {
+/// An access key from a credentials file, and where it is valid. It is never printed.
+struct Credentials {
+    id: String,
+    secret: String,
+    region: Option<String>,
+    endpoint: Option<String>,
+}
+
+impl Credentials {
     fn read(path: &FilePath) -> Result<Self, Error> {
         let refused = |reason: String| Error::Credentials { path: path.display().to_string(), reason };
         let metadata = std::fs::metadata(path).map_err(|error| refused(error.to_string()))?;
@@ -109,6 +141,8 @@ impl AccessKey {
         Ok(Self {
             id: value("access-key-id").ok_or_else(|| missing("access-key-id"))?,
             secret: value("secret-access-key").ok_or_else(|| missing("secret-access-key"))?,
+            region: value("region"),
+            endpoint: value("endpoint"),
         })
     }
 }
@@ -128,14 +162,19 @@ mod tests {
 
     #[test]
     fn credentials_file_of_the_owner_is_read() {
-        let key = AccessKey::read(credentials(0o600, KEY).path()).unwrap();
+        let key = Credentials::read(credentials(0o600, KEY).path()).unwrap();
         assert_eq!((key.id.as_str(), key.secret.as_str()), ("AK", "s=cret"));
+        assert_eq!((key.region, key.endpoint), (None, None));
+        let elsewhere = format!("{KEY}region = \"eu-central-1\"\nendpoint = \"https://nas.local:9000\"\n");
+        let key = Credentials::read(credentials(0o600, &elsewhere).path()).unwrap();
+        assert_eq!(key.region.unwrap(), "eu-central-1");
+        assert_eq!(key.endpoint.unwrap(), "https://nas.local:9000");
     }
 
     #[test]
     fn credentials_open_to_others_are_refused_without_naming_the_key() {
         for (mode, text) in [(0o644, KEY), (0o600, "access-key-id = \"AK\"\n"), (0o640, "")] {
-            let error = AccessKey::read(credentials(mode, text).path()).map(|key| key.id).unwrap_err();
+            let error = Credentials::read(credentials(mode, text).path()).map(|key| key.id).unwrap_err();
             assert!(!error.to_string().contains("AK"), "{error}");
         }
     }
@@ -144,15 +183,30 @@ mod tests {
     fn missing_folder_is_not_created() {
         let parent = tempfile::tempdir().unwrap();
         let missing = parent.path().join("not mounted");
-        let error = Collection::open(missing.to_str().unwrap(), None).unwrap_err();
+        let error = open(missing.to_str().unwrap(), MissingCollection::Begin).unwrap_err();
         assert!(matches!(error, Error::Folder(_)) && !missing.exists());
         assert!(error.to_string().contains("not mounted"), "{error}");
     }
 
     #[test]
+    fn folder_without_a_collection_may_be_an_unmounted_share() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_str().unwrap();
+        let error = open(path, MissingCollection::Refuse).unwrap_err();
+        assert!(matches!(error, Error::NoCollection(_)), "{error}");
+        assert_eq!(std::fs::read_dir(path).unwrap().count(), 0);
+        std::fs::create_dir(folder.path().join("schema=1")).unwrap();
+        open(path, MissingCollection::Refuse).unwrap();
+    }
+
+    fn open(address: &str, missing: MissingCollection) -> Result<Collection, Error> {
+        Collection::open(address, None, missing)
+    }
+
+    #[test]
     fn other_schemes_are_refused() {
         for bad in ["", "gs://bucket", "https://host/bucket"] {
-            assert!(matches!(Collection::open(bad, None), Err(Error::Location(_))), "{bad}");
+            assert!(matches!(open(bad, MissingCollection::Begin), Err(Error::Location(_))), "{bad}");
         }
     }
 }

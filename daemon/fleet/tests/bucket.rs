@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU16, Ordering};
 use std::time::Duration;
 
-use longhaul_fleet::{Collection, RefusedFiles, check, export};
+use longhaul_fleet::{Collection, MissingCollection, RefusedFiles, check, export};
 use longhaul_model::Hint as _;
 use longhaul_model::time::DAY;
 use support::{MONDAY, Machine, settings};
@@ -118,7 +118,7 @@ fn collection(secret: &str) -> Collection {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), format!("access-key-id = \"key\"\nsecret-access-key = \"{secret}\"\n"))
         .unwrap();
-    Collection::open("s3://fleet/all", Some(file.path())).unwrap()
+    Collection::open("s3://fleet/all", Some(file.path()), MissingCollection::Refuse).unwrap()
 }
 
 /// Passes one request and its answer on, or breaks it.

@@ -6,7 +6,9 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use longhaul_fleet::{Collection, Error, ExportSettings, RefusedFiles, WeeksToWrite, check, export};
+use longhaul_fleet::{
+    Collection, Error, ExportSettings, MissingCollection, RefusedFiles, WeeksToWrite, check, export,
+};
 use longhaul_model::Timestamp;
 use longhaul_model::time::{DAY, HOUR};
 use support::{MONDAY, Machine, files, settings};
@@ -25,7 +27,7 @@ impl Fleet {
     }
 
     fn collection(&self) -> Collection {
-        Collection::open(self.path().to_str().unwrap(), None).unwrap()
+        Collection::open(self.path().to_str().unwrap(), None, MissingCollection::Begin).unwrap()
     }
 
     fn data_files(&self, table: &str) -> Vec<PathBuf> {

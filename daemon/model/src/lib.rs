@@ -21,6 +21,7 @@ mod conditions;
 pub mod design;
 pub mod draw;
 mod event;
+mod fleet_export_status;
 mod hint;
 mod histogram;
 mod history;

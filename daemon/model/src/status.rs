@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use super::stored::RoundCounts;
 use super::{Progress, Role, RoundStatus, Stall, TargetName, Timestamp};
 
+pub use super::fleet_export_status::FleetExportStatus;
 pub use super::notification::status::{ChannelStatus, HeartbeatStatus, NotifyStatus};
 
 /// Everything that `longhaul status` shows. New keys may be added; existing keys are never removed.
@@ -59,6 +60,9 @@ pub struct Status {
     /// State of the notifications. Missing if none are configured.
     #[serde(default, skip_serializing_if = "NotifyStatus::is_empty")]
     pub notify: NotifyStatus,
+    /// State of the exports into the collection of many machines. Missing if none is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet_export: Option<FleetExportStatus>,
 }
 
 /// The state of the service.

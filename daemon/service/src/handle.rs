@@ -16,7 +16,8 @@ use parking_lot::Mutex;
 use crate::command::Command;
 use crate::event::{EventChannel, ServiceEvent};
 use crate::status::{
-    LiveOperation, LiveRunStatus, LiveStatus, NotifyStatus, Problem, State, Status, TargetState,
+    FleetExportStatus, LiveOperation, LiveRunStatus, LiveStatus, NotifyStatus, Problem, State, Status,
+    TargetState,
 };
 
 /// Number of calls from which the 99th percentile is shown.
@@ -55,6 +56,7 @@ pub struct ServiceHandle {
     log_level: Mutex<String>,
     telemetry: Mutex<ExportStatus>,
     notify: Mutex<NotifyStatus>,
+    fleet_export: Mutex<Option<FleetExportStatus>>,
     live_round: Mutex<Option<LiveRound>>,
     stalls: Mutex<Vec<Stall>>,
     heartbeat_ns: AtomicI64,
@@ -104,6 +106,7 @@ impl ServiceHandle {
         status.log_level = self.log_level.lock().clone();
         status.telemetry = self.telemetry.lock().clone();
         status.notify = self.notify.lock().clone();
+        status.fleet_export = self.fleet_export.lock().clone();
         status.stalls = self.stalls.lock().clone();
         self.add_live_round(&mut status);
         status.now_us = platform::wall_clock();
@@ -153,6 +156,11 @@ impl ServiceHandle {
     /// Sets the state of the notifications that the status shows.
     pub fn set_notify(&self, status: NotifyStatus) {
         *self.notify.lock() = status;
+    }
+
+    /// Sets the state of the exports into a collection that the status shows.
+    pub fn set_fleet_export(&self, status: Option<FleetExportStatus>) {
+        *self.fleet_export.lock() = status;
     }
 
     /// Changes the published status. Does nothing before the first one.

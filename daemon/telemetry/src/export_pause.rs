@@ -47,6 +47,11 @@ impl ExportPause {
         self.permit(&mut self.state.lock())
     }
 
+    /// Returns true during a round.
+    pub fn is_paused(&self) -> bool {
+        self.state.lock().is_paused
+    }
+
     /// Waits for a permit to send one message.
     pub fn acquire(&self) -> SendPermit<'_> {
         let mut state = self.state.lock();
@@ -101,7 +106,7 @@ mod tests {
         let pause = ExportPause::default();
         drop(pause.try_acquire().unwrap());
         let guard = pause.pause(Duration::from_secs(100));
-        assert!(pause.try_acquire().is_none());
+        assert!(pause.try_acquire().is_none() && pause.is_paused());
         drop(guard);
         assert!(pause.try_acquire().is_some());
     }

@@ -177,6 +177,7 @@ fn status(database: &Path) -> Status {
         log_level: "info".to_owned(),
         telemetry: Default::default(),
         notify: Default::default(),
+        fleet_export: None,
     }
 }
 

@@ -199,6 +199,7 @@ mod tests {
             log_level: String::new(),
             telemetry: Default::default(),
             notify: Default::default(),
+            fleet_export: None,
         }
     }
 

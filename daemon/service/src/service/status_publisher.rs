@@ -78,6 +78,7 @@ impl StatusPublisher {
             log_level: String::new(),
             telemetry: ExportStatus::default(),
             notify: NotifyStatus::default(),
+            fleet_export: None,
         });
     }
 }

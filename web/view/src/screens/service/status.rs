@@ -2,8 +2,8 @@
 
 use jiff::tz::TimeZone;
 use longhaul_model::status::{
-    ChannelStatus, HeartbeatStatus, LastRound, ProbeState, SignalStatus, State, Status, TargetState,
-    TargetStatus,
+    ChannelStatus, FleetExportStatus, HeartbeatStatus, LastRound, ProbeState, SignalStatus, State, Status,
+    TargetState, TargetStatus,
 };
 use longhaul_model::{Role, Timestamp};
 
@@ -175,6 +175,10 @@ fn facts(status: &Status, zone: &TimeZone) -> Vec<Fact> {
     facts.extend(status.notify.channels.iter().map(channel));
     let heartbeat = status.notify.heartbeat.as_ref();
     facts.extend(heartbeat.map(|heartbeat| Fact::new("heartbeat", heartbeat_text(heartbeat, zone))));
+    let fleet_export = status.fleet_export.as_ref();
+    facts.extend(
+        fleet_export.map(|export| Fact::new("export", fleet_export_text(export, status.now_us, zone))),
+    );
     facts.push(Fact::new("probe", probes.join("; ")));
     facts.extend(status.design.as_ref().map(|design| Fact::new("design", design.as_str())));
     facts
@@ -255,6 +259,18 @@ fn heartbeat_text(heartbeat: &HeartbeatStatus, zone: &TimeZone) -> String {
     format!("{receiver}: {last}{failure}")
 }
 
+/// Describes the exports into a collection, such as `/Volumes/fleet: the last 2026-11-25 12:00:00; next in 3 h`.
+fn fleet_export_text(export: &FleetExportStatus, now: Timestamp, zone: &TimeZone) -> String {
+    let FleetExportStatus { to, last_export_us, last_failure, next_try_us } = export;
+    let last = last_export_us.map_or_else(
+        || "none since the service started".to_owned(),
+        |at| format!("the last {}", time::timestamp(at, zone)),
+    );
+    let failure = last_failure.as_ref().map_or(String::new(), |why| format!("; failed: {why}"));
+    let next = next_try_us.map_or(String::new(), |at| format!("; next try {}", time::until(at, now, zone)));
+    format!("{to}: {last}{failure}{next}")
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -288,6 +304,7 @@ mod tests {
             log_level: "info".into(),
             telemetry: Default::default(),
             notify: Default::default(),
+            fleet_export: None,
         }
     }
 

@@ -1,0 +1,65 @@
+//! The thread that exports this machine's results into the collection of many machines: once a day, and never during a round.
+//!
+//! The export is `longhaul export fleet` in a process of its own. A share that no longer answers then keeps that process waiting,
+//! and not the service; and a round that begins ends it. The next export continues where it was.
+
+mod process;
+mod thread;
+mod times;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use longhaul_service::config::Config;
+use longhaul_service::handle::ServiceHandle;
+use parking_lot::Mutex;
+
+use thread::{FleetCommand, FleetThread};
+
+/// Maximum time that [`FleetExport::stop`] waits for the thread.
+const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
+
+/// What the exports need from the service.
+pub struct FleetExportDeps {
+    /// Handle of the service: its rounds, and its status.
+    pub handle: Arc<ServiceHandle>,
+    /// Path of the database.
+    pub database: PathBuf,
+    /// Path of the configuration file. `None`: there is none.
+    pub config: Option<PathBuf>,
+    /// Path of the program `longhaul`.
+    pub program: PathBuf,
+}
+
+/// Handle of the thread.
+pub struct FleetExport {
+    commands: Sender<FleetCommand>,
+    finished: Mutex<Receiver<()>>,
+}
+
+impl FleetExport {
+    /// Starts the thread. It does nothing until [`FleetExport::configure`] names a collection.
+    pub fn start(deps: FleetExportDeps) -> std::io::Result<Self> {
+        let (commands, receiver) = channel();
+        let (end_sender, end_receiver) = channel();
+        let work = move || {
+            let _end: Sender<()> = end_sender;
+            FleetThread::new(deps).run(&receiver);
+        };
+        std::thread::Builder::new().name("fleet-export".to_owned()).stack_size(256 << 10).spawn(work)?;
+        Ok(Self { commands, finished: Mutex::new(end_receiver) })
+    }
+
+    /// Applies a new configuration.
+    pub fn configure(&self, config: &Config) {
+        let _ = self.commands.send(FleetCommand::Configure(config.fleet.to.clone()));
+    }
+
+    /// Ends an export that is running, and the thread. Returns within two seconds.
+    pub fn stop(&self) {
+        let _ = self.commands.send(FleetCommand::Stop);
+        let _ = self.finished.lock().recv_timeout(STOP_TIMEOUT);
+    }
+}
