@@ -67,7 +67,7 @@ fn exception(pair: &PairSummary, target: &TargetName) -> Option<String> {
     Some(format!("Exception: {other} is faster than {target} for {lost}."))
 }
 
-/// Returns true if nobody notices on which of the two shares it is done.
+/// Returns true if it takes too little time on both shares for a difference to be noticed.
 fn is_instant(task: &Comparison) -> bool {
     task.median_seconds.is_some_and(|(a, b)| a.max(b) < INSTANT_SECONDS)
 }

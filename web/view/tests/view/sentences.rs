@@ -189,6 +189,6 @@ fn tasks_that_another_share_is_faster_for_are_named() {
         named(&weeks_with_exceptions(tasks - 2..tasks, 10.0)).unwrap(),
         "Exception: nfs is faster than smb for a Time Machine burst, restoring from Time Machine (cold) and 2 more."
     );
-    assert_eq!(named(&weeks_with_exceptions(tasks - 1..tasks, 0.01)), None, "nobody notices it");
+    assert_eq!(named(&weeks_with_exceptions(tasks - 1..tasks, 0.01)), None, "too short to be noticed");
     assert_eq!(named(&weeks_with_exceptions(0..0, 10.0)), None);
 }
