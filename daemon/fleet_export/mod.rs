@@ -21,7 +21,7 @@ use thread::{FleetCommand, FleetThread};
 /// Maximum time that [`FleetExport::stop`] waits for the thread.
 const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// What the exports need from the service.
+/// Everything that the exports need from the service.
 pub struct FleetExportDeps {
     /// Handle of the service: its rounds, and its status.
     pub handle: Arc<ServiceHandle>,

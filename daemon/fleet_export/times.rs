@@ -15,7 +15,7 @@ const CONTINUE_INTERVAL: Duration = Duration::from_mins(10);
 /// Time without a complete export from which it is a problem. A laptop away from its network has none for some days.
 const PROBLEM_AFTER: Duration = Duration::from_hours(72);
 
-/// How an export ended.
+/// The end of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExportEnd {
     /// Everything is exported.
