@@ -13,6 +13,9 @@ use crate::location::Collection;
 /// Folder to which refused files are moved; no query reads it.
 const REFUSED: &str = "refused";
 
+/// Size of a file from which it is not read. A week of one machine has some hundred kilobytes.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
 /// Treatment of refused files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusedFiles {
@@ -92,6 +95,9 @@ async fn check_file(collection: &Collection, path: &Path, now: Timestamp) -> Res
     }
     let Some(key) = FileKey::of_path(root, path) else { return Ok(Checked::Refused(stray(first))) };
     let read = collection.store.get(path).await.map_err(Error::storage("read", path))?;
+    if read.meta.size > MAX_FILE_BYTES {
+        return Ok(Checked::Refused("it is larger than any that longhaul exports".to_owned()));
+    }
     let bytes = read.bytes().await.map_err(Error::storage("read", path))?;
     let place = Place { table: key.table, source: &key.source, now };
     Ok(inspect(&bytes, &place).map_or_else(Checked::Refused, Checked::Counts))

@@ -82,3 +82,54 @@ fn problem_of_row(names: &[String], cells: &[Cell<'static>], place: &Place<'_>) 
         _ => None,
     })
 }
+
+#[cfg(all(test, feature = "parquet"))]
+mod tests {
+    use super::super::encode::{Definition, encode};
+    use super::*;
+    use crate::table::Kind;
+
+    const PLACE: Place<'static> = Place {
+        table: FleetTable::Integrity,
+        source: "c0ffee-0001",
+        now: Timestamp::from_us(1_764_000_000_000_000),
+    };
+
+    /// Returns why a table with one row is refused. Its columns are those of the integrity table and these.
+    fn refused(columns: &[(Definition, Cell<'static>)]) -> String {
+        let is_replaced = |name: &str| columns.iter().any(|((column, ..), _)| *column == name);
+        let mut row: Vec<(Definition, Cell<'static>)> = columns.to_vec();
+        let others = FleetTable::Integrity.column_names().into_iter().filter(|name| !is_replaced(name));
+        row.extend(others.map(|name| {
+            let source = Cell::text("c0ffee-0001".to_owned());
+            ((name, Kind::Text, ""), if name == "source" { source } else { Cell::Null })
+        }));
+        let definitions: Vec<Definition> = row.iter().map(|(definition, _)| *definition).collect();
+        let cells: Vec<Cell<'static>> = row.into_iter().map(|(_, cell)| cell).collect();
+        let file = encode(&definitions, |sink| sink.row(&cells)).unwrap();
+        assert!(file.bytes.len() < 1 << 20, "small on the disk");
+        inspect(&file.bytes, &PLACE).unwrap_err()
+    }
+
+    #[test]
+    fn duration_that_is_not_a_number_is_refused() {
+        for bad in [f64::NAN, f64::INFINITY, -1.0] {
+            let reason = problem_of_row(&["seconds".to_owned()], &[Cell::Real(bad)], &PLACE);
+            assert_eq!(reason.unwrap(), "seconds is negative or not a number");
+        }
+        assert_eq!(
+            refused(&[(("seconds", Kind::Real, ""), Cell::Real(-1.0))]),
+            "row 1: seconds is negative or not a number"
+        );
+    }
+
+    #[test]
+    fn small_file_that_becomes_huge_is_refused() {
+        let zeros = Cell::text("0".repeat(300 << 20));
+        let numbers = Cell::Integers(vec![0; 20 << 20].into());
+        for (kind, huge) in [(Kind::Text, zeros), (Kind::Integers, numbers)] {
+            let reason = refused(&[(("note", kind, ""), huge)]);
+            assert!(reason.contains("larger than any that longhaul exports"), "{reason}");
+        }
+    }
+}

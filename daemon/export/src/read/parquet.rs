@@ -3,7 +3,7 @@
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 
@@ -17,11 +17,13 @@ const CHUNK_ROWS: usize = 2048;
 /// Maximum uncompressed size of a column in one row group, in bytes. Columns written by longhaul are about a
 /// hundred times smaller.
 const MAX_COLUMN_BYTES: i64 = (MAX_ROW_BYTES << 4) as i64;
+/// Maximum number of values of a column in one row group; one value may be repeated millions of times in a few bytes.
+const MAX_COLUMN_VALUES: i64 = 1 << 24;
 
 pub(super) fn read(input: impl ChunkReader + 'static, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let damaged =
         |error: &ParquetError, assembler: &Assembler<'_>| assembler.damaged_error(&error.to_string());
-    let file = SerializedFileReader::new(input).map_err(|error| damaged(&error, assembler))?;
+    let file = open(input).map_err(|error| damaged(&error, assembler))?;
     let columns = columns(file.metadata(), assembler)?;
     let mut at = 1;
     for group in 0..file.num_row_groups() {
@@ -37,12 +39,25 @@ pub(super) fn read(input: impl ChunkReader + 'static, assembler: &mut Assembler<
     Ok(())
 }
 
+/// Opens a file whose columns have plausible sizes, according to its footer.
+fn open<R: ChunkReader + 'static>(input: R) -> Result<SerializedFileReader<R>> {
+    let file = SerializedFileReader::new(input)?;
+    let columns = file.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns);
+    let is_larger = |column: &ColumnChunkMetaData| {
+        column.uncompressed_size() > MAX_COLUMN_BYTES || column.num_values() > MAX_COLUMN_VALUES
+    };
+    match columns.into_iter().any(is_larger) {
+        true => Err(parquet_error("a column is larger than any that longhaul exports")),
+        false => Ok(file),
+    }
+}
+
 /// Calls `visit` with the names of the columns and the cells of each row. Lists are passed as empty lists.
 pub(super) fn for_each_row(
     input: impl ChunkReader + 'static,
     mut visit: impl FnMut(&[String], &[Cell<'static>]),
 ) -> Result<u64> {
-    let file = SerializedFileReader::new(input)?;
+    let file = open(input)?;
     let schema = file.metadata().file_metadata().schema_descr();
     let name = |path: &[String]| path.first().cloned().unwrap_or_default();
     let names: Vec<String> = schema.columns().iter().map(|column| name(column.path().parts())).collect();
@@ -62,7 +77,7 @@ pub(super) fn for_each_row(
 
 /// Decodes every list of integers, and returns an error if a number in one is negative or cannot be read.
 pub(super) fn check_lists(input: impl ChunkReader + 'static) -> Result<()> {
-    let file = SerializedFileReader::new(input)?;
+    let file = open(input)?;
     for group in 0..file.num_row_groups() {
         let group = file.get_row_group(group)?;
         for index in 0..group.num_columns() {
@@ -159,9 +174,6 @@ impl RowGroupCursor {
 impl ColumnCursor {
     fn open(group: &dyn RowGroupReader, metadata: &RowGroupMetaData, index: usize) -> Result<Self> {
         let column = metadata.column(index);
-        if column.uncompressed_size() > MAX_COLUMN_BYTES {
-            return Err(parquet_error("a column is larger than any longhaul exports"));
-        }
         let descriptor = column.column_descr();
         Ok(Self {
             reader: group.get_column_reader(index)?,
