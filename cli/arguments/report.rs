@@ -37,12 +37,9 @@ pub struct ReportArgs {
     /// File to write; an existing one is replaced [default: standard output].
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Leave out all names, for publishing. As JSON, it is a file for --with on another computer.
+    /// Leave out all names, for publishing.
     #[arg(long, conflicts_with = "pair")]
     pub anonymous: bool,
-    /// Show the report of another computer next to this one (md and html); may be given several times.
-    #[arg(long = "with", value_name = "FILE", conflicts_with = "pair")]
-    pub others: Vec<PathBuf>,
     /// Make the report from this file, which `longhaul export runs` wrote, instead of the database.
     #[arg(long, value_name = "FILE")]
     pub from_export: Option<PathBuf>,

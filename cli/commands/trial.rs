@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use longhaul_measure::platform;
 use longhaul_measure::sandbox::CleanMode;
 use longhaul_measure::workloads::Settings;
+use longhaul_measure::{platform, private_files};
 use longhaul_model::STANDARD_TASKS;
 use longhaul_model::{Family, Mount, Role, Run, Scale, Target, Timestamp};
 use longhaul_service::foreground::{Plan, RunTotals, STOP_TIMEOUT};
@@ -42,7 +42,7 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     paths::check_managed_targets(&targets, &config)?;
     paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
     if !targets.iter().any(|target| target.name.as_str() == LOCAL_TARGET) {
-        std::fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
+        private_files::create_folder(&folder).with_context(|| format!("create {}", folder.display()))?;
         let name = LOCAL_TARGET.parse().context("name the local target")?;
         targets.insert(0, Target { name, path: folder.clone(), role: Role::Baseline });
     }

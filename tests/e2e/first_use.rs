@@ -18,6 +18,7 @@ fn trial_leaves_only_the_database() {
     let output = running.finish(0);
     assert!(output.out.contains("they decide nothing") && output.out.contains("photo-batch"), "{output}");
     assert!(output.out.contains("20 runs on 2 targets, 0 failed"), "{output}");
+    assert!(!output.err.contains("other users"), "its own folder is private from the beginning: {output}");
     assert_eq!(tree::files(&place.data()), [PathBuf::from("longhaul.sqlite")]);
     assert_eq!(fs::read_dir(place.data()).unwrap().count(), 1, "no empty folder is left");
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);

@@ -32,7 +32,6 @@ fn report_in_the_warm_up_says_so_in_every_format() {
         assert!(!text.contains("annas") && !text.contains(place.root().to_str().unwrap()), "{text}");
     }
     let value: Value = serde_json::from_str(&file).unwrap();
-    assert_eq!((&value["kind"], &value["schema"]), (&"longhaul-exchange".into(), &1.into()));
     assert_eq!(value["targets"].as_array().unwrap().len(), 2);
 }
 
@@ -44,34 +43,6 @@ fn report_as_a_picture_is_a_png_file() {
     place.longhaul("report --format png --output").arg(&picture).expect(5);
     let bytes = fs::read(picture).unwrap();
     assert!(bytes.starts_with(b"\x89PNG\r\n") && bytes.len() > 5_000, "{} bytes", bytes.len());
-}
-
-#[test]
-fn report_accepts_only_exchange_files_to_compare() {
-    let place = measured();
-    let file = place.path("week.json");
-    place.longhaul("report --json --anonymous --output").arg(&file).expect(5);
-    let output = place.longhaul("report --format md --with").arg(&file).expect(5);
-    assert!(
-        output.out.contains("## Next to other hosts") && output.out.contains("nothing is pooled"),
-        "{}",
-        output.out
-    );
-    let database = place.database();
-    let foreign = place.longhaul("report --format md --with").arg(&database).expect(1);
-    foreign.assert_stderr(&[database.to_str().unwrap(), "not JSON"]);
-    let newer = place.path("newer.json");
-    fs::write(&newer, r#"{"kind": "longhaul-exchange", "schema": 99}"#).unwrap();
-    place
-        .longhaul("report --format md --with")
-        .arg(&newer)
-        .expect(1)
-        .assert_stderr(&["newer.json", "a newer longhaul reads it"]);
-    place
-        .longhaul("report --format md --with")
-        .arg(place.path("missing"))
-        .expect(1)
-        .assert_stderr(&["missing"]);
 }
 
 #[test]

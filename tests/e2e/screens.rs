@@ -99,9 +99,6 @@ report 2021-W99
 report 2021-W12 --format md --json
 report --from-export ~/missing
 report --from-export ~/own.toml
-report --format md --with ~/missing
-report --format md --with ~/own.toml
-report --with ~/own.toml
 report 2021-W12 --format html --output ~/no/such/folder.html
 report --pair smb
 report --pair smb,afp
@@ -266,9 +263,6 @@ fn results_of_four_weeks_match() {
         let words = home.normalize(&html::text_of(&page));
         snapshots.check(&format!("{name}-html"), &format!("{}{words}", screen.text()));
     }
-    home.longhaul("report 2021-W12 --json --anonymous --output ~/other.json");
-    let comparison = home.longhaul("report 2021-W12 --format md --with ~/other.json");
-    snapshots.check("report-beside", &comparison.text());
     snapshots.finish();
 }
 

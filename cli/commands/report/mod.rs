@@ -5,11 +5,8 @@ mod output;
 mod pair;
 mod picture;
 
-use std::io::Read;
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use longhaul_analysis::summary::{ClientCaching, WeeklySummary, client_caching};
 use longhaul_measure::platform;
 use longhaul_model::History;
@@ -17,12 +14,9 @@ use longhaul_view::json::WeekJson;
 use longhaul_view::redaction::with_neutral_names;
 use longhaul_view::screens::brief::brief;
 use longhaul_view::screens::week::{WeekReport, week};
-use longhaul_view::{
-    Environment, Exchange, Machine, exchange, html_with_hosts, markdown_with_hosts, read, render,
-};
+use longhaul_view::{Environment, Machine, html, markdown, render};
 
 use crate::arguments::{GlobalArgs, ReportArgs, ReportFormat};
-use crate::errors::UsageError;
 use crate::paths;
 pub use input::WeeklyInput;
 use output::{decision_exit_code, exit_code, print_or_write};
@@ -35,9 +29,6 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
         return pair::run(shared, arguments);
     }
     let format = arguments.chosen_format();
-    if !arguments.others.is_empty() && !matches!(format, ReportFormat::Md | ReportFormat::Html) {
-        return Err(UsageError("--with needs `--format md` or `--format html`".to_owned()).into());
-    }
     let mut input = WeeklyInput::load(shared, arguments)?;
     if arguments.anonymous {
         input.history = with_neutral_names(input.history);
@@ -49,13 +40,10 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
             return Ok(exit_code(&weekly));
         }
         ReportFormat::Text => text(shared, arguments, &weekly)?,
-        ReportFormat::Md => markdown_with_hosts(&weekly, &others(arguments)?),
+        ReportFormat::Md => markdown(&weekly),
         ReportFormat::Html => {
             let environment = environment(shared, arguments, &input.history)?;
-            html_with_hosts(&weekly, &environment, &others(arguments)?)
-        }
-        ReportFormat::Json if arguments.anonymous => {
-            exchange(&weekly, &environment(shared, arguments, &input.history)?).to_json()
+            html(&weekly, &environment)
         }
         ReportFormat::Json => {
             let caching = &load_caching(shared, arguments)?;
@@ -74,11 +62,11 @@ fn text(shared: &GlobalArgs, arguments: &ReportArgs, weekly: &WeeklySummary) -> 
     Ok(render::terminal::render(&document))
 }
 
-/// Returns the client caching of each protocol; empty for an export, which lacks the data.
+/// Returns the client caching of each protocol; empty for an export, which lacks the data, and without names, because each has one.
 fn load_caching(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<Vec<ClientCaching>> {
-    match arguments.from_export {
-        Some(_) => Ok(vec![]),
-        None => Ok(client_caching(&paths::open_reader(shared)?.rereads()?)),
+    match arguments.anonymous || arguments.from_export.is_some() {
+        true => Ok(vec![]),
+        false => Ok(client_caching(&paths::open_reader(shared)?.rereads()?)),
     }
 }
 
@@ -101,17 +89,4 @@ fn environment(
             Ok(Environment::of_this_machine(machine, history, &negotiated))
         }
     }
-}
-
-fn others(arguments: &ReportArgs) -> anyhow::Result<Vec<Exchange>> {
-    arguments.others.iter().map(|path| read_exchange(path)).collect()
-}
-
-/// Reads the report of another computer, up to the maximum size of such a file.
-fn read_exchange(path: &Path) -> anyhow::Result<Exchange> {
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
-    let limit = longhaul_view::exchange::MAX_FILE_BYTES as u64 + 1;
-    file.take(limit).read_to_end(&mut bytes).with_context(|| format!("read {}", path.display()))?;
-    read(&String::from_utf8_lossy(&bytes)).with_context(|| format!("{} cannot be shown", path.display()))
 }

@@ -1,22 +1,24 @@
 -- The input of every verdict: for each machine, pair of shares and metric the ratio of each valid day, from all weeks up to one.
 -- It follows docs/methodology.md: the newest epoch of each target, two days of warm-up, no void rounds, failures count as the
 -- cap, the median of a day's rounds, and enough complete rounds on a day. `ratio` is the time on b divided by the time on a.
-WITH scales AS MATERIALIZED (
-    SELECT source, arg_max(scale, run) AS scale FROM runs WHERE week <= 'WEEK' GROUP BY source
+WITH epoch_runs AS MATERIALIZED (
+    SELECT source, target, epoch, scale, arg_min(day, run) AS first_day, max(run) AS last_run
+    FROM runs
+    WHERE week <= 'WEEK'
+    GROUP BY source, target, epoch, scale
 ),
-all_epochs AS (
-    SELECT r.source AS source, r.target AS target, r.epoch AS epoch, arg_min(r.day, r.run) AS first_day
-    FROM runs AS r JOIN scales AS s ON r.source = s.source AND r.scale = s.scale
-    WHERE r.week <= 'WEEK'
-    GROUP BY r.source, r.target, r.epoch
+scales AS (
+    SELECT source, arg_max(scale, last_run) AS scale FROM epoch_runs GROUP BY source
 ),
 -- The newest epoch of each target. The day of its first run and the next one are warm-up.
 epochs AS MATERIALIZED (
-    SELECT e.source AS source, e.target AS target, e.epoch AS epoch, e.first_day + 2 AS first_counted_day, s.scale AS scale
-    FROM all_epochs AS e
-    JOIN (SELECT source, target, max(epoch) AS epoch FROM all_epochs GROUP BY source, target) AS n
-        ON e.source = n.source AND e.target = n.target AND e.epoch = n.epoch
-    JOIN scales AS s ON e.source = s.source
+    SELECT e.source AS source, e.target AS target, e.epoch AS epoch, e.first_day + 2 AS first_counted_day, e.scale AS scale
+    FROM epoch_runs AS e
+    JOIN (
+        SELECT r.source AS source, r.target AS target, s.scale AS scale, max(r.epoch) AS epoch
+        FROM epoch_runs AS r JOIN scales AS s ON r.source = s.source AND r.scale = s.scale
+        GROUP BY r.source, r.target, s.scale
+    ) AS n ON e.source = n.source AND e.target = n.target AND e.scale = n.scale AND e.epoch = n.epoch
 ),
 -- A reading is a time, a failure (error or hung), or absent (unavailable, void, without this figure).
 epoch_readings AS MATERIALIZED (

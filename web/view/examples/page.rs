@@ -1,25 +1,20 @@
 //! Prints the report page of eight simulated weeks, for viewing in a browser:
 //! `cargo run -p longhaul-view --example page > page.html`.
 //!
-//! The first argument selects another form: `markdown`, `beside` (with the results of another host) or `early` (after
-//! one week).
+//! The first argument selects another form: `markdown` or `early` (after one week).
 
 #![allow(clippy::unwrap_used, dead_code)]
 
 #[path = "../tests/view/world.rs"]
 mod world;
 
-use longhaul_view::{exchange, html, html_with_hosts, markdown};
+use longhaul_view::{html, markdown};
 
 fn main() {
     let weekly = world::last_week();
     let environment = world::environment();
     match std::env::args().nth(1).as_deref() {
         Some("markdown") => println!("{}", markdown(&weekly)),
-        Some("beside") => {
-            let other = exchange(&world::twenty_percent_faster(), &environment);
-            println!("{}", html_with_hosts(&weekly, &environment, &[other]));
-        }
         Some("early") => println!("{}", html(&world::eight_weeks().after_days(7), &environment)),
         Some(_) | None => println!("{}", html(&weekly, &environment)),
     }

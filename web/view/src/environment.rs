@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use longhaul_model::{History, NegotiatedOptions, TargetName};
-use serde::{Deserialize, Serialize};
 
 use crate::{redaction, units};
 
 /// Facts about a machine that a reader of the report needs. It contains no machine name, user, path or server.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
     /// Version of longhaul that measured.
     pub longhaul: String,

@@ -1,6 +1,5 @@
 //! Every screen as a [`Document`], built once in [`screens`] and printed by one of the renderers in [`render`]: for a terminal, as
-//! [`markdown`] for a forum, or as HTML. Also [`charts`], the JSON forms ([`json`]), and the [`Exchange`] file that another user's
-//! longhaul shows next to its own results.
+//! [`markdown`] for a forum, or as HTML. Also [`charts`] and the JSON forms ([`json`]).
 //!
 //! All functions are pure: values in, text out. This crate makes no verdicts. What is shared contains no names of users,
 //! machines, servers and paths (see [`redaction`]).
@@ -21,7 +20,6 @@ pub mod charts;
 pub mod document;
 mod environment;
 pub mod event_words;
-pub mod exchange;
 pub mod json;
 pub mod page;
 pub mod redaction;
@@ -34,19 +32,12 @@ pub mod units;
 
 pub use document::Document;
 pub use environment::{Environment, Machine};
-pub use exchange::{Exchange, ExchangeError, exchange, read};
-pub use page::{document_page, html, html_with_hosts, share_card};
+pub use page::{document_page, html, share_card};
 pub use screens::words;
 pub use table::Table;
 pub use text::{Text, Tone};
 
 /// Renders the report of a week as Markdown for a forum, without private data.
 pub fn markdown(weekly: &WeeklySummary) -> String {
-    markdown_with_hosts(weekly, &[])
-}
-
-/// Renders the report of a week as Markdown, with the results of other hosts next to it.
-pub fn markdown_with_hosts(weekly: &WeeklySummary, others: &[Exchange]) -> String {
-    let weekly = redaction::redact_week(weekly);
-    render::markdown::render(&week(&WeekReport { others, ..WeekReport::new(&weekly) }))
+    render::markdown::render(&week(&WeekReport::new(&redaction::redact_week(weekly))))
 }

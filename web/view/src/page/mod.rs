@@ -10,7 +10,6 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::charts::{self, SeriesStyles};
 use crate::document::Document;
-use crate::exchange::Exchange;
 use crate::screens::week::{self, WeekReport};
 use crate::screens::words;
 use crate::{Environment, redaction, render};
@@ -24,15 +23,10 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inl
 
 /// Renders the page of a week.
 pub fn html(weekly: &WeeklySummary, environment: &Environment) -> String {
-    html_with_hosts(weekly, environment, &[])
-}
-
-/// Renders the page of a week, with the results of other hosts next to it.
-pub fn html_with_hosts(weekly: &WeeklySummary, environment: &Environment, others: &[Exchange]) -> String {
     let weekly = &redaction::redact_week(weekly);
     let styles = SeriesStyles::for_targets(&weekly.targets);
     let environment = &environment.anonymised();
-    let report = WeekReport { environment: Some(environment), others, ..WeekReport::new(weekly) };
+    let report = WeekReport { environment: Some(environment), ..WeekReport::new(weekly) };
     let details = week::details(&report);
     let page = html! {
         (DOCTYPE)

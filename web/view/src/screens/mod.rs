@@ -4,7 +4,6 @@ pub mod before_after;
 pub mod brief;
 pub mod checks;
 pub mod commons;
-pub mod hosts;
 pub mod menu_bar;
 pub mod method;
 pub mod nas;

@@ -6,10 +6,9 @@ use longhaul_analysis::summary::{
 use longhaul_model::Role;
 
 use super::checks::{seen_of_all, statements};
-use super::{hosts, method, problems, recommendation, sentences, week_charts, words, your_day};
+use super::{method, problems, recommendation, sentences, week_charts, words, your_day};
 use crate::document::{Details, Document};
 use crate::environment::Environment;
-use crate::exchange::Exchange;
 use crate::table::Table;
 use crate::text::Text;
 use crate::units;
@@ -23,14 +22,12 @@ pub struct WeekReport<'a> {
     pub caching: &'a [ClientCaching],
     /// Machine and mounts; `None` omits the section.
     pub environment: Option<&'a Environment>,
-    /// Results of other hosts.
-    pub others: &'a [Exchange],
 }
 
 impl<'a> WeekReport<'a> {
     /// Creates a report of the summary alone.
     pub fn new(weekly: &'a WeeklySummary) -> Self {
-        Self { weekly, caching: &[], environment: None, others: &[] }
+        Self { weekly, caching: &[], environment: None }
     }
 }
 
@@ -115,9 +112,6 @@ pub fn details(report: &WeekReport<'_>) -> Document {
     }
     if !report.caching.is_empty() {
         document.section("caching", "Client caches").list(report.caching.iter().map(sentences::caching));
-    }
-    if !report.others.is_empty() {
-        document.section("others", "Next to other hosts").append(hosts::hosts(weekly, report.others));
     }
     document.section("events", "Events of the week").append(events(weekly));
     document.section("left-out", "Excluded data").append(excluded(weekly));

@@ -1,11 +1,10 @@
-//! Tests the screens of a week on simulated weeks: charts, the page, Markdown and the exchange file.
+//! Tests the screens of a week on simulated weeks: charts, the page and Markdown.
 
 #![allow(clippy::unwrap_used)]
 
 mod charts;
 mod commons;
 mod documents;
-mod exchange;
 mod freshness;
 mod integrity;
 mod over_time;
