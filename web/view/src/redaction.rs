@@ -211,8 +211,8 @@ pub fn version(text: &str) -> Option<&str> {
     Some(text[..end].trim_end_matches('.')).filter(|version| is_figure(version))
 }
 
-/// Renames targets whose name looks like a host name (`nas-1.local`) to the name of their protocol. All other names are
-/// kept, because the user chose them for display.
+/// Removes the id of the machine, and renames targets whose name looks like a host name (`nas-1.local`) to the name of their
+/// protocol. All other names are kept, because the user chose them for display.
 pub fn with_neutral_names(mut history: History) -> History {
     let mut taken: Vec<TargetName> = history.targets.iter().map(|target| target.name.clone()).collect();
     for place in 0..history.targets.len() {
@@ -223,6 +223,7 @@ pub fn with_neutral_names(mut history: History) -> History {
             rename(&mut history, place, &old, &new);
         }
     }
+    history.settings.machine = None;
     history
 }
 

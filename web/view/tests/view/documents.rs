@@ -125,6 +125,7 @@ fn target_named_like_a_host_is_renamed_to_its_protocol() {
     world.history = redaction::with_neutral_names(world.history);
     let names: Vec<&str> = world.history.targets.iter().map(|target| target.name.as_str()).collect();
     assert_eq!(names, ["smb", "nfs"]);
+    assert_eq!(world.history.settings.machine, None);
     let text = markdown(&world.after_days(20));
     assert!(!text.contains("annas") && text.contains("| smb | hang |"), "{text}");
 }
