@@ -1,5 +1,6 @@
 WITH epoch_runs AS {{materialized}}(
-    SELECT source, target, epoch, scale, {{day_of_first_run}} AS first_day, max(run) AS last_run
+    SELECT source, target, epoch, scale, min(site) AS site, min(protocol) AS protocol,
+        {{day_of_first_run}} AS first_day, max(run) AS last_run
     FROM runs
     WHERE week <= 'WEEK'
     GROUP BY source, target, epoch, scale
@@ -9,7 +10,8 @@ scales AS (
 ),
 -- The newest epoch of each target. The day of its first run and the next one are warm-up.
 epochs AS {{materialized}}(
-    SELECT e.source AS source, e.target AS target, e.epoch AS epoch, e.first_day + 2 AS first_counted_day, e.scale AS scale
+    SELECT e.source AS source, e.site AS site, e.target AS target, e.protocol AS protocol, e.epoch AS epoch, e.scale AS scale,
+        e.first_day + 2 AS first_counted_day
     FROM epoch_runs AS e
     JOIN (
         SELECT r.source AS source, r.target AS target, s.scale AS scale, max(r.epoch) AS epoch
@@ -19,9 +21,9 @@ epochs AS {{materialized}}(
 ),
 -- A reading is a time, a failure (error or hung), or absent (unavailable, void, without this figure).
 epoch_readings AS {{materialized}}(
-    SELECT c.source AS source, c.site AS site, c.round AS round, c.day AS day, c.target AS target,
-        c.target_number AS target_number, c.role AS role, c.protocol AS protocol, c.metric AS metric,
-        e.first_counted_day AS first_counted_day,
+    SELECT c.source AS source, c.round AS round, c.day AS day, c.target AS target, c.target_number AS target_number,
+        c.metric AS metric, e.first_counted_day AS first_counted_day,
+        CASE WHEN c.role = 'share' THEN 1 ELSE 0 END AS is_share,
         CASE WHEN c.outcome = 'ok' THEN c.seconds END AS seconds,
         CASE WHEN c.outcome IN ('error', 'hung') THEN 1 ELSE 0 END AS is_failed
     FROM readings AS c
@@ -30,38 +32,31 @@ epoch_readings AS {{materialized}}(
 ),
 -- The failure cap: 20 times the median of the fastest target on the first day with three times, from 60 to 900 s. Before there
 -- is such a day after the warm-up, the warm-up determines it.
-daily_counts AS {{materialized}}(
-    SELECT source, metric, target, day, CASE WHEN day >= first_counted_day THEN 0 ELSE 1 END AS is_warm_up
+daily_times AS {{materialized}}(
+    SELECT source, metric, target, day, CASE WHEN day >= first_counted_day THEN 0 ELSE 1 END AS is_warm_up,
+        {{median_seconds}} AS usual
     FROM epoch_readings WHERE seconds IS NOT NULL
     GROUP BY source, metric, target, day, first_counted_day
     HAVING count(*) >= 3
 ),
 first_days AS (
-    SELECT source, metric, min(is_warm_up * 1000000 + day) AS place FROM daily_counts GROUP BY source, metric
-),
-cap_days AS (
-    SELECT d.source AS source, d.metric AS metric, d.target AS target, d.day AS day
-    FROM daily_counts AS d
-    JOIN first_days AS f
-        ON d.source = f.source AND d.metric = f.metric AND d.is_warm_up * 1000000 + d.day = f.place
+    SELECT source, metric, min(is_warm_up * 1000000 + day) AS place FROM daily_times GROUP BY source, metric
 ),
 usual_times AS (
-    SELECT r.source AS source, r.metric AS metric, r.target AS target, {{median_usual}} AS usual
-    FROM epoch_readings AS r
-    JOIN cap_days AS d ON r.source = d.source AND r.metric = d.metric AND r.target = d.target AND r.day = d.day
-    WHERE r.seconds IS NOT NULL
-    GROUP BY r.source, r.metric, r.target
+    SELECT d.source AS source, d.metric AS metric, min(d.usual) AS usual
+    FROM daily_times AS d
+    JOIN first_days AS f
+        ON d.source = f.source AND d.metric = f.metric AND d.is_warm_up * 1000000 + d.day = f.place
+    GROUP BY d.source, d.metric
 ),
 caps AS (
     SELECT m.source AS source, m.metric AS metric,
-        least(greatest(20e0 * coalesce(f.usual, 0e0), 60e0), 900e0) AS cap
+        least(greatest(20e0 * coalesce(u.usual, 0e0), 60e0), 900e0) AS cap
     FROM (SELECT DISTINCT source, metric FROM epoch_readings) AS m
-    LEFT JOIN (SELECT source, metric, min(usual) AS usual FROM usual_times GROUP BY source, metric) AS f
-        ON m.source = f.source AND m.metric = f.metric
+    LEFT JOIN usual_times AS u ON m.source = u.source AND m.metric = u.metric
 ),
 round_ratios AS (
-    SELECT a.source AS source, a.site AS site, a.metric AS metric, a.target AS a, b.target AS b,
-        a.protocol AS protocol_a, b.protocol AS protocol_b, a.day AS day,
+    SELECT a.source AS source, a.metric AS metric, a.target AS a, b.target AS b, a.day AS day,
         greatest(a.first_counted_day, b.first_counted_day) AS first_counted_day,
         CASE WHEN a.is_failed = 1 AND b.is_failed = 1 THEN 1 ELSE 0 END AS both_failed,
         CASE WHEN a.is_failed = 1 AND b.is_failed = 1 THEN NULL
@@ -73,7 +68,7 @@ round_ratios AS (
     FROM epoch_readings AS a
     JOIN epoch_readings AS b ON a.source = b.source AND a.round = b.round AND a.metric = b.metric
     JOIN caps AS c ON a.source = c.source AND a.metric = c.metric
-    WHERE a.target_number < b.target_number AND a.role = 'share' AND b.role = 'share'
+    WHERE a.target_number < b.target_number AND a.is_share = 1 AND b.is_share = 1
         AND (a.seconds IS NOT NULL OR a.is_failed = 1) AND (b.seconds IS NOT NULL OR b.is_failed = 1)
 ),
 planned AS (
@@ -83,22 +78,25 @@ planned AS (
     GROUP BY r.source, r.day
 ),
 day_ratios AS (
-    SELECT source, site, metric, a, b, protocol_a, protocol_b, day,
+    SELECT source, metric, a, b, day,
         {{median_log_ratio}} AS log_ratio, count(log_ratio) AS rounds,
         sum(CASE WHEN log_ratio > 0 THEN 1 ELSE 0 END) AS won_by_a,
         sum(CASE WHEN log_ratio < 0 THEN 1 ELSE 0 END) AS won_by_b,
         sum(both_failed) AS both_failed
     FROM round_ratios
     WHERE day >= first_counted_day
-    GROUP BY source, site, metric, a, b, protocol_a, protocol_b, day
+    GROUP BY source, metric, a, b, day
 ),
 -- A day is valid with six complete rounds, or with 60 % of the planned ones, and never with fewer than three.
 days AS (
-    SELECT d.source AS source, d.site AS site, d.metric AS metric, d.a AS a, d.b AS b, d.protocol_a AS protocol_a,
-        d.protocol_b AS protocol_b, d.day AS day, d.log_ratio AS log_ratio, d.rounds AS rounds, d.won_by_a AS won_by_a,
+    SELECT d.source AS source, a.site AS site, d.metric AS metric, d.a AS a, d.b AS b, a.protocol AS protocol_a,
+        b.protocol AS protocol_b, d.day AS day, d.log_ratio AS log_ratio, d.rounds AS rounds, d.won_by_a AS won_by_a,
         d.won_by_b AS won_by_b, d.both_failed AS both_failed,
         CASE WHEN d.rounds >= (
             CASE WHEN p.rounds >= 6 THEN 6e0 ELSE greatest(ceil(0.6e0 * p.rounds), 3e0) END
         ) THEN 1 ELSE 0 END AS is_valid
-    FROM day_ratios AS d JOIN planned AS p ON d.source = p.source AND d.day = p.day
+    FROM day_ratios AS d
+    JOIN planned AS p ON d.source = p.source AND d.day = p.day
+    JOIN epochs AS a ON d.source = a.source AND d.a = a.target
+    JOIN epochs AS b ON d.source = b.source AND d.b = b.target
 )

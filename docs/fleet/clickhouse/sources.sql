@@ -1,6 +1,7 @@
 -- Views of a collection that `longhaul export fleet` wrote. FLEET is its folder; for a bucket write s3('https://...') instead of file(...); replace it before running this.
 -- The views leave out rows that cannot be right; refused.sql counts them by reason.
-SET use_hive_partitioning = 1, join_use_nulls = 1, prefer_column_name_to_alias = 1, enable_materialized_cte = 1;
+SET use_hive_partitioning = 1, join_use_nulls = 1, prefer_column_name_to_alias = 1, enable_materialized_cte = 1,
+    optimize_move_to_prewhere = 0;
 
 CREATE OR REPLACE VIEW all_rounds AS SELECT *, _file FROM file(
     'FLEET/schema=1/table=rounds/week=*/machine=*/data.parquet', Parquet
