@@ -41,17 +41,19 @@ for engine in "${wanted[@]}"; do
   fi
 done
 failed=0
-build=()
+profile=debug build=()
 # A large fleet takes longer to simulate than the program takes to build.
-[ "$machines" -le 50 ] || build=(--release)
+[ "$machines" -le 50 ] || profile=release build=(--release)
 if [ ${#engines[@]} -gt 0 ]; then
-  cargo run --quiet --locked "${build[@]}" -p longhaul-fleet --example simulated_fleet -- --machines "$machines" --to "$data" &&
+  # --workspace selects the features of the tests, so that nothing is built twice.
+  cargo build --quiet --locked "${build[@]}" --workspace --example simulated_fleet &&
+    "${CARGO_TARGET_DIR:-target}/$profile/examples/simulated_fleet" --machines "$machines" --to "$data" &&
     "$python" tests/fleet/compare.py "$data" "${engines[@]}" || failed=1
 fi
 if installed moto; then
   port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
   LONGHAUL_MOTO=$folder/bin/moto_server AWS_ENDPOINT_URL=http://127.0.0.1:$port AWS_ALLOW_HTTP=true AWS_REGION=us-east-1 \
-    cargo test --locked -p longhaul-fleet --test bucket -- --ignored || failed=1
+    cargo test --locked --workspace --test bucket -- --ignored || failed=1
 else
   echo "skipped: fleet: moto cannot be installed here, so exports to a bucket are not tested: $(tail -1 "$log")"
   [ ${#engines[@]} -gt 0 ] || exit 77
