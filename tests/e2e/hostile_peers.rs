@@ -29,16 +29,18 @@ enum Peer {
     OtlpHttp,
     OtlpGrpc,
     Ntfy,
+    Heartbeat,
     Mail,
     NodeExporter,
     Snmp,
     Configuration,
 }
 
-const PEERS: [Peer; 7] = [
+const PEERS: [Peer; 8] = [
     Peer::OtlpHttp,
     Peer::OtlpGrpc,
     Peer::Ntfy,
+    Peer::Heartbeat,
     Peer::Mail,
     Peer::NodeExporter,
     Peer::Snmp,
@@ -51,6 +53,7 @@ impl Peer {
             Self::OtlpHttp => "OTLP collector (HTTP)",
             Self::OtlpGrpc => "OTLP collector (gRPC)",
             Self::Ntfy => "ntfy",
+            Self::Heartbeat => "heartbeat",
             Self::Mail => "SMTP",
             Self::NodeExporter => "node_exporter",
             Self::Snmp => "SNMP",
@@ -98,6 +101,7 @@ impl Peer {
                     "[notify.channels.phone]\nkind = \"ntfy\"\nurl = \"{scheme}://127.0.0.1:{port}/topic\"\n"
                 )
             }
+            Self::Heartbeat => format!("[notify]\nheartbeat-url = \"{scheme}://127.0.0.1:{port}/ping\"\n"),
             Self::Mail => format!(
                 "[notify.channels.mail]\nkind = \"email\"\nserver = \"127.0.0.1\"\nport = {port}\n\
                  encryption = \"{encryption}\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n"
@@ -113,7 +117,7 @@ impl Peer {
     fn command(self, address: &str) -> String {
         match self {
             Self::OtlpHttp | Self::OtlpGrpc => "telemetry check".to_owned(),
-            Self::Ntfy | Self::Mail => "notify test".to_owned(),
+            Self::Ntfy | Self::Heartbeat | Self::Mail => "notify test".to_owned(),
             Self::NodeExporter | Self::Snmp => "nas check".to_owned(),
             Self::Configuration => format!("init --yes --from {address}/site.toml"),
         }
@@ -124,7 +128,7 @@ impl Peer {
         Duration::from_secs(match self {
             // Two signals with the configured timeout.
             Self::OtlpHttp | Self::OtlpGrpc => 6,
-            Self::Ntfy | Self::Mail => 15,
+            Self::Ntfy | Self::Heartbeat | Self::Mail => 15,
             Self::NodeExporter | Self::Snmp => 5,
             Self::Configuration => 30,
         })
@@ -183,9 +187,9 @@ fn cell(peer: Peer, how: &Misbehaviour, baseline: u64) -> (String, Vec<String>) 
     let scheme = if *how == WrongCertificate { "https" } else { "http" };
     let found = run(peer, server.port, scheme);
     let growth = found.peak_bytes.saturating_sub(baseline);
-    // ntfy has taken a message if the status says so; what follows is not read.
+    // A message or a heartbeat was taken if the status says so; what follows is not read.
     let is_success = matches!(how, CompressedBomb | SuccessAndGigabyte);
-    let codes = if peer == Peer::Ntfy && is_success { &[0][..] } else { &FAILED };
+    let codes = if matches!(peer, Peer::Ntfy | Peer::Heartbeat) && is_success { &[0][..] } else { &FAILED };
     let line = format!(
         "| {} | {} | +{:.1} MB | {:.1} s | {} |",
         peer.name(),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::support::daemon::{BUSY, Daemon, log, target};
+use crate::support::real_programs::free_port;
 use crate::support::receiver::WebhookReceiver;
 use crate::support::{Place, machine, sandbox};
 
@@ -174,6 +175,18 @@ fn test_message_reaches_the_named_channel() {
     assert!(place.longhaul("notify test phone").expect(2).err.contains("there are hook"));
     configure(&place, "");
     assert!(place.longhaul("notify test").expect(2).err.contains("no channel is configured"));
+}
+
+#[test]
+fn test_requests_the_heartbeat_and_hides_its_path() {
+    let (place, receiver) = (Place::new(), WebhookReceiver::start());
+    configure(&place, &format!("heartbeat-url = \"{}\"", receiver.url()));
+    let output = place.longhaul("notify test").expect(0);
+    assert!(output.out.starts_with("ok       heartbeat request http://127.0.0.1:"), "{output}");
+    assert!(!output.out.contains("secret-path"), "{output}");
+    assert!(receiver.arrived()[0].head.starts_with("GET /hook/secret-path HTTP/1.1"));
+    configure(&place, &format!("heartbeat-url = \"http://127.0.0.1:{}/\"", free_port()));
+    assert!(place.longhaul("notify test").expect(3).out.starts_with("failed   heartbeat"));
 }
 
 #[test]
