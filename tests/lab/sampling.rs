@@ -1,5 +1,6 @@
 //! Tests of sampling on real servers: a cut cable is one stall, a changed mount option is an event and a new epoch.
 
+use std::cell::Cell;
 use std::process::Child;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -162,9 +163,14 @@ impl<'a> Service<'a> {
             (status["state"]["name"] != "measuring")
                 .then(|| status["last_round"]["number"].as_i64().unwrap_or(0))
         };
-        let before = done();
+        // A round or an examination that is running would be taken for the requested round.
+        let before = Cell::new(None);
+        self.wait("the service to be free", || {
+            before.set(done());
+            before.get().is_some()
+        });
         self.ask("round");
-        self.wait("a round", || done().is_some_and(|number| Some(number) > before));
+        self.wait("a round", || done().is_some_and(|number| Some(number) > before.get()));
     }
 }
 
