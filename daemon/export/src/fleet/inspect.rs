@@ -83,7 +83,8 @@ fn problem_of_row(names: &[String], cells: &[Cell<'static>], place: &Place<'_>) 
     })
 }
 
-#[cfg(all(test, feature = "parquet"))]
+#[cfg(test)]
+#[cfg(feature = "parquet")]
 mod tests {
     use super::super::encode::{Definition, encode};
     use super::*;
