@@ -121,36 +121,26 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
         tracing::warn!(%error, "setrlimit: the limit of open files was not raised");
     }
     watchers::watch_mounts(Arc::clone(&handle));
-    let exporter = Arc::new(export::start_exporter(
-        &handle,
-        database.clone(),
-        service.shared_writer(),
-        log.diagnostics(),
-    )?);
+    let writer = service.shared_writer();
+    let exporter = Arc::new(export::start_exporter(&handle, database.clone(), writer, log.diagnostics())?);
     exporter.configure(export::resolve_settings(&config));
     let notifier = start_notifier(&handle, &database, &service)?;
     notifier.configure(config.clone());
-    let fleet_export = Arc::new(FleetExport::start(FleetExportDeps {
+    let fleet_export = start_fleet_export(FleetExportDeps {
         handle: Arc::clone(&handle),
         database: database.clone(),
         config: config_path.clone(),
         // All packages and `cargo build` put both programs into one folder.
         program: longhauld.with_file_name("longhaul"),
-    })?);
+    })?;
     fleet_export.configure(&config);
-    watchers::watch_config(
-        ConfigVersions { path: config_path.clone(), user: version, managed: managed_version },
-        ConfigReceivers {
-            handle: Arc::clone(&handle),
-            exporter: Arc::clone(&exporter),
-            notifier: Arc::clone(&notifier),
-            fleet_export: Arc::clone(&fleet_export),
-        },
-    );
+    let receivers = ConfigReceivers { handle, exporter, notifier, fleet_export };
+    let versions = ConfigVersions { path: config_path.clone(), user: version, managed: managed_version };
+    watchers::watch_config(versions, receivers.clone());
     let web = config.web;
     let end = runtime::run_until_stopped(
         service,
-        runtime::ServerContext { handle, log, database, config_path, web, exporter, notifier, fleet_export },
+        runtime::ServerContext { log, database, config_path, web, receivers },
     )?;
     // Also reset before another version takes over: that exit is no crash.
     starts.reset();
@@ -175,6 +165,11 @@ fn restrict_own_files(database: &Path) {
         let path = path.display();
         tracing::warn!(%path, "other users could read this; now only its owner can");
     }
+}
+
+/// Starts the thread that exports results into a collection.
+fn start_fleet_export(deps: FleetExportDeps) -> anyhow::Result<Arc<FleetExport>> {
+    Ok(Arc::new(FleetExport::start(deps).context("start the thread of the exports")?))
 }
 
 /// Starts the thread that notifies the user.

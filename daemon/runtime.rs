@@ -1,7 +1,7 @@
 //! Runs the service and the web server, from ready to stopped.
 
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,6 @@ use longhaul_service::config::Web;
 use longhaul_service::daemon_address::DaemonAddress;
 use longhaul_service::handle::ServiceHandle;
 use longhaul_service::service::{ExitReason, Service};
-use longhaul_telemetry::exporter::Exporter;
 use longhaul_telemetry::scrape::ScrapeTotals;
 use longhaul_web::{Listeners, ServerDeps};
 use sd_notify::NotifyState;
@@ -21,10 +20,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot::Receiver;
 
 use crate::export;
-use crate::fleet_export::FleetExport;
 use crate::log::Log;
-use crate::notifier::Notifier;
 use crate::read_key;
+use crate::watchers::ConfigReceivers;
 
 /// Time that the service's thread may take to exit: a process that was asked to stop may be killed after five
 /// seconds.
@@ -39,8 +37,6 @@ const MAX_BLOCKING_THREADS: usize = 16;
 
 /// Everything that the web server and the signal handling need.
 pub struct ServerContext {
-    /// Handle of the service, for commands.
-    pub handle: Arc<ServiceHandle>,
     /// Log of this process.
     pub log: Log,
     /// Path of the database.
@@ -49,12 +45,8 @@ pub struct ServerContext {
     pub config_path: Option<PathBuf>,
     /// Settings of the web server.
     pub web: Web,
-    /// Exporter that sends rounds to a collector.
-    pub exporter: Arc<Exporter>,
-    /// Notifier that sends messages to the user.
-    pub notifier: Arc<Notifier>,
-    /// Exports results into a collection of many machines.
-    pub fleet_export: Arc<FleetExport>,
+    /// Handle of the service, for commands, and the threads that must be stopped.
+    pub receivers: ConfigReceivers,
 }
 
 /// Runs the service and the web server until a signal, or until the service exits for another version.
@@ -71,20 +63,12 @@ pub fn run_until_stopped(service: Service, server: ServerContext) -> anyhow::Res
 async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitReason> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let listeners = open_listeners(&server).await?;
-    let address_file = DaemonAddress {
-        pid: std::process::id(),
-        port: listeners.loopback.local_addr()?.port(),
-        token: longhaul_web::new_token()?,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_us: platform::wall_clock(),
-    };
-    address_file
-        .write(&server.database)
-        .with_context(|| format!("write {}", DaemonAddress::path(&server.database).display()))?;
+    let address_file = write_address(&listeners, &server.database)?;
+    let handle = Arc::clone(&server.receivers.handle);
     let mut ended = start_service(service)?;
     let mut early_end = None;
     let deps = ServerDeps {
-        service: Arc::clone(&server.handle),
+        service: Arc::clone(&handle),
         token: address_file.token.as_str().into(),
         read_key: read_key_for_network(&server),
         set_log_level: server.log.level_setter(),
@@ -100,7 +84,7 @@ async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitRe
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     tokio::select! {
         served = longhaul_web::serve(listeners, deps, std::future::pending()) => served.context("answer on 127.0.0.1")?,
-        () = notify_watchdog(&server.handle) => {}
+        () = notify_watchdog(&handle) => {}
         end = &mut ended => {
             tracing::info!("the thread of the service ended");
             early_end = Some(end);
@@ -109,7 +93,7 @@ async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitRe
         _ = interrupt.recv() => tracing::info!("SIGINT"),
     }
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
-    server.handle.send(Command::Stop);
+    handle.send(Command::Stop);
     let end = async {
         match early_end {
             Some(end) => Ok(end),
@@ -117,10 +101,11 @@ async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitRe
         }
     };
     let others = async {
+        let ConfigReceivers { exporter, notifier, fleet_export, .. } = server.receivers;
         tokio::join!(
-            stop(move || server.exporter.stop()),
-            stop(move || server.notifier.stop()),
-            stop(move || server.fleet_export.stop())
+            stop(move || exporter.stop()),
+            stop(move || notifier.stop()),
+            stop(move || fleet_export.stop())
         )
     };
     let (end, _) = tokio::join!(end, others);
@@ -131,6 +116,20 @@ async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitRe
     let end = end.map_err(|_| anyhow::anyhow!("the service panicked; see its log"))?;
     tracing::info!(is_clean, ?end, "longhauld exits");
     Ok(end)
+}
+
+/// Writes the file by which commands find this process.
+fn write_address(listeners: &Listeners, database: &Path) -> anyhow::Result<DaemonAddress> {
+    let address = DaemonAddress {
+        pid: std::process::id(),
+        port: listeners.loopback.local_addr()?.port(),
+        token: longhaul_web::new_token()?,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_us: platform::wall_clock(),
+    };
+    let written = address.write(database);
+    written.with_context(|| format!("write {}", DaemonAddress::path(database).display()))?;
+    Ok(address)
 }
 
 /// Runs the service on a thread of its own, because it waits for the database. The returned channel receives the
@@ -148,7 +147,8 @@ fn start_service(service: Service) -> anyhow::Result<Receiver<ExitReason>> {
 /// Opens the listeners. If a configured port or address is unavailable, falls back to another port or to this
 /// machine only, and raises a problem.
 async fn open_listeners(server: &ServerContext) -> anyhow::Result<Listeners> {
-    let raise_problem = |word, text: String| server.handle.raise_problem(word, text, platform::wall_clock());
+    let raise_problem =
+        |word, text: String| server.receivers.handle.raise_problem(word, text, platform::wall_clock());
     let port = server.web.port;
     let loopback = match longhaul_web::bind(Ipv4Addr::LOCALHOST.into(), port).await {
         Err(error) if port != 0 => {
@@ -182,13 +182,14 @@ async fn open_listeners(server: &ServerContext) -> anyhow::Result<Listeners> {
 /// Returns the key with which other machines may read; `None` if the page is for this machine only.
 fn read_key_for_network(server: &ServerContext) -> Option<Arc<str>> {
     server.web.address?;
-    let raise_problem = |text| server.handle.raise_problem("read-key", text, platform::wall_clock());
+    let raise_problem =
+        |text| server.receivers.handle.raise_problem("read-key", text, platform::wall_clock());
     read_key::load_or_create(&server.database).map_err(raise_problem).ok().map(Into::into)
 }
 
 /// Returns the function that renders the metrics for Prometheus.
 fn metrics_source(server: &ServerContext) -> longhaul_web::Metrics {
-    let (scrape, handle) = (ScrapeTotals::new(server.database.clone()), Arc::clone(&server.handle));
+    let (scrape, handle) = (ScrapeTotals::new(server.database.clone()), Arc::clone(&server.receivers.handle));
     Arc::new(move || scrape.text(&export::current_state(&handle)).map_err(|error| error.one_line()))
 }
 

@@ -190,6 +190,7 @@ fn folders_to(path: &Path) -> BTreeSet<PathBuf> {
 }
 
 /// Everything that gets a new configuration.
+#[derive(Clone)]
 pub struct ConfigReceivers {
     /// Handle of the service.
     pub handle: Arc<ServiceHandle>,

@@ -169,11 +169,12 @@ impl FleetThread {
             ExportEnd::Failed(reason) => {
                 status.last_failure = Some(reason.clone());
                 tracing::info!(to = status.to, reason, "results were not exported");
-                if self.times.is_problem(now) {
-                    let text = format!("no results were exported to {} for three days: {reason}", status.to);
-                    self.deps.handle.raise_problem(PROBLEM, text, now);
-                }
             }
+        }
+        if self.times.is_problem(now) {
+            let reason = status.last_failure.as_deref().unwrap_or("a round began during each export");
+            let text = format!("no complete export of results to {} for three days: {reason}", status.to);
+            self.deps.handle.raise_problem(PROBLEM, text, now);
         }
         self.publish();
     }
@@ -265,6 +266,24 @@ mod tests {
         assert!(thread.export(&commands).is_ok());
         let reason = thread.status.as_ref().unwrap().last_failure.clone().unwrap();
         assert!(reason.starts_with("cannot start") && reason.contains("/longhaul: No such file"), "{reason}");
+    }
+
+    #[test]
+    fn exports_that_rounds_interrupt_for_days_are_a_problem() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut thread = thread(folder.path(), "");
+        thread.deps.handle.publish(longhaul_demo::status(&folder.path().join("longhaul.sqlite")));
+        let codes = |thread: &FleetThread| {
+            let problems = thread.deps.handle.status().unwrap().problems;
+            problems.into_iter().map(|problem| problem.code).collect::<Vec<_>>()
+        };
+        thread.record(&ExportEnd::Interrupted);
+        assert_eq!(codes(&thread), [""; 0]);
+        thread.times = ExportTimes::at_start(platform::wall_clock() - Duration::from_hours(73));
+        thread.record(&ExportEnd::Interrupted);
+        assert_eq!(codes(&thread), [PROBLEM]);
+        thread.record(&ExportEnd::Complete);
+        assert_eq!(codes(&thread), [""; 0]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use longhaul_model::Timestamp;
 
 /// Time between the start of the service and its first export.
-pub const FIRST_DELAY: Duration = Duration::from_secs(20);
+const FIRST_DELAY: Duration = Duration::from_secs(20);
 /// Time between two exports.
 const INTERVAL: Duration = Duration::from_hours(24);
 /// Time after a failed export until it is tried again.

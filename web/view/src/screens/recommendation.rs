@@ -6,6 +6,7 @@ use longhaul_analysis::summary::{
 };
 
 use super::checks::statements;
+use super::percent::Percent;
 use super::{sentences, words};
 use crate::text::Text;
 use longhaul_model::TargetName;
@@ -54,17 +55,22 @@ pub fn exceptions(weekly: &WeeklySummary) -> Option<String> {
 fn exception(pair: &PairSummary, target: &TargetName) -> Option<String> {
     let other = if pair.a == *target { &pair.b } else { &pair.a };
     let is_exception = |task: &&Comparison| !is_instant(task) && task.winner() == Some(other);
-    let mut lost: Vec<String> =
-        pair.tasks.iter().filter(is_exception).map(|task| sentences::activity_of(&task.subject)).collect();
+    let mut lost: Vec<String> = pair.tasks.iter().filter(is_exception).filter_map(with_interval).collect();
     if !pair.includes(target) || lost.is_empty() {
         return None;
     }
     let more = lost.split_off(lost.len().min(MAX_EXCEPTIONS)).len();
     let lost = match (lost.as_slice(), more) {
-        (named, 0) => named.join(" and "),
-        (named, more) => format!("{} and {more} more", named.join(", ")),
+        (named, 0) => named.join("; "),
+        (named, more) => format!("{}; and {more} more", named.join("; ")),
     };
     Some(format!("Exception: {other} is faster than {target} for {lost}."))
+}
+
+/// Returns what a task's verdict is about, with the difference and its interval.
+fn with_interval(task: &Comparison) -> Option<String> {
+    let saved = Percent::saved(task.ratio?);
+    Some(format!("{}: {saved} less time ({})", sentences::activity(task), saved.range()))
 }
 
 /// Returns true if it takes too little time on both shares for a difference to be noticed.

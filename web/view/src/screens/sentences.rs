@@ -4,8 +4,7 @@
 
 use longhaul_analysis::stats::MIN_WEEK_PAIRS;
 use longhaul_analysis::summary::{
-    ClientCaching, Comparison, MIN_REREADS, PairSummary, ReliabilityVerdict, SequentialWeeks, Subject,
-    Verdict,
+    ClientCaching, Comparison, MIN_REREADS, PairSummary, ReliabilityVerdict, SequentialWeeks, Verdict,
 };
 use longhaul_model::CacheState;
 
@@ -172,16 +171,11 @@ fn undecided(comparison: &Comparison) -> String {
 
 /// Returns the activity with its cache state and the round trip time of the comparison, for example "opening a batch of photos
 /// (cold) at a round trip time of 3 ms".
-fn activity(comparison: &Comparison) -> String {
-    format!("{}{}", activity_of(&comparison.subject), round_trips::stated(comparison))
-}
-
-/// Returns the activity with its cache state, for example "opening a batch of photos (cold)".
-pub(super) fn activity_of(subject: &Subject) -> String {
-    let cache = match subject.cache {
+pub(super) fn activity(comparison: &Comparison) -> String {
+    let cache = match comparison.subject.cache {
         Some(CacheState::Cold) => " (cold)",
         Some(CacheState::Warm) => " (warm)",
         Some(CacheState::None) | None => "",
     };
-    format!("{}{cache}", subject.activity)
+    format!("{}{cache}{}", comparison.subject.activity, round_trips::stated(comparison))
 }

@@ -259,7 +259,7 @@ fn heartbeat_text(heartbeat: &HeartbeatStatus, zone: &TimeZone) -> String {
     format!("{receiver}: {last}{failure}")
 }
 
-/// Describes the exports into a collection, such as `/Volumes/fleet: the last 2026-11-25 12:00:00; next in 3 h`.
+/// Describes the exports into a collection, such as `/Volumes/fleet: the last 2026-11-25 12:00:00; next try in 3 h`.
 fn fleet_export_text(export: &FleetExportStatus, now: Timestamp, zone: &TimeZone) -> String {
     let FleetExportStatus { to, last_export_us, last_failure, next_try_us } = export;
     let last = last_export_us.map_or_else(
