@@ -9,7 +9,7 @@ use longhaul_measure::platform;
 use longhaul_measure::sandbox::{CleanMode, CleanReport};
 use longhaul_model::Target;
 use longhaul_service::config::Config;
-use longhaul_service::worker::{Interruption, RequestOptions, Worker};
+use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, RequestOptions, Worker, end_workers};
 use longhaul_store::{Error, Reader};
 use longhaul_view::units;
 
@@ -37,19 +37,30 @@ pub fn run(shared: &GlobalArgs, arguments: &CleanArgs) -> anyhow::Result<ExitCod
     let mounts = platform::mounts().context("read the mount table")?;
     let session = Session::open(database.clone(), &mounts)?;
     let target = find_target(&arguments.target, &config, &Reader::open(&database)?)?;
-    let mut worker = Worker::new(target.clone(), session.launcher.clone());
-    let Some(report) = clean(&mut worker, CleanMode::List, &session.interruption)? else {
+    let mut worker = Worker::new(target, session.launcher.clone());
+    let cleaned = ask_and_clean(&mut worker, arguments, &session.interruption);
+    end_workers([&mut worker], EXIT_TIMEOUT);
+    cleaned.map(|()| exit::OK)
+}
+
+fn ask_and_clean(
+    worker: &mut Worker,
+    arguments: &CleanArgs,
+    interruption: &Interruption,
+) -> anyhow::Result<()> {
+    let target = worker.target().clone();
+    let Some(report) = clean(worker, CleanMode::List, interruption)? else {
         anstream::println!("longhaul has no data for `{}` in {}.", target.name, target.path.display());
-        return Ok(exit::OK);
+        return Ok(());
     };
     print_report(&report, &target, "would remove");
     if !arguments.yes && !confirm("Remove it?")? {
         anstream::println!("Nothing was removed.");
-        return Ok(exit::OK);
+        return Ok(());
     }
-    let removed = clean(&mut worker, CleanMode::Remove, &session.interruption)?;
+    let removed = clean(worker, CleanMode::Remove, interruption)?;
     removed.iter().for_each(|report| print_report(report, &target, "removed"));
-    Ok(exit::OK)
+    Ok(())
 }
 
 /// Lists or removes longhaul's data on a target; `None` if there is none. A hung operation ends it soon after an

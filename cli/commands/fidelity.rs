@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::tz::TimeZone;
@@ -12,7 +11,7 @@ use longhaul_service::checks::fidelity::FidelityCheck;
 use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLockError;
 use longhaul_service::target_path::SpecialFolders;
-use longhaul_service::worker::Worker;
+use longhaul_service::worker::{EXIT_TIMEOUT, Worker, end_workers};
 use longhaul_store::Reader;
 use longhaul_view::json::FidelityJson;
 use longhaul_view::screens::checks;
@@ -22,9 +21,6 @@ use super::run::Session;
 use crate::arguments::{FidelityArgs, GlobalArgs, NamedPath};
 use crate::errors::{self, UsageError};
 use crate::{exit, paths, render};
-
-/// Time that a worker may take to exit, so that nothing of it is left.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Checks the targets, stores the findings and prints them. While another longhaul measures, prints what is stored.
 pub fn run(shared: &GlobalArgs, arguments: &FidelityArgs) -> anyhow::Result<ExitCode> {
@@ -105,10 +101,7 @@ fn check_all(
             break;
         }
     }
-    for worker in &mut workers {
-        worker.shut_down();
-        worker.wait_until_exited(EXIT_TIMEOUT);
-    }
+    end_workers(&mut workers, EXIT_TIMEOUT);
     Ok((checks, code))
 }
 

@@ -14,7 +14,9 @@ use longhaul_service::checks::freshness::{FreshnessCheck, FreshnessPlan, HelperC
 use longhaul_service::clock::SystemClock;
 use longhaul_service::config::Config;
 use longhaul_service::target_path::SpecialFolders;
-use longhaul_service::worker::{Interruption, RequestOptions, SilentObserver, Worker};
+use longhaul_service::worker::{
+    EXIT_TIMEOUT, Interruption, RequestOptions, SilentObserver, Worker, end_workers,
+};
 use longhaul_view::json::FreshnessJson;
 use longhaul_view::screens;
 
@@ -117,6 +119,7 @@ fn measure_now(shared: &GlobalArgs, arguments: &MeasureArgs) -> anyhow::Result<E
             Err(error) => failed = Some(error),
         }
     }
+    end_workers(workers, EXIT_TIMEOUT);
     session.writer.add_freshness(measured.clone())?;
     if measured.is_empty() && !session.interruption.is_requested() {
         let message = "no two of these targets lead to one folder, so no change can be looked for";
@@ -155,6 +158,7 @@ fn measure_on_nas(shared: &GlobalArgs, arguments: &HelperArgs) -> anyhow::Result
     let sandbox = SandboxBefore::of(&mut worker);
     let measured = check.run(&mut worker, &mut show_line);
     sandbox.restore(&mut worker);
+    end_workers([&mut worker], EXIT_TIMEOUT);
     let measured = measured.map_err(|report| anyhow::anyhow!("{}", report.failure.message))?;
     session.writer.add_freshness(measured.clone())?;
     print(&measured, arguments.json)?;

@@ -21,7 +21,7 @@ use longhaul_service::own_files;
 use longhaul_service::round::{RoundTasks, close_open_rounds};
 use longhaul_service::service::machine_seed;
 use longhaul_service::target_path::SpecialFolders;
-use longhaul_service::worker::{Interruption, Launcher, Worker};
+use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Launcher, Worker, end_workers};
 use longhaul_store::{Reader, Store, Writer};
 use longhaul_view::screens::trial::{PlanEnd, RunCounts, counts};
 use serde_json::json;
@@ -85,6 +85,7 @@ impl Session {
             .count_started_rounds()
             .and_then(|started_rounds| Ok(runner.run(self.machine_seed, started_rounds, &mut ui)?));
         ui.clear();
+        end_workers(&mut runner.workers, EXIT_TIMEOUT);
         (totals, runner.workers)
     }
 

@@ -13,7 +13,7 @@ use longhaul_model::{Family, Mount, Role, Run, Scale, Target, Timestamp};
 use longhaul_service::foreground::{Plan, RunTotals, STOP_TIMEOUT};
 use longhaul_service::round::RoundTasks;
 use longhaul_service::target_path::SpecialFolders;
-use longhaul_service::worker::{Interruption, RequestOptions, Worker};
+use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, RequestOptions, Worker, end_workers};
 use longhaul_store::{Reader, RunFilter};
 use longhaul_view::screens::trial::trial;
 
@@ -27,8 +27,6 @@ use crate::{exit, paths, render};
 const ROUNDS: u32 = 2;
 /// Time after which a run of a trial is stored as hung.
 const RUN_CAP: Duration = Duration::from_secs(120);
-/// Time that an idle worker may take to exit.
-const WORKER_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Name of the local target.
 const LOCAL_TARGET: &str = "local";
 
@@ -133,8 +131,7 @@ fn clean_target(mut worker: Worker) -> Option<String> {
     };
     let cleaned = worker.clean_sandbox(CleanMode::Remove, &mut options);
     // The worker deletes its local folder, which is next to the database, when it exits.
-    worker.shut_down();
-    worker.wait_until_exited(WORKER_EXIT_TIMEOUT);
+    end_workers([&mut worker], EXIT_TIMEOUT);
     match cleaned {
         Ok(Some(report)) if !report.foreign.is_empty() => {
             let paths: Vec<String> = report.foreign.iter().map(|path| path.display().to_string()).collect();

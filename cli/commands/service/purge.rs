@@ -6,23 +6,19 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use longhaul_measure::inventory::{Inventory, NotRemoved, NotRemovedReason};
 use longhaul_measure::sandbox::{CleanMode, CleanReport, SandboxLocation};
 use longhaul_model::{Family, Hint, Target};
 use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLock;
-use longhaul_service::worker::{Interruption, Worker};
+use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Worker, end_workers};
 use longhaul_store::{Reader, StoredEpoch, StoredTarget};
 
 use super::super::clean;
 use super::own_folders::{FolderOwner, KnownTargets, OwnFolder, own_folders};
 use crate::arguments::{GlobalArgs, UninstallArgs};
 use crate::{errors, exit, paths};
-
-/// Time that an idle worker may take to exit.
-const WORKER_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The files and folders to delete.
 pub struct Purge {
@@ -222,8 +218,7 @@ impl Purge {
         let by_hand = "Once the share is mounted again, remove that folder by hand";
         let cleaned = clean::clean(&mut worker, CleanMode::Remove, &Interruption::default());
         // The lock file of the worker is in a folder that is deleted later, so the worker has to exit first.
-        worker.shut_down();
-        worker.wait_until_exited(WORKER_EXIT_TIMEOUT);
+        end_workers([&mut worker], EXIT_TIMEOUT);
         match cleaned {
             Ok(Some(report)) => {
                 clean::print_report(&report, target, "removed");

@@ -14,7 +14,7 @@ use longhaul_measure::selfcheck::{
 use longhaul_measure::worker::FailureReport;
 use longhaul_model::{Family, Mount, Outcome, Target};
 
-use crate::worker::{Interruption, Launcher, RequestOptions, SilentObserver, Worker};
+use crate::worker::{Interruption, Launcher, RequestOptions, SilentObserver, Worker, end_workers};
 
 /// Time limit for all checks. With the last check, its grace time and the cleanup,
 /// the report takes less than a minute.
@@ -87,8 +87,7 @@ impl SelfCheck<'_> {
             self.call_worker(&mut checked, check, left)
         });
         let checks = checks.collect();
-        checked.worker.shut_down();
-        checked.worker.wait_until_exited(STOP_TIMEOUT);
+        end_workers([&mut checked.worker], STOP_TIMEOUT);
         let from_mount = || Mount::for_path(self.mounts, &target.path).map(|mount| mount.protocol.clone());
         let protocol = checked.worker.protocol.or_else(from_mount).map(|protocol| protocol.to_string());
         Section { subject: format!("target {number}"), protocol, checks }

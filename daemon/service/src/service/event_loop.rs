@@ -19,6 +19,7 @@ use crate::command::{Command, Pause};
 use crate::event::{ExaminationEnd, RoundEvent, ServiceEvent};
 use crate::round_stop::RoundStop;
 use crate::status::{CheckStatus, State};
+use crate::worker::end_workers;
 
 /// Interval at which samples are collected during a round.
 const COLLECT_INTERVAL: Duration = Duration::from_secs(1);
@@ -270,11 +271,7 @@ impl Service {
     fn finish(&mut self) {
         self.publish_status();
         self.store_skipped_rounds();
-        self.workers.iter_mut().for_each(crate::worker::Worker::shut_down);
-        let started = Instant::now();
-        for worker in self.workers.iter_mut() {
-            worker.wait_until_exited(FINAL_SAMPLES_TIMEOUT.saturating_sub(started.elapsed()));
-        }
+        end_workers(self.workers.iter_mut(), FINAL_SAMPLES_TIMEOUT);
         let now = self.clock.peek();
         self.collect_samples(now, None);
         let view = SamplingView { now, config: &self.config, mounts: &self.mounts, is_paused: true };

@@ -9,12 +9,12 @@ use longhaul_measure::sandbox::CleanMode;
 use longhaul_measure::worker::FailureReport;
 use longhaul_model::{Role, Target, TargetName};
 
-use crate::worker::{Interruption, Launcher, RequestOptions, Worker, WorkerObserver};
+use crate::worker::{
+    EXIT_TIMEOUT, Interruption, Launcher, RequestOptions, Worker, WorkerObserver, end_workers,
+};
 
 /// Timeout of an operation. Short, because a user waits for the answer.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time that an idle worker may take to exit.
-const WORKER_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Number of lookups of the marker. The second client may see a new folder late,
 /// because clients cache directory listings.
 const MAX_LOOKUPS: u32 = 6;
@@ -57,10 +57,7 @@ pub fn same_folder(
     let found = find_marker(&mut finder, &mut options);
     let cleaned = creator.clean_sandbox(CleanMode::Remove, &mut options);
     // Waits for the exits, because each worker removes its local files only then.
-    for worker in [&mut creator, &mut finder] {
-        worker.shut_down();
-        worker.wait_until_exited(WORKER_EXIT_TIMEOUT);
-    }
+    end_workers([&mut creator, &mut finder], EXIT_TIMEOUT);
     match (cleaned, found?) {
         (Err(failure), _) => Ok(SameFolder::NotCleaned(failure)),
         (Ok(_), true) => Ok(SameFolder::Same),

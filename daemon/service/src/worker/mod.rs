@@ -39,6 +39,7 @@ pub use launcher::{Launcher, SampleSender};
 use process::{ProcessEvent, WorkerProcess};
 use request::{RequestFailed, Response};
 pub use request::{RequestOptions, SilentObserver, WorkerObserver};
+pub use sampling::{EXIT_TIMEOUT, end_workers};
 use wait::{CrashBackoff, KILL_GRACE, LimitScope, PendingRequest, StopRequest};
 
 /// Interval at which the lock of a process that another supervisor abandoned is checked: its release sends no event.

@@ -13,6 +13,20 @@ use super::failures::{still_hung_failure, void_failure};
 use super::process::WorkerProcess;
 use super::{State, Worker, WorkerStatus};
 
+/// Time that idle processes may take to exit.
+pub const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Asks idle processes to exit, and waits up to `limit` until all have. A process deletes the lock of its target
+/// only then. One that hangs is left.
+pub fn end_workers<'a>(workers: impl IntoIterator<Item = &'a mut Worker>, limit: Duration) {
+    let mut workers: Vec<&mut Worker> = workers.into_iter().collect();
+    workers.iter_mut().for_each(|worker| worker.shut_down());
+    let started = Instant::now();
+    for worker in workers {
+        worker.wait_until_exited(limit.saturating_sub(started.elapsed()));
+    }
+}
+
 impl Worker {
     /// Starts the process if there is none, so that its probe can run. Never blocks: the first message of the
     /// process is read by the next request.
@@ -60,7 +74,7 @@ impl Worker {
     }
 
     /// Waits up to `limit` until a process that was asked to exit has ended and its output has been read.
-    pub fn wait_until_exited(&mut self, limit: Duration) {
+    fn wait_until_exited(&mut self, limit: Duration) {
         if let State::Exiting(link) = &mut self.state {
             link.exits_within(limit);
         }
