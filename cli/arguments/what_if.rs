@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use longhaul_analysis::prediction::{Change, parse_bandwidth, parse_disk, parse_round_trip};
+use longhaul_analysis::prediction::{Change, FITTED_ROUNDS, parse_bandwidth, parse_disk, parse_round_trip};
 
 /// Arguments of `what-if`.
 #[derive(Args)]
@@ -18,7 +18,7 @@ pub struct WhatIfArgs {
     #[arg(long, value_name = "DISK", value_parser = parse_disk)]
     pub disk: Option<Duration>,
     /// Number of the newest rounds to fit.
-    #[arg(long, value_name = "NUMBER", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = FITTED_ROUNDS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: u32,
     /// Print JSON.
     #[arg(long)]

@@ -5,6 +5,7 @@ use axum::extract::{Path, Query, RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use longhaul_analysis::attribution::Attribution;
 use longhaul_analysis::checks::{self, IntegrityLine, integrity_ledger};
+use longhaul_analysis::prediction::what_if;
 use longhaul_analysis::stalls::{ExplainedStall, NamedStall, StallCauses, explain_stalls};
 use longhaul_analysis::summary::{SampledWindow, WindowSummary, client_caching, summarize_window};
 use longhaul_model::time::DAY;
@@ -12,6 +13,7 @@ use longhaul_model::{LoadContext, ProbeKind, Step, TargetName, Timestamp};
 use longhaul_store::{RunFilter, SampleFilter};
 use longhaul_view::json::{
     self as forms, EventJson, FidelityJson, FreshnessJson, Glance, LatencySeries, RunJson, WeekJson,
+    WhatIfJson,
 };
 use longhaul_view::time::utc_offset_at;
 use serde::Deserialize;
@@ -19,7 +21,9 @@ use serde_json::{Value, json};
 
 use crate::app_state::AppState;
 use crate::json::optional_integer;
-use crate::pages::{LatencyQuery, PageError, SeriesParams, parse_week, read_cache, read_latency_series};
+use crate::pages::{
+    LatencyQuery, PageError, SeriesParams, WhatIfParams, parse_week, read_cache, read_latency_series,
+};
 
 use crate::cache::{CacheEntry, local_zone};
 
@@ -323,6 +327,43 @@ pub async fn fidelity(State(app): State<AppState>) -> Response {
 #[utoipa::path(get, path = "/api/v1/why", responses((status = 200, body = Vec<Attribution>)))]
 pub async fn why(State(app): State<AppState>) -> Response {
     json_response(app, |cache| to_json(cache.attributions()?.as_ref())).await
+}
+
+/// Predicted time of each task over another network or with another disk in the NAS, in the format of `what-if --json`.
+#[utoipa::path(
+    get,
+    path = "/api/v1/what-if",
+    params(
+        (
+            "rtt" = Option<String>,
+            Query,
+            description = "Round-trip time to the NAS.",
+            pattern = "^[1-9][0-9]{0,3}(us|ms)$",
+            example = "20ms"
+        ),
+        (
+            "bandwidth" = Option<String>,
+            Query,
+            description = "Bandwidth of the network, in bits per second.",
+            pattern = "^[1-9][0-9]{0,2}(kbit|mbit|gbit)$",
+            example = "100mbit"
+        ),
+        (
+            "disk" = Option<String>,
+            Query,
+            description = "Disk of the NAS: a kind, or the time of one request.",
+            pattern = "^(ssd|hdd|[1-9][0-9]{0,3}(us|ms))$",
+            example = "ssd"
+        )
+    ),
+    responses((status = 200, body = Vec<WhatIfJson>))
+)]
+pub async fn predictions(State(app): State<AppState>, Query(params): Query<WhatIfParams>) -> Response {
+    json_response(app, move |cache| {
+        let answers = what_if(cache.timed_runs()?.as_ref(), params.change()?);
+        to_json(answers.iter().map(WhatIfJson::from).collect::<Vec<_>>())
+    })
+    .await
 }
 
 fn window(app: &AppState, params: &HistoryParams) -> (Timestamp, Timestamp) {

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::attribution::{ATTRIBUTED_ROUNDS, Attribution};
+use longhaul_analysis::prediction::{FITTED_ROUNDS, TimedRuns, timed_runs};
 use longhaul_analysis::summary::{Week, WeeklyQuery, WeeklySummary, summarize_week};
 use longhaul_measure::platform;
 use longhaul_model::History;
@@ -49,6 +50,7 @@ pub struct CacheEntry {
     earlier: Option<Arc<History>>,
     weeks: BTreeMap<Week, Arc<WeeklySummary>>,
     attributions: Option<Arc<Vec<Attribution>>>,
+    timed_runs: Option<Arc<TimedRuns>>,
 }
 
 impl SummaryCache {
@@ -111,6 +113,7 @@ impl CacheEntry {
             earlier: None,
             weeks: BTreeMap::new(),
             attributions: None,
+            timed_runs: None,
         })
     }
 
@@ -128,6 +131,7 @@ impl CacheEntry {
             self.earlier = self.history.take().or(self.earlier.take());
             self.weeks.clear();
             self.attributions = None;
+            self.timed_runs = None;
         }
         Ok(())
     }
@@ -182,6 +186,21 @@ impl CacheEntry {
         }
         let found = Arc::new(paths::read_attributions(&self.reader, ATTRIBUTED_ROUNDS)?);
         self.attributions = Some(Arc::clone(&found));
+        Ok(found)
+    }
+
+    /// Returns the runs to which predictions are fitted.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn timed_runs(&mut self) -> Result<Arc<TimedRuns>> {
+        if let Some(known) = &self.timed_runs {
+            return Ok(Arc::clone(known));
+        }
+        let phases = self.reader.phase_times(FITTED_ROUNDS)?;
+        let found = Arc::new(timed_runs(&phases, &self.reader.nas_use_of(&phases)?));
+        self.timed_runs = Some(Arc::clone(&found));
         Ok(found)
     }
 

@@ -34,7 +34,7 @@ fn collect() -> (Router<AppState>, OpenApi) {
 }
 
 /// Returns the endpoints of the API. A test requests every one of them.
-fn endpoints() -> [UtoipaMethodRouter<AppState>; 21] {
+fn endpoints() -> [UtoipaMethodRouter<AppState>; 22] {
     [
         routes!(commands::status),
         routes!(commands::live),
@@ -51,6 +51,7 @@ fn endpoints() -> [UtoipaMethodRouter<AppState>; 21] {
         routes!(api::integrity),
         routes!(api::fidelity),
         routes!(api::why),
+        routes!(api::predictions),
         routes!(commands::pause),
         routes!(commands::resume),
         routes!(commands::start_round),

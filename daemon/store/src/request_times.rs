@@ -60,8 +60,8 @@ pub(crate) fn insert(cx: &Connection, phase: &Phase, number: i64) -> Result<(), 
 
 /// Reads the times of the requests of a phase.
 pub(crate) fn of_phase(cx: &Connection, phase: i64) -> Result<Option<RequestTimes>, Fault> {
-    let query = "SELECT * FROM request_times WHERE phase = ?1";
-    let found = query_all(cx, query, [phase], |row| from_row(TableRow::new(row, "request_times", phase)))?;
+    let query = format!("SELECT {} FROM request_times WHERE phase = ?1", COLUMNS.join(", "));
+    let found = query_all(cx, &query, [phase], |row| from_row(TableRow::new(row, "request_times", phase)))?;
     Ok(found.into_iter().next())
 }
 
@@ -100,33 +100,44 @@ fn values(times: &RequestTimes) -> [Option<u64>; COLUMNS.len()] {
     ]
 }
 
+/// Reads the last columns of a row, which are [`COLUMNS`].
 fn from_row(row: TableRow<'_>) -> Result<RequestTimes, Fault> {
-    Ok(RequestTimes {
-        requests: RequestTotals {
-            answered: row.optional_unsigned("answered")?,
-            queue_us: row.optional_unsigned("queue_us")?,
-            answer_us: row.optional_unsigned("answer_us")?,
-            execute_us: row.optional_unsigned("execute_us")?,
-        },
+    let first = row.columns().saturating_sub(COLUMNS.len());
+    let mut values = [None; COLUMNS.len()];
+    for (index, value) in values.iter_mut().enumerate() {
+        *value = row.optional_unsigned(first + index)?;
+    }
+    Ok(from_values(values))
+}
+
+/// The reverse of [`values`].
+fn from_values(values: [Option<u64>; COLUMNS.len()]) -> RequestTimes {
+    let [answered, queue_us, answer_us, execute_us, values @ ..] = values;
+    let [segments_sent, segments_received, busy_us, window_limited_us, buffer_limited_us, values @ ..] =
+        values;
+    let [min_rtt_us, smoothed_rtt_us, receive_rtt_us, timeout_us, delivery_rate, values @ ..] = values;
+    let [retransmits, processor_us, processor_wait_us, kernel_us, sent_bytes, received_bytes] = values;
+    RequestTimes {
+        requests: RequestTotals { answered, queue_us, answer_us, execute_us },
         tcp: TcpCounters {
-            segments_sent: row.optional_unsigned("segments_sent")?,
-            segments_received: row.optional_unsigned("segments_received")?,
-            busy_us: row.optional_unsigned("busy_us")?,
-            window_limited_us: row.optional_unsigned("window_limited_us")?,
-            buffer_limited_us: row.optional_unsigned("buffer_limited_us")?,
-            min_rtt_us: row.optional_unsigned("min_rtt_us")?,
-            smoothed_rtt_us: row.optional_unsigned("smoothed_rtt_us")?,
-            receive_rtt_us: row.optional_unsigned("receive_rtt_us")?,
-            timeout_us: row.optional_unsigned("timeout_us")?,
-            delivery_rate: row.optional_unsigned("delivery_rate")?,
+            segments_sent,
+            segments_received,
+            busy_us,
+            window_limited_us,
+            buffer_limited_us,
+            min_rtt_us,
+            smoothed_rtt_us,
+            receive_rtt_us,
+            timeout_us,
+            delivery_rate,
         },
-        retransmits: row.optional_unsigned("retransmits")?,
-        processor_us: row.optional_unsigned("processor_us")?,
-        processor_wait_us: row.optional_unsigned("processor_wait_us")?,
-        kernel_us: row.optional_unsigned("kernel_us")?,
-        sent_bytes: row.optional_unsigned("sent_bytes")?,
-        received_bytes: row.optional_unsigned("received_bytes")?,
-    })
+        retransmits,
+        processor_us,
+        processor_wait_us,
+        kernel_us,
+        sent_bytes,
+        received_bytes,
+    }
 }
 
 /// Returns the query for phases with metrics. Calls are added up in SQL, so that no histogram is read.
@@ -136,7 +147,7 @@ fn phase_times_query() -> String {
             json_extract(run.conditions, '$.round_trip_us') AS round_trip_us,
             json_extract(run.conditions, '$.send_rate') AS send_rate,
             phase.number, phase.name AS phase, phase.cache, phase.seconds, phase.wire_read, phase.wire_written,
-            phase.wire_requests, request_times.phase AS timed, {times},
+            phase.wire_requests, request_times.phase AS timed,
             (SELECT coalesce(sum(count), 0) FROM operation WHERE operation.phase = phase.number
                 AND operation <> 'decode') AS calls,
             (SELECT coalesce(sum(count), 0) FROM operation WHERE operation.phase = phase.number
@@ -144,7 +155,8 @@ fn phase_times_query() -> String {
             (SELECT coalesce(sum(sum_ns), 0) FROM operation WHERE operation.phase = phase.number
                 AND operation <> 'decode') AS call_ns,
             (SELECT coalesce(sum(sum_ns), 0) FROM operation WHERE operation.phase = phase.number
-                AND operation = 'decode') AS decode_ns
+                AND operation = 'decode') AS decode_ns,
+            {times}
         FROM run JOIN target ON target.number = run.target
         CROSS JOIN phase ON phase.run = run.number
         LEFT JOIN request_times ON request_times.phase = phase.number

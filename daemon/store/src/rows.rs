@@ -35,6 +35,11 @@ impl<'a> TableRow<'a> {
         Fault::InvalidValue { table: self.table, row: self.number, column, value: value.to_string() }
     }
 
+    /// Returns the number of columns.
+    pub(crate) fn columns(&self) -> usize {
+        self.row.as_ref().column_count()
+    }
+
     pub(crate) fn get<T: FromSql>(&self, column: impl RowIndex) -> Result<T, Fault> {
         Ok(self.row.get(column)?)
     }

@@ -26,4 +26,4 @@ pub use shell::{NavItem, PageError, not_found, parse_week, read_cache, render_pa
 pub use targets::{run_command, targets};
 pub use task::{first_task, task, task_chart};
 pub use week::{badge, download, newest_week, week, week_chart};
-pub use why::why;
+pub use why::{WhatIfParams, why};

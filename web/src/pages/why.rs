@@ -2,9 +2,7 @@
 
 use axum::extract::Query;
 use axum::response::Response;
-use longhaul_analysis::prediction::{
-    Change, parse_bandwidth, parse_disk, parse_round_trip, timed_runs, what_if,
-};
+use longhaul_analysis::prediction::{Change, parse_bandwidth, parse_disk, parse_round_trip, what_if};
 use longhaul_view::charts::SeriesStyles;
 use longhaul_view::render::html::render;
 use longhaul_view::screens;
@@ -14,9 +12,6 @@ use serde::Deserialize;
 use super::shell::{RangeLink, range_picker};
 use super::{NavItem, PageError, render_page};
 use crate::app_state::AppState;
-
-/// Newest rounds to which the prediction is fitted.
-const FITTED_ROUNDS: u32 = 200;
 
 /// A network or disk that the page offers.
 struct Setting {
@@ -33,9 +28,10 @@ const SETTINGS: [Setting; 5] = [
     Setting { label: "with an SSD in the NAS", query: "disk=ssd" },
 ];
 
-/// Raw parameters of the page.
+/// Raw parameters of a question about another network or disk.
 #[derive(Debug, Default, Deserialize)]
-pub struct WhyParams {
+#[serde(deny_unknown_fields)]
+pub struct WhatIfParams {
     /// Round-trip time, such as `20ms`.
     rtt: Option<String>,
     /// Bandwidth, such as `10gbit`.
@@ -45,15 +41,14 @@ pub struct WhyParams {
 }
 
 /// Serves the page.
-pub async fn why(app: AppState, Query(params): Query<WhyParams>) -> Response {
+pub async fn why(app: AppState, Query(params): Query<WhatIfParams>) -> Response {
     render_page(app, NavItem::Why, move |cache| {
+        let params = params.filled();
         let change = params.change()?;
         let newest = cache.newest_week()?;
         let styles = SeriesStyles::for_targets(&cache.weekly(newest)?.targets);
-        let phases = cache.reader.phase_times(FITTED_ROUNDS)?;
-        let nas = cache.reader.nas_use_of(&phases)?;
         let attributed = screens::why::why(&cache.attributions()?);
-        let predicted = screens::what_if::what_if(change, &what_if(&timed_runs(&phases, &nas), change));
+        let predicted = screens::what_if::what_if(change, &what_if(cache.timed_runs()?.as_ref(), change));
         Ok(html! {
             h1 { "Why" }
             (render(&attributed.into_section("why"), &styles))
@@ -64,14 +59,24 @@ pub async fn why(app: AppState, Query(params): Query<WhyParams>) -> Response {
     .await
 }
 
-impl WhyParams {
-    /// Returns the network and disk that are asked about. An empty field counts as a missing one.
-    fn change(&self) -> Result<Change, PageError> {
+impl WhatIfParams {
+    /// Returns the parameters without the empty fields of a form.
+    fn filled(self) -> Self {
+        let filled = |value: Option<String>| value.filter(|text| !text.trim().is_empty());
+        Self { rtt: filled(self.rtt), bandwidth: filled(self.bandwidth), disk: filled(self.disk) }
+    }
+
+    /// Returns the network and disk that are asked about.
+    ///
+    /// # Errors
+    ///
+    /// If a value is not valid.
+    pub fn change(&self) -> Result<Change, PageError> {
         fn parse<T>(
             value: &Option<String>,
             with: fn(&str) -> Result<T, String>,
         ) -> Result<Option<T>, PageError> {
-            let given = value.as_deref().map(str::trim).filter(|text| !text.is_empty());
+            let given = value.as_deref().map(str::trim);
             given
                 .map(|text| with(text).map_err(|error| PageError::BadRequest(format!("{text:?}: {error}."))))
                 .transpose()
@@ -96,7 +101,7 @@ impl WhyParams {
     }
 }
 
-fn form(params: &WhyParams) -> Markup {
+fn form(params: &WhatIfParams) -> Markup {
     let field = |name: &str, label: &str, example: &str, value: &Option<String>| {
         html! { label { (label) " " input name=(name) size="8" placeholder=(example) value=[value.as_ref()]; } }
     };

@@ -53,11 +53,26 @@ fn attributes<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
 #[test]
 fn impossible_network_is_refused_with_an_example() {
     let server = TestServer::start();
-    for query in ["rtt=0ms", "rtt=20", "bandwidth=fast", "disk=tape"] {
-        let answer = server.get(&format!("/why?{query}"));
-        assert_eq!(answer.status, 400, "{query}");
-        assert!(answer.text().to_lowercase().contains("write "), "{query}: {}", answer.text());
+    for path in ["/why", "/api/v1/what-if"] {
+        for query in ["rtt=0ms", "rtt=20", "bandwidth=fast", "disk=tape"] {
+            let answer = server.get(&format!("{path}?{query}"));
+            assert_eq!(answer.status, 400, "{query}");
+            assert!(answer.text().to_lowercase().contains("write "), "{query}: {}", answer.text());
+        }
     }
+}
+
+#[test]
+fn longer_round_trips_are_predicted_to_take_longer() {
+    let server = TestServer::start();
+    let seconds = |query: &str| {
+        let answers = server.get(&format!("/api/v1/what-if?{query}")).json();
+        let answers = answers.as_array().unwrap().clone();
+        let cold = answers.iter().find(|answer| answer["target"] == "smb" && answer["metric"] == "walk-cold");
+        cold.unwrap()["seconds"].as_f64().unwrap()
+    };
+    let (near, far) = (seconds("rtt=2ms"), seconds("rtt=20ms"));
+    assert!(far > 2.0 * near, "{near} {far}");
 }
 
 #[test]

@@ -25,16 +25,19 @@ pub struct TargetMetric {
     pub metric: String,
 }
 
+/// Runs of each metric with their environment.
+pub type TimedRuns = BTreeMap<TargetMetric, Vec<TimedRun>>;
+
 /// Returns the runs of each metric with their environment. The phases are in the order of their runs. A round in which the
 /// bandwidth or the round-trip time is not known is left out, and a metric that is not the duration of its phases.
 ///
 /// The bandwidth of a target in a round is the highest rate of its phases, because no phase can be faster than the path. It is
 /// only an estimate: a phase can be slowed down by a disk or by the length of the path.
-pub fn timed_runs(phases: &[PhaseTimes], nas: &[RunNasUse]) -> BTreeMap<TargetMetric, Vec<TimedRun>> {
+pub fn timed_runs(phases: &[PhaseTimes], nas: &[RunNasUse]) -> TimedRuns {
     let bandwidths = bandwidths(phases);
     let disks: BTreeMap<i64, Duration> =
         nas.iter().filter_map(|found| Some((found.run, disk_time(found)?))).collect();
-    let mut runs: BTreeMap<TargetMetric, Vec<TimedRun>> = BTreeMap::new();
+    let mut runs = TimedRuns::new();
     for own in phases.chunk_by(|one, next| one.run == next.run) {
         let first = &own[0];
         let bandwidth = bandwidths.get(&(&first.target, first.round));

@@ -1,10 +1,9 @@
 //! Answers: the time of each metric with another network or disk.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::model::{Environment, Model, NoPrediction, Prediction, TimedRun};
-use super::runs::TargetMetric;
+use super::runs::{TargetMetric, TimedRuns};
 
 /// Payload share of a bandwidth, because each segment of 1,448 bytes has 90 bytes of headers and gaps on Ethernet.
 const PAYLOAD: f64 = 1448.0 / 1538.0;
@@ -32,7 +31,7 @@ pub struct Answer {
 }
 
 /// Returns an answer for each metric of each target that was measured.
-pub fn what_if(runs: &BTreeMap<TargetMetric, Vec<TimedRun>>, change: Change) -> Vec<Answer> {
+pub fn what_if(runs: &TimedRuns, change: Change) -> Vec<Answer> {
     runs.iter().map(|(key, runs)| answer(key, runs, change)).collect()
 }
 
