@@ -12,6 +12,9 @@ use serde_json::Value;
 
 use super::{Place, machine};
 
+/// Time between two questions for the status. The service and the test spend a few milliseconds on each.
+const STATUS_INTERVAL: Duration = Duration::from_millis(50);
+
 /// Configuration with tiny trees, one cheap workload, a round every ten seconds, and all reasons to skip disabled.
 pub const BUSY: &str = concat!(
     r#"
@@ -100,7 +103,7 @@ impl<'a> Daemon<'a> {
     /// Waits until the status satisfies a condition.
     pub fn wait_for(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let mut last = Value::Null;
-        machine::wait_until(what, || {
+        machine::wait_polling(STATUS_INTERVAL, what, || {
             last = self.status();
             is_so(&last)
         });

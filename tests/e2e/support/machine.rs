@@ -16,11 +16,16 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const NOBODY: u32 = 65534;
 
 /// Polls until a condition is true. Panics after [`TIMEOUT`].
-pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, is_so: impl FnMut() -> bool) {
+    wait_polling(POLL_INTERVAL, what, is_so);
+}
+
+/// Like [`wait_until`], with another interval.
+pub fn wait_polling(interval: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < TIMEOUT, "timed out waiting for {what}");
-        std::thread::sleep(POLL_INTERVAL);
+        std::thread::sleep(interval);
     }
 }
 
