@@ -1,12 +1,13 @@
 //! Tests of `longhaul export fleet`, and of the service that runs it once a day.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use longhaul_demo::synthetic_history;
 
-use crate::support::Place;
 use crate::support::daemon::{BUSY, Daemon, target};
+use crate::support::{Place, machine};
 
 /// Creates a test environment with two weeks of results.
 fn two_weeks() -> Place {
@@ -66,6 +67,18 @@ fn folder_without_a_collection_is_refused_until_one_is_begun() {
     assert!(data_files(&fleet).is_empty());
     export("--begin").expect(0);
     export("").expect(0);
+}
+
+#[test]
+fn folder_that_cannot_be_read_is_not_taken_for_an_empty_one() {
+    let place = Place::for_unprivileged_user();
+    fs::create_dir_all(place.data()).unwrap();
+    synthetic_history::fill_database(&place.database(), (synthetic_history::BEGIN, 1)).unwrap();
+    machine::chown_to_nobody(place.root());
+    let fleet = place.folder("fleet");
+    fs::set_permissions(&fleet, fs::Permissions::from_mode(0)).unwrap();
+    let export = place.longhaul("export fleet --to").arg(&fleet).unprivileged().expect(1);
+    export.assert_stderr(&["cannot list", fleet.to_str().unwrap(), "Permission denied", "read and write"]);
 }
 
 /// Returns the exports in the status of the service.

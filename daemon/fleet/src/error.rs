@@ -15,6 +15,14 @@ pub enum Error {
     /// The folder has no collection.
     #[error("no collection was begun in {0}")]
     NoCollection(String),
+    /// The folder cannot be listed.
+    #[error("cannot list {folder}")]
+    Unreadable {
+        /// Path of the folder.
+        folder: String,
+        /// The error of the system.
+        source: std::io::Error,
+    },
     /// The credentials file is missing, open to others, or has unknown lines.
     #[error("the credentials file {path} cannot be used: {reason}")]
     Credentials {
@@ -86,6 +94,7 @@ impl Hint for Error {
             Self::NoCollection(_) => {
                 "if a share belongs there, mount it; to begin a collection in this folder, run `longhaul export fleet --begin` once"
             }
+            Self::Unreadable { .. } => "let the user that runs longhaul read and write that folder",
             Self::Credentials { .. } => {
                 "write access-key-id = \"...\" and secret-access-key = \"...\" into it, and make it readable for yourself only (chmod 600)"
             }

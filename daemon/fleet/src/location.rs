@@ -49,7 +49,8 @@ impl Collection {
     ///
     /// # Errors
     ///
-    /// [`Error::Location`], [`Error::Folder`], [`Error::NoCollection`], [`Error::Credentials`], [`Error::Storage`].
+    /// [`Error::Location`], [`Error::Folder`], [`Error::Unreadable`], [`Error::NoCollection`], [`Error::Credentials`],
+    /// [`Error::Storage`].
     pub fn open(
         address: &str,
         credentials: Option<&FilePath>,
@@ -66,7 +67,9 @@ impl Collection {
         if !FilePath::new(address).is_dir() {
             return Err(Error::Folder(address.to_owned()));
         }
-        if missing == MissingCollection::Refuse && !has_tables(FilePath::new(address)) {
+        let has_tables = has_tables(FilePath::new(address))
+            .map_err(|source| Error::Unreadable { folder: address.to_owned(), source })?;
+        if missing == MissingCollection::Refuse && !has_tables {
             return Err(Error::NoCollection(address.to_owned()));
         }
         let folder = LocalFileSystem::new_with_prefix(address).map_err(Error::storage("open", &address))?;
@@ -101,11 +104,13 @@ impl Collection {
 }
 
 /// Returns whether a folder has tables, of any version.
-fn has_tables(folder: &FilePath) -> bool {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .into_iter()
-        .any(|entry| entry.file_name().as_encoded_bytes().starts_with(SCHEMA_PREFIX.as_bytes()))
+fn has_tables(folder: &FilePath) -> std::io::Result<bool> {
+    for entry in std::fs::read_dir(folder)? {
+        if entry?.file_name().as_encoded_bytes().starts_with(SCHEMA_PREFIX.as_bytes()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// An access key from a credentials file, and where it is valid. It is never printed.
