@@ -49,6 +49,7 @@ pub mod sampling;
 pub mod schedule;
 pub mod selfcheck;
 pub mod service;
+mod store_retry;
 pub use longhaul_model::status;
 mod targets;
 pub mod worker;

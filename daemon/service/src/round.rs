@@ -7,7 +7,7 @@ use longhaul_measure::platform;
 use longhaul_measure::worker::Assignment;
 use longhaul_measure::workloads::Settings;
 use longhaul_model::draw::draw;
-use longhaul_model::{Hint, MachineSnapshot, Mismatch, NasProblem, NasUse, Outcome, Run};
+use longhaul_model::{MachineSnapshot, Mismatch, NasProblem, NasUse, Outcome, Run};
 use longhaul_model::{SLEPT_NS, Scale, Target, Timestamp};
 use longhaul_store::{NewRound, PlannedRun, Reader, RoundEnd, RoundStatus, StoredRound, StoredRun, Writer};
 
@@ -19,10 +19,8 @@ use crate::nas::{NasMonitor, store_use};
 pub use crate::round_error::RoundError;
 use crate::round_stop::RoundStopRequest;
 use crate::schedule::slice_rotation;
+use crate::store_retry::StoreRetry;
 use crate::worker::{RequestOptions, RunResult, Worker, WorkerObserver};
-
-/// Pause between two attempts to store a run in a locked or full database.
-const STORE_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The workloads of a round and their settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -390,32 +388,13 @@ impl RoundRunner<'_> {
         })
     }
 
-    /// Stores something, and retries while the database is locked or full.
     fn store_with_retry<T>(
         &self,
         observer: &mut dyn RoundObserver,
-        mut store: impl FnMut() -> longhaul_store::Result<T>,
+        store: impl FnMut() -> longhaul_store::Result<T>,
     ) -> longhaul_store::Result<T> {
-        let mut attempts = 1;
-        loop {
-            match store() {
-                Err(error)
-                    if error.is_retryable() && attempts < self.store_attempts && !self.is_shutting_down() =>
-                {
-                    tracing::warn!(error = error.one_line(), "a run could not be stored yet");
-                    observer.run_not_stored(&error);
-                    self.stop.interruption().wait(STORE_RETRY_INTERVAL);
-                    attempts += 1;
-                }
-                result => return result,
-            }
-        }
-    }
-
-    /// Returns whether the service is stopping, so that it must not wait for the database. The foreground
-    /// runner has few attempts and may use them all.
-    fn is_shutting_down(&self) -> bool {
-        self.store_attempts == u32::MAX && self.stop.reason().is_some()
+        let retry = StoreRetry { attempts: self.store_attempts, clock: self.clock, stop: self.stop };
+        retry.run(store, |error| observer.run_not_stored(error))
     }
 }
 
