@@ -1,9 +1,10 @@
 //! Finds the configuration, the database and the targets.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use longhaul_model::{Family, Mount, Role, Target};
+use longhaul_model::{Family, Mount, Role, Target, TargetName};
 use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::paths;
 use longhaul_service::target_path::SpecialFolders;
@@ -71,6 +72,39 @@ pub fn parse_targets(arguments: &[NamedPath], mounts: &[Mount]) -> anyhow::Resul
         targets.push(Target { name: argument.name.clone(), path, role });
     }
     Ok(targets)
+}
+
+/// Refuses a target name that neither the configuration nor the database knows, so that a mistyped name is not taken for a
+/// target without results.
+pub fn check_known(shared: &GlobalArgs, reader: &Reader, given: Option<&TargetName>) -> anyhow::Result<()> {
+    let Some(given) = given else { return Ok(()) };
+    let mut known: BTreeSet<TargetName> =
+        reader.targets()?.into_iter().map(|stored| stored.target.name).collect();
+    known.extend(load_config(shared)?.targets.into_iter().map(|target| target.name));
+    if known.contains(given) {
+        return Ok(());
+    }
+    let known: Vec<&str> = known.iter().map(TargetName::as_str).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(UsageError(format!("there is no target `{given}`; known targets: {known}")).into())
+}
+
+/// Refuses targets that are no folders, and returns a warning for each that does not exist now. Only targets on local disks are
+/// looked at, because a share may not answer.
+pub fn missing_folders(targets: &[Target], mounts: &[Mount]) -> anyhow::Result<Vec<String>> {
+    let mut missing = vec![];
+    let local = targets.iter().filter(|target| default_role(&target.path, mounts) == Role::Baseline);
+    for Target { name, path, .. } in local {
+        let path_text = path.display();
+        if !path.exists() {
+            missing.push(format!(
+                "target `{name}`: there is no {path_text} now; mount the share, or correct the path"
+            ));
+        } else if !path.is_dir() {
+            return Err(UsageError(format!("target `{name}`: {path_text} is not a folder")).into());
+        }
+    }
+    Ok(missing)
 }
 
 /// Refuses targets in folders where the results are written, and warns of other unsuitable folders. Only the paths

@@ -1,5 +1,6 @@
 //! `longhaul targets clean TARGET`: deletes longhaul's data on a target.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -89,8 +90,9 @@ pub fn find_target(text: &str, config: &Config, reader: &Reader) -> anyhow::Resu
     let known = || config.targets.iter().chain(&stored);
     let found = known().find(|target| target.name.as_str() == text).cloned();
     found.ok_or_else(|| {
-        let names: Vec<&str> = known().map(|target| target.name.as_str()).collect();
-        UsageError(format!("there is no target `{text}`; known targets: {}", names.join(", "))).into()
+        let names: BTreeSet<&str> = known().map(|target| target.name.as_str()).collect();
+        let names = Vec::from_iter(names).join(", ");
+        UsageError(format!("there is no target `{text}`; known targets: {names}")).into()
     })
 }
 

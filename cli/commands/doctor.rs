@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use longhaul_analysis::summary::MIN_ROUNDS_PER_DAY;
 use longhaul_measure::platform;
-use longhaul_model::Target;
+use longhaul_model::{Hint, Target};
 use longhaul_service::config::Config;
 use longhaul_service::nas::check_nas;
 use longhaul_service::notifications::check_channels;
 use longhaul_service::status::{Check, CheckStatus};
 use longhaul_service::target_path::SpecialFolders;
+use longhaul_store::{Error, Reader};
 use longhaul_view::{screens, units};
 
 use super::service;
@@ -54,7 +55,10 @@ fn check_config(shared: &GlobalArgs) -> Check {
             ),
             "set a larger `rounds-per-day`",
         ),
-        Ok(config) => Check::ok("configuration", format!("{} targets", config.targets.len())),
+        Ok(config) => match config.targets.len() {
+            1 => Check::ok("configuration", "1 target"),
+            number => Check::ok("configuration", format!("{number} targets")),
+        },
         Err(error) => {
             Check::problem("configuration", CheckStatus::Failed, one_line(&error), "correct that line")
         }
@@ -81,6 +85,21 @@ fn check_managed_settings(shared: &GlobalArgs) -> Option<Check> {
     ))
 }
 
+fn check_database(shared: &GlobalArgs, config: &Config) -> Check {
+    let size = paths::database(shared, config).and_then(|path| Ok(Reader::open(&path)?.size_bytes()?));
+    let error = match size {
+        Ok(bytes) => return Check::ok("database", units::bytes(bytes as f64)),
+        Err(error) => error,
+    };
+    let (status, fix) = match error.downcast_ref::<Error>() {
+        Some(Error::NoDatabase { .. }) => {
+            (CheckStatus::Unknown, "this is normal if nothing was measured yet".to_owned())
+        }
+        known => (CheckStatus::Failed, known.and_then(Hint::hint).unwrap_or_default()),
+    };
+    Check::problem("database", status, one_line(&error), &fix)
+}
+
 /// Returns the checks that are possible without the service. Targets are not accessed from here, because a
 /// terminal may have other permissions than the service.
 fn local_checks(shared: &GlobalArgs, error: &anyhow::Error) -> Vec<Check> {
@@ -91,19 +110,7 @@ fn local_checks(shared: &GlobalArgs, error: &anyhow::Error) -> Vec<Check> {
         }
     }];
     let config = paths::load_config(shared).unwrap_or_default();
-    checks.push(
-        match paths::database(shared, &config)
-            .and_then(|path| Ok(longhaul_store::Reader::open(&path)?.size_bytes()?))
-        {
-            Ok(bytes) => Check::ok("database", units::bytes(bytes as f64)),
-            Err(error) => Check::problem(
-                "database",
-                CheckStatus::Unknown,
-                one_line(&error),
-                "this is normal if nothing was measured yet",
-            ),
-        },
-    );
+    checks.push(check_database(shared, &config));
     checks.extend(check_target_paths(shared, &config));
     checks.extend(check_channels(&config.notify));
     checks.extend(check_nas(config.nas.as_ref()));

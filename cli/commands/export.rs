@@ -34,11 +34,13 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         Some(format) if arguments.file.is_none() => Format::from(format),
         _ => {
             return Err(UsageError(
-                "give `--format csv`, json or parquet, and the file as `--output FILE`".to_owned(),
+                "give `--format csv`, json or parquet; the file is `--output FILE`, without it csv and json are printed"
+                    .to_owned(),
             )
             .into());
         }
     };
+    format.require()?;
     if format == Format::Parquet && arguments.output.is_none() {
         return Err(UsageError("Parquet needs an output file: give `--output FILE`".to_owned()).into());
     }

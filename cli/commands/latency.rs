@@ -23,6 +23,7 @@ use super::runs::OutputFormat;
 /// Prints latency and traffic of a window of time.
 pub fn latency(shared: &GlobalArgs, arguments: &LatencyArgs) -> anyhow::Result<ExitCode> {
     let reader = paths::open_reader(shared)?;
+    paths::check_known(shared, &reader, arguments.history.target.as_ref())?;
     let span = window(&arguments.history);
     let step = arguments.by.map_or_else(|| Step::for_window(span.1.since(span.0)), Step::from);
     let target = arguments.history.target.clone();
@@ -71,7 +72,9 @@ fn print_series(reader: &Reader, filter: &SampleFilter, form: OutputFormat) -> a
 pub fn stalls(shared: &GlobalArgs, arguments: &StallArgs) -> anyhow::Result<ExitCode> {
     let StallArgs { history, causes: only_causes } = arguments;
     let span = window(history);
-    let causes = stall_causes(&paths::open_reader(shared)?, history, span)?;
+    let reader = paths::open_reader(shared)?;
+    paths::check_known(shared, &reader, history.target.as_ref())?;
+    let causes = stall_causes(&reader, history, span)?;
     match (history.json, only_causes) {
         (true, true) => causes.named.iter().for_each(|named| anstream::println!("{}", json!(named))),
         (true, false) => causes.stalls.iter().for_each(|stall| anstream::println!("{}", json!(stall))),
@@ -98,7 +101,9 @@ fn stall_causes(
 
 /// Prints the events in a window of time.
 pub fn events(shared: &GlobalArgs, arguments: &HistoryArgs) -> anyhow::Result<ExitCode> {
-    let mut events = paths::open_reader(shared)?.events(Some(window(arguments).0))?;
+    let reader = paths::open_reader(shared)?;
+    paths::check_known(shared, &reader, arguments.target.as_ref())?;
+    let mut events = reader.events(Some(window(arguments).0))?;
     events.retain(|StoredEvent { event, .. }| {
         arguments.target.is_none() || event.target.is_none() || event.target == arguments.target
     });

@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use jiff::tz::TimeZone;
 use longhaul_analysis::attribution::ATTRIBUTED_ROUNDS;
 use longhaul_analysis::checks::integrity_ledger;
+use longhaul_service::config::Config;
 use longhaul_service::paths::{read_attributions, read_history};
+use longhaul_store::{Error, Reader};
 use longhaul_view::document::Fact;
 use longhaul_view::screens::checks::{CheckResults, in_brief};
 use longhaul_view::screens::{brief, status, why};
@@ -21,20 +23,20 @@ const MAX_LINES: usize = 3;
 
 /// Prints the overview.
 pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
-    let mut lines = service(shared);
-    lines.extend(answers(shared));
+    let config = paths::load_config(shared)?;
+    let mut lines = service(shared, &config);
+    lines.extend(answers(shared, &config)?);
     lines.push("Commands: `longhaul --help`".to_owned());
     lines.iter().for_each(|line| anstream::println!("{line}"));
     Ok(exit::OK)
 }
 
 /// Returns the state of the service and its problems; without a service, the next step.
-fn service(shared: &GlobalArgs) -> Vec<String> {
+fn service(shared: &GlobalArgs, config: &Config) -> Vec<String> {
     let Ok(status) = connect(shared).and_then(|client| Ok(client.status()?)) else {
-        let has_targets = paths::load_config(shared).is_ok_and(|config| !config.targets.is_empty());
-        let next = match has_targets {
-            true => "`longhaul service install` measures in the background",
-            false => "`longhaul init` chooses what to compare, `longhaul try` shows what longhaul does",
+        let next = match config.targets.is_empty() {
+            false => "`longhaul service install` measures in the background",
+            true => "`longhaul init` chooses what to compare, `longhaul try` shows what longhaul does",
         };
         return vec![format!("Service:  not running; {next}")];
     };
@@ -47,24 +49,24 @@ fn service(shared: &GlobalArgs) -> Vec<String> {
 
 /// Returns the latest answer of each pair, what each share waits for, and the results of the checks; empty if there is no
 /// database.
-fn answers(shared: &GlobalArgs) -> Vec<String> {
-    let read = || {
-        let reader = paths::open_reader(shared)?;
-        let stored = read_history(&reader, &paths::load_config(shared)?)?;
-        let weekly = WeeklyInput::new(stored, None).weekly();
-        let checks = in_brief(&CheckResults {
-            freshness: &weekly.freshness,
-            integrity: &integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?),
-            fidelity: &reader.fidelity()?,
-        });
-        let bottlenecks = why::bottlenecks(&read_attributions(&reader, ATTRIBUTED_ROUNDS)?);
-        anyhow::Ok((brief::answers(&weekly), bottlenecks, checks))
+fn answers(shared: &GlobalArgs, config: &Config) -> anyhow::Result<Vec<String>> {
+    let reader = match Reader::open(&paths::database(shared, config)?) {
+        Err(Error::NoDatabase { .. }) => return Ok(vec![]),
+        opened => opened?,
     };
-    let Ok((answers, bottlenecks, checks)) = read() else { return vec![] };
+    let weekly = WeeklyInput::new(read_history(&reader, config)?, None).weekly();
+    let checks = in_brief(&CheckResults {
+        freshness: &weekly.freshness,
+        integrity: &integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?),
+        fidelity: &reader.fidelity()?,
+    });
+    let bottlenecks = why::bottlenecks(&read_attributions(&reader, ATTRIBUTED_ROUNDS)?);
+    let answers = brief::answers(&weekly);
     let bottlenecks = bottlenecks.iter().map(|text| format!("Why:      {}", text.content()));
     let rest = bottlenecks.chain(checks.iter().map(|check| format!("Check:    {check}")));
     if answers.is_empty() {
-        return once("Answer:   none yet; a comparison needs two shares".to_owned()).chain(rest).collect();
+        let none = "Answer:   none yet; a comparison needs two shares".to_owned();
+        return Ok(once(none).chain(rest).collect());
     }
-    answers.iter().take(MAX_LINES).map(|answer| format!("Answer:   {answer}")).chain(rest).collect()
+    Ok(answers.iter().take(MAX_LINES).map(|answer| format!("Answer:   {answer}")).chain(rest).collect())
 }

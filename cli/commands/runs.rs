@@ -80,7 +80,9 @@ fn list(shared: &GlobalArgs, arguments: &RunsArgs) -> anyhow::Result<ExitCode> {
         limit: (arguments.last > 0).then_some(arguments.last),
         ..RunFilter::default()
     };
-    let runs = paths::open_reader(shared)?.runs(&filter)?;
+    let reader = paths::open_reader(shared)?;
+    paths::check_known(shared, &reader, filter.target.as_ref())?;
+    let runs = reader.runs(&filter)?;
     if arguments.json {
         runs.iter().for_each(|stored| anstream::println!("{}", json::run(stored)));
     } else {

@@ -1,6 +1,6 @@
 //! `longhaul run --try`: two short rounds on the local disk and on each given target.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use longhaul_view::screens::trial::trial;
 use super::run::{Session, run_counts};
 use super::runs::{OutputFormat, print_summary};
 use crate::arguments::{GlobalArgs, TryArgs};
+use crate::errors::UsageError;
 use crate::progress::{OutputStyle, ProgressUi};
 use crate::{exit, paths, render};
 
@@ -35,10 +36,13 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     let config = paths::load_config(shared)?;
     let mounts = platform::mounts().context("read the mount table")?;
     let database = paths::database(shared, &config)?;
-    let folder = database.parent().unwrap_or(Path::new("/")).join("try");
+    let folder = folder(&database);
     let mut targets = paths::parse_targets(&arguments.targets, &mounts)?;
     paths::check_managed_targets(&targets, &config)?;
     paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    if let Some(missing) = paths::missing_folders(&targets, &mounts)?.into_iter().next() {
+        return Err(UsageError(missing).into());
+    }
     if !targets.iter().any(|target| target.name.as_str() == LOCAL_TARGET) {
         private_files::create_folder(&folder).with_context(|| format!("create {}", folder.display()))?;
         let name = LOCAL_TARGET.parse().context("name the local target")?;
@@ -64,6 +68,11 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     let code = print_result(&session, totals?, started, arguments)?;
     left.iter().for_each(|what| anstream::eprintln!("longhaul: left behind: {what}"));
     Ok(if left.is_empty() { code } else { ExitCode::from(exit::ERROR) })
+}
+
+/// Returns the folder of the local target of a trial, next to the database.
+pub fn folder(database: &Path) -> PathBuf {
+    database.parent().unwrap_or(Path::new("/")).join("try")
 }
 
 fn print_targets(targets: &[Target], mounts: &[Mount]) {

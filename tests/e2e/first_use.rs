@@ -27,6 +27,54 @@ fn trial_leaves_only_the_database() {
 }
 
 #[test]
+fn purge_after_a_trial_leaves_nothing() {
+    let place = Place::with_tiny_trees();
+    place.longhaul("try").expect(0);
+    let shown = place.longhaul("service uninstall --purge --dry-run").expect(0);
+    assert!(!shown.out.contains("test data of"), "the trial removed its test data: {shown}");
+    place.longhaul("service uninstall --purge --yes").expect(0);
+    assert!(!place.data().exists());
+}
+
+#[test]
+fn trial_refuses_a_wrong_path_before_it_measures() {
+    let place = Place::with_tiny_trees();
+    let file = place.path("file");
+    fs::write(&file, "").unwrap();
+    place.longhaul("try").target("a", &file).expect(2).assert_stderr(&["is not a folder"]);
+    let missing = place.path("missing");
+    place
+        .longhaul("try")
+        .target("a", &missing)
+        .expect(2)
+        .assert_stderr(&["mount the share, or correct the path"]);
+    assert!(!place.database().exists());
+}
+
+#[test]
+fn overview_reports_a_wrong_configuration_and_a_damaged_database() {
+    let place = Place::with_tiny_trees();
+    place.longhaul("").expect(0);
+    let damaged = place.path("damaged.sqlite");
+    fs::write(&damaged, "garbage ".repeat(1000)).unwrap();
+    place.longhaul("--database").arg(&damaged).expect(1).assert_stderr(&["damaged"]);
+    place.configure("scael = \"quick\"\n");
+    place.longhaul("").expect(2).assert_stderr(&["scael", "scale"]);
+}
+
+#[test]
+fn mistyped_target_is_not_taken_for_one_without_results() {
+    let place = Place::with_tiny_trees();
+    let a = place.folder("a");
+    assert_all_ok(&place.run(&["folder-index"], &[("share-a", &a)]).expect(0).runs());
+    for command in ["stalls", "events", "runs", "why", "latency"] {
+        let output = place.longhaul(&format!("{command} --target typo")).expect(2);
+        output.assert_stderr(&["there is no target `typo`", "known targets: share-a"]);
+    }
+    place.longhaul("events --target share-a").expect(0);
+}
+
+#[test]
 fn trial_with_keep_keeps_its_data() {
     let place = Place::new();
     place.longhaul("try --keep").expect(0);

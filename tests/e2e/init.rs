@@ -97,6 +97,17 @@ fn init_with_invalid_options_writes_nothing() {
 }
 
 #[test]
+fn file_is_refused_and_missing_folder_told() {
+    let place = Place::new();
+    let (file, missing) = (place.path("file"), place.path("missing"));
+    fs::write(&file, "").unwrap();
+    place.longhaul("init --yes").target("a", &file).expect(2).assert_stderr(&["is not a folder"]);
+    assert!(!config_path(&place).exists());
+    let told = place.longhaul("init --yes").target("a", &missing).expect(0);
+    told.assert_stderr(&["there is no", "mount the share, or correct the path"]);
+}
+
+#[test]
 fn interrupted_init_dialog_writes_nothing() {
     let place = Place::new();
     let a = place.folder("a");

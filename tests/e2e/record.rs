@@ -84,6 +84,8 @@ fn unusable_recordings_are_refused_before_or_after() {
     assert!(!nas.join("x").exists(), "the program did not run");
     let outside = place.longhaul("record --on").arg(place.folder("other")).arg("--").arg("true").expect(1);
     outside.assert_stderr(&["nothing was recorded", "other"]);
+    let missing = place.longhaul("record --on").arg(&nas).arg("--").arg("no-such-program").expect(2);
+    missing.assert_stderr(&["there is no program no-such-program"]);
     place.longhaul("record -- true").expect(2).assert_stderr(&["--on FOLDER"]);
     place.longhaul("record").expect(2).assert_stderr(&["say what to record"]);
     let damaged = place.data().join("recordings/bad.recording");

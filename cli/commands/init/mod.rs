@@ -56,6 +56,8 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
     let targets =
         choose_targets(shared, arguments, MountTable { mounts: &mounts, folders: &folders }, &mut prompter)?;
     paths::check_paths(&targets, &folders)?;
+    let missing = paths::missing_folders(&targets, &mounts)?;
+    missing.iter().for_each(|warning| anstream::eprintln!("longhaul: {warning}"));
     check_managed(arguments, &targets)?;
     let chosen = ChosenTargets { targets, mounts: &mounts };
     let plan = plan(shared, arguments, chosen, &mut prompter)?;

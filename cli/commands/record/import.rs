@@ -1,6 +1,6 @@
 //! Recording from a trace: of a program that runs now, or of a file.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -22,6 +22,10 @@ pub fn record_program(
     folder: &RecordedFolder,
     place: NewRecording,
 ) -> anyhow::Result<ExitCode> {
+    if let Some(missing) = program.first().filter(|program| !is_program(program)) {
+        let message = format!("nothing was recorded: there is no program {}", missing.display());
+        return Err(UsageError(message).into());
+    }
     let current = std::env::current_dir().context("find the current folder")?;
     let mut importer = StraceImporter::new(Some(current.as_os_str().as_encoded_bytes()));
     let Traced { status, read } =
@@ -29,6 +33,16 @@ pub fn record_program(
     let scrubber = read.context("read the trace of the program")?;
     place.store(&scrubber.finish(Source::Strace, folder.protocol.clone()), folder)?;
     Ok(ExitCode::from(exit_code(status)))
+}
+
+/// Returns whether a path leads to a file, or a name to one in `PATH`.
+fn is_program(program: &OsStr) -> bool {
+    let path = Path::new(program);
+    if path.components().count() > 1 {
+        return path.is_file();
+    }
+    std::env::var_os("PATH")
+        .is_some_and(|folders| std::env::split_paths(&folders).any(|folder| folder.join(path).is_file()))
 }
 
 /// Returns the exit code as a shell reports it.

@@ -49,6 +49,12 @@ pub fn record(
     let finished = scrubber.lock().unwrap_or_else(|error| error.into_inner()).take();
     let recording =
         finished.context("end the recording")?.finish(Source::PassThrough, folder.protocol.clone());
+    anyhow::ensure!(
+        !recording.operations.is_empty(),
+        "nothing was recorded: no program used {} in that time. Work in that folder, not in {}",
+        place.mount_point.display(),
+        place.folder.display()
+    );
     new.store(&recording, folder)?;
     Ok(OK)
 }

@@ -15,7 +15,7 @@ use longhaul_service::database_lock::DatabaseLock;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Worker, end_workers};
 use longhaul_store::{Reader, StoredEpoch, StoredTarget};
 
-use super::super::clean;
+use super::super::{clean, trial};
 use super::own_folders::{FolderOwner, KnownTargets, OwnFolder, own_folders};
 use crate::arguments::{GlobalArgs, UninstallArgs};
 use crate::{errors, exit, paths};
@@ -140,7 +140,12 @@ impl Purge {
         }
     }
 
+    /// Returns the sandbox of a target. `None`: nothing was measured, or the target was the folder of `longhaul try`, and is gone.
+    /// No other target is looked at, because a share may not answer.
     fn sandbox(&self, target: &Target) -> Option<PathBuf> {
+        if target.path == trial::folder(&self.database) && !target.path.exists() {
+            return None;
+        }
         let claim = SandboxLocation {
             target_path: &target.path,
             target: &target.name,

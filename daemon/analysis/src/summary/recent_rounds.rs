@@ -16,6 +16,8 @@ pub enum RoundState {
     Failed,
     /// The target was not measured: the round was skipped or void, or the target was unavailable.
     Missed,
+    /// The target had no part in the round, as a baseline in most rounds.
+    Absent,
 }
 
 /// The last rounds on one target, oldest first.
@@ -57,6 +59,7 @@ fn state(round: &RoundRecord, runs: &[&RunRecord], usual: &UsualTimes) -> RoundS
     let is_unmeasured = |run: &&RunRecord| matches!(run.outcome, Outcome::Unavailable | Outcome::Void);
     match () {
         () if is_void => RoundState::Missed,
+        () if runs.is_empty() && round.status == Some(RoundStatus::Ok) => RoundState::Absent,
         () if runs.iter().any(|run| run.outcome.is_failure()) => RoundState::Failed,
         () if runs.iter().all(is_unmeasured) => RoundState::Missed,
         () if usual.is_slow(runs) => RoundState::Slow,

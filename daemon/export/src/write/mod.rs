@@ -26,6 +26,20 @@ pub enum Format {
     Parquet,
 }
 
+impl Format {
+    /// Returns an error if this program was built without the format, so that no file is replaced in vain.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ParquetDisabled`].
+    pub fn require(self) -> Result<(), Error> {
+        match self {
+            Self::Parquet if cfg!(not(feature = "parquet")) => Err(Error::ParquetDisabled),
+            Self::Parquet | Self::Csv | Self::Json => Ok(()),
+        }
+    }
+}
+
 /// Destination of a table.
 pub struct Output {
     /// File format.

@@ -43,22 +43,25 @@ fn strip(rounds: &RecentRounds<'_>) -> Markup {
         svg class="strip" role="img" aria-label=(description(rounds)) viewBox={ "0 0 " (ROUNDS_SHOWN) " 10" }
             preserveAspectRatio="none" tabindex="0" {
             @for (place, (round, state)) in rounds.rounds.iter().enumerate() {
-                path class={ "r-" (word(*state)) } d={ "M" (first + place) (outline(*state)) } {
-                    title { (started(round)) ": " (word(*state)) }
+                @if let Some(outline) = outline(*state) {
+                    path class={ "r-" (word(*state)) } d={ "M" (first + place) (outline) } {
+                        title { (started(round)) ": " (word(*state)) }
+                    }
                 }
             }
         }
     }
 }
 
-/// Returns the outline of a mark from its left edge, one unit wide and ten units high.
-const fn outline(state: RoundState) -> &'static str {
-    match state {
+/// Returns the outline of a mark from its left edge, one unit wide and ten units high; `None`: there is a gap instead.
+const fn outline(state: RoundState) -> Option<&'static str> {
+    Some(match state {
         RoundState::Ok => " 4h.8v6h-.8z",
         RoundState::Slow => " 0h.8v10h-.8z",
         RoundState::Failed => " 0l.8 10m0-10l-.8 10",
         RoundState::Missed => " 8.5h.8v1.5h-.8z",
-    }
+        RoundState::Absent => return None,
+    })
 }
 
 fn legend() -> Markup {
@@ -68,7 +71,7 @@ fn legend() -> Markup {
             @for (state, word) in STATES {
                 span class="legend-entry" {
                     svg class="strip-key" viewBox="0 0 1 10" preserveAspectRatio="none" aria-hidden="true" {
-                        path class={ "r-" (word) } d={ "M.1" (outline(state)) } {}
+                        path class={ "r-" (word) } d={ "M.1" (outline(state).unwrap_or_default()) } {}
                     }
                     (word)
                 } " "

@@ -25,7 +25,8 @@ pub fn method(weekly: &WeeklySummary) -> Document {
          a synced write of 4 KiB. Latency is measured from the scheduled time of a request, so that a stall counts for every request \
          it delayed. The probe sends requests only while a share is in use, and never wakes one up.",
     );
-    let kept = |step: &Step| format!("Steps of {} are kept for {} days.", step.name(), step.days_kept());
+    let kept =
+        |step: &Step| format!("Steps of {} are kept for {} days.", words::step(*step), step.days_kept());
     document.list(Step::ALL.iter().map(kept));
     document
 }

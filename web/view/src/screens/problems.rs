@@ -96,15 +96,18 @@ fn drift_text(headline: &Comparison) -> Option<String> {
 
 fn round_loss_text(weekly: &WeeklySummary) -> Option<String> {
     let rounds = &weekly.rounds;
-    let completed = rounds.by_status.get("ok").copied().unwrap_or(0);
+    let of = |status: &str| rounds.by_status.get(status).copied().unwrap_or(0);
     if rounds.planned == 0 {
         return Some("The week has no round.".to_owned());
     }
-    if completed == rounds.planned {
+    let ended = rounds.planned - of("running");
+    let lost = ended - of("ok");
+    if lost == 0 {
         return None;
     }
-    let parts = rounds.by_status.iter().filter(|(status, _)| **status != "ok");
-    let parts: Vec<String> = parts.map(|(status, count)| format!("{count} {status}")).collect();
+    let parts = rounds.by_status.iter().filter(|(status, _)| !matches!(**status, "ok" | "running"));
+    let parts: Vec<String> =
+        parts.map(|(status, count)| format!("{count} {}", status.replace('-', " "))).collect();
     let reasons: Vec<String> = rounds
         .reasons
         .iter()
@@ -114,9 +117,8 @@ fn round_loss_text(weekly: &WeeklySummary) -> Option<String> {
         .collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
     Some(format!(
-        "{} of the week's {} rounds were not completed ({}){reasons}.",
-        rounds.planned - completed,
-        rounds.planned,
+        "{lost} of the week's {ended} rounds {} not completed ({}){reasons}.",
+        if lost == 1 { "was" } else { "were" },
         parts.join(", ")
     ))
 }

@@ -1,5 +1,7 @@
 //! The results of the last rounds on each target, round by round.
 
+use std::iter::once;
+
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{RecentRounds, RoundState, SLOW_FACTOR};
 use longhaul_model::RoundRecord;
@@ -11,7 +13,7 @@ use crate::units::decimal;
 /// Number of rounds that are shown.
 pub const ROUNDS_SHOWN: usize = 60;
 
-/// All states with their words, from good to bad.
+/// States that have a mark, with their words, from good to bad.
 pub const STATES: [(RoundState, &str); 4] = [
     (RoundState::Ok, "ok"),
     (RoundState::Slow, "slow"),
@@ -19,15 +21,19 @@ pub const STATES: [(RoundState, &str); 4] = [
     (RoundState::Missed, "missed"),
 ];
 
+/// Word for a round without this target, which has no mark.
+const NO_PART: &str = "no part in it";
+
 /// Returns the word of a state.
 pub fn word(state: RoundState) -> &'static str {
-    STATES.iter().find(|(known, _)| *known == state).map_or("", |(_, word)| word)
+    STATES.iter().find(|(known, _)| *known == state).map_or(NO_PART, |(_, word)| word)
 }
 
 /// Returns how many rounds are in each state, leaving out states without a round: `58 ok, 2 failed`.
 pub fn counts(rounds: &RecentRounds<'_>) -> String {
     let count = |state: RoundState| rounds.rounds.iter().filter(|(_, found)| *found == state).count();
-    let counted = STATES.iter().map(|(state, word)| (count(*state), word)).filter(|(count, _)| *count > 0);
+    let states = STATES.into_iter().chain(once((RoundState::Absent, NO_PART)));
+    let counted = states.map(|(state, word)| (count(state), word)).filter(|(count, _)| *count > 0);
     counted.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
 }
 
@@ -48,7 +54,7 @@ pub fn started(round: &RoundRecord) -> String {
 pub fn explanation() -> String {
     format!(
         "Slow: the tasks took more than {} times as long as usual on this target. Missed: the round was skipped, void, or the target \
-         was unavailable.",
+         was unavailable. A gap: the target had no part in the round, as a baseline in most rounds.",
         decimal(SLOW_FACTOR, 1)
     )
 }
@@ -61,7 +67,7 @@ pub fn table(all: &[RecentRounds<'_>]) -> Table {
     for index in (0..shown).rev() {
         let states: Vec<RoundState> =
             all.iter().filter_map(|rounds| Some(rounds.rounds.get(index)?.1)).collect();
-        if states.iter().all(|state| *state == RoundState::Ok) {
+        if states.iter().all(|state| matches!(state, RoundState::Ok | RoundState::Absent)) {
             continue;
         }
         let round = all[0].rounds[index].0;

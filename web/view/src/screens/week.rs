@@ -47,7 +47,7 @@ fn target(target: &TargetLine) -> Text {
         Role::Share => "",
         Role::Baseline => ", baseline",
     };
-    let since = target.counted_from.as_deref().map_or(String::new(), |day| format!(", counted since {day}"));
+    let since = target.counted_from.as_deref().map_or(String::new(), |day| format!(", counted from {day}"));
     let epochs = if target.epochs > 1 { format!(", epoch {}", target.epochs) } else { String::new() };
     Text::new().strong(target.name.to_string()).plain(format!(" ({protocol}{role}{epochs}{since})"))
 }
@@ -324,7 +324,7 @@ fn environment_of(weekly: &WeeklySummary, environment: &Environment) -> Document
         "protocol",
         "role",
         "negotiated",
-        "counted since",
+        "counted from",
     ]);
     let known = |value: Option<String>| value.unwrap_or("not known".to_owned());
     for target in &weekly.targets {

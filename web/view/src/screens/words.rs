@@ -5,7 +5,7 @@ use longhaul_analysis::summary::{
     ALPHA, Comparison, PairSummary, Proportion, ReliabilityVerdict, Scores, Subject, Verdict, WeeklyMinutes,
     WeeklySummary,
 };
-use longhaul_model::{CacheState, TargetName};
+use longhaul_model::{CacheState, Role, Step, TargetName};
 
 use super::round_trips;
 use crate::charts::MarkFill;
@@ -202,8 +202,10 @@ enum Progress {
 }
 
 fn progress(weekly: &WeeklySummary) -> Progress {
+    let has_share = weekly.targets.iter().any(|target| target.role == Role::Share);
     match (weekly.table.is_empty(), weekly.scores.len()) {
         (true, _) if weekly.excluded.is_empty() => Progress::NothingMeasured,
+        (true, _) if !has_share => Progress::NoShare,
         (true, _) => Progress::WarmUp,
         (false, 0) => Progress::NoShare,
         (false, 1) => Progress::OneShare,
@@ -303,6 +305,15 @@ pub fn rounds(weekly: &WeeklySummary) -> String {
         weekly.rounds.by_status.iter().map(|(status, rounds)| format!("{rounds} {status}")).collect();
     let ended = if ended.is_empty() { String::new() } else { format!(" ({})", ended.join(", ")) };
     format!("Rounds of the week: {} planned{ended}", weekly.rounds.planned)
+}
+
+/// Returns the length of a step of stored samples in words.
+pub const fn step(step: Step) -> &'static str {
+    match step {
+        Step::FiveMinutes => "five minutes",
+        Step::Hour => "an hour",
+        Step::HalfDay => "half a day",
+    }
 }
 
 /// Returns the explanation of a stored reason of a round, such as `the machine slept`, without its code, such as `asleep: `.

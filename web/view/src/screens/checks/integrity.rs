@@ -103,8 +103,7 @@ fn note(since: Option<Timestamp>, zone: &TimeZone) -> String {
         since.map_or_else(String::new, |since| format!(" Counted since {}.", time::timestamp(since, zone)));
     format!(
         "Read back: bytes that longhaul compared with what it wrote. Over the wire: those known to have come from the server \
-         or disk and not from this computer's cache; only they say something about the NAS.{since} Earlier runs compared as \
-         well, but did not count."
+         or disk and not from this computer's cache; only they say something about the NAS.{since}"
     )
 }
 

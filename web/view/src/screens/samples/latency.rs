@@ -6,7 +6,7 @@ use longhaul_model::{CounterScope, LoadContext, MachineStep, Step, Timestamp, Tr
 
 use super::stalls;
 use crate::document::Document;
-use crate::screens::{bytes, or_no_value, seconds};
+use crate::screens::{bytes, or_no_value, seconds, words};
 use crate::table::Table;
 use crate::text::Text;
 use crate::{time, units};
@@ -19,7 +19,7 @@ pub const EXPLANATION: &str = "Latency of the probe's small requests, measured f
 pub fn window(sampled: &WindowSummary, step: Step) -> Document {
     let mut document = Document::new();
     let length = units::duration(sampled.span_us.1.seconds_since(sampled.span_us.0));
-    document.paragraph(format!("The last {length}, from steps of {}.", step.name()));
+    document.paragraph(format!("The last {length}, in steps of {}.", words::step(step)));
     document.section("latency", "Latency").note(EXPLANATION);
     match sampled.rows.as_slice() {
         [] => document.paragraph(

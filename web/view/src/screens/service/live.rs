@@ -8,7 +8,7 @@ use crate::document::Document;
 use crate::screens::{or_no_value, seconds};
 use crate::table::Table;
 use crate::text::{Text, Tone};
-use crate::{time, units};
+use crate::units;
 
 /// Age in seconds from which a call in flight is shown.
 const WAITING_SECONDS: f64 = 1.0;
@@ -17,8 +17,8 @@ const WAITING_SECONDS: f64 = 1.0;
 pub fn idle(status: &Status, zone: &TimeZone) -> Document {
     let mut document = Document::new();
     document.paragraph(format!("No round in progress: {}.", status::state(status, zone)));
-    if let Some(next) = status.next_round_us {
-        document.paragraph(format!("Next round: {}.", time::until(next, status.now_us, zone)));
+    if let Some(next) = status::next_round(status, zone) {
+        document.paragraph(format!("Next round: {next}."));
     }
     if let Some(last) = &status.last_round {
         document.note(format!("Last round: {}.", status::last_round(last, zone)));

@@ -144,9 +144,20 @@ pub fn probe(probe: &ProbeState) -> &str {
     }
 }
 
+/// Returns the start of the next round: during a pause no round starts, although its time is known. `None`: none is planned.
+pub fn next_round(status: &Status, zone: &TimeZone) -> Option<String> {
+    let next = status.next_round_us?;
+    let at = |at| time::until(at, status.now_us, zone);
+    Some(match status.state {
+        State::Paused { until_us: Some(until) } if next < until => format!("after the pause, {}", at(until)),
+        State::Paused { until_us: None } | State::SafeMode => "after `longhaul resume`".to_owned(),
+        _ => at(next),
+    })
+}
+
 /// Returns the state of the service with its next and last round.
 pub fn in_short(status: &Status, zone: &TimeZone) -> Vec<Fact> {
-    let next = status.next_round_us.map(|at| format!("a round {}", time::until(at, status.now_us, zone)));
+    let next = next_round(status, zone).map(|next| format!("a round {next}"));
     let last = status.last_round.as_ref().map(|last| last_round(last, zone));
     let mut facts = vec![Fact::new("Service", state(status, zone))];
     facts.extend(next.map(|next| Fact::new("Next", next)));
@@ -155,7 +166,7 @@ pub fn in_short(status: &Status, zone: &TimeZone) -> Vec<Fact> {
 }
 
 fn facts(status: &Status, zone: &TimeZone) -> Vec<Fact> {
-    let next = status.next_round_us.map(|at| time::until(at, status.now_us, zone));
+    let next = next_round(status, zone);
     let size = status.database.bytes.map_or("unknown size".to_owned(), |bytes| units::bytes(bytes as f64));
     let database = format!("{} ({size})", status.database.path.display());
     let problem = status.telemetry.problem.as_ref();
@@ -196,7 +207,7 @@ pub fn last_round(last: &LastRound, zone: &TimeZone) -> String {
 pub fn rounds(status: &Status) -> String {
     let rounds = &status.rounds;
     format!(
-        "{} done of {} planned; {} void, {} cut short, {} skipped",
+        "{} done of {} scheduled; {} void, {} cut short, {} skipped",
         rounds.ok,
         rounds.planned(),
         rounds.void,
@@ -322,6 +333,21 @@ mod tests {
             sources: vec![],
             during: None,
         }
+    }
+
+    #[test]
+    fn no_round_is_announced_during_a_pause() {
+        let next = |state| {
+            let status = Status { state, next_round_us: Some(NOW + Duration::from_secs(40)), ..example() };
+            next_round(&status, &TimeZone::UTC).unwrap()
+        };
+        let until = NOW + Duration::from_secs(3600);
+        assert_eq!(
+            next(State::Paused { until_us: Some(until) }),
+            "after the pause, 1970-01-01 01:01:00, in 60 min"
+        );
+        assert_eq!(next(State::Paused { until_us: None }), "after `longhaul resume`");
+        assert_eq!(next(State::Waiting), "1970-01-01 00:01:40, in 40 s");
     }
 
     #[test]
