@@ -76,7 +76,7 @@ fn folder_that_cannot_be_read_is_not_taken_for_an_empty_one() {
     synthetic_history::fill_database(&place.database(), (synthetic_history::BEGIN, 1)).unwrap();
     machine::chown_to_nobody(place.root());
     let fleet = place.folder("fleet");
-    fs::set_permissions(&fleet, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&fleet, fs::Permissions::from_mode(0o000)).unwrap();
     let export = place.longhaul("export fleet --to").arg(&fleet).unprivileged().expect(1);
     export.assert_stderr(&["cannot list", fleet.to_str().unwrap(), "Permission denied", "read and write"]);
 }
