@@ -103,6 +103,9 @@ fn file_is_refused_and_missing_folder_told() {
     fs::write(&file, "").unwrap();
     place.longhaul("init --yes").target("a", &file).expect(2).assert_stderr(&["is not a folder"]);
     assert!(!config_path(&place).exists());
+    let folder = place.folder("folder");
+    let twice = place.longhaul("init --yes").target("a", &folder).target("b", &folder).expect(2);
+    twice.assert_stderr(&["targets `a` and `b` are one folder"]);
     let told = place.longhaul("init --yes").target("a", &missing).expect(0);
     told.assert_stderr(&["there is no", "mount the share, or correct the path"]);
 }
