@@ -130,7 +130,8 @@ pub fn manager_check() -> Check {
                 "not running, and {} cannot be reached from this login session",
                 Manager::current().name()
             );
-            let fix = "log in as the user of the service, at the machine or by ssh, then try again; or run `longhauld` in a terminal";
+            let fix = "log in as the user of the service, at the machine or by ssh, and run `longhaul service install`; or run `longhauld` \
+                       in a terminal";
             Check::problem("service", CheckStatus::Failed, found, fix)
         }
     }
