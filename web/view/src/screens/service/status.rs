@@ -344,7 +344,7 @@ mod tests {
         let until = NOW + Duration::from_secs(3600);
         assert_eq!(
             next(State::Paused { until_us: Some(until) }),
-            "after the pause, 1970-01-01 01:01:00, in 60 min"
+            "after the pause, 1970-01-01 01:01:00, in 1 h"
         );
         assert_eq!(next(State::Paused { until_us: None }), "after `longhaul resume`");
         assert_eq!(next(State::Waiting), "1970-01-01 00:01:40, in 40 s");
