@@ -74,27 +74,33 @@ pub fn parse_targets(arguments: &[NamedPath], mounts: &[Mount]) -> anyhow::Resul
     Ok(targets)
 }
 
-/// Refuses a target name that neither the configuration nor the database knows, so that a mistyped name is not taken for a
-/// target without results.
-pub fn check_known(shared: &GlobalArgs, reader: &Reader, given: Option<&TargetName>) -> anyhow::Result<()> {
-    let Some(given) = given else { return Ok(()) };
-    let mut known: BTreeSet<TargetName> =
-        reader.targets()?.into_iter().map(|stored| stored.target.name).collect();
-    known.extend(load_config(shared)?.targets.into_iter().map(|target| target.name));
-    if known.contains(given) {
-        return Ok(());
+/// Returns a target by NAME=PATH, by its name in the configuration, or by its name in the database.
+pub fn find_target(text: &str, config: &Config, reader: &Reader) -> anyhow::Result<Target> {
+    if let Ok(argument) = text.parse() {
+        return parse_targets(&[argument], &[])?.pop().context("one argument names one target");
     }
-    let known: Vec<&str> = known.iter().map(TargetName::as_str).collect();
-    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    Err(UsageError(format!("there is no target `{given}`; known targets: {known}")).into())
+    let stored: Vec<Target> = reader.targets()?.into_iter().map(|stored| stored.target).collect();
+    let known = || config.targets.iter().chain(&stored);
+    let found = known().find(|target| target.name.as_str() == text).cloned();
+    found.ok_or_else(|| {
+        let names: BTreeSet<&str> = known().map(|target| target.name.as_str()).collect();
+        let names = if names.is_empty() { "none".to_owned() } else { Vec::from_iter(names).join(", ") };
+        UsageError(format!("there is no target `{text}`; known targets: {names}")).into()
+    })
+}
+
+/// Refuses a name that [`find_target`] does not find, so that a mistyped name is not taken for a target without results.
+pub fn check_known(shared: &GlobalArgs, reader: &Reader, given: Option<&TargetName>) -> anyhow::Result<()> {
+    let config = load_config(shared)?;
+    given.map_or(Ok(()), |given| find_target(given.as_str(), &config, reader).map(drop))
 }
 
 /// Refuses targets that are no folders, and returns a warning for each that does not exist now. Only targets on local disks are
-/// looked at, because a share may not answer.
+/// looked at, and none behind a symbolic link, because a share may not answer.
 pub fn missing_folders(targets: &[Target], mounts: &[Mount]) -> anyhow::Result<Vec<String>> {
     let mut missing = vec![];
-    let local = targets.iter().filter(|target| default_role(&target.path, mounts) == Role::Baseline);
-    for Target { name, path, .. } in local {
+    let is_local = |path: &Path| default_role(path, mounts) == Role::Baseline && !has_link(path);
+    for Target { name, path, .. } in targets.iter().filter(|target| is_local(&target.path)) {
         let path_text = path.display();
         if !path.exists() {
             missing.push(format!(
@@ -105,6 +111,12 @@ pub fn missing_folders(targets: &[Target], mounts: &[Mount]) -> anyhow::Result<V
         }
     }
     Ok(missing)
+}
+
+/// Returns whether a part of a path is a symbolic link. Nothing behind the first one is looked at.
+fn has_link(path: &Path) -> bool {
+    let parts: Vec<&Path> = path.ancestors().collect();
+    parts.into_iter().rev().any(Path::is_symlink)
 }
 
 /// Refuses targets in folders where the results are written, and warns of other unsuitable folders. Only the paths

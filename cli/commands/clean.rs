@@ -1,6 +1,5 @@
 //! `longhaul targets clean TARGET`: deletes longhaul's data on a target.
 
-use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,7 +8,6 @@ use anyhow::Context as _;
 use longhaul_measure::platform;
 use longhaul_measure::sandbox::{CleanMode, CleanReport};
 use longhaul_model::Target;
-use longhaul_service::config::Config;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, RequestOptions, Worker, end_workers};
 use longhaul_store::{Error, Reader};
 use longhaul_view::units;
@@ -37,7 +35,7 @@ pub fn run(shared: &GlobalArgs, arguments: &CleanArgs) -> anyhow::Result<ExitCod
     }
     let mounts = platform::mounts().context("read the mount table")?;
     let session = Session::open(database.clone(), &mounts)?;
-    let target = find_target(&arguments.target, &config, &Reader::open(&database)?)?;
+    let target = paths::find_target(&arguments.target, &config, &Reader::open(&database)?)?;
     let mut worker = Worker::new(target, session.launcher.clone());
     let cleaned = ask_and_clean(&mut worker, arguments, &session.interruption);
     end_workers([&mut worker], EXIT_TIMEOUT);
@@ -79,21 +77,6 @@ pub fn clean(
         observer: &mut ui,
     };
     worker.clean_sandbox(mode, &mut options).map_err(|ending| anyhow::anyhow!(ending.failure.message))
-}
-
-/// Returns a target by NAME=PATH, by its name in the configuration, or by its name in the database.
-pub fn find_target(text: &str, config: &Config, reader: &Reader) -> anyhow::Result<Target> {
-    if let Ok(argument) = text.parse() {
-        return paths::parse_targets(&[argument], &[])?.pop().context("one argument names one target");
-    }
-    let stored: Vec<Target> = reader.targets()?.into_iter().map(|stored| stored.target).collect();
-    let known = || config.targets.iter().chain(&stored);
-    let found = known().find(|target| target.name.as_str() == text).cloned();
-    found.ok_or_else(|| {
-        let names: BTreeSet<&str> = known().map(|target| target.name.as_str()).collect();
-        let names = Vec::from_iter(names).join(", ");
-        UsageError(format!("there is no target `{text}`; known targets: {names}")).into()
-    })
 }
 
 /// Prints what was or would be removed, and what stays.

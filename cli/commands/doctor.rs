@@ -95,7 +95,12 @@ fn check_database(shared: &GlobalArgs, config: &Config) -> Check {
         Some(Error::NoDatabase { .. }) => {
             (CheckStatus::Unknown, "this is normal if nothing was measured yet".to_owned())
         }
-        known => (CheckStatus::Failed, known.and_then(Hint::hint).unwrap_or_default()),
+        known => {
+            let fix = || {
+                "try again; if it stays so, move the file aside, and longhaul creates a new one".to_owned()
+            };
+            (CheckStatus::Failed, known.and_then(Hint::hint).unwrap_or_else(fix))
+        }
     };
     Check::problem("database", status, one_line(&error), &fix)
 }

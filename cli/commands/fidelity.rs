@@ -16,7 +16,6 @@ use longhaul_store::Reader;
 use longhaul_view::json::FidelityJson;
 use longhaul_view::screens::checks;
 
-use super::clean::find_target;
 use super::run::Session;
 use crate::arguments::{FidelityArgs, GlobalArgs, NamedPath};
 use crate::errors::{self, UsageError};
@@ -58,7 +57,7 @@ fn choose_targets(
         }
         Err(_) => match config.targets.iter().find(|target| target.name.as_str() == text) {
             Some(target) => Ok(target.clone()),
-            None => find_target(text, config, &Reader::open(database)?),
+            None => paths::find_target(text, config, &Reader::open(database)?),
         },
     };
     let given = arguments.targets.iter().map(one).collect::<anyhow::Result<Vec<_>>>()?;

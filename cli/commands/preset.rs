@@ -22,7 +22,6 @@ use longhaul_service::round::RoundTasks;
 use longhaul_service::target_path::SpecialFolders;
 use longhaul_store::{Reader, RunFilter, StoredRun};
 
-use super::clean;
 use super::run::{Session, budget_check, check_managed_cap};
 use crate::arguments::{GlobalArgs, PresetArgs, PresetCommand};
 use crate::errors::UsageError;
@@ -191,7 +190,7 @@ fn targets(arguments: &PresetArgs, sources: TargetSources<'_>) -> anyhow::Result
 fn known_target(text: &str, sources: TargetSources<'_>) -> anyhow::Result<Target> {
     match sources.config.targets.iter().find(|target| target.name.as_str() == text) {
         Some(target) => Ok(target.clone()),
-        None => clean::find_target(text, sources.config, &Reader::open(sources.database)?),
+        None => paths::find_target(text, sources.config, &Reader::open(sources.database)?),
     }
 }
 

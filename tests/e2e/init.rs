@@ -108,6 +108,10 @@ fn file_is_refused_and_missing_folder_told() {
     twice.assert_stderr(&["targets `a` and `b` are one folder"]);
     let told = place.longhaul("init --yes").target("a", &missing).expect(0);
     told.assert_stderr(&["there is no", "mount the share, or correct the path"]);
+    let link = place.path("link");
+    std::os::unix::fs::symlink(&missing, &link).unwrap();
+    let behind = place.longhaul("init --yes --force").target("a", &link.join("folder")).expect(0);
+    assert!(!behind.err.contains("there is no"), "a link may lead to a share that does not answer: {behind}");
 }
 
 #[test]
