@@ -66,6 +66,11 @@ impl From<ScaleArg> for Scale {
     }
 }
 
+/// Parses the number of a run.
+pub fn run_number(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| "a run has a number: `longhaul runs` lists them".to_owned())
+}
+
 /// Arguments of commands that only print.
 #[derive(Args)]
 pub struct JsonArgs {

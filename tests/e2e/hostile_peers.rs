@@ -31,19 +31,23 @@ enum Peer {
     Ntfy,
     Heartbeat,
     Mail,
+    MailStartTls,
     NodeExporter,
     Snmp,
+    SnmpUser,
     Configuration,
 }
 
-const PEERS: [Peer; 8] = [
+const PEERS: [Peer; 10] = [
     Peer::OtlpHttp,
     Peer::OtlpGrpc,
     Peer::Ntfy,
     Peer::Heartbeat,
     Peer::Mail,
+    Peer::MailStartTls,
     Peer::NodeExporter,
     Peer::Snmp,
+    Peer::SnmpUser,
     Peer::Configuration,
 ];
 
@@ -55,8 +59,10 @@ impl Peer {
             Self::Ntfy => "ntfy",
             Self::Heartbeat => "heartbeat",
             Self::Mail => "SMTP",
+            Self::MailStartTls => "SMTP after STARTTLS",
             Self::NodeExporter => "node_exporter",
             Self::Snmp => "SNMP",
+            Self::SnmpUser => "SNMP version 3",
             Self::Configuration => "`init --from`",
         }
     }
@@ -67,7 +73,8 @@ impl Peer {
             [Redirect("file:///etc/passwd".to_owned()), Redirect(format!("{}/x", elsewhere.url()))];
         let mut all = vec![Silent, ByteASecond, Gigabyte, Garbage];
         match self {
-            Self::Snmp => {}
+            Self::Snmp | Self::SnmpUser => {}
+            Self::MailStartTls => all.push(WrongCertificate),
             Self::Mail | Self::OtlpGrpc => all.extend([EndlessHead, WrongCertificate]),
             _ => {
                 all.extend([SuccessAndGigabyte, EndlessHead, CompressedBomb, WrongCertificate]);
@@ -80,7 +87,8 @@ impl Peer {
     fn serve(self, how: Misbehaviour) -> HostileServer {
         match self {
             Self::Mail => HostileServer::smtp(how),
-            Self::Snmp => HostileServer::snmp(how),
+            Self::MailStartTls => HostileServer::starttls(how),
+            Self::Snmp | Self::SnmpUser => HostileServer::snmp(how),
             _ => HostileServer::http(how),
         }
     }
@@ -92,7 +100,12 @@ impl Peer {
                 "[telemetry]\nendpoint = \"{scheme}://127.0.0.1:{port}\"\nprotocol = \"{protocol}\"\ntimeout-seconds = 3\n"
             )
         };
-        let encryption = if scheme == "https" { "tls" } else { "none" };
+        let encryption = match self {
+            Self::MailStartTls => "starttls",
+            _ if scheme == "https" => "tls",
+            _ => "none",
+        };
+        let snmp = format!("[nas]\nkind = \"snmp\"\nhost = \"127.0.0.1\"\nport = {port}\n");
         match self {
             Self::OtlpHttp => otlp("http/protobuf"),
             Self::OtlpGrpc => otlp("grpc"),
@@ -102,14 +115,15 @@ impl Peer {
                 )
             }
             Self::Heartbeat => format!("[notify]\nheartbeat-url = \"{scheme}://127.0.0.1:{port}/ping\"\n"),
-            Self::Mail => format!(
+            Self::Mail | Self::MailStartTls => format!(
                 "[notify.channels.mail]\nkind = \"email\"\nserver = \"127.0.0.1\"\nport = {port}\n\
                  encryption = \"{encryption}\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n"
             ),
             Self::NodeExporter => {
                 format!("[nas]\nkind = \"node-exporter\"\nurl = \"{scheme}://127.0.0.1:{port}/metrics\"\n")
             }
-            Self::Snmp => format!("[nas]\nkind = \"snmp\"\nhost = \"127.0.0.1\"\nport = {port}\n"),
+            Self::Snmp => snmp,
+            Self::SnmpUser => snmp + "user = \"ada\"\npassword-env = \"NAS_PASSWORD\"\n",
             Self::Configuration => String::new(),
         }
     }
@@ -117,8 +131,8 @@ impl Peer {
     fn command(self, address: &str) -> String {
         match self {
             Self::OtlpHttp | Self::OtlpGrpc => "telemetry check".to_owned(),
-            Self::Ntfy | Self::Heartbeat | Self::Mail => "notify test".to_owned(),
-            Self::NodeExporter | Self::Snmp => "nas check".to_owned(),
+            Self::Ntfy | Self::Heartbeat | Self::Mail | Self::MailStartTls => "notify test".to_owned(),
+            Self::NodeExporter | Self::Snmp | Self::SnmpUser => "nas check".to_owned(),
             Self::Configuration => format!("init --yes --from {address}/site.toml"),
         }
     }
@@ -128,8 +142,8 @@ impl Peer {
         Duration::from_secs(match self {
             // Two signals with the configured timeout.
             Self::OtlpHttp | Self::OtlpGrpc => 6,
-            Self::Ntfy | Self::Heartbeat | Self::Mail => 15,
-            Self::NodeExporter | Self::Snmp => 5,
+            Self::Ntfy | Self::Heartbeat | Self::Mail | Self::MailStartTls => 15,
+            Self::NodeExporter | Self::Snmp | Self::SnmpUser => 5,
             Self::Configuration => 30,
         })
     }
@@ -178,7 +192,9 @@ fn memory(pid: u32, name: &str) -> Option<u64> {
 fn run(peer: Peer, port: u16, scheme: &str) -> Measured {
     let place = Place::new();
     place.configure(&peer.config(port, scheme));
-    measure(place.longhaul(&peer.command(&format!("{scheme}://127.0.0.1:{port}"))).command(), peer.limit())
+    let mut command = place.longhaul(&peer.command(&format!("{scheme}://127.0.0.1:{port}"))).command();
+    command.env("NAS_PASSWORD", "authenticate-me");
+    measure(command, peer.limit())
 }
 
 /// A cell of the table, as one line, and what is wrong with it.

@@ -192,6 +192,9 @@ impl RunError {
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Operation { source, .. } => error_advice(source.raw_os_error()),
+            Self::LocalDisk { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                "The file is missing on the local disk, not on the target: put it back, or choose another one in the configuration"
+            }
             Self::LocalDisk { .. } => {
                 "The problem is on the local disk, not on the target: check its free space and permissions"
             }

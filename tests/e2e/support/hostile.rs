@@ -122,6 +122,22 @@ impl HostileServer {
         })
     }
 
+    /// Starts a mail server that misbehaves once it has agreed to encrypt.
+    pub fn starttls(how: Misbehaviour) -> Self {
+        Self::tcp(move |mut stream| {
+            for answer in ["220 hello\r\n", "250-hello\r\n250 STARTTLS\r\n"] {
+                stream.write_all(answer.as_bytes())?;
+                read_line(&mut stream)?;
+            }
+            let answer = if how == Misbehaviour::Refusal { "454 not now\r\n" } else { "220 go ahead\r\n" };
+            stream.write_all(answer.as_bytes())?;
+            match how {
+                Misbehaviour::WrongCertificate => encrypted(stream),
+                _ => misbehave(stream, &how, ""),
+            }
+        })
+    }
+
     /// Starts an agent of SNMP: it answers each request with datagrams that are not expected.
     pub fn snmp(how: Misbehaviour) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -175,6 +191,15 @@ impl HostileServer {
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::SeqCst)
     }
+}
+
+/// Reads a command to the end of its line.
+fn read_line(stream: &mut TcpStream) -> io::Result<()> {
+    let mut byte = [0];
+    while byte != *b"\n" {
+        stream.read_exact(&mut byte)?;
+    }
+    Ok(())
 }
 
 fn misbehave(mut stream: TcpStream, how: &Misbehaviour, start: &str) -> io::Result<()> {

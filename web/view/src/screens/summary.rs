@@ -9,6 +9,9 @@ use crate::table::Table;
 use crate::text::Text;
 use crate::units;
 
+/// Number of values below which a quarter of them is not one value.
+const MIN_VALUES_FOR_QUARTILES: usize = 4;
+
 /// Returns the whole summary.
 pub fn summary(summary: &Summary) -> Document {
     let mut document = Document::new();
@@ -63,7 +66,9 @@ fn figures(workload: &WorkloadSummary) -> Table {
 fn spread_cells(spread: &Spread, unit: Unit) -> [String; 5] {
     let value = |value: Option<f64>| or_no_value(value.map(|value| units::value(value, unit)));
     let range = match (spread.p25, spread.p75) {
-        (Some(low), Some(high)) => format!("{} to {}", units::value(low, unit), units::value(high, unit)),
+        (Some(low), Some(high)) if spread.n >= MIN_VALUES_FOR_QUARTILES => {
+            format!("{} to {}", units::value(low, unit), units::value(high, unit))
+        }
         _ => NO_VALUE.to_owned(),
     };
     let p95 = spread.p95.filter(|_| spread.n >= MIN_VALUES_FOR_P95);
@@ -103,7 +108,7 @@ fn add_notes(document: &mut Document, summary: &Summary) {
             "A ratio divides this target's figure by that of the named target in the same round; the median over the rounds comes \
              first. It is only descriptive: a few rounds decide nothing, so no winner is named.",
         )
-        .note("p95 needs at least 20 values. Failed runs have no figure and are counted separately.");
+        .note("p95 needs at least 20 values, the middle 50 % four. Failed runs have no figure and are counted separately.");
     if figures.any(|figure| figure.by_target.values().any(is_unverified)) {
         document.note(
             "cold (unverified): it could not be confirmed that the caches were empty; the figure may include cached data.",

@@ -1,0 +1,52 @@
+//! Fuzzes the reading of Parquet files: the import of an archive and the check of a collection's file. Bytes of a real file are
+//! changed, because random bytes are no Parquet.
+#![no_main]
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, LazyLock, Mutex};
+
+use longhaul_demo::machine::{MachineSpec, fill_machine};
+use longhaul_export::fleet::{FleetTable, Place, inspect};
+use longhaul_export::{Format, Output, Window, read_bytes};
+use longhaul_model::Timestamp;
+use longhaul_store::Reader;
+
+/// An archive of two rounds.
+static ARCHIVE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("longhaul.sqlite");
+    fill_machine(&path, &MachineSpec { days: 1, rounds_per_day: 2, ..MachineSpec::small(1, 0.1) }).unwrap();
+    let history = Reader::open(&path).unwrap().history().unwrap();
+    let memory = Memory::default();
+    let output = Output { format: Format::Parquet, writer: Box::new(memory.clone()), name: "memory".to_owned() };
+    longhaul_export::runs(history, &Window::default(), output).unwrap();
+    Arc::try_unwrap(memory.0).unwrap().into_inner().unwrap()
+});
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+libfuzzer_sys::fuzz_target!(|changes: Vec<(u16, u8)>| {
+    let mut bytes = ARCHIVE.clone();
+    let length = bytes.len();
+    for (at, byte) in changes {
+        bytes[usize::from(at) % length] = byte;
+    }
+    if let Ok(imported) = read_bytes(&bytes, Path::new("archive")) {
+        let _ = imported.skipped.iter().map(ToString::to_string).collect::<Vec<_>>();
+    }
+    let place = Place { table: FleetTable::Runs, source: "0123456789abcdef", now: Timestamp::from_us(1 << 50) };
+    let _ = inspect(&bytes, &place);
+});
