@@ -44,7 +44,7 @@ pub use selfcheck::SelfCheckArgs;
 pub use service::{DryRunArgs, LogsArgs, ServiceCommand, UninstallArgs};
 pub use telemetry::TelemetryCommand;
 pub use usage::{UsageArgs, UsageCommand, parse_times};
-pub use values::{DurationArg, JsonArgs, NamedPath, ScaleArg, run_number};
+pub use values::{DurationArg, JsonArgs, NamedPath, ScaleArg, day, whole_number};
 pub use what_if::WhatIfArgs;
 pub use why::WhyArgs;
 
@@ -339,7 +339,7 @@ pub struct CleanArgs {
 #[derive(Args)]
 pub struct RunsArgs {
     /// Show this run in full: phases, operations, errors, conditions.
-    #[arg(value_name = "ID", value_parser = run_number, conflicts_with_all = ["target", "workload", "last", "summary", "scale"])]
+    #[arg(value_name = "ID", value_parser = whole_number::<i64>, conflicts_with_all = ["target", "workload", "last", "summary", "scale"])]
     pub run: Option<i64>,
     /// Summarize all runs instead: per task and target, cold and warm apart.
     #[arg(long, conflicts_with_all = ["target", "workload", "last"])]
@@ -354,7 +354,7 @@ pub struct RunsArgs {
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
     /// Number of runs, counted from the latest; 0 for all.
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole_number::<u32>)]
     pub last: u32,
     /// Print JSON; a list is one object per line.
     #[arg(long)]

@@ -8,6 +8,7 @@ use longhaul_analysis::summary::Week;
 use longhaul_export::Format;
 use longhaul_model::TargetName;
 
+use super::day;
 use super::fleet::FleetArgs;
 use super::merge::ShareArgs;
 
@@ -23,7 +24,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "NAME", requires = "pair")]
     pub workload: Option<String>,
     /// With --pair: only rounds from this day on.
-    #[arg(long, value_name = "DATE", requires = "pair")]
+    #[arg(long, value_name = "DATE", requires = "pair", value_parser = day)]
     pub since: Option<Date>,
     /// With --pair: compare before and after this day, or before and after the latest event of this kind.
     #[arg(long, value_name = "DATE|EVENT", requires = "pair")]

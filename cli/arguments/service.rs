@@ -3,6 +3,8 @@
 use clap::{Args, Subcommand};
 use longhaul_service::config::LOG_LEVELS;
 
+use super::whole_number;
+
 /// The subcommands of `service`.
 #[derive(Subcommand)]
 pub enum ServiceCommand {
@@ -55,7 +57,7 @@ pub struct LogsArgs {
     #[arg(long, short)]
     pub follow: bool,
     /// Number of lines to print, counted from the end of the log.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 100, value_parser = whole_number::<usize>)]
     pub lines: usize,
     /// Print the lines as they are stored, one JSON object each.
     #[arg(long)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser, ValueParserFactory};
 use clap::{Args, ValueEnum};
+use jiff::civil::Date;
 use longhaul_model::{Scale, TargetName};
 
 /// A target on the command line, parsed from `NAME=PATH`.
@@ -66,9 +67,14 @@ impl From<ScaleArg> for Scale {
     }
 }
 
-/// Parses the number of a run.
-pub fn run_number(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|_| "a run has a number: `longhaul runs` lists them".to_owned())
+/// Parses a whole number. The error says what to write, unlike that of the standard library.
+pub fn whole_number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| "write a whole number".to_owned())
+}
+
+/// Parses a day. The error says what to write, unlike that of the library.
+pub fn day(text: &str) -> Result<Date, String> {
+    text.parse().map_err(|_| "write it as year, month and day, as in 2026-11-02".to_owned())
 }
 
 /// Arguments of commands that only print.

@@ -52,6 +52,19 @@ fn trial_refuses_a_wrong_path_before_it_measures() {
 }
 
 #[test]
+fn trial_that_cannot_use_a_target_fails_as_a_run_does() {
+    let place = Place::with_tiny_trees();
+    let target = place.folder("share");
+    place.longhaul("try --keep").target("share", &target).expect(0);
+    let sandbox = find_sandbox(&target).unwrap();
+    fs::remove_dir_all(&sandbox).unwrap();
+    fs::write(&sandbox, "mine").unwrap();
+    let output = place.longhaul("try").target("share", &target).expect(3);
+    output.assert_stderr(&["left behind", &sandbox.display().to_string()]);
+    assert_eq!(fs::read(&sandbox).unwrap(), b"mine");
+}
+
+#[test]
 fn overview_reports_a_wrong_configuration_and_a_damaged_database() {
     let place = Place::with_tiny_trees();
     place.longhaul("").expect(0);

@@ -289,4 +289,12 @@ mod tests {
         }
         assert_eq!(failed(libc::EIO).outcome(), Outcome::Error);
     }
+
+    #[test]
+    fn a_missing_file_of_this_machine_is_no_lack_of_space() {
+        let missing = RunError::local("read", Path::new("/day"))(io::ErrorKind::NotFound.into());
+        assert!(missing.advice().contains("put it back"));
+        let full = RunError::local("write", Path::new("/day"))(io::ErrorKind::StorageFull.into());
+        assert!(full.advice().contains("free space"));
+    }
 }

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use longhaul_model::Protocol;
 use longhaul_measure::parse;
+use longhaul_model::Protocol;
 
 libfuzzer_sys::fuzz_target!(|output: &[u8]| {
     let point = Path::new("/Volumes/media-nfs");

@@ -19,9 +19,12 @@ static ARCHIVE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     fill_machine(&path, &MachineSpec { days: 1, rounds_per_day: 2, ..MachineSpec::small(1, 0.1) }).unwrap();
     let history = Reader::open(&path).unwrap().history().unwrap();
     let memory = Memory::default();
-    let output = Output { format: Format::Parquet, writer: Box::new(memory.clone()), name: "memory".to_owned() };
+    let output =
+        Output { format: Format::Parquet, writer: Box::new(memory.clone()), name: "memory".to_owned() };
     longhaul_export::runs(history, &Window::default(), output).unwrap();
-    Arc::try_unwrap(memory.0).unwrap().into_inner().unwrap()
+    let bytes = Arc::try_unwrap(memory.0).unwrap().into_inner().unwrap();
+    assert!(bytes.len() <= 1 << 16, "each byte can be changed: {}", bytes.len());
+    bytes
 });
 
 /// A file in memory.
@@ -47,6 +50,7 @@ libfuzzer_sys::fuzz_target!(|changes: Vec<(u16, u8)>| {
     if let Ok(imported) = read_bytes(&bytes, Path::new("archive")) {
         let _ = imported.skipped.iter().map(ToString::to_string).collect::<Vec<_>>();
     }
-    let place = Place { table: FleetTable::Runs, source: "0123456789abcdef", now: Timestamp::from_us(1 << 50) };
+    let place =
+        Place { table: FleetTable::Runs, source: "0123456789abcdef", now: Timestamp::from_us(1 << 50) };
     let _ = inspect(&bytes, &place);
 });

@@ -26,7 +26,8 @@ libfuzzer_sys::fuzz_target!(|planted: (&[u8], &[u8])| {
     let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
     let context = TimedFs::new(&recorder, 0, &stop);
     if let Ok(Some(opened)) = Sandbox::open_existing(&location, &context) {
-        let owns = |folder: &str, path: &Path| WORKLOADS.iter().any(|one| one.folder() == folder && one.owns(path));
+        let owns =
+            |folder: &str, path: &Path| WORKLOADS.iter().any(|one| one.folder() == folder && one.owns(path));
         let _ = opened.clean(CleanMode::Remove, &context, &owns);
     }
     assert_eq!(std::fs::read(SHARE.path().join("diary.txt")).unwrap(), b"dear diary");
