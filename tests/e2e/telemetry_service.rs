@@ -111,7 +111,10 @@ fn unreachable_collector_gets_all_rounds_later() {
     let daemon = Daemon::start(&place);
     daemon.round();
     daemon.round();
-    daemon.wait_for("a failure", |status| !status["telemetry"]["signals"][0]["last_failure"].is_null());
+    daemon.wait_for("a failure with two rounds", |status| {
+        let traces = &status["telemetry"]["signals"][0];
+        !traces["last_failure"].is_null() && traces["pending"] == 2
+    });
     let output = place.longhaul("status").expect(0);
     assert!(
         output.out.contains("2 pending") && output.out.contains("unreachable: connection refused"),

@@ -100,14 +100,17 @@ impl<'a> Daemon<'a> {
         status
     }
 
-    /// Waits until the status satisfies a condition.
+    /// Waits until the status satisfies a condition, and returns it. Panics with the last status after [`machine::TIMEOUT`].
     pub fn wait_for(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-        let mut last = Value::Null;
-        machine::wait_polling(STATUS_INTERVAL, what, || {
-            last = self.status();
-            is_so(&last)
-        });
-        last
+        let began = Instant::now();
+        loop {
+            let status = self.status();
+            if is_so(&status) {
+                return status;
+            }
+            assert!(began.elapsed() < machine::TIMEOUT, "timed out waiting for {what}: {status}");
+            std::thread::sleep(STATUS_INTERVAL);
+        }
     }
 
     /// Waits until this many rounds have the status `ok`.

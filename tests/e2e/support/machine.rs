@@ -10,22 +10,17 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 /// Time after which a waiting test fails. It is a generous limit for slow machines, not a performance requirement.
-const TIMEOUT: Duration = Duration::from_secs(180);
+pub const TIMEOUT: Duration = Duration::from_secs(180);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// User and group id of the unprivileged user (65534).
 const NOBODY: u32 = 65534;
 
 /// Polls until a condition is true. Panics after [`TIMEOUT`].
-pub fn wait_until(what: &str, is_so: impl FnMut() -> bool) {
-    wait_polling(POLL_INTERVAL, what, is_so);
-}
-
-/// Like [`wait_until`], with another interval.
-pub fn wait_polling(interval: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < TIMEOUT, "timed out waiting for {what}");
-        std::thread::sleep(interval);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
