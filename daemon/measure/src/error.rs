@@ -193,7 +193,8 @@ impl RunError {
         match self {
             Self::Operation { source, .. } => error_advice(source.raw_os_error()),
             Self::LocalDisk { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                "The file is missing on the local disk, not on the target: put it back, or choose another one in the configuration"
+                "A file of this computer is missing, not one of the target. The next run creates its own again; a recording must be \
+                 put back, or another one chosen: longhaul record use"
             }
             Self::LocalDisk { .. } => {
                 "The problem is on the local disk, not on the target: check its free space and permissions"
@@ -293,7 +294,7 @@ mod tests {
     #[test]
     fn a_missing_file_of_this_machine_is_no_lack_of_space() {
         let missing = RunError::local("read", Path::new("/day"))(io::ErrorKind::NotFound.into());
-        assert!(missing.advice().contains("put it back"));
+        assert!(missing.advice().contains("record use"));
         let full = RunError::local("write", Path::new("/day"))(io::ErrorKind::StorageFull.into());
         assert!(full.advice().contains("free space"));
     }

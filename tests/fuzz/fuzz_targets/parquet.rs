@@ -2,9 +2,9 @@
 //! changed, because random bytes are no Parquet.
 #![no_main]
 
-use std::io::Write;
+use std::fs::File;
 use std::path::Path;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::LazyLock;
 
 use longhaul_demo::machine::{MachineSpec, fill_machine};
 use longhaul_export::fleet::{FleetTable, Place, inspect};
@@ -18,28 +18,14 @@ static ARCHIVE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let path = folder.path().join("longhaul.sqlite");
     fill_machine(&path, &MachineSpec { days: 1, rounds_per_day: 2, ..MachineSpec::small(1, 0.1) }).unwrap();
     let history = Reader::open(&path).unwrap().history().unwrap();
-    let memory = Memory::default();
-    let output =
-        Output { format: Format::Parquet, writer: Box::new(memory.clone()), name: "memory".to_owned() };
+    let archive = folder.path().join("archive.parquet");
+    let writer = Box::new(File::create(&archive).unwrap());
+    let output = Output { format: Format::Parquet, writer, name: archive.display().to_string() };
     longhaul_export::runs(history, &Window::default(), output).unwrap();
-    let bytes = Arc::try_unwrap(memory.0).unwrap().into_inner().unwrap();
+    let bytes = std::fs::read(&archive).unwrap();
     assert!(bytes.len() <= 1 << 16, "each byte can be changed: {}", bytes.len());
     bytes
 });
-
-/// A file in memory.
-#[derive(Clone, Default)]
-struct Memory(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Memory {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 libfuzzer_sys::fuzz_target!(|changes: Vec<(u16, u8)>| {
     let mut bytes = ARCHIVE.clone();
