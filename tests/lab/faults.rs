@@ -39,7 +39,7 @@ fn run_faults(names: &[&str]) {
     assert!(version.status.success(), "the programs do not start in the client: {}", text(&version));
     let mut findings = Findings::default();
     for share in SHARES {
-        let service = Service::start(&lab, &program, share);
+        let service = Service::start(&lab, program, share);
         for fault in FAULTS.iter().filter(|fault| names.contains(&fault.name)) {
             Cell { lab: &lab, service: &service, fault }.fill(&mut findings);
         }

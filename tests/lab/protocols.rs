@@ -1,4 +1,4 @@
-//! Runs the release program on real servers in the lab: every workload on every protocol, through real client mounts.
+//! Runs the program on real servers in the lab: every workload on every protocol, through real client mounts.
 
 use std::collections::BTreeMap;
 
@@ -55,8 +55,8 @@ fn every_workload_runs_on_every_protocol() {
     lab.ask("mkdir -p /m/local/media /m/nfs3/media && chmod 777 /m/nfs3/media");
     let mut findings = Findings::default();
     std::thread::scope(|scope| {
-        let afp = scope.spawn(|| afp(&lab, &program));
-        kernel_clients(&lab, &program, &mut findings);
+        let afp = scope.spawn(|| afp(&lab, program));
+        kernel_clients(&lab, program, &mut findings);
         let afp = afp.join().expect("the thread of AFP does not panic");
         findings.rows.extend(afp.rows);
         findings.wrong.extend(afp.wrong);

@@ -10,8 +10,8 @@ folder=$(mkdir -p "${1:?usage: $0 FOLDER}" && cd "$1" && pwd)
 
 exporter() {
   command -v go >/dev/null || return 1
-  GOBIN=$folder GOPATH=$folder/gopath GOCACHE=$folder/gocache GOFLAGS='-buildvcs=false -modcacherw' \
-    go install -trimpath -ldflags='-s -w' github.com/prometheus/node_exporter@v1.9.1
+  GOBIN=$folder GOPATH=$folder/gopath GOCACHE=${GOCACHE:-$folder/gocache} GOFLAGS='-buildvcs=false -modcacherw' \
+    go install -trimpath -gcflags='all=-N -l' -ldflags='-s -w' github.com/prometheus/node_exporter@v1.9.1
 }
 
 # The packages with those of their libraries that not every machine has.

@@ -162,26 +162,9 @@ fn target_directory() -> PathBuf {
     scratch.parent().expect("cargo's scratch folder lies in the target folder").to_owned()
 }
 
-/// Returns the path of the release program, with `longhauld` in the same folder. Debug builds of the tests build both
-/// first, because unoptimised image decoding is too slow to measure.
-pub fn program() -> String {
-    if !cfg!(debug_assertions) {
-        return env!("CARGO_BIN_EXE_longhaul").to_owned();
-    }
-    let mut command = Command::new(env!("CARGO"));
-    // Cargo sets these variables for the test; if passed on, they would rebuild libraries that have build scripts.
-    let package_variables = std::env::vars_os().map(|(name, _)| name).filter(|name| {
-        let name = name.to_string_lossy();
-        name == "OUT_DIR" || name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
-    });
-    let built = package_variables
-        .fold(&mut command, |command, name| command.env_remove(name))
-        .args(["build", "--quiet", "--release", "--locked", "--bins", "--target-dir"])
-        .arg(target_directory())
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status();
-    assert!(built.is_ok_and(|status| status.success()), "the release programs do not build");
-    target_directory().join("release/longhaul").display().to_string()
+/// Returns the path of the program, with `longhauld` in the same folder. What measures is optimized in a debug build, too.
+pub fn program() -> &'static str {
+    env!("CARGO_BIN_EXE_longhaul")
 }
 
 /// Returns standard output and standard error of a process as one text.

@@ -83,7 +83,7 @@ pub fn basis(comparison: &Comparison) -> Option<String> {
     let lost = lost.collect::<Vec<_>>().join(", ");
     let note = round_trips::note(comparison).map(|note| format!(" {note}"));
     Some(format!(
-        "Based on {} and {} of {} planned rounds{}; {} % interval, valid however often you look{}.{}",
+        "Based on {} and {} of {} rounds{}; {} % interval, valid however often you look{}.{}",
         count(comparison.days.len(), "day"),
         rounds.complete,
         rounds.planned,
