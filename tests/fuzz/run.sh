@@ -1,22 +1,31 @@
 #!/usr/bin/env bash
 # Runs fuzz targets and prints a table. No input may allocate more than 64 MB in one piece, or take more than 10 seconds: a second,
 # and time in which other programs have the processor. The column `slowest` is in whole seconds.
-#   tests/fuzz/run.sh [--runs N] [--seconds N] [--timeout N] [--at-once N] [TARGET...]
+#   tests/fuzz/run.sh [--runs N] [--seconds N] [--timeout N] [--at-once N] [--without-sanitizer] [TARGET...]
 #     each target ends at the first limit (default: 60 seconds); --timeout: seconds for an input (default: 10); --at-once: how many
-#     targets run at the same time (default: 1); default of TARGET: all
+#     targets run at the same time (default: 1); --without-sanitizer: for millions of inputs, but memory errors of unsafe code and
+#     compared texts go unseen; default of TARGET: all
 # Starts from real outputs (the fixtures of the tests); found inputs are kept in target/corpus/.
 # Needs no other compiler than the tests do: RUSTC_BOOTSTRAP opens the sanitizer of a stable compiler. Ends with 1 if a target fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 # SQLite defines two tables of one name in one file.
 export ASAN_OPTIONS=detect_odr_violation=0
-limits='' timeout=10 at_once=1
+limits='' timeout=10 at_once=1 sanitizer=-Zsanitizer=address folder=target limit='-malloc_limit_mb=64'
 while [[ ${1:-} == --* ]]; do
   case $1 in
     --runs) limits+=" -runs=$2" ;;
     --seconds) limits+=" -max_total_time=$2" ;;
     --timeout) timeout=$2 ;;
     --at-once) at_once=$2 ;;
+    --without-sanitizer)
+      sanitizer='' folder=target/without-sanitizer limit=''
+      mkdir -p "$folder"
+      cc -O2 -shared -fPIC -o "$folder/limit_allocations.so" limit_allocations.c
+      export LONGHAUL_PRELOAD=$PWD/$folder/limit_allocations.so CARGO_PROFILE_RELEASE_OPT_LEVEL=2
+      shift
+      continue
+      ;;
     *) echo "unknown option $1: see the first lines of this script" >&2; exit 2 ;;
   esac
   shift 2
@@ -29,12 +38,12 @@ platform=$(rustc -vV | sed -n 's/^host: //p')
 RUSTC_BOOTSTRAP=1 CARGO_INCREMENTAL=0 RUSTFLAGS='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
   -Cllvm-args=-simplifycfg-branch-fold-threshold=0
-  -Zsanitizer=address -Cdebug-assertions --cfg fuzzing' \
-  cargo build --quiet --release --locked --target "$platform" >&2
+  '"$sanitizer"' -Cdebug-assertions --cfg fuzzing' \
+  cargo build --quiet --release --locked --target "$platform" --target-dir "$folder" "${targets[@]/#/--bin=}" >&2
 mkdir -p target/logs
 # Targets with files of their own put them into memory; a fuzzing program ends without removing them.
 TMPDIR=$(mktemp -d -p /dev/shm)
-export TMPDIR limits timeout programs=target/$platform/release
+export TMPDIR limits limit timeout programs=$folder/$platform/release
 trap 'rm -rf "$TMPDIR"' EXIT
 
 fuzz() {   # runs one target and prints its row; of one that fails also the end of its output, which has the input in Base64
@@ -43,7 +52,7 @@ fuzz() {   # runs one target and prints its row; of one that fails also the end 
   [ "$1" != http ] || leaks=-detect_leaks=0
   mkdir -p "$found" "target/crashes/$1"
   # shellcheck disable=SC2086  # several options
-  "$programs/$1" $limits -timeout="$timeout" -malloc_limit_mb=64 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 $leaks \
+  LD_PRELOAD=${LONGHAUL_PRELOAD:-} "$programs/$1" $limits $limit -timeout="$timeout" -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 $leaks \
     -artifact_prefix="target/crashes/$1/" "$found" ../../daemon/*/tests/fixtures ../../daemon/measure/tests/fixtures/macos >"$log" 2>&1 </dev/null || result="FAILED, see $log"
   stat() { sed -n "s/^stat::$1: *//p" "$log" | tail -1; }
   printf '%-18s %12s %10s %12s %8s  %s\n' "$1" "$(stat number_of_executed_units)" "$(stat average_exec_per_sec)" \

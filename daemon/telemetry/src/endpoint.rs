@@ -1,6 +1,5 @@
 //! Validation of a collector's address, and the addresses of its signals.
 
-use longhaul_store::Signal;
 use ureq::http::Uri;
 
 /// An error in the address of a collector.
@@ -29,20 +28,15 @@ pub fn validate(text: &str) -> Result<String, EndpointError> {
     }
 }
 
-/// Returns the address for a signal, given by its path name, at the base address of a collector (OTLP 1.9,
+/// Returns the address for a signal (`traces`, `metrics` or `logs`) at the base address of a collector (OTLP 1.9,
 /// "OTLP/HTTP Request").
-pub fn signal_path_url(base: &str, signal: &str) -> String {
+pub fn signal_url(base: &str, signal: &str) -> String {
     format!("{}/v1/{signal}", base.trim_end_matches('/'))
 }
 
 /// Returns an address without its query (the part after `?`), which can contain a secret.
 pub fn redacted(address: &str) -> String {
     address.split('?').next().unwrap_or_default().to_owned()
-}
-
-/// Returns the address for a signal at the base address of a collector.
-pub fn signal_url(base: &str, signal: Signal) -> String {
-    signal_path_url(base, signal.name())
 }
 
 #[cfg(test)]
@@ -62,7 +56,7 @@ mod tests {
 
     #[test]
     fn signal_path_is_appended_and_the_query_is_hidden() {
-        assert_eq!(signal_url("http://a:1/otlp/", Signal::Traces), "http://a:1/otlp/v1/traces");
+        assert_eq!(signal_url("http://a:1/otlp/", "traces"), "http://a:1/otlp/v1/traces");
         assert_eq!(redacted("http://a/v1/traces?key=secret"), "http://a/v1/traces");
     }
 }

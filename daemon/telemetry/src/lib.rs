@@ -10,7 +10,7 @@
 //! use longhaul_telemetry::endpoint;
 //!
 //! let base = endpoint::validate("http://127.0.0.1:4318").unwrap();
-//! assert_eq!(endpoint::signal_path_url(&base, "traces"), "http://127.0.0.1:4318/v1/traces");
+//! assert_eq!(endpoint::signal_url(&base, "traces"), "http://127.0.0.1:4318/v1/traces");
 //! assert!(endpoint::validate("collector:4318").is_err());
 //! ```
 

@@ -220,7 +220,7 @@ impl SettingsResolver<'_> {
 
     fn url(&self, signal: &str, protocol: OtlpProtocol) -> Result<Option<String>, SettingsError> {
         let url_of_signal = |base: String| match protocol {
-            OtlpProtocol::HttpProtobuf => endpoint::signal_path_url(&base, signal),
+            OtlpProtocol::HttpProtobuf => endpoint::signal_url(&base, signal),
             OtlpProtocol::Grpc => base,
         };
         if let Some((name, value, scope)) = self.environment.endpoint(signal) {
