@@ -4,8 +4,9 @@
 #
 #   tests/notify/build.sh FOLDER      builds FOLDER/ntfy and FOLDER/mailpit; needs Go, a C compiler and the network
 #
-# Existing programs are not built again. Caches stay in FOLDER; $GOCACHE may name another one. The versions are pinned. Where the registry lacks ntfy, NTFY_SOURCE
-# may name a checkout of it. Exits with 1 if one of the two cannot be built; the other one is built nevertheless.
+# Existing programs are not built again. Caches stay in FOLDER; $GOCACHE may name another one. The versions are pinned. Where the
+# registry lacks ntfy, NTFY_SOURCE may name a checkout of it. Exits with 1 if one of the two cannot be built; the other one is built
+# nevertheless.
 set -euo pipefail
 folder=$(mkdir -p "${1:?usage: $0 FOLDER}" && cd "$1" && pwd)
 command -v go >/dev/null || { echo "Go is missing" >&2; exit 3; }
