@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,12 +25,20 @@ struct Day {
     operations: Vec<RecordedOperation>,
     handles: u32,
     pause: PowerOfTwo,
+    /// True if names are given in the folders that are open then.
+    in_open_folders: bool,
 }
 
 impl Day {
     fn new() -> Self {
         let root = Node { parent: NodeNumber(0), kind: FileKind::Other, initial: InitialState::Folder };
-        Self { nodes: vec![root], operations: vec![], handles: 0, pause: PowerOfTwo::of(200) }
+        Self {
+            nodes: vec![root],
+            operations: vec![],
+            handles: 0,
+            pause: PowerOfTwo::of(200),
+            in_open_folders: false,
+        }
     }
 
     fn node(&mut self, parent: NodeNumber, initial: InitialState) -> NodeNumber {
@@ -46,7 +55,8 @@ impl Day {
     }
 
     fn push(&mut self, thread: u32, action: Action, result: ActionResult) {
-        self.operations.push(RecordedOperation { thread, pause: self.pause, action, result });
+        let (pause, depth_in_open_folder) = (self.pause, NonZeroU8::new(self.in_open_folders.into()));
+        self.operations.push(RecordedOperation { thread, pause, action, result, depth_in_open_folder });
     }
 
     fn done(&mut self, thread: u32, action: Action) {
@@ -112,10 +122,16 @@ fn mode(access: Access, create: CreateMode) -> OpenMode {
 
 /// A day in which every kind of operation is made: reading, saving, renaming, links, folders, changes in place.
 fn day_with_everything(files: u32) -> Recording {
-    let mut day = Day::new();
+    everything(Day::new(), files)
+}
+
+fn everything(mut day: Day, files: u32) -> Recording {
     let folders = [NodeNumber(0); 3].map(|root| day.node(root, InitialState::Folder));
     let files: Vec<NodeNumber> = (0..files).map(|number| day.file(folders[number as usize % 3])).collect();
     folders.iter().for_each(|folder| day.list(0, *folder));
+    let in_folder = OpenMode { folder: true, ..mode(Access::Read, CreateMode::Never) };
+    let kept_open = if day.in_open_folders { [&[NodeNumber(0)], &folders[..]].concat() } else { vec![] };
+    let kept_open: Vec<_> = kept_open.into_iter().map(|folder| day.open(0, folder, in_folder)).collect();
     for (number, file) in files.iter().enumerate() {
         day.read_file(number as u32 % 3, *file);
         if number % 4 == 0 {
@@ -165,6 +181,7 @@ fn day_with_everything(files: u32) -> Recording {
     day.done(1, Action::CreateFolder { node: folder });
     day.done(1, Action::RemoveFolder { node: folder });
     day.done(1, Action::CreateFolder { node: child });
+    kept_open.into_iter().for_each(|handle| day.done(0, Action::Close { handle }));
     day.recording()
 }
 
@@ -225,6 +242,21 @@ fn replayed_day_is_measured_and_its_tree_restored() {
         "the slice is as at its beginning"
     );
     assert_eq!(again.len(), 4 * 40);
+}
+
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "traces the system calls")]
+fn names_are_given_in_open_folders_as_they_were_recorded() {
+    let place = place_with(&everything(Day { in_open_folders: true, ..Day::new() }, 40));
+    let a = place.folder("a");
+    let runs = replay(&place, &[("a", &a)]);
+    assert_all_ok(&runs);
+    assert_eq!(runs[0]["facts"]["replay-differs"], "0 left out, 1 replaced", "{}", runs[0]);
+    assert!(runs[0]["facts"].get("operations-not-offered").is_none(), "{}", runs[0]);
+    (0..4).for_each(|_| assert_all_ok(&replay(&place, &[("a", &a)])));
+    let made = contents(&a);
+    assert_eq!(made.len(), 4 * 40);
+    assert!(made.values().all(|bytes| bytes.len() as u64 == FILE_BYTES), "the slice is as at its beginning");
 }
 
 #[test]

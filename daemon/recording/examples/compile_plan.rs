@@ -1,6 +1,7 @@
 //! Measures how long a replay plan takes to compile, and how much memory:
 //! `cargo run --release -p longhaul-recording --example compile_plan -- OPERATIONS THREADS`
 
+use std::num::NonZeroU8;
 use std::time::{Duration, Instant};
 
 use longhaul_recording::plan::Limits;
@@ -67,7 +68,8 @@ fn recording(count: u32, threads: u32) -> Recording {
         ];
         for action in actions {
             let pause = PowerOfTwo::of(u64::from(turn % 1000));
-            operations.push(RecordedOperation { thread, pause, action, result: ActionResult::Done });
+            let (result, depth_in_open_folder) = (ActionResult::Done, NonZeroU8::new(1));
+            operations.push(RecordedOperation { thread, pause, action, result, depth_in_open_folder });
         }
         (handle, turn) = (handle + 1, turn + 1);
     }

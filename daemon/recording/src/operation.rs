@@ -1,5 +1,7 @@
 //! The operations of a recording.
 
+use std::num::NonZeroU8;
+
 use longhaul_model::Operation;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +31,9 @@ pub struct RecordedOperation {
     pub action: Action,
     /// The answer.
     pub result: ActionResult,
+    /// Number of names in each path that the program gave, if it gave them from a folder that it had open (`openat` and its like): 1
+    /// for a file in that folder. The client looked up these names; otherwise it looked up those of the folders above as well.
+    pub depth_in_open_folder: Option<NonZeroU8>,
 }
 
 impl RecordedOperation {

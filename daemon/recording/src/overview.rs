@@ -221,7 +221,8 @@ mod tests {
         for (number, action) in actions.into_iter().enumerate() {
             let began = Duration::from_secs(4 * number as u64);
             let took = Some(Duration::from_millis(10));
-            scrubber.event(&TraceEvent { thread: 1, began, took, action, result: ActionResult::Done });
+            let (thread, result, depth_in_open_folder) = (1, ActionResult::Done, None);
+            scrubber.event(&TraceEvent { thread, began, took, action, result, depth_in_open_folder });
         }
         scrubber.finish(Source::Strace, None)
     }

@@ -1,5 +1,6 @@
 //! The events of a trace, with real names. They exist only while a trace is read and are never stored.
 
+use std::num::NonZeroU8;
 use std::time::Duration;
 
 use crate::{ActionResult, OpenMode};
@@ -17,6 +18,8 @@ pub struct TraceEvent<'trace> {
     pub action: TraceAction<'trace>,
     /// The answer.
     pub result: ActionResult,
+    /// As in [`RecordedOperation`](crate::RecordedOperation); `None` also if the trace does not tell.
+    pub depth_in_open_folder: Option<NonZeroU8>,
 }
 
 /// Work that a program asked a file system for. The members are those of [`Action`](crate::Action). `handle` is a number

@@ -107,7 +107,7 @@ impl TimedFs<'_> {
         Ok(Folder::from_handle(handle, &folder.join(name)))
     }
 
-    /// Opens a folder by path. For folders outside a sandbox, which the user passes to a benchmark.
+    /// Opens a folder by its whole path, whose names the client looks up.
     pub fn open_folder_path(&self, path: &Path) -> Result<Folder, RunError> {
         let handle = self.call(Operation::Open, || path.to_owned(), || platform::open_directory(path))?;
         Ok(Folder::from_handle(handle, path))

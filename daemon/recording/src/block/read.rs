@@ -1,10 +1,11 @@
 //! Columns to operations: the mirror image of the writer.
 
 use std::collections::HashMap;
+use std::num::NonZeroU8;
 
 use super::BLOCK_LENGTH;
 use super::columns::{Column, ColumnReader, DamagedBlock};
-use super::write::RESULTS;
+use super::write::{IN_OPEN_FOLDER, RESULTS};
 use crate::PowerOfTwo;
 use crate::{
     Access, Action, ActionResult, Copying, CreateMode, HandleNumber, NodeNumber, OpenMode, RecordedOperation,
@@ -39,8 +40,15 @@ impl BlockReader {
         let kind = self.columns.take(Column::Kind)?;
         let thread = self.columns.take_u32(Column::Thread)?;
         let pause = self.class(Column::Pause)?;
-        let action = self.action(kind / RESULTS)?;
-        Ok(RecordedOperation { thread, pause, action, result: result_of_number(kind % RESULTS) })
+        let (result, kind) = (result_of_number(kind % RESULTS), kind / RESULTS);
+        let mut depth_in_open_folder = None;
+        if kind >= IN_OPEN_FOLDER {
+            let depth = NonZeroU8::new(self.columns.take_u8(Column::Mode)?).ok_or(DamagedBlock)?;
+            depth_in_open_folder = Some(depth);
+        }
+        let action =
+            self.action(if depth_in_open_folder.is_some() { kind - IN_OPEN_FOLDER } else { kind })?;
+        Ok(RecordedOperation { thread, pause, action, result, depth_in_open_folder })
     }
 
     fn action(&mut self, kind: u64) -> Result<Action, DamagedBlock> {

@@ -1,3 +1,5 @@
+use std::num::NonZeroU8;
+
 use proptest::prelude::*;
 
 use super::{BLOCK_LENGTH, decode, encode};
@@ -81,9 +83,10 @@ fn operation() -> impl Strategy<Value = RecordedOperation> {
         Just(ActionResult::Exists),
         Just(ActionResult::Failed)
     ];
-    (any::<u32>(), 0..=64u8, action(), result).prop_map(|(thread, pause, action, result)| {
+    let parts = (any::<u32>(), 0..=64u8, action(), result, any::<u8>());
+    parts.prop_map(|(thread, pause, action, result, depth)| {
         let pause = PowerOfTwo::from_number(pause).unwrap();
-        RecordedOperation { thread, pause, action, result }
+        RecordedOperation { thread, pause, action, result, depth_in_open_folder: NonZeroU8::new(depth) }
     })
 }
 
@@ -102,8 +105,13 @@ proptest! {
 #[test]
 fn truncated_block_is_damaged() {
     let action = Action::Attributes { node: NodeNumber(7) };
-    let operation =
-        RecordedOperation { thread: 0, pause: PowerOfTwo::of(5), action, result: ActionResult::Done };
+    let operation = RecordedOperation {
+        thread: 0,
+        pause: PowerOfTwo::of(5),
+        action,
+        result: ActionResult::Done,
+        depth_in_open_folder: NonZeroU8::new(1),
+    };
     let bytes = encode(&[operation; 50]);
     assert!((0..bytes.len()).all(|length| decode(&bytes[..length]).is_err()));
 }
@@ -115,6 +123,7 @@ fn operations_of_several_blocks_keep_their_order() {
         pause: PowerOfTwo::of(u64::from(node)),
         action: Action::Attributes { node: NodeNumber(node) },
         result: ActionResult::NotFound,
+        depth_in_open_folder: NonZeroU8::new((node % 3) as u8),
     };
     let count = 2 * BLOCK_LENGTH as u32 + 5;
     let operations: Operations = (0..count).map(of).collect();

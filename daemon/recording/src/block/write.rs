@@ -9,6 +9,8 @@ use crate::{
 
 /// Number of answers; the kind of an action and its answer are one number.
 pub(super) const RESULTS: u64 = 4;
+/// Added to the kind of an action whose paths were given from open folders; the number of names in them is in the column of modes.
+pub(super) const IN_OPEN_FOLDER: u64 = 32;
 
 /// Returns the stored form of at most [`BLOCK_LENGTH`](super::BLOCK_LENGTH) operations.
 pub(crate) fn encode(operations: &[RecordedOperation]) -> Vec<u8> {
@@ -29,10 +31,13 @@ struct BlockWriter {
 
 impl BlockWriter {
     fn put(&mut self, operation: &RecordedOperation) {
-        let kind = kind_number(&operation.action) * RESULTS + result_number(operation.result);
+        let depth = operation.depth_in_open_folder;
+        let place = if depth.is_some() { IN_OPEN_FOLDER } else { 0 };
+        let kind = (kind_number(&operation.action) + place) * RESULTS + result_number(operation.result);
         self.columns.put(Column::Kind, kind);
         self.columns.put(Column::Thread, u64::from(operation.thread));
         self.columns.put(Column::Pause, u64::from(operation.pause.number()));
+        depth.into_iter().for_each(|depth| self.columns.put(Column::Mode, depth.get().into()));
         self.put_action(operation.action);
     }
 

@@ -25,8 +25,9 @@ pub use nodes::MAX_NODES;
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// First bytes of the file.
 const MAGIC: &[u8] = b"longhaul recording\n";
-/// Version of the format.
-const VERSION: u8 = 1;
+/// Version of the format. Files of version 1 are read, too: they do not tell which names were given in open folders.
+const VERSION: u8 = 2;
+const OLDEST_VERSION: u8 = 1;
 
 /// Bytes that are no recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +37,7 @@ pub enum FormatError {
     NotARecording,
     /// The file was written by another version of longhaul.
     #[error(
-        "it has version {0} of the format and this longhaul reads version 1: update longhaul, or record again"
+        "it has version {0} of the format and this longhaul reads versions 1 and 2: update longhaul, or record again"
     )]
     Version(u8),
     /// The content does not match the checksum.
@@ -108,7 +109,7 @@ impl Recording {
 fn checked_body(bytes: &[u8]) -> Result<&[u8], FormatError> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(FormatError::NotARecording)?;
     let (&version, rest) = rest.split_first().ok_or(FormatError::Checksum)?;
-    if version != VERSION {
+    if !(OLDEST_VERSION..=VERSION).contains(&version) {
         return Err(FormatError::Version(version));
     }
     let (&stored, body) = rest.split_first_chunk().ok_or(FormatError::Checksum)?;

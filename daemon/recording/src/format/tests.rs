@@ -14,7 +14,13 @@ fn node(parent: u32, kind: FileKind, initial: InitialState) -> Node {
 }
 
 fn operation(action: Action) -> RecordedOperation {
-    RecordedOperation { thread: 0, pause: PowerOfTwo::of(120), action, result: ActionResult::Done }
+    RecordedOperation {
+        thread: 0,
+        pause: PowerOfTwo::of(120),
+        action,
+        result: ActionResult::Done,
+        depth_in_open_folder: None,
+    }
 }
 
 fn example() -> Recording {
@@ -63,6 +69,14 @@ fn recording_reads_back() {
 }
 
 #[test]
+fn recording_of_the_first_version_reads_back() {
+    let recording = example();
+    let mut bytes = recording.to_bytes();
+    bytes[MAGIC.len()] = 1;
+    assert_eq!(Recording::from_bytes(&bytes), Ok(recording));
+}
+
+#[test]
 fn every_flipped_byte_and_every_cut_is_an_error() {
     let bytes = example().to_bytes();
     for index in 0..bytes.len() {
@@ -77,9 +91,9 @@ fn every_flipped_byte_and_every_cut_is_an_error() {
 fn damage_is_named() {
     let bytes = example().to_bytes();
     let mut newer = bytes.clone();
-    newer[MAGIC.len()] = 2;
+    newer[MAGIC.len()] = 3;
     assert_eq!(Recording::from_bytes(b"PK"), Err(FormatError::NotARecording));
-    assert_eq!(Recording::from_bytes(&newer), Err(FormatError::Version(2)));
+    assert_eq!(Recording::from_bytes(&newer), Err(FormatError::Version(3)));
     assert_eq!(Recording::from_bytes(&bytes[..bytes.len() - 1]), Err(FormatError::Checksum));
 }
 

@@ -187,7 +187,9 @@ struct Context<'line, 'window> {
 impl Context<'_, '_> {
     fn emit(&mut self, action: TraceAction<'_>) {
         let (thread, took, result) = (self.line.thread, Some(self.line.took), self.line.result());
-        self.sink.event(&TraceEvent { thread, began: self.began, took, action, result });
+        // The trace shows no descriptor of a folder.
+        let (began, depth_in_open_folder) = (self.began, None);
+        self.sink.event(&TraceEvent { thread, began, took, action, result, depth_in_open_folder });
     }
 
     fn unknown(&mut self, name: &'static str, path: Option<&[u8]>) {

@@ -1,5 +1,6 @@
 //! Events with their own copies of the paths.
 
+use std::num::NonZeroU8;
 use std::time::Duration;
 
 use crate::{ActionResult, TraceAction, TraceEvent};
@@ -11,6 +12,7 @@ pub(super) struct OwnedEvent {
     took: Option<Duration>,
     action: TraceAction<'static>,
     result: ActionResult,
+    depth_in_open_folder: Option<NonZeroU8>,
     paths: Paths,
 }
 
@@ -30,15 +32,15 @@ impl OwnedEvent {
             *place = path.to_vec();
             &[]
         });
-        let TraceEvent { thread, began, took, result, .. } = *event;
-        Self { thread, began, took, action, result, paths }
+        let TraceEvent { thread, began, took, result, depth_in_open_folder, .. } = *event;
+        Self { thread, began, took, action, result, depth_in_open_folder, paths }
     }
 
     /// Returns the event.
     pub(super) fn borrowed(&self) -> TraceEvent<'_> {
         let mut paths = [&self.paths.first, &self.paths.second].into_iter();
         let action = self.action.clone().with_paths(&mut |_| paths.next().map_or(&[], |path| path));
-        let OwnedEvent { thread, began, took, result, .. } = *self;
-        TraceEvent { thread, began, took, action, result }
+        let OwnedEvent { thread, began, took, result, depth_in_open_folder, .. } = *self;
+        TraceEvent { thread, began, took, action, result, depth_in_open_folder }
     }
 }

@@ -17,7 +17,12 @@ impl TraceSink for Written {
             b""
         });
         let text = format!("{action:?}").replace("path: [], ", "").replace("path: [] ", "");
-        self.events.push(format!("{} {text} {:?}", paths.join(" -> "), event.result).trim().to_owned());
+        let place = event
+            .depth_in_open_folder
+            .map(|depth| format!(" {depth} below an open folder"))
+            .unwrap_or_default();
+        self.events
+            .push(format!("{} {text} {:?}{place}", paths.join(" -> "), event.result).trim().to_owned());
     }
 
     fn note(&mut self, note: Note<'_>) {

@@ -41,7 +41,7 @@ impl CallTime {
     /// Emits an operation.
     pub(super) fn emit_result(self, sink: &mut dyn TraceSink, action: TraceAction<'_>, result: ActionResult) {
         let Self { thread, began } = self;
-        sink.event(&TraceEvent { thread, began, took: None, action, result });
+        sink.event(&TraceEvent { thread, began, took: None, action, result, depth_in_open_folder: None });
     }
 
     /// Emits the end of openings.

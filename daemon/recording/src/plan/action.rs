@@ -74,3 +74,40 @@ pub enum PlannedAction {
     RemoveFolder { node: NodeNumber },
     FreeSpace,
 }
+
+impl PlannedAction {
+    /// Returns the names that a step uses, not counting the one of an open file.
+    pub(super) fn names(self) -> impl Iterator<Item = NodeNumber> {
+        use PlannedAction as A;
+        let names = match self {
+            A::OpenFile(open) => [Some(open.node), None],
+            A::OpenFolder { node, .. }
+            | A::Attributes { node }
+            | A::AttributesButAccessTime { node }
+            | A::SetAttributes { node }
+            | A::SetLengthByName { node, .. }
+            | A::ExtendedAttribute { node }
+            | A::SetExtendedAttribute { node, .. }
+            | A::SymbolicLink { node }
+            | A::ReadLink { node }
+            | A::Remove { node }
+            | A::CreateFolder { node }
+            | A::RemoveFolder { node } => [Some(node), None],
+            A::Rename { from, to } | A::RenameToNew { from, to } | A::HardLink { from, to } => {
+                [Some(from), Some(to)]
+            }
+            A::Close { .. }
+            | A::List { .. }
+            | A::Read { .. }
+            | A::Write { .. }
+            | A::Copy(_)
+            | A::Clone { .. }
+            | A::Sync { .. }
+            | A::Lock { .. }
+            | A::SlotAttributes { .. }
+            | A::SetLength { .. }
+            | A::FreeSpace => [None, None],
+        };
+        names.into_iter().flatten()
+    }
+}

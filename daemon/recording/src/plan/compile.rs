@@ -1,11 +1,13 @@
 //! Follows a recording from its first operation to its last one and makes the steps of the replay threads.
 
+use std::num::NonZeroU8;
+
 use super::action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
 use super::answers::{self, Planned};
 use super::corpus::{self, PlannedNode};
 use super::order::Point;
 use super::ordering::Ordering;
-use super::steps::ReplayThread;
+use super::steps::{ReplayThread, Step};
 use super::threads::Threads;
 use super::tree_state::{NameState, OpenState, TreeState, writes};
 use super::{Limits, ReplayPlan};
@@ -93,15 +95,26 @@ impl<'a> Compiler<'a> {
             return;
         };
         let pause = if self.begin(number, thread) { 0 } else { operation.pause.number() };
+        let folder = operation.depth_in_open_folder.and_then(|depth| self.open_folder(planned.action, depth));
+        let Planned { action, expected } = planned;
+        let step = Step { pause, action, expected, folder, waits: &[] };
         let lane = &mut self.lanes[own as usize];
         if let Some(ordering) = &mut self.ordering {
-            ordering.order(lane, own, planned.action, &self.tree);
+            ordering.order(lane, own, &step, &self.tree);
         }
-        lane.push(pause, planned.action, planned.expected);
+        lane.push(step);
         self.last_point = Some(Point { lane: own, steps: lane.len() });
         self.previous[thread] = Some(number);
         self.apply(own, operation, &planned);
         self.end(number, thread, own);
+    }
+
+    /// Returns the place of the open folder that is this number of names above all names of an action.
+    fn open_folder(&self, action: PlannedAction, depth: NonZeroU8) -> Option<Slot> {
+        let above = |name| (0..depth.get()).try_fold(name, |name, _| self.tree.parent(name));
+        let mut folders = action.names().map(above);
+        let folder = folders.next().flatten()?;
+        if folders.all(|other| other == Some(folder)) { self.tree.open_folder(folder) } else { None }
     }
 
     /// Adds the waits that follow from the beginnings and ends of threads. Returns true if the pause of the thread was the life of
@@ -140,10 +153,11 @@ impl<'a> Compiler<'a> {
         for handle in self.tree.handles() {
             let Some(open) = self.tree.handle(handle) else { continue };
             let action = PlannedAction::Close { slot: open.slot };
+            let step = Step { pause: 0, action, expected: ActionResult::Done, folder: None, waits: &[] };
             if let Some(ordering) = &mut self.ordering {
-                ordering.order(&mut self.lanes[0], 0, action, &self.tree);
+                ordering.order(&mut self.lanes[0], 0, &step, &self.tree);
             }
-            self.lanes[0].push(0, action, ActionResult::Done);
+            self.lanes[0].push(step);
             self.tree.close(handle);
         }
     }

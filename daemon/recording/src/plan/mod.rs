@@ -9,6 +9,8 @@
 //! - **Beginnings**: a thread begins its pause when the operation before its first one is complete, so that a replay that takes
 //!   longer elsewhere starts it as much later. A thread that only waited while others came and went goes on at once after them.
 //! - **Pauses** are the means of their classes, each capped.
+//! - **Names**: a path that the program gave from an open folder is given from it again, if that folder is open then and has not been
+//!   renamed; all others from the recorded folder.
 //! - **Answers**: each operation has one answer in the tree as it is known. An operation that is impossible there is left out and
 //!   counted; the names in a renamed folder are not known, so that operations on them are left out. One that failed for an
 //!   unknown reason becomes a question for attributes.

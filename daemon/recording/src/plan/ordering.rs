@@ -2,7 +2,7 @@
 
 use super::action::{Opening, PlannedAction, Slot};
 use super::order::{Knowledge, Point, Resource, Use};
-use super::steps::ReplayThread;
+use super::steps::{ReplayThread, Step};
 use super::tree_state::{NameState, TreeState};
 use crate::NodeNumber;
 
@@ -34,10 +34,12 @@ impl Ordering {
         self.needed.push(point);
     }
 
-    /// Adds the waits of an operation to its thread. `tree` is the state before it.
-    pub fn order(&mut self, lane: &mut ReplayThread, own: u32, action: PlannedAction, tree: &TreeState<'_>) {
+    /// Adds the waits of a step to its thread. `tree` is the state before it.
+    pub fn order(&mut self, lane: &mut ReplayThread, own: u32, step: &Step<'_>, tree: &TreeState<'_>) {
         let point = Point { lane: own, steps: lane.len() + 1 };
-        Uses { ordering: self, point, tree }.of_action(action);
+        let mut uses = Uses { ordering: self, point, tree };
+        uses.of_action(step.action);
+        step.folder.into_iter().for_each(|slot| uses.slot(slot, Use::Shared));
         let mut needed = std::mem::take(&mut self.needed);
         self.knowledge.add_waits(lane, own, &mut needed);
         self.needed = needed;

@@ -24,6 +24,8 @@ pub struct Step<'plan> {
     pub action: PlannedAction,
     /// The answer that the plan expects: anything but [`ActionResult::Failed`].
     pub expected: ActionResult,
+    /// Place of the open folder from which the names are given, if they are; otherwise from the recorded folder.
+    pub folder: Option<Slot>,
     /// Steps of other threads that must be complete.
     pub waits: &'plan [Wait],
 }
@@ -77,15 +79,18 @@ impl ReplayThread {
         }
     }
 
-    pub(super) fn push(&mut self, pause: u8, action: PlannedAction, expected: ActionResult) {
-        let (code, object) = self.pack(action);
-        let answer = match expected {
+    /// Adds a step, whose waits were added before.
+    pub(super) fn push(&mut self, step: Step<'static>) {
+        let (code, object) = self.pack(step.action);
+        let answer = match step.expected {
             ActionResult::Done | ActionResult::Failed => 0,
             ActionResult::NotFound => 1,
             ActionResult::Exists => 2,
         };
-        self.codes.push(code as u8 | answer << 6);
-        self.pauses.push(pause);
+        self.extras.extend(step.folder.map(|slot| slot.0));
+        let place = if step.folder.is_some() { IN_FOLDER } else { 0 };
+        self.codes.push(code as u8 | place | answer << 6);
+        self.pauses.push(step.pause);
         self.objects.push(object);
     }
 
@@ -153,7 +158,10 @@ impl ReplayThread {
     }
 }
 
-/// Kind of a step, as stored.
+/// Mark of a code whose names are given from an open folder.
+const IN_FOLDER: u8 = 0x20;
+
+/// Kind of a step, as stored: less than [`IN_FOLDER`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Code {
@@ -322,7 +330,8 @@ impl<'plan> Iterator for Steps<'plan> {
     fn next(&mut self) -> Option<Step<'plan>> {
         let packed = *self.lane.codes.get(self.step)?;
         let waits = self.waits();
-        let action = self.unpack(Code::ALL[(packed & 0x3f) as usize], self.lane.objects[self.step]);
+        let action = self.unpack(Code::ALL[(packed & 0x1f) as usize], self.lane.objects[self.step]);
+        let folder = if packed & IN_FOLDER > 0 { Some(Slot(self.extra())) } else { None };
         let expected = match packed >> 6 {
             0 => ActionResult::Done,
             1 => ActionResult::NotFound,
@@ -330,6 +339,6 @@ impl<'plan> Iterator for Steps<'plan> {
         };
         let pause = self.lane.pauses[self.step];
         self.step += 1;
-        Some(Step { pause, action, expected, waits })
+        Some(Step { pause, action, expected, folder, waits })
     }
 }

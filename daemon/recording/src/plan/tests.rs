@@ -1,6 +1,7 @@
 //! Any order of the steps that respects the waits gives the recorded answers and the recorded tree.
 
 use std::collections::HashMap;
+use std::num::NonZeroU8;
 use std::time::Duration;
 
 use longhaul_model::draw::draw_below;
@@ -32,7 +33,13 @@ fn node(parent: u32, initial: InitialState) -> Node {
 }
 
 fn operation(thread: u32, action: Action) -> RecordedOperation {
-    RecordedOperation { thread, pause: PowerOfTwo::default(), action, result: ActionResult::Done }
+    RecordedOperation {
+        thread,
+        pause: PowerOfTwo::default(),
+        action,
+        result: ActionResult::Done,
+        depth_in_open_folder: None,
+    }
 }
 
 fn open(node: u32, access: Access, handle: u32) -> Action {
@@ -48,6 +55,8 @@ struct Simulated {
     /// Writes of each file, in their order.
     writes: HashMap<FileNumber, Vec<u64>>,
     open: HashMap<Slot, Thing>,
+    /// Folders that are open and have not been renamed or removed since.
+    folders: HashMap<Slot, NodeNumber>,
     /// Number of writes that each read saw, by its place in the plan.
     seen: HashMap<(usize, u32), usize>,
 }
@@ -111,8 +120,12 @@ impl Simulated {
             P::OpenFolder { node, slot } => {
                 assert_eq!(found(self, node), Some(Thing::Folder));
                 assert!(self.open.insert(slot, Thing::Folder).is_none(), "slot in use");
+                self.folders.insert(slot, node);
             }
-            P::Close { slot } => assert!(self.open.remove(&slot).is_some()),
+            P::Close { slot } => {
+                assert!(self.open.remove(&slot).is_some());
+                self.folders.remove(&slot);
+            }
             P::Read { slot, .. } => {
                 let Some(Thing::File(file)) = self.open.get(&slot) else { panic!("not open") };
                 self.seen.insert((lane, number), self.writes.get(file).map_or(0, Vec::len));
@@ -160,6 +173,7 @@ impl Simulated {
                 let has_children =
                     self.names.keys().any(|name| name.0 > 0 && plan.nodes[name.0 as usize].parent == node);
                 assert!(!has_children, "not empty");
+                self.folders.retain(|_, folder| *folder != node);
                 self.names.remove(&node);
             }
             P::RenameToNew { from, to } => {
@@ -172,6 +186,7 @@ impl Simulated {
                 self.names.remove(&from);
                 // The names below are not known at the new place.
                 self.names.retain(|name, _| !is_below(plan, *name, from));
+                self.folders.retain(|_, folder| *folder != from && !is_below(plan, *folder, from));
                 self.names.insert(to, thing);
             }
             other => panic!("{other:?} is not simulated"),
@@ -199,6 +214,11 @@ fn replay(plan: &ReplayPlan, seed: u64) -> Simulated {
         assert!(!ready.is_empty(), "all threads wait for each other");
         let lane = ready[draw_below(seed, 1, turn, ready.len() as u64) as usize];
         let step = steps[lane].next().unwrap();
+        if let Some(slot) = step.folder {
+            let folder = *world.folders.get(&slot).expect("open and neither renamed nor removed");
+            let names: Vec<_> = step.action.names().collect();
+            assert!(!names.is_empty() && names.iter().all(|name| is_below(plan, *name, folder)), "{step:?}");
+        }
         assert_eq!(world.make(plan, (lane, done[lane]), step.action), step.expected, "{:?}", step.action);
         done[lane] += 1;
     }
@@ -230,15 +250,20 @@ fn operations() -> impl Strategy<Value = Vec<RecordedOperation>> {
             _ => Action::List { handle },
         }
     });
-    let operation = (0u32..4, action, any::<bool>()).prop_map(|(thread, action, is_missing)| {
-        let result = match action {
-            Action::Attributes { .. } | Action::Remove { .. } if is_missing => ActionResult::NotFound,
-            Action::Rename { .. } if is_missing => ActionResult::Exists,
-            Action::Copy(_) if is_missing => ActionResult::Failed,
-            _ => ActionResult::Done,
-        };
-        RecordedOperation { result, ..operation(thread, action) }
-    });
+    let operation =
+        (0u32..4, action, any::<bool>(), 0u8..3).prop_map(|(thread, action, is_missing, depth)| {
+            let result = match action {
+                Action::Attributes { .. } | Action::Remove { .. } if is_missing => ActionResult::NotFound,
+                Action::Rename { .. } if is_missing => ActionResult::Exists,
+                Action::Copy(_) if is_missing => ActionResult::Failed,
+                _ => ActionResult::Done,
+            };
+            RecordedOperation {
+                result,
+                depth_in_open_folder: NonZeroU8::new(depth),
+                ..operation(thread, action)
+            }
+        });
     prop::collection::vec(operation, 1..120)
 }
 
@@ -293,6 +318,48 @@ proptest! {
         seen.iter_mut().for_each(|seen| seen.sort_unstable());
         prop_assert_eq!(&seen[0], &seen[1], "reads see what was written before");
     }
+}
+
+#[test]
+fn paths_are_given_from_a_folder_while_it_is_open() {
+    let (folder, absent) = (InitialState::Folder, InitialState::Absent);
+    let file = InitialState::File(PowerOfTwo::of(5));
+    let nodes = vec![node(0, folder), node(0, folder), node(1, folder), node(2, file), node(1, absent)];
+    let look = |name| Action::Attributes { node: NodeNumber(name) };
+    let steps = [
+        (open(1, Access::Read, 0), 1, None),
+        (look(2), 1, Some(Slot(0))),
+        (look(3), 2, Some(Slot(0))),
+        (look(3), 1, None),
+        (look(1), 1, None),
+        (look(3), 0, None),
+        (Action::Rename { from: NodeNumber(2), to: NodeNumber(4) }, 1, Some(Slot(0))),
+        (look(4), 1, None),
+    ];
+    let given = steps.map(|(action, depth, _)| RecordedOperation {
+        depth_in_open_folder: NonZeroU8::new(depth),
+        ..operation(0, action)
+    });
+    let plan = ReplayPlan::compile(&recording(nodes, given.to_vec()), LIMITS);
+    let folders: Vec<Option<Slot>> = plan.lanes[0].steps().map(|step| step.folder).collect();
+    assert_eq!(folders[..steps.len()], steps.map(|(_, _, folder)| folder));
+}
+
+#[test]
+fn paths_are_not_given_from_a_folder_that_was_removed() {
+    let nodes =
+        vec![node(0, InitialState::Folder), node(0, InitialState::Folder), node(1, InitialState::Absent)];
+    let actions = [
+        open(1, Access::Read, 0),
+        Action::RemoveFolder { node: NodeNumber(1) },
+        Action::CreateFolder { node: NodeNumber(1) },
+        Action::CreateFolder { node: NodeNumber(2) },
+    ];
+    let given = actions
+        .map(|action| RecordedOperation { depth_in_open_folder: NonZeroU8::new(1), ..operation(0, action) });
+    let plan = ReplayPlan::compile(&recording(nodes, given.to_vec()), LIMITS);
+    let folders: Vec<Option<Slot>> = plan.lanes[0].steps().map(|step| step.folder).collect();
+    assert_eq!((folders.len(), &folders[..4]), (5, &[None; 4][..]));
 }
 
 #[test]

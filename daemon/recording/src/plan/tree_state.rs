@@ -51,6 +51,8 @@ pub struct TreeState<'a> {
     open: HashMap<HandleNumber, OpenState>,
     /// Open files and folders, by slot.
     slots: Vec<Option<OpenState>>,
+    /// Slots of the open folders that still have the name under which they were opened.
+    open_folders: HashMap<NodeNumber, Vec<Slot>>,
 }
 
 impl<'a> TreeState<'a> {
@@ -70,6 +72,7 @@ impl<'a> TreeState<'a> {
             files: lengths.iter().map(|length| FileState { length: *length, is_sparse: false }).collect(),
             open: HashMap::new(),
             slots: vec![],
+            open_folders: HashMap::new(),
         };
         if let Some(root) = tree.states.first_mut() {
             *root = NameState::Folder;
@@ -110,6 +113,9 @@ impl<'a> TreeState<'a> {
     pub fn set(&mut self, node: NodeNumber, state: NameState) {
         let Some(parent) = self.parent(node) else { return };
         let was = std::mem::replace(&mut self.states[node.0 as usize], state);
+        if was == NameState::Folder {
+            self.open_folders.remove(&node);
+        }
         let count = &mut self.children[parent.0 as usize];
         match (was == NameState::Absent, state == NameState::Absent) {
             (true, false) => *count += 1,
@@ -159,6 +165,7 @@ impl<'a> TreeState<'a> {
                 self.states[number] = NameState::Absent;
             }
         }
+        self.open_folders.clear();
         self.children[to.0 as usize] = std::mem::take(&mut self.children[from.0 as usize]);
     }
 
@@ -170,6 +177,14 @@ impl<'a> TreeState<'a> {
         }
         self.slots[index] = Some(open);
         self.open.insert(handle, open);
+        if open.file.is_none() {
+            self.open_folders.entry(open.node).or_default().push(open.slot);
+        }
+    }
+
+    /// Returns the slot of a folder, if it is open and has not been renamed or removed since.
+    pub fn open_folder(&self, folder: NodeNumber) -> Option<Slot> {
+        self.open_folders.get(&folder)?.first().copied()
     }
 
     /// Returns what a handle stands for; `None` if it is not open.
@@ -181,6 +196,15 @@ impl<'a> TreeState<'a> {
     pub fn close(&mut self, handle: HandleNumber) {
         if let Some(open) = self.open.remove(&handle) {
             self.slots[open.slot.0 as usize] = None;
+            self.forget_open_folder(open);
+        }
+    }
+
+    fn forget_open_folder(&mut self, open: OpenState) {
+        let Some(slots) = self.open_folders.get_mut(&open.node) else { return };
+        slots.retain(|slot| *slot != open.slot);
+        if slots.is_empty() {
+            self.open_folders.remove(&open.node);
         }
     }
 

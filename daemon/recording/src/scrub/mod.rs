@@ -363,6 +363,7 @@ impl TraceSink for Scrubber {
                     pause: PowerOfTwo::default(),
                     action,
                     result: event.result,
+                    depth_in_open_folder: event.depth_in_open_folder,
                 };
                 let placed = self.clock.add(span, operation.kind());
                 self.account.time_went_back += u64::from(placed.went_back);

@@ -16,7 +16,8 @@ fn scrub(events: &[(TraceAction<'_>, ActionResult)]) -> Recording {
     for (index, (action, result)) in events.iter().enumerate() {
         let began = Duration::from_millis(index as u64);
         let took = Some(Duration::from_micros(100));
-        scrubber.event(&TraceEvent { thread: 7, began, took, action: action.clone(), result: *result });
+        let (thread, action, result) = (7, action.clone(), *result);
+        scrubber.event(&TraceEvent { thread, began, took, action, result, depth_in_open_folder: None });
     }
     scrubber.finish(Source::Strace, None)
 }
@@ -127,7 +128,14 @@ fn waiting_is_the_union_of_all_operations() {
     for (thread, began, took) in [(1, 0, 50), (2, 20, 50), (1, 100, 10)] {
         let [began, took] = [began, took].map(Duration::from_millis);
         let action = TraceAction::FreeSpace { path: b"/share" };
-        let event = TraceEvent { thread, began, took: Some(took), action, result: ActionResult::Done };
+        let event = TraceEvent {
+            thread,
+            began,
+            took: Some(took),
+            action,
+            result: ActionResult::Done,
+            depth_in_open_folder: None,
+        };
         scrubber.event(&event);
     }
     let recording = scrubber.finish(Source::Strace, None);
@@ -149,7 +157,14 @@ fn first_pause_of_a_thread_follows_the_operation_before() {
     for (thread, began, took) in [(1, 0, 50), (2, 20, 50), (3, 100, 10)] {
         let [began, took] = [began, took].map(Duration::from_millis);
         let action = TraceAction::FreeSpace { path: b"/share" };
-        let event = TraceEvent { thread, began, took: Some(took), action, result: ActionResult::Done };
+        let event = TraceEvent {
+            thread,
+            began,
+            took: Some(took),
+            action,
+            result: ActionResult::Done,
+            depth_in_open_folder: None,
+        };
         scrubber.event(&event);
     }
     let recording = scrubber.finish(Source::Strace, None);
@@ -161,8 +176,14 @@ fn first_pause_of_a_thread_follows_the_operation_before() {
 fn debug_output_shows_no_name() {
     let mut scrubber = Scrubber::new(b"/share");
     let action = TraceAction::ReadLink { path: b"/share/secret" };
-    let event =
-        TraceEvent { thread: 1, began: Duration::ZERO, took: None, action, result: ActionResult::Done };
+    let event = TraceEvent {
+        thread: 1,
+        began: Duration::ZERO,
+        took: None,
+        action,
+        result: ActionResult::Done,
+        depth_in_open_folder: None,
+    };
     scrubber.event(&event);
     assert_eq!(format!("{scrubber:?}"), "Scrubber { operations: 1, .. }");
 }

@@ -1,14 +1,14 @@
 //! One thread of a replay.
 
-use std::ffi::CStr;
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::busy::{BusyTimes, Interval};
+use super::place::Place;
 use super::replay::{Open, OpenedFile, Replay};
 use crate::error::RunError;
-use crate::platform::{Access, ByteRange, CopyRange, LockAction, NameBelow, TEST_XATTR, monotonic_ns};
+use crate::platform::{Access, ByteRange, CopyRange, LockAction, TEST_XATTR, monotonic_ns};
 use crate::timed_fs::{Answer, Buffer, ListingBuffer, NameChange, OpenFile, TimedFs};
 use longhaul_model::Operation;
 use longhaul_recording::plan::{Opening, PlannedAction, PlannedCopy, Slot, Step};
@@ -116,10 +116,11 @@ impl<'a> LaneReplay<'a> {
             }
             A::Copy(copy) => self.copy(context, copy),
             A::Clone { from, to } => self.share_blocks(context, [from, to]),
-            A::OpenFile(open) => self.open(context, open, step.expected),
+            A::OpenFile(open) => self.open(context, open, step),
             A::OpenFolder { node, slot } => {
-                let opened = context.open_folder_below(self.replay.root, self.path(node))?;
-                self.keep(slot, opened, Open::Folder);
+                let place = Place::of(self.replay, step);
+                let opened = context.open_folder_below(place.folder(), place.path(node))?;
+                self.keep(slot, opened, |folder| Open::Folder(folder, node));
                 Ok(())
             }
             A::Close { slot } => self.close(context, slot),
@@ -128,38 +129,29 @@ impl<'a> LaneReplay<'a> {
             | A::SlotAttributes { .. }
             | A::Lock { .. }
             | A::SetLength { .. } => self.use_slot(context, step.action),
-            A::SetLengthByName { .. } | A::SetExtendedAttribute { .. } => {
-                self.change_file(context, step.action)
-            }
+            A::SetLengthByName { .. } | A::SetExtendedAttribute { .. } => self.change_file(context, step),
             _ => self.use_name(context, step),
         }
     }
 
-    fn path(&self, node: NodeNumber) -> &'a CStr {
-        self.replay.day.paths.path(node)
-    }
-
-    fn name(&self, node: NodeNumber) -> NameBelow<'a> {
-        self.replay.day.paths.name(node)
-    }
-
-    fn open(&self, context: &TimedFs<'_>, open: Opening, expected: ActionResult) -> Result<(), RunError> {
-        let (root, path) = (self.replay.root, self.path(open.node));
+    fn open(&self, context: &TimedFs<'_>, open: Opening, step: &Step<'_>) -> Result<(), RunError> {
+        let place = Place::of(self.replay, step);
+        let (folder, path) = (place.folder(), place.path(open.node));
         let access = match open.access {
             longhaul_recording::Access::Read => Access::Read,
             longhaul_recording::Access::Write => Access::Write,
             longhaul_recording::Access::ReadWrite => Access::ReadWrite,
         };
         let opened = match (open.creates, access) {
-            (true, _) => context.create_below(root, path, access)?,
-            (false, Access::Read) => context.open_below(root, path, access)?,
-            (false, _) => context.open_in_place_below(root, path, access)?,
+            (true, _) => context.create_below(folder, path, access)?,
+            (false, Access::Read) => context.open_below(folder, path, access)?,
+            (false, _) => context.open_in_place_below(folder, path, access)?,
         };
         if let (true, Answer::Done(file)) = (open.truncates, &opened) {
             context.set_length(file, 0)?;
         }
-        self.check(open.node, expected, &opened)?;
-        if expected == ActionResult::Done {
+        self.check(open.node, step.expected, &opened)?;
+        if step.expected == ActionResult::Done {
             self.keep(open.slot, opened, |file| {
                 Open::File(OpenedFile { file, number: open.file, is_locked: false.into() })
             });
@@ -191,7 +183,7 @@ impl<'a> LaneReplay<'a> {
             ActionResult::Done => "it is missing although the replay needs it",
             _ => "there is something, although nothing should be there or the other way round",
         };
-        Err(RunError::damaged(&self.replay.root.join(self.path(node)), detail))
+        Err(RunError::damaged(&self.replay.root.join(self.replay.day.paths.path(node)), detail))
     }
 
     fn close(&self, context: &TimedFs<'_>, slot: Slot) -> Result<(), RunError> {
@@ -199,7 +191,7 @@ impl<'a> LaneReplay<'a> {
         match open {
             Some(Open::File(open)) => context.close(open.file),
             // Closing a folder sends nothing.
-            Some(Open::Folder(_)) | None => Ok(()),
+            Some(Open::Folder(..)) | None => Ok(()),
         }
     }
 
@@ -298,9 +290,9 @@ impl<'a> LaneReplay<'a> {
         let replay = self.replay;
         let guard = replay.slots[slot.0 as usize].read();
         match (&*guard, action) {
-            (Some(Open::Folder(folder)), A::List { .. }) => context.list_batch(folder, &mut self.listing),
-            (Some(Open::Folder(folder)), A::Sync { .. }) => context.sync_folder(folder).map(drop),
-            (Some(Open::Folder(folder)), A::SlotAttributes { .. }) => context.folder_attributes(folder),
+            (Some(Open::Folder(folder, _)), A::List { .. }) => context.list_batch(folder, &mut self.listing),
+            (Some(Open::Folder(folder, _)), A::Sync { .. }) => context.sync_folder(folder).map(drop),
+            (Some(Open::Folder(folder, _)), A::SlotAttributes { .. }) => context.folder_attributes(folder),
             (Some(Open::File(open)), A::Sync { .. }) => context.sync(&open.file).map(drop),
             (Some(Open::File(open)), A::SlotAttributes { .. }) => context.handle_attributes(&open.file),
             (Some(Open::File(open)), A::SetLength { length, .. }) => context.set_length(&open.file, length),
@@ -323,15 +315,16 @@ impl<'a> LaneReplay<'a> {
     }
 
     /// Changes a file by its name, which is opened for it.
-    fn change_file(&self, context: &TimedFs<'_>, action: PlannedAction) -> Result<(), RunError> {
+    fn change_file(&self, context: &TimedFs<'_>, step: &Step<'_>) -> Result<(), RunError> {
         use PlannedAction as A;
-        let (A::SetLengthByName { node, .. } | A::SetExtendedAttribute { node, .. }) = action else {
+        let (A::SetLengthByName { node, .. } | A::SetExtendedAttribute { node, .. }) = step.action else {
             return Ok(());
         };
-        let opened = context.open_in_place_below(self.replay.root, self.path(node), Access::ReadWrite)?;
+        let place = Place::of(self.replay, step);
+        let opened = context.open_in_place_below(place.folder(), place.path(node), Access::ReadWrite)?;
         self.check(node, ActionResult::Done, &opened)?;
         let Answer::Done(file) = opened else { return Ok(()) };
-        match action {
+        match step.action {
             A::SetLengthByName { length, .. } => context.set_length(&file, length)?,
             A::SetExtendedAttribute { length, .. } => self.set_attribute(context, &file, length)?,
             _ => {}
@@ -350,53 +343,59 @@ impl<'a> LaneReplay<'a> {
     /// Uses or changes a name.
     fn use_name(&self, context: &TimedFs<'_>, step: &Step<'_>) -> Result<(), RunError> {
         use PlannedAction as A;
-        let root = self.replay.root;
+        let place = Place::of(self.replay, step);
+        let (folder, name) = (place.folder(), |node| place.name(node));
         let (node, change) = match step.action {
             A::Attributes { node } | A::AttributesButAccessTime { node } => {
                 let operation = match step.expected {
                     ActionResult::Done => Operation::Getattr,
                     _ => Operation::Lookup,
                 };
-                let path = self.path(node);
+                let path = place.path(node);
                 let answer = match step.action {
-                    A::Attributes { .. } => context.attributes_below(root, path, operation)?,
-                    _ => context.attributes_but_access_time_below(root, path, operation)?,
+                    A::Attributes { .. } => context.attributes_below(folder, path, operation)?,
+                    _ => context.attributes_but_access_time_below(folder, path, operation)?,
                 };
                 return self.check(node, step.expected, &answer);
             }
             A::ExtendedAttribute { node } => {
-                let answer = context.getxattr_below(root, self.path(node))?;
+                let answer = context.getxattr_below(folder, place.path(node))?;
                 return self.check(node, step.expected, &answer);
             }
             A::ReadLink { node } => {
-                let answer = context.read_link_below(root, self.path(node))?;
+                let answer = context.read_link_below(folder, place.path(node))?;
                 return self.check(node, step.expected, &answer);
             }
-            A::FreeSpace => return context.space(root).map(drop),
-            A::HardLink { from, to } => return self.hard_link(context, from, to),
-            A::SetAttributes { node } => (node, NameChange::SetTimes(self.name(node), SET_TIME_NS)),
-            A::Rename { from, to } => (from, NameChange::Rename(self.name(from), self.name(to))),
-            A::RenameToNew { from, to } => (to, NameChange::RenameToNew(self.name(from), self.name(to))),
-            A::SymbolicLink { node } => (node, NameChange::SymbolicLink(self.name(node))),
-            A::Remove { node } => (node, NameChange::Unlink(self.name(node))),
-            A::CreateFolder { node } => (node, NameChange::CreateFolder(self.name(node))),
-            A::RemoveFolder { node } => (node, NameChange::RemoveFolder(self.name(node))),
+            A::FreeSpace => return context.space(self.replay.root).map(drop),
+            A::HardLink { from, to } => return self.hard_link(context, &place, [from, to]),
+            A::SetAttributes { node } => (node, NameChange::SetTimes(name(node), SET_TIME_NS)),
+            A::Rename { from, to } => (from, NameChange::Rename(name(from), name(to))),
+            A::RenameToNew { from, to } => (to, NameChange::RenameToNew(name(from), name(to))),
+            A::SymbolicLink { node } => (node, NameChange::SymbolicLink(name(node))),
+            A::Remove { node } => (node, NameChange::Unlink(name(node))),
+            A::CreateFolder { node } => (node, NameChange::CreateFolder(name(node))),
+            A::RemoveFolder { node } => (node, NameChange::RemoveFolder(name(node))),
             _ => return Ok(()),
         };
-        let answer = context.change_name(root, change)?;
+        let answer = context.change_name(folder, change)?;
         self.check(node, step.expected, &answer)
     }
 
     /// Makes a second name of a file. Where a share has none, the file is copied, so that later operations find it.
-    fn hard_link(&self, context: &TimedFs<'_>, from: NodeNumber, to: NodeNumber) -> Result<(), RunError> {
-        let root = self.replay.root;
-        let answer = context.change_name(root, NameChange::HardLink(self.name(from), self.name(to)))?;
+    fn hard_link(
+        &self,
+        context: &TimedFs<'_>,
+        place: &Place<'_>,
+        [from, to]: [NodeNumber; 2],
+    ) -> Result<(), RunError> {
+        let folder = place.folder();
+        let answer = context.change_name(folder, NameChange::HardLink(place.name(from), place.name(to)))?;
         self.check(to, ActionResult::Done, &answer)?;
         if answer != Answer::Unsupported {
             return Ok(());
         }
-        let source = context.open_below(root, self.path(from), Access::Read)?;
-        let copy = context.create_below(root, self.path(to), Access::Write)?;
+        let source = context.open_below(folder, place.path(from), Access::Read)?;
+        let copy = context.create_below(folder, place.path(to), Access::Write)?;
         let (Answer::Done(source), Answer::Done(copy)) = (source, copy) else { return Ok(()) };
         let (mut bytes, mut offset) = (Buffer::new(64 << 10), 0);
         loop {

@@ -7,11 +7,13 @@ mod busy;
 mod day;
 mod lane;
 mod names;
+mod place;
 mod progress;
 mod replay;
 mod slice;
 
 use std::path::Path;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -26,6 +28,9 @@ use slice::{KeptDay, SliceTree};
 
 /// Name of the workload's folder in a sandbox.
 const YOUR_DAY_FOLDER: &str = YOUR_DAY.name();
+
+/// Longer than a client keeps the attributes of a folder over SMB on Linux: a second (`actimeo`, mount.cifs(8)).
+const ATTRIBUTES_KEPT: Duration = Duration::from_millis(1_100);
 
 /// The workload that replays a recording. It keeps the plan between the preparation and the run.
 pub struct YourDay {
@@ -49,6 +54,7 @@ impl YourDay {
         kept.slice(number).used_us = Some(job.now);
         kept.slice(number).evicted = false;
         kept.store(job)?;
+        come_through_the_folders_above(job, &tree)?;
         let replay = Replay::new(day, &tree.root, DataAge::between(slice.written_us, job.now));
         let spec = PhaseSpec::cold("replay", slice.metadata_cold_method(job.now));
         let result = job.session.phase(spec, |context| {
@@ -116,6 +122,14 @@ impl Workload for YourDay {
         };
         self.replay(job, &day)
     }
+}
+
+/// Makes the client ask for all folders above the tree, as for a program that was just started in a folder. Otherwise those that
+/// longhaul used a moment ago are asked for again in the middle of a replay.
+fn come_through_the_folders_above(job: &Job<'_>, tree: &SliceTree<'_>) -> Result<(), RunError> {
+    let context = job.untimed();
+    context.pause(ATTRIBUTES_KEPT)?;
+    context.open_folder_path(tree.root.path()).map(drop)
 }
 
 /// Adds what is needed to judge the figures.

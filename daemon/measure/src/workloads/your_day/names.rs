@@ -106,8 +106,23 @@ impl Paths {
 
     /// Returns the place of a node: the path of its folder, and its name.
     pub fn name(&self, node: NodeNumber) -> NameBelow<'_> {
+        self.name_from(NodeNumber(0), node)
+    }
+
+    /// Returns the path of a node from a folder above it.
+    pub fn path_from(&self, folder: NodeNumber, node: NodeNumber) -> &CStr {
+        let (above, place) = (&self.places[folder.0 as usize], &self.places[node.0 as usize]);
+        match folder {
+            NodeNumber(0) => self.path(node),
+            _ if folder == node => c".",
+            _ => self.text(place.begin + (above.end - above.begin), place.end),
+        }
+    }
+
+    /// Returns the place of a node, with the path of its folder from a folder above it.
+    pub fn name_from(&self, folder: NodeNumber, node: NodeNumber) -> NameBelow<'_> {
         let place = &self.places[node.0 as usize];
-        let parent = self.path(self.parents[node.0 as usize]);
+        let parent = self.path_from(folder, self.parents[node.0 as usize]);
         NameBelow { parent, name: self.text(place.name, place.end) }
     }
 
@@ -160,5 +175,9 @@ mod tests {
         let place = paths.name(NodeNumber(2));
         assert_eq!((place.parent, place.name), (c"n1.jpg", c"n2.jpg"));
         assert_eq!(paths.name(NodeNumber(1)).parent, c".");
+        assert_eq!(paths.path_from(NodeNumber(1), NodeNumber(3)), c"n2.jpg/n3.jpg");
+        let place = paths.name_from(NodeNumber(1), NodeNumber(3));
+        assert_eq!((place.parent, place.name), (c"n2.jpg", c"n3.jpg"));
+        assert_eq!(paths.name_from(NodeNumber(2), NodeNumber(3)).parent, c".");
     }
 }

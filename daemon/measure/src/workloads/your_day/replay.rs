@@ -13,14 +13,15 @@ use super::progress::AllProgress;
 use crate::error::RunError;
 use crate::timed_fs::{Folder, OpenFile, TimedFs};
 use longhaul_model::{DataAge, VerifiedData};
+use longhaul_recording::NodeNumber;
 use longhaul_recording::plan::FileNumber;
 
 /// Open file or folder in a slot.
 pub enum Open {
     /// A file.
     File(OpenedFile),
-    /// A folder.
-    Folder(Folder),
+    /// A folder, which has this name.
+    Folder(Folder, NodeNumber),
 }
 
 /// An open file with its number.

@@ -271,8 +271,11 @@ impl State {
             let ((began, _), operation) = first.remove_entry();
             let Operation { thread, took, result, work } = operation;
             let receiver = &mut self.receiver;
+            let (thread, took) = (thread.into(), Some(took));
+            // The kernel names a folder by its number, however the program named it.
+            let depth_in_open_folder = None;
             work(&mut |action| {
-                receiver(&TraceEvent { thread: thread.into(), began, took: Some(took), action, result });
+                receiver(&TraceEvent { thread, began, took, action, result, depth_in_open_folder });
             });
         }
     }

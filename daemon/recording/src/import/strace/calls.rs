@@ -1,6 +1,7 @@
 //! The table of calls.
 
 use std::collections::HashMap;
+use std::num::NonZeroU8;
 use std::sync::LazyLock;
 
 use super::context::{Context, found, has, result};
@@ -273,6 +274,11 @@ impl Place {
         Self { structure: Some(index), ..self }
     }
 
+    /// Returns the number of names in the path, if it is given from an open folder.
+    fn depth_in_open_folder(self, context: &Context<'_, '_>, call: &Call<'_>) -> Option<NonZeroU8> {
+        context.depth_below(call.arguments.get(self.folder?).copied(), call.arguments.get(self.path?))
+    }
+
     fn resolve(self, context: &Context<'_, '_>, call: &Call<'_>) -> Option<Vec<u8>> {
         let folder = self.folder.and_then(|index| call.arguments.get(index)).copied();
         match self.path.map(|index| call.arguments.get(index)) {
@@ -288,6 +294,14 @@ struct Pair {
     to: Place,
 }
 
+impl Pair {
+    /// Returns the number of names in both paths, if they are given from open folders.
+    fn depth_in_open_folder(&self, context: &Context<'_, '_>, call: &Call<'_>) -> Option<NonZeroU8> {
+        let [from, to] = [self.from, self.to].map(|place| place.depth_in_open_folder(context, call));
+        from.filter(|from| Some(*from) == to)
+    }
+}
+
 struct UnknownFile {
     name: &'static str,
     place: Place,
@@ -300,6 +314,7 @@ fn attributes(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
     }
     let Some(result) = result(call) else { return };
     let found = place.structure.and_then(|index| found(call.arguments.get(index)));
+    context.depth_in_open_folder = place.depth_in_open_folder(context, call);
     match place.resolve(context, call) {
         Some(path) if needs_access_time(call) => {
             context.emit(TraceAction::Attributes { path: &path, found }, result);
@@ -322,6 +337,7 @@ fn on_path(
     action: for<'path> fn(&'path [u8]) -> TraceAction<'path>,
 ) {
     let Some(result) = result(call) else { return };
+    context.depth_in_open_folder = place.depth_in_open_folder(context, call);
     match place.resolve(context, call) {
         Some(path) => context.emit(action(&path), result),
         None if place.path.is_none() && is_no_file(context, call) => {}
@@ -360,6 +376,7 @@ fn write_extended_attribute(context: &mut Context<'_, '_>, call: &Call<'_>, plac
 fn rename(context: &mut Context<'_, '_>, call: &Call<'_>, pair: Pair) {
     let Some(result) = result(call) else { return };
     let (from, to) = (pair.from.resolve(context, call), pair.to.resolve(context, call));
+    context.depth_in_open_folder = pair.depth_in_open_folder(context, call);
     let (Some(from), Some(to)) = (from, to) else { return context.unresolved() };
     if has(call.arguments.get(4), "RENAME_EXCHANGE") {
         return context.unknown("rename_exchange", Some(&from));
@@ -370,6 +387,7 @@ fn rename(context: &mut Context<'_, '_>, call: &Call<'_>, pair: Pair) {
 fn hard_link(context: &mut Context<'_, '_>, call: &Call<'_>, pair: Pair) {
     let Some(result) = result(call) else { return };
     let (from, to) = (pair.from.resolve(context, call), pair.to.resolve(context, call));
+    context.depth_in_open_folder = pair.depth_in_open_folder(context, call);
     let (Some(from), Some(to)) = (from, to) else { return context.unresolved() };
     context.emit(TraceAction::HardLink { from: &from, to: &to }, result);
 }

@@ -1,6 +1,7 @@
 //! One call in its thread: resolves descriptors and paths, and makes events.
 
 use std::cell::RefCell;
+use std::num::NonZeroU8;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub(super) struct Context<'call, 'order> {
     pub(super) number: u64,
     pub(super) began: Duration,
     pub(super) took: Option<Duration>,
+    /// Number of names in each path of the call, if they are given from open folders.
+    pub(super) depth_in_open_folder: Option<NonZeroU8>,
     pub(super) next_handle: &'call mut u64,
     pub(super) sink: &'call mut OrderedSink<'order>,
 }
@@ -35,13 +38,15 @@ impl Context<'_, '_> {
     /// Emits an event for this call.
     pub(super) fn emit(&mut self, action: TraceAction<'_>, result: ActionResult) {
         let (thread, began, took) = (self.number, self.began, self.took);
-        self.sink.event(&TraceEvent { thread, began, took, action, result });
+        let depth_in_open_folder = self.depth_in_open_folder;
+        self.sink.event(&TraceEvent { thread, began, took, action, result, depth_in_open_folder });
     }
 
     /// Emits an event that the trace does not show, and that takes no time.
     pub(super) fn emit_implied(&mut self, action: TraceAction<'_>) {
         let (thread, began) = (self.number, self.began);
-        self.sink.event(&TraceEvent { thread, began, took: None, action, result: ActionResult::Done });
+        let (took, result, depth_in_open_folder) = (None, ActionResult::Done, None);
+        self.sink.event(&TraceEvent { thread, began, took, action, result, depth_in_open_folder });
     }
 
     /// Emits the end of openings.
@@ -83,6 +88,16 @@ impl Context<'_, '_> {
             return path.map_or_else(current, syntax::unescaped);
         }
         self.descriptor_path(at)
+    }
+
+    /// Returns the number of names in a path that is given from the folder `at`, if the trace shows that this was opened.
+    pub(super) fn depth_below(&self, at: Option<&[u8]>, path: Option<&&[u8]>) -> Option<NonZeroU8> {
+        self.thread.file(at.and_then(syntax::descriptor)?.number)?.borrow().handle?;
+        let path = syntax::string(path?)?;
+        let mut names = path.split(|byte| *byte == b'/');
+        let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..");
+        let depth = names.clone().count();
+        if names.all(is_name) { NonZeroU8::new(u8::try_from(depth).ok()?) } else { None }
     }
 
     /// Returns the path that a descriptor or `AT_FDCWD` stands for.

@@ -36,6 +36,7 @@ fn open_with(context: &mut Context<'_, '_>, call: &Call<'_>, opening: Opening<'_
     let Some(result) = result(call) else { return };
     let flags = Some(&opening.flags);
     let given = context.path(opening.at, opening.path);
+    context.depth_in_open_folder = context.depth_below(opening.at, opening.path);
     // The kernel knows the path best: it has followed the links in it.
     let returned = if let Answer::Number(returned) = call.answer { Some(returned) } else { None };
     let known = returned.and_then(|returned| annotated_path(returned.annotation));

@@ -138,6 +138,7 @@ impl StraceImporter {
             number,
             began: at.began,
             took,
+            depth_in_open_folder: None,
             next_handle: &mut self.next_handle,
             sink: &mut self.order.at(at.ticket, sink),
         };
@@ -173,7 +174,8 @@ impl StraceImporter {
         for handle in thread.end() {
             let action = TraceAction::Close { handle };
             let result = ActionResult::Done;
-            ordered.event(&TraceEvent { thread: number, began, took: None, action, result });
+            let (thread, took, depth_in_open_folder) = (number, None, None);
+            ordered.event(&TraceEvent { thread, began, took, action, result, depth_in_open_folder });
         }
     }
 }

@@ -105,6 +105,27 @@ fn copies_on_the_server_move_both_positions() {
 }
 
 #[test]
+fn name_in_an_open_folder_is_told_from_a_path() {
+    let written = run(&[
+        r#"openat(AT_FDCWD, "d", O_RDONLY|O_DIRECTORY) = 3"#,
+        r#"openat(AT_FDCWD, "e", O_PATH|O_DIRECTORY) = 4"#,
+        r#"fcntl(3, F_DUPFD_CLOEXEC, 3) = 5"#,
+        r#"newfstatat(5, "a", {st_mode=S_IFREG|0644, st_size=5, ...}, 0) = 0"#,
+        r#"openat(3, "new", O_WRONLY|O_CREAT, 0666) = 6"#,
+        r#"renameat(3, "new", 5, "old") = 0"#,
+        r#"renameat2(3, "old", AT_FDCWD, "old", RENAME_NOREPLACE) = 0"#,
+        r#"unlinkat(3, "b/c", 0) = 0"#,
+        r#"unlinkat(3, "..", AT_REMOVEDIR) = -1 ENOTEMPTY (Directory not empty)"#,
+        r#"unlinkat(4, "f", 0) = 0"#,
+        r#"unlinkat(AT_FDCWD, "d/b", 0) = 0"#,
+        r#"write(6, "d", 1) = 1"#,
+    ]);
+    let mark = |event: &String| event.strip_suffix(" below an open folder")?.chars().next_back();
+    let marks: String = written.events.iter().map(|event| mark(event).unwrap_or('-')).collect();
+    assert_eq!(marks, "--111-2----", "{:?}", written.events);
+}
+
+#[test]
 fn file_is_closed_with_its_last_descriptor() {
     let written = run(&[
         r#"1 open("x", O_RDONLY) = 3"#,
