@@ -151,6 +151,7 @@ fn everything(mut day: Day, files: u32) -> Recording {
     day.done(2, Action::Lock { handle });
     day.done(2, Action::Read { handle, offset: 100_000, length: 5_000, read: 5_000 });
     day.done(2, Action::Lock { handle });
+    day.done(2, Action::SetHandleAttributes { handle });
     day.done(2, Action::SetLength { node: inner, length: 50_000 });
     day.done(2, Action::Close { handle });
     day.done(2, Action::Rename { from: new, to: renamed });

@@ -58,7 +58,9 @@ impl RecordedOperation {
             | Action::HandleAttributes { .. }
             | Action::ReadLink { .. }
             | Action::FreeSpace { .. } => Operation::Getattr,
-            Action::SetAttributes { .. } | Action::SetLength { .. } => Operation::Setattr,
+            Action::SetAttributes { .. } | Action::SetHandleAttributes { .. } | Action::SetLength { .. } => {
+                Operation::Setattr
+            }
             Action::ReadExtendedAttribute { .. } => Operation::Getxattr,
             Action::WriteExtendedAttribute { .. } => Operation::Setxattr,
             Action::Lock { .. } => Operation::Lock,
@@ -97,6 +99,8 @@ pub enum Action {
     HandleAttributes { handle: HandleNumber },
     /// Sets mode, owner or times.
     SetAttributes { node: NodeNumber },
+    /// Sets mode, owner or times of an open file.
+    SetHandleAttributes { handle: HandleNumber },
     /// Sets the length of a file.
     SetLength { node: NodeNumber, length: u64 },
     /// Reads or lists extended attributes.

@@ -188,7 +188,7 @@ fn kind_and_bytes(action: &Action) -> (&'static str, u64) {
         Action::Sync { .. } => ("write to stable storage", 0),
         Action::Attributes { .. } | Action::AttributesButAccessTime { .. } => ("read attributes", 0),
         Action::HandleAttributes { .. } => ("read attributes of an open file", 0),
-        Action::SetAttributes { .. } => ("set attributes", 0),
+        Action::SetAttributes { .. } | Action::SetHandleAttributes { .. } => ("set attributes", 0),
         Action::SetLength { .. } => ("set the length", 0),
         Action::ReadExtendedAttribute { .. } => ("read extended attributes", 0),
         Action::WriteExtendedAttribute { length, .. } => ("write extended attributes", length.floor()),

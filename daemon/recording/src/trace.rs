@@ -40,6 +40,7 @@ pub enum TraceAction<'trace> {
     AttributesButAccessTime { path: &'trace [u8], found: Option<FoundFile> },
     HandleAttributes { handle: u64, found: Option<FoundFile> },
     SetAttributes { path: &'trace [u8] },
+    SetHandleAttributes { handle: u64 },
     SetLength { path: &'trace [u8], length: u64 },
     ReadExtendedAttribute { path: &'trace [u8] },
     WriteExtendedAttribute { path: &'trace [u8], length: u64 },
@@ -133,6 +134,7 @@ impl<'trace> TraceAction<'trace> {
             }
             A::Sync { handle } => A::Sync { handle },
             A::HandleAttributes { handle, found } => A::HandleAttributes { handle, found },
+            A::SetHandleAttributes { handle } => A::SetHandleAttributes { handle },
             A::Lock { handle } => A::Lock { handle },
         }
     }

@@ -84,6 +84,11 @@ pub fn set_times_below(directory: BorrowedFd<'_>, at: NameBelow<'_>, modified_ns
     unix::set_times_by_name(place(directory, at)?.as_fd(), at.name, modified_ns)
 }
 
+/// Sets both times of an open file, in nanoseconds since 1970 UTC.
+pub fn set_handle_times(file: BorrowedFd<'_>, time_ns: i64) -> io::Result<()> {
+    Ok(rustix::fs::futimens(file, &unix::both_times(time_ns))?)
+}
+
 /// Reads the attributes of an open file.
 pub fn read_handle_attributes(file: BorrowedFd<'_>) -> io::Result<()> {
     rustix::fs::fstat(file)?;

@@ -365,7 +365,7 @@ impl TimedFs<'_> {
 }
 
 /// Turns an error that means "unsupported" into `false`, and success into `true`.
-fn false_if_unsupported(result: std::io::Result<()>) -> std::io::Result<bool> {
+pub(super) fn false_if_unsupported(result: std::io::Result<()>) -> std::io::Result<bool> {
     match result {
         Err(error) if error.raw_os_error().is_some_and(platform::is_unsupported) => Ok(false),
         answer => answer.map(|()| true),

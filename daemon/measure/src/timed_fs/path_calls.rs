@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::io::{self, ErrorKind};
 
 use super::context::TimedFs;
-use super::files::{Folder, ListingBuffer, OpenFile};
+use super::files::{Folder, ListingBuffer, OpenFile, false_if_unsupported};
 use crate::error::RunError;
 use crate::platform::{self, Access, CopyRange, ListingFields, NameBelow};
 use longhaul_model::Operation;
@@ -210,6 +210,18 @@ impl TimedFs<'_> {
             answer => answer.map(|()| true),
         };
         self.call(Operation::Write, || to.path.clone(), share)
+    }
+
+    /// Sets both times of an open file, in nanoseconds since 1970 UTC. Returns `false` if the file system does not support this.
+    pub fn set_handle_times(&self, file: &OpenFile, time_ns: i64) -> Result<bool, RunError> {
+        let set = || false_if_unsupported(platform::set_handle_times(file.fd(), time_ns));
+        self.call(Operation::Setattr, || file.path.clone(), set)
+    }
+
+    /// Sets both times of an open folder, in nanoseconds since 1970 UTC. Returns `false` if the file system does not support this.
+    pub fn set_folder_times(&self, folder: &Folder, time_ns: i64) -> Result<bool, RunError> {
+        let set = || false_if_unsupported(platform::set_handle_times(folder.fd(), time_ns));
+        self.call(Operation::Setattr, || folder.path().to_owned(), set)
     }
 
     /// Sets the length of a file, which must be open for writing in place.

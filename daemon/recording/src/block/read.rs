@@ -62,6 +62,7 @@ impl BlockReader {
             6 => Action::Attributes { node: self.node()? },
             22 => Action::AttributesButAccessTime { node: self.node()? },
             7 => Action::HandleAttributes { handle: self.handle()? },
+            23 => Action::SetHandleAttributes { handle: self.handle()? },
             8 => Action::SetAttributes { node: self.node()? },
             9 => Action::SetLength { node: self.node()?, length: self.columns.take(Column::Length)? },
             10 => Action::ReadExtendedAttribute { node: self.node()? },

@@ -24,6 +24,7 @@ fn action() -> impl Strategy<Value = Action> {
         handle().prop_map(|handle| Action::List { handle }),
         handle().prop_map(|handle| Action::Sync { handle }),
         handle().prop_map(|handle| Action::HandleAttributes { handle }),
+        handle().prop_map(|handle| Action::SetHandleAttributes { handle }),
         handle().prop_map(|handle| Action::Lock { handle }),
         (handle(), length(), length(), length()).prop_map(|(handle, offset, length, read)| Action::Read {
             handle,

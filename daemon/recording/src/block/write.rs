@@ -48,6 +48,7 @@ impl BlockWriter {
             | Action::List { handle }
             | Action::Sync { handle }
             | Action::HandleAttributes { handle }
+            | Action::SetHandleAttributes { handle }
             | Action::Lock { handle } => self.put_handle(handle),
             Action::Read { handle, offset, length, read } => {
                 self.put_transfer(handle, offset, read);
@@ -138,6 +139,7 @@ fn kind_number(action: &Action) -> u64 {
         Action::FreeSpace { .. } => 20,
         Action::Copy(_) => 21,
         Action::AttributesButAccessTime { .. } => 22,
+        Action::SetHandleAttributes { .. } => 23,
     }
 }
 

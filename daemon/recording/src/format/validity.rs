@@ -63,6 +63,7 @@ impl References {
             | Action::Write { handle, .. }
             | Action::Sync { handle }
             | Action::HandleAttributes { handle }
+            | Action::SetHandleAttributes { handle }
             | Action::Lock { handle } => self.open.contains(&handle),
             Action::Copy(copy) => self.open.contains(&copy.from) && self.open.contains(&copy.to),
             Action::Rename { from, to } | Action::HardLink { from, to } => self.has(from) && self.has(to),

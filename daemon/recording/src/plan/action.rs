@@ -60,6 +60,7 @@ pub enum PlannedAction {
     Attributes { node: NodeNumber },
     AttributesButAccessTime { node: NodeNumber },
     SetAttributes { node: NodeNumber },
+    SetSlotAttributes { slot: Slot },
     SetLength { slot: Slot, length: u64 },
     SetLengthByName { node: NodeNumber, length: u64 },
     ExtendedAttribute { node: NodeNumber },
@@ -105,6 +106,7 @@ impl PlannedAction {
             | A::Sync { .. }
             | A::Lock { .. }
             | A::SlotAttributes { .. }
+            | A::SetSlotAttributes { .. }
             | A::SetLength { .. }
             | A::FreeSpace => [None, None],
         };

@@ -94,6 +94,7 @@ pub fn instead(tree: &TreeState<'_>, action: Action) -> Option<Planned> {
         | Action::Write { handle, .. }
         | Action::Sync { handle }
         | Action::HandleAttributes { handle }
+        | Action::SetHandleAttributes { handle }
         | Action::Lock { handle } => (None, Some(handle)),
     };
     if let Some(handle) = handle {

@@ -224,6 +224,7 @@ impl<'a> Compiler<'a> {
             Action::ReadExtendedAttribute { node } => {
                 P::ExtendedAttribute { node: Some(node).filter(|node| exists(*node))? }
             }
+            Action::SetHandleAttributes { handle } => P::SetSlotAttributes { slot: slot(handle)? },
             Action::SetLength { node, length } => self.plan_set_length(node, length)?,
             Action::WriteExtendedAttribute { node, length } => {
                 let length = u32::try_from(length.floor()).unwrap_or(u32::MAX);
@@ -345,7 +346,10 @@ impl<'a> Compiler<'a> {
                     self.touch_file(file);
                 }
             }
-            P::SetAttributes { node } | P::SetExtendedAttribute { node, .. } => self.touch(node),
+            P::SetAttributes { node } | P::SetExtendedAttribute { node, .. } => self.touch_all_of(node),
+            P::SetSlotAttributes { slot } => {
+                self.tree.in_slot(slot).into_iter().for_each(|open| self.touch_all_of(open.node));
+            }
             P::Rename { from, to } => self.apply_rename(from, to),
             P::HardLink { from, to } => self.set(to, self.tree.state(from)),
             P::SymbolicLink { node } => self.set(node, NameState::Link),
@@ -415,10 +419,17 @@ impl<'a> Compiler<'a> {
         self.corpus[node.0 as usize].changes = true;
     }
 
+    /// Marks a name and the file that it stands for.
+    fn touch_all_of(&mut self, node: NodeNumber) {
+        self.touch(node);
+        self.file(node).into_iter().for_each(|file| self.touch_file(file));
+    }
+
     fn touch_file(&mut self, file: FileNumber) {
         // A file that exists at the beginning has the number of its node.
         if let Some(node) = self.corpus.get_mut(file.0 as usize) {
             node.changes = true;
+            node.file_changes = true;
         }
     }
 }

@@ -17,6 +17,8 @@ pub struct PlannedNode {
     pub bytes: u64,
     /// True if the replay changes the name or what it stands for, so that it is restored afterwards.
     pub changes: bool,
+    /// True if the replay changes the file itself, its content or attributes, and not only whether there is one of this name.
+    pub file_changes: bool,
 }
 
 /// Returns the tree at the beginning, with the size of each file: exact if it was read to its end before it was changed, otherwise
@@ -37,6 +39,7 @@ pub fn initial(recording: &Recording) -> Vec<PlannedNode> {
             initial: node.initial,
             bytes: mean(node.initial),
             changes: false,
+            file_changes: false,
         })
         .collect();
     if let Some(root) = nodes.first_mut() {

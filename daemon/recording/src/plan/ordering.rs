@@ -79,7 +79,9 @@ impl Uses<'_, '_> {
                 self.content(from, Use::Shared);
                 self.content(to, Use::Alone);
             }
-            A::Lock { slot } | A::SlotAttributes { slot } => self.slot(slot, Use::Shared),
+            A::Lock { slot } | A::SlotAttributes { slot } | A::SetSlotAttributes { slot } => {
+                self.slot(slot, Use::Shared)
+            }
             A::Attributes { node }
             | A::AttributesButAccessTime { node }
             | A::SetAttributes { node }

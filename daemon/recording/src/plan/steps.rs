@@ -137,6 +137,7 @@ impl ReplayThread {
             A::Attributes { node } => (Code::Attributes, node.0),
             A::AttributesButAccessTime { node } => (Code::AttributesButAccessTime, node.0),
             A::SetAttributes { node } => (Code::SetAttributes, node.0),
+            A::SetSlotAttributes { slot } => (Code::SetSlotAttributes, slot.0),
             A::ExtendedAttribute { node } => (Code::ExtendedAttribute, node.0),
             A::SymbolicLink { node } => (Code::SymbolicLink, node.0),
             A::ReadLink { node } => (Code::ReadLink, node.0),
@@ -179,6 +180,7 @@ enum Code {
     Attributes,
     AttributesButAccessTime,
     SetAttributes,
+    SetSlotAttributes,
     SetLength,
     SetLengthByName,
     ExtendedAttribute,
@@ -195,7 +197,7 @@ enum Code {
 }
 
 impl Code {
-    const ALL: [Self; 27] = [
+    const ALL: [Self; 28] = [
         Self::OpenFile,
         Self::OpenFolder,
         Self::Close,
@@ -210,6 +212,7 @@ impl Code {
         Self::Attributes,
         Self::AttributesButAccessTime,
         Self::SetAttributes,
+        Self::SetSlotAttributes,
         Self::SetLength,
         Self::SetLengthByName,
         Self::ExtendedAttribute,
@@ -294,6 +297,7 @@ impl<'plan> Steps<'plan> {
             Code::Attributes => A::Attributes { node },
             Code::AttributesButAccessTime => A::AttributesButAccessTime { node },
             Code::SetAttributes => A::SetAttributes { node },
+            Code::SetSlotAttributes => A::SetSlotAttributes { slot },
             Code::SetLength => A::SetLength { slot, length: self.transfer()[0] },
             Code::SetLengthByName => A::SetLengthByName { node, length: self.transfer()[0] },
             Code::ExtendedAttribute => A::ExtendedAttribute { node },

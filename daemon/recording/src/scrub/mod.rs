@@ -129,6 +129,9 @@ impl Scrubber {
             TraceAction::Copy { .. } => self.copy(event),
             TraceAction::Sync { handle } => Ok(Action::Sync { handle: self.handle(handle)?.number }),
             TraceAction::Lock { handle } => Ok(Action::Lock { handle: self.handle(handle)?.number }),
+            TraceAction::SetHandleAttributes { handle } => {
+                Ok(Action::SetHandleAttributes { handle: self.handle(handle)?.number })
+            }
             TraceAction::HandleAttributes { handle, found } => {
                 let open = self.handle(handle)?;
                 self.found(open.file, found);

@@ -5,19 +5,18 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::busy::{BusyTimes, Interval};
+use super::copying;
 use super::place::Place;
 use super::replay::{Open, OpenedFile, Replay};
 use crate::error::RunError;
-use crate::platform::{Access, ByteRange, CopyRange, LockAction, TEST_XATTR, monotonic_ns};
+use crate::platform::{Access, ByteRange, LockAction, TEST_XATTR, monotonic_ns};
 use crate::timed_fs::{Answer, Buffer, ListingBuffer, NameChange, OpenFile, TimedFs};
 use longhaul_model::Operation;
-use longhaul_recording::plan::{Opening, PlannedAction, PlannedCopy, Slot, Step};
+use longhaul_recording::plan::{Opening, PlannedAction, Slot, Step};
 use longhaul_recording::{ActionResult, NodeNumber};
 
 /// Largest read or write in one call.
 const MAX_TRANSFER: u64 = 4 << 20;
-/// Bytes that `cp` of GNU coreutils 9 moves at a time where the server does not copy (`ioblksize.h`).
-const COPY_BYTES: u64 = 256 << 10;
 /// Largest value of an extended attribute: what all file systems take (ext4 with blocks of 4 KiB).
 const MAX_ATTRIBUTE: u32 = 2048;
 /// Pauses end this long before their time and then look at the clock, because a sleep takes longer than asked.
@@ -114,8 +113,8 @@ impl<'a> LaneReplay<'a> {
             A::Write { slot, offset, length } => {
                 self.write(context, slot, ByteRange { begin: offset, length })
             }
-            A::Copy(copy) => self.copy(context, copy),
-            A::Clone { from, to } => self.share_blocks(context, [from, to]),
+            A::Copy(copy) => copying::copy(self.replay, context, copy),
+            A::Clone { from, to } => copying::share_blocks(self.replay, context, [from, to]),
             A::OpenFile(open) => self.open(context, open, step),
             A::OpenFolder { node, slot } => {
                 let place = Place::of(self.replay, step);
@@ -127,6 +126,7 @@ impl<'a> LaneReplay<'a> {
             A::List { .. }
             | A::Sync { .. }
             | A::SlotAttributes { .. }
+            | A::SetSlotAttributes { .. }
             | A::Lock { .. }
             | A::SetLength { .. } => self.use_slot(context, step.action),
             A::SetLengthByName { .. } | A::SetExtendedAttribute { .. } => self.change_file(context, step),
@@ -242,46 +242,13 @@ impl<'a> LaneReplay<'a> {
         Ok(())
     }
 
-    /// Copies from one open file to another: on the server where the share offers that, else through this machine, as programs do.
-    fn copy(&mut self, context: &TimedFs<'_>, copy: PlannedCopy) -> Result<(), RunError> {
-        let replay = self.replay;
-        let (from, to) = (replay.slots[copy.from.0 as usize].read(), replay.slots[copy.to.0 as usize].read());
-        let (Some(Open::File(from)), Some(Open::File(to))) = (&*from, &*to) else { return Ok(()) };
-        let (mut done, mut is_refused) = (0, false);
-        while done < copy.length {
-            let offsets = CopyRange {
-                read_at: copy.read_at + done,
-                write_at: copy.write_at + done,
-                length: copy.length - done,
-            };
-            // As `cp` does, not asked again after a refusal: a question may be a round trip.
-            let answer = if is_refused { None } else { context.copy_range(&from.file, &to.file, offsets)? };
-            is_refused = answer.is_none();
-            done += match answer {
-                Some(0) => {
-                    return Err(RunError::damaged(from.file.path(), "the file is shorter than it was"));
-                }
-                Some(copied) => copied,
-                None => copy_through(context, [&from.file, &to.file], offsets)?,
-            };
-        }
-        Ok(())
-    }
-
-    /// Asks to share the blocks of a file, as `cp` does before it copies. Where a file system does, the copy that the recording has
-    /// writes the same bytes once more.
-    fn share_blocks(&self, context: &TimedFs<'_>, [from, to]: [Slot; 2]) -> Result<(), RunError> {
-        let (from, to) = (self.replay.slots[from.0 as usize].read(), self.replay.slots[to.0 as usize].read());
-        let (Some(Open::File(from)), Some(Open::File(to))) = (&*from, &*to) else { return Ok(()) };
-        context.share_blocks(&from.file, &to.file).map(drop)
-    }
-
     /// Uses an open file or folder.
     fn use_slot(&mut self, context: &TimedFs<'_>, action: PlannedAction) -> Result<(), RunError> {
         use PlannedAction as A;
         let (A::List { slot }
         | A::Sync { slot }
         | A::SlotAttributes { slot }
+        | A::SetSlotAttributes { slot }
         | A::Lock { slot }
         | A::SetLength { slot, .. }) = action
         else {
@@ -297,8 +264,18 @@ impl<'a> LaneReplay<'a> {
             (Some(Open::File(open)), A::SlotAttributes { .. }) => context.handle_attributes(&open.file),
             (Some(Open::File(open)), A::SetLength { length, .. }) => context.set_length(&open.file, length),
             (Some(Open::File(open)), A::Lock { .. }) => self.lock(context, open),
+            (Some(open), A::SetSlotAttributes { .. }) => self.set_times(context, open),
             _ => Ok(()),
         }
+    }
+
+    fn set_times(&self, context: &TimedFs<'_>, open: &Open) -> Result<(), RunError> {
+        let is_set = match open {
+            Open::File(open) => context.set_handle_times(&open.file, SET_TIME_NS)?,
+            Open::Folder(folder, _) => context.set_folder_times(folder, SET_TIME_NS)?,
+        };
+        self.replay.unsupported.fetch_add(u64::from(!is_set), Relaxed);
+        Ok(())
     }
 
     /// Takes a lock on a file, or releases the one that it has.
@@ -408,21 +385,6 @@ impl<'a> LaneReplay<'a> {
         }
         context.close(source)?;
         context.close(copy)
-    }
-}
-
-/// Copies as much as one read of `cp` moves, and returns the number of bytes.
-fn copy_through(
-    context: &TimedFs<'_>,
-    [from, to]: [&OpenFile; 2],
-    range: CopyRange,
-) -> Result<u64, RunError> {
-    let mut bytes = Buffer::new(range.length.min(COPY_BYTES) as usize);
-    let length = context.read_at(from, &mut bytes, range.read_at)?;
-    context.write_all(to, &bytes[..length], range.write_at)?;
-    match length {
-        0 => Err(RunError::damaged(from.path(), "the file is shorter than it was")),
-        length => Ok(length as u64),
     }
 }
 

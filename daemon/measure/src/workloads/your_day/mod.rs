@@ -4,6 +4,7 @@
 //! made as it was, so that it rests until its next turn. The order that matters is kept: see [`longhaul_recording::plan`].
 
 mod busy;
+mod copying;
 mod day;
 mod lane;
 mod names;

@@ -168,6 +168,7 @@ mod tests {
             initial: InitialState::Folder,
             bytes: 0,
             changes: false,
+            file_changes: false,
         };
         let paths = Paths::new(&[node(0), node(0), node(1), node(2)]);
         assert_eq!(paths.path(NodeNumber(0)), c".");

@@ -226,10 +226,12 @@ impl<'a> SliceTree<'a> {
         node.parent == folder && if entry.is_folder { is_folder } else { is_unchanged && !is_folder }
     }
 
-    /// Replaces files that a replay changes and that have a second name, or all where link counts are not reliable.
+    /// Replaces files that a replay changes themselves and that have a second name, or all where link counts are not reliable.
     fn replace_linked_files(&self, job: &Job<'_>) -> Result<(), RunError> {
         let context = job.untimed();
-        let files = || self.day.files().map(NodeNumber).filter(|node| self.changes(*node));
+        // Not those that are only replaced or removed: a question for their attributes would warm the folders that they are in.
+        let file_changes = |node: &NodeNumber| self.day.plan.nodes[node.0 as usize].file_changes;
+        let files = || self.day.files().map(NodeNumber).filter(file_changes);
         if files().next().is_none() {
             return Ok(());
         }
@@ -286,10 +288,6 @@ impl<'a> SliceTree<'a> {
             Ok(())
         })?;
         Ok(all_gone.into_inner())
-    }
-
-    fn changes(&self, node: NodeNumber) -> bool {
-        self.day.plan.nodes[node.0 as usize].changes
     }
 }
 

@@ -81,42 +81,18 @@ const CALLS: &[(&str, Handler)] = &[
     ("access", |context, call| attributes(context, call, Place::path(0))),
     ("faccessat", |context, call| attributes(context, call, Place::at(0))),
     ("faccessat2", |context, call| attributes(context, call, Place::at(0))),
-    ("chmod", |context, call| {
-        on_path(context, call, Place::path(0), |path| TraceAction::SetAttributes { path })
-    }),
-    ("fchmod", |context, call| {
-        on_path(context, call, Place::handle(0), |path| TraceAction::SetAttributes { path })
-    }),
-    ("fchmodat", |context, call| {
-        on_path(context, call, Place::at(0), |path| TraceAction::SetAttributes { path })
-    }),
-    ("fchmodat2", |context, call| {
-        on_path(context, call, Place::at(0), |path| TraceAction::SetAttributes { path })
-    }),
-    ("chown", |context, call| {
-        on_path(context, call, Place::path(0), |path| TraceAction::SetAttributes { path })
-    }),
-    ("lchown", |context, call| {
-        on_path(context, call, Place::path(0), |path| TraceAction::SetAttributes { path })
-    }),
-    ("fchown", |context, call| {
-        on_path(context, call, Place::handle(0), |path| TraceAction::SetAttributes { path })
-    }),
-    ("fchownat", |context, call| {
-        on_path(context, call, Place::at(0), |path| TraceAction::SetAttributes { path })
-    }),
-    ("utime", |context, call| {
-        on_path(context, call, Place::path(0), |path| TraceAction::SetAttributes { path })
-    }),
-    ("utimes", |context, call| {
-        on_path(context, call, Place::path(0), |path| TraceAction::SetAttributes { path })
-    }),
-    ("futimesat", |context, call| {
-        on_path(context, call, Place::at(0), |path| TraceAction::SetAttributes { path })
-    }),
-    ("utimensat", |context, call| {
-        on_path(context, call, Place::at(0), |path| TraceAction::SetAttributes { path })
-    }),
+    ("chmod", |context, call| set_attributes(context, call, Place::path(0))),
+    ("fchmod", |context, call| set_attributes(context, call, Place::handle(0))),
+    ("fchmodat", |context, call| set_attributes(context, call, Place::at(0))),
+    ("fchmodat2", |context, call| set_attributes(context, call, Place::at(0))),
+    ("chown", |context, call| set_attributes(context, call, Place::path(0))),
+    ("lchown", |context, call| set_attributes(context, call, Place::path(0))),
+    ("fchown", |context, call| set_attributes(context, call, Place::handle(0))),
+    ("fchownat", |context, call| set_attributes(context, call, Place::at(0))),
+    ("utime", |context, call| set_attributes(context, call, Place::path(0))),
+    ("utimes", |context, call| set_attributes(context, call, Place::path(0))),
+    ("futimesat", |context, call| set_attributes(context, call, Place::at(0))),
+    ("utimensat", |context, call| set_attributes(context, call, Place::at(0))),
     ("truncate", |context, call| set_length(context, call, Place::path(0))),
     ("ftruncate", |context, call| set_length(context, call, Place::handle(0))),
     ("getxattr", |context, call| {
@@ -281,11 +257,15 @@ impl Place {
 
     fn resolve(self, context: &Context<'_, '_>, call: &Call<'_>) -> Option<Vec<u8>> {
         let folder = self.folder.and_then(|index| call.arguments.get(index)).copied();
-        match self.path.map(|index| call.arguments.get(index)) {
-            // `utimensat(3</file>, NULL, ...)` and an empty path mean the descriptor.
-            None | Some(Some(&b"NULL" | &b"\"\"")) => context.at_path(folder?),
-            Some(argument) => context.path(folder, argument),
+        match self.path {
+            Some(index) if !self.has_no_path(call) => context.path(folder, call.arguments.get(index)),
+            _ => context.at_path(folder?),
         }
+    }
+
+    /// Tells whether a descriptor is meant itself: `utimensat(3</file>, NULL, ...)`, or an empty path.
+    fn has_no_path(self, call: &Call<'_>) -> bool {
+        self.path.is_none_or(|index| matches!(call.arguments.get(index), Some(&b"NULL" | &b"\"\"")))
     }
 }
 
@@ -342,6 +322,14 @@ fn on_path(
         Some(path) => context.emit(action(&path), result),
         None if place.path.is_none() && is_no_file(context, call) => {}
         None => context.unresolved(),
+    }
+}
+
+fn set_attributes(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
+    let handle = if place.has_no_path(call) { context.handle(call.arguments.first()) } else { None };
+    match (result(call), handle) {
+        (Some(result), Some(handle)) => context.emit(TraceAction::SetHandleAttributes { handle }, result),
+        _ => on_path(context, call, place, |path| TraceAction::SetAttributes { path }),
     }
 }
 

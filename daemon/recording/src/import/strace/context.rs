@@ -92,7 +92,7 @@ impl Context<'_, '_> {
 
     /// Returns the number of names in a path that is given from the folder `at`, if the trace shows that this was opened.
     pub(super) fn depth_below(&self, at: Option<&[u8]>, path: Option<&&[u8]>) -> Option<NonZeroU8> {
-        self.thread.file(at.and_then(syntax::descriptor)?.number)?.borrow().handle?;
+        self.handle(at.as_ref())?;
         let path = syntax::string(path?)?;
         let mut names = path.split(|byte| *byte == b'/');
         let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..");
@@ -114,6 +114,11 @@ impl Context<'_, '_> {
         let file = self.thread.file(descriptor.number)?;
         let path = file.borrow().path.clone();
         (!path.is_empty()).then_some(path)
+    }
+
+    /// Returns the number of the opening of a descriptor, if the trace shows it.
+    pub(super) fn handle(&self, argument: Option<&&[u8]>) -> Option<u64> {
+        self.thread.file(syntax::descriptor(argument?)?.number)?.borrow().handle
     }
 
     /// Returns the open file of a descriptor. One that was open before the trace began is opened now; one that is no file

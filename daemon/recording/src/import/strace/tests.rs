@@ -65,6 +65,7 @@ fn positions_follow_reads_writes_and_seeks() {
         r#"lseek(3, 0, SEEK_SET) = 0"#,
         r#"write(3, "abc", 3) = 3"#,
         r#"pwritev2(3, [{iov_base="a", iov_len=1}], 1, 77, 0) = 1"#,
+        r#"utimensat(3, NULL, [UTIME_OMIT, {tv_sec=1, tv_nsec=0}], 0) = 0"#,
         r#"close(3) = 0"#,
     ]);
     let transfers = &written.events[1..];
@@ -76,6 +77,7 @@ fn positions_follow_reads_writes_and_seeks() {
             "Read { handle: 1, offset: Some(60), length: 12, read: 5 } Done",
             "Write { handle: 1, offset: Some(0), length: 3 } Done",
             "Write { handle: 1, offset: Some(77), length: 1 } Done",
+            "SetHandleAttributes { handle: 1 } Done",
             "Close { handle: 1 } Done",
         ]
     );
