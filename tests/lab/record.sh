@@ -23,9 +23,11 @@ for folder in $(seq 6); do
   for file in $(seq 20); do head -c $((1000 << (file % 7))) /dev/urandom >"/m/local/tree/folder $folder/file $file.jpg"; done
 done
 tar -C /m/local -cf /m/local/tree.tar tree
+# As far below the mount as a replayed tree: the SMB client asks for each folder on the way again after a second.
+depth=recorded/b/c/d
 files() {   # files SHARE: the files, with cold caches
-  cd /; rm -rf "/m/$1/recorded"; mkdir -p "/m/$1/recorded"; cp -r /m/local/tree "/m/$1/recorded"
-  sync; sleep 90; echo 3 >/proc/sys/vm/drop_caches; cd "/m/$1/recorded"
+  cd /; rm -rf "/m/$1/recorded"; mkdir -p "/m/$1/$depth"; cp -r /m/local/tree "/m/$1/$depth"
+  sync; sleep 90; echo 3 >/proc/sys/vm/drop_caches; cd "/m/$1/$depth"
 }
 longhaul() { "$LONGHAUL" --config "/root/$name.toml" --database "/root/$name.sqlite" "$@"; }
 requests() {   # requests SHARE: those that the client has sent so far, as the kernel counts them; without those of its own accord, as longhaul counts

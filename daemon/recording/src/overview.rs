@@ -21,6 +21,8 @@ pub struct Overview {
     pub operations: Vec<OperationCount>,
     /// Number of threads.
     pub threads: u32,
+    /// Number of operations whose paths were given from a folder that the program had open.
+    pub from_open_folders: u64,
     /// Number of pauses of more than 2 seconds, which a replay shortens.
     pub long_pauses: u64,
     /// Sum of all pauses before operations, in seconds.
@@ -96,7 +98,8 @@ impl Recording {
     /// Returns everything that is kept, in numbers.
     pub fn overview(&self) -> Overview {
         let mut kinds: BTreeMap<&'static str, OperationCount> = BTreeMap::new();
-        let (mut threads, mut long_pauses, mut pauses) = (0, 0, Duration::ZERO);
+        let (mut threads, mut from_open_folders) = (0, 0);
+        let (mut long_pauses, mut pauses) = (0, Duration::ZERO);
         for operation in self.operations.iter() {
             let (kind, bytes) = kind_and_bytes(&operation.action);
             let count = kinds.entry(kind).or_insert(OperationCount { kind, count: 0, failed: 0, bytes: 0 });
@@ -104,6 +107,7 @@ impl Recording {
             count.failed += u64::from(operation.result != ActionResult::Done);
             count.bytes = count.bytes.saturating_add(bytes);
             threads = threads.max(operation.thread.saturating_add(1));
+            from_open_folders += u64::from(operation.depth_in_open_folder.is_some());
             let pause = self.mean_pauses.get(usize::from(operation.pause.number())).copied().unwrap_or(0);
             long_pauses += u64::from(Duration::from_nanos(pause) > LONG_PAUSE);
             pauses = pauses.saturating_add(Duration::from_nanos(pause));
@@ -116,6 +120,7 @@ impl Recording {
             tree: self.tree_overview(),
             operations,
             threads,
+            from_open_folders,
             long_pauses,
             pause_seconds: pauses.as_secs_f64(),
             times: self.times.as_ref().map(TimesOverview::of),

@@ -135,6 +135,10 @@ fn facts(overview: &Overview) -> Vec<Fact> {
         Fact::new("took", seconds(times.map(|times| times.total_seconds))),
         Fact::new("time waiting", seconds(times.map(|times| times.waiting_seconds))),
         Fact::new("threads", count(overview.threads.into())),
+        Fact::new(
+            "paths given from an open folder",
+            format!("in {} operations", count(overview.from_open_folders)),
+        ),
         Fact::new("pauses", pauses(overview)),
     ]
 }

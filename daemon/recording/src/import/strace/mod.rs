@@ -114,8 +114,9 @@ impl StraceImporter {
             return sink.note(Note::Damaged);
         };
         let Some(begun) = self.begun.remove(&thread) else {
-            let name = &rest[BEGIN_RESUMED.len()..resumed];
-            if calls::is_known(name) {
+            // `<... resumed>` has no name, so that its two parts overlap.
+            let name = rest.get(BEGIN_RESUMED.len()..resumed);
+            if name.is_some_and(calls::is_known) {
                 sink.note(Note::Damaged);
             }
             return;

@@ -205,6 +205,17 @@ fn thread_that_executes_a_program_takes_over_the_process() {
 }
 
 #[test]
+fn end_of_a_call_without_its_name_is_left_out() {
+    let written = run(&["1893  1795684245.282483 <... resumed>) = 0 <0.000098>"]);
+    assert!(
+        written.events.is_empty() && written.notes.is_empty(),
+        "{:?} {:?}",
+        written.events,
+        written.notes
+    );
+}
+
+#[test]
 fn interleaved_calls_are_ordered_by_their_beginning() {
     let written = run(&[
         r#"1 1.0 mkdir("d", 0777 <unfinished ...>"#,
