@@ -23,7 +23,7 @@ pub enum UsageCommand {
     /// Set lines of the usage profile in the configuration; they precede what is counted.
     #[command(after_help = "Example: longhaul usage set folder-openings=200 backups=7")]
     Set {
-        /// Line and times a week: folder-openings, photo-sessions, backups or time-machine-bursts.
+        /// Line and times a week: folder-openings, photo-sessions, backups, time-machine-bursts or recorded-days.
         #[arg(required = true, value_name = "LINE=TIMES", value_parser = parse_usage_value)]
         values: Vec<UsageValue>,
     },

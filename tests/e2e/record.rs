@@ -55,6 +55,25 @@ fn program_is_recorded_and_its_exit_code_returned() {
 
 #[test]
 #[ignore = "needs strace; run with --ignored"]
+fn paths_are_replayed_from_the_open_folders_from_which_they_were_given() {
+    let place = Place::new();
+    let (nas, target) = (place.folder("nas"), place.folder("target"));
+    fs::create_dir_all(nas.join("a/b")).unwrap();
+    record(&place, &nas, "find a; exit 7");
+    let shown = place.longhaul("record show day-1 --json").expect(0).value();
+    assert!(shown["recording"]["from_open_folders"].as_u64() > Some(0), "{shown}");
+    place.configure("[recording]\nreplay = \"day-1\"\n");
+    let log = place.path("strace.log");
+    let strace = ["strace", "-f", "-qq", "-e", "trace=openat2", "-o", log.to_str().unwrap()];
+    place.run(&["your-day"], &[("a", &target)]).below(&strace).expect(0);
+    // Preparations give the whole path, `n1/n2`.
+    let is_given_from_its_folder = |line: &str| line.contains("\"n2\", {flags=O_RDONLY");
+    let calls = fs::read_to_string(log).unwrap();
+    assert!(calls.lines().any(is_given_from_its_folder), "{calls}");
+}
+
+#[test]
+#[ignore = "needs strace; run with --ignored"]
 fn recorded_names_are_nowhere_on_the_disk() {
     let place = Place::new();
     let nas = place.folder("nas");

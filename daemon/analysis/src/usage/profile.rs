@@ -59,7 +59,7 @@ pub enum NotCounted {
     TooFewDays,
     /// Nothing was counted.
     Unused,
-    /// Requests do not show which program wrote.
+    /// Requests do not show which program made them.
     NotInCounters,
 }
 
@@ -167,6 +167,7 @@ mod tests {
             (0.0, LineSource::None),
             (7.0, LineSource::Configuration),
             (0.0, LineSource::None),
+            (0.0, LineSource::None),
         ];
         assert_eq!((sources(&profile), profile.counted_days), (expected.to_vec(), None));
         assert_eq!(profile.waits_a_week().len(), 2);
@@ -177,9 +178,7 @@ mod tests {
         let reasons = |counted: &CountedUsage| -> Vec<Option<NotCounted>> {
             usage_profile(&BTreeMap::new(), counted).lines.iter().map(|line| line.not_counted).collect()
         };
-        let of = |reason| {
-            vec![Some(reason), Some(reason), Some(NotCounted::NotInCounters), Some(NotCounted::NotInCounters)]
-        };
+        let of = |reason| [&[Some(reason); 2][..], &[Some(NotCounted::NotInCounters); 3]].concat();
         assert_eq!(reasons(&CountedUsage::default()), of(NotCounted::NoCounter));
         assert_eq!(reasons(&counted(9, None, None)), of(NotCounted::NoTaskYet));
         assert_eq!(reasons(&counted(9, Some(0.0), Some(0.0))), of(NotCounted::Unused));

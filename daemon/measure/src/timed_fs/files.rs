@@ -256,6 +256,12 @@ impl TimedFs<'_> {
         self.call(Operation::Close, || path, || platform::close(handle))
     }
 
+    /// Closes a folder, which over SMB is a request after its names were listed.
+    pub fn close_folder(&self, folder: Folder) -> Result<(), RunError> {
+        let Folder { handle, path, .. } = folder;
+        self.call(Operation::Close, || path, || platform::close(handle))
+    }
+
     /// Renames a file or folder. Both names are relative to `folder`; an existing file with the new name is
     /// replaced.
     pub fn rename(&self, folder: &Folder, from: &CStr, to: &CStr) -> Result<(), RunError> {

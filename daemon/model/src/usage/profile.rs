@@ -13,7 +13,7 @@ pub struct ProfileLine {
 
 /// All lines of the usage profile. An ordinary week has 100 large folders opened, and 3 sessions with photos in which
 /// the photo is switched 20 times each. It has only waits of a user.
-pub const PROFILE_LINES: [ProfileLine; 4] = [
+pub const PROFILE_LINES: [ProfileLine; 5] = [
     ProfileLine { key: "folder-openings", waits: &[("folder-index/folder-cold", 1.0)], ordinary: 100.0 },
     ProfileLine {
         key: "photo-sessions",
@@ -22,6 +22,7 @@ pub const PROFILE_LINES: [ProfileLine; 4] = [
     },
     ProfileLine { key: "backups", waits: &[("incremental-backup/backup", 1.0)], ordinary: 0.0 },
     ProfileLine { key: "time-machine-bursts", waits: &[("time-machine/burst", 1.0)], ordinary: 0.0 },
+    ProfileLine { key: "recorded-days", waits: &[("your-day/waiting", 1.0)], ordinary: 0.0 },
 ];
 
 /// Number of times that a user switches to another photo in one session.

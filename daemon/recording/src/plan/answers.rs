@@ -21,7 +21,7 @@ pub fn refused(tree: &TreeState<'_>, operation: &RecordedOperation) -> Option<Pl
         Action::Attributes { node } | Action::ReadLink { node } | Action::SetAttributes { node } => {
             (node, P::Attributes { node })
         }
-        Action::ReadExtendedAttribute { node } => return missing_attribute(tree, node),
+        Action::ReadExtendedAttribute { node } => return Some(missing_attribute(tree, node)),
         Action::Remove { node } => (node, P::Remove { node }),
         Action::RemoveFolder { node } => (node, P::RemoveFolder { node }),
         Action::Rename { from, .. } | Action::HardLink { from, .. } => (from, P::Attributes { node: from }),
@@ -52,10 +52,10 @@ fn name_in_use(tree: &TreeState<'_>, action: Action) -> Option<Planned> {
 }
 
 /// An extended attribute that is not there; the name may be.
-fn missing_attribute(tree: &TreeState<'_>, node: NodeNumber) -> Option<Planned> {
+pub fn missing_attribute(tree: &TreeState<'_>, node: NodeNumber) -> Planned {
     let is_there = tree.state(node) != NameState::Absent;
     let expected = if is_there { ActionResult::Done } else { ActionResult::NotFound };
-    Some(Planned { action: PlannedAction::ExtendedAttribute { node }, expected })
+    Planned { action: PlannedAction::ExtendedAttribute { node }, expected }
 }
 
 fn absent_opening(node: NodeNumber) -> PlannedAction {

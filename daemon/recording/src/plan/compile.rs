@@ -167,6 +167,9 @@ impl<'a> Compiler<'a> {
             ActionResult::Done => self.plan_done(own, operation.action),
             ActionResult::NotFound | ActionResult::Exists => answers::refused(&self.tree, operation),
             ActionResult::Failed if let Action::Copy(copy) = operation.action => self.plan_clone(copy),
+            ActionResult::Failed if let Action::ReadExtendedAttribute { node } = operation.action => {
+                Some(answers::missing_attribute(&self.tree, node))
+            }
             ActionResult::Failed => {
                 self.replaced += 1;
                 answers::instead(&self.tree, operation.action)

@@ -37,6 +37,7 @@ pub(super) struct FileUsageProfile {
     photo_sessions: Option<toml::Spanned<f64>>,
     backups: Option<toml::Spanned<f64>>,
     time_machine_bursts: Option<toml::Spanned<f64>>,
+    recorded_days: Option<toml::Spanned<f64>>,
 }
 
 /// Valid times a week in the usage profile. Zero is refused, because a profile that says nothing would hide the counted
@@ -47,8 +48,13 @@ impl AnalysisConfig {
     pub(super) fn from_file(verdict: FileVerdict, profile: FileUsageProfile) -> Result<Self, InvalidValue> {
         let default = Self::default();
         let threshold = in_range(verdict.threshold_percent, "threshold-percent", 1.0..=100.0)?;
-        let times =
-            [profile.folder_openings, profile.photo_sessions, profile.backups, profile.time_machine_bursts];
+        let times = [
+            profile.folder_openings,
+            profile.photo_sessions,
+            profile.backups,
+            profile.time_machine_bursts,
+            profile.recorded_days,
+        ];
         let mut usage_profile = BTreeMap::new();
         for (line, times) in PROFILE_LINES.iter().zip(times) {
             if let Some(times) = in_range(times, line.key, USAGE_PER_WEEK)? {
@@ -70,15 +76,15 @@ mod tests {
 
     #[test]
     fn every_usage_profile_key_is_a_metric() {
-        let text = "[usage-profile]\nfolder-openings = 200\nphoto-sessions = 5\nbackups = 7\ntime-machine-bursts = 168\n[verdict]\n\
-                    threshold-percent = 5";
+        let text = "[usage-profile]\nfolder-openings = 200\nphoto-sessions = 5\nbackups = 7\ntime-machine-bursts = 168\n\
+                    recorded-days = 5\n[verdict]\nthreshold-percent = 5";
         let analysis = Config::parse(text, "c.toml".as_ref()).unwrap().analysis;
         let known: Vec<String> =
             all_metrics().map(|(workload, metric)| format!("{}/{}", workload.name(), metric.name)).collect();
         assert!(analysis.usage_profile.keys().all(|key| known.contains(key)), "{:?}", analysis.usage_profile);
         assert_eq!(
             (analysis.usage_profile.len(), analysis.usage_profile["photo-batch/switch-cold"]),
-            (5, 100.0)
+            (6, 100.0)
         );
         assert!((analysis.threshold - 1.05).abs() < 1e-12);
     }

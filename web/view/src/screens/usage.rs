@@ -119,7 +119,7 @@ fn reason(line: &UsageLine, counted: &CountedUsage) -> String {
         ),
         NotCounted::Unused => "none was counted.".to_owned(),
         NotCounted::NotInCounters => {
-            "cannot be counted, because requests do not show which program wrote.".to_owned()
+            "cannot be counted, because requests do not show which program made them.".to_owned()
         }
     }
 }

@@ -190,8 +190,8 @@ impl<'a> LaneReplay<'a> {
         let open = self.replay.slots[slot.0 as usize].write().take();
         match open {
             Some(Open::File(open)) => context.close(open.file),
-            // Closing a folder sends nothing.
-            Some(Open::Folder(..)) | None => Ok(()),
+            Some(Open::Folder(folder, _)) => context.close_folder(folder),
+            None => Ok(()),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use super::context::{Context, found, has, result};
 use super::handles;
-use super::syntax::{self, Call};
+use super::syntax::{self, Answer, Call};
 use crate::{ActionResult, TraceAction};
 
 /// Function that makes events of a call.
@@ -95,24 +95,12 @@ const CALLS: &[(&str, Handler)] = &[
     ("utimensat", |context, call| set_attributes(context, call, Place::at(0))),
     ("truncate", |context, call| set_length(context, call, Place::path(0))),
     ("ftruncate", |context, call| set_length(context, call, Place::handle(0))),
-    ("getxattr", |context, call| {
-        on_path(context, call, Place::path(0), |path| TraceAction::ReadExtendedAttribute { path })
-    }),
-    ("lgetxattr", |context, call| {
-        on_path(context, call, Place::path(0), |path| TraceAction::ReadExtendedAttribute { path })
-    }),
-    ("fgetxattr", |context, call| {
-        on_path(context, call, Place::handle(0), |path| TraceAction::ReadExtendedAttribute { path })
-    }),
-    ("listxattr", |context, call| {
-        on_path(context, call, Place::path(0), |path| TraceAction::ReadExtendedAttribute { path })
-    }),
-    ("llistxattr", |context, call| {
-        on_path(context, call, Place::path(0), |path| TraceAction::ReadExtendedAttribute { path })
-    }),
-    ("flistxattr", |context, call| {
-        on_path(context, call, Place::handle(0), |path| TraceAction::ReadExtendedAttribute { path })
-    }),
+    ("getxattr", |context, call| read_extended_attribute(context, call, Place::path(0))),
+    ("lgetxattr", |context, call| read_extended_attribute(context, call, Place::path(0))),
+    ("fgetxattr", |context, call| read_extended_attribute(context, call, Place::handle(0))),
+    ("listxattr", |context, call| read_extended_attribute(context, call, Place::path(0))),
+    ("llistxattr", |context, call| read_extended_attribute(context, call, Place::path(0))),
+    ("flistxattr", |context, call| read_extended_attribute(context, call, Place::handle(0))),
     ("setxattr", |context, call| write_extended_attribute(context, call, Place::path(0))),
     ("lsetxattr", |context, call| write_extended_attribute(context, call, Place::path(0))),
     ("fsetxattr", |context, call| write_extended_attribute(context, call, Place::handle(0))),
@@ -349,6 +337,14 @@ fn set_length(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
         Some(path) => context.emit(TraceAction::SetLength { path: &path, length }, result),
         None if is_no_file(context, call) => {}
         None => context.unresolved(),
+    }
+}
+
+/// Leaves out a question that the client answers by itself, because the file system has no attributes of this kind (such as
+/// `security.selinux`, for which `ls` asks).
+fn read_extended_attribute(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
+    if !matches!(call.answer, Answer::Error(b"EOPNOTSUPP")) {
+        on_path(context, call, place, |path| TraceAction::ReadExtendedAttribute { path });
     }
 }
 

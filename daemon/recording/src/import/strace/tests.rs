@@ -205,6 +205,20 @@ fn thread_that_executes_a_program_takes_over_the_process() {
 }
 
 #[test]
+fn attributes_that_the_file_system_does_not_have_are_no_operations() {
+    let written = run(&[
+        r#"lgetxattr("tree", "security.selinux", 0x55, 255) = -1 EOPNOTSUPP (Operation not supported)"#,
+        r#"getxattr("tree", "system.posix_acl_access", NULL, 0) = -1 EOPNOTSUPP (Operation not supported)"#,
+    ]);
+    assert!(
+        written.events.is_empty() && written.notes.is_empty(),
+        "{:?} {:?}",
+        written.events,
+        written.notes
+    );
+}
+
+#[test]
 fn end_of_a_call_without_its_name_is_left_out() {
     let written = run(&["1893  1795684245.282483 <... resumed>) = 0 <0.000098>"]);
     assert!(
