@@ -376,7 +376,7 @@ mod tests {
         let config = parse(&uncommented).unwrap();
         assert_eq!(config.targets.len(), 3);
         assert!(config.database.is_some() && config.limits.bytes_per_day.is_some());
-        assert_eq!(config.analysis.usage_profile.len(), 5);
+        assert_eq!(config.analysis.usage_profile.len(), 6);
         assert!(config.settings.tree_files.is_some() && config.schedule.skip_rules.quiet_hours.is_some());
         let names: Vec<_> = STANDARD_TASKS.iter().map(|workload| workload.name()).collect();
         let (last, standard) = config.workloads.split_last().unwrap();

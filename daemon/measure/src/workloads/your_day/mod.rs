@@ -55,7 +55,7 @@ impl YourDay {
         kept.slice(number).used_us = Some(job.now);
         kept.slice(number).evicted = false;
         kept.store(job)?;
-        come_through_the_folders_above(job, &tree)?;
+        look_up_folders_above(job, &tree)?;
         let replay = Replay::new(day, &tree.root, DataAge::between(slice.written_us, job.now));
         let spec = PhaseSpec::cold("replay", slice.metadata_cold_method(job.now));
         let result = job.session.phase(spec, |context| {
@@ -125,9 +125,9 @@ impl Workload for YourDay {
     }
 }
 
-/// Makes the client ask for all folders above the tree, as for a program that was just started in a folder. Otherwise those that
-/// longhaul used a moment ago are asked for again in the middle of a replay.
-fn come_through_the_folders_above(job: &Job<'_>, tree: &SliceTree<'_>) -> Result<(), RunError> {
+/// Makes the client look up all folders above the tree, as it did for a program that was just started in a folder. Otherwise it would
+/// ask for those that longhaul used a moment ago again, in the middle of the replay.
+fn look_up_folders_above(job: &Job<'_>, tree: &SliceTree<'_>) -> Result<(), RunError> {
     let context = job.untimed();
     context.pause(ATTRIBUTES_KEPT)?;
     context.open_folder_path(tree.root.path()).map(drop)
