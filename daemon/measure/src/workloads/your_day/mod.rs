@@ -50,12 +50,15 @@ impl YourDay {
         let slice = *kept.slice(number);
         let tree = SliceTree::open(job, day, number)?;
         add_facts(job, day);
+        // Otherwise the client would ask again, in the middle of the replay, for folders that preparations used.
+        job.untimed().pause(ATTRIBUTES_KEPT)?;
         // Recorded before the first change, so that an interrupted replay is repaired by the next preparation.
         kept.set_changed(number);
         kept.slice(number).used_us = Some(job.now);
         kept.slice(number).evicted = false;
         kept.store(job)?;
-        look_up_folders_above(job, &tree)?;
+        // A program's client has looked up the folders above its own.
+        job.untimed().open_folder_path(tree.root.path())?;
         let replay = Replay::new(day, &tree.root, DataAge::between(slice.written_us, job.now));
         let spec = PhaseSpec::cold("replay", slice.metadata_cold_method(job.now));
         let result = job.session.phase(spec, |context| {
@@ -123,14 +126,6 @@ impl Workload for YourDay {
         };
         self.replay(job, &day)
     }
-}
-
-/// Makes the client look up all folders above the tree, as it did for a program that was just started in a folder. Otherwise it would
-/// ask for those that longhaul used a moment ago again, in the middle of the replay.
-fn look_up_folders_above(job: &Job<'_>, tree: &SliceTree<'_>) -> Result<(), RunError> {
-    let context = job.untimed();
-    context.pause(ATTRIBUTES_KEPT)?;
-    context.open_folder_path(tree.root.path()).map(drop)
 }
 
 /// Adds what is needed to judge the figures.

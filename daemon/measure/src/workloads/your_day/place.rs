@@ -1,4 +1,4 @@
-//! Where the names of a step are looked up.
+//! The folder from which the names of a step are looked up.
 
 use std::ffi::CStr;
 
