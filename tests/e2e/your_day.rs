@@ -261,6 +261,16 @@ fn names_are_given_in_open_folders_as_they_were_recorded() {
 }
 
 #[test]
+fn day_without_files_is_replayed() {
+    let mut day = Day::new();
+    let folder = day.node(NodeNumber(0), InitialState::Folder);
+    day.done(0, Action::Attributes { node: folder });
+    let place = place_with(&day.recording());
+    let a = place.folder("a");
+    (0..5).for_each(|_| assert_all_ok(&replay(&place, &[("a", &a)])));
+}
+
+#[test]
 fn damaged_file_is_found_when_it_is_read() {
     let place = place_with(&day_with_everything(40));
     let a = place.folder("a");

@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 
 use super::job::Job;
 use super::workload::Workload;
+use crate::corpus::slices::Slice;
 use crate::error::RunError;
 use crate::timed_fs::PhaseSpec;
 use day::Day;
@@ -79,7 +80,7 @@ impl YourDay {
                 kept.set_restored(number);
                 kept.slice(number).evicted = tree.evict(&job.untimed())?;
             }
-            Err(error) if error.invalidates_corpus() => kept.slice(number).built = 0,
+            Err(error) if error.invalidates_corpus() => *kept.slice(number) = Slice::default(),
             Err(_) => {}
         }
         kept.store(job)?;

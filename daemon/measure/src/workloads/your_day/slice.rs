@@ -77,9 +77,10 @@ pub fn prepare(job: &Job<'_>, day: &Day) -> Result<(), RunError> {
     }
     kept.store(job)?;
     let tree = SliceTree::open(job, day, slice)?;
-    if kept.slice(slice).built < day.files().count() as u64 {
+    let state = *kept.slice(slice);
+    if state.written_us.is_none() || state.built < day.files().count() as u64 {
         job.require_space(day.space())?;
-        if kept.slice(slice).built == 0 {
+        if state.built == 0 {
             empty(&context, &tree.root)?;
         }
         tree.build(job, &mut kept)?;
@@ -143,6 +144,8 @@ impl<'a> SliceTree<'a> {
             state.written_us = Some(job.now);
             kept.store(job)?;
         }
+        // A tree without files is complete, too.
+        kept.slice(self.number).written_us = Some(job.now);
         Ok(())
     }
 
