@@ -21,8 +21,9 @@ pub struct Overview {
     pub operations: Vec<OperationCount>,
     /// Number of threads.
     pub threads: u32,
-    /// Number of operations whose paths were given from a folder that the program had open.
-    pub from_open_folders: u64,
+    /// Number of operations whose paths were given from a folder that the program had open; `None` if there are none or the trace does
+    /// not tell.
+    pub from_open_folders: Option<u64>,
     /// Number of pauses of more than 2 seconds, which a replay shortens.
     pub long_pauses: u64,
     /// Sum of all pauses before operations, in seconds.
@@ -120,7 +121,7 @@ impl Recording {
             tree: self.tree_overview(),
             operations,
             threads,
-            from_open_folders,
+            from_open_folders: Some(from_open_folders).filter(|count| *count > 0),
             long_pauses,
             pause_seconds: pauses.as_secs_f64(),
             times: self.times.as_ref().map(TimesOverview::of),

@@ -41,14 +41,16 @@ impl BlockReader {
         let thread = self.columns.take_u32(Column::Thread)?;
         let pause = self.class(Column::Pause)?;
         let (result, kind) = (result_of_number(kind % RESULTS), kind / RESULTS);
-        let mut depth_in_open_folder = None;
-        if kind >= IN_OPEN_FOLDER {
-            let depth = NonZeroU8::new(self.columns.take_u8(Column::Mode)?).ok_or(DamagedBlock)?;
-            depth_in_open_folder = Some(depth);
-        }
-        let action =
-            self.action(if depth_in_open_folder.is_some() { kind - IN_OPEN_FOLDER } else { kind })?;
+        let (kind, depth_in_open_folder) = match kind.checked_sub(IN_OPEN_FOLDER) {
+            Some(kind) => (kind, Some(self.depth()?)),
+            None => (kind, None),
+        };
+        let action = self.action(kind)?;
         Ok(RecordedOperation { thread, pause, action, result, depth_in_open_folder })
+    }
+
+    fn depth(&mut self) -> Result<NonZeroU8, DamagedBlock> {
+        NonZeroU8::new(self.columns.take_u8(Column::Mode)?).ok_or(DamagedBlock)
     }
 
     fn action(&mut self, kind: u64) -> Result<Action, DamagedBlock> {

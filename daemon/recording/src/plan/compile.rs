@@ -351,7 +351,10 @@ impl<'a> Compiler<'a> {
             }
             P::SetAttributes { node } | P::SetExtendedAttribute { node, .. } => self.touch_all_of(node),
             P::SetSlotAttributes { slot } => {
-                self.tree.in_slot(slot).into_iter().for_each(|open| self.touch_all_of(open.node));
+                let Some(open) = self.tree.in_slot(slot) else { return };
+                self.touch(open.node);
+                // The name may stand for another file by now.
+                open.file.into_iter().for_each(|file| self.touch_file(file));
             }
             P::Rename { from, to } => self.apply_rename(from, to),
             P::HardLink { from, to } => self.set(to, self.tree.state(from)),

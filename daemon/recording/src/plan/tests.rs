@@ -99,10 +99,7 @@ impl Simulated {
     ) -> ActionResult {
         use PlannedAction as P;
         let found = |world: &Self, node| world.find(plan, node);
-        let answer = |thing: Option<Thing>| match thing {
-            Some(_) => ActionResult::Done,
-            None => ActionResult::NotFound,
-        };
+        let answer = |thing: Option<Thing>| thing.map_or(ActionResult::NotFound, |_| ActionResult::Done);
         match action {
             P::OpenFile(open) => match (found(self, open.node), open.creates) {
                 (Some(_), true) => return ActionResult::Exists,
@@ -343,6 +340,20 @@ fn paths_are_given_from_a_folder_while_it_is_open() {
     let plan = ReplayPlan::compile(&recording(nodes, given.to_vec()), LIMITS);
     let folders: Vec<Option<Slot>> = plan.lanes[0].steps().map(|step| step.folder).collect();
     assert_eq!(folders[..steps.len()], steps.map(|(_, _, folder)| folder));
+}
+
+#[test]
+fn file_whose_times_are_set_after_it_was_renamed_is_known_to_change() {
+    let file = InitialState::File(PowerOfTwo::of(5));
+    let nodes = vec![node(0, InitialState::Folder), node(0, file), node(0, InitialState::Absent)];
+    let rename = Action::Rename { from: NodeNumber(1), to: NodeNumber(2) };
+    let set = Action::SetHandleAttributes { handle: HandleNumber(0) };
+    let changes = |actions: &[Action]| {
+        let operations = actions.iter().map(|action| operation(0, *action)).collect();
+        ReplayPlan::compile(&recording(nodes.clone(), operations), LIMITS).nodes[1].file_changes
+    };
+    assert!(!changes(&[open(1, Access::Read, 0), rename]));
+    assert!(changes(&[open(1, Access::Read, 0), rename, set]));
 }
 
 #[test]

@@ -122,21 +122,24 @@ fn transfers_without_offset_follow_each_other() {
     assert_eq!(offsets, [0, 10]);
 }
 
+/// Question for the free space with beginning and duration in milliseconds.
+fn asked_for_space(thread: u64, times: [u64; 2]) -> TraceEvent<'static> {
+    let [began, took] = times.map(Duration::from_millis);
+    TraceEvent {
+        thread,
+        began,
+        took: Some(took),
+        action: TraceAction::FreeSpace { path: b"/share" },
+        result: ActionResult::Done,
+        depth_in_open_folder: None,
+    }
+}
+
 #[test]
 fn waiting_is_the_union_of_all_operations() {
     let mut scrubber = Scrubber::new(b"/share");
     for (thread, began, took) in [(1, 0, 50), (2, 20, 50), (1, 100, 10)] {
-        let [began, took] = [began, took].map(Duration::from_millis);
-        let action = TraceAction::FreeSpace { path: b"/share" };
-        let event = TraceEvent {
-            thread,
-            began,
-            took: Some(took),
-            action,
-            result: ActionResult::Done,
-            depth_in_open_folder: None,
-        };
-        scrubber.event(&event);
+        scrubber.event(&asked_for_space(thread, [began, took]));
     }
     let recording = scrubber.finish(Source::Strace, None);
     let times = recording.times.unwrap();
@@ -155,17 +158,7 @@ fn pauses_add_up_to_the_recorded_time() {
 fn first_pause_of_a_thread_follows_the_operation_before() {
     let mut scrubber = Scrubber::new(b"/share");
     for (thread, began, took) in [(1, 0, 50), (2, 20, 50), (3, 100, 10)] {
-        let [began, took] = [began, took].map(Duration::from_millis);
-        let action = TraceAction::FreeSpace { path: b"/share" };
-        let event = TraceEvent {
-            thread,
-            began,
-            took: Some(took),
-            action,
-            result: ActionResult::Done,
-            depth_in_open_folder: None,
-        };
-        scrubber.event(&event);
+        scrubber.event(&asked_for_space(thread, [began, took]));
     }
     let recording = scrubber.finish(Source::Strace, None);
     let pauses: Vec<PowerOfTwo> = recording.operations.iter().map(|operation| operation.pause).collect();

@@ -135,12 +135,15 @@ fn facts(overview: &Overview) -> Vec<Fact> {
         Fact::new("took", seconds(times.map(|times| times.total_seconds))),
         Fact::new("time waiting", seconds(times.map(|times| times.waiting_seconds))),
         Fact::new("threads", count(overview.threads.into())),
-        Fact::new(
-            "paths given from an open folder",
-            format!("in {} operations", count(overview.from_open_folders)),
-        ),
+        Fact::new("paths given from an open folder", from_open_folders(overview)),
         Fact::new("pauses", pauses(overview)),
     ]
+}
+
+fn from_open_folders(overview: &Overview) -> String {
+    overview.from_open_folders.map_or("none, or the trace does not tell".to_owned(), |operations| {
+        format!("in {} operations", count(operations))
+    })
 }
 
 fn pauses(overview: &Overview) -> String {

@@ -27,7 +27,7 @@ fn overview() -> Overview {
         },
         operations: vec![count("read", 12_400, 0, 310_000_000), count("read attributes", 640, 155, 0)],
         threads: 4,
-        from_open_folders: 480,
+        from_open_folders: Some(480),
         long_pauses: 2,
         pause_seconds: 61.5,
         times: Some(TimesOverview {

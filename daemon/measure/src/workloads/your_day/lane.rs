@@ -119,6 +119,7 @@ impl<'a> LaneReplay<'a> {
             A::OpenFolder { node, slot } => {
                 let place = Place::of(self.replay, step);
                 let opened = context.open_folder_below(place.folder(), place.path(node))?;
+                self.check(node, step.expected, &opened)?;
                 self.keep(slot, opened, |folder| Open::Folder(folder, node));
                 Ok(())
             }

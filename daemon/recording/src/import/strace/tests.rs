@@ -210,23 +210,13 @@ fn attributes_that_the_file_system_does_not_have_are_no_operations() {
         r#"lgetxattr("tree", "security.selinux", 0x55, 255) = -1 EOPNOTSUPP (Operation not supported)"#,
         r#"getxattr("tree", "system.posix_acl_access", NULL, 0) = -1 EOPNOTSUPP (Operation not supported)"#,
     ]);
-    assert!(
-        written.events.is_empty() && written.notes.is_empty(),
-        "{:?} {:?}",
-        written.events,
-        written.notes
-    );
+    assert_eq!((written.events, written.notes), (vec![], vec![]));
 }
 
 #[test]
 fn end_of_a_call_without_its_name_is_left_out() {
     let written = run(&["1893  1795684245.282483 <... resumed>) = 0 <0.000098>"]);
-    assert!(
-        written.events.is_empty() && written.notes.is_empty(),
-        "{:?} {:?}",
-        written.events,
-        written.notes
-    );
+    assert_eq!((written.events, written.notes), (vec![], vec![]));
 }
 
 #[test]
