@@ -33,5 +33,5 @@ pub use overview::{OperationCount, OperationTimes, Overview, TimesOverview, Tree
 pub use plan::ReplayPlan;
 pub use recording::{Account, RecordedTimes, Recording, Source, UnknownCall};
 pub use scrub::Scrubber;
-pub use trace::{FoundFile, Note, TraceAction, TraceEvent, TraceSink};
+pub use trace::{CallTime, FoundFile, Note, TraceAction, TraceEvent, TraceSink};
 pub use tree::{FileKind, InitialState, Node, PowerOfTwo};

@@ -213,7 +213,7 @@ fn kind_and_bytes(action: &Action) -> (&'static str, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Access, CreateMode, OpenMode, Scrubber, TraceAction, TraceEvent, TraceSink};
+    use crate::{Access, CallTime, CreateMode, OpenMode, Scrubber, TraceAction, TraceEvent, TraceSink};
 
     fn recording() -> Recording {
         let mut scrubber = Scrubber::new(b"/nas");
@@ -227,8 +227,9 @@ mod tests {
         for (number, action) in actions.into_iter().enumerate() {
             let began = Duration::from_secs(4 * number as u64);
             let took = Some(Duration::from_millis(10));
-            let (thread, result, depth_in_open_folder) = (1, ActionResult::Done, None);
-            scrubber.event(&TraceEvent { thread, began, took, action, result, depth_in_open_folder });
+            let time = CallTime { took, ..CallTime::beginning(1, began) };
+            let (result, depth_in_open_folder) = (ActionResult::Done, None);
+            scrubber.event(&TraceEvent { time, action, result, depth_in_open_folder });
         }
         scrubber.finish(Source::Strace, None)
     }

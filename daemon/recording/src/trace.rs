@@ -8,18 +8,34 @@ use crate::{ActionResult, OpenMode};
 /// A file operation in a trace. Paths are absolute and normalized; importers resolve descriptors and relative paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceEvent<'trace> {
-    /// Number of the thread in the trace.
-    pub thread: u64,
-    /// Beginning of the operation, since a moment that is the same for all events of a trace.
-    pub began: Duration,
-    /// Duration of the operation; `None` if the trace does not tell.
-    pub took: Option<Duration>,
+    /// Thread and times.
+    pub time: CallTime,
     /// The work that was asked for.
     pub action: TraceAction<'trace>,
     /// The answer.
     pub result: ActionResult,
     /// As in [`RecordedOperation`](crate::RecordedOperation); `None` also if the trace does not tell.
     pub depth_in_open_folder: Option<NonZeroU8>,
+}
+
+/// Thread and times of an operation in a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallTime {
+    /// Number of the thread in the trace.
+    pub thread: u64,
+    /// Beginning of the operation, since a moment that is the same for all events of a trace.
+    pub began: Duration,
+    /// Duration of the operation without what the recorder took of it; `None` if the trace does not tell.
+    pub took: Option<Duration>,
+    /// Time that the recorder has taken from this thread so far, in all its calls and between them; zero if unknown.
+    pub recorder: Duration,
+}
+
+impl CallTime {
+    /// Returns the time of an operation of which only the beginning is known.
+    pub const fn beginning(thread: u64, began: Duration) -> Self {
+        Self { thread, began, took: None, recorder: Duration::ZERO }
+    }
 }
 
 /// Work that a program asked a file system for. The members are those of [`Action`](crate::Action). `handle` is a number

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::Importer;
 use super::numbers::date;
-use super::whole_files::{CallTime, Direction, MAX_OPEN, WholeFile, open_mode};
-use crate::{Access, CreateMode, FoundFile, Note, OpenMode, TraceAction, TraceSink};
+use super::whole_files::{Direction, MAX_OPEN, WholeFile, open_mode};
+use crate::{Access, CallTime, CreateMode, FoundFile, Note, OpenMode, TraceAction, TraceSink};
 
 /// Bits of `st_mode` that are the sort of a file, and the sorts.
 const SORT: u64 = 0o170_000;
@@ -63,7 +63,7 @@ fn call_time(message: &Value) -> Option<CallTime> {
     let began = date(message["time"].as_str()?)?;
     let process = &message["process"]["audit_token"]["pid"];
     let thread = message["thread"]["thread_id"].as_u64().or_else(|| process.as_u64())?;
-    Some(CallTime { thread, began })
+    Some(CallTime::beginning(thread, began))
 }
 
 /// An event in its message.

@@ -11,7 +11,7 @@ use super::Importer;
 use super::numbers::{number, seconds};
 use super::paths::absolute;
 use super::window::{SortingSink, SortingWindow};
-use crate::{Access, ActionResult, CreateMode, Note, OpenMode, TraceAction, TraceEvent, TraceSink};
+use crate::{Access, ActionResult, CallTime, CreateMode, Note, OpenMode, TraceAction, TraceEvent, TraceSink};
 
 /// Length of a day: the times have no date.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -186,10 +186,11 @@ struct Context<'line, 'window> {
 
 impl Context<'_, '_> {
     fn emit(&mut self, action: TraceAction<'_>) {
-        let (thread, took, result) = (self.line.thread, Some(self.line.took), self.line.result());
+        let took = Some(self.line.took);
+        let time = CallTime { took, ..CallTime::beginning(self.line.thread, self.began) };
         // The trace shows no descriptor of a folder.
-        let (began, depth_in_open_folder) = (self.began, None);
-        self.sink.event(&TraceEvent { thread, began, took, action, result, depth_in_open_folder });
+        let (result, depth_in_open_folder) = (self.line.result(), None);
+        self.sink.event(&TraceEvent { time, action, result, depth_in_open_folder });
     }
 
     fn unknown(&mut self, name: &'static str, path: Option<&[u8]>) {

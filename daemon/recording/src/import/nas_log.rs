@@ -12,8 +12,8 @@ use std::time::Duration;
 use super::Importer;
 use super::numbers::{date, syslog_date};
 use super::paths::absolute;
-use super::whole_files::{CallTime, Direction, WholeFile, open_mode};
-use crate::{Access, CreateMode, FoundFile, Note, OpenMode, TraceAction, TraceSink};
+use super::whole_files::{Direction, WholeFile, open_mode};
+use crate::{Access, CallTime, CreateMode, FoundFile, Note, OpenMode, TraceAction, TraceSink};
 
 /// Size that a file is taken to have where the log has none (QNAP), in bytes.
 const ASSUMED_SIZE: u64 = 1 << 20;
@@ -88,7 +88,7 @@ impl NasLogImporter {
 
     fn emit(&mut self, values: &Values, sink: &mut dyn TraceSink) {
         let of = |field| values.get(&field).map_or("", String::as_str);
-        let call_time = CallTime { thread: self.user(of(Field::User)), began: self.now };
+        let call_time = CallTime::beginning(self.user(of(Field::User)), self.now);
         let event = of(Field::Event).trim().to_lowercase();
         let is_folder = of(Field::Sort).eq_ignore_ascii_case("folder");
         let Some(path) = self.path(of(Field::Path)) else { return sink.note(Note::Damaged) };

@@ -1,15 +1,12 @@
 //! Events with their own copies of the paths.
 
 use std::num::NonZeroU8;
-use std::time::Duration;
 
-use crate::{ActionResult, TraceAction, TraceEvent};
+use crate::{ActionResult, CallTime, TraceAction, TraceEvent};
 
 /// An event that outlives the line that it comes from.
 pub(super) struct OwnedEvent {
-    thread: u64,
-    began: Duration,
-    took: Option<Duration>,
+    time: CallTime,
     action: TraceAction<'static>,
     result: ActionResult,
     depth_in_open_folder: Option<NonZeroU8>,
@@ -32,15 +29,15 @@ impl OwnedEvent {
             *place = path.to_vec();
             &[]
         });
-        let TraceEvent { thread, began, took, result, depth_in_open_folder, .. } = *event;
-        Self { thread, began, took, action, result, depth_in_open_folder, paths }
+        let TraceEvent { time, result, depth_in_open_folder, .. } = *event;
+        Self { time, action, result, depth_in_open_folder, paths }
     }
 
     /// Returns the event.
     pub(super) fn borrowed(&self) -> TraceEvent<'_> {
         let mut paths = [&self.paths.first, &self.paths.second].into_iter();
         let action = self.action.clone().with_paths(&mut |_| paths.next().map_or(&[], |path| path));
-        let OwnedEvent { thread, began, took, result, depth_in_open_folder, .. } = *self;
-        TraceEvent { thread, began, took, action, result, depth_in_open_folder }
+        let OwnedEvent { time, result, depth_in_open_folder, .. } = *self;
+        TraceEvent { time, action, result, depth_in_open_folder }
     }
 }

@@ -1,8 +1,6 @@
 //! Operations for logs that show files, not calls: a file is read or written as a whole.
 
-use std::time::Duration;
-
-use crate::{Access, ActionResult, CreateMode, OpenMode, TraceAction, TraceEvent, TraceSink};
+use crate::{Access, ActionResult, CallTime, CreateMode, OpenMode, TraceAction, TraceEvent, TraceSink};
 
 /// Length of each read and write.
 const PIECE: u64 = 1 << 20;
@@ -12,13 +10,6 @@ const MAX_BYTES: u64 = 1 << 36;
 /// Largest number of open files that an importer keeps. A log without the ends of openings would fill the memory; when it is
 /// reached, all are closed.
 pub(super) const MAX_OPEN: usize = 1 << 16;
-
-/// Time and thread of the operations.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CallTime {
-    pub(super) thread: u64,
-    pub(super) began: Duration,
-}
 
 /// Direction of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +31,7 @@ impl CallTime {
 
     /// Emits an operation.
     pub(super) fn emit_result(self, sink: &mut dyn TraceSink, action: TraceAction<'_>, result: ActionResult) {
-        let Self { thread, began } = self;
-        sink.event(&TraceEvent { thread, began, took: None, action, result, depth_in_open_folder: None });
+        sink.event(&TraceEvent { time: self, action, result, depth_in_open_folder: None });
     }
 
     /// Emits the end of openings.

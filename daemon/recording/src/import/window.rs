@@ -37,7 +37,7 @@ pub(super) struct SortingSink<'window> {
 impl TraceSink for SortingSink<'_> {
     fn event(&mut self, event: &TraceEvent<'_>) {
         self.window.added += 1;
-        self.window.held.insert((event.began, self.window.added), OwnedEvent::of(event));
+        self.window.held.insert((event.time.began, self.window.added), OwnedEvent::of(event));
         if self.window.held.len() > MAX_HELD
             && let Some((_, first)) = self.window.held.pop_first()
         {

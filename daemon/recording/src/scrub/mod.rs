@@ -21,7 +21,7 @@ use crate::{
 };
 use means::ClassMeans;
 use names::Component;
-use times::{Span, TraceClock};
+use times::TraceClock;
 use tree::{FileNumber, Sort, Tree};
 
 /// An open file of the recorded folder.
@@ -358,9 +358,11 @@ impl TraceSink for Scrubber {
             return self.leave_out(Omission::OverLimit);
         }
         match self.apply(event) {
-            Err(reason) => self.leave_out(reason),
+            Err(reason) => {
+                self.clock.pass_over(event.time);
+                self.leave_out(reason);
+            }
             Ok(action) => {
-                let span = Span { thread: event.thread, began: event.began, took: event.took };
                 let operation = RecordedOperation {
                     thread: 0,
                     pause: PowerOfTwo::default(),
@@ -368,7 +370,7 @@ impl TraceSink for Scrubber {
                     result: event.result,
                     depth_in_open_folder: event.depth_in_open_folder,
                 };
-                let placed = self.clock.add(span, operation.kind());
+                let placed = self.clock.add(event.time, operation.kind());
                 self.account.time_went_back += u64::from(placed.went_back);
                 self.account.used += 1;
                 self.operations.push(RecordedOperation {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::Scrubber;
 use crate::{
-    Access, Action, ActionResult, CreateMode, FileKind, FoundFile, InitialState, OpenMode, PowerOfTwo,
+    Access, Action, ActionResult, CallTime, CreateMode, FileKind, FoundFile, InitialState, OpenMode, PowerOfTwo,
     Recording, Source, TraceAction, TraceEvent, TraceSink,
 };
 
@@ -16,8 +16,9 @@ fn scrub(events: &[(TraceAction<'_>, ActionResult)]) -> Recording {
     for (index, (action, result)) in events.iter().enumerate() {
         let began = Duration::from_millis(index as u64);
         let took = Some(Duration::from_micros(100));
-        let (thread, action, result) = (7, action.clone(), *result);
-        scrubber.event(&TraceEvent { thread, began, took, action, result, depth_in_open_folder: None });
+        let time = CallTime { took, ..CallTime::beginning(7, began) };
+        let (action, result) = (action.clone(), *result);
+        scrubber.event(&TraceEvent { time, action, result, depth_in_open_folder: None });
     }
     scrubber.finish(Source::Strace, None)
 }
@@ -126,9 +127,7 @@ fn transfers_without_offset_follow_each_other() {
 fn asked_for_space(thread: u64, times: [u64; 2]) -> TraceEvent<'static> {
     let [began, took] = times.map(Duration::from_millis);
     TraceEvent {
-        thread,
-        began,
-        took: Some(took),
+        time: CallTime { took: Some(took), ..CallTime::beginning(thread, began) },
         action: TraceAction::FreeSpace { path: b"/share" },
         result: ActionResult::Done,
         depth_in_open_folder: None,
@@ -170,9 +169,7 @@ fn debug_output_shows_no_name() {
     let mut scrubber = Scrubber::new(b"/share");
     let action = TraceAction::ReadLink { path: b"/share/secret" };
     let event = TraceEvent {
-        thread: 1,
-        began: Duration::ZERO,
-        took: None,
+        time: CallTime::beginning(1, Duration::ZERO),
         action,
         result: ActionResult::Done,
         depth_in_open_folder: None,

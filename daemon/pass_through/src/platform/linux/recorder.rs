@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use longhaul_recording::{ActionResult, TraceAction, TraceEvent};
+use longhaul_recording::{ActionResult, CallTime, TraceAction, TraceEvent};
 use parking_lot::Mutex;
 
 use super::tree::NameIn;
@@ -271,11 +271,11 @@ impl State {
             let ((began, _), operation) = first.remove_entry();
             let Operation { thread, took, result, work } = operation;
             let receiver = &mut self.receiver;
-            let (thread, took) = (thread.into(), Some(took));
+            let time = CallTime { took: Some(took), ..CallTime::beginning(thread.into(), began) };
             // The kernel names a folder by its number, however the program named it.
             let depth_in_open_folder = None;
             work(&mut |action| {
-                receiver(&TraceEvent { thread, began, took, action, result, depth_in_open_folder });
+                receiver(&TraceEvent { time, action, result, depth_in_open_folder });
             });
         }
     }
@@ -300,7 +300,7 @@ mod tests {
                 TraceAction::Close { handle } => format!("close {handle}"),
                 other => format!("{other:?}"),
             };
-            told.lock().push(format!("{}: {words}", event.thread));
+            told.lock().push(format!("{}: {words}", event.time.thread));
         };
         (Recorder::new(Box::new(receiver)), log)
     }

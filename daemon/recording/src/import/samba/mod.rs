@@ -16,8 +16,8 @@ use self::message::{Message, Range, checked_range, head_of_samba, message};
 use super::Importer;
 use super::numbers::syslog_date;
 use super::paths::absolute;
-use super::whole_files::{CallTime, MAX_OPEN, open_mode};
-use crate::{Access, ActionResult, CreateMode, Note, OpenMode, TraceAction, TraceSink};
+use super::whole_files::{MAX_OPEN, open_mode};
+use crate::{Access, ActionResult, CallTime, CreateMode, Note, OpenMode, TraceAction, TraceSink};
 
 /// Beginning of each message of the module.
 const MARK: &str = "smbd_audit: ";
@@ -383,7 +383,7 @@ impl Importer for SambaAuditImporter {
         };
         let number = self.sessions.len() as u64;
         let thread = *self.sessions.entry(message.prefix.to_owned()).or_insert(number);
-        let call_time = CallTime { thread, began: self.now };
+        let call_time = CallTime::beginning(thread, self.now);
         self.event(&mut Context { message: &message, call_time, sink });
     }
 

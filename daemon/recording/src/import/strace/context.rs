@@ -3,14 +3,13 @@
 use std::cell::RefCell;
 use std::num::NonZeroU8;
 use std::rc::Rc;
-use std::time::Duration;
 
 use super::processes::{Descriptor, OpenFile, Thread};
 use super::syntax::{self, Answer, Call};
 use crate::import::order::OrderedSink;
 use crate::import::paths::absolute;
 use crate::{
-    Access, ActionResult, CreateMode, FoundFile, Note, OpenMode, TraceAction, TraceEvent, TraceSink,
+    Access, ActionResult, CallTime, CreateMode, FoundFile, Note, OpenMode, TraceAction, TraceEvent, TraceSink,
 };
 
 /// Descriptors that every program inherits: input, output and errors.
@@ -19,9 +18,7 @@ const STANDARD: std::ops::RangeInclusive<u64> = 0..=2;
 /// A call in its thread.
 pub(super) struct Context<'call, 'order> {
     pub(super) thread: Thread,
-    pub(super) number: u64,
-    pub(super) began: Duration,
-    pub(super) took: Option<Duration>,
+    pub(super) time: CallTime,
     /// Number of names in each path of the call, if they are given from open folders.
     pub(super) depth_in_open_folder: Option<NonZeroU8>,
     pub(super) next_handle: &'call mut u64,
@@ -37,16 +34,15 @@ pub(super) struct Opened {
 impl Context<'_, '_> {
     /// Emits an event for this call.
     pub(super) fn emit(&mut self, action: TraceAction<'_>, result: ActionResult) {
-        let (thread, began, took) = (self.number, self.began, self.took);
-        let depth_in_open_folder = self.depth_in_open_folder;
-        self.sink.event(&TraceEvent { thread, began, took, action, result, depth_in_open_folder });
+        let (time, depth_in_open_folder) = (self.time, self.depth_in_open_folder);
+        self.sink.event(&TraceEvent { time, action, result, depth_in_open_folder });
     }
 
     /// Emits an event that the trace does not show, and that takes no time.
     pub(super) fn emit_implied(&mut self, action: TraceAction<'_>) {
-        let (thread, began) = (self.number, self.began);
-        let (took, result, depth_in_open_folder) = (None, ActionResult::Done, None);
-        self.sink.event(&TraceEvent { thread, began, took, action, result, depth_in_open_folder });
+        let time = CallTime { took: None, ..self.time };
+        let (result, depth_in_open_folder) = (ActionResult::Done, None);
+        self.sink.event(&TraceEvent { time, action, result, depth_in_open_folder });
     }
 
     /// Emits the end of openings.

@@ -4,6 +4,7 @@ mod calls;
 mod context;
 mod handles;
 mod processes;
+mod recorder_time;
 mod syntax;
 
 use std::collections::{HashMap, HashSet};
@@ -11,10 +12,11 @@ use std::time::Duration;
 
 use self::context::Context;
 use self::processes::{Shared, Thread};
+use self::recorder_time::RecorderTime;
 use self::syntax::{Answer, Call};
 use super::Importer;
 use super::order::{EventOrder, Ticket};
-use crate::{ActionResult, Note, TraceAction, TraceEvent, TraceSink};
+use crate::{ActionResult, CallTime, Note, TraceAction, TraceEvent, TraceSink};
 
 /// Mark at the end of a call that goes on while another thread is shown.
 const UNFINISHED: &[u8] = b"<unfinished ...>";
@@ -31,6 +33,7 @@ pub struct StraceImporter {
     begun: HashMap<u64, BegunCall>,
     /// Threads that strace has announced; only without `-o`.
     announced: HashSet<u64>,
+    recorder_time: RecorderTime,
     order: EventOrder,
     start_folder: Option<Vec<u8>>,
     next_handle: u64,
@@ -54,6 +57,7 @@ impl StraceImporter {
             threads: HashMap::new(),
             begun: HashMap::new(),
             announced: HashSet::new(),
+            recorder_time: RecorderTime::default(),
             order: EventOrder::default(),
             start_folder: folder.map(<[u8]>::to_vec),
             next_handle: 0,
@@ -130,15 +134,14 @@ impl StraceImporter {
     fn call(&mut self, number: u64, text: &[u8], at: At, sink: &mut dyn TraceSink) {
         let Some(call) = syntax::call(text) else { return sink.note(Note::Damaged) };
         let thread = self.thread(number);
+        let time = self.recorder_time.call(CallTime { took: call.took, ..CallTime::beginning(number, at.began) });
         if calls::starts_thread(call.name) {
             return self.start_thread(&thread, text, &call);
         }
-        let took = call.took.or_else(|| at.ticket.map(|_| self.now.saturating_sub(at.began)));
+        let took = time.took.or_else(|| at.ticket.map(|_| self.now.saturating_sub(at.began)));
         let mut context = Context {
             thread,
-            number,
-            began: at.began,
-            took,
+            time: CallTime { took, ..time },
             depth_in_open_folder: None,
             next_handle: &mut self.next_handle,
             sink: &mut self.order.at(at.ticket, sink),
@@ -170,13 +173,12 @@ impl StraceImporter {
             self.order.end(begun.ticket, sink);
         }
         let Some(thread) = self.threads.remove(&number) else { return };
-        let began = self.now;
+        let time = self.recorder_time.end(CallTime::beginning(number, self.now));
         let mut ordered = self.order.at(None, sink);
         for handle in thread.end() {
             let action = TraceAction::Close { handle };
-            let result = ActionResult::Done;
-            let (thread, took, depth_in_open_folder) = (number, None, None);
-            ordered.event(&TraceEvent { thread, began, took, action, result, depth_in_open_folder });
+            let (result, depth_in_open_folder) = (ActionResult::Done, None);
+            ordered.event(&TraceEvent { time, action, result, depth_in_open_folder });
         }
     }
 }
