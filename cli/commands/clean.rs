@@ -10,6 +10,7 @@ use longhaul_measure::sandbox::{CleanMode, CleanReport};
 use longhaul_model::Target;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, RequestOptions, Worker, end_workers};
 use longhaul_store::{Error, Reader};
+use longhaul_view::screens::words::count;
 use longhaul_view::units;
 
 use super::run::Session;
@@ -82,7 +83,7 @@ pub fn clean(
 /// Prints what was or would be removed, and what stays.
 pub fn print_report(report: &CleanReport, target: &Target, verb: &str) {
     for (name, files, bytes) in &report.folders {
-        anstream::println!("{verb} {name}: {files} files, {}", units::bytes(*bytes as f64));
+        anstream::println!("{verb} {name}: {}, {}", count(*files, "file"), units::bytes(*bytes as f64));
     }
     for path in &report.foreign {
         anstream::println!("stays: {} (not created by longhaul)", path.display());

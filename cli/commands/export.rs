@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use jiff::tz::TimeZone;
 use longhaul_export::{Error, Format, Output, Window, WindowError};
+use longhaul_view::screens::words::count;
 
 use crate::arguments::{ExportArgs, ExportKind, GlobalArgs};
 use crate::errors::UsageError;
@@ -99,9 +100,10 @@ fn output(format: Format, path: Option<&Path>) -> anyhow::Result<Output> {
 }
 
 fn print_row_count(rows: u64, path: Option<&Path>) {
+    let rows = count(rows, "row");
     match path {
-        Some(path) => anstream::eprintln!("{rows} rows written to {}", path.display()),
+        Some(path) => anstream::eprintln!("{rows} written to {}", path.display()),
         None if std::io::stdout().is_terminal() => {}
-        None => anstream::eprintln!("{rows} rows written"),
+        None => anstream::eprintln!("{rows} written"),
     }
 }

@@ -7,6 +7,7 @@ use longhaul_fleet::{
 };
 use longhaul_measure::platform;
 use longhaul_service::config::FleetConfig;
+use longhaul_view::screens::words::count;
 
 use crate::arguments::{ExportArgs, FleetArgs, GlobalArgs};
 use crate::errors::UsageError;
@@ -67,10 +68,11 @@ fn print_report(report: &ExportReport) {
         anstream::eprintln!("longhaul: left out {} {}", left_out.records, left_out.reason);
     }
     if report.files == 0 {
-        anstream::eprintln!("nothing new: {} weeks are exported already", report.weeks);
+        anstream::eprintln!("nothing new: exported before: {}", count(report.weeks, "week"));
     } else {
         let megabytes = report.bytes as f64 / 1e6;
-        anstream::eprintln!("{} rows written in {} files ({megabytes:.1} MB)", report.rows, report.files);
+        let (rows, files) = (count(report.rows, "row"), count(report.files, "file"));
+        anstream::eprintln!("{rows} written in {files} ({megabytes:.1} MB)");
     }
 }
 
@@ -86,9 +88,9 @@ fn print_check(report: &CheckReport, treatment: RefusedFiles) {
         anstream::println!("refused  {}: {}", refused.path, refused.reason);
     }
     anstream::println!(
-        "{} files with {} rows count, {} refused",
-        report.files,
-        report.rows,
+        "accepted: {} with {}; refused: {}",
+        count(report.files, "file"),
+        count(report.rows, "row"),
         report.refused.len()
     );
     match treatment {

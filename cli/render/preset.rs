@@ -8,6 +8,7 @@ use longhaul_presets::profile::{Profile, ProfileCost};
 use longhaul_presets::{ContentMode, OperationSummary, PhaseSummary, Preset, PresetFigure, PresetSummary};
 use longhaul_service::cost;
 use longhaul_service::foreground::Plan;
+use longhaul_view::screens::words::count;
 use longhaul_view::text::{Text, Tone};
 use longhaul_view::{Document, Table, units};
 
@@ -96,9 +97,9 @@ pub fn plan(plan: &Plan, profile: &Profile, content_mode: ContentMode) -> Docume
         }
     };
     let runs = format!(
-        "{} runs on {} target(s), {} scale, content: {content}.",
-        plan.rounds,
-        plan.targets.len(),
+        "{} on {}, {} scale, content: {content}.",
+        count(plan.rounds, "run"),
+        count(plan.targets.len(), "target"),
         plan.tasks.scale.name(),
     );
     let mut document = Document::new();
@@ -125,8 +126,9 @@ pub fn summary(target: &Target, runs: &[&Run], summary: &PresetSummary) -> Docum
     let protocol = protocol.map_or("protocol not known".to_owned(), ToString::to_string);
     let PresetSummary { preset, runs: succeeded, failed, .. } = summary;
     let mut document = Document::titled(format!(
-        "{preset} on {} ({protocol}): {succeeded} runs, {failed} failed",
-        target.name
+        "{preset} on {} ({protocol}): {}, {failed} failed",
+        target.name,
+        count(*succeeded, "run")
     ));
     if let Some(original) = &summary.original {
         document.paragraph(format!("Reproduces {original}."));

@@ -7,6 +7,7 @@ use longhaul_service::cost::{
     CostBasis, CostEstimate, CostRequest, LimitingFactor, RoundLoad, estimate_cost,
 };
 
+use longhaul_view::screens::words::count;
 use longhaul_view::units;
 
 /// Returns the number of rounds per day in the default schedule.
@@ -73,7 +74,7 @@ impl Plan {
             LimitingFactor::Time => "limited by the share of time",
         };
         let basis = match basis {
-            CostBasis::Measured { runs } => format!("measured in {runs} runs on this machine"),
+            CostBasis::Measured { runs } => format!("measured in {} on this machine", count(runs, "run")),
             CostBasis::Assumed => {
                 "estimated for 1 ms per operation and 30 MB/s; real shares differ".to_owned()
             }

@@ -14,6 +14,7 @@ use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLock;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Worker, end_workers};
 use longhaul_store::{Reader, StoredEpoch, StoredTarget};
+use longhaul_view::screens::words::count;
 
 use super::super::{clean, trial};
 use super::own_folders::{FolderOwner, KnownTargets, OwnFolder, own_folders};
@@ -109,7 +110,7 @@ impl Purge {
         for folder in &self.folders {
             let inventory = folder.inventory(&self.known_targets());
             for entry in inventory.removable() {
-                let files = entry.files.map_or(String::new(), |files| format!(" ({files} files)"));
+                let files = entry.files.map_or(String::new(), |files| format!(" ({})", count(files, "file")));
                 anstream::println!("would remove {}{files}", entry.path.display());
             }
             if folder.path_owner == FolderOwner::Longhaul

@@ -166,6 +166,8 @@ pub enum Access {
     Write,
     /// Reading and writing.
     ReadWrite,
+    /// Neither: only a place in the tree (`O_PATH`), for which the server is asked no more than for a look-up.
+    Place,
 }
 
 /// Creation of a file when it is opened.

@@ -81,8 +81,8 @@ pub use identity::{FileIdentity, MetadataSource, identity_at, identity_of, link_
 pub use mapping::SharedMapping;
 pub use paths::{
     NameBelow, create_below, link_below, make_directory_below, open_below, open_folder_below,
-    read_attributes_but_access_time, read_handle_attributes, remove_directory_below, rename_below,
-    rename_to_new_below, set_handle_times, set_times_below, symlink_below, unlink_below,
+    open_place_below, read_attributes_but_access_time, read_handle_attributes, remove_directory_below,
+    rename_below, rename_to_new_below, set_handle_times, set_times_below, symlink_below, unlink_below,
 };
 pub use probe::{FolderWatch, device_of, disable_read_ahead, thread_cpu_ns};
 pub use processor::{answer_threads, processor_times};

@@ -25,6 +25,11 @@ pub fn open_folder_below(directory: BorrowedFd<'_>, path: &CStr) -> io::Result<O
     system::open_below(directory, path, OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
+/// Opens a file or folder below a folder as a place in the tree.
+pub fn open_place_below(directory: BorrowedFd<'_>, path: &CStr) -> io::Result<OwnedFd> {
+    system::open_below(directory, path, system::ANY_PLACE)
+}
+
 /// Opens an existing file below a folder.
 pub fn open_below(directory: BorrowedFd<'_>, path: &CStr, access: Access) -> io::Result<OwnedFd> {
     system::open_below(directory, path, access.flags())
@@ -113,6 +118,8 @@ mod system {
 
     /// A place in the tree: the folder itself is not opened, so no request is sent for it (open(2), `O_PATH`).
     pub const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+    /// The same for files, too.
+    pub const ANY_PLACE: OFlags = OFlags::PATH;
 
     pub fn open_below(directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
         let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
@@ -133,6 +140,8 @@ mod system {
 
     /// A folder that can only be searched (`O_SEARCH`, xnu bsd/sys/fcntl.h:187).
     pub const PLACE: OFlags = OFlags::from_bits_retain(0x4000_0000).union(OFlags::DIRECTORY);
+    /// There is nothing like it for files: they are opened for reading.
+    pub const ANY_PLACE: OFlags = OFlags::RDONLY;
     /// No link is followed in any part of a path (`O_NOFOLLOW_ANY`, xnu bsd/sys/fcntl.h:182).
     const NO_LINKS: OFlags = OFlags::from_bits_retain(0x2000_0000);
 
@@ -161,6 +170,7 @@ mod tests {
         let at = NameBelow { parent: c"link", name: c"file" };
         assert!(open_below(folder.as_fd(), c"link/file", Access::Read).is_err());
         assert!(open_folder_below(folder.as_fd(), c"link").is_err());
+        assert!(open_place_below(folder.as_fd(), c"link").is_err());
         assert!(unlink_below(folder.as_fd(), at).is_err());
         assert!(make_directory_below(folder.as_fd(), NameBelow { parent: c"link", name: c"new" }).is_err());
         let own = NameBelow { parent: c".", name: c"own" };

@@ -164,6 +164,7 @@ fn mode_of_number(bits: u8) -> Result<OpenMode, DamagedBlock> {
         0 => Access::Read,
         1 => Access::Write,
         2 => Access::ReadWrite,
+        3 => Access::Place,
         _ => return Err(DamagedBlock),
     };
     let create = match bits >> 3 & 3 {

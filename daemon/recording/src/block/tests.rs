@@ -66,7 +66,8 @@ fn of_node(node: NodeNumber, kind: usize) -> Action {
 }
 
 fn mode() -> impl Strategy<Value = OpenMode> {
-    let access = prop_oneof![Just(Access::Read), Just(Access::Write), Just(Access::ReadWrite)];
+    let access =
+        prop_oneof![Just(Access::Read), Just(Access::Write), Just(Access::ReadWrite), Just(Access::Place)];
     let create =
         prop_oneof![Just(CreateMode::Never), Just(CreateMode::IfAbsent), Just(CreateMode::Exclusive)];
     (access, create, any::<bool>(), any::<bool>()).prop_map(|(access, create, truncate, folder)| OpenMode {

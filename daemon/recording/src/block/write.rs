@@ -158,6 +158,7 @@ fn mode_number(mode: OpenMode, has_handle: bool) -> u64 {
         Access::Read => 0,
         Access::Write => 1,
         Access::ReadWrite => 2,
+        Access::Place => 3,
     };
     let create = match mode.create {
         CreateMode::Never => 0,

@@ -25,8 +25,9 @@ pub use nodes::MAX_NODES;
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// First bytes of the file.
 const MAGIC: &[u8] = b"longhaul recording\n";
-/// Version of the format. Files of version 1 are read, too: they do not tell which names were given in open folders.
-const VERSION: u8 = 2;
+/// Version of the format. Older files are read, too: those of version 1 do not tell which names were given in open folders, and no
+/// version before 3 which openings were only places in the tree.
+const VERSION: u8 = 3;
 const OLDEST_VERSION: u8 = 1;
 
 /// Bytes that are no recording.
@@ -37,7 +38,7 @@ pub enum FormatError {
     NotARecording,
     /// The file was written by another version of longhaul.
     #[error(
-        "it has version {0} of the format and this longhaul reads versions 1 and 2: update longhaul, or record again"
+        "it has version {0} of the format and this longhaul reads versions 1 to 3: update longhaul, or record again"
     )]
     Version(u8),
     /// The content does not match the checksum.

@@ -91,9 +91,9 @@ fn every_flipped_byte_and_every_cut_is_an_error() {
 fn damage_is_named() {
     let bytes = example().to_bytes();
     let mut newer = bytes.clone();
-    newer[MAGIC.len()] = 3;
+    newer[MAGIC.len()] = 4;
     assert_eq!(Recording::from_bytes(b"PK"), Err(FormatError::NotARecording));
-    assert_eq!(Recording::from_bytes(&newer), Err(FormatError::Version(3)));
+    assert_eq!(Recording::from_bytes(&newer), Err(FormatError::Version(4)));
     assert_eq!(Recording::from_bytes(&bytes[..bytes.len() - 1]), Err(FormatError::Checksum));
 }
 

@@ -58,7 +58,7 @@ impl Uses<'_, '_> {
         use PlannedAction as A;
         match action {
             A::OpenFile(open) => self.of_opening(open),
-            A::OpenFolder { node, slot } => {
+            A::OpenFolder { node, slot } | A::OpenPlace { node, slot } => {
                 self.look_up(node);
                 self.slot(slot, Use::Alone);
             }
@@ -125,7 +125,7 @@ impl Uses<'_, '_> {
     fn of_close(&mut self, slot: Slot) {
         self.slot(slot, Use::Alone);
         let open = self.tree.in_slot(slot);
-        if let Some(file) = open.filter(|open| open.writable).and_then(|open| open.file) {
+        if let Some(file) = open.filter(|open| open.is_writable()).and_then(|open| open.file) {
             self.file(file.0, Use::Alone);
         }
     }

@@ -107,6 +107,10 @@ impl ReplayThread {
                 self.extras.push(slot.0);
                 (Code::OpenFolder, node.0)
             }
+            A::OpenPlace { node, slot } => {
+                self.extras.push(slot.0);
+                (Code::OpenPlace, node.0)
+            }
             A::Read { slot, offset, length } => self.pack_transfer(Code::Read, slot, [offset, length]),
             A::Write { slot, offset, length } => self.pack_transfer(Code::Write, slot, [offset, length]),
             A::Copy(copy) => {
@@ -168,6 +172,7 @@ const IN_FOLDER: u8 = 0x20;
 enum Code {
     OpenFile,
     OpenFolder,
+    OpenPlace,
     Close,
     List,
     Read,
@@ -197,9 +202,10 @@ enum Code {
 }
 
 impl Code {
-    const ALL: [Self; 28] = [
+    const ALL: [Self; 29] = [
         Self::OpenFile,
         Self::OpenFolder,
+        Self::OpenPlace,
         Self::Close,
         Self::List,
         Self::Read,
@@ -266,7 +272,8 @@ impl<'plan> Steps<'plan> {
             access: match flags & 3 {
                 0 => Access::Read,
                 1 => Access::Write,
-                _ => Access::ReadWrite,
+                2 => Access::ReadWrite,
+                _ => Access::Place,
             },
             creates: flags & 4 > 0,
             truncates: flags & 8 > 0,
@@ -279,6 +286,7 @@ impl<'plan> Steps<'plan> {
         match code {
             Code::OpenFile => A::OpenFile(self.opening(node)),
             Code::OpenFolder => A::OpenFolder { node, slot: Slot(self.extra()) },
+            Code::OpenPlace => A::OpenPlace { node, slot: Slot(self.extra()) },
             Code::Close => A::Close { slot },
             Code::List => A::List { slot },
             Code::Read => {

@@ -43,7 +43,8 @@ fn operation(thread: u32, action: Action) -> RecordedOperation {
 }
 
 fn open(node: u32, access: Access, handle: u32) -> Action {
-    let create = if access == Access::Read { CreateMode::Never } else { CreateMode::IfAbsent };
+    let is_there = matches!(access, Access::Read | Access::Place);
+    let create = if is_there { CreateMode::Never } else { CreateMode::IfAbsent };
     let mode = OpenMode { access, create, truncate: false, folder: false };
     Action::Open { node: NodeNumber(node), mode, handle: Some(HandleNumber(handle)) }
 }
@@ -118,6 +119,11 @@ impl Simulated {
                 assert_eq!(found(self, node), Some(Thing::Folder));
                 assert!(self.open.insert(slot, Thing::Folder).is_none(), "slot in use");
                 self.folders.insert(slot, node);
+            }
+            P::OpenPlace { node, slot } => {
+                let thing = found(self, node).expect("it is there");
+                assert!(self.open.insert(slot, thing).is_none(), "slot in use");
+                self.folders.extend((thing == Thing::Folder).then_some((slot, node)));
             }
             P::Close { slot } => {
                 assert!(self.open.remove(&slot).is_some());
@@ -224,7 +230,7 @@ fn replay(plan: &ReplayPlan, seed: u64) -> Simulated {
 
 /// Operations on a small tree: two folders with four names each. Most are possible; the plan leaves out the others.
 fn operations() -> impl Strategy<Value = Vec<RecordedOperation>> {
-    let action = (0u32..13, 1u32..11, 1u32..11, 0u32..6).prop_map(|(kind, name, other, handle)| {
+    let action = (0u32..15, 1u32..11, 1u32..11, 0u32..6).prop_map(|(kind, name, other, handle)| {
         let (name, other, handle) = (NodeNumber(name), NodeNumber(other), HandleNumber(handle));
         match kind {
             0 => open(name.0, Access::Read, handle.0),
@@ -244,6 +250,8 @@ fn operations() -> impl Strategy<Value = Vec<RecordedOperation>> {
                 write_at: u64::from(name.0),
                 length: 9,
             }),
+            12 => open(name.0, Access::Place, handle.0),
+            13 => Action::HandleAttributes { handle },
             _ => Action::List { handle },
         }
     });
@@ -277,6 +285,7 @@ fn with_own_handles(mut operations: Vec<RecordedOperation>) -> Vec<RecordedOpera
             Action::Close { handle }
             | Action::Read { handle, .. }
             | Action::Write { handle, .. }
+            | Action::HandleAttributes { handle }
             | Action::List { handle } => {
                 *handle = HandleNumber(newest.get(handle).copied().unwrap_or(u32::MAX));
             }

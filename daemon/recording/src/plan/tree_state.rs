@@ -36,8 +36,20 @@ pub struct OpenState {
     pub node: NodeNumber,
     /// The file; `None` for a folder.
     pub file: Option<FileNumber>,
-    /// True if it can be written.
-    pub writable: bool,
+    /// Work for which it was opened.
+    pub access: Access,
+}
+
+impl OpenState {
+    /// Tells whether it can be written.
+    pub fn is_writable(self) -> bool {
+        writes(self.access)
+    }
+
+    /// Tells whether it is more than a place in the tree.
+    pub fn is_open(self) -> bool {
+        self.access != Access::Place
+    }
 }
 
 /// The tree.
@@ -222,11 +234,11 @@ impl<'a> TreeState<'a> {
 
     /// Returns what is open for writing of a file.
     pub fn writable(&self, file: FileNumber) -> Option<OpenState> {
-        self.slots.iter().flatten().find(|open| open.file == Some(file) && open.writable).copied()
+        self.slots.iter().flatten().find(|open| open.file == Some(file) && open.is_writable()).copied()
     }
 }
 
 /// Tells whether an access allows to write.
 pub fn writes(access: Access) -> bool {
-    access != Access::Read
+    matches!(access, Access::Write | Access::ReadWrite)
 }

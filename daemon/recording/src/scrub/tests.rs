@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use super::Scrubber;
 use crate::{
-    Access, Action, ActionResult, CallTime, CreateMode, FileKind, FoundFile, InitialState, OpenMode, PowerOfTwo,
-    Recording, Source, TraceAction, TraceEvent, TraceSink,
+    Access, Action, ActionResult, CallTime, CreateMode, FileKind, FoundFile, InitialState, OpenMode,
+    PowerOfTwo, Recording, Source, TraceAction, TraceEvent, TraceSink,
 };
 
 const READ: OpenMode =

@@ -3,6 +3,7 @@
 use longhaul_analysis::summary::{FigureSummary, Ratio, Spread, Summary, WorkloadSummary};
 use longhaul_model::{CacheState, MIN_VALUES_FOR_P95, Unit};
 
+use super::words::count;
 use super::{NO_VALUE, or_no_value};
 use crate::document::{Document, Fact};
 use crate::table::Table;
@@ -34,8 +35,9 @@ pub fn summary(summary: &Summary) -> Document {
         document.table(figures(workload));
     }
     document.list(summary.caching.iter().map(super::sentences::caching));
-    document
-        .list(summary.excluded.iter().map(|left| format!("Excluded: {} runs {}", left.runs, left.reason)));
+    document.list(
+        summary.excluded.iter().map(|left| format!("Excluded: {} {}", count(left.runs, "run"), left.reason)),
+    );
     add_notes(&mut document, summary);
     document
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_model::{Outcome, Run, STANDARD_TASKS, TargetName, median};
 
+use super::words::count;
 use crate::document::Document;
 use crate::table::Table;
 use crate::text::Text;
@@ -39,15 +40,14 @@ fn counts_on(place: &str, RunCounts { runs, failed, ended_by }: RunCounts) -> St
         PlanEnd::LastRound => "",
         PlanEnd::User => ", stopped by you",
     };
-    format!("{runs} runs{place}, {failed} failed{stopped}")
+    format!("{}{place}, {failed} failed{stopped}", count(runs, "run"))
 }
 
 /// Returns the result, in at most twelve lines for the five tasks.
 pub fn trial(runs: &[Run], totals: RunCounts) -> Document {
     let mut document = Document::new();
     let targets: BTreeSet<&TargetName> = runs.iter().map(|run| &run.target).collect();
-    let place =
-        if targets.len() == 1 { " on 1 target".to_owned() } else { format!(" on {} targets", targets.len()) };
+    let place = format!(" on {}", count(targets.len(), "target"));
     document.paragraph(format!("{}.", counts_on(&place, totals)));
     if runs.is_empty() {
         return document;

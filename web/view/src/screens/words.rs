@@ -1,5 +1,7 @@
 //! Labels and short phrases for results, shared by all screens.
 
+use std::fmt::Display;
+
 use longhaul_analysis::stats::{AUTOCORRELATION_LIMIT, DaySeries};
 use longhaul_analysis::summary::{
     ALPHA, Comparison, PairSummary, Proportion, ReliabilityVerdict, Scores, Subject, Verdict, WeeklyMinutes,
@@ -323,8 +325,8 @@ pub fn round_reason(reason: &str) -> &str {
 }
 
 /// Formats a number of things, for example `1 round` or `2 rounds`.
-pub fn count(number: usize, thing: &str) -> String {
-    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+pub fn count<N: Display + PartialEq + From<u8>>(number: N, thing: &str) -> String {
+    if number == N::from(1) { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
 #[cfg(test)]

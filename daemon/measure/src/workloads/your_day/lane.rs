@@ -116,9 +116,13 @@ impl<'a> LaneReplay<'a> {
             A::Copy(copy) => copying::copy(self.replay, context, copy),
             A::Clone { from, to } => copying::share_blocks(self.replay, context, [from, to]),
             A::OpenFile(open) => self.open(context, open, step),
-            A::OpenFolder { node, slot } => {
+            A::OpenFolder { node, slot } | A::OpenPlace { node, slot } => {
                 let place = Place::of(self.replay, step);
-                let opened = context.open_folder_below(place.folder(), place.path(node))?;
+                let (folder, path) = (place.folder(), place.path(node));
+                let opened = match step.action {
+                    A::OpenPlace { .. } => context.open_place_below(folder, path)?,
+                    _ => context.open_folder_below(folder, path)?,
+                };
                 self.check(node, step.expected, &opened)?;
                 self.keep(slot, opened, |folder| Open::Folder(folder, node));
                 Ok(())
@@ -139,7 +143,7 @@ impl<'a> LaneReplay<'a> {
         let place = Place::of(self.replay, step);
         let (folder, path) = (place.folder(), place.path(open.node));
         let access = match open.access {
-            longhaul_recording::Access::Read => Access::Read,
+            longhaul_recording::Access::Read | longhaul_recording::Access::Place => Access::Read,
             longhaul_recording::Access::Write => Access::Write,
             longhaul_recording::Access::ReadWrite => Access::ReadWrite,
         };

@@ -20,7 +20,7 @@ use longhaul_recording::plan::FileNumber;
 pub enum Open {
     /// A file.
     File(OpenedFile),
-    /// A folder, which has this name.
+    /// A folder, or only a place in the tree, which has this name.
     Folder(Folder, NodeNumber),
 }
 

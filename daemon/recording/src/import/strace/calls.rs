@@ -314,7 +314,7 @@ fn on_path(
 }
 
 fn set_attributes(context: &mut Context<'_, '_>, call: &Call<'_>, place: Place) {
-    let handle = if place.has_no_path(call) { context.handle(call.arguments.first()) } else { None };
+    let handle = if place.has_no_path(call) { context.open_handle(call.arguments.first()) } else { None };
     match (result(call), handle) {
         (Some(result), Some(handle)) => context.emit(TraceAction::SetHandleAttributes { handle }, result),
         _ => on_path(context, call, place, |path| TraceAction::SetAttributes { path }),

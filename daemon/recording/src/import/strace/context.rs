@@ -117,6 +117,13 @@ impl Context<'_, '_> {
         self.thread.file(syntax::descriptor(argument?)?.number)?.borrow().handle
     }
 
+    /// Returns the number of the opening of a descriptor, if that is more than a place in the tree.
+    pub(super) fn open_handle(&self, argument: Option<&&[u8]>) -> Option<u64> {
+        let file = self.thread.file(syntax::descriptor(argument?)?.number)?;
+        let file = file.borrow();
+        file.handle.filter(|_| !file.is_place)
+    }
+
     /// Returns the open file of a descriptor. One that was open before the trace began is opened now; one that is no file
     /// gives nothing; one that nothing is known of is counted.
     pub(super) fn opened(&mut self, argument: Option<&&[u8]>, access: Access) -> Option<Opened> {
@@ -140,7 +147,7 @@ impl Context<'_, '_> {
         self.sink.note(Note::AddedOpening { path: &path });
         let mode = OpenMode { access, create: CreateMode::Never, truncate: false, folder: false };
         self.emit_implied(TraceAction::Open { path: &path, mode, handle: Some(handle) });
-        let file = OpenFile { handle: Some(handle), path, position: None, appends: false };
+        let file = OpenFile { handle: Some(handle), path, position: None, appends: false, is_place: false };
         let file = Rc::new(RefCell::new(file));
         let added = Descriptor { file: file.clone(), closes_on_exec: false };
         self.thread.set(descriptor, added);

@@ -42,17 +42,17 @@ fn open_with(context: &mut Context<'_, '_>, call: &Call<'_>, opening: Opening<'_
     let known = returned.and_then(|returned| annotated_path(returned.annotation));
     let Some(path) = known.or(given) else { return context.unresolved() };
     let is_unnamed = has(flags, "O_TMPFILE");
-    let mut handle = returned.filter(|_| !has(flags, "O_PATH") && !is_unnamed).map(|_| context.new_handle());
+    let mut handle = returned.filter(|_| !is_unnamed).map(|_| context.new_handle());
     if is_unnamed {
         context.unknown("open_tmpfile", Some(&path));
-    } else if has(flags, "O_PATH") {
-        context.emit(TraceAction::Attributes { path: &path, found: None }, result);
     } else {
         context.emit(TraceAction::Open { path: &path, mode: mode(flags), handle }, result);
     }
     let Some(returned) = returned else { return };
     let appends = has(flags, "O_APPEND");
-    let file = OpenFile { handle: handle.take(), path, position: (!appends).then_some(0), appends };
+    let is_place = has(flags, "O_PATH");
+    let position = (!appends).then_some(0);
+    let file = OpenFile { handle: handle.take(), path, position, appends, is_place };
     let closes_on_exec = has(flags, "O_CLOEXEC");
     let descriptor = Descriptor { file: Rc::new(RefCell::new(file)), closes_on_exec };
     let ended = context.thread.set(returned.number, descriptor);
@@ -61,6 +61,7 @@ fn open_with(context: &mut Context<'_, '_>, call: &Call<'_>, opening: Opening<'_
 
 fn mode(flags: Option<&&[u8]>) -> OpenMode {
     let access = match () {
+        () if has(flags, "O_PATH") => Access::Place,
         () if has(flags, "O_RDWR") => Access::ReadWrite,
         () if has(flags, "O_WRONLY") => Access::Write,
         () => Access::Read,
@@ -310,7 +311,7 @@ pub(super) fn handle_attributes(context: &mut Context<'_, '_>, call: &Call<'_>, 
     if known.is_some_and(|file| file.borrow().handle.is_none())
         || argument.is_some_and(|text| text.starts_with(b"AT_"))
     {
-        // A descriptor that is only a path (`O_PATH`), the current folder, or no file at all.
+        // The current folder, or no file at all.
         if let Some(path) = argument.and_then(|text| context.at_path(text)) {
             context.emit(TraceAction::Attributes { path: &path, found }, result);
         }
@@ -365,7 +366,7 @@ pub(super) fn no_file(context: &mut Context<'_, '_>, call: &Call<'_>) {
         parts.map(|descriptor| descriptor.number).collect::<Vec<_>>()
     });
     for number in pair.unwrap_or_else(|| vec![returned.number]) {
-        let file = OpenFile { handle: None, path: vec![], position: None, appends: false };
+        let file = OpenFile { handle: None, path: vec![], position: None, appends: false, is_place: false };
         let file = Rc::new(RefCell::new(file));
         let ended = context.thread.set(number, Descriptor { file, closes_on_exec: false });
         context.emit_closed(ended);

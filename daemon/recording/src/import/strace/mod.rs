@@ -134,7 +134,8 @@ impl StraceImporter {
     fn call(&mut self, number: u64, text: &[u8], at: At, sink: &mut dyn TraceSink) {
         let Some(call) = syntax::call(text) else { return sink.note(Note::Damaged) };
         let thread = self.thread(number);
-        let time = self.recorder_time.call(CallTime { took: call.took, ..CallTime::beginning(number, at.began) });
+        let time =
+            self.recorder_time.call(CallTime { took: call.took, ..CallTime::beginning(number, at.began) });
         if calls::starts_thread(call.name) {
             return self.start_thread(&thread, text, &call);
         }

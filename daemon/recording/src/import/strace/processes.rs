@@ -13,6 +13,8 @@ pub(super) struct OpenFile {
     /// Position of the next transfer; `None` if unknown, or if writes go to the end.
     pub(super) position: Option<u64>,
     pub(super) appends: bool,
+    /// True if it is only a place in the tree (`O_PATH`).
+    pub(super) is_place: bool,
 }
 
 /// A descriptor.

@@ -124,7 +124,7 @@ fn name_in_an_open_folder_is_told_from_a_path() {
     ]);
     let mark = |event: &String| event.strip_suffix(" below an open folder")?.chars().next_back();
     let marks: String = written.events.iter().map(|event| mark(event).unwrap_or('-')).collect();
-    assert_eq!(marks, "--111-2----", "{:?}", written.events);
+    assert_eq!(marks, "--111-2-1--", "{:?}", written.events);
 }
 
 #[test]
@@ -235,6 +235,25 @@ fn file_that_was_open_before_is_opened_by_its_path() {
     let written = run(&[r#"read(5</share/x>, "", 10) = 4"#, r#"write(6<socket:[77]>, "", 10) = 10"#]);
     assert_eq!(written.notes, ["added /share/x"]);
     assert_eq!(written.events.len(), 2);
+}
+
+#[test]
+fn descriptor_that_is_only_a_place_is_asked_and_closed_like_others() {
+    let written = run(&[
+        r#"openat(AT_FDCWD, "d", O_RDONLY|O_NOFOLLOW|O_PATH|O_DIRECTORY) = 3"#,
+        r#"newfstatat(3</share/d>, "", {st_mode=S_IFDIR|0755, st_size=9, ...}, AT_EMPTY_PATH) = 0"#,
+        r#"fchmodat2(3</share/d>, "", 0700, AT_EMPTY_PATH) = 0"#,
+        r#"close(3</share/d>) = 0"#,
+    ]);
+    assert!(written.events[0].contains("access: Place"), "{:?}", written.events);
+    assert_eq!(
+        written.events[1..],
+        [
+            "HandleAttributes { handle: 1, found: Some(Folder) } Done",
+            "/share/d SetAttributes { } Done",
+            "Close { handle: 1 } Done"
+        ]
+    );
 }
 
 #[test]

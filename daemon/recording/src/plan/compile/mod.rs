@@ -1,5 +1,7 @@
 //! Follows a recording from its first operation to its last one and makes the steps of the replay threads.
 
+mod effects;
+
 use std::num::NonZeroU8;
 
 use super::action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
@@ -9,10 +11,10 @@ use super::order::Point;
 use super::ordering::Ordering;
 use super::steps::{ReplayThread, Step};
 use super::threads::Threads;
-use super::tree_state::{NameState, OpenState, TreeState, writes};
+use super::tree_state::{NameState, TreeState, writes};
 use super::{Limits, ReplayPlan};
 use crate::{
-    Action, ActionResult, Copying, CreateMode, HandleNumber, NodeNumber, OpenMode, RecordedOperation,
+    Access, Action, ActionResult, Copying, CreateMode, HandleNumber, NodeNumber, OpenMode, RecordedOperation,
     Recording,
 };
 
@@ -180,7 +182,7 @@ impl<'a> Compiler<'a> {
     /// Plans a question whether the file system can share the blocks of a file. The answer may differ from the recorded one.
     fn plan_clone(&self, copy: Copying) -> Option<Planned> {
         let slot = |handle: HandleNumber| self.tree.handle(handle).filter(|open| open.file.is_some());
-        let (from, to) = (slot(copy.from)?.slot, slot(copy.to).filter(|open| open.writable)?.slot);
+        let (from, to) = (slot(copy.from)?.slot, slot(copy.to).filter(|open| open.is_writable())?.slot);
         let action = PlannedAction::Clone { from, to };
         (from != to).then_some(Planned { action, expected: ActionResult::Done })
     }
@@ -189,31 +191,32 @@ impl<'a> Compiler<'a> {
     fn plan_done(&mut self, own: u32, action: Action) -> Option<Planned> {
         use PlannedAction as P;
         let slot = |handle: HandleNumber| self.tree.handle(handle).map(|open| open.slot);
-        let file_slot = |handle: HandleNumber| {
-            self.tree.handle(handle).filter(|open| open.file.is_some()).map(|open| open.slot)
-        };
+        let opened = |handle: HandleNumber| self.tree.handle(handle).filter(|open| open.is_open());
+        let file_slot =
+            |handle: HandleNumber| opened(handle).filter(|open| open.file.is_some()).map(|open| open.slot);
         let exists = |node: NodeNumber| self.tree.state(node) != NameState::Absent;
         let action = match action {
             Action::Open { node, mode, handle } => return self.plan_open(own, (node, mode, handle)),
             Action::Close { handle } => P::Close { slot: slot(handle)? },
             Action::List { handle } => {
-                let open = self.tree.handle(handle).filter(|open| open.file.is_none())?;
+                let open = opened(handle).filter(|open| open.file.is_none())?;
                 P::List { slot: open.slot }
             }
             Action::Read { handle, offset, length, read } => {
                 P::Read { slot: file_slot(handle)?, offset, length: if read > 0 { read } else { length } }
             }
             Action::Write { handle, offset, length } => {
-                let open = self.tree.handle(handle).filter(|open| open.writable)?;
+                let open = self.tree.handle(handle).filter(|open| open.is_writable())?;
                 P::Write { slot: open.slot, offset, length }
             }
             Action::Copy(copy) => {
                 let from = file_slot(copy.from)?;
-                let to = self.tree.handle(copy.to).filter(|open| open.writable && open.slot != from)?.slot;
+                let to =
+                    self.tree.handle(copy.to).filter(|open| open.is_writable() && open.slot != from)?.slot;
                 let Copying { read_at, write_at, length, .. } = copy;
                 P::Copy(PlannedCopy { from, to, read_at, write_at, length })
             }
-            Action::Sync { handle } => P::Sync { slot: slot(handle)? },
+            Action::Sync { handle } => P::Sync { slot: opened(handle)?.slot },
             Action::Lock { handle } => P::Lock { slot: file_slot(handle)? },
             Action::HandleAttributes { handle } => P::SlotAttributes { slot: slot(handle)? },
             Action::FreeSpace { .. } => P::FreeSpace,
@@ -227,7 +230,7 @@ impl<'a> Compiler<'a> {
             Action::ReadExtendedAttribute { node } => {
                 P::ExtendedAttribute { node: Some(node).filter(|node| exists(*node))? }
             }
-            Action::SetHandleAttributes { handle } => P::SetSlotAttributes { slot: slot(handle)? },
+            Action::SetHandleAttributes { handle } => P::SetSlotAttributes { slot: opened(handle)?.slot },
             Action::SetLength { node, length } => self.plan_set_length(node, length)?,
             Action::WriteExtendedAttribute { node, length } => {
                 let length = u32::try_from(length.floor()).unwrap_or(u32::MAX);
@@ -297,6 +300,9 @@ impl<'a> Compiler<'a> {
     ) -> Option<Planned> {
         let (node, mode, handle) = opened;
         handle?;
+        if mode.access == Access::Place {
+            return self.plan_place(own, node);
+        }
         let creates = mode.create != CreateMode::Never && self.tree.state(node) == NameState::Absent;
         let file = match self.tree.state(node) {
             NameState::Folder if writes(mode.access) => return None,
@@ -314,128 +320,20 @@ impl<'a> Compiler<'a> {
         Some(Planned { action: PlannedAction::OpenFile(open), expected: ActionResult::Done })
     }
 
+    /// Plans the opening of a place in the tree. For a link, which a replay does not hold, a question for its attributes is planned.
+    fn plan_place(&mut self, own: u32, node: NodeNumber) -> Option<Planned> {
+        let action = match self.tree.state(node) {
+            NameState::Absent => return None,
+            NameState::Link => PlannedAction::Attributes { node },
+            NameState::Folder | NameState::File(_) => PlannedAction::OpenPlace { node, slot: self.slot(own) },
+        };
+        Some(Planned { action, expected: ActionResult::Done })
+    }
+
     fn slot(&mut self, own: u32) -> Slot {
         self.free_slots[own as usize].pop().unwrap_or_else(|| {
             self.slots += 1;
             Slot(self.slots - 1)
         })
-    }
-
-    /// Changes the tree as an operation does.
-    fn apply(&mut self, own: u32, operation: &RecordedOperation, planned: &Planned) {
-        use PlannedAction as P;
-        if planned.expected != ActionResult::Done {
-            return;
-        }
-        match planned.action {
-            P::OpenFile(open) => self.apply_open(operation.action, open),
-            P::OpenFolder { node, slot } => {
-                self.keep_open(operation.action, OpenState { slot, node, file: None, writable: false });
-            }
-            P::Close { slot } => {
-                if let Action::Close { handle } = operation.action {
-                    self.tree.close(handle);
-                    self.free_slots[own as usize].push(slot);
-                }
-            }
-            P::Write { slot, offset, length } => self.apply_write(slot, [offset, length]),
-            P::Copy(copy) => self.apply_copy(copy),
-            P::Clone { to, .. } => self.apply_clone(to),
-            P::SetLength { length, .. } | P::SetLengthByName { length, .. } => {
-                let Action::SetLength { node, .. } = operation.action else { return };
-                self.touch(node);
-                if let Some(file) = self.file(node) {
-                    self.tree.set_length(file, length);
-                    self.touch_file(file);
-                }
-            }
-            P::SetAttributes { node } | P::SetExtendedAttribute { node, .. } => self.touch_all_of(node),
-            P::SetSlotAttributes { slot } => {
-                let Some(open) = self.tree.in_slot(slot) else { return };
-                self.touch(open.node);
-                // The name may stand for another file by now.
-                open.file.into_iter().for_each(|file| self.touch_file(file));
-            }
-            P::Rename { from, to } => self.apply_rename(from, to),
-            P::HardLink { from, to } => self.set(to, self.tree.state(from)),
-            P::SymbolicLink { node } => self.set(node, NameState::Link),
-            P::Remove { node } | P::RemoveFolder { node } => self.set(node, NameState::Absent),
-            P::CreateFolder { node } => self.set(node, NameState::Folder),
-            _ => {}
-        }
-    }
-
-    fn apply_open(&mut self, action: Action, open: Opening) {
-        if open.creates {
-            self.set(open.node, NameState::File(open.file));
-        }
-        if open.truncates {
-            self.tree.set_length(open.file, 0);
-            self.touch_file(open.file);
-        }
-        let Opening { slot, node, file, .. } = open;
-        self.keep_open(action, OpenState { slot, node, file: Some(file), writable: writes(open.access) });
-    }
-
-    fn keep_open(&mut self, action: Action, open: OpenState) {
-        if let Action::Open { handle: Some(handle), .. } = action {
-            self.tree.open(handle, open);
-        }
-    }
-
-    fn apply_write(&mut self, slot: Slot, [offset, length]: [u64; 2]) {
-        if let Some(file) = self.tree.in_slot(slot).and_then(|open| open.file) {
-            self.tree.write(file, offset, length);
-            self.written_bytes = self.written_bytes.saturating_add(length);
-            self.touch_file(file);
-        }
-    }
-
-    fn apply_copy(&mut self, copy: PlannedCopy) {
-        if let Some(file) = self.tree.in_slot(copy.to).and_then(|open| open.file) {
-            self.tree.copy(file, copy.write_at, copy.length);
-            self.written_bytes = self.written_bytes.saturating_add(copy.length);
-            self.touch_file(file);
-        }
-    }
-
-    fn apply_clone(&mut self, to: Slot) {
-        if let Some(file) = self.tree.in_slot(to).and_then(|open| open.file) {
-            self.tree.replace(file);
-            self.touch_file(file);
-        }
-    }
-
-    fn apply_rename(&mut self, from: NodeNumber, to: NodeNumber) {
-        let state = self.tree.state(from);
-        self.set(from, NameState::Absent);
-        self.set(to, state);
-        if state == NameState::Folder {
-            self.tree.move_away(from, to);
-            corpus::touch_below(&mut self.corpus, from);
-        }
-    }
-
-    fn set(&mut self, node: NodeNumber, state: NameState) {
-        self.touch(node);
-        self.tree.set(node, state);
-    }
-
-    fn touch(&mut self, node: NodeNumber) {
-        self.corpus[node.0 as usize].changes = true;
-    }
-
-    /// Marks a name and the file that it stands for.
-    fn touch_all_of(&mut self, node: NodeNumber) {
-        self.touch(node);
-        self.file(node).into_iter().for_each(|file| self.touch_file(file));
-    }
-
-    fn touch_file(&mut self, file: FileNumber) {
-        // A file that exists at the beginning has the number of its node.
-        if let Some(node) = self.corpus.get_mut(file.0 as usize) {
-            node.changes = true;
-            node.file_changes = true;
-        }
     }
 }
