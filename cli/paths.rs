@@ -95,17 +95,25 @@ pub fn check_known(shared: &GlobalArgs, reader: &Reader, given: Option<&TargetNa
     given.map_or(Ok(()), |given| find_target(given.as_str(), &config, reader).map(drop))
 }
 
+/// A target whose folder does not exist now.
+pub struct MissingFolder {
+    /// Name of the target.
+    pub name: TargetName,
+    /// What is missing, with what to do.
+    pub warning: String,
+}
+
 /// Refuses targets that are no folders, and returns a warning for each that does not exist now. Only targets on local disks are
 /// looked at, and none behind a symbolic link, because a share may not answer.
-pub fn missing_folders(targets: &[Target], mounts: &[Mount]) -> anyhow::Result<Vec<String>> {
+pub fn missing_folders(targets: &[Target], mounts: &[Mount]) -> anyhow::Result<Vec<MissingFolder>> {
     let mut missing = vec![];
     let is_local = |path: &Path| default_role(path, mounts) == Role::Baseline && !has_link(path);
     for Target { name, path, .. } in targets.iter().filter(|target| is_local(&target.path)) {
         let path_text = path.display();
         if !path.exists() {
-            missing.push(format!(
-                "target `{name}`: there is no {path_text} now; mount the share, or correct the path"
-            ));
+            let warning =
+                format!("target `{name}`: there is no {path_text} now; mount the share, or correct the path");
+            missing.push(MissingFolder { name: name.clone(), warning });
         } else if !path.is_dir() {
             return Err(UsageError(format!("target `{name}`: {path_text} is not a folder")).into());
         }

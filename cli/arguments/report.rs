@@ -38,7 +38,7 @@ pub struct ReportArgs {
     /// File to write; an existing one is replaced [default: standard output].
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Leave out all names, for publishing.
+    /// Leave out all names, also those of targets unless they are only a protocol (`nfs4`), for publishing.
     #[arg(long, conflicts_with = "pair")]
     pub anonymous: bool,
     /// Make the report from this file, which `longhaul export runs` wrote, instead of the database.

@@ -103,7 +103,8 @@ impl std::str::FromStr for DurationArg {
             _ => return Err("write it as 90s, 30m, 2h or 1d".to_owned()),
         };
         let seconds = digits.parse::<u32>().ok().and_then(|count| count.checked_mul(seconds_each));
-        seconds.filter(|seconds| *seconds > 0).map(Self).ok_or("write it as 90s, 30m, 2h or 1d".to_owned())
+        let seconds = seconds.ok_or("write it as 90s, 30m, 2h or 1d".to_owned())?;
+        if seconds > 0 { Ok(Self(seconds)) } else { Err("it must be longer than zero".to_owned()) }
     }
 }
 

@@ -53,7 +53,9 @@ fn ask_and_clean(
         anstream::println!("longhaul has no data for `{}` in {}.", target.name, target.path.display());
         return Ok(());
     };
-    print_report(&report, &target, "would remove");
+    if !arguments.yes {
+        print_report(&report, &target, "would remove");
+    }
     if !arguments.yes && !confirm("Remove it?")? {
         anstream::println!("Nothing was removed.");
         return Ok(());

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{GlobalArgs, PauseArgs, StatusArgs};
 use crate::client::connect;
+use crate::errors::UsageError;
 use crate::{exit, render};
 
 /// Interval at which `status --watch --json` prints a status.
@@ -70,7 +71,12 @@ pub fn resume(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
 
 /// Starts a round.
 pub fn start_round(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
-    send_command(shared, "round", &json!({}))?;
+    let client = connect(shared)?;
+    if client.status()?.state == State::Idle {
+        let message = "no target is configured, so there is nothing to measure: run `longhaul init`";
+        return Err(UsageError(message.to_owned()).into());
+    }
+    client.send_command("round", &json!({}))?;
     anstream::println!("A round starts as soon as none is in progress. `longhaul status --watch` shows it.");
     Ok(exit::OK)
 }

@@ -13,6 +13,7 @@ use longhaul_store::{Reader, SampleFilter, StoredEvent};
 use longhaul_view::json::EventJson;
 use longhaul_view::screens::{self, events::Entry, stalls::StallList};
 use longhaul_view::time::utc_offset_at;
+use longhaul_view::units;
 use serde_json::json;
 
 use crate::arguments::{GlobalArgs, HistoryArgs, LatencyArgs, StallArgs};
@@ -112,7 +113,11 @@ pub fn events(shared: &GlobalArgs, arguments: &HistoryArgs) -> anyhow::Result<Ex
         events.into_iter().for_each(print);
     } else {
         let entries: Vec<Entry> = events.into_iter().map(|stored| Entry::Event(stored.event)).collect();
-        render::print(&screens::events::events(&entries, &TimeZone::system()));
+        render::print(&screens::events::recent_events(
+            &entries,
+            &units::duration(arguments.since.0.into()),
+            &TimeZone::system(),
+        ));
     }
     Ok(exit::OK)
 }

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use jiff::tz::TimeZone;
 use longhaul_analysis::attribution::ATTRIBUTED_ROUNDS;
 use longhaul_analysis::checks::integrity_ledger;
-use longhaul_service::config::Config;
+use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::paths::{read_attributions, read_history};
 use longhaul_store::{Error, Reader};
 use longhaul_view::document::Fact;
 use longhaul_view::screens::checks::{CheckResults, in_brief};
 use longhaul_view::screens::{brief, status, why};
 
-use super::report::WeeklyInput;
+use super::report::{WeeklyInput, former_shares};
 use crate::arguments::GlobalArgs;
 use crate::client::connect;
 use crate::{exit, paths};
@@ -23,12 +23,18 @@ const MAX_LINES: usize = 3;
 
 /// Prints the overview.
 pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
-    let config = paths::load_config(shared)?;
+    // A broken configuration must not hide the results.
+    let (config, broken) = match paths::load_config(shared) {
+        Ok(config) => (config, None),
+        Err(error) => (ConfigLoader::system().read(None)?, Some(error)),
+    };
+    let is_broken = broken.is_some();
     let mut lines = service(shared, &config);
+    lines.extend(broken.map(|error| format!("Problem:  {error}. `longhaul config` checks it")));
     lines.extend(answers(shared, &config)?);
     lines.push("Commands: `longhaul --help`".to_owned());
     lines.iter().for_each(|line| anstream::println!("{line}"));
-    Ok(exit::OK)
+    Ok(if is_broken { ExitCode::from(exit::USAGE) } else { exit::OK })
 }
 
 /// Returns the state of the service and its problems; without a service, the next step.
@@ -43,7 +49,10 @@ fn service(shared: &GlobalArgs, config: &Config) -> Vec<String> {
     let zone = TimeZone::system();
     let fact = |fact: &Fact| format!("{:<9} {}", format!("{}:", fact.name), fact.value.content());
     let mut lines: Vec<String> = status::in_short(&status, &zone).iter().map(fact).collect();
-    lines.extend(status.problems.iter().take(MAX_LINES).map(|problem| format!("Problem:  {}", problem.text)));
+    let problems = status.problems.iter().map(|problem| problem.text.clone());
+    let unusable = status::unusable_targets(&status, &zone);
+    let problems = problems.chain(unusable.iter().map(|text| text.content()));
+    lines.extend(problems.take(MAX_LINES).map(|problem| format!("Problem:  {problem}")));
     lines
 }
 
@@ -63,7 +72,8 @@ fn answers(shared: &GlobalArgs, config: &Config) -> anyhow::Result<Vec<String>> 
     let bottlenecks = why::bottlenecks(&read_attributions(&reader, ATTRIBUTED_ROUNDS)?);
     let answers = brief::answers(&weekly);
     let bottlenecks = bottlenecks.iter().map(|text| format!("Why:      {}", text.content()));
-    let rest = bottlenecks.chain(checks.iter().map(|check| format!("Check:    {check}")));
+    let former = former_shares(&weekly, config).into_iter().map(|text| format!("Note:     {text}"));
+    let rest = former.chain(bottlenecks).chain(checks.iter().map(|check| format!("Check:    {check}")));
     if answers.is_empty() {
         let none = "Answer:   none yet; a comparison needs two shares".to_owned();
         return Ok(once(none).chain(rest).collect());

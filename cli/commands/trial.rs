@@ -41,7 +41,7 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     paths::check_managed_targets(&targets, &config)?;
     paths::check_paths(&targets, &SpecialFolders::of(Some(&database), &mounts))?;
     if let Some(missing) = paths::missing_folders(&targets, &mounts)?.into_iter().next() {
-        return Err(UsageError(missing).into());
+        return Err(UsageError(missing.warning).into());
     }
     if !targets.iter().any(|target| target.name.as_str() == LOCAL_TARGET) {
         private_files::create_folder(&folder).with_context(|| format!("create {}", folder.display()))?;

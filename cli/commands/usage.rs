@@ -2,9 +2,11 @@
 
 use std::process::ExitCode;
 
+use longhaul_analysis::usage::{CountedUsage, LineSource, UsageLine, usage_profile};
 use longhaul_model::TargetName;
 use longhaul_service::config_edit::{UsageValue, with_usage, without_usage};
 use longhaul_service::paths::read_usage;
+use longhaul_store::Reader;
 use longhaul_view::screens;
 use serde_json::json;
 
@@ -39,9 +41,29 @@ fn show(shared: &GlobalArgs, arguments: &UsageArgs) -> anyhow::Result<ExitCode> 
 fn set(shared: &GlobalArgs, values: &[UsageValue]) -> anyhow::Result<ExitCode> {
     let path = paths::config_file(shared)?;
     let text = read_text(&path)?;
-    replace_text(&path, &with_usage(&text, values)?)?;
+    let kept = ordinary_lines(shared, values)?;
+    replace_text(&path, &with_usage(&text, &[&kept, values].concat())?)?;
     anstream::println!("Written: {}", path.display());
+    for UsageValue { key, times } in kept {
+        anstream::println!("Also written, as in an ordinary week until now: {key}={times}");
+    }
     Ok(exit::OK)
+}
+
+/// Returns the lines that are those of an ordinary week and not set now: a configuration with other lines would drop them.
+fn ordinary_lines(shared: &GlobalArgs, set: &[UsageValue]) -> anyhow::Result<Vec<UsageValue>> {
+    let config = paths::load_config(shared)?;
+    let profile = match Reader::open(&paths::database(shared, &config)?) {
+        Ok(reader) => read_usage(&reader, &config)?.1,
+        Err(_) => usage_profile(&config.analysis.usage_profile, &CountedUsage::default()),
+    };
+    let is_kept = |line: &UsageLine| {
+        line.source == LineSource::OrdinaryWeek
+            && line.per_week > 0.0
+            && set.iter().all(|value| value.key != line.key)
+    };
+    let kept = profile.lines.iter().filter(|line| is_kept(line));
+    Ok(kept.map(|line| UsageValue { key: line.key, times: line.per_week }).collect())
 }
 
 fn reset(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {

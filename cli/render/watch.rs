@@ -51,7 +51,7 @@ fn draw_status(frame: &mut Frame<'_>, status: &Status, live: Option<&LiveStatus>
 
 fn heading(status: &Status) -> Paragraph<'static> {
     let zone = TimeZone::system();
-    let mut lines: Vec<Line<'_>> = status::problems(status, &zone).iter().map(line).collect();
+    let mut lines: Vec<Line<'_>> = status::all_problems(status, &zone).iter().map(line).collect();
     lines.push(Line::from(format!(
         "longhauld {}; rounds: {}; {}",
         status.version,

@@ -40,7 +40,7 @@ fn second_measurement_with_one_database_is_refused() {
         "another longhaul (longhaul, process ",
         "is measuring with this database",
         lock.to_str().unwrap(),
-        "Wait for it",
+        "longhaul service stop",
     ];
     place.run(INDEX, &[("nas", &target)]).expect(1).assert_stderr(&parts);
     place.longhaul("targets clean nas --yes").expect(1).assert_stderr(&parts);

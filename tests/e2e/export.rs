@@ -52,8 +52,8 @@ fn exported_archives_contain_the_whole_database() {
         let imported = read_history(&path).unwrap();
         assert_eq!(imported.skipped, []);
         let mut history = imported.history;
-        // The time zone comes from the machine that reads the file, not from the database.
-        history.settings.zone = None;
+        // The time zone and the scale come from the machine and the configuration, not from the database.
+        (history.settings.zone, history.settings.scale) = (None, None);
         assert_eq!(history, stored, "{format}");
         assert_eq!(rows, 1 + 2 + 2 + 2 + stored.events.len() + 8, "{format}");
     }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use longhaul_store::{Reader, RoundStatus};
+
 use crate::support::{Place, assert_all_ok, find_sandbox, machine, sandbox, schema, tree};
 use serde_json::Value;
 
@@ -72,7 +74,9 @@ fn overview_reports_a_wrong_configuration_and_a_damaged_database() {
     fs::write(&damaged, "garbage ".repeat(1000)).unwrap();
     place.longhaul("--database").arg(&damaged).expect(1).assert_stderr(&["damaged"]);
     place.configure("scael = \"quick\"\n");
-    place.longhaul("").expect(2).assert_stderr(&["scael", "scale"]);
+    let output = place.longhaul("").expect(2);
+    assert!(output.out.contains("Problem:") && output.out.contains("scael"), "{output}");
+    assert!(output.out.contains("Service:"), "the rest is shown: {output}");
 }
 
 #[test]
@@ -350,4 +354,34 @@ fn operation_limit_is_respected_and_opens_an_epoch() {
 fn operations(phase: &Value) -> f64 {
     let all = phase["ops"].as_array().unwrap().iter();
     all.filter(|op| op["op"] != "decode").map(|op| op["count"].as_f64().unwrap()).sum()
+}
+
+#[test]
+fn round_without_any_usable_target_is_void() {
+    let place = Place::with_tiny_trees();
+    place.run(&["folder-index"], &[("a", &place.path("missing"))]).expect(3);
+    let round = Reader::open(&place.database()).unwrap().last_round().unwrap().unwrap();
+    let end = round.end.unwrap();
+    assert_eq!(end.status, RoundStatus::Void);
+    assert_eq!(end.reason.as_deref(), Some("no-target: no target could be used"));
+}
+
+#[test]
+fn configured_target_is_measured_in_no_other_folder() {
+    let place = Place::with_tiny_trees();
+    let (a, b) = (place.folder("a"), place.folder("b"));
+    place.configure(&format!("[targets.share]\npath = \"{}\"\n", a.display()));
+    assert_all_ok(&place.run(&["folder-index"], &[("share", &a)]).expect(0).runs());
+    let refused = place.run(&["folder-index"], &[("share", &b)]).expect(2);
+    refused.assert_stderr(&[&a.display().to_string(), "another name"]);
+    assert_eq!(fs::read_dir(&b).unwrap().count(), 0);
+}
+
+#[test]
+fn other_folder_of_a_measured_target_is_told() {
+    let place = Place::with_tiny_trees();
+    let (a, b) = (place.folder("a"), place.folder("b"));
+    place.run(&["folder-index"], &[("share", &a)]).expect(0);
+    let told = place.run(&["folder-index"], &[("share", &b)]).expect(0);
+    told.assert_stderr(&[&a.display().to_string(), "no longer count"]);
 }

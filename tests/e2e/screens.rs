@@ -343,7 +343,7 @@ fn commands_without_a_service_match() {
         snapshots.check(name, &newcomer.longhaul(line).text());
     }
     let line = "init --target smb=~/a --target nfs=~/b";
-    let dialogue = Home::new().longhaul_answered(line, "enormous\nquick\nmuch\n5\n0\n20\nyes\n");
+    let dialogue = Home::new().longhaul_answered(line, "enormous\nquick\nmuch\n5\n0\n20\n\nyes\n");
     snapshots.check("init-dialogue", &dialogue.text());
     snapshots.finish();
 }

@@ -40,9 +40,8 @@ impl LiveState {
     pub fn problems_html(&self) -> Markup {
         let Some(status) = &self.status else { return Markup::default() };
         let (zone, styles) = (local_zone(), SeriesStyles::default());
-        let problems = status::problems(status, &zone).into_iter();
         html! {
-            @for text in problems.chain(status::unusable_targets(status, &zone)) { li { (line(&text, &styles)) } }
+            @for text in status::all_problems(status, &zone) { li { (line(&text, &styles)) } }
         }
     }
 

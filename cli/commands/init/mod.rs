@@ -53,12 +53,24 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
     // The database path has to be the one under the new configuration, so an existing configuration is ignored.
     let database = paths::database(shared, &Config::default()).ok();
     let folders = SpecialFolders::of(database.as_deref(), &mounts);
-    let targets =
+    let mut targets =
         choose_targets(shared, arguments, MountTable { mounts: &mounts, folders: &folders }, &mut prompter)?;
     paths::check_paths(&targets, &folders)?;
     check_distinct(&targets)?;
     let missing = paths::missing_folders(&targets, &mounts)?;
-    missing.iter().for_each(|warning| anstream::eprintln!("longhaul: {warning}"));
+    missing.iter().for_each(|missing| anstream::eprintln!("longhaul: {}", missing.warning));
+    for target in &mut targets {
+        if missing.iter().any(|missing| missing.name == target.name) {
+            // What is to be mounted there is a share.
+            target.role = Role::Share;
+        } else if target.role == Role::Baseline {
+            anstream::eprintln!(
+                "longhaul: target `{}` is on a local disk: it is a baseline, measured in some rounds and never compared. If a share \
+                 belongs there, mount it and run `longhaul init` again",
+                target.name
+            );
+        }
+    }
     check_managed(arguments, &targets)?;
     let chosen = ChosenTargets { targets, mounts: &mounts };
     let plan = plan(shared, arguments, chosen, &mut prompter)?;

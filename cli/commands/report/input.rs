@@ -5,14 +5,27 @@ use std::path::Path;
 use jiff::Zoned;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use longhaul_analysis::summary::{Week, WeeklyQuery, WeeklySummary, summarize_week};
+use longhaul_analysis::summary::{TargetLine, Week, WeeklyQuery, WeeklySummary, summarize_week};
 use longhaul_measure::platform;
-use longhaul_model::History;
+use longhaul_model::{History, Role};
+use longhaul_service::config::Config;
 use longhaul_service::paths::read_history;
 use longhaul_view::time::instant;
 
 use crate::arguments::{GlobalArgs, ReportArgs};
 use crate::paths;
+
+/// Returns a sentence for each share with results that is not in the configuration any more; none without a configuration.
+pub fn former_shares(weekly: &WeeklySummary, config: &Config) -> Vec<String> {
+    let is_former = |line: &&TargetLine| {
+        line.role == Role::Share && config.targets.iter().all(|known| known.name != line.name)
+    };
+    let sentence = |line: &TargetLine| {
+        format!("{} is not in the configuration any more: its results are of before", line.name)
+    };
+    let shares = weekly.targets.iter().filter(|_| !config.targets.is_empty());
+    shares.filter(is_former).map(sentence).collect()
+}
 
 /// A history and the week to report.
 pub struct WeeklyInput {
@@ -32,11 +45,13 @@ impl WeeklyInput {
         Ok(Self::new(history, arguments.week))
     }
 
-    /// Creates the input for a week; for the current week if none is given.
+    /// Creates the input for a week; for the newest week with a round if none is given, as on the dashboard.
     pub fn new(history: History, week: Option<Week>) -> Self {
         let named = history.settings.zone.as_deref().and_then(|name| TimeZone::get(name).ok());
         let zone = named.unwrap_or_else(TimeZone::system);
-        let week = week.unwrap_or_else(|| current_week(&Zoned::now().with_time_zone(zone.clone())));
+        let newest = history.rounds.last().map(|round| Week::of_day(round.day()));
+        let current = || current_week(&Zoned::now().with_time_zone(zone.clone()));
+        let week = week.or(newest).unwrap_or_else(current);
         Self { history, query: WeeklyQuery { week, scale: None, zone } }
     }
 

@@ -18,7 +18,7 @@ use longhaul_view::{Environment, Machine, html, markdown, render};
 
 use crate::arguments::{GlobalArgs, ReportArgs, ReportFormat};
 use crate::paths;
-pub use input::WeeklyInput;
+pub use input::{WeeklyInput, former_shares};
 use output::{decision_exit_code, exit_code, print_or_write};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -39,7 +39,13 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
             picture::write(arguments.output.as_deref(), &longhaul_view::share_card(&weekly))?;
             return Ok(exit_code(&weekly));
         }
-        ReportFormat::Text => text(shared, arguments, &weekly)?,
+        ReportFormat::Text => {
+            if arguments.from_export.is_none() && !arguments.anonymous {
+                let former = former_shares(&weekly, &paths::load_config(shared)?);
+                former.iter().for_each(|text| anstream::eprintln!("longhaul: {text}"));
+            }
+            text(shared, arguments, &weekly)?
+        }
         ReportFormat::Md => markdown(&weekly),
         ReportFormat::Html => {
             let environment = environment(shared, arguments, &input.history)?;

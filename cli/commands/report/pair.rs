@@ -70,7 +70,7 @@ fn find_pair<'w>(weekly: &'w WeeklySummary, wanted: &PairArg) -> anyhow::Result<
     weekly.pairs.iter().find(is_meant).ok_or_else(|| {
         let shares = weekly.targets.iter().filter(|target| target.role == Role::Share);
         let known: Vec<&str> = shares.map(|target| target.name.as_str()).collect();
-        let known = if known.is_empty() { "none so far".to_owned() } else { known.join(", ") };
+        let known = if known.is_empty() { "none in this time".to_owned() } else { known.join(", ") };
         UsageError(format!(
             "`{a}` and `{b}` are not two shares with runs (a folder on a local disk is no share); shares with runs are: {known}"
         ))

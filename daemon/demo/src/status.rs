@@ -8,11 +8,14 @@ use longhaul_model::{Protocol, Role};
 use longhaul_service::status::{
     DatabaseStatus, ExportStatus, LastRound, ProbeState, State, Status, TargetState, TargetStatus,
 };
-use longhaul_store::{RoundCounts, RoundStatus};
+use longhaul_store::{Reader, RoundCounts, RoundEnd, StoredRound};
 
-/// Returns the status of a service with this database.
+/// Returns the status of a service with this database, which need not exist.
 pub fn status(database: &Path) -> Status {
     let now = platform::wall_clock();
+    let stored = Reader::open(database).and_then(|reader| reader.rounds()).unwrap_or_default();
+    let mut rounds = RoundCounts::default();
+    stored.iter().for_each(|round| rounds.add(round.end.as_ref().map(|end| end.status), 1));
     Status {
         schema: 1,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -23,13 +26,8 @@ pub fn status(database: &Path) -> Status {
         problems: vec![],
         targets: ["local", "smb", "nfs", "afp"].map(target).to_vec(),
         stalls: vec![],
-        rounds: RoundCounts { ok: 930, void: 9, skipped: 10, cut_short: 3, open: 0 },
-        last_round: Some(LastRound {
-            number: 952,
-            status: RoundStatus::Ok,
-            reason: None,
-            ended_us: now - HOUR / 2,
-        }),
+        rounds,
+        last_round: stored.last().and_then(last_round),
         next_round_us: Some(now + HOUR / 3),
         slices: 4,
         design: None,
@@ -40,6 +38,11 @@ pub fn status(database: &Path) -> Status {
         notify: Default::default(),
         fleet_export: None,
     }
+}
+
+fn last_round(stored: &StoredRound) -> Option<LastRound> {
+    let RoundEnd { status, reason, ended, .. } = stored.end.clone()?;
+    Some(LastRound { number: stored.number, status, reason, ended_us: ended })
 }
 
 fn target(name: &str) -> TargetStatus {

@@ -261,11 +261,9 @@ fn error_advice(error: Option<i32>) -> &'static str {
         // smbfs refuses every user but root and the one who mounted the share (SMBClient
         // kernel/smbfs/smbfs_vnops.c:13427).
         Some(libc::EACCES) => {
-            "Permission denied: check the folder's owner; on a Mac, only the user who mounted an SMB share can use it"
+            "Check the folder's owner; on a Mac, only the user who mounted an SMB share can use it"
         }
-        Some(libc::EPERM) => {
-            "Permission denied: check the folder's owner and, on a Mac, Privacy & Security > Files & Folders"
-        }
+        Some(libc::EPERM) => "Check the folder's owner and, on a Mac, Privacy & Security > Files & Folders",
         Some(libc::ENOENT) => "Another program removed the file: the next run creates it again",
         Some(libc::ESTALE | libc::EIO | libc::ENOTCONN | libc::ETIMEDOUT) => {
             "The connection to the server broke: check the NAS and the network; the next round tries again"

@@ -23,16 +23,26 @@ pub fn options() -> OpenOptions {
 ///
 /// The error of the operating system, `InvalidInput` if it is no regular file, or `FileTooLarge`.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
-    }
     let mut bytes = vec![];
-    file.take(most + 1).read_to_end(&mut bytes)?;
+    open(path)?.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {} MiB", most >> 20)));
     }
     Ok(bytes)
+}
+
+/// Opens a regular file for reading. A pipe in its place is not waited for.
+///
+/// # Errors
+///
+/// The error of the operating system, or `InvalidInput` if it is no regular file.
+pub fn open(path: &Path) -> io::Result<File> {
+    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"))
+    }
 }
 
 /// Creates a folder and its missing parents for the user only (mode 0700). Existing ones stay as they are.

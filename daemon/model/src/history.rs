@@ -75,6 +75,10 @@ pub struct AnalysisSettings {
     pub machine: Option<String>,
     /// IANA name of the time zone, from which the number of hours of a week follows; `None` if unknown.
     pub zone: Option<String>,
+    /// Scale of the rounds in the configuration: results at it come first, so that a short run at another scale does not hide
+    /// them. `None` if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<Scale>,
     /// Ratio from which a difference matters, above 1.
     pub threshold: f64,
     /// Usage profile: how often a week the user does each activity, by metric (`workload/name`). Empty if the
@@ -93,6 +97,7 @@ impl Default for AnalysisSettings {
         Self {
             machine: None,
             zone: None,
+            scale: None,
             threshold: 1.1,
             usage_profile: BTreeMap::new(),
             usage_counted_days: None,

@@ -1,7 +1,8 @@
 //! The files that longhaul keeps on the local disk, recognized by name, and their privacy.
 
 use std::ffi::OsStr;
-use std::io;
+use std::fs::DirEntry;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use longhaul_measure::{platform, private_files};
@@ -54,22 +55,36 @@ fn is_number(text: Option<&[u8]>) -> bool {
 }
 
 /// Takes the access of other users away from the files of a database and from the logs in a folder, which earlier versions
-/// created with the user's umask, and from the folders for them that longhaul created. Returns what other users could
-/// access. A file that cannot be changed stays as it is.
+/// created with the user's umask, and from longhaul's own folders for them. Returns what other users could
+/// access. A file that cannot be changed stays as it is. Nothing changes around a file that is no database: a mistyped path
+/// could lead anywhere.
 pub fn restrict_to_user(database: &Path, logs: Option<&Path>) -> Vec<PathBuf> {
+    if !is_database(database) {
+        return vec![];
+    }
     let data = database.parent().unwrap_or(Path::new("/"));
     let own_data = platform::data_directory().filter(|folder| folder == data);
-    let folders = own_data.into_iter().chain([data.join("local")]).chain(logs.map(Path::to_owned));
+    let own_folders = own_data.into_iter().flat_map(|folder| [folder.join("local"), folder]);
+    let folders = own_folders.chain(logs.map(Path::to_owned));
     let files = files_in(data, &|name| belongs_to_database(name, database));
     let log_files = logs.into_iter().flat_map(|folder| files_in(folder, &is_log));
     let all = folders.chain(files).chain(log_files);
     all.filter(|path| private_files::restrict(path).unwrap_or(false)).collect()
 }
 
+/// Returns whether a file is a database of SQLite: it begins with the magic of its format (sqlite.org/fileformat2.html).
+fn is_database(path: &Path) -> bool {
+    let mut magic = [0; 16];
+    let read = private_files::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && magic == *b"SQLite format 3\0"
+}
+
 fn files_in(folder: &Path, is_own: &dyn Fn(&[u8]) -> bool) -> Vec<PathBuf> {
     let names =
         std::fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>).unwrap_or_default();
-    let own = names.into_iter().filter(|entry| is_own(entry.file_name().as_encoded_bytes()));
+    let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+    let own =
+        names.into_iter().filter(|entry| is_own(entry.file_name().as_encoded_bytes()) && is_file(entry));
     own.map(|entry| entry.path()).collect()
 }
 
@@ -85,7 +100,7 @@ mod tests {
         let database = folder.path().join("results.sqlite");
         let path = |name: &str| folder.path().join(name);
         for name in ["results.sqlite", "results.sqlite-wal", "results.txt", "letter"] {
-            std::fs::write(path(name), "").unwrap();
+            std::fs::write(path(name), "SQLite format 3\0").unwrap();
             std::fs::set_permissions(path(name), PermissionsExt::from_mode(0o644)).unwrap();
         }
         let mut restricted = restrict_to_user(&database, None);
@@ -94,5 +109,28 @@ mod tests {
         let mode = |name: &str| std::fs::metadata(path(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!(["results.sqlite", "results.sqlite-wal", "letter"].map(mode), [0o600, 0o600, 0o644]);
         assert!(restrict_to_user(&database, None).is_empty(), "told once");
+    }
+
+    #[test]
+    fn nothing_changes_around_what_is_no_database_of_longhaul() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |name: &str, content: Option<&str>| {
+            let path = folder.path().join(name);
+            match content {
+                Some(content) => std::fs::write(&path, content).unwrap(),
+                None => std::fs::create_dir(&path).unwrap(),
+            }
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+            path
+        };
+        let others = [open("local", None), open("letter", Some("Dear all,")), open("folder", None)];
+        let database = open("results.sqlite", Some("SQLite format 3\0"));
+        for mistyped in &others {
+            assert_eq!(restrict_to_user(mistyped, None), [] as [PathBuf; 0]);
+        }
+        assert_eq!(restrict_to_user(&database, None), [database]);
+        for path in others {
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755, "{path:?}");
+        }
     }
 }

@@ -141,6 +141,8 @@ struct RoundProgress {
     failed_preparations: Vec<(PlannedCell, RunResult)>,
     slot: u32,
     kept_awake: bool,
+    /// True if a run met its target.
+    has_measured: bool,
     result: RoundResult,
 }
 
@@ -199,6 +201,9 @@ impl RoundRunner<'_> {
                 (RoundStatus::Void, Some(format!("slept: the machine slept for {seconds} s during it")))
             }
             Some(stop) => stop.into_status(),
+            None if progress.has_no_target() => {
+                (RoundStatus::Void, Some("no-target: no target could be used".to_owned()))
+            }
             None => (RoundStatus::Ok, None),
         };
         let end = RoundEnd { status, reason, ended: self.clock.now().wall, after: after() };
@@ -288,6 +293,7 @@ impl RoundRunner<'_> {
             let run = &stored.run;
             let stopped = run.outcome == Outcome::Void && self.stop.reason().is_some();
             progress.result.runs += 1;
+            progress.has_measured |= run.outcome != Outcome::Unavailable;
             progress.result.failed_runs += u32::from(run.outcome != Outcome::Ok && !stopped);
             observer.run_ended(&stored);
         }
@@ -411,7 +417,13 @@ impl RoundProgress {
             failed_preparations: vec![],
             slot: 0,
             kept_awake: false,
+            has_measured: false,
             result,
         }
+    }
+
+    /// Returns whether all targets were unavailable.
+    fn has_no_target(&self) -> bool {
+        self.result.runs > 0 && !self.has_measured
     }
 }

@@ -60,8 +60,7 @@ fn first_screen(overview: &Overview<'_>, live: &LiveState) -> Markup {
     let weekly = overview.weekly;
     let styles = SeriesStyles::for_targets(&weekly.targets);
     let strips = recent_rounds(overview.history, ROUNDS_SHOWN);
-    let live_problems =
-        html! { ul class="live-problems" role="status" data-live="problems" { (live.problems_html()) } };
+    let live_problems = html! { div role="status" { ul class="live-problems" data-live="problems" { (live.problems_html()) } } };
     html! {
         (answer(weekly, overview.bottlenecks.as_ref()))
         div class="first" {

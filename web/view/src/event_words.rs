@@ -13,7 +13,7 @@ const PLAIN_WORDS: [(&str, &str); 16] = [
     ("missed-rounds", "rounds missed"),
     ("mount", "mounted"),
     ("pause", "paused"),
-    ("preparation", "test data prepared"),
+    ("prepared", "test data made"),
     ("protocol", "protocol changed"),
     ("read-only", "became read-only"),
     ("reconnect", "reconnected"),

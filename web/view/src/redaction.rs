@@ -211,13 +211,13 @@ pub fn version(text: &str) -> Option<&str> {
     Some(text[..end].trim_end_matches('.')).filter(|version| is_figure(version))
 }
 
-/// Removes the id of the machine, and renames targets whose name looks like a host name (`nas-1.local`) to the name of their
-/// protocol. All other names are kept, because the user chose them for display.
+/// Removes the id of the machine, and renames targets to the name of their protocol, unless their name says no more than that
+/// (`nfs4`, `smb-2`): any other name may be that of a person or a machine.
 pub fn with_neutral_names(mut history: History) -> History {
     let mut taken: Vec<TargetName> = history.targets.iter().map(|target| target.name.clone()).collect();
     for place in 0..history.targets.len() {
         let old = history.targets[place].name.clone();
-        if is_identifying(old.as_str()) && old.as_str().contains(|c: char| c.is_ascii_alphabetic()) {
+        if !is_neutral(old.as_str()) {
             let new = neutral_name(&history, &old, &taken);
             taken.push(new.clone());
             rename(&mut history, place, &old, &new);
@@ -225,6 +225,14 @@ pub fn with_neutral_names(mut history: History) -> History {
     }
     history.settings.machine = None;
     history
+}
+
+/// Returns whether a name has only words that longhaul itself uses, and numbers.
+fn is_neutral(name: &str) -> bool {
+    let mut parts = name.split(['-', '_']).map(|part| part.trim_end_matches(|c: char| c.is_ascii_digit()));
+    parts.all(|part| {
+        part.is_empty() || part == "local" || ALLOWED_WORDS.contains(&part.to_ascii_lowercase().as_str())
+    })
 }
 
 fn neutral_name(history: &History, old: &TargetName, taken: &[TargetName]) -> TargetName {

@@ -54,6 +54,15 @@ impl Text {
         Self::default()
     }
 
+    /// Creates a text of the program itself; what stands between backticks in it is code. Text from elsewhere must not become elements
+    /// of a page, so this takes only constants.
+    pub fn constant(text: &'static str) -> Self {
+        let styles = [Style::Plain, Style::Code];
+        text.split('`')
+            .zip(styles.iter().cycle())
+            .fold(Self::new(), |text, (part, style)| text.with(part, style.clone()))
+    }
+
     /// Adds text without emphasis.
     pub fn plain(self, text: impl Into<String>) -> Self {
         self.with(text, Style::Plain)

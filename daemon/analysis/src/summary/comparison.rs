@@ -44,16 +44,9 @@ impl Subject {
         }
     }
 
-    /// Creates the subject for all metrics together, or for all metrics of one kind of wait.
-    pub(super) fn overall(key: &str, activity: &str) -> Self {
-        Self {
-            key: key.to_owned(),
-            workload: None,
-            activity: activity.to_owned(),
-            cache: None,
-            // Exempts the comparison from the limit of 0.1 s: several metrics have no common time in seconds.
-            wait_kind: WaitKind::Background,
-        }
+    /// Creates the subject for several metrics together.
+    pub(super) fn overall(key: &str, activity: &str, wait_kind: WaitKind) -> Self {
+        Self { key: key.to_owned(), workload: None, activity: activity.to_owned(), cache: None, wait_kind }
     }
 }
 
@@ -175,7 +168,8 @@ pub(super) fn compare(
         alpha,
         threshold,
         wait_kind: subject.wait_kind,
-        median_seconds: pairing.median_seconds,
+        // Several metrics have no common time in seconds, so the limit of 0.1 s does not apply to them.
+        median_seconds: pairing.median_seconds.filter(|_| subject.workload.is_some()),
         significance,
     };
     let series = cell.series.as_ref();

@@ -30,10 +30,23 @@ pub(super) fn events_of_week(history: &History, week: Week) -> Vec<EventLine> {
             at: local_time(event.at_us, offset),
             target: event.target.clone(),
             kind: event.kind.clone(),
-            detail: detail_text(&event.detail),
+            detail: detail_text(&with_local_times(&event.detail, offset)),
         })
     };
-    history.events.iter().filter_map(entry).collect()
+    // Test data that were made change no results.
+    history.events.iter().filter(|event| event.kind != "prepared").filter_map(entry).collect()
+}
+
+/// Returns details in which times are local date and time: `until: 2026-11-12 09:31` for `until_us`.
+fn with_local_times(detail: &Value, offset_seconds: i32) -> Value {
+    let Value::Object(fields) = detail else { return detail.clone() };
+    let field = |(key, value): (&String, &Value)| match (key.strip_suffix("_us"), value.as_i64()) {
+        (Some(name), Some(at)) => {
+            (name.to_owned(), Value::String(local_time(Timestamp::from_us(at), offset_seconds)))
+        }
+        _ => (key.clone(), value.clone()),
+    };
+    Value::Object(fields.iter().map(field).collect())
 }
 
 /// Returns the UTC offset of local time at an event, in seconds. Events store no offset, so the offset of the previous

@@ -261,6 +261,26 @@ fn void_and_skipped_rounds_are_counted_without_values() {
 }
 
 #[test]
+fn run_at_another_scale_hides_no_results_at_the_configured_one() {
+    let scenario = |target, day, turn| noisy_time(5.0, target, day, turn);
+    let mut world = World::pair().simulate(0..3, &scenario);
+    world.round(2, 9, RoundStatus::Ok, &|_, _, _| (Outcome::Ok, 0.001));
+    let last = world.history.rounds.last().unwrap().number;
+    world
+        .history
+        .rounds
+        .iter_mut()
+        .filter(|round| round.number == last)
+        .for_each(|round| round.scale = Scale::Quick);
+    world.history.runs.iter_mut().filter(|run| run.round == last).for_each(|run| run.scale = Scale::Quick);
+    assert_eq!(world.after_days(3).scale, Some(Scale::Quick), "without a configuration");
+    world.history.settings.scale = Some(Scale::Standard);
+    assert_eq!(world.after_days(3).scale, Some(Scale::Standard));
+    world.history.settings.scale = Some(Scale::Large);
+    assert_eq!(world.after_days(3).scale, Some(Scale::Quick), "nothing was measured at the configured scale");
+}
+
+#[test]
 fn weekly_minutes_follow_the_usage_profile() {
     let scenario =
         |target: usize, day, turn| noisy_time(if target == 0 { 60.0 } else { 120.0 }, target, day, turn);

@@ -263,12 +263,12 @@ fn pair_summary(
     let from = scope.first_counted_day(pair_data.pair).unwrap_or(i64::MAX);
     let [a, b] = [pair_data.pair.a, pair_data.pair.b].map(|target| since(&attempts[target], from));
     let reliability = reliability::reliability(&a, &b, params.alpha);
-    let judge = |cell: Option<MetricComparison>, key: &str, activity: &str| {
+    let judge = |cell: Option<MetricComparison>, subject: Subject| {
         let cell = cell?;
         // e-BH only applies to single metrics; comparisons over several metrics use the level of the pair
         // (docs/methodology.md#many-comparisons).
         Some(compare(
-            Subject::overall(key, activity),
+            subject,
             target_names(pair_data),
             JudgedCell {
                 cell: &cell,
@@ -281,10 +281,16 @@ fn pair_summary(
     let of = |kind: WaitKind| pair_data.compare_weighted(|metric| metric.wait_kind == kind);
     let overall = pair_data.compare_overall();
     let days = overall.as_ref().map_or(pair_data.counted_days.clone(), |cell| cell.days.clone());
-    let headline = judge(overall, "overall", "all tasks together");
+    let headline = judge(overall, Subject::overall("overall", "all tasks together", WaitKind::Background));
     let by_wait_kind = [
-        judge(of(WaitKind::Interactive), "interactive", "what a user waits for"),
-        judge(of(WaitKind::Background), "background", "what runs in the background"),
+        judge(
+            of(WaitKind::Interactive),
+            Subject::overall("interactive", "what a user waits for", WaitKind::Interactive),
+        ),
+        judge(
+            of(WaitKind::Background),
+            Subject::overall("background", "what runs in the background", WaitKind::Background),
+        ),
     ];
     let PairNames { a, b } = target_names(pair_data);
     let profile = &scope.history.settings.usage_profile;

@@ -94,10 +94,13 @@ impl Reading {
 }
 
 impl<'h> AnalysisWindow<'h> {
-    /// Selects the runs of a history up to the day `through`, at the given scale or else the scale of the last run.
+    /// Selects the runs of a history up to the day `through`, at the given scale, or else the configured one if there are runs at it,
+    /// or else that of the last run.
     pub(super) fn new(history: &'h History, through: i64, scale: Option<Scale>) -> Self {
         let mut selected = runs_until(history, through);
-        let scale = scale.or_else(|| selected.last().map(|selected| selected.run.scale));
+        let is_measured = |scale: &Scale| selected.iter().any(|selected| selected.run.scale == *scale);
+        let configured = history.settings.scale.filter(is_measured);
+        let scale = scale.or(configured).or_else(|| selected.last().map(|selected| selected.run.scale));
         let mut excluded = vec![];
         // The order of the exclusions is part of the method, because each run is counted under the first reason.
         let mut exclude =

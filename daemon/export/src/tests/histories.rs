@@ -125,10 +125,12 @@ fn duration() -> impl Strategy<Value = f64> {
 fn settings() -> impl Strategy<Value = AnalysisSettings> {
     let usage_profile = btree_map(text(), 0.0..1e9f64, 0..3);
     let counted_days = option::of(1.0..60.0f64);
-    (option::of(text()), option::of(text()), 1.0001..100.0f64, usage_profile, counted_days).prop_map(
-        |(machine, zone, threshold, usage_profile, usage_counted_days)| AnalysisSettings {
+    let scale = option::of(select(Scale::ALL.to_vec()));
+    (option::of(text()), option::of(text()), scale, 1.0001..100.0f64, usage_profile, counted_days).prop_map(
+        |(machine, zone, scale, threshold, usage_profile, usage_counted_days)| AnalysisSettings {
             machine,
             zone,
+            scale,
             threshold,
             usage_profile,
             usage_counted_days,

@@ -62,7 +62,7 @@ impl Job<'_> {
         Err(RunError::refused(
             self.sandbox.path(),
             reason,
-            "Free space on the target, or measure at a smaller scale (`--scale quick`)",
+            "Free space on the target, or measure at a smaller scale if there is one (quick is the smallest)",
         ))
     }
 

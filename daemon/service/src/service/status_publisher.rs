@@ -66,7 +66,7 @@ impl StatusPublisher {
             now_us: now.wall,
             state: if is_stopping { State::Stopping } else { state },
             problems: vec![],
-            targets: view.targets(next),
+            targets: view.targets(&waiting(&state, next)),
             stalls: vec![],
             rounds: view.rounds.counts(),
             last_round: view.rounds.last().cloned(),
@@ -97,12 +97,12 @@ impl StatusView<'_> {
         ))
     }
 
-    fn targets(&self, next: Option<Timestamp>) -> Vec<TargetStatus> {
+    fn targets(&self, waiting: &TargetState) -> Vec<TargetStatus> {
         let targets = self.facts.config.targets.iter();
-        targets.zip(&self.workers).map(|(target, status)| self.target(target, *status, next)).collect()
+        targets.zip(&self.workers).map(|(target, status)| self.target(target, *status, waiting)).collect()
     }
 
-    fn target(&self, target: &Target, status: WorkerStatus, next: Option<Timestamp>) -> TargetStatus {
+    fn target(&self, target: &Target, status: WorkerStatus, waiting: &TargetState) -> TargetStatus {
         let recent = self.facts.history.recent_runs(&target.name);
         let mount = self.facts.mounts.mount(&target.name);
         TargetStatus {
@@ -110,7 +110,7 @@ impl StatusView<'_> {
             path: target.path.display().to_string(),
             role: target.role,
             protocol: mount.map(|mount| mount.protocol.to_string()),
-            state: target_state(status, recent, &self.sampling_view.now, next),
+            state: target_state(status, recent, &self.sampling_view.now, waiting),
             last_runs: recent.map(|recent| (recent.runs, recent.ok_runs)),
             bytes_last_24h: self.admission.usage().bytes.get(&target.name).copied().unwrap_or(0),
             bytes_limit: self.facts.config.limits.bytes_per_day,
@@ -119,19 +119,28 @@ impl StatusView<'_> {
     }
 }
 
+/// Returns what targets that can be used wait for.
+fn waiting(state: &State, next: Option<Timestamp>) -> TargetState {
+    let (reason, until_us) = match state {
+        State::Paused { until_us: None } | State::SafeMode => ("`longhaul resume`", None),
+        State::Paused { until_us } if next < *until_us => ("the end of the pause", *until_us),
+        _ => ("the next round", next),
+    };
+    TargetState::Waiting { reason: reason.to_owned(), until_us }
+}
+
 /// Returns the state of a target between rounds.
 fn target_state(
     status: WorkerStatus,
     recent: Option<&RecentRuns>,
     now: &ClockReading,
-    next: Option<Timestamp>,
+    waiting: &TargetState,
 ) -> TargetState {
     if let WorkerStatus::Stuck { operation, for_seconds } = status {
         let since_us = now.wall - Duration::from_secs(for_seconds);
         return TargetState::Hung { operation: operation.map(|operation| operation.to_string()), since_us };
     }
-    let waiting = || TargetState::Waiting { reason: "the next round".to_owned(), until_us: next };
-    recent.and_then(|recent| recent.problem.clone()).unwrap_or_else(waiting)
+    recent.and_then(|recent| recent.problem.clone()).unwrap_or_else(|| waiting.clone())
 }
 
 #[cfg(test)]
@@ -146,9 +155,20 @@ mod tests {
         let stuck = WorkerStatus::Stuck { operation: Some(Operation::Read), for_seconds: 4 };
         let hung =
             TargetState::Hung { operation: Some("read".to_owned()), since_us: Timestamp::from_us(5_000_000) };
-        assert_eq!(target_state(stuck, None, &now, None), hung);
-        let next = Some(Timestamp::from_us(7));
-        let waiting = TargetState::Waiting { reason: "the next round".to_owned(), until_us: next };
-        assert_eq!(target_state(WorkerStatus::Available, None, &now, next), waiting);
+        let next = waiting(&State::Waiting, Some(Timestamp::from_us(7)));
+        assert_eq!(target_state(stuck, None, &now, &next), hung);
+        assert_eq!(target_state(WorkerStatus::Available, None, &now, &next), next);
+    }
+
+    #[test]
+    fn targets_wait_for_the_end_of_a_pause() {
+        let [next, later] = [7, 9].map(|at| Some(Timestamp::from_us(at)));
+        let of = |state| match waiting(&state, next) {
+            TargetState::Waiting { reason, until_us } => (reason, until_us),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(of(State::Paused { until_us: later }), ("the end of the pause".to_owned(), later));
+        assert_eq!(of(State::Paused { until_us: next }), ("the next round".to_owned(), next));
+        assert_eq!(of(State::Paused { until_us: None }), ("`longhaul resume`".to_owned(), None));
     }
 }

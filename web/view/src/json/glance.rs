@@ -8,6 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::screens::recommendation;
+use crate::screens::status::all_problems;
 use crate::time::zoned;
 
 /// The answer at a glance: one flat object, because widgets show single keys.
@@ -21,7 +22,8 @@ pub struct Glance {
     pub minutes_a_week: Option<f64>,
     /// Confidence of the recommendation; null while nothing can be said.
     pub confidence: Option<Confidence>,
-    /// Number of problems that the service has now; null while it starts.
+    /// Number of problems now, as the overview lists them: ongoing stalls, problems of the service, targets that cannot be measured;
+    /// null while it starts.
     pub problems: Option<usize>,
     /// End of the last scheduled round, as RFC 3339 in UTC; null if there was none.
     pub last_round: Option<String>,
@@ -36,7 +38,7 @@ impl Glance {
             target: weekly.recommendation.target.clone(),
             minutes_a_week: weekly.recommendation.minutes_a_week.as_ref().map(|saved| saved.value),
             confidence: weekly.recommendation.confidence,
-            problems: status.map(|status| status.problems.len()),
+            problems: status.map(|status| all_problems(status, &TimeZone::UTC).len()),
             last_round: ended
                 .and_then(|ended| zoned(ended, &TimeZone::UTC))
                 .map(|ended| ended.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),

@@ -63,7 +63,7 @@ fn service(known: Option<&Status>, zone: &TimeZone) -> Vec<String> {
     let Some(known) = known else {
         return vec!["The service is not running: `longhaul service start`".to_owned()];
     };
-    let problems = status::problems(known, zone);
+    let problems = status::all_problems(known, zone);
     let mut shown: Vec<String> = problems.iter().flat_map(|text| lines(&text.content())).collect();
     shown.extend(
         status::in_short(known, zone)

@@ -117,7 +117,8 @@ fn round_loss_text(weekly: &WeeklySummary) -> Option<String> {
         .collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
     Some(format!(
-        "{lost} of the week's {ended} rounds {} not completed ({}){reasons}.",
+        "{lost} of the week's {} {} not completed ({}){reasons}.",
+        words::count(ended, "round"),
         if lost == 1 { "was" } else { "were" },
         parts.join(", ")
     ))

@@ -122,7 +122,7 @@ fn conditions(run: &Run) -> Vec<Fact> {
         ("timing overhead", timing_overhead_ns.map(|ns| format!("{ns:.0} ns per operation, not subtracted"))),
         ("worker's peak memory", bytes(worker_peak_bytes)),
         ("kept awake", kept_awake.then(|| "by caffeinate".to_owned())),
-        ("round trip before the run", round_trip_us.map(|us| units::duration(us as f64 / 1e6))),
+        ("round trip before the run", round_trip_us.map(|us| units::seconds(us as f64 / 1e6))),
         ("network took before the run", send_rate.map(|rate| format!("{}/s", units::bytes(rate as f64)))),
         ("slept", slept_seconds.filter(|slept| *slept > 0.0).map(units::duration)),
     ];

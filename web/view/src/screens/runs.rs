@@ -1,9 +1,9 @@
 //! The list of runs.
 
-use longhaul_model::Phase;
 use longhaul_model::stored::StoredRun;
+use longhaul_model::{Outcome, Phase, Run};
 
-use super::{outcome, protocol, with_cache};
+use super::{NO_VALUE, outcome, protocol, with_cache};
 use crate::document::Document;
 use crate::table::Table;
 use crate::text::{Style, Text};
@@ -13,7 +13,13 @@ use crate::{time, units};
 pub fn runs(runs: &[StoredRun]) -> Document {
     let mut document = Document::new();
     if runs.is_empty() {
-        document.paragraph(Text::from("No runs found. Start some with ").code("longhaul run").plain("."));
+        document.paragraph(
+            Text::from("No runs match. If there are none yet: ")
+                .code("longhaul run")
+                .plain(", or with the service ")
+                .code("longhaul round")
+                .plain("."),
+        );
     }
     document.table(table(runs));
     document
@@ -35,11 +41,16 @@ fn table(runs: &[StoredRun]) -> Table {
             protocol(run.protocol.as_ref()).into(),
             run.workload.as_str().into(),
             outcome(run.outcome),
-            units::seconds(run.seconds).into(),
+            time(run).into(),
             result(stored).into(),
         ]);
     }
     table
+}
+
+/// Returns the time of a run; one that never met its target has none.
+fn time(run: &Run) -> String {
+    if run.outcome == Outcome::Unavailable { NO_VALUE.to_owned() } else { units::seconds(run.seconds) }
 }
 
 /// Returns the failure of a run, or the first figure of each phase.

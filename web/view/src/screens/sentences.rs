@@ -26,7 +26,7 @@ pub fn headline(pair: &PairSummary) -> String {
 
 fn speed_and_reliability(pair: &PairSummary) -> String {
     let Some(headline) = &pair.headline else {
-        return format!("{} and {}: no round so far has all tasks on both.", pair.a, pair.b);
+        return format!("No round so far has all tasks on both {} and {}.", pair.a, pair.b);
     };
     let text = comparison(headline);
     let fails_more = match pair.reliability.verdict {

@@ -6,6 +6,7 @@ use longhaul_model::Task;
 use super::week_charts;
 use crate::charts::Chart;
 use crate::document::Document;
+use crate::text::Text;
 
 /// Data of the page of a task.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub struct MetricCharts {
 /// Returns the page of a task.
 pub fn task(report: TaskReport<'_>) -> Document {
     let mut document = Document::titled(report.task.name());
-    document.paragraph(report.task.summary());
+    document.paragraph(Text::constant(report.task.summary()));
     document.append(times(report.task, report.weekly, report.metrics));
     document.append(report.slowest);
     document

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_model::{Outcome, Run, STANDARD_TASKS, TargetName, median};
 
+use super::NO_VALUE;
 use super::words::count;
 use crate::document::Document;
 use crate::table::Table;
@@ -57,6 +58,8 @@ pub fn trial(runs: &[Run], totals: RunCounts) -> Document {
         let next =
             Text::new().code("longhaul runs").plain(" lists the failed runs; ").code("longhaul runs ID");
         document.paragraph(next.plain(" explains one."));
+    } else if totals.ended_by == PlanEnd::User {
+        document.paragraph(Text::from("The trial is not complete. Again: ").code("longhaul try").plain("."));
     } else {
         let next =
             Text::from("Two rounds show that it works; they decide nothing. Next: ").code("longhaul init");
@@ -77,7 +80,9 @@ fn times(runs: &[Run], targets: &BTreeSet<&TargetName>) -> Table {
     for task in STANDARD_TASKS {
         let cell = |target: &&TargetName| {
             let found = seconds.get(&(task.name(), *target)).and_then(|seconds| median(seconds));
-            found.map_or_else(|| "failed".to_owned(), units::seconds)
+            let was_run = |run: &&Run| run.workload == task.name() && run.target == **target;
+            let missing = if runs.iter().any(|run| was_run(&run)) { "failed" } else { NO_VALUE };
+            found.map_or_else(|| missing.to_owned(), units::seconds)
         };
         table.row(std::iter::once(task.name().to_owned()).chain(targets.iter().map(cell)));
     }

@@ -41,7 +41,7 @@ pub fn usage(counted: &CountedUsage, profile: &UsageProfile, uncounted: &[&Targe
 fn covered(counted: &CountedUsage) -> String {
     let (days, covered) = (counted.days, counted.covered_days);
     if days == 0 {
-        return "Nothing is counted yet: the background service counts while it runs (`longhaul service install`)."
+        return "Nothing is counted yet: the background service counts while it runs (`longhaul status` shows whether it does)."
             .to_owned();
     }
     let wait = match MIN_DAYS.saturating_sub(covered) {

@@ -243,7 +243,7 @@ fn scores(weekly: &WeeklySummary) -> Table {
         let seen = is_checked.then(|| super::or_no_value(freshness.map(seen_of_all)));
         let cells = [
             scores.target.to_string(),
-            words::speed_text(scores),
+            words::speed_text(scores, &weekly.scores),
             words::share_text(scores.smoothness),
             words::share_text(scores.reliability),
             words::rank_range(scores),

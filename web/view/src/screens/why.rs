@@ -34,7 +34,7 @@ pub fn why(attributions: &[Attribution]) -> Document {
             document.append(metric_section(task.name(), metric, &own));
         }
     }
-    document.note(BAR_NOTE).note(
+    document.note(Text::constant(BAR_NOTE)).note(
         "NAS means the NAS with its disk, unless the NAS reports how busy its disk is. A part stands out if at least a quarter of \
          the time, and 0.1 s, would be saved with a good network, NAS or computer.",
     );

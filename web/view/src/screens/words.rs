@@ -160,11 +160,16 @@ pub fn weekly_minutes(pair: &PairSummary, minutes: &WeeklyMinutes) -> String {
     }
 }
 
-/// Returns the speed score with its interval.
-pub fn speed_text(scores: &Scores) -> String {
-    scores.speed.map_or("reference or unknown".to_owned(), |speed| {
-        format!("{:.0} ({:.0} to {:.0}; {} days)", speed.value, speed.low, speed.high, speed.days)
-    })
+/// Returns the speed score with its interval. Of all scores, exactly one has none if it is that of the reference.
+pub fn speed_text(scores: &Scores, all: &[Scores]) -> String {
+    let without = all.iter().filter(|scores| scores.speed.is_none()).count();
+    match scores.speed {
+        Some(speed) => {
+            format!("{:.0} ({:.0} to {:.0}; {} days)", speed.value, speed.low, speed.high, speed.days)
+        }
+        None if without == 1 && all.len() > 1 => "100 (reference)".to_owned(),
+        None => "not known".to_owned(),
+    }
 }
 
 /// Returns a proportion in percent with its interval; `–` if there is none.
@@ -195,6 +200,7 @@ pub fn rank_range(scores: &Scores) -> String {
 }
 
 /// Progress of the measurements towards a ranking.
+#[derive(PartialEq)]
 enum Progress {
     NothingMeasured,
     WarmUp,
@@ -237,7 +243,8 @@ pub fn next_step(weekly: &WeeklySummary) -> Option<Text> {
             Some(step.plain(" for weeks."))
         }
         Progress::NoShare | Progress::OneShare => {
-            Some(Text::from("Add another share: ").then(command("longhaul init")).plain("."))
+            let what = if progress(weekly) == Progress::NoShare { "a share" } else { "another share" };
+            Some(Text::from(format!("Add {what}: ")).then(command("longhaul init")).plain("."))
         }
         Progress::WarmUp | Progress::Comparable => None,
     }
@@ -303,10 +310,14 @@ pub fn dates_and_scale(weekly: &WeeklySummary) -> String {
 
 /// Returns how the rounds of the week ended, as a sentence without its final period.
 pub fn rounds(weekly: &WeeklySummary) -> String {
-    let ended: Vec<String> =
-        weekly.rounds.by_status.iter().map(|(status, rounds)| format!("{rounds} {status}")).collect();
+    let ended: Vec<String> = weekly
+        .rounds
+        .by_status
+        .iter()
+        .map(|(status, rounds)| format!("{rounds} {}", status.replace('-', " ")))
+        .collect();
     let ended = if ended.is_empty() { String::new() } else { format!(" ({})", ended.join(", ")) };
-    format!("Rounds of the week: {} planned{ended}", weekly.rounds.planned)
+    format!("Rounds of the week: {}{ended}", weekly.rounds.planned)
 }
 
 /// Returns the length of a step of stored samples in words.

@@ -45,6 +45,9 @@ fn open_with(context: &mut Context<'_, '_>, call: &Call<'_>, opening: Opening<'_
     let mut handle = returned.filter(|_| !is_unnamed).map(|_| context.new_handle());
     if is_unnamed {
         context.unknown("open_tmpfile", Some(&path));
+    } else if has(flags, "O_PATH") && handle.is_none() {
+        // A question what there is, as `mv` asks before it renames.
+        context.emit(TraceAction::Attributes { path: &path, found: None }, result);
     } else {
         context.emit(TraceAction::Open { path: &path, mode: mode(flags), handle }, result);
     }

@@ -244,6 +244,7 @@ fn descriptor_that_is_only_a_place_is_asked_and_closed_like_others() {
         r#"newfstatat(3</share/d>, "", {st_mode=S_IFDIR|0755, st_size=9, ...}, AT_EMPTY_PATH) = 0"#,
         r#"fchmodat2(3</share/d>, "", 0700, AT_EMPTY_PATH) = 0"#,
         r#"close(3</share/d>) = 0"#,
+        r#"openat(AT_FDCWD, "f", O_RDONLY|O_PATH|O_DIRECTORY) = -1 ENOTDIR (Not a directory)"#,
     ]);
     assert!(written.events[0].contains("access: Place"), "{:?}", written.events);
     assert_eq!(
@@ -251,7 +252,8 @@ fn descriptor_that_is_only_a_place_is_asked_and_closed_like_others() {
         [
             "HandleAttributes { handle: 1, found: Some(Folder) } Done",
             "/share/d SetAttributes { } Done",
-            "Close { handle: 1 } Done"
+            "Close { handle: 1 } Done",
+            "/share/f Attributes { found: None } NotFound"
         ]
     );
 }

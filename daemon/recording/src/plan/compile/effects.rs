@@ -1,4 +1,4 @@
-//! What planned operations change in the tree.
+//! Changes that planned operations make in the tree.
 
 use super::super::action::{FileNumber, Opening, PlannedAction, PlannedCopy, Slot};
 use super::super::answers::Planned;

@@ -59,6 +59,7 @@ fn lost(checks: &[TargetFidelity]) -> Option<String> {
         let lost = check.findings.iter().filter(|finding| finding.result == KeepResult::Lost).count();
         format!("{} {lost} of {tested}", check.target)
     };
-    let counts: Vec<String> = checks.iter().map(count).collect();
+    let is_tested = |check: &&TargetFidelity| check.findings.iter().any(|finding| finding.result.is_tested());
+    let counts: Vec<String> = checks.iter().filter(is_tested).map(count).collect();
     (!counts.is_empty()).then(|| format!("Properties of files lost without an error: {}.", counts.join(", ")))
 }

@@ -20,8 +20,9 @@ pub fn fidelity(checks: &[TargetFidelity], zone: &TimeZone) -> Document {
     if checks.is_empty() {
         document.paragraph(
             Text::from("Nothing was checked yet. ")
+                .plain("The service checks each target after its first full round. Without the service: ")
                 .code("longhaul fidelity")
-                .plain(" checks now; the service checks each target after its first full round."),
+                .plain("."),
         );
         return document;
     }
@@ -198,6 +199,6 @@ mod tests {
     #[test]
     fn nothing_checked_says_what_to_do() {
         let text = markdown::render(&fidelity(&[], &TimeZone::UTC));
-        assert!(text.contains("longhaul fidelity checks now"), "{text}");
+        assert!(text.contains("Without the service: longhaul fidelity"), "{text}");
     }
 }

@@ -117,6 +117,18 @@ pub fn event_log(mut entries: Vec<Entry>, zone: &TimeZone) -> Document {
     document
 }
 
+/// Returns the entries of the last days or hours, such as `7d`, in the given order.
+pub fn recent_events(entries: &[Entry], window: &str, zone: &TimeZone) -> Document {
+    if !entries.is_empty() {
+        return events(entries, zone);
+    }
+    let mut document = Document::new();
+    document.paragraph(
+        Text::from(format!("No events in the last {window}. Longer: ")).code("longhaul events --since 60d"),
+    );
+    document
+}
+
 /// Returns the entries in the given order. On a page, a time links to the comparison before and after its day.
 pub fn events(entries: &[Entry], zone: &TimeZone) -> Document {
     let mut document = Document::new();

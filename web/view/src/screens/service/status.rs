@@ -18,7 +18,7 @@ pub fn status(status: &Status, zone: &TimeZone) -> Document {
     let mut document = Document::new();
     let since = time::timestamp(status.started_us, zone);
     document
-        .list(problems(status, zone))
+        .list(all_problems(status, zone))
         .paragraph(format!(
             "longhauld {} (process {}) since {since}: {}",
             status.version,
@@ -30,9 +30,15 @@ pub fn status(status: &Status, zone: &TimeZone) -> Document {
     document
 }
 
+/// Returns all that is wrong now, one sentence each: ongoing stalls, problems of the service, targets that cannot be measured.
+pub fn all_problems(status: &Status, zone: &TimeZone) -> Vec<Text> {
+    problems(status, zone).into_iter().chain(unusable_targets(status, zone)).collect()
+}
+
 /// Returns the ongoing stalls and the problems of the service, one sentence each.
 pub fn problems(status: &Status, zone: &TimeZone) -> Vec<Text> {
-    let stall = status.stalls.iter().map(|stall| {
+    let ongoing = status.stalls.iter().filter(|stall| stall.ended_us.is_none());
+    let stall = ongoing.map(|stall| {
         let since = time::timestamp(stall.started_us, zone);
         let text = bad("stall").plain(": ").code(stall.target.as_str());
         text.plain(format!(" has not answered a {} since {since}.", stall.operation))
@@ -77,7 +83,13 @@ pub fn state(status: &Status, zone: &TimeZone) -> String {
 
 /// Returns the table of the targets.
 pub fn targets(status: &Status, zone: &TimeZone) -> Table {
-    let mut table = Table::new("Targets").words(["target", "protocol", "state", "last round", "last 24 h"]);
+    let mut table = Table::new("Targets").words([
+        "target",
+        "protocol",
+        "state",
+        "last round",
+        "read and written in 24 h",
+    ]);
     for target in &status.targets {
         let role = match target.role {
             Role::Share => "",
@@ -86,7 +98,7 @@ pub fn targets(status: &Status, zone: &TimeZone) -> Table {
         table.row([
             Text::from(&target.name).plain(role),
             target_protocol(target).into(),
-            target_state(target, status.now_us, zone),
+            short_state(target, status.now_us, zone),
             or_no_value(last_runs(target)).into(),
             budget(target).into(),
         ]);
@@ -117,6 +129,16 @@ pub fn target_state(target: &TargetStatus, now: Timestamp, zone: &TimeZone) -> T
         }
         TargetState::Blocked { reason } if reason.starts_with("blocked") => bad(reason),
         TargetState::Blocked { reason } => bad(&format!("blocked: {reason}")),
+    }
+}
+
+/// Describes the state of a target without its reason, which stands among the problems.
+fn short_state(target: &TargetStatus, now: Timestamp, zone: &TimeZone) -> Text {
+    match &target.state {
+        TargetState::Measuring { .. } | TargetState::Waiting { .. } => target_state(target, now, zone),
+        TargetState::Hung { .. } => bad("hung"),
+        TargetState::Unavailable { .. } => Text::new().toned("unavailable", Tone::Warning),
+        TargetState::Blocked { .. } => bad("blocked"),
     }
 }
 
