@@ -99,7 +99,7 @@ pub fn check_known(shared: &GlobalArgs, reader: &Reader, given: Option<&TargetNa
 pub struct MissingFolder {
     /// Name of the target.
     pub name: TargetName,
-    /// What is missing, with what to do.
+    /// Sentence with the missing folder and what to do.
     pub warning: String,
 }
 

@@ -21,7 +21,7 @@ pub fn former_shares(weekly: &WeeklySummary, config: &Config) -> Vec<String> {
         line.role == Role::Share && config.targets.iter().all(|known| known.name != line.name)
     };
     let sentence = |line: &TargetLine| {
-        format!("{} is not in the configuration any more: its results are of before", line.name)
+        format!("{} is no longer in the configuration: it is not measured any more", line.name)
     };
     let shares = weekly.targets.iter().filter(|_| !config.targets.is_empty());
     shares.filter(is_former).map(sentence).collect()

@@ -91,7 +91,8 @@ pub fn read_history_since(
     let (_, profile) = read_usage(reader, config)?;
     history.settings.usage_profile = profile.waits_a_week();
     history.settings.usage_counted_days = profile.counted_days;
-    history.settings.scale = Some(config.scale);
+    // Without targets, rounds are made by hand, each at its own scale.
+    history.settings.scale = (!config.targets.is_empty()).then_some(config.scale);
     history.settings.zone = TimeZone::system().iana_name().map(ToOwned::to_owned);
     Ok(anonymize(history))
 }
