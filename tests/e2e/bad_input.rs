@@ -290,7 +290,7 @@ fn unreadable_corpus_folder_is_an_error_until_readable() {
     assert_stored_as(
         &output,
         "error",
-        &[denied.to_str().unwrap(), "Permission denied", "check the folder's owner"],
+        &[denied.to_str().unwrap(), "Permission denied", "Check the folder's owner"],
     );
     assert_all_ok(&run("4").expect(0).runs());
 }
