@@ -95,6 +95,15 @@ pub fn check_known(shared: &GlobalArgs, reader: &Reader, given: Option<&TargetNa
     given.map_or(Ok(()), |given| find_target(given.as_str(), &config, reader).map(drop))
 }
 
+/// Returns a sentence about two targets that are one folder, if there are any: a comparison of it with itself says nothing.
+pub fn same_folder(targets: &[Target]) -> Option<String> {
+    targets.iter().enumerate().find_map(|(index, target)| {
+        let other = targets[..index].iter().find(|other| other.path == target.path)?;
+        let path = target.path.display();
+        Some(format!("targets `{}` and `{}` are one folder: {path}", other.name, target.name))
+    })
+}
+
 /// A target whose folder does not exist now.
 pub struct MissingFolder {
     /// Name of the target.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use longhaul_model::{Role, Target};
+use longhaul_model::Role;
 use longhaul_service::config::{Config, ConfigLoader, FixedSetting, commented_sample};
 use longhaul_service::nas::check_nas;
 use longhaul_service::notifications::check_channels;
@@ -55,20 +55,12 @@ pub fn run(shared: &GlobalArgs, arguments: &ConfigArgs) -> anyhow::Result<ExitCo
 /// Returns the checks of what a configuration refers to: notification channels, the NAS and the recording.
 pub fn checks(config: &Config, database: &Path) -> Vec<Check> {
     let mut checks = check_channels(&config.notify);
-    checks.extend(check_distinct(&config.targets));
+    let fix = "remove one of them, or correct its path";
+    let same = paths::same_folder(&config.targets);
+    checks.extend(same.map(|message| Check::problem("targets", CheckStatus::Failed, message, fix)));
     checks.extend(check_nas(config.nas.as_ref()));
     checks.extend(check_recording(config.replay.as_ref(), database));
     checks
-}
-
-/// Checks that no folder has two names: a comparison of it with itself says nothing.
-fn check_distinct(targets: &[Target]) -> Option<Check> {
-    let mut pairs = targets.iter().enumerate().flat_map(|(index, target)| {
-        targets[..index].iter().filter(|other| other.path == target.path).map(move |other| (other, target))
-    });
-    let (one, other) = pairs.next()?;
-    let message = format!("`{}` and `{}` are one folder: {}", one.name, other.name, one.path.display());
-    Some(Check::problem("targets", CheckStatus::Failed, message, "remove one of them, or correct its path"))
 }
 
 /// Prints what the administrator has set, with its place.

@@ -56,7 +56,9 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
     let mut targets =
         choose_targets(shared, arguments, MountTable { mounts: &mounts, folders: &folders }, &mut prompter)?;
     paths::check_paths(&targets, &folders)?;
-    check_distinct(&targets)?;
+    if let Some(message) = paths::same_folder(&targets) {
+        return Err(UsageError(message).into());
+    }
     let missing = paths::missing_folders(&targets, &mounts)?;
     missing.iter().for_each(|missing| anstream::eprintln!("longhaul: {}", missing.warning));
     for target in &mut targets {
@@ -95,18 +97,6 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
         path.display()
     );
     Ok(exit::OK)
-}
-
-/// Refuses one folder under two names, because a comparison of it with itself says nothing.
-fn check_distinct(targets: &[Target]) -> anyhow::Result<()> {
-    for (index, target) in targets.iter().enumerate() {
-        if let Some(other) = targets[..index].iter().find(|other| other.path == target.path) {
-            let path = target.path.display();
-            let message = format!("targets `{}` and `{}` are one folder: {path}", other.name, target.name);
-            return Err(UsageError(message).into());
-        }
-    }
-    Ok(())
 }
 
 /// Refuses arguments that differ from what the administrator has set.

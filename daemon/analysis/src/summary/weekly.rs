@@ -278,19 +278,16 @@ fn pair_summary(
             params,
         ))
     };
-    let of = |kind: WaitKind| pair_data.compare_weighted(|metric| metric.wait_kind == kind);
+    let of = |kind: WaitKind, key, activity| {
+        let cell = pair_data.compare_weighted(|metric| metric.wait_kind == kind);
+        judge(cell, Subject::overall(key, activity, kind))
+    };
     let overall = pair_data.compare_overall();
     let days = overall.as_ref().map_or(pair_data.counted_days.clone(), |cell| cell.days.clone());
     let headline = judge(overall, Subject::overall("overall", "all tasks together", WaitKind::Background));
     let by_wait_kind = [
-        judge(
-            of(WaitKind::Interactive),
-            Subject::overall("interactive", "what a user waits for", WaitKind::Interactive),
-        ),
-        judge(
-            of(WaitKind::Background),
-            Subject::overall("background", "what runs in the background", WaitKind::Background),
-        ),
+        of(WaitKind::Interactive, "interactive", "what a user waits for"),
+        of(WaitKind::Background, "background", "what runs in the background"),
     ];
     let PairNames { a, b } = target_names(pair_data);
     let profile = &scope.history.settings.usage_profile;

@@ -115,13 +115,9 @@ impl Simulated {
                     assert!(self.open.insert(open.slot, thing).is_none(), "slot in use");
                 }
             },
-            P::OpenFolder { node, slot } => {
-                assert_eq!(found(self, node), Some(Thing::Folder));
-                assert!(self.open.insert(slot, Thing::Folder).is_none(), "slot in use");
-                self.folders.insert(slot, node);
-            }
-            P::OpenPlace { node, slot } => {
+            P::OpenFolder { node, slot } | P::OpenPlace { node, slot } => {
                 let thing = found(self, node).expect("it is there");
+                assert!(thing == Thing::Folder || matches!(action, P::OpenPlace { .. }));
                 assert!(self.open.insert(slot, thing).is_none(), "slot in use");
                 self.folders.extend((thing == Thing::Folder).then_some((slot, node)));
             }
