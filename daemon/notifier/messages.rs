@@ -37,7 +37,7 @@ impl MessageWriter<'_> {
     fn digest(&self, notification: Notification, week: Week) -> Result<Message> {
         let history = paths::read_history(self.reader, self.config)?;
         let weekly = summarize_week(&history, &WeeklyQuery { week, scale: None, zone: TimeZone::system() });
-        let environment = longhaul_web::report_environment(&history, &self.reader.epochs()?);
+        let environment = longhaul_web::report_environment(week, &history, &self.reader.epochs()?);
         let report = Report {
             markdown: longhaul_view::markdown(&weekly),
             html: longhaul_view::html(&weekly, &environment),

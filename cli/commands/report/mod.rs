@@ -9,12 +9,11 @@ use std::process::ExitCode;
 
 use longhaul_analysis::summary::{ClientCaching, WeeklySummary, client_caching};
 use longhaul_measure::platform;
-use longhaul_model::History;
 use longhaul_view::json::WeekJson;
 use longhaul_view::redaction::with_neutral_names;
 use longhaul_view::screens::brief::brief;
 use longhaul_view::screens::week::{WeekReport, week};
-use longhaul_view::{Environment, Machine, html, markdown, render};
+use longhaul_view::{Environment, Machine, html, markdown, negotiated_until, render};
 
 use crate::arguments::{GlobalArgs, ReportArgs, ReportFormat};
 use crate::paths;
@@ -48,7 +47,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
         }
         ReportFormat::Md => markdown(&weekly),
         ReportFormat::Html => {
-            let environment = environment(shared, arguments, &input.history)?;
+            let environment = environment(shared, arguments, &input)?;
             html(&weekly, &environment)
         }
         ReportFormat::Json => {
@@ -80,7 +79,7 @@ fn load_caching(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<V
 fn environment(
     shared: &GlobalArgs,
     arguments: &ReportArgs,
-    history: &History,
+    WeeklyInput { history, query }: &WeeklyInput,
 ) -> anyhow::Result<Environment> {
     match arguments.from_export {
         Some(_) => Ok(Environment { longhaul: VERSION.to_owned(), ..Environment::default() }),
@@ -91,8 +90,7 @@ fn environment(
                 memory_bytes: longhaul_service::memory_total(),
             };
             let epochs = paths::open_reader(shared)?.epochs()?;
-            let negotiated = epochs.into_iter().map(|epoch| (epoch.number, epoch.negotiated)).collect();
-            Ok(Environment::of_this_machine(machine, history, &negotiated))
+            Ok(Environment::of_this_machine(machine, negotiated_until(query.week, history, &epochs)))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use longhaul_launchd::{Manager, SystemRunner};
+use longhaul_launchd::{Manager, Step, SystemRunner};
 use longhaul_model::Hint;
 
 use super::{Mode, is_not_installed, purge, run_steps, service_definition};
@@ -38,9 +38,9 @@ pub fn run(shared: &GlobalArgs, arguments: &UninstallArgs) -> anyhow::Result<Exi
 
 fn remove_service(mode: Mode) -> anyhow::Result<()> {
     let (manager, service) = (Manager::current(), service_definition()?);
-    match manager.status(&service, &SystemRunner) {
-        Ok(status) if is_not_installed(&status) => anstream::println!("The service is not installed."),
-        Ok(status) => run_steps(&manager.remove(&service, Some(&status)), mode)?,
+    let mut steps = match manager.status(&service, &SystemRunner) {
+        Ok(status) if is_not_installed(&status) => Vec::new(),
+        Ok(status) => manager.remove(&service, Some(&status)),
         Err(error) => {
             if service.definition_path.exists() {
                 anstream::eprintln!(
@@ -49,8 +49,13 @@ fn remove_service(mode: Mode) -> anyhow::Result<()> {
                     error.one_line()
                 );
             }
-            run_steps(&manager.remove(&service, None), mode)?;
+            manager.remove(&service, None)
         }
+    };
+    steps.retain(|step| !matches!(step, Step::Remove(path) if path.symlink_metadata().is_err()));
+    if steps.is_empty() {
+        anstream::println!("The service is not installed.");
+        return Ok(());
     }
-    Ok(())
+    run_steps(&steps, mode)
 }

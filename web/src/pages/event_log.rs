@@ -3,7 +3,7 @@
 use axum::extract::Query;
 use axum::response::Response;
 use jiff::civil::Date;
-use longhaul_analysis::summary::{EventLine, WeeklyQuery, WeeklySummary, before_after, detail_text};
+use longhaul_analysis::summary::{EventLine, WeeklyQuery, WeeklySummary, before_after};
 use longhaul_model::stored::StoredEpoch;
 use longhaul_model::time::DAY;
 use longhaul_model::{Event, History, Timestamp};
@@ -104,7 +104,7 @@ fn event_line(event: &Event) -> EventLine {
         at: time::timestamp(event.at_us, &local_zone()),
         target: event.target.clone(),
         kind: event.kind.clone(),
-        detail: detail_text(&event.detail),
+        detail: event.detail.clone(),
     }
 }
 

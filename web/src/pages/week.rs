@@ -32,7 +32,7 @@ pub async fn week(app: AppState, Path(week): Path<String>) -> Response {
     render_page(app, NavItem::Week, move |cache| {
         let week = parse_week(&week)?;
         let weekly = cache.weekly(week)?;
-        let environment = current_environment(cache)?;
+        let environment = environment(cache, week)?;
         let around = adjacent_weeks(cache, week)?;
         Ok(body(&weekly, &environment, around))
     })
@@ -47,9 +47,9 @@ fn adjacent_weeks(cache: &mut CacheEntry, week: Week) -> Result<[Option<Week>; 2
     Ok([Some(before).filter(|before| *before >= first), Some(after).filter(|after| *after <= last)])
 }
 
-fn current_environment(cache: &mut CacheEntry) -> Result<Environment, PageError> {
+fn environment(cache: &mut CacheEntry, week: Week) -> Result<Environment, PageError> {
     let history = cache.history()?;
-    Ok(report_environment(&history, &cache.reader.epochs()?).anonymised())
+    Ok(report_environment(week, &history, &cache.reader.epochs()?).anonymised())
 }
 
 fn body(weekly: &WeeklySummary, environment: &Environment, around: [Option<Week>; 2]) -> Markup {
@@ -100,7 +100,7 @@ pub async fn download(app: AppState, Path((week, file)): Path<(String, String)>)
         let ending = file.strip_prefix(&format!("longhaul-{week}.")).unwrap_or_default().to_owned();
         let weekly = cache.weekly(week)?;
         let (kind, text) = match ending.as_str() {
-            "html" => ("text/html; charset=utf-8", report(&weekly, &current_environment(cache)?)),
+            "html" => ("text/html; charset=utf-8", report(&weekly, &environment(cache, week)?)),
             "md" => ("text/markdown; charset=utf-8", markdown(&weekly)),
             "csv" => ("text/csv; charset=utf-8", times_table(&weekly).csv()),
             "json" => ("application/json", week_json(&weekly, cache)?),

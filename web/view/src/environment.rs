@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_model::{History, NegotiatedOptions, TargetName};
+use longhaul_analysis::summary::Week;
+use longhaul_model::stored::StoredEpoch;
+use longhaul_model::{EpochRecord, History, NegotiatedOptions, TargetName};
 
 use crate::{redaction, units};
 
@@ -17,7 +19,7 @@ pub struct Environment {
     pub processors: Option<u32>,
     /// Memory in bytes; `None` if unknown.
     pub memory_bytes: Option<u64>,
-    /// Negotiated options of each target in its newest epoch.
+    /// Negotiated options of each target at the end of the reported week.
     pub negotiated: BTreeMap<TargetName, NegotiatedOptions>,
 }
 
@@ -33,23 +35,14 @@ pub struct Machine {
 }
 
 impl Environment {
-    /// Describes this machine, and what was negotiated on each target in its newest epoch. `negotiated` has the options by
-    /// number of the epoch.
-    pub fn of_this_machine(
-        machine: Machine,
-        history: &History,
-        negotiated: &BTreeMap<i64, NegotiatedOptions>,
-    ) -> Self {
-        let of_epoch = history.epochs.iter();
-        let of_epoch =
-            of_epoch.filter_map(|epoch| Some((epoch.target.clone(), negotiated.get(&epoch.number)?.clone())));
+    /// Describes this machine now. `negotiated`: options of each target, as [`negotiated_until`] returns them.
+    pub fn of_this_machine(machine: Machine, negotiated: BTreeMap<TargetName, NegotiatedOptions>) -> Self {
         Self {
             longhaul: env!("CARGO_PKG_VERSION").to_owned(),
             system: Some(machine.system),
             processors: machine.processors,
             memory_bytes: machine.memory_bytes,
-            // Epochs are sorted by number, so the newest one of each target overwrites the older ones.
-            negotiated: of_epoch.collect(),
+            negotiated,
         }
     }
 
@@ -83,4 +76,20 @@ impl Environment {
         let all = self.negotiated.get(target).filter(|all| !all.is_empty())?;
         Some(all.iter().map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", "))
     }
+}
+
+/// Returns what was negotiated on each target of a history in its newest epoch that began by the end of a week. `stored`: the epochs
+/// with their options. The week ends at midnight UTC: no epoch is so short that hours decide.
+pub fn negotiated_until(
+    week: Week,
+    history: &History,
+    stored: &[StoredEpoch],
+) -> BTreeMap<TargetName, NegotiatedOptions> {
+    let began = history.epochs.iter().filter(|epoch| epoch.opened_us.local_day(0) <= week.last_day());
+    let of_epoch = |epoch: &EpochRecord| {
+        let stored = stored.iter().find(|stored| stored.number == epoch.number)?;
+        Some((epoch.target.clone(), stored.negotiated.clone()))
+    };
+    // Epochs are sorted by number, so the newest one of each target overwrites the older ones.
+    began.filter_map(of_epoch).collect()
 }

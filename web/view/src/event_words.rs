@@ -1,10 +1,15 @@
 //! Events in words, as time axes and lists name them.
 
-use longhaul_analysis::summary::{EventLine, detail_text};
-use longhaul_model::{Event, KeepResult, Property};
+use std::collections::BTreeSet;
+
+use jiff::tz::TimeZone;
+use longhaul_analysis::summary::EventLine;
+use longhaul_model::{Event, KeepResult, Property, Protocol, Timestamp};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::screens::checks::{property_words, result_word};
-use crate::units;
+use crate::{time, units};
 
 /// Kinds of events whose words do not depend on their details.
 const PLAIN_WORDS: [(&str, &str); 16] = [
@@ -28,7 +33,7 @@ const PLAIN_WORDS: [(&str, &str); 16] = [
 
 /// Returns an event in a few words, for example `macOS 26.1 installed`.
 pub fn event_words(event: &Event) -> String {
-    words(&event.kind, &detail_text(&event.detail))
+    words(&event.kind, &event.detail)
 }
 
 /// Returns an event of a week in a few words, after its target: `nfs stopped answering`.
@@ -40,15 +45,15 @@ pub fn line_words(event: &EventLine) -> String {
     }
 }
 
-/// Returns an event in a few words, from its kind and its details as [`detail_text`] formats them.
-fn words(kind: &str, detail: &str) -> String {
+/// Returns an event in a few words, from its kind and its details.
+fn words(kind: &str, detail: &Value) -> String {
     match kind {
         "facts-changed" => facts_words(detail),
         "epoch" => epoch_words(detail),
         "fidelity" => fidelity_words(detail),
-        "wake" => value(detail, "slept_seconds").and_then(|seconds| seconds.parse().ok()).map_or_else(
+        "wake" => detail["slept_seconds"].as_f64().map_or_else(
             || "woke up".to_owned(),
-            |seconds: f64| format!("woke up after {}", units::duration(seconds)),
+            |seconds| format!("woke up after {}", units::duration(seconds)),
         ),
         _ => PLAIN_WORDS
             .iter()
@@ -57,28 +62,27 @@ fn words(kind: &str, detail: &str) -> String {
     }
 }
 
-fn facts_words(detail: &str) -> String {
-    let after = |name: &str| value(group(detail, name)?, "after");
-    let change = |name: &str| Some((value(group(detail, name)?, "before")?, after(name)?));
-    if let Some(system) = after("system") {
+fn facts_words(detail: &Value) -> String {
+    let text = |name: &str, side: &str| Some(&detail[name][side]).filter(|value| !value.is_null()).map(value);
+    if let Some(system) = text("system", "after") {
         return format!("{system} installed");
     }
-    if let Some((before, after)) = change("mtu") {
+    if let Some((before, after)) = text("mtu", "before").zip(text("mtu", "after")) {
         return format!("MTU changed from {before} to {after}");
     }
-    if let Some(link) = after("link") {
+    if let Some(link) = text("link", "after") {
         return format!("network link changed to {link}");
     }
-    match detail.matches(" (").count() {
+    match detail.as_object().map_or(0, Map::len) {
         0 | 1 => "a setting changed".to_owned(),
         count => format!("{count} settings changed"),
     }
 }
 
 /// Returns the words of a change of what a target keeps: that of the property, or the number of properties.
-fn fidelity_words(detail: &str) -> String {
+fn fidelity_words(detail: &Value) -> String {
     let change = |property: &Property| {
-        let after = KeepResult::from_name(value(group(detail, property.name())?, "after")?)?;
+        let after = KeepResult::from_name(detail[property.name()]["after"].as_str()?)?;
         Some((property_words(*property), after))
     };
     let changes: Vec<_> = Property::ALL.iter().filter_map(change).collect();
@@ -90,48 +94,77 @@ fn fidelity_words(detail: &str) -> String {
 }
 
 /// Returns the words of a new epoch: its protocol if that changed.
-fn epoch_words(detail: &str) -> String {
-    let protocol = |side: &str| value(group(detail, side)?, "protocol");
-    match protocol("after") {
-        Some(after) if protocol("before") != Some(after) => format!("changed to {after}"),
-        Some(_) | None => "mount options or path changed".to_owned(),
+fn epoch_words(detail: &Value) -> String {
+    let (before, after) = (&detail["before"]["protocol"], &detail["after"]["protocol"]);
+    if after.is_null() || after == before {
+        return "mount options or path changed".to_owned();
+    }
+    format!("changed to {}", value(after))
+}
+
+/// Returns the details of an event: times and sizes with their units, and of two states only what differs.
+pub fn event_details(detail: &Value, zone: &TimeZone) -> String {
+    let fields = match detail {
+        Value::Object(fields) => fields,
+        Value::Null => return String::new(),
+        _ => return value(detail),
+    };
+    let change = fields.get("before").zip(fields.get("after")).map(|(before, after)| changes(before, after));
+    let other = |key: &str| change.is_none() || !matches!(key, "before" | "after");
+    let others = fields.iter().filter(|(key, value)| other(key) && !value.is_null());
+    let others = others.map(|(key, value)| field(key, value, zone));
+    let parts: Vec<String> = change.iter().cloned().chain(others).filter(|part| !part.is_empty()).collect();
+    parts.join(", ")
+}
+
+fn field(key: &str, of: &Value, zone: &TimeZone) -> String {
+    match (key.strip_suffix("_us"), of) {
+        (Some(name), Value::Number(at)) => {
+            let at = Timestamp::from_us(at.as_i64().unwrap_or_default());
+            format!("{} {}", name.replace('_', " "), time::timestamp(at, zone))
+        }
+        (None, Value::Number(bytes)) if key == "bytes" => units::bytes(bytes.as_f64().unwrap_or_default()),
+        (_, Value::Object(_)) => format!("{key}: {}", event_details(of, zone)),
+        _ => format!("{key}: {}", value(of)),
     }
 }
 
-/// Returns the text in the parentheses after a name, for example `after: 2, before: 1` of `mtu (after: 2, before: 1)`. Inner
-/// parentheses are part of it.
-fn group<'d>(detail: &'d str, name: &str) -> Option<&'d str> {
-    let start = position(detail, &format!("{name} ("))?;
-    let inside = &detail[start + name.len() + 2..];
-    let mut depth = 1;
-    let end = inside.find(|character| {
-        depth += match character {
-            '(' => 1,
-            ')' => -1,
-            _ => 0,
+/// Returns the differences of two states. Of two different private texts only that they differ is known.
+fn changes(before: &Value, after: &Value) -> String {
+    let is_protocol = |state: &Value| Protocol::deserialize(state).is_ok();
+    let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        let is_hidden = |side: &Value| side.as_str().is_some_and(|text| text.starts_with("hidden-"));
+        return match is_hidden(before) && is_hidden(after) {
+            true => "changed".to_owned(),
+            false => format!("{} → {}", value(before), value(after)),
         };
-        depth == 0
-    });
-    Some(&inside[..end.unwrap_or(inside.len())])
+    };
+    if is_protocol(before) && is_protocol(after) {
+        return format!("{} → {}", value(before), value(after));
+    }
+    let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let of = |state: &Map<String, Value>, key: &str| state.get(key).cloned().unwrap_or_default();
+    let differ = keys.into_iter().filter(|key| of(old, key) != of(new, key));
+    let differences = differ.map(|key| format!("{key}: {}", changes(&of(old, key), &of(new, key))));
+    differences.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the value of a key, up to the next comma.
-fn value<'d>(detail: &'d str, key: &str) -> Option<&'d str> {
-    let start = position(detail, &format!("{key}: "))?;
-    detail[start + key.len() + 2..].split(", ").next()
-}
-
-/// Returns the position of a text at the start of a part.
-fn position(detail: &str, text: &str) -> Option<usize> {
-    let starts_a_part = |at: &usize| *at == 0 || detail[..*at].ends_with([' ', '(']);
-    detail.match_indices(text).map(|(at, _)| at).find(starts_a_part)
+/// Returns a value without its name: a text without quotes, a protocol with its version, `none` for no value.
+fn value(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Object(_) => {
+            Protocol::deserialize(value).map_or_else(|_| value.to_string(), |known| known.to_string())
+        }
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => value.to_string(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_model::Timestamp;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn of(kind: &str, detail: Value) -> String {
         event_words(&Event { target: None, kind: kind.to_owned(), detail, at_us: Timestamp::UNIX_EPOCH })
@@ -140,8 +173,9 @@ mod tests {
     #[test]
     fn events_are_named_in_words() {
         let change = |before: &str, after: &str| json!({ "before": before, "after": after });
-        let protocol = |name: &str| json!({ "path": "/m (1)", "protocol": name });
-        let epoch = json!({ "epoch": 2, "before": protocol("SMB 3.0.2"), "after": protocol("SMB 3.1.1") });
+        let protocol =
+            |version: &str| json!({ "path": "/m", "protocol": { "family": "smb", "version": version } });
+        let epoch = json!({ "epoch": 2, "before": protocol("3.0.2"), "after": protocol("3.1.1") });
         let named = [
             (
                 of("facts-changed", json!({ "system": change("macOS 26.0", "macOS 26.1") })),
@@ -173,5 +207,28 @@ mod tests {
         for (found, expected) in named {
             assert_eq!(found, expected);
         }
+    }
+
+    #[test]
+    fn details_have_units_and_only_differences() {
+        let of = |detail: Value| event_details(&detail, &TimeZone::UTC);
+        let state =
+            |path: &str| json!({ "path": path, "protocol": { "family": "local", "version": "ext4" } });
+        assert_eq!(
+            of(json!({ "epoch": 6, "before": state("/a"), "after": state("/b") })),
+            "path: /a → /b, epoch: 6"
+        );
+        let protocol = |version: &str| json!({ "protocol": { "family": "smb", "version": version } });
+        assert_eq!(
+            of(json!({ "before": protocol("3.0.2"), "after": protocol("3.1.1") })),
+            "protocol: SMB 3.0.2 → SMB 3.1.1"
+        );
+        assert_eq!(of(json!({ "before": state("hidden-1"), "after": state("hidden-2") })), "path: changed");
+        assert_eq!(of(json!({ "until_us": 60_000_000 })), "until 1970-01-01 00:01:00");
+        assert_eq!(of(json!({ "bytes": 42_838_704 })), "42.8 MB");
+        let system = json!({ "system": { "before": "macOS 26.0", "after": "macOS 26.1" } });
+        assert_eq!(of(system), "system: macOS 26.0 → macOS 26.1");
+        assert_eq!(of(json!({ "mtu": { "before": null, "after": 9000 } })), "mtu: none → 9000");
+        assert_eq!((of(json!("text")), of(Value::Null)), ("text".to_owned(), String::new()));
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use longhaul_analysis::summary::{EventLine, WeeklySummary, is_private_key};
 use longhaul_model::History;
 use longhaul_model::{NegotiatedOptions, TargetName};
+use serde_json::Value;
 
 /// Placeholder for removed text.
 const PLACEHOLDER: &str = "…";
@@ -87,33 +88,30 @@ const ALLOWED_WORDS: &[&str] = &[
 const MAX_WORD_CHARS: usize = 32;
 
 /// Returns the details of an event without private data.
-pub fn redact_detail(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest.find(['(', ')', ',']).unwrap_or(rest.len());
-        let delimiter = rest[end..].chars().next();
-        out += &redact_part(&rest[..end], delimiter);
-        if let Some(delimiter) = delimiter {
-            out.push(delimiter);
-        }
-        rest = rest.get(end + 1..).unwrap_or("");
+pub fn redact_detail(detail: &Value) -> Value {
+    match detail {
+        Value::String(text) => Value::String(redact_words(text)),
+        Value::Array(items) => items.iter().map(redact_detail).collect(),
+        Value::Object(fields) => fields.iter().map(redact_field).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => detail.clone(),
     }
-    out.trim().to_owned()
 }
 
-/// Redacts the text between two commas or parentheses. If an opening parenthesis follows, the text may be the
-/// key of its contents.
-fn redact_part(text: &str, delimiter: Option<char>) -> String {
-    let words = text.trim();
-    let lead = if text.starts_with(' ') { " " } else { "" };
-    match words.split_once(": ") {
-        Some((key, value)) if is_identifier(key) => {
-            let value = if is_private_key(key) { PLACEHOLDER.to_owned() } else { redact_words(value) };
-            format!("{lead}{key}: {value}")
-        }
-        None if delimiter == Some('(') && is_identifier(words) => format!("{lead}{words} "),
-        Some(_) | None => format!("{lead}{}", redact_words(words)),
+fn redact_field((key, value): (&String, &Value)) -> (String, Value) {
+    let hidden = || Value::String(PLACEHOLDER.to_owned());
+    match is_identifier(key) {
+        false => (PLACEHOLDER.to_owned(), hidden()),
+        true if is_private_key(key) => (key.clone(), redact_private(value)),
+        true => (key.clone(), redact_detail(value)),
+    }
+}
+
+/// Returns a private value as a placeholder; one that was hidden already stays, because it shows whether a text changed.
+fn redact_private(value: &Value) -> Value {
+    match value {
+        Value::Null => Value::Null,
+        Value::String(text) if is_hidden(text) => value.clone(),
+        _ => Value::String(PLACEHOLDER.to_owned()),
     }
 }
 
@@ -125,9 +123,12 @@ fn redact_words(text: &str) -> String {
 }
 
 fn is_allowed(word: &str) -> bool {
-    is_figure(word)
-        || word.strip_prefix("hidden-").is_some_and(is_figure)
-        || ALLOWED_WORDS.contains(&word.to_ascii_lowercase().as_str())
+    is_figure(word) || is_hidden(word) || ALLOWED_WORDS.contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// Returns true for a placeholder such as `hidden-7`.
+fn is_hidden(word: &str) -> bool {
+    word.strip_prefix("hidden-").is_some_and(is_figure)
 }
 
 /// Returns true for a number or a version of at most three parts, with a unit or build of at most three letters. Four
@@ -259,34 +260,36 @@ fn rename(history: &mut History, place: usize, old: &TargetName, new: &TargetNam
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::json;
 
     #[test]
     fn epoch_details_lose_path_and_server() {
-        let redacted = redact_detail(
-            "after (negotiated (addr: 10.0.0.2, signing: on, username: anna, vers: 3.1.1), path: /Volumes/annas media, \
-             protocol (family: smb, version: 3.1.1)), epoch: 3",
-        );
+        let negotiated = json!({ "addr": "10.0.0.2", "signing": "on", "username": "anna", "vers": "3.1.1" });
+        let protocol = json!({ "family": "smb", "version": "3.1.1" });
+        let state = json!({ "negotiated": negotiated, "path": "/Volumes/annas media", "protocol": protocol });
+        let shown = json!({ "addr": "…", "signing": "on", "username": "…", "vers": "3.1.1" });
         assert_eq!(
-            redacted,
-            "after (negotiated (addr: …, signing: on, username: …, vers: 3.1.1), path: …, protocol (family: smb, version: \
-             3.1.1)), epoch: 3"
+            redact_detail(&json!({ "after": state, "epoch": 3 })),
+            json!({ "after": { "negotiated": shown, "path": "…", "protocol": protocol }, "epoch": 3 })
         );
+        let hidden = json!({ "path": "hidden-2" });
+        assert_eq!(redact_detail(&hidden), hidden);
     }
 
     #[test]
     fn numbers_stay_and_names_are_removed() {
         let shown = [
-            ("before: 1500, after: 9000", "before: 1500, after: 9000"),
-            ("before: 26.0, after: 26.0.1", "before: 26.0, after: 26.0.1"),
-            ("build: 24E248", "build: …"),
-            ("seconds: 12.5s", "seconds: 12.5s"),
-            ("woke Annas-MacBook.local at 192.168.1.7", "…"),
-            ("//anna@nas/media", "…"),
-            ("smb://nas.local/media", "…"),
-            ("path: 4711", "path: …"),
+            (json!({ "before": 1500, "after": "9000" }), json!({ "before": 1500, "after": "9000" })),
+            (json!({ "before": "26.0", "after": "26.0.1" }), json!({ "before": "26.0", "after": "26.0.1" })),
+            (json!({ "build": "24E248" }), json!({ "build": "…" })),
+            (json!({ "seconds": "12.5s" }), json!({ "seconds": "12.5s" })),
+            (json!(["woke Annas-MacBook.local at 192.168.1.7"]), json!(["…"])),
+            (json!("//anna@nas/media"), json!("…")),
+            (json!({ "path": 4711 }), json!({ "path": "…" })),
+            (json!({ "/Volumes/media": 4711 }), json!({ "…": "…" })),
         ];
-        for (text, expected) in shown {
-            assert_eq!(redact_detail(text).replace("… at …", "…"), expected, "{text}");
+        for (detail, expected) in shown {
+            assert_eq!(redact_detail(&detail), expected, "{detail}");
         }
     }
 
@@ -308,9 +311,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_accepted_and_no_path_remains(text in "\\PC{0,40}", path in "/[a-z]{4,9}(/[A-Z]{4,9}){1,3}") {
-            let _ = (redact_detail(&text), redact_sentence(&text), redact_system(&text));
-            let redacted = redact_detail(&format!("{text}, path: {path}, {path}"));
-            prop_assert!(!redacted.contains('/') || text.contains('/'), "{redacted}");
+            let _ = (redact_sentence(&text), redact_system(&text));
+            let redacted = redact_detail(&json!({ "path": &path, "text": &path, &text: &path, "inner": [&path, { &path: &text }] }));
+            prop_assert!(!redacted.to_string().contains('/'), "{redacted}");
         }
     }
 }

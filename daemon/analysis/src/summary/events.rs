@@ -18,8 +18,9 @@ pub struct EventLine {
     pub target: Option<TargetName>,
     /// Kind of event, in one word.
     pub kind: String,
-    /// Details, in one line.
-    pub detail: String,
+    /// Details as they were stored; times are local date and time, and what is private is `hidden-1`, `hidden-2`, ...
+    #[schema(value_type = Object)]
+    pub detail: Value,
 }
 
 /// Returns the events of a week, oldest first.
@@ -30,7 +31,7 @@ pub(super) fn events_of_week(history: &History, week: Week) -> Vec<EventLine> {
             at: local_time(event.at_us, offset),
             target: event.target.clone(),
             kind: event.kind.clone(),
-            detail: detail_text(&with_local_times(&event.detail, offset)),
+            detail: with_local_times(&event.detail, offset),
         })
     };
     // Test data that were made change no results.
@@ -63,22 +64,5 @@ fn local_time(at: Timestamp, offset_seconds: i32) -> String {
     match jiff::Timestamp::from_microsecond(at.as_us()) {
         Ok(instant) => instant.to_zoned(zone).strftime("%Y-%m-%d %H:%M").to_string(),
         Err(_) => format!("{} µs since 1970", at.as_us()),
-    }
-}
-
-/// Formats event details as `before: 1500, after: 9000`. Nested objects are formatted the same way in parentheses;
-/// null values are omitted.
-pub fn detail_text(detail: &Value) -> String {
-    match detail {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Object(map) => {
-            let parts = map.iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| match value {
-                Value::Object(_) => format!("{key} ({})", detail_text(value)),
-                _ => format!("{key}: {}", detail_text(value)),
-            });
-            parts.collect::<Vec<_>>().join(", ")
-        }
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) => detail.to_string(),
     }
 }

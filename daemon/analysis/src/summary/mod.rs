@@ -35,7 +35,7 @@ mod tests;
 pub use before_after::{BeforeAfter, MAX_DAYS_PER_SIDE, RatioChange, before_after};
 pub use change::Change;
 pub use comparison::{ComparedRounds, Comparison, DayRatio, Subject};
-pub use events::{EventLine, detail_text};
+pub use events::EventLine;
 pub use freshness::{Freshness, KindFreshness, TOLERATED_SHARE, shows_old_state};
 pub use pair_summary::PairSummary;
 pub use pairing::MIN_ROUNDS_PER_DAY;

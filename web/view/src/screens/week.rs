@@ -1,5 +1,6 @@
 //! The report of a week in full.
 
+use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{
     ClientCaching, Comparison, PairSummary, TargetLine, TimeSummary, Verdict, WeeklySummary,
 };
@@ -9,6 +10,7 @@ use super::checks::{seen_of_all, statements};
 use super::{method, problems, recommendation, sentences, week_charts, words, your_day};
 use crate::document::{Details, Document};
 use crate::environment::Environment;
+use crate::event_words::event_details;
 use crate::table::Table;
 use crate::text::Text;
 use crate::units;
@@ -291,7 +293,9 @@ fn events(weekly: &WeeklySummary) -> Document {
     let mut table = Table::new("Events of the week").words(["time", "target", "event", "details"]);
     for event in &weekly.events {
         let target = event.target.as_ref().map_or("machine", |target| target.as_str());
-        table.row([&event.at, target, &event.kind, &event.detail]);
+        // The summary has local times already.
+        let detail = event_details(&event.detail, &TimeZone::UTC);
+        table.row([&event.at, target, &event.kind, &detail]);
     }
     if table.rows.is_empty() {
         document.paragraph("No events.")
@@ -337,6 +341,6 @@ fn environment_of(weekly: &WeeklySummary, environment: &Environment) -> Document
         ]);
     }
     let mut document = Document::new();
-    document.paragraph(environment.summary()).table(table);
+    document.paragraph(format!("When this was made: {}.", environment.summary())).table(table);
     document
 }

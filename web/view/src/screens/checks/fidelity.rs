@@ -119,8 +119,7 @@ fn finding_details(checks: &[TargetFidelity]) -> Vec<String> {
         let has_detail = !finding.detail.is_empty();
         has_detail.then(|| {
             let (property, word) = (property_words(finding.property), result_word(finding.result));
-            // Stored details mark names with backticks, which a document would show as they are.
-            format!("{property}, {word}: {}", finding.detail.replace('`', ""))
+            format!("{property}, {word}: {}", finding.detail)
         })
     };
     by_text(checks, detail)
@@ -147,7 +146,10 @@ fn by_text(checks: &[TargetFidelity], text: impl Fn(&Finding) -> Option<String>)
             }
         }
     }
-    lines.into_iter().map(|(text, targets)| format!("{}: {text}", targets.join(", "))).collect()
+    // Backticks mark names, and a document would show them as they are.
+    let line =
+        |(text, targets): (String, Vec<&str>)| format!("{}: {}", targets.join(", "), text.replace('`', ""));
+    lines.into_iter().map(line).collect()
 }
 
 #[cfg(test)]

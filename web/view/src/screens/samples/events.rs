@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
-use longhaul_analysis::summary::detail_text;
 use longhaul_model::stored::StoredEpoch;
 use longhaul_model::{Event, TargetName, Timestamp};
-use serde_json::{Map, Value};
 
 use crate::document::Document;
+use crate::event_words::event_details;
 use crate::screens::protocol;
 use crate::table::Table;
 use crate::text::Text;
-use crate::{time, units};
+use crate::time;
 
 /// Maximum number of entries in [`event_log`].
 const MAX_SHOWN: usize = 300;
@@ -38,6 +37,14 @@ impl Entry {
         }
     }
 
+    /// Returns the number of the epoch that an event reports, with what changed at its start.
+    fn reported_epoch(&self) -> Option<i64> {
+        match self {
+            Self::Event(event) if event.kind == "epoch" => event.detail["epoch"].as_i64(),
+            Self::Event(_) | Self::Epoch(_) => None,
+        }
+    }
+
     fn kind(&self) -> &str {
         match self {
             Self::Event(event) => &event.kind,
@@ -47,9 +54,9 @@ impl Entry {
 
     fn detail(&self, zone: &TimeZone) -> String {
         match self {
-            Self::Event(event) => details(&event.detail, zone),
+            Self::Event(event) => event_details(&event.detail, zone),
             Self::Epoch(epoch) => {
-                format!("number {}, protocol {}", epoch.number, protocol(epoch.protocol.as_ref()))
+                format!("protocol: {}, epoch: {}", protocol(epoch.protocol.as_ref()), epoch.number)
             }
         }
     }
@@ -62,47 +69,10 @@ impl Entry {
     }
 }
 
-/// Returns the details of an event: times and sizes with their units, and of two states only what differs.
-fn details(detail: &Value, zone: &TimeZone) -> String {
-    let Value::Object(fields) = detail else { return detail_text(detail) };
-    let change = fields.get("before").zip(fields.get("after")).map(|(before, after)| changes(before, after));
-    let other = |key: &str| change.is_none() || !matches!(key, "before" | "after");
-    let others = fields.iter().filter(|(key, value)| other(key) && !value.is_null());
-    change
-        .iter()
-        .cloned()
-        .chain(others.map(|(key, value)| field(key, value, zone)))
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-fn field(key: &str, value: &Value, zone: &TimeZone) -> String {
-    match (key.strip_suffix("_us"), value) {
-        (Some(name), Value::Number(at)) => {
-            let at = Timestamp::from_us(at.as_i64().unwrap_or_default());
-            format!("{} {}", name.replace('_', " "), time::timestamp(at, zone))
-        }
-        (None, Value::Number(bytes)) if key == "bytes" => units::bytes(bytes.as_f64().unwrap_or_default()),
-        (_, Value::Object(_)) => format!("{key}: {}", details(value, zone)),
-        _ => format!("{key}: {}", detail_text(value)),
-    }
-}
-
-/// Returns the differences of two states.
-fn changes(before: &Value, after: &Value) -> String {
-    let (Value::Object(old), Value::Object(new)) = (before, after) else {
-        let text = |value: &Value| if value.is_null() { "none".to_owned() } else { detail_text(value) };
-        return format!("{} → {}", text(before), text(after));
-    };
-    let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let of = |state: &Map<String, Value>, key: &str| state.get(key).cloned().unwrap_or_default();
-    let differ = keys.into_iter().filter(|key| of(old, key) != of(new, key));
-    let differences = differ.map(|key| format!("{key}: {}", changes(&of(old, key), &of(new, key))));
-    differences.collect::<Vec<_>>().join(", ")
-}
-
-/// Returns the newest entries for a page.
+/// Returns the newest entries for a page. An epoch that an event reports is one entry.
 pub fn event_log(mut entries: Vec<Entry>, zone: &TimeZone) -> Document {
+    let reported: BTreeSet<i64> = entries.iter().filter_map(Entry::reported_epoch).collect();
+    entries.retain(|entry| !matches!(entry, Entry::Epoch(epoch) if reported.contains(&epoch.number)));
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.at()));
     let shown = &entries[..entries.len().min(MAX_SHOWN)];
     let mut document = Document::new();
@@ -159,19 +129,26 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn details_have_units_and_only_differences() {
-        let of = |detail: Value| details(&detail, &TimeZone::UTC);
-        let state =
-            |path: &str| json!({ "path": path, "protocol": { "family": "local", "version": "ext4" } });
-        assert_eq!(
-            of(json!({ "epoch": 6, "before": state("/a"), "after": state("/b") })),
-            "path: /a → /b, epoch: 6"
-        );
-        assert_eq!(of(json!({ "until_us": 60_000_000 })), "until 1970-01-01 00:01:00");
-        assert_eq!(of(json!({ "bytes": 42_838_704 })), "42.8 MB");
-        let system = json!({ "system": { "before": "macOS 26.0", "after": "macOS 26.1" } });
-        assert_eq!(of(system), "system: macOS 26.0 → macOS 26.1");
-        assert_eq!(of(json!({ "mtu": { "before": null, "after": 9000 } })), "mtu: none → 9000");
-        assert_eq!((of(json!("text")), of(Value::Null)), ("text".to_owned(), String::new()));
+    fn epoch_that_an_event_reports_is_listed_once() {
+        let target: TargetName = "smb".parse().unwrap();
+        let epoch = |number: i64| StoredEpoch {
+            number,
+            target: target.clone(),
+            protocol: None,
+            negotiated: Default::default(),
+            opened: Timestamp::UNIX_EPOCH,
+            path: "/b".into(),
+        };
+        let event = Event {
+            target: Some(target.clone()),
+            kind: "epoch".to_owned(),
+            detail: json!({ "epoch": 2, "before": { "path": "/a" }, "after": { "path": "/b" } }),
+            at_us: Timestamp::UNIX_EPOCH,
+        };
+        let entries = vec![Entry::Event(event), Entry::Epoch(epoch(1)), Entry::Epoch(epoch(2))];
+        let text = crate::render::terminal::render(&event_log(entries, &TimeZone::UTC));
+        assert_eq!(text.matches("epoch: 2").count(), 1, "{text}");
+        assert!(text.contains("path: /a → /b, epoch: 2"), "{text}");
+        assert!(text.contains("protocol: not known, epoch: 1"), "{text}");
     }
 }

@@ -34,7 +34,7 @@ pub fn stalls(
     let mut document = Document::new();
     let stalls = &causes.stalls;
     if stalls.is_empty() {
-        document.paragraph("No stalls longer than 1 s.");
+        document.paragraph("No stall longer than 1 s was seen, by runs or by the latency probe.");
         document.append(stall_causes::causes(&causes.named));
         return document;
     }

@@ -17,10 +17,9 @@ pub fn targets(status: &Status, epochs: &[StoredEpoch], zone: &TimeZone) -> Docu
     for target in &status.targets {
         document.section(format!("target-{}", target.name), target.name.as_str());
         document.facts(facts(target, status.now_us, zone));
-        let own: Vec<&StoredEpoch> = epochs.iter().filter(|epoch| epoch.target == target.name).collect();
-        if let Some(newest) = own.last() {
+        if let Some(newest) = epochs.iter().rfind(|epoch| epoch.target == target.name) {
             let since = time::timestamp(newest.opened, zone);
-            document.note(format!("Epoch {}, since {since}.", own.len())).details(negotiated(newest));
+            document.note(format!("Epoch {}, since {since}.", newest.number)).details(negotiated(newest));
         }
     }
     document
