@@ -93,8 +93,8 @@ pub enum Command {
     /// Measure now: randomized rounds of all tasks on all targets.
     #[command(after_help = workload_help())]
     Run(RunArgs),
-    /// Same as `run --try`.
-    #[command(hide = true)]
+    /// Try longhaul: two short rounds on the local disk and on each target given.
+    #[command(after_help = "Example: longhaul try --target nas=/Volumes/media")]
     Try(TryArgs),
     /// Run a benchmark tool that people quote (dd, blogbench, AJA, ...) or a profile of your own.
     #[command(after_help = "Example: longhaul preset blackmagic --target smb --published")]
@@ -197,7 +197,7 @@ pub enum Command {
 
 /// Visible commands by group, in the order of the help.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Start", &["demo", "init", "doctor", "status", "dashboard"]),
+    ("Start", &["demo", "try", "init", "doctor", "status", "dashboard"]),
     ("Measure", &["run", "preset", "record", "targets"]),
     (
         "Results",

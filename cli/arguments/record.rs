@@ -20,16 +20,16 @@ pub struct RecordArgs {
     #[arg(long, value_name = "SHARE", conflicts_with_all = ["import", "program", "on"])]
     pub folder: Option<PathBuf>,
     /// With --folder: the place of the second mount [default: a new folder in your home folder].
-    #[arg(long, value_name = "MOUNT_POINT", requires = "folder")]
+    #[arg(long, value_name = "MOUNT_POINT", requires = "folder", conflicts_with_all = ["import", "program", "on"])]
     pub at: Option<PathBuf>,
     /// With --folder: stop by itself after this time, such as 10m.
-    #[arg(long = "for", value_name = "DURATION", requires = "folder")]
+    #[arg(long = "for", value_name = "DURATION", requires = "folder", conflicts_with_all = ["import", "program", "on"])]
     pub duration: Option<DurationArg>,
     /// Read a trace that was made elsewhere; `-` for standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "program", requires = "on")]
     pub import: Option<PathBuf>,
     /// With --import: the kind of trace.
-    #[arg(long, value_enum, default_value_t, requires = "import")]
+    #[arg(long, value_enum, default_value_t, requires = "import", conflicts_with_all = ["folder", "program"])]
     pub format: FormatArg,
     /// The folder whose operations are kept: a path, or the name of a target [default: the target or share of the current folder].
     #[arg(long, value_name = "FOLDER")]
@@ -82,7 +82,7 @@ impl FormatArg {
 pub enum RecordCommand {
     /// List the recordings.
     List(RecordListArgs),
-    /// Show everything that is kept in a recording.
+    /// Show what is kept in a recording: what there was, what was done, and how long it took.
     Show(RecordShowArgs),
     /// Replay a recording in each round, as the task `your-day`.
     #[command(after_help = "Examples: longhaul record use day-1\n          longhaul record use example:git")]

@@ -20,7 +20,7 @@ pub struct UsageArgs {
 /// The subcommands of `usage`.
 #[derive(Subcommand)]
 pub enum UsageCommand {
-    /// Set lines of the usage profile in the configuration; they precede what is counted.
+    /// Set lines of the usage profile in the configuration; they take precedence over what is counted.
     #[command(after_help = "Example: longhaul usage set folder-openings=200 backups=7")]
     Set {
         /// Line and times a week: folder-openings, photo-sessions, backups, time-machine-bursts or recorded-days.
@@ -45,7 +45,7 @@ fn parse_usage_value(text: &str) -> Result<UsageValue, String> {
 pub fn parse_times(text: &str) -> Result<f64, String> {
     let times = text.trim().parse::<f64>().ok().filter(|times| USAGE_PER_WEEK.contains(times));
     let (least, most) = (USAGE_PER_WEEK.start(), USAGE_PER_WEEK.end());
-    times.ok_or_else(|| format!("`{}` must be times a week, from {least} to {most}", text.trim()))
+    times.ok_or_else(|| format!("`{}` is not a number of times a week, from {least} to {most}", text.trim()))
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub fn run(shared: &GlobalArgs, arguments: &FreshnessArgs) -> anyhow::Result<Exi
         None => {
             let samples = paths::open_reader(shared)?.freshness(Timestamp::MIN)?;
             print(&samples, arguments.json)?;
-            Ok(exit::OK)
+            Ok(if samples.is_empty() { ExitCode::from(exit::NO_DATA) } else { exit::OK })
         }
     }
 }

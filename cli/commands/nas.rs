@@ -45,7 +45,7 @@ fn print(settings: &NasSettings, found: Result<&NasSample, &NasError>) {
             reading: &sample.reading,
             found: sample.found.as_ref(),
         })),
-        Err(error) => render::print(&screens::nas::unread(kind, address, &error.message)),
+        Err(error) => render::print(&screens::nas::unread(kind, &error.message)),
     }
 }
 

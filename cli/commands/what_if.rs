@@ -21,5 +21,6 @@ pub fn run(shared: &GlobalArgs, arguments: &WhatIfArgs) -> anyhow::Result<ExitCo
     } else {
         render::print(&screens::what_if::what_if(arguments.change(), &answers));
     }
-    Ok(exit::OK)
+    let is_answered = answers.iter().any(|one| one.changed.is_ok());
+    Ok(if is_answered { exit::OK } else { ExitCode::from(exit::NO_DATA) })
 }

@@ -21,5 +21,5 @@ pub fn run(shared: &GlobalArgs, arguments: &WhyArgs) -> anyhow::Result<ExitCode>
     } else {
         render::print(&screens::why::why(&found));
     }
-    Ok(exit::OK)
+    Ok(if found.is_empty() { ExitCode::from(exit::NO_DATA) } else { exit::OK })
 }

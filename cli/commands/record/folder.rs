@@ -6,6 +6,9 @@ use longhaul_model::{Family, Mount, Protocol, Target};
 
 use crate::errors::UsageError;
 
+/// Number of symbolic links that a path may lead through, as Linux counts them (path_resolution(7)).
+const MAX_LINKS: usize = 40;
+
 /// The folder whose operations are recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedFolder {
@@ -29,6 +32,26 @@ impl RecordedFolder {
         let protocol = super::protocol(&path, mounts);
         Ok(Self { path, protocol })
     }
+
+    /// Returns the folder with its path as the system names it, without symbolic links. Nothing on a share is touched: it may not
+    /// answer.
+    ///
+    /// # Errors
+    ///
+    /// [`UsageError`] if the path leads to no folder.
+    pub fn existing(self, mounts: &[Mount]) -> anyhow::Result<Self> {
+        let is_on_share = |path: &Path| {
+            Mount::for_path(mounts, path).is_some_and(|mount| mount.protocol.family() == Family::Network)
+        };
+        let path = without_links(&self.path, &is_on_share).filter(|path| is_on_share(path) || path.is_dir());
+        let path = path.ok_or_else(|| {
+            UsageError(format!(
+                "there is no folder {}: give a path, or the name of a target",
+                self.path.display()
+            ))
+        })?;
+        Ok(Self { protocol: super::protocol(&path, mounts), path })
+    }
 }
 
 fn of_current_folder(current: &Path, targets: &[Target], mounts: &[Mount]) -> Result<PathBuf, UsageError> {
@@ -44,6 +67,21 @@ fn of_current_folder(current: &Path, targets: &[Target], mounts: &[Mount]) -> Re
             current.display()
         ))),
     }
+}
+
+/// Resolves the symbolic links of an absolute path up to a share. `None`: the links have no end.
+fn without_links(path: &Path, is_on_share: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
+    let first_link = |path: &Path| {
+        let parts: Vec<&Path> = path.ancestors().collect();
+        let mut local = parts.into_iter().rev().take_while(|part| !is_on_share(part));
+        local.find_map(|part| Some((part.to_owned(), std::fs::read_link(part).ok()?)))
+    };
+    let mut path = without_dots(path);
+    for _ in 0..MAX_LINKS {
+        let Some((link, to)) = first_link(&path) else { return Some(path) };
+        path = without_dots(&link.parent()?.join(to).join(path.strip_prefix(&link).ok()?));
+    }
+    None
 }
 
 /// Resolves `.` and `..` by name.
@@ -84,6 +122,33 @@ mod tests {
         assert_eq!(find("smb").path, Path::new("/m/smb"));
         assert_eq!(find("/m/nas/../nas/./a").path, Path::new("/m/nas/a"));
         assert_eq!(find("/m/nas/a").protocol, Some(Protocol::Nfs(None)));
+    }
+
+    #[test]
+    fn links_are_resolved_up_to_a_share() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let (folder, share, link) = (root.join("folder"), root.join("share"), root.join("link"));
+        std::fs::create_dir(&folder).unwrap();
+        std::os::unix::fs::symlink("folder", &link).unwrap();
+        std::os::unix::fs::symlink("/nowhere", &share).unwrap();
+        let mounts = [
+            Mount::new("/", "disk", Protocol::Local("ext4".into())),
+            Mount::new(&share, "nas", Protocol::Nfs(None)),
+        ];
+        let existing =
+            |given: &Path| RecordedFolder::find(Some(given), &[], &mounts).unwrap().existing(&mounts);
+        assert_eq!(existing(&link).unwrap().path, folder);
+        assert_eq!(
+            existing(&share.join("photos")).unwrap().path,
+            share.join("photos"),
+            "it is not looked at"
+        );
+        let missing = existing(&root.join("missing")).unwrap_err().to_string();
+        assert!(missing.contains("there is no folder"), "{missing}");
+        std::os::unix::fs::symlink(root.join("b"), root.join("a")).unwrap();
+        std::os::unix::fs::symlink(root.join("a"), root.join("b")).unwrap();
+        assert!(existing(&root.join("a")).is_err());
     }
 
     #[test]

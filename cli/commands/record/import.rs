@@ -31,8 +31,16 @@ pub fn record_program(
     let Traced { status, read } =
         trace(program, |pipe| scrub(&mut importer, &mut BufReader::new(pipe), folder))?;
     let scrubber = read.context("read the trace of the program")?;
-    place.store(&scrubber.finish(Source::Strace, folder.protocol.clone()), folder)?;
-    Ok(ExitCode::from(exit_code(status)))
+    let stored = place.store(&scrubber.finish(Source::Strace, folder.protocol.clone()), folder);
+    match (exit_code(status), stored) {
+        (0, stored) => stored.map(|()| OK),
+        (code, Ok(())) => Ok(ExitCode::from(code)),
+        // A script that runs the program looks for its exit code.
+        (code, Err(error)) => {
+            anstream::eprintln!("longhaul: {error:#}");
+            Ok(ExitCode::from(code))
+        }
+    }
 }
 
 /// Returns whether a path leads to a file, or a name to one in `PATH`.

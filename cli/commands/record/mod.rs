@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use longhaul_measure::platform;
 use longhaul_model::{Mount, Protocol};
-use longhaul_recording::Recording;
+use longhaul_recording::{Account, Recording};
 use longhaul_service::recordings::{RecordingName, Recordings};
 use longhaul_view::render::terminal;
 use longhaul_view::screens;
@@ -41,6 +41,7 @@ fn record(shared: &GlobalArgs, arguments: &RecordArgs) -> anyhow::Result<ExitCod
     let place = NewRecording { recordings, name };
     let mounts = platform::mounts().unwrap_or_default();
     let find = |given| RecordedFolder::find(given, &config.targets, &mounts);
+    let find_existing = |given| find(given)?.existing(&mounts);
     if let Some(share) = &arguments.folder {
         mounted::record(&find(Some(share))?, arguments, &mounts, place)
     } else if let Some(file) = &arguments.import {
@@ -50,7 +51,7 @@ fn record(shared: &GlobalArgs, arguments: &RecordArgs) -> anyhow::Result<ExitCod
                        --import FILE --on FOLDER`";
         Err(UsageError(message.to_owned()).into())
     } else {
-        import::record_program(&arguments.program, &find(arguments.on.as_deref())?, place)
+        import::record_program(&arguments.program, &find_existing(arguments.on.as_deref())?, place)
     }
 }
 
@@ -64,16 +65,27 @@ impl NewRecording {
     /// Stores the recording and says what was recorded, on standard error, because a recorded program has standard output.
     fn store(self, recording: &Recording, folder: &RecordedFolder) -> anyhow::Result<()> {
         if recording.operations.is_empty() {
-            anyhow::bail!(
-                "nothing was recorded: {} operations were outside of {}, and none in it. Check that this is the right folder",
-                recording.account.outside,
-                folder.path.display()
-            );
+            anyhow::bail!("nothing was recorded: {}", nothing_recorded(&recording.account, folder));
         }
         self.recordings.create(&self.name, &recording.to_bytes())?;
         let document = screens::record::recorded(self.name.as_str(), &recording.overview());
         anstream::eprint!("{}", terminal::render(&document));
         Ok(())
+    }
+}
+
+/// Returns why a recording has no operation, and what to check.
+fn nothing_recorded(account: &Account, folder: &RecordedFolder) -> String {
+    let Account { outside, damaged, .. } = account;
+    match (outside, damaged) {
+        (0, 0) => "there was no operation on a file".to_owned(),
+        (0, _) => format!(
+            "no line is a file operation ({damaged} not understood). Check the kind of the trace: `--format`"
+        ),
+        _ => format!(
+            "all file operations, {outside}, were outside of {}. Check that this is the right folder",
+            folder.path.display()
+        ),
     }
 }
 

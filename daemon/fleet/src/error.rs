@@ -92,7 +92,7 @@ impl Hint for Error {
             Self::Location(_) => "give a folder, as /Volumes/fleet, or a bucket, as s3://bucket/fleet",
             Self::Folder(_) => "mount the share that has it, or create it",
             Self::NoCollection(_) => {
-                "if a share belongs there, mount it; to begin a collection in this folder, run `longhaul export fleet --begin` once"
+                "if a share belongs there, mount it; to begin a collection in this folder, run `longhaul export fleet --begin` with the same `--to` once"
             }
             Self::Unreadable { .. } => "let the user that runs longhaul read and write that folder",
             Self::Credentials { .. } => {

@@ -115,6 +115,8 @@ pub struct Run {
 impl Run {
     /// Name of the fact that holds the slice of a heavy preset that the run processed.
     pub const SLICE_FACT: &str = "slice";
+    /// Name of the fact that holds the recording which the run replayed.
+    pub const RECORDING_FACT: &str = "recording";
 
     /// Returns whether the run processed only one slice of a heavy preset. Its figures are not those of the
     /// whole preset.

@@ -68,14 +68,19 @@ fn refusal(status: StatusCode, url: &str) -> NasError {
     NasError::new(problem, format!("{url} answers {status}: {next}"))
 }
 
+/// Reason and next step if the name of a host leads nowhere.
+const UNKNOWN_HOST: &str = "the host name cannot be resolved: correct `url` in [nas]";
+
 fn failure(error: &Error, url: &str) -> NasError {
     let (problem, text) = match error {
         Error::Timeout(_) => (NasProblem::Timeout, "no answer in time".to_owned()),
         Error::BodyExceedsLimit(_) => {
             (NasProblem::TooLarge, format!("the answer has more than {} MiB", MAX_ANSWER_BYTES >> 20))
         }
-        Error::HostNotFound => {
-            (NasProblem::Unreachable, "the host name cannot be resolved: correct `url` in [nas]".to_owned())
+        Error::HostNotFound => (NasProblem::Unreachable, UNKNOWN_HOST.to_owned()),
+        // The resolver of the system has no kind of error of its own.
+        Error::Io(error) if error.to_string().contains("failed to lookup address") => {
+            (NasProblem::Unreachable, UNKNOWN_HOST.to_owned())
         }
         Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             (NasProblem::Unreachable, "connection refused: is a node_exporter running there?".to_owned())

@@ -66,7 +66,11 @@ fn refusal(code: i32, output: &ToolOutput, host: &str) -> NasError {
             format!("`ssh {host}` has to work without a question: connect once by hand, and use a key"),
         )
     } else {
-        (NasProblem::Unreachable, "correct `host` in [nas]".to_owned())
+        let next = match line.contains("Connection refused") {
+            true => "turn on ssh on the NAS, or correct `host` in [nas]",
+            false => "turn the NAS on, or correct `host` in [nas]",
+        };
+        (NasProblem::Unreachable, next.to_owned())
     };
     NasError::new(problem, format!("ssh {host}: {line}: {next}"))
 }

@@ -20,9 +20,11 @@ pub fn value(value: f64, unit: Unit) -> String {
     }
 }
 
-/// Formats a measured time given in seconds, with three significant digits: `1.23 s`, `45.6 ms`, `7.89 µs`.
+/// Formats a measured time given in seconds, with three significant digits: `1.23 s`, `45.6 ms`, `7.89 µs`; from an hour on, as
+/// [`duration`] does.
 pub fn seconds(value: f64) -> String {
     match value.abs() {
+        3600.0.. => duration(value),
         0.0 => "0 s".to_owned(),
         small if small < 1e-3 => format!("{} µs", three_digits(value * 1e6)),
         middle if middle < 1.0 => format!("{} ms", three_digits(value * 1e3)),

@@ -24,6 +24,8 @@ pub struct Change {
 pub struct Answer {
     /// Target and metric.
     pub key: TargetMetric,
+    /// Number of runs that the model is fitted to.
+    pub runs: usize,
     /// Time as it usually is, by the model; `None` if there is no model.
     pub usual: Option<Prediction>,
     /// Time with the change, or the reason why it is not known.
@@ -36,13 +38,13 @@ pub fn what_if(runs: &TimedRuns, change: Change) -> Vec<Answer> {
 }
 
 fn answer(key: &TargetMetric, runs: &[TimedRun], change: Change) -> Answer {
-    let key = key.clone();
+    let (key, count) = (key.clone(), runs.len());
     match Model::fit(runs) {
-        Err(reason) => Answer { key, usual: None, changed: Err(reason) },
+        Err(reason) => Answer { key, runs: count, usual: None, changed: Err(reason) },
         Ok(model) => {
             let usual = model.usual();
             let changed = model.predict(change.applied_to(usual));
-            Answer { key, usual: model.predict(usual).ok(), changed }
+            Answer { key, runs: count, usual: model.predict(usual).ok(), changed }
         }
     }
 }

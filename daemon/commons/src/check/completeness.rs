@@ -50,7 +50,8 @@ fn overlapping(share: &Share) -> Option<String> {
     let overlaps = |pair: &&[SharedRun]| (pair[1].at_ms as f64) / 1000.0 + ROUNDING < end(&pair[0]);
     let (count, all) = (pairs().filter(overlaps).count(), pairs().count());
     let is_found = count > 1 && count as f64 > MAX_CLOCK_STEPS * all as f64;
-    is_found.then(|| format!("{count} of {all} runs started before the one before them ended"))
+    is_found
+        .then(|| format!("{count} of {all} runs that follow another in their round started before it ended"))
 }
 
 fn backward(share: &Share) -> Option<String> {

@@ -50,9 +50,10 @@ pub fn nas(view: NasView<'_>) -> Document {
 }
 
 /// Returns the reason why a NAS could not be read.
-pub fn unread(kind: &str, address: &str, reason: &str) -> Document {
+pub fn unread(kind: &str, reason: &str) -> Document {
     let mut document = Document::titled("The NAS");
-    document.warning(format!("Not read through {kind} at {address}: {reason}."));
+    let end = if reason.ends_with('?') { "" } else { "." };
+    document.warning(format!("Not read through {kind}: {reason}{end}"));
     document
 }
 

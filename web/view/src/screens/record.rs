@@ -71,8 +71,9 @@ pub fn show(name: &str, overview: &Overview) -> Document {
         document.list(overhead(overview.source));
     }
     document.note(
-        "This is all that is kept. Names and contents were never stored: names became numbers under a key that is gone. To remove the \
-         recording: `longhaul record delete NAME`.",
+        "For the replay, the file also has the order of the operations, which of them belong to one file, folder and thread, and the exact \
+         place and length of each read and write. Names and contents were never stored: names became numbers under a key that is gone. To \
+         remove the recording: `longhaul record delete NAME`.",
     );
     document
 }
@@ -87,11 +88,11 @@ pub fn recorded(name: &str, overview: &Overview) -> Document {
             units::seconds(times.waiting_seconds)
         )
     });
-    document.paragraph(format!("Recorded as {name}: {} operations{took}.", count(overview.account.used)));
+    document.paragraph(format!("Recorded as {name}: {}{took}.", counted(overview.account.used, "operation")));
     document.paragraph(account(&overview.account));
     document.list(overhead(overview.source));
     document.list([
-        format!("To see all that is kept: `longhaul record show {name}`"),
+        format!("To see what is kept: `longhaul record show {name}`"),
         format!("To replay it in each round: `longhaul record use {name}`"),
     ]);
     document
@@ -110,14 +111,16 @@ pub fn account(account: &Account) -> String {
         .map(|call| format!("{} of unknown kind `{}`", count(call.count), call.name));
     let known = [
         (account.unknown_handles, "on files that were never opened"),
-        (account.damaged, "lines that were not understood"),
         (account.over_limit, "over the limit of a recording"),
         (account.time_went_back, "with a time before that of an earlier one"),
         (account.added_openings, "openings added, because files were open before"),
         (account.outside, "outside of the folder, left out"),
     ];
     let known = known.into_iter().filter(|(number, _)| *number > 0);
-    let parts = unknown.chain(known.map(|(number, what)| format!("{} {what}", count(number))));
+    let damaged = Some(account.damaged).filter(|lines| *lines > 0);
+    let damaged = damaged.map(|lines| format!("{} not understood", counted(lines, "line")));
+    let known = known.map(|(number, what)| format!("{} {what}", count(number)));
+    let parts = unknown.chain(damaged).chain(known);
     let parts: Vec<String> = [understood].into_iter().chain(parts).collect();
     format!("{}.", capitalized(&parts.join("; ")))
 }
@@ -142,7 +145,7 @@ fn facts(overview: &Overview) -> Vec<Fact> {
 
 fn from_open_folders(overview: &Overview) -> String {
     overview.from_open_folders.map_or("none, or the trace does not tell".to_owned(), |operations| {
-        format!("in {} operations", count(operations))
+        format!("in {}", counted(operations, "operation"))
     })
 }
 
@@ -160,8 +163,8 @@ fn tree_facts(tree: &TreeOverview) -> Vec<Fact> {
         Fact::new("folders", count(tree.folders)),
         Fact::new("symbolic links", count(tree.links)),
         Fact::new("names that did not exist", count(tree.absent)),
-        Fact::new("depth", format!("{} levels", tree.depth)),
-        Fact::new("largest folder", format!("{} names", count(tree.largest_folder))),
+        Fact::new("depth", counted(tree.depth.into(), "level")),
+        Fact::new("largest folder", counted(tree.largest_folder, "name")),
     ]
 }
 
@@ -195,7 +198,8 @@ fn operation_times(times: &TimesOverview) -> Table {
 fn overhead(source: Source) -> Option<&'static str> {
     match source {
         Source::Strace => Some(
-            "strace made the program slower: the recorded times include 5 to 22 %, and more for programs that hardly wait for the share.",
+            "strace made the program slower: by 5 to 22 % where it mostly waits for the share, up to three times where it makes many short calls. \
+             What strace needs at least for each call is taken off the recorded times; the rest is in them.",
         ),
         Source::PassThrough => Some(
             "The second mount made programs slower: each call took 0.02 to 0.15 ms more, and a path that is looked up is one more request to \
@@ -233,6 +237,12 @@ const fn kind_words(kind: FileKind) -> &'static str {
         FileKind::Database => "database",
         FileKind::Temporary => "temporary",
     }
+}
+
+/// Returns a number with the thing that it counts: `1 line`, `2 lines`.
+fn counted(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", count(number))
 }
 
 fn count(count: u64) -> String {

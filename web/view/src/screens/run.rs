@@ -2,7 +2,7 @@
 
 use longhaul_model::stored::StoredRun;
 use longhaul_model::{
-    Conditions, CounterScope, CounterSource, OperationStats, Phase, Power, Run, WireTraffic,
+    Conditions, CounterScope, CounterSource, OperationStats, Phase, Power, Run, ServedFrom, WireTraffic,
 };
 
 use super::{NO_VALUE, outcome, protocol, with_cache, your_day};
@@ -52,7 +52,8 @@ fn add_phase(document: &mut Document, phase: &Phase) {
         units::bytes(phase.bytes_written as f64)
     ));
     if let Some(wire) = &phase.wire {
-        document.paragraph(format!("Network traffic: {}.", wire_text(phase, wire)));
+        let medium = if wire.source == CounterSource::Disk { "Disk" } else { "Network" };
+        document.paragraph(format!("{medium} traffic: {}.", wire_text(phase, wire)));
     }
     let figures = phase.figures.iter();
     document.facts(
@@ -128,7 +129,15 @@ fn conditions(run: &Run) -> Vec<Fact> {
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some(Fact::new(name, value?)));
     let fact = |(name, value): (&String, &String)| Fact::new(name, value.as_str());
-    known.chain(negotiated.iter().map(fact)).chain(run.facts.iter().map(fact)).collect()
+    let facts = run.facts.iter().map(|(name, value)| Fact::new(name, fact_text(name, value)));
+    known.chain(negotiated.iter().map(fact)).chain(facts).collect()
+}
+
+/// Returns the value of a fact with its unit: the times of a recording are stored in seconds.
+fn fact_text(name: &str, value: &str) -> String {
+    let seconds = || value.parse().ok().map(units::seconds);
+    let known = matches!(name, "recorded-total" | "recorded-waiting").then(seconds).flatten();
+    known.unwrap_or_else(|| value.to_owned())
 }
 
 fn power_text(power: Power) -> String {
@@ -154,8 +163,17 @@ fn wire_text(phase: &Phase, wire: &WireTraffic) -> String {
         bytes(wire.written),
         source_text(&wire.source),
         scope_text(wire.scope),
-        phase.served_from().name(),
+        served_text(phase.served_from()),
     )
+}
+
+fn served_text(served: ServedFrom) -> &'static str {
+    match served {
+        ServedFrom::Cold => "cold",
+        ServedFrom::Warm => "warm",
+        ServedFrom::Mixed => "partly from the cache",
+        ServedFrom::Unknown => "whether a cache served it is not known",
+    }
 }
 
 fn source_text(source: &CounterSource) -> String {

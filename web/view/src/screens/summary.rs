@@ -22,7 +22,8 @@ pub fn summary(summary: &Summary) -> Document {
         );
         return document;
     }
-    let targets = summary.targets.iter().map(|target| {
+    // The runs of a target without outcomes are all excluded; they are listed below.
+    let targets = summary.targets.iter().filter(|target| !target.outcomes.is_empty()).map(|target| {
         let outcomes: Vec<String> =
             target.outcomes.iter().map(|(name, runs)| format!("{runs} {name}")).collect();
         let protocol = target.protocol.as_deref().unwrap_or("protocol not known");

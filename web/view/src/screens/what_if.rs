@@ -11,12 +11,17 @@ use crate::units;
 
 /// Explains the interval.
 const NOTE: &str = "The range contains the time of a typical run in about 19 of 20 cases. It is fitted to your own rounds: the time on this \
-     computer, round trips, bytes and requests to the disk. Photos over long or slow networks are the least certain.";
+     computer, round trips, bytes and requests to the disk. Photos and restored files over long, fast networks are the least certain.";
 
 /// Returns the screen for the answers to a question.
 pub fn what_if(change: Change, answers: &[Answer]) -> Document {
     let mut document = Document::titled("What if");
-    document.paragraph(format!("Predicted from your rounds: {}.", question(change)));
+    let runs = answers.iter().map(|one| one.runs).max().unwrap_or(0);
+    document.paragraph(format!(
+        "Predicted from up to {}: {}.",
+        words::count(runs, "run") + " of each task",
+        question(change)
+    ));
     let metrics: Vec<_> = all_metrics().filter(|(_, metric)| metric.weight > 0.0).collect();
     let of_metric = |task: &str, metric: &WaitMetric| -> Vec<&Answer> {
         answers.iter().filter(|one| one.key.workload == task && one.key.metric == metric.name).collect()
@@ -54,7 +59,8 @@ fn question(change: Change) -> String {
 fn rate(bits_per_second: f64) -> String {
     let (value, unit) = match bits_per_second {
         1e9.. => (bits_per_second / 1e9, "Gbit/s"),
-        _ => (bits_per_second / 1e6, "Mbit/s"),
+        1e6.. => (bits_per_second / 1e6, "Mbit/s"),
+        _ => (bits_per_second / 1e3, "kbit/s"),
     };
     format!("{} {unit}", units::decimal(value, 2))
 }

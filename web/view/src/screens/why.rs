@@ -15,7 +15,7 @@ const BAR_LETTERS: usize = 20;
 const UNKNOWN: char = '?';
 /// Explains the bars.
 const BAR_NOTE: &str = "Each letter of a bar is 5 % of the time: c this computer, q waiting to be sent, w network, s NAS, d disk of the NAS, \
-     ? unknown. All values are medians over the rounds; `longhaul why --json` has their intervals.";
+     ? unknown. `longhaul why --json` has the intervals.";
 
 /// Returns the screen for all attributions.
 pub fn why(attributions: &[Attribution]) -> Document {
@@ -23,7 +23,7 @@ pub fn why(attributions: &[Attribution]) -> Document {
     let is_known = |one: &Attribution| one.parts.iter().any(|part| part.seconds.is_some());
     if !attributions.iter().any(is_known) {
         document.paragraph(
-            "No run on a network share has times of its requests yet. They are recorded with each new round.",
+            "No times of requests are known here. They are read with each run on an NFS or SMB share where the system counts them.",
         );
         return document;
     }
@@ -34,6 +34,8 @@ pub fn why(attributions: &[Attribution]) -> Document {
             document.append(metric_section(task.name(), metric, &own));
         }
     }
+    let rounds = attributions.iter().map(|one| one.rounds).max().unwrap_or(0);
+    document.note(format!("All values are medians of up to {}.", words::count(rounds, "round")));
     document.note(Text::constant(BAR_NOTE)).note(
         "NAS means the NAS with its disk, unless the NAS reports how busy its disk is. A part stands out if at least a quarter of \
          the time, and 0.1 s, would be saved with a good network, NAS or computer.",

@@ -72,9 +72,6 @@ fn list_names_what_is_replayed_and_what_is_damaged() {
 #[test]
 fn account_never_rounds_up_to_all() {
     let account = Account { used: 99_999, damaged: 1, ..Account::default() };
-    assert_eq!(
-        record::account(&account),
-        "99.9 % of operations understood; 1 lines that were not understood."
-    );
+    assert_eq!(record::account(&account), "99.9 % of operations understood; 1 line not understood.");
     assert_eq!(record::account(&Account::default()), "No operation in the folder was found.");
 }

@@ -19,7 +19,7 @@ fn answer(target: &str, metric: &str, changed: Result<f64, NoPrediction>) -> Ans
         workload: "folder-index".to_owned(),
         metric: metric.to_owned(),
     };
-    Answer { key, usual: Some(prediction(0.5)), changed: changed.map(prediction) }
+    Answer { key, runs: 30, usual: Some(prediction(0.5)), changed: changed.map(prediction) }
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn unknown_time_is_marked_and_never_left_out() {
 #[test]
 fn a_screen_without_runs_says_what_is_missing() {
     let screen = terminal::render(&why::why(&[]));
-    assert!(screen.contains("recorded with each new round"), "{screen}");
+    assert!(screen.contains("No times of requests are known here"), "{screen}");
 }
 
 #[test]

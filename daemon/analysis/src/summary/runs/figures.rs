@@ -436,6 +436,20 @@ mod tests {
     }
 
     #[test]
+    fn replays_of_two_recordings_are_not_pooled() {
+        let replay = |round: i64, seconds: f64, recording: &str| {
+            let mut run = run("smb", round, seconds);
+            run.workload = longhaul_model::YOUR_DAY.name().to_owned();
+            run.facts.insert(Run::RECORDING_FACT.to_owned(), recording.to_owned());
+            run
+        };
+        let summary = summary_of(&[replay(1, 0.1, "day"), replay(2, 0.2, "day"), replay(3, 6.0, "git")]);
+        let spread = &figure(&summary, "run.total").by_target[&"smb".parse().unwrap()];
+        assert_eq!((spread.median, spread.n), (Some(6.0), 1));
+        assert_eq!(summary.excluded.iter().map(|excluded| excluded.runs).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
     fn void_round_is_excluded_for_all_targets() {
         let (good, slept) = (run("smb", 1, 1.0), run("smb", 2, 9.0));
         let samples = [

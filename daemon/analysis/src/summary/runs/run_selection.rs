@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use longhaul_model::{Outcome, Run, Scale, TargetName};
+use longhaul_model::{Outcome, Run, Scale, TargetName, YOUR_DAY};
 
 /// A stored run with its epoch.
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +27,8 @@ pub struct Excluded {
     pub reason: String,
 }
 
-/// Runs that may be summarized together: one scale, only newest epochs, no void rounds, and each workload either always
-/// whole or always sliced.
+/// Runs that may be summarized together: one scale, only newest epochs, no void rounds, one recording, and each workload
+/// either always whole or always sliced.
 pub(super) struct RunSelection<'s, 'r> {
     pub(super) runs: Vec<&'s EpochRun<'r>>,
     /// Newest epoch of each target that was run.
@@ -46,6 +46,13 @@ impl<'s, 'r> RunSelection<'s, 'r> {
             newest.get(&sample.run.target) == Some(&sample.epoch)
         });
         selection.exclude("of void rounds", |sample| !sample.is_void);
+        let replayed = |sample: &EpochRun<'_>| sample.run.facts.get(Run::RECORDING_FACT).cloned();
+        let newest_recording = selection.runs.iter().rev().find_map(|sample| replayed(sample));
+        selection.exclude("of another recording than the last one that was replayed", |sample| {
+            sample.run.workload != YOUR_DAY.name()
+                || newest_recording.is_none()
+                || replayed(sample) == newest_recording
+        });
         // Computed from the remaining runs: a run at another scale may be sliced differently.
         let last = selection.last_run_was_sliced();
         selection.exclude(

@@ -24,7 +24,7 @@ use crate::corpus::slices::Slice;
 use crate::error::RunError;
 use crate::timed_fs::PhaseSpec;
 use day::Day;
-use longhaul_model::{DataAge, Figure, Unit, WaitMetric, YOUR_DAY};
+use longhaul_model::{DataAge, Figure, Run, Unit, WaitMetric, YOUR_DAY};
 use replay::Replay;
 use slice::{KeptDay, SliceTree};
 
@@ -132,7 +132,7 @@ impl Workload for YourDay {
 /// Adds what is needed to judge the figures.
 fn add_facts(job: &Job<'_>, day: &Day) {
     let add = |name: &str, value: String| job.session.add_fact(name, value);
-    add("recording", format!("{:016x}", day.id));
+    add(Run::RECORDING_FACT, format!("{:016x}", day.id));
     if let Some(protocol) = &day.recorded_on {
         add("recorded-on", protocol.to_string());
     }

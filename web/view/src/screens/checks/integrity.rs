@@ -65,7 +65,7 @@ fn period(line: &IntegrityLine) -> String {
     let seconds = line.first_us.zip(line.last_us).map_or(0.0, |(first, last)| last.seconds_since(first));
     match (seconds / DAY_SECONDS).floor() as usize {
         0 => String::new(),
-        days @ 1..14 => format!(" over {}", count(days, "day")),
+        days @ 1..28 => format!(" over {}", count(days, "day")),
         days => format!(" over {}", count(days / 7, "week")),
     }
 }
@@ -89,7 +89,7 @@ fn verified(lines: &[IntegrityLine]) -> Table {
 
 fn ages(lines: &[IntegrityLine]) -> Table {
     let mut table = Table::new("Verified data by its age").words(["target", "protocol"]);
-    table = table.figures(["under a day", "1 to 6 days", "1 to 4 weeks", "30 days or more", "age not known"]);
+    table = table.figures(["under a day", "1 to 6 days", "7 to 29 days", "30 days or more", "age not known"]);
     for line in lines {
         let bytes = |age: DataAge| line.by_age.iter().find(|part| part.age == age).map(|part| part.bytes);
         let ages = DataAge::ALL.map(|age| or_no_value(bytes(age).map(|bytes| units::bytes(bytes as f64))));

@@ -32,8 +32,10 @@ const METHOD: [&str; 5] = [
 pub fn merged(merged: &Merged) -> Document {
     let mut document = Document::titled(format!("Results of {}", words::count(merged.machines, "machine")));
     if merged.pairs.is_empty() {
-        document
-            .paragraph("No file compares two protocols on enough days: at least 5 valid days are needed.");
+        document.paragraph(match (merged.machines, merged.refused.is_empty()) {
+            (0, false) => "No file could be used.",
+            _ => "No file compares two protocols on enough days: at least 5 valid days are needed.",
+        });
     }
     for (index, pair) in merged.pairs.iter().enumerate() {
         document.append(pair_section(index, pair));

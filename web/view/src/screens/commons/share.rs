@@ -15,6 +15,10 @@ use longhaul_analysis::summary::Estimate;
 const PRIVACY: &str = "The file has no name of a user, computer, server, target, path or file, no address, no serial number and no error \
      text. It has the ISO week of the first round and the time of each round, from which a reader can tell when this computer was on.";
 
+/// Explains why the ratios are not exactly those of the report.
+const INTERVALS: &str = "The intervals are valid however often you look: 95 % for all pairs together. Unlike those of the report, the ratios are \
+     not adjusted for the round trip time, because machines with different networks are compared.";
+
 /// Returns the screen of what a file shares. `bytes` is its size.
 pub fn share(share: &Share, bytes: usize) -> Document {
     let mut document = Document::titled("What is shared");
@@ -33,6 +37,9 @@ pub fn share(share: &Share, bytes: usize) -> Document {
     if share.figures.is_empty() {
         document
             .note("No two shares have a valid day in common yet, so the file adds nothing to a comparison.");
+    }
+    if !share.figures.is_empty() {
+        document.note(INTERVALS);
     }
     document.note(PRIVACY);
     document

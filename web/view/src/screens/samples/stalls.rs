@@ -34,7 +34,7 @@ pub fn stalls(
     let mut document = Document::new();
     let stalls = &causes.stalls;
     if stalls.is_empty() {
-        document.paragraph("No stall longer than 1 s was seen, by runs or by the latency probe.");
+        document.paragraph(none(span));
         document.append(stall_causes::causes(&causes.named));
         return document;
     }
@@ -50,6 +50,12 @@ pub fn stalls(
     document.table(table(&listed, span.1, zone)).facts(totals(&summarize_window(&window).stalls));
     document.append(stall_causes::causes(&causes.named));
     document
+}
+
+/// Says that there was no stall in a window.
+pub fn none(span: (Timestamp, Timestamp)) -> String {
+    let window = units::duration(span.1.seconds_since(span.0));
+    format!("Neither runs nor the latency probe saw a stall longer than 1 s in the last {window}.")
 }
 
 fn table(stalls: &[&ExplainedStall], now: Timestamp, zone: &TimeZone) -> Table {
