@@ -144,7 +144,11 @@ pub fn summary(target: &Target, runs: &[&Run], summary: &PresetSummary) -> Docum
         document.list(table.lines());
     }
     document.section("original", "As printed by the original").table(figures(&summary.figures));
-    document.append(published_figures(summary));
+    let published = published_figures(summary);
+    if !published.blocks.is_empty() && runs.iter().any(|run| run.scale == Scale::Quick) {
+        document.warning("The next table compares nothing: these runs used small test data, the published ones the full size.");
+    }
+    document.append(published);
     document.section("phases", "Not shown by the original").table(phases(&summary.phases)).note(
         "overhead: time between calls, in which content is generated and verified; excluded from every rate, like opening \
          files before and closing them after. steady: in the second half the rate varies by at most 20 % and drifts by at \

@@ -7,8 +7,7 @@
 Needs `cargo build --release --workspace --bins --examples` of both versions. Settings: PAIRS (20), in alternating order; WEEKS (52)
 of history; SAMPLE_DAYS (60) of samples; IDLE (120), the seconds of an idle window, after SETTLE (330) quiet seconds; FOLDER, in
 which databases are made once and kept. Printed are both medians and the median of the ratios after/before within pairs, with its
-95 % interval (ranks). A version from before 25 November 2026 is recognized by its missing longhaul-bench and called by its own
-command names. Processor time is that of the measured process alone (rusage, /proc/PID/task/*/schedstat), so that other work on
+95 % interval (ranks). Processor time is that of the measured process alone (rusage, /proc/PID/task/*/schedstat), so that other work on
 the machine counts little. Telemetry goes to a receiver in this script that accepts everything.
 """
 import datetime, glob, http.client, http.server, json, math, os, pathlib, re, shutil, statistics, subprocess, sys, tempfile, threading, time
@@ -26,14 +25,12 @@ class Version:
         self.name, self.programs, self.home = name, pathlib.Path(programs).resolve(), home / name
         # Apart from the database, whose writes would wake up the watch of the folders that lead to the configuration.
         self.config = home.with_name(f"{home.name}-config-{name}") / "config.toml"
-        self.is_old = not (self.programs / "longhaul-bench").exists()
         for target in ("smb", "nfs", "afp", "local"):
             (self.home / target).mkdir(parents=True, exist_ok=True)
         self.configure()
 
     def configure(self, telemetry=""):
-        probe = 'touch = "never"' if self.is_old else 'probe-when = "never"'
-        lines = ['scale = "quick"', 'workloads = ["folder-index"]', "[schedule]", 'quiet-hours = "00:00-23:59"', "[sampling]", probe]
+        lines = ['scale = "quick"', 'workloads = ["folder-index"]', "[schedule]", 'quiet-hours = "00:00-23:59"', "[sampling]", 'probe-when = "never"']
         lines += ["[telemetry]", "keep-days = 36500", "interval-seconds = 1", telemetry]
         lines += [f'[targets.{name}]\npath = "{self.home / name}"' for name in ("smb", "nfs", "afp", "local")]
         self.config.parent.mkdir(exist_ok=True)
@@ -42,9 +39,8 @@ class Version:
     def history(self, name, weeks):
         path = self.home / name
         if not path.exists():
-            make = [self.program("longhaul"), "--database", path, "bench", "year"] if self.is_old else [
-                self.program("longhaul-bench"), "synthetic-history", path]
-            subprocess.run([*make, "--weeks", str(weeks)], check=True, stdout=subprocess.DEVNULL)
+            make = [self.program("longhaul-bench"), "synthetic-history", path, "--weeks", str(weeks)]
+            subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
         return path
 
     def samples(self):
@@ -148,7 +144,7 @@ def compare(title, pairs, measure):
 
 def report():
     def measure(version):
-        return version.call(version.history("history.sqlite", WEEKS), "week" if version.is_old else "report", WEEK[-8:])
+        return version.call(version.history("history.sqlite", WEEKS), "report", WEEK[-8:])
     compare(f"report of a week, {WEEKS} weeks of data", PAIRS, measure)
 
 
@@ -180,7 +176,7 @@ def receiver():
 def telemetry():
     receiver()
     compare("replay of two weeks of telemetry", PAIRS, lambda version: version.call(
-        version.history("weeks.sqlite", 2), "otel" if version.is_old else "telemetry", "replay", "--from", "2020-01-01", "--to", "2026-11-01"))
+        version.history("weeks.sqlite", 2), "telemetry", "replay", "--from", "2020-01-01", "--to", "2026-11-01"))
 
 
 def catchup():
@@ -197,7 +193,7 @@ def catchup():
             while waiting:
                 time.sleep(0.25)
                 signals = json.loads(service.get("/api/v1/status", "identity")[1])["telemetry"]["signals"]
-                waiting = sum(signal["waiting" if version.is_old else "pending"] for signal in signals)
+                waiting = sum(signal["pending"] for signal in signals)
             return {"wall, s": time.perf_counter() - began, "processor, s": service.processor(), "peak, MB": service.memory("VmHWM")}
     compare("service catches up on two weeks", max(4, PAIRS // 2), measure)
 

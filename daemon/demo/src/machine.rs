@@ -131,7 +131,7 @@ impl MadeUpMachine {
         if status != RoundStatus::Skipped {
             self.add_runs(spec, number, started, noise);
         }
-        let end = RoundEnd { status, reason: None, ended: started + HOUR / 4, after: None };
+        let end = RoundEnd { status, reason: None, ended: started + HOUR / 4 };
         let round = NewRound { started, ..self.new_round(spec) };
         self.rounds.push(StoredRound { number, round, end: Some(end) });
     }
@@ -258,12 +258,10 @@ fn folder_phases(pace: Pace, noise: &Noise) -> Vec<Phase> {
 fn photo_phases(pace: Pace, noise: &Noise) -> Vec<Phase> {
     let reading = |name: &'static str, cache, typical: f64, stream: u64| {
         let seconds = typical * pace.factor * (0.05 * noise.normal(stream)).exp();
-        let (figure, duration) =
-            if name == "browse" { ("switch-median", seconds + 20.0) } else { ("all-thumbnails", seconds) };
+        let figure = if name == "browse" { "switch-median" } else { "all-thumbnails" };
         let crossed = if cache == CacheState::Cold { PHOTO_BYTES + PHOTO_BYTES / 64 } else { 0 };
         let phase = phase(name, cache, Figure::new(figure, Unit::Seconds, seconds * 0.999));
         Phase {
-            seconds: duration,
             bytes_read: PHOTO_BYTES,
             operations: vec![stats(Operation::Read, seconds * 0.9, noise, stream)],
             wire: Some(wire(None, crossed)),

@@ -44,7 +44,6 @@ impl Network {
             },
             tcp: TcpCounters {
                 min_rtt_us: Some(self.round_trip_us),
-                smoothed_rtt_us: Some(self.round_trip_us),
                 delivery_rate: Some(BYTES_PER_SECOND as u64),
                 ..TcpCounters::default()
             },

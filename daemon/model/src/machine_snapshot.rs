@@ -1,7 +1,5 @@
 //! State of the machine before and after a round.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::Power;
@@ -16,11 +14,6 @@ pub struct MachineSnapshot {
     pub processor_share: Option<f64>,
     /// Available memory, in bytes.
     pub memory_available: Option<u64>,
-    /// Total memory, in bytes.
-    pub memory_total: Option<u64>,
-    /// Share of the last ten seconds in which at least one task waited for memory, from 0 to 1 (Linux:
-    /// `/proc/pressure/memory`, `some`).
-    pub memory_pressure: Option<f64>,
     /// Power source of the machine.
     pub power: Option<Power>,
     /// Battery charge in percent; `None` without a battery.
@@ -38,15 +31,8 @@ pub struct MachineSnapshot {
     /// address is known. `None` without such an interface. For several interfaces see
     /// [`NetworkLink::merged`].
     pub link: Option<NetworkLink>,
-    /// Radio signal strength of `link` in dBm; `None` for a wired interface, and on macOS, where only a
-    /// framework reports it.
-    #[serde(default)]
-    pub signal_dbm: Option<i32>,
     /// Traffic over the network interfaces since the previous reading, in bytes per second.
     pub traffic: Option<f64>,
-    /// Bytes received and bytes sent by each network interface since it came up, by interface name.
-    #[serde(default)]
-    pub interfaces: BTreeMap<String, (u64, u64)>,
 }
 
 /// Network interface and the properties of its link.

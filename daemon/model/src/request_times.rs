@@ -23,20 +23,8 @@ pub struct RequestTotals {
 pub struct TcpCounters {
     /// Number of segments with data that were sent, counted in 32 bits.
     pub segments_sent: Option<u64>,
-    /// Number of segments with data that were received, counted in 32 bits.
-    pub segments_received: Option<u64>,
-    /// Time in which sent data was not confirmed yet, in microseconds.
-    pub busy_us: Option<u64>,
-    /// Part of `busy_us` in which the receive window of the server was full.
-    pub window_limited_us: Option<u64>,
-    /// Part of `busy_us` in which the send buffer of this machine was full.
-    pub buffer_limited_us: Option<u64>,
     /// Shortest round-trip time of the last five minutes, in microseconds. A state, not a counter.
     pub min_rtt_us: Option<u64>,
-    /// Smoothed round-trip time, in microseconds. A state, not a counter.
-    pub smoothed_rtt_us: Option<u64>,
-    /// Round-trip time as the receiver of data estimates it, in microseconds. A state, not a counter.
-    pub receive_rtt_us: Option<u64>,
     /// Time after which a lost segment is retransmitted, in microseconds. A state, not a counter.
     pub timeout_us: Option<u64>,
     /// Last rate of delivery in bytes per second at which there was always more to send; `None` if there was not. A

@@ -46,8 +46,6 @@ pub struct RoundEnd {
     pub reason: Option<String>,
     /// End of the round.
     pub ended: Timestamp,
-    /// State of the machine just after the round. `None`: not recorded.
-    pub after: Option<MachineSnapshot>,
 }
 
 /// Number of scheduled rounds by status.

@@ -2,11 +2,11 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use longhaul_measure::recorder::Recorder;
 use longhaul_measure::worker::{FailureReport, TargetExamination};
-use longhaul_model::{MachineSnapshot, Progress, TargetName, Timestamp};
+use longhaul_model::{Progress, TargetName, Timestamp};
 use parking_lot::Mutex;
 
 use crate::command::Command;
@@ -50,8 +50,6 @@ pub enum RoundEvent {
     CorpusPrepared { target: TargetName, bytes: u64, at: Timestamp },
     /// A run could not be stored yet, at this time.
     NotStored { error: String, at: Timestamp },
-    /// The runs have ended: the round waits for a snapshot of the machine.
-    RunsEnded(SyncSender<MachineSnapshot>),
 }
 
 /// The end of a round: its workers come back.

@@ -123,7 +123,7 @@ impl<'a> ForegroundRunner<'a> {
         let mut workers: Vec<&mut Worker> = self.workers.iter_mut().collect();
         let number = runner.begin(spec, &workers)?;
         observer.round_started(number, index, self.plan.rounds);
-        let result = runner.run(StartedRound { number, spec }, &mut workers, observer, &mut || None)?;
+        let result = runner.run(StartedRound { number, spec }, &mut workers, observer)?;
         totals.runs += result.runs;
         totals.failed_runs += result.failed_runs;
         totals.interrupted = result.status == RoundStatus::CutShort || self.interruption.is_requested();

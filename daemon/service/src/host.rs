@@ -62,24 +62,19 @@ impl Host for SystemHost {
             let seconds = now_ns.saturating_sub(*last_ns) as f64 / 1e9;
             traffic_rate(last, &interfaces, &link_names(&links), seconds)
         });
-        self.last_reading = Some((now_ns, interfaces.clone()));
-        let memory = metrics::memory();
+        self.last_reading = Some((now_ns, interfaces));
         MachineSnapshot {
             load_average: platform::load_average(),
             processor_share: self.metrics.processor_share(),
-            memory_available: memory.map(|(available, _)| available),
-            memory_total: memory.map(|(_, total)| total),
-            memory_pressure: platform::memory_pressure(),
+            memory_available: metrics::memory().map(|(available, _)| available),
             power: platform::power(),
             battery_percent: platform::battery_percent(),
             low_power_mode: platform::low_power_mode(),
             is_dark_wake: platform::is_dark_wake(),
             is_hot: platform::is_hot(),
             backup_running: platform::backup_running(),
-            signal_dbm: platform::signal_dbm(),
             link: NetworkLink::merged(links),
             traffic,
-            interfaces,
         }
     }
 

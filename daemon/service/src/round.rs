@@ -77,7 +77,7 @@ pub fn close_open_rounds(
     let open = reader.open_rounds()?;
     for round in &open {
         let (status, reason) = (RoundStatus::CutShort, Some(reason.to_owned()));
-        writer.end_round(round.number, RoundEnd { status, reason, ended: now, after: None })?;
+        writer.end_round(round.number, RoundEnd { status, reason, ended: now })?;
     }
     Ok(open)
 }
@@ -184,7 +184,6 @@ impl RoundRunner<'_> {
         started: StartedRound<'_>,
         workers: &mut [&mut Worker],
         observer: &mut dyn RoundObserver,
-        after: &mut dyn FnMut() -> Option<MachineSnapshot>,
     ) -> Result<RoundResult, RoundError> {
         let StartedRound { number, spec } = started;
         let asleep_ns = self.clock.now().asleep_ns();
@@ -206,7 +205,7 @@ impl RoundRunner<'_> {
             }
             None => (RoundStatus::Ok, None),
         };
-        let end = RoundEnd { status, reason, ended: self.clock.now().wall, after: after() };
+        let end = RoundEnd { status, reason, ended: self.clock.now().wall };
         self.store_with_retry(observer, || self.writer.end_round(number, end.clone()))?;
         Ok(RoundResult { status, reason: end.reason, ..progress.result })
     }

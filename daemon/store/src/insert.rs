@@ -58,12 +58,10 @@ pub const CALL_RETENTION_DAYS: u32 = 7;
 
 /// Stores the end of an open round and deletes expired calls of earlier rounds.
 pub(crate) fn close_round(cx: &Connection, round: i64, end: &RoundEnd) -> Result<(), Fault> {
-    let after = end.after.as_ref().map(serde_json::to_string).transpose().map_err(Fault::json)?;
-    let update = "UPDATE round SET status = :status, reason = :reason, ended_us = :ended_us, after = :after
+    let update = "UPDATE round SET status = :status, reason = :reason, ended_us = :ended_us
         WHERE number = :round AND status IS NULL";
     let closed = cx.prepare_cached(update)?.execute(named_params! {
-        ":status": end.status.name(), ":reason": end.reason, ":ended_us": end.ended.as_us(), ":after": after,
-        ":round": round,
+        ":status": end.status.name(), ":reason": end.reason, ":ended_us": end.ended.as_us(), ":round": round,
     })?;
     if closed != 1 {
         return Err(Fault::NoSuchRound(round));
@@ -85,7 +83,7 @@ pub(crate) fn check_time(cx: &Connection, round: i64, time: Duration) -> Result<
 pub(crate) fn skipped_round(cx: &Connection, new: &NewRound, reason: &str) -> Result<(), Fault> {
     let number = insert_round(cx, new)?;
     let reason = Some(reason.to_owned());
-    let end = RoundEnd { status: RoundStatus::Skipped, reason, ended: new.started, after: None };
+    let end = RoundEnd { status: RoundStatus::Skipped, reason, ended: new.started };
     close_round(cx, number, &end)
 }
 

@@ -48,6 +48,10 @@ const MIGRATIONS: &[Migration] = &[
         name: "2026-11-27-connection-bytes",
         sql: include_str!("../migrations/2026-11-27-connection-bytes.sql"),
     },
+    Migration {
+        name: "2026-11-28-unread-columns",
+        sql: include_str!("../migrations/2026-11-28-unread-columns.sql"),
+    },
 ];
 
 /// Schema version that this program reads and writes.

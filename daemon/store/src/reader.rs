@@ -326,12 +326,7 @@ pub(crate) fn stored_round(row: &Row<'_>) -> Result<StoredRound, Fault> {
         before: row.optional_json("before")?,
     };
     let end = match row.optional_parsed("status", RoundStatus::from_name)? {
-        Some(status) => Some(RoundEnd {
-            status,
-            reason: row.get("reason")?,
-            ended: row.time("ended_us")?,
-            after: row.optional_json("after")?,
-        }),
+        Some(status) => Some(RoundEnd { status, reason: row.get("reason")?, ended: row.time("ended_us")? }),
         None => None,
     };
     Ok(StoredRound { number: row.number, round, end })

@@ -11,19 +11,13 @@ use crate::reader::Reader;
 use crate::rows::{TableRow, query_all};
 
 /// Names of the columns, in the order of [`values`].
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 14] = [
     "answered",
     "queue_us",
     "answer_us",
     "execute_us",
     "segments_sent",
-    "segments_received",
-    "busy_us",
-    "window_limited_us",
-    "buffer_limited_us",
     "min_rtt_us",
-    "smoothed_rtt_us",
-    "receive_rtt_us",
     "timeout_us",
     "delivery_rate",
     "retransmits",
@@ -82,13 +76,7 @@ fn values(times: &RequestTimes) -> [Option<u64>; COLUMNS.len()] {
         requests.answer_us,
         requests.execute_us,
         tcp.segments_sent,
-        tcp.segments_received,
-        tcp.busy_us,
-        tcp.window_limited_us,
-        tcp.buffer_limited_us,
         tcp.min_rtt_us,
-        tcp.smoothed_rtt_us,
-        tcp.receive_rtt_us,
         tcp.timeout_us,
         tcp.delivery_rate,
         *retransmits,
@@ -113,24 +101,11 @@ fn from_row(row: TableRow<'_>) -> Result<RequestTimes, Fault> {
 /// The reverse of [`values`].
 fn from_values(values: [Option<u64>; COLUMNS.len()]) -> RequestTimes {
     let [answered, queue_us, answer_us, execute_us, values @ ..] = values;
-    let [segments_sent, segments_received, busy_us, window_limited_us, buffer_limited_us, values @ ..] =
-        values;
-    let [min_rtt_us, smoothed_rtt_us, receive_rtt_us, timeout_us, delivery_rate, values @ ..] = values;
+    let [segments_sent, min_rtt_us, timeout_us, delivery_rate, values @ ..] = values;
     let [retransmits, processor_us, processor_wait_us, kernel_us, sent_bytes, received_bytes] = values;
     RequestTimes {
         requests: RequestTotals { answered, queue_us, answer_us, execute_us },
-        tcp: TcpCounters {
-            segments_sent,
-            segments_received,
-            busy_us,
-            window_limited_us,
-            buffer_limited_us,
-            min_rtt_us,
-            smoothed_rtt_us,
-            receive_rtt_us,
-            timeout_us,
-            delivery_rate,
-        },
+        tcp: TcpCounters { segments_sent, min_rtt_us, timeout_us, delivery_rate },
         retransmits,
         processor_us,
         processor_wait_us,

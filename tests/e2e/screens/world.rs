@@ -102,7 +102,7 @@ pub fn fill(database: &Path, world: World) {
                     bulk.add_run(&target(&world.targets[cell.1]), &run)?;
                 }
                 let ended = started + HOUR / 4;
-                bulk.end_round(number, &RoundEnd { status, reason, ended, after: None })?;
+                bulk.end_round(number, &RoundEnd { status, reason, ended })?;
             }
             let events = if world.has_failures { events() } else { vec![] };
             events.iter().try_for_each(|event| bulk.add_event(event).map(drop))

@@ -78,7 +78,7 @@ impl Weeks {
                 self.writer.add_run(target, &run).unwrap();
             }
         }
-        let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + HOUR, after: None };
+        let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + HOUR };
         self.writer.end_round(round, end).unwrap();
     }
 

@@ -45,12 +45,7 @@ pub fn add_calls(database: &Path) {
         phase.calls = (0..10).map(|place| call(phase.operations[0].operation, place)).collect();
     }
     writer.add_run(&target(run.target.as_str()), &run).unwrap();
-    let end = RoundEnd {
-        status: RoundStatus::Ok,
-        reason: None,
-        ended: started + Duration::from_micros(1),
-        after: None,
-    };
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + Duration::from_micros(1) };
     writer.end_round(run.round, end).unwrap();
 }
 

@@ -53,8 +53,7 @@ impl Machine {
                 for name in ["smb", "nfs"] {
                     bulk.add_run(&target(name), &run(round, name, started))?;
                 }
-                let end =
-                    RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + HOUR, after: None };
+                let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + HOUR };
                 bulk.end_round(round, &end)
             })
             .unwrap();

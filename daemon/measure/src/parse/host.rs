@@ -2,14 +2,6 @@
 
 use longhaul_model::LinkKind;
 
-/// Returns the value `some avg10=` of `/proc/pressure/memory` (Documentation/accounting/psi.rst), as a share
-/// from 0 to 1.
-pub fn memory_pressure(text: &str) -> Option<f64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    let percent: f64 = line.split(' ').find_map(|field| field.strip_prefix("avg10="))?.parse().ok()?;
-    (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
-}
-
 /// Returns the kind of an interface, by its name and, on Linux, its ARPHRD type
 /// (include/uapi/linux/if_arp.h): 512 is PPP, 65534 is none.
 pub fn link_kind(name: &str, hardware: Option<u32>, is_wireless: Option<bool>) -> LinkKind {
@@ -68,8 +60,6 @@ mod tests {
 
     #[test]
     fn linux_facts_are_read_from_kernel_files() {
-        let pressure = "some avg10=2.50 avg60=0.10 avg300=0.00 total=7\nfull avg10=9.00 avg60=0.00 avg300=0.00 total=0\n";
-        assert_eq!(memory_pressure(pressure), Some(0.025));
         assert_eq!(link_kind("eth0", Some(1), Some(false)), LinkKind::Wired);
         assert_eq!(link_kind("office", Some(65534), Some(false)), LinkKind::Tunnel);
         let trips = [("active".to_owned(), 40_000), ("passive\n".to_owned(), 90_000), ("hot".to_owned(), 0)];
@@ -102,7 +92,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_ends_without_panic(text in "[ -~\n\t]{0,200}") {
-            let _ = (memory_pressure(&text), pmset_percent(&text), pmset_low_power(&text), pmset_dark_wake(&text), tmutil_running(&text));
+            let _ = (pmset_percent(&text), pmset_low_power(&text), pmset_dark_wake(&text), tmutil_running(&text));
         }
     }
 }

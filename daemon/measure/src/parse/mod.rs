@@ -39,16 +39,14 @@ pub use entry::{Attributes, Entry, EntryKind};
 pub use facts::{colon_separated, settings, tmutil_destinations};
 pub use first_line::first_line;
 pub use gvfs::protocol_at;
-pub use host::{
-    is_hot, link_kind, memory_pressure, pmset_dark_wake, pmset_low_power, pmset_percent, tmutil_running,
-};
+pub use host::{is_hot, link_kind, pmset_dark_wake, pmset_low_power, pmset_percent, tmutil_running};
 pub use interfaces::{InterfaceCounters, ifmib, net_dev, wireless_dbm};
 pub use link::{HardwarePort, InterfaceInfo, hardware_ports, ifconfig, route_interface};
 pub use mount_source::{percent_decode, server_of_source};
 pub use mountinfo::{is_statfs_local, mountinfo, safe_to_statfs};
 pub use mountstats::{NfsOperations, NfsStatistics, mountstats};
 pub use multichannel::{SmbSession, multichannel};
-pub use nfsstat::{NfsMount, nfsstat, nfsstat_at};
+pub use nfsstat::{NfsMount, nfsstat};
 pub use options::with_negotiated_version;
 pub use pcblist::pcblist;
 pub use pmset::pmset;

@@ -1,7 +1,7 @@
 //! Parser for the output of `nfsstat -m`, with `-f JSON` and without (NFS nfsstat/nfsstat.c, printer.c).
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -36,11 +36,6 @@ pub fn nfsstat(output: &[u8]) -> Option<Vec<NfsMount>> {
         Ok(mounts) => mounts.as_object()?.values().map(from_json).collect(),
         Err(_) => from_text(&String::from_utf8_lossy(output)),
     }
-}
-
-/// Returns the mount with this mount point in the output.
-pub fn nfsstat_at(output: &[u8], point: &Path) -> Option<NfsMount> {
-    nfsstat(output)?.into_iter().find(|mount| mount.point == point)
 }
 
 fn from_json(mount: &Value) -> Option<NfsMount> {
@@ -114,11 +109,12 @@ fn words(list: &Value) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::path::Path;
 
     const TWO_MOUNTS: &[u8] = include_bytes!("../../tests/fixtures/nfsstat-mounts.json");
 
     fn at(point: &str) -> Option<NfsMount> {
-        nfsstat_at(TWO_MOUNTS, Path::new(point))
+        nfsstat(TWO_MOUNTS)?.into_iter().find(|mount| mount.point == Path::new(point))
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn connection(body: &[u8]) -> Option<Connection> {
 }
 
 /// Returns the values of a `tcp_info`. A kernel that is older than a value sends a shorter one. The offsets are those of
-/// Linux 4.9 (`tcpi_delivery_rate`) and 4.10 (`tcpi_busy_time`); the structure only grows at its end.
+/// Linux 4.9 (`tcpi_delivery_rate`); the structure only grows at its end.
 fn tcp_counters(info: &[u8]) -> TcpCounters {
     let count = |at: usize| u32_at(info, at).map(u64::from);
     // The first bit of this byte, `tcpi_delivery_rate_app_limited`, says that the sender had nothing more to send, so that
@@ -118,14 +118,8 @@ fn tcp_counters(info: &[u8]) -> TcpCounters {
     let is_full = info.get(7).is_some_and(|flags| flags & 1 == 0);
     TcpCounters {
         segments_sent: count(156),
-        segments_received: count(152),
-        busy_us: u64_at(info, 168),
-        window_limited_us: u64_at(info, 176),
-        buffer_limited_us: u64_at(info, 184),
         // Before the first measurement the kernel reports the largest number.
         min_rtt_us: microseconds_at(info, 148).filter(|time| *time < u64::from(u32::MAX)),
-        smoothed_rtt_us: microseconds_at(info, 68),
-        receive_rtt_us: microseconds_at(info, 92),
         timeout_us: microseconds_at(info, 8),
         delivery_rate: u64_at(info, 160).filter(|rate| is_full && *rate > 0),
     }
@@ -220,13 +214,7 @@ mod tests {
             idle_ms: Some(77),
             tcp: TcpCounters {
                 segments_sent: Some(34),
-                segments_received: Some(12),
-                busy_us: Some(9_000),
-                window_limited_us: Some(800),
-                buffer_limited_us: Some(70),
                 min_rtt_us: Some(250),
-                smoothed_rtt_us: Some(321),
-                receive_rtt_us: None,
                 timeout_us: Some(204_000),
                 delivery_rate: Some(2_500_000),
             },
@@ -242,10 +230,7 @@ mod tests {
         assert_eq!((none.retransmits, none.round_trip_us), (None, None));
         assert_eq!(none.tcp, TcpCounters::default());
         let linux_4_8 = sockets(&message(2, &[10, 77, 0, 2], 160)).connections[0].tcp;
-        assert_eq!(
-            (linux_4_8.min_rtt_us, linux_4_8.delivery_rate, linux_4_8.busy_us),
-            (Some(250), None, None)
-        );
+        assert_eq!((linux_4_8.min_rtt_us, linux_4_8.delivery_rate), (Some(250), None));
     }
 
     #[test]
@@ -254,7 +239,7 @@ mod tests {
         let info = idle.len() - 232;
         idle[info + 7] = 1;
         let tcp = sockets(&idle).connections[0].tcp;
-        assert_eq!((tcp.delivery_rate, tcp.busy_us), (None, Some(9_000)));
+        assert_eq!((tcp.delivery_rate, tcp.min_rtt_us), (None, Some(250)));
     }
 
     #[test]

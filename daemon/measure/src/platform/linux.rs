@@ -152,9 +152,6 @@ pub fn evict(file: BorrowedFd<'_>, range: ByteRange) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, begin, NonZeroU64::new(length), Advice::DontNeed)?)
 }
 
-/// Changes of longhaul's own behavior since earlier versions that start a new epoch on this system: none.
-pub const BEHAVIOR_MARKERS: &[(&str, &str)] = &[];
-
 /// Writes a file's data and metadata to stable storage. On Linux, `fsync(2)` also makes the disk write its
 /// cache.
 pub fn full_sync(file: BorrowedFd<'_>) -> io::Result<SyncKind> {

@@ -76,11 +76,6 @@ pub fn backup_running() -> Option<bool> {
     None
 }
 
-/// Returns the share of the last ten seconds in which at least one task waited for memory, from 0 to 1.
-pub fn memory_pressure() -> Option<f64> {
-    parse::memory_pressure(&text("/proc/pressure/memory")?)
-}
-
 /// Returns the interface that leads to a server, or that of the default route, from `/proc/net/route`,
 /// `/proc/net/ipv6_route` and `/sys/class/net`. No packet is sent.
 pub fn link_to(server: Option<IpAddr>) -> Option<NetworkLink> {

@@ -303,10 +303,6 @@ const SCOPE_PROCESS: c_int = 0;
 const POLICY_DEFAULT: c_int = 0;
 const POLICY_THROTTLE: c_int = 3;
 
-/// Changes of longhaul's own behavior since earlier versions that start a new epoch on this system: until
-/// version 0.1 every task synced with `F_FULLFSYNC`.
-pub const BEHAVIOR_MARKERS: &[(&str, &str)] = &[("longhaul-sync", "full for time machine")];
-
 /// Gives this process's disk I/O a lower priority than that of other processes, or the default priority
 /// again. The policy is that of the process, because a thread does not inherit the policy of the thread that
 /// starts it (xnu osfmk/kern/thread_policy.c:1578), and several threads write in one run.

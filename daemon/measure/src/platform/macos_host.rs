@@ -77,11 +77,6 @@ pub fn backup_running() -> Option<bool> {
     apple_tools::backup_running_with(&Tools::system()).ok()
 }
 
-/// Returns `None`: macOS reports levels of memory pressure, not a share.
-pub fn memory_pressure() -> Option<f64> {
-    None
-}
-
 /// Returns the interface that leads to a server, or that of the default route. No packet is sent.
 pub fn link_to(server: Option<IpAddr>) -> Option<NetworkLink> {
     apple_tools::link_with(&Tools::system(), server).ok().flatten()

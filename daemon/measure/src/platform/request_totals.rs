@@ -20,14 +20,7 @@ pub(super) fn tcp_of_connections(found: &[&Connection]) -> TcpCounters {
         found.iter().map(|one| value(&one.tcp)).try_fold(0u64, |sum, one| Some(sum.wrapping_add(one?)))
     };
     let latest = found.iter().min_by_key(|one| one.idle_ms.unwrap_or(u64::MAX)).map(|one| one.tcp);
-    TcpCounters {
-        segments_sent: sum(|tcp| tcp.segments_sent),
-        segments_received: sum(|tcp| tcp.segments_received),
-        busy_us: sum(|tcp| tcp.busy_us),
-        window_limited_us: sum(|tcp| tcp.window_limited_us),
-        buffer_limited_us: sum(|tcp| tcp.buffer_limited_us),
-        ..latest.unwrap_or_default()
-    }
+    TcpCounters { segments_sent: sum(|tcp| tcp.segments_sent), ..latest.unwrap_or_default() }
 }
 
 #[cfg(test)]
@@ -59,14 +52,14 @@ mod tests {
         let found = [connection(900, tcp(5, 100, None)), connection(3, tcp(7, 200, Some(9)))];
         let sum = tcp_of_connections(&found.iter().collect::<Vec<_>>());
         assert_eq!((sum.segments_sent, sum.min_rtt_us, sum.delivery_rate), (Some(12), Some(200), Some(9)));
-        assert_eq!(sum.busy_us, None, "a kernel does not report it");
     }
 
     #[test]
     fn a_counter_that_one_connection_lacks_is_unknown() {
-        let found = [TcpCounters { busy_us: Some(1), ..TcpCounters::default() }, TcpCounters::default()];
+        let found =
+            [TcpCounters { segments_sent: Some(1), ..TcpCounters::default() }, TcpCounters::default()];
         let found = found.map(|tcp| connection(0, tcp));
-        assert_eq!(tcp_of_connections(&found.iter().collect::<Vec<_>>()).busy_us, None);
+        assert_eq!(tcp_of_connections(&found.iter().collect::<Vec<_>>()).segments_sent, None);
     }
 
     #[test]

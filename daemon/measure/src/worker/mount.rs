@@ -76,18 +76,14 @@ impl Worker {
         let found = self.mount.borrow();
         WorkerMessage::Ready {
             protocol: found.as_ref().map(|found| found.protocol.clone()),
-            negotiated: found.as_ref().map(|found| found.negotiated.clone()).unwrap_or_default(),
+            negotiated: self.negotiated(),
             server: found.as_ref().and_then(|found| found.mount.server),
             version: VERSION.to_owned(),
         }
     }
 
-    /// Returns the options that distinguish epochs: the negotiated options of the mount, and markers for changes
-    /// in the behavior of this version of longhaul.
-    pub fn epoch_options(&self) -> NegotiatedOptions {
-        let negotiated = self.mount.borrow().as_ref().map(|found| found.negotiated.clone());
-        let markers = platform::BEHAVIOR_MARKERS.iter();
-        let markers = markers.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        negotiated.unwrap_or_default().into_iter().chain(markers).collect()
+    /// Returns the negotiated options of the mount, which distinguish epochs.
+    pub fn negotiated(&self) -> NegotiatedOptions {
+        self.mount.borrow().as_ref().map(|found| found.negotiated.clone()).unwrap_or_default()
     }
 }

@@ -137,7 +137,7 @@ impl Worker {
             load_average: platform::load_average(),
             power: platform::power(),
             timing_overhead_ns: timed_fs_overhead_ns().ok(),
-            negotiated: self.epoch_options(),
+            negotiated: self.negotiated(),
             ..Conditions::default()
         }
     }

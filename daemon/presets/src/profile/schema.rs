@@ -192,7 +192,7 @@ pub enum StepChoice {
     One,
 }
 
-const fn default_one() -> u64 {
+pub(super) const fn default_one() -> u64 {
     1
 }
 const fn default_presence() -> f64 {

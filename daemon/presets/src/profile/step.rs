@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::bytes::ByteSize;
+use super::schema::default_one;
 
 /// One step of a repetition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -121,9 +122,6 @@ pub enum BlockPosition {
     Same,
 }
 
-const fn default_one() -> u64 {
-    1
-}
 const fn default_weight() -> f64 {
     1.0
 }

@@ -115,9 +115,6 @@ impl Service {
                 self.record(Some(Event { target: Some(target), kind, detail, at_us: at }));
             }
             RoundEvent::NotStored { error, at } => self.handle.raise_problem("not-stored", error, at),
-            RoundEvent::RunsEnded(reply) => {
-                let _ = reply.send(self.snapshot());
-            }
         }
     }
 

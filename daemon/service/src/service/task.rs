@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, SyncSender, sync_channel};
+use std::sync::mpsc::{Sender, SyncSender};
 use std::time::{Duration, Instant};
 
 use longhaul_measure::worker::{FailureReport, TargetExamination};
@@ -161,7 +161,7 @@ impl RoundJob {
         if self.measures_freshness {
             check_time += self.timed(|| self.measure_freshness(number, workers, stop));
         }
-        let result = runner.run(started, workers, &mut reporter, &mut || self.snapshot())?;
+        let result = runner.run(started, workers, &mut reporter)?;
         if result.status == RoundStatus::Ok {
             check_time += self.timed(|| self.check_fidelity(workers, &mut reporter));
         }
@@ -215,13 +215,6 @@ impl RoundJob {
         if let Err(error) = stored {
             tracing::warn!(round, error = error.one_line(), "freshness samples were not stored");
         }
-    }
-
-    /// Returns the state of the machine after the runs, which the service's loop knows.
-    fn snapshot(&self) -> Option<MachineSnapshot> {
-        let (reply, snapshot) = sync_channel(1);
-        self.events.send(ServiceEvent::Round(RoundEvent::RunsEnded(reply))).ok()?;
-        snapshot.recv().ok()
     }
 }
 

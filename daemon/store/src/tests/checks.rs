@@ -34,7 +34,7 @@ fn time_of_checks_counts_in_the_time_of_rounds() {
     let writer = db.writer();
     let scheduled = Some(at(1_000));
     let round = writer.begin_round(NewRound { scheduled, ..new_round() }).unwrap();
-    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: at(3_000), after: None };
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: at(3_000) };
     writer.end_round(round, end).unwrap();
     assert_eq!(db.reader().busy_since(at(0)).unwrap(), Duration::from_micros(2_000));
     writer.add_check_time(round, Duration::from_micros(500)).unwrap();

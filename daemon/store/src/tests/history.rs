@@ -44,7 +44,7 @@ fn filled_database() -> TestDb {
     }
     let hung = Run { outcome: Outcome::Hung, ..run_with_metrics("photo-batch", round, 9) };
     writer.add_run(&target(), &hung).unwrap();
-    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: at(7), after: None };
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: at(7) };
     writer.end_round(round, end).unwrap();
     let event =
         Event { target: None, kind: "mtu".into(), detail: serde_json::json!({"after": 9000}), at_us: at(5) };
@@ -74,7 +74,7 @@ fn version_changes_exactly_when_the_history_changes() {
     assert!(changed("a round starts"));
     writer.add_run(&target(), &run_with_metrics("photo-batch", round, 0)).unwrap();
     assert!(changed("a run"));
-    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: at(7), after: None };
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: at(7) };
     writer.end_round(round, end).unwrap();
     assert!(changed("a round ends"));
     writer

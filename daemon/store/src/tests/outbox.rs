@@ -12,12 +12,7 @@ fn finished_round(writer: &Writer, started: Timestamp) -> i64 {
     for slot in [1, 0] {
         writer.add_run(&target(), &samples::run(round, slot)).unwrap();
     }
-    let end = RoundEnd {
-        status: RoundStatus::Ok,
-        reason: None,
-        ended: started + Duration::from_micros(10),
-        after: None,
-    };
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + Duration::from_micros(10) };
     writer.end_round(round, end).unwrap();
     round
 }

@@ -82,7 +82,7 @@ fn apply(writer: &Writer, model: &mut Model, step: &Step) {
     match step {
         Step::Finish(status) => {
             let round = writer.begin_round(new_round()).unwrap();
-            let end = RoundEnd { status: *status, reason: None, ended: end_of(round), after: None };
+            let end = RoundEnd { status: *status, reason: None, ended: end_of(round) };
             writer.end_round(round, end).unwrap();
             for signal in SIGNALS {
                 model.statuses.entry(signal).or_default().insert(round, None);

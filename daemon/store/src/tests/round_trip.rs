@@ -64,12 +64,8 @@ fn individual_calls_are_deleted_after_a_week() {
             phase.calls = vec![call];
         }
         writer.add_run(&target_of(&run), &run).unwrap();
-        let end = RoundEnd {
-            status: RoundStatus::Ok,
-            reason: None,
-            ended: begin + Duration::from_micros(10),
-            after: None,
-        };
+        let end =
+            RoundEnd { status: RoundStatus::Ok, reason: None, ended: begin + Duration::from_micros(10) };
         writer.end_round(round, end).unwrap();
     }
     let call_counts: Vec<usize> = db.runs().iter().map(|stored| stored.run.phases[0].calls.len()).collect();
@@ -130,8 +126,7 @@ fn round_is_open_until_its_end_and_ends_once() {
     let round = writer.begin_round(new_round()).unwrap();
     let found = db.reader().rounds().unwrap().remove(0);
     assert_eq!((found.number, found.round, found.end), (round, new_round(), None));
-    let end =
-        RoundEnd { status: RoundStatus::CutShort, reason: Some("stopped".into()), ended: at(7), after: None };
+    let end = RoundEnd { status: RoundStatus::CutShort, reason: Some("stopped".into()), ended: at(7) };
     writer.end_round(round, end.clone()).unwrap();
     assert_eq!(db.reader().rounds().unwrap()[0].end.as_ref(), Some(&end));
     assert!(matches!(writer.end_round(round, end.clone()), Err(Error::NoSuchRound { round: 1, .. })));

@@ -38,7 +38,7 @@ pub(super) fn run(round: i64, slot: u32) -> Run {
             source: CounterSource::Mountstats,
             scope: CounterScope::Mount,
         }),
-        request_times: (cache == CacheState::Warm).then(|| request_times([Some(9); 20])),
+        request_times: (cache == CacheState::Warm).then(|| request_times([Some(9); 14])),
         verified: vec![VerifiedData { age: DataAge::Weeks, bytes: 40_000_000, files: 21 }],
     };
     Run {
@@ -128,25 +128,13 @@ fn wire() -> impl Strategy<Value = WireTraffic> {
 }
 
 /// Returns request times with these values, in the order of the columns.
-pub(super) fn request_times(values: [Option<u64>; 20]) -> RequestTimes {
+pub(super) fn request_times(values: [Option<u64>; 14]) -> RequestTimes {
     let [answered, queue_us, answer_us, execute_us, rest @ ..] = values;
-    let [segments_sent, segments_received, busy_us, window_limited_us, buffer_limited_us, rest @ ..] = rest;
-    let [min_rtt_us, smoothed_rtt_us, receive_rtt_us, timeout_us, delivery_rate, rest @ ..] = rest;
+    let [segments_sent, min_rtt_us, timeout_us, delivery_rate, rest @ ..] = rest;
     let [retransmits, processor_us, processor_wait_us, kernel_us, sent_bytes, received_bytes] = rest;
     RequestTimes {
         requests: RequestTotals { answered, queue_us, answer_us, execute_us },
-        tcp: TcpCounters {
-            segments_sent,
-            segments_received,
-            busy_us,
-            window_limited_us,
-            buffer_limited_us,
-            min_rtt_us,
-            smoothed_rtt_us,
-            receive_rtt_us,
-            timeout_us,
-            delivery_rate,
-        },
+        tcp: TcpCounters { segments_sent, min_rtt_us, timeout_us, delivery_rate },
         retransmits,
         processor_us,
         processor_wait_us,
@@ -171,7 +159,7 @@ fn phase() -> impl Strategy<Value = Phase> {
     let cold_by =
         option::of(select(vec![ColdMethod::Evicted, ColdMethod::RotatedSlice, ColdMethod::Unverified]));
     let head = (text(), cache, cold_by, option::of(any::<i64>()), finite());
-    let times = option::of(any::<[Option<u64>; 20]>().prop_map(request_times));
+    let times = option::of(any::<[Option<u64>; 14]>().prop_map(request_times));
     let wire = (option::of(wire()), times);
     let tail = (any::<(u64, u64, bool)>(), vec(figure(), 0..3), vec(operation_stats(), 0..3), wire);
     let calls = vec(any::<(usize, u64, u64, bool)>(), 0..4);

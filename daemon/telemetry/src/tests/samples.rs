@@ -32,7 +32,7 @@ pub fn round(number: i64) -> FinishedRound {
         before: None,
     };
     let ended = started + HOUR / 2 + MICROSECOND;
-    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended, after: None };
+    let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended };
     let event = Event {
         target: Some("smb".parse().unwrap()),
         kind: "hang".to_owned(),
