@@ -1,10 +1,10 @@
-//! State of the machine before and after a round.
+//! State of the machine before a round.
 
 use serde::{Deserialize, Serialize};
 
 use super::Power;
 
-/// State of the machine just before or just after a round. These values explain and stratify results; they
+/// State of the machine just before a round. These values explain and stratify results; they
 /// never enter a comparison.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MachineSnapshot {
