@@ -36,7 +36,8 @@ pub fn run(shared: &GlobalArgs, arguments: &CleanArgs) -> anyhow::Result<ExitCod
     }
     let mounts = platform::mounts().context("read the mount table")?;
     let session = Session::open(database.clone(), &mounts)?;
-    let target = paths::find_target(&arguments.target, &config, &Reader::open(&database)?)?;
+    let target = paths::find_target(&arguments.target, &config, &Reader::open(&database)?)
+        .map_err(|error| UsageError(format!("{error}. Any other folder: NAME=PATH")))?;
     let mut worker = Worker::new(target, session.launcher.clone());
     let cleaned = ask_and_clean(&mut worker, arguments, &session.interruption);
     end_workers([&mut worker], EXIT_TIMEOUT);

@@ -2,13 +2,13 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use rustix::fs::FallocateFlags;
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
 
-use super::unix::{ByteRange, LockAction};
+use super::unix::{ByteRange, LockAction, set_lock};
 
 #[cfg(target_os = "linux")]
 pub use linux::{ACCESS_CONTROL_LIST, FINDER_TAGS, RESOURCE_FORK, set_created};
@@ -33,21 +33,7 @@ pub fn preallocate(file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
 /// Takes or releases a lock that belongs to this open file, so that another open file of the same process conflicts
 /// with it (`F_OFD_SETLK`).
 pub fn lock_open_file(file: BorrowedFd<'_>, action: LockAction, bytes: ByteRange) -> io::Result<()> {
-    let too_far = |_| io::Error::from(io::ErrorKind::InvalidInput);
-    // SAFETY: zeroes are a valid flock.
-    let mut range: libc::flock = unsafe { std::mem::zeroed() };
-    range.l_type = match action {
-        LockAction::Take => libc::F_WRLCK as libc::c_short,
-        LockAction::Release => libc::F_UNLCK as libc::c_short,
-    };
-    range.l_whence = libc::SEEK_SET as libc::c_short;
-    range.l_start = libc::off_t::try_from(bytes.begin).map_err(too_far)?;
-    range.l_len = libc::off_t::try_from(bytes.length).map_err(too_far)?;
-    // SAFETY: the descriptor is open for the call, and the struct lives as long.
-    match unsafe { libc::fcntl(file.as_raw_fd(), SET_OPEN_FILE_LOCK, &range) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
+    set_lock(file, SET_OPEN_FILE_LOCK, action, bytes)
 }
 
 /// Command of `fcntl` for locks of open files.

@@ -1,7 +1,7 @@
 //! POSIX calls that are the same on Linux and macOS. Each function is one system call unless it says
 //! otherwise.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::path::Path;
@@ -97,11 +97,21 @@ pub struct ByteRange {
 }
 
 /// Takes or releases a POSIX lock on a byte range (`fcntl` with `F_SETLK`).
-pub fn lock_range(file: BorrowedFd<'_>, what: LockAction, bytes: ByteRange) -> io::Result<()> {
+pub fn lock_range(file: BorrowedFd<'_>, action: LockAction, bytes: ByteRange) -> io::Result<()> {
+    set_lock(file, libc::F_SETLK, action, bytes)
+}
+
+/// Takes or releases a lock on a byte range with this command of `fcntl`.
+pub fn set_lock(
+    file: BorrowedFd<'_>,
+    command: c_int,
+    action: LockAction,
+    bytes: ByteRange,
+) -> io::Result<()> {
     let too_far = |_| io::Error::from(io::ErrorKind::InvalidInput);
     // SAFETY: zeroes are a valid flock.
     let mut range: libc::flock = unsafe { std::mem::zeroed() };
-    range.l_type = match what {
+    range.l_type = match action {
         LockAction::Take => libc::F_WRLCK as libc::c_short,
         LockAction::Release => libc::F_UNLCK as libc::c_short,
     };
@@ -109,7 +119,7 @@ pub fn lock_range(file: BorrowedFd<'_>, what: LockAction, bytes: ByteRange) -> i
     range.l_start = libc::off_t::try_from(bytes.begin).map_err(too_far)?;
     range.l_len = libc::off_t::try_from(bytes.length).map_err(too_far)?;
     // SAFETY: the descriptor is open for the call, and the struct lives as long.
-    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &range) } {
+    match unsafe { libc::fcntl(file.as_raw_fd(), command, &range) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }

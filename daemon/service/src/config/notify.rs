@@ -13,7 +13,7 @@ use longhaul_notify::{
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::schedule::parse_minutes;
+use super::schedule::{self, parse_minutes};
 use super::telemetry::{parse_absolute_path, parse_keyword};
 use super::value::{InvalidValue, in_range};
 use crate::notifications::{DigestTime, NotifyConfig, QuietHours, Rules};
@@ -261,11 +261,8 @@ fn parse_address(text: &Spanned<String>, key: &str) -> Result<String, InvalidVal
 
 /// Parses a span such as `22:00-07:00`.
 fn parse_quiet_hours(text: Spanned<String>) -> Result<QuietHours, InvalidValue> {
-    let parsed = text.get_ref().split_once('-');
-    let parsed =
-        parsed.and_then(|(from, to)| Some(QuietHours { from: parse_minutes(from)?, to: parse_minutes(to)? }));
-    let message = "write `quiet-hours` as \"22:00-07:00\"".to_owned();
-    parsed.ok_or(InvalidValue { offset: text.span().start, message })
+    let (from, to) = schedule::parse_quiet_hours(text)?;
+    Ok(QuietHours { from, to })
 }
 
 /// Parses a weekday and a time such as `monday 08:00`.

@@ -213,7 +213,7 @@ fn parse_fraction(
 }
 
 /// Parses a span such as `22:00-07:00` into two minutes of the day.
-fn parse_quiet_hours(text: toml::Spanned<String>) -> Result<(u16, u16), InvalidValue> {
+pub(super) fn parse_quiet_hours(text: toml::Spanned<String>) -> Result<(u16, u16), InvalidValue> {
     let parsed = text.get_ref().split_once('-');
     let parsed = parsed.and_then(|(from, to)| Some((parse_minutes(from)?, parse_minutes(to)?)));
     let message = "write `quiet-hours` as \"22:00-07:00\"".to_owned();

@@ -2,7 +2,7 @@
 
 use longhaul_recording::{Account, FileKind, Overview, Source, TimesOverview, TreeOverview};
 
-use super::{NO_VALUE, or_no_value, seconds};
+use super::{NO_VALUE, or_no_value, seconds, words};
 use crate::document::{Document, Fact};
 use crate::table::Table;
 use crate::units;
@@ -122,12 +122,7 @@ pub fn account(account: &Account) -> String {
     let known = known.map(|(number, what)| format!("{} {what}", count(number)));
     let parts = unknown.chain(damaged).chain(known);
     let parts: Vec<String> = [understood].into_iter().chain(parts).collect();
-    format!("{}.", capitalized(&parts.join("; ")))
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+    format!("{}.", words::capitalized(&parts.join("; ")))
 }
 
 fn facts(overview: &Overview) -> Vec<Fact> {

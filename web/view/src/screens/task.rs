@@ -3,7 +3,7 @@
 use longhaul_analysis::summary::WeeklySummary;
 use longhaul_model::Task;
 
-use super::week_charts;
+use super::{week_charts, words};
 use crate::charts::Chart;
 use crate::document::Document;
 use crate::text::Text;
@@ -47,7 +47,7 @@ fn times(task: &Task, weekly: &WeeklySummary, metrics: Vec<MetricCharts>) -> Doc
     };
     document.section("times", "Times").chart(times);
     for (place, metric) in metrics.into_iter().enumerate() {
-        document.section(format!("wait-{place}"), capitalized(&metric.label));
+        document.section(format!("wait-{place}"), words::capitalized(&metric.label));
         document
             .note(
                 "All charts in this section share their axes. They show the runs of the chosen range, except those of void rounds. \
@@ -56,9 +56,4 @@ fn times(task: &Task, weekly: &WeeklySummary, metrics: Vec<MetricCharts>) -> Doc
             .charts(metric.charts);
     }
     document
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -46,7 +46,7 @@ pub fn why(attributions: &[Attribution]) -> Document {
 fn metric_section(task: &str, metric: &WaitMetric, own: &[&Attribution]) -> Document {
     let mut document = Document::new();
     let heading = words::with_cache_state(metric.activity, Some(metric.cache));
-    document.section(format!("{task}-{}", metric.name), capitalized(&heading));
+    document.section(format!("{task}-{}", metric.name), words::capitalized(&heading));
     document
         .list(own.iter().map(|one| Text::new().target(&one.target).plain(format!(": {}", statement(one)))));
     if let Some(trips) = round_trips(&heading, own) {
@@ -138,7 +138,7 @@ pub fn round_trips(heading: &str, own: &[&Attribution]) -> Option<String> {
     let (first, target) = counts.next()?;
     let unit = if first == "1" { "round trip" } else { "round trips" };
     let rest: String = counts.map(|(trips, target)| format!(", {trips} {target}")).collect();
-    Some(format!("{}: {first} {unit} {target}{rest}.", capitalized(heading)))
+    Some(format!("{}: {first} {unit} {target}{rest}.", words::capitalized(heading)))
 }
 
 /// Formats a number of round trips: whole, unless there are less than ten.
@@ -204,9 +204,4 @@ pub const fn layer_words(layer: Layer) -> &'static str {
         Layer::Server => "the NAS",
         Layer::ServerDisk => "the disk of the NAS",
     }
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -335,6 +335,12 @@ pub fn round_reason(reason: &str) -> &str {
     reason.split_once(": ").filter(|(code, _)| is_code(code)).map_or(reason, |(_, text)| text)
 }
 
+/// Returns a text with its first letter in upper case: words are written to follow others, too.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// Formats a number of things, for example `1 round` or `2 rounds`.
 pub fn count<N: Display + PartialEq + From<u8>>(number: N, thing: &str) -> String {
     if number == N::from(1) { format!("1 {thing}") } else { format!("{number} {thing}s") }

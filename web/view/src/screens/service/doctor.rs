@@ -3,6 +3,7 @@
 use longhaul_model::status::{Check, CheckStatus};
 
 use crate::document::Document;
+use crate::screens::words;
 use crate::table::Table;
 use crate::text::{Text, Tone};
 
@@ -12,7 +13,7 @@ pub fn checks<'c>(checks: impl IntoIterator<Item = &'c Check>) -> Document {
     for check in checks {
         table.row([result(check.status), check.name.as_str().into(), check.message.as_str().into()]);
         if let Some(fix) = &check.fix {
-            table.row(["", "", &capitalized(fix)]);
+            table.row(["", "", &words::capitalized(fix)]);
         }
     }
     let mut document = Document::new();
@@ -28,10 +29,4 @@ fn result(status: CheckStatus) -> Text {
         CheckStatus::Unknown => ("unknown", Tone::Warning),
     };
     Text::new().toned(word, tone)
-}
-
-/// Returns the text with its first letter in upper case: advice is written to follow other words too.
-fn capitalized(text: &str) -> String {
-    let mut rest = text.chars();
-    rest.next().map_or(String::new(), |first| first.to_uppercase().chain(rest).collect())
 }
