@@ -130,6 +130,9 @@ pub struct RecordShowArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+    /// Print everything that the file has: each path (as a number) and each operation, one JSON object a line.
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
 }
 
 /// Arguments of `record use`.

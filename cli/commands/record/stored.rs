@@ -1,11 +1,13 @@
 //! The stored recordings: their list, their content, their use and their removal.
 
+use std::io::{BufWriter, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use longhaul_recording::Recording;
 use longhaul_service::config_edit::with_replay;
 use longhaul_service::recordings::{RecordingName, Recordings};
+use longhaul_view::json::recording_lines;
 use longhaul_view::screens::record::{self, ListedRecording};
 use serde_json::json;
 
@@ -54,9 +56,16 @@ pub fn list(shared: &GlobalArgs, as_json: bool) -> anyhow::Result<ExitCode> {
     Ok(exit::OK)
 }
 
-/// Prints everything that is kept in a recording.
+/// Prints what is kept in a recording: in short, or all of it.
 pub fn show(shared: &GlobalArgs, arguments: &RecordShowArgs) -> anyhow::Result<ExitCode> {
-    let overview = read(&recordings(shared)?, &arguments.name)?.overview();
+    let recording = read(&recordings(shared)?, &arguments.name)?;
+    if arguments.all {
+        let mut out = BufWriter::new(anstream::stdout().lock());
+        recording_lines(&recording).try_for_each(|line| writeln!(out, "{line}"))?;
+        out.flush()?;
+        return Ok(exit::OK);
+    }
+    let overview = recording.overview();
     if arguments.json {
         let value = json!({ "schema": 1, "name": arguments.name, "recording": overview });
         anstream::println!("{}", serde_json::to_string_pretty(&value)?);

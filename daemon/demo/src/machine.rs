@@ -258,10 +258,12 @@ fn folder_phases(pace: Pace, noise: &Noise) -> Vec<Phase> {
 fn photo_phases(pace: Pace, noise: &Noise) -> Vec<Phase> {
     let reading = |name: &'static str, cache, typical: f64, stream: u64| {
         let seconds = typical * pace.factor * (0.05 * noise.normal(stream)).exp();
-        let figure = if name == "browse" { "switch-median" } else { "all-thumbnails" };
+        let (figure, duration) =
+            if name == "browse" { ("switch-median", seconds + 20.0) } else { ("all-thumbnails", seconds) };
         let crossed = if cache == CacheState::Cold { PHOTO_BYTES + PHOTO_BYTES / 64 } else { 0 };
         let phase = phase(name, cache, Figure::new(figure, Unit::Seconds, seconds * 0.999));
         Phase {
+            seconds: duration,
             bytes_read: PHOTO_BYTES,
             operations: vec![stats(Operation::Read, seconds * 0.9, noise, stream)],
             wire: Some(wire(None, crossed)),

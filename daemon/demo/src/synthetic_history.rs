@@ -254,18 +254,14 @@ fn typical_seconds(metric: &str) -> f64 {
     }
 }
 
-/// Seconds of a phase whose figure is the median of its photos, in addition to that figure.
-const OTHER_PHOTOS_SECONDS: f64 = 20.0;
-
-/// Returns a complete phase without operations. Its figure is its duration, or the median time of its photos.
+/// Returns a complete phase without operations. Its duration in seconds is the value of its figure.
 pub fn phase(name: &str, cache: CacheState, figure: Figure) -> Phase {
-    let other = if figure.name == "switch-median" { OTHER_PHOTOS_SECONDS } else { 0.0 };
     Phase {
         name: name.to_owned(),
         cache,
         cold_by: (cache == CacheState::Cold).then_some(ColdMethod::RotatedSlice),
         began_us: None,
-        seconds: figure.value + other,
+        seconds: figure.value,
         bytes_read: 150_000_000,
         bytes_written: 0,
         complete: true,

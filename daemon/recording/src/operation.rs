@@ -73,7 +73,8 @@ impl RecordedOperation {
 }
 
 /// Work that a program asked a file system for. Lengths and offsets are in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "members say what their fields are")]
 pub enum Action {
     /// Opens a file or folder; `handle` is given only if that succeeded.
@@ -129,7 +130,7 @@ pub enum Action {
 
 /// Copy of a part of an open file to another open file. A length of 0 is the answer at the end of the first file. A copy that
 /// failed is a question whether the file system can share the blocks of the whole file (`FICLONE`), which it refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Copying {
     /// File that is read.
     pub from: HandleNumber,

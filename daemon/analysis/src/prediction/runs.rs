@@ -75,6 +75,9 @@ fn metrics(phases: &[PhaseTimes]) -> impl Iterator<Item = (&'static WaitMetric, 
 fn bytes(metric: &WaitMetric, seconds: f64, phases: &[PhaseTimes]) -> Option<f64> {
     /// Smallest share of the phases' duration that the metric must have.
     const MIN_SHARE: f64 = 0.5;
+    if metric.figures.iter().any(|(_, figure)| figure.ends_with("-median")) {
+        return None;
+    }
     let is_own = |phase: &&PhaseTimes| {
         metric.figures.iter().any(|(name, _)| *name == phase.phase)
             && (metric.cache == CacheState::None || metric.cache == phase.cache)
@@ -165,6 +168,16 @@ mod tests {
     fn metric_that_is_not_the_duration_of_its_phases_is_left_out() {
         let paced = PhaseTimes { seconds: 10.0, ..phase(1, 1, 50) };
         assert_eq!(only_runs(&[paced], &[]), []);
+        // As long as its phase by chance, it is no duration either.
+        let metrics = vec![MetricSeconds { metric: "switch-cold".to_owned(), seconds: 2.0 }];
+        let browse = PhaseTimes {
+            workload: "photo-batch".to_owned(),
+            metrics,
+            phase: "browse".to_owned(),
+            cache: CacheState::Cold,
+            ..phase(1, 1, 50)
+        };
+        assert_eq!(only_runs(&[browse], &[]), []);
     }
 
     #[test]

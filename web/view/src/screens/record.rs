@@ -72,8 +72,8 @@ pub fn show(name: &str, overview: &Overview) -> Document {
     }
     document.note(
         "For the replay, the file also has the order of the operations, which of them belong to one file, folder and thread, and the exact \
-         place and length of each read and write. Names and contents were never stored: names became numbers under a key that is gone. To \
-         remove the recording: `longhaul record delete NAME`.",
+         place and length of each read and write: `longhaul record show NAME --all` prints every one. Names and contents were never stored: \
+         names became numbers under a key that is gone. To remove the recording: `longhaul record delete NAME`.",
     );
     document
 }
