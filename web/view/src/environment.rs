@@ -79,7 +79,7 @@ impl Environment {
 }
 
 /// Returns what was negotiated on each target of a history in its newest epoch that began by the end of a week. `stored`: the epochs
-/// with their options. The week ends at midnight UTC: no epoch is so short that hours decide.
+/// with their options. The week ends at midnight UTC: an epoch that begins within hours of it can be taken for one of the other week.
 pub fn negotiated_until(
     week: Week,
     history: &History,
