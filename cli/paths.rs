@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use longhaul_model::{Family, Mount, Role, Target, TargetName};
 use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::paths;
-use longhaul_service::target_path::SpecialFolders;
+use longhaul_service::target_path::{SpecialFolders, without_dots};
 use longhaul_service::worker::Launcher;
 use longhaul_store::Reader;
 
@@ -98,7 +98,8 @@ pub fn check_known(shared: &GlobalArgs, reader: &Reader, given: Option<&TargetNa
 /// Returns a sentence about two targets that are one folder, if there are any: a comparison of it with itself says nothing.
 pub fn same_folder(targets: &[Target]) -> Option<String> {
     targets.iter().enumerate().find_map(|(index, target)| {
-        let other = targets[..index].iter().find(|other| other.path == target.path)?;
+        let other =
+            targets[..index].iter().find(|other| without_dots(&other.path) == without_dots(&target.path))?;
         let path = target.path.display();
         Some(format!("targets `{}` and `{}` are one folder: {path}", other.name, target.name))
     })

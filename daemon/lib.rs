@@ -95,7 +95,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     let LoadedConfig { values: config, path: config_path, version, managed_version } = configuration;
     config_file::log_ignored_settings(&config);
     let database = database_path(arguments, &config)?;
-    let _exclusive = lock_database(&database)?;
+    let exclusive = lock_database(&database)?;
     restrict_own_files(&database);
     let starts = CrashLoopGuard::for_database(&database);
     let safe_mode = starts.record_start(platform::wall_clock()).unwrap_or(false);
@@ -140,7 +140,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     let web = config.web;
     let end = runtime::run_until_stopped(
         service,
-        runtime::ServerContext { log, database, config_path, web, receivers },
+        runtime::ServerContext { log, database, exclusive, config_path, web, receivers },
     )?;
     // Also reset before another version takes over: that exit is no crash.
     starts.reset();

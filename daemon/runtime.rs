@@ -11,6 +11,7 @@ use longhaul_model::Hint;
 use longhaul_service::command::Command;
 use longhaul_service::config::Web;
 use longhaul_service::daemon_address::DaemonAddress;
+use longhaul_service::database_lock::{DatabaseLock, DatabaseLockError};
 use longhaul_service::handle::ServiceHandle;
 use longhaul_service::service::{ExitReason, Service};
 use longhaul_telemetry::scrape::ScrapeTotals;
@@ -31,6 +32,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(4500);
 /// thread sends a heartbeat at least once a minute.
 const HEARTBEAT_TIMEOUT_SECONDS: i64 = 150;
 
+/// Time between two looks at the lock and the address file.
+const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
 /// Maximum number of threads that read the database for pages or wait for the doctor. Each thread needs memory of
 /// its own.
 const MAX_BLOCKING_THREADS: usize = 16;
@@ -41,6 +45,8 @@ pub struct ServerContext {
     pub log: Log,
     /// Path of the database.
     pub database: PathBuf,
+    /// Lock of the database.
+    pub exclusive: DatabaseLock,
     /// Path of the configuration file, which need not exist.
     pub config_path: Option<PathBuf>,
     /// Settings of the web server.
@@ -60,13 +66,13 @@ pub fn run_until_stopped(service: Service, server: ServerContext) -> anyhow::Res
     runtime.block_on(serve(service, server))
 }
 
-async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitReason> {
+async fn serve(service: Service, mut server: ServerContext) -> anyhow::Result<ExitReason> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let listeners = open_listeners(&server).await?;
     let address_file = write_address(&listeners, &server.database)?;
     let handle = Arc::clone(&server.receivers.handle);
     let mut ended = start_service(service)?;
-    let mut early_end = None;
+    let (mut early_end, mut lost) = (None, None);
     let deps = ServerDeps {
         service: Arc::clone(&handle),
         token: address_file.token.as_str().into(),
@@ -85,6 +91,7 @@ async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitRe
     tokio::select! {
         served = longhaul_web::serve(listeners, deps, std::future::pending()) => served.context("answer on 127.0.0.1")?,
         () = notify_watchdog(&handle) => {}
+        error = keep_files(&mut server.exclusive, &address_file, &server.database) => lost = Some(error),
         end = &mut ended => {
             tracing::info!("the thread of the service ended");
             early_end = Some(end);
@@ -115,7 +122,22 @@ async fn serve(service: Service, server: ServerContext) -> anyhow::Result<ExitRe
     let end = end.unwrap_or(Ok(ExitReason::Stopped));
     let end = end.map_err(|_| anyhow::anyhow!("the service panicked; see its log"))?;
     tracing::info!(is_clean, ?end, "longhauld exits");
-    Ok(end)
+    lost.map_or(Ok(end), |error| Err(error.into()))
+}
+
+/// Creates the lock and the address file again if somebody removed them, for example with the folder of the database. Returns the
+/// error if another longhaul has taken the database meanwhile.
+async fn keep_files(lock: &mut DatabaseLock, address: &DaemonAddress, database: &Path) -> DatabaseLockError {
+    loop {
+        tokio::time::sleep(FILE_CHECK_INTERVAL).await;
+        if let Err(error @ DatabaseLockError::AlreadyLocked { .. }) = lock.keep() {
+            return error;
+        }
+        // The service itself tells what is wrong with the folder.
+        if !DaemonAddress::path(database).exists() {
+            let _ = address.write(database);
+        }
+    }
 }
 
 /// Writes the file by which commands find this process.
@@ -154,7 +176,7 @@ async fn open_listeners(server: &ServerContext) -> anyhow::Result<Listeners> {
         Err(error) if port != 0 => {
             raise_problem(
                 "port",
-                format!("port {port} is in use ({error}); another one is used until it is free"),
+                format!("port {port} is in use ({error}); another one is used until longhaul starts again"),
             );
             longhaul_web::bind(Ipv4Addr::LOCALHOST.into(), 0).await
         }

@@ -227,7 +227,9 @@ fn reload_config(path: Option<&Path>, receivers: &ConfigReceivers) {
             handle.send(Command::Configure(Box::new(config)));
         }
         Err(error) => {
-            let text = format!("{error}. The previous configuration stays in effect");
+            let error = error.to_string();
+            let text =
+                format!("{}. The previous configuration stays in effect", error.trim_end_matches(['.', '?']));
             handle.raise_problem(CONFIG_PROBLEM, text, platform::wall_clock());
         }
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use longhaul_service::status::{State, Status, TargetState};
+use longhaul_service::status::{State, Status, TargetState, TargetStatus};
 use longhaul_view::screens;
 use serde_json::{Value, json};
 
@@ -40,10 +40,12 @@ pub fn status(shared: &GlobalArgs, arguments: &StatusArgs) -> anyhow::Result<Exi
 
 /// Returns the exit code, which tells a script whether all targets can be measured.
 fn exit_code(status: &Status) -> ExitCode {
-    let is_well =
-        |state: &TargetState| matches!(state, TargetState::Measuring { .. } | TargetState::Waiting { .. });
+    let is_well = |target: &TargetStatus| {
+        let is_usable = matches!(target.state, TargetState::Measuring { .. } | TargetState::Waiting { .. });
+        is_usable && target.failed_tasks.is_empty()
+    };
     let is_safe = status.state == State::SafeMode;
-    let all_well = status.problems.is_empty() && status.targets.iter().all(|target| is_well(&target.state));
+    let all_well = status.problems.is_empty() && status.targets.iter().all(is_well);
     if all_well && !is_safe { exit::OK } else { ExitCode::from(exit::RUN_FAILED) }
 }
 

@@ -55,6 +55,12 @@ fn check_config(shared: &GlobalArgs) -> Check {
             ),
             "set a larger `rounds-per-day`",
         ),
+        Ok(config) if paths::same_folder(&config.targets).is_some() => Check::problem(
+            "configuration",
+            CheckStatus::Failed,
+            paths::same_folder(&config.targets).unwrap_or_default(),
+            "give each target a folder of its own: a comparison of a folder with itself says nothing",
+        ),
         Ok(config) => match config.targets.len() {
             1 => Check::ok("configuration", "1 target"),
             number => Check::ok("configuration", format!("{number} targets")),
@@ -110,9 +116,8 @@ fn check_database(shared: &GlobalArgs, config: &Config) -> Check {
 fn local_checks(shared: &GlobalArgs, error: &anyhow::Error) -> Vec<Check> {
     let mut checks = vec![match error.downcast_ref::<ClientError>() {
         Some(ClientError::NotRunning(_)) => service::manager_check(),
-        _ => {
-            Check::problem("service", CheckStatus::Failed, one_line(error), "run `longhaul service restart`")
-        }
+        // It tells what to do: a service that measures is not restarted, because that would end the round.
+        _ => Check::problem("service", CheckStatus::Unknown, one_line(error), "do what the message says"),
     }];
     let config = paths::load_config(shared).unwrap_or_default();
     checks.push(check_database(shared, &config));

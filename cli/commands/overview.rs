@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use jiff::tz::TimeZone;
 use longhaul_analysis::attribution::ATTRIBUTED_ROUNDS;
 use longhaul_analysis::checks::integrity_ledger;
+use longhaul_model::Role;
 use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::paths::{read_attributions, read_history};
 use longhaul_store::{Error, Reader};
 use longhaul_view::document::Fact;
 use longhaul_view::screens::checks::{CheckResults, in_brief};
-use longhaul_view::screens::{brief, status, why};
+use longhaul_view::screens::{brief, recommendation, status, why};
 
 use super::report::{WeeklyInput, former_shares};
 use crate::arguments::GlobalArgs;
@@ -50,8 +51,8 @@ fn service(shared: &GlobalArgs, config: &Config) -> Vec<String> {
     let fact = |fact: &Fact| format!("{:<9} {}", format!("{}:", fact.name), fact.value.content());
     let mut lines: Vec<String> = status::in_short(&status, &zone).iter().map(fact).collect();
     let problems = status.problems.iter().map(|problem| problem.text.clone());
-    let unusable = status::unusable_targets(&status, &zone);
-    let problems = problems.chain(unusable.iter().map(|text| text.content()));
+    let of_targets = status::target_problems(&status, &zone);
+    let problems = problems.chain(of_targets.iter().map(|text| text.content()));
     lines.extend(problems.take(MAX_LINES).map(|problem| format!("Problem:  {problem}")));
     lines
 }
@@ -75,8 +76,12 @@ fn answers(shared: &GlobalArgs, config: &Config) -> anyhow::Result<Vec<String>> 
     let former = former_shares(&weekly, config).into_iter().map(|text| format!("Note:     {text}"));
     let rest = former.chain(bottlenecks).chain(checks.iter().map(|check| format!("Check:    {check}")));
     if answers.is_empty() {
-        let none = "Answer:   none yet; a comparison needs two shares".to_owned();
-        return Ok(once(none).chain(rest).collect());
+        let shares = config.targets.iter().filter(|target| target.role == Role::Share).count();
+        let none = match shares {
+            2.. => recommendation::heading(&weekly),
+            _ => "none yet; a comparison needs two shares".to_owned(),
+        };
+        return Ok(once(format!("Answer:   {none}")).chain(rest).collect());
     }
     Ok(answers.iter().take(MAX_LINES).map(|answer| format!("Answer:   {answer}")).chain(rest).collect())
 }

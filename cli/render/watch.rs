@@ -140,6 +140,7 @@ mod tests {
                 protocol: Some("SMB 3.1.1".into()),
                 state: TargetState::Hung { operation: Some("write".into()), since_us: Timestamp::UNIX_EPOCH },
                 last_runs: None,
+                failed_tasks: vec![],
                 bytes_last_24h: 5_000_000,
                 bytes_limit: None,
             }],

@@ -187,6 +187,12 @@ fn service_accuses_no_share_that_turned_read_only() {
     let daemon = start_service(&place, &share);
     make_read_only(&share);
     machine::wait_until("a run that fails", || last_outcome(&place).is_some_and(|outcome| outcome != "ok"));
+    let status = daemon.wait_for("the share to be a problem", |status| {
+        status["targets"].as_array().unwrap().iter().any(|target| target["state"]["name"] == "unavailable")
+    });
+    let shown = place.longhaul("status").expect(3).out;
+    assert!(shown.contains("unavailable in its last round") && shown.contains("Read-only"), "{shown}");
+    assert_eq!(status["problems"], serde_json::json!([]), "the service itself is well");
     memory.make_writable();
     let measured = measured_changes(&place);
     machine::wait_until("a round on the healthy share", || measured_changes(&place) > measured);

@@ -328,6 +328,20 @@ fn removed_database_is_recreated_while_running() {
 }
 
 #[test]
+fn removed_folder_of_the_database_is_made_again_with_its_lock() {
+    let place = place_with(BUSY, &[]);
+    configure(&place, &calm(), &[("a", &place.folder("a"))]);
+    let daemon = Daemon::start(&place);
+    daemon.round();
+    fs::remove_dir_all(place.data()).unwrap();
+    machine::wait_until("the address file", || daemon.address().is_some());
+    assert_eq!(Daemon::spawn(&place).wait_for_exit().code(), Some(4), "only one longhaul measures");
+    daemon.round();
+    daemon.stop();
+    assert_all_ok(&place.stored_runs());
+}
+
+#[test]
 fn damaged_database_is_quarantined_while_running() {
     let place = place_with(BUSY, &[]);
     configure(&place, &calm(), &[("a", &place.folder("a"))]);

@@ -1,8 +1,9 @@
 //! The folder whose operations are recorded. It is found by names alone: no target is touched.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use longhaul_model::{Family, Mount, Protocol, Target};
+use longhaul_service::target_path::without_dots;
 
 use crate::errors::UsageError;
 
@@ -82,19 +83,6 @@ fn without_links(path: &Path, is_on_share: &dyn Fn(&Path) -> bool) -> Option<Pat
         path = without_dots(&link.parent()?.join(to).join(path.strip_prefix(&link).ok()?));
     }
     None
-}
-
-/// Resolves `.` and `..` by name.
-fn without_dots(path: &Path) -> PathBuf {
-    let mut whole = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(whole.pop()),
-            Component::CurDir => {}
-            other => whole.push(other),
-        }
-    }
-    whole
 }
 
 #[cfg(test)]

@@ -59,6 +59,7 @@ fn target(name: &str) -> TargetStatus {
         protocol: Some(protocol.to_string()),
         state: TargetState::Waiting { reason: "the next round".to_owned(), until_us: None },
         last_runs: Some((4, 4)),
+        failed_tasks: vec![],
         bytes_last_24h: 4_200_000_000,
         bytes_limit: Some(20_000_000_000),
         probe: if role == Role::Share { ProbeState::Active } else { ProbeState::Off },

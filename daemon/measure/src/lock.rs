@@ -17,14 +17,17 @@ const MAX_ATTEMPTS: u32 = 1000;
 /// however it ends, and not before. Only an orderly exit removes the file.
 pub struct FileLock {
     path: PathBuf,
-    _file: File,
+    file: File,
 }
 
 impl Drop for FileLock {
     /// Removes the file while the lock is still held, so that a process that opened it meanwhile notices that
     /// it is no longer the file with that name.
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        // After somebody removed it, the file may be that of another process.
+        if is_current(&self.file, &self.path) {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -57,32 +60,19 @@ impl FileLock {
     /// [`LockError::Held`] if another process holds the lock, [`LockError::Io`] if the file cannot be created
     /// or locked.
     pub fn acquire(path: &Path) -> Result<Self, LockError> {
-        let io = |source| LockError::Io { path: path.to_owned(), source };
-        for _ in 0..MAX_ATTEMPTS {
-            if let Some(folder) = path.parent() {
-                private_files::create_folder(folder).map_err(io)?;
-            }
-            let file = match open_lock_file(path) {
-                // The last holder has just removed the folder.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                opened => opened.map_err(io)?,
-            };
-            match file.try_lock() {
-                Ok(()) if is_current(&file, path) => {
-                    write_holder(&file);
-                    return Ok(Self { path: path.to_owned(), _file: file });
-                }
-                // The previous holder has removed this file since it was opened: try again with a new one.
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    let description = std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
-                    let holder = description.filter(|text| !text.is_empty());
-                    return Err(LockError::Held { path: path.to_owned(), holder });
-                }
-                Err(TryLockError::Error(source)) => return Err(io(source)),
-            }
+        Ok(Self { path: path.to_owned(), file: locked_file(path)? })
+    }
+
+    /// Locks a new file if somebody removed the lock file, which another process could create and lock again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::acquire`]: another process may have been faster.
+    pub fn keep(&mut self) -> Result<(), LockError> {
+        if !is_current(&self.file, &self.path) {
+            self.file = locked_file(&self.path)?;
         }
-        Err(io(io::ErrorKind::NotFound.into()))
+        Ok(())
     }
 
     /// Returns whether a process holds the lock. Creates and removes nothing.
@@ -90,6 +80,36 @@ impl FileLock {
         let file = File::options().write(true).open(path);
         file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
+}
+
+/// Creates and locks a lock file with its folder.
+fn locked_file(path: &Path) -> Result<File, LockError> {
+    let io = |source| LockError::Io { path: path.to_owned(), source };
+    for _ in 0..MAX_ATTEMPTS {
+        if let Some(folder) = path.parent() {
+            private_files::create_folder(folder).map_err(io)?;
+        }
+        let file = match open_lock_file(path) {
+            // The last holder has just removed the folder.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            opened => opened.map_err(io)?,
+        };
+        match file.try_lock() {
+            Ok(()) if is_current(&file, path) => {
+                write_holder(&file);
+                return Ok(file);
+            }
+            // The previous holder has removed this file since it was opened: try again with a new one.
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let description = std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+                let holder = description.filter(|text| !text.is_empty());
+                return Err(LockError::Held { path: path.to_owned(), holder });
+            }
+            Err(TryLockError::Error(source)) => return Err(io(source)),
+        }
+    }
+    Err(io(io::ErrorKind::NotFound.into()))
 }
 
 /// Opens or creates a lock file. A symbolic link is not followed, because the file that it leads to would be
@@ -126,6 +146,15 @@ mod tests {
         let first = FileLock::acquire(&path).unwrap();
         assert!(matches!(FileLock::acquire(&path), Err(LockError::Held { holder: Some(_), .. })));
         assert!(FileLock::is_held(&path));
+        let mut first = first;
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        first.keep().unwrap();
+        assert!(matches!(FileLock::acquire(&path), Err(LockError::Held { .. })), "it is locked again");
+        std::fs::remove_file(&path).unwrap();
+        let other = FileLock::acquire(&path).unwrap();
+        assert!(matches!(first.keep(), Err(LockError::Held { .. })), "another was faster");
+        drop(other);
+        first.keep().unwrap();
         drop(first);
         assert!(!path.exists() && !FileLock::is_held(&path));
         assert!(FileLock::acquire(&path).is_ok());

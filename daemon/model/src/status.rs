@@ -128,6 +128,9 @@ pub struct TargetStatus {
     pub state: TargetState,
     /// Number of runs in the target's last round, and number of those that were ok. `None`: there was no run yet.
     pub last_runs: Option<(u32, u32)>,
+    /// Tasks that failed in the target's last round although another one was ok.
+    #[serde(default)]
+    pub failed_tasks: Vec<FailedTask>,
     /// Bytes read and written on the target in the last 24 hours.
     pub bytes_last_24h: u64,
     /// Limit for the bytes read and written in 24 hours. `None`: no limit.
@@ -135,6 +138,15 @@ pub struct TargetStatus {
     /// State of the target's latency probe.
     #[serde(default)]
     pub probe: ProbeState,
+}
+
+/// A task that failed in the last round of a target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FailedTask {
+    /// Name of the task.
+    pub task: String,
+    /// What went wrong, and the next step, for users.
+    pub reason: String,
 }
 
 /// The state of the latency probe of a target.

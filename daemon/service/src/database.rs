@@ -127,7 +127,10 @@ impl Database {
     pub fn restore(&mut self, mounts: &[Mount]) -> Result<()> {
         let copy = sibling_path(&self.path, "restored");
         let _ = std::fs::remove_file(&copy);
-        self.writer.copy_to(&copy)?;
+        if let Err(error) = self.writer.copy_to(&copy) {
+            let _ = std::fs::remove_file(&copy);
+            return Err(error);
+        }
         remove_wal_files(&self.path);
         std::fs::rename(&copy, &self.path).map_err(|error| permission_error(&self.path, &error))?;
         self.reopen(mounts)
@@ -141,9 +144,25 @@ impl Database {
     /// If the old data cannot be written or the new file cannot be opened.
     pub fn adopt_replacement(&mut self, mounts: &[Mount], now: Timestamp) -> Result<PathBuf> {
         let kept = sibling_path(&self.path, &format!("kept-{}", now.as_us()));
-        self.writer.copy_to(&kept)?;
+        if let Err(error) = self.writer.copy_to(&kept) {
+            let _ = std::fs::remove_file(&kept);
+            return Err(error);
+        }
         self.reopen(mounts)?;
         Ok(kept)
+    }
+
+    /// Continues with the file that is in the database's place now, or with a new one, and gives up the data of the file that was
+    /// opened.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be opened.
+    pub fn give_up(&mut self, mounts: &[Mount]) -> Result<()> {
+        if self.health() == DatabaseHealth::Missing {
+            remove_wal_files(&self.path);
+        }
+        self.reopen(mounts)
     }
 
     /// Moves a damaged file aside and creates a new database with the same machine id.
@@ -301,6 +320,25 @@ mod tests {
         let (database, aside) = Database::open(&path, &[], Timestamp::from_us(3)).unwrap();
         assert!(aside.unwrap().exists());
         assert_eq!(database.health(), DatabaseHealth::Healthy);
+    }
+
+    #[test]
+    fn damaged_database_that_was_moved_away_is_given_up_for_a_new_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("longhaul.sqlite");
+        let (whole, machine) = filled(&path);
+        let (mut database, _) = Database::open(&path, &[], Timestamp::from_us(3)).unwrap();
+        let mut damaged = whole.clone();
+        damaged[whole.len() / 4..].fill(0xA5);
+        std::fs::write(&path, &damaged).unwrap();
+        std::fs::rename(&path, folder.path().join("old.sqlite")).unwrap();
+        assert!(matches!(database.restore(&[]), Err(Error::Damaged { .. })));
+        database.give_up(&[]).unwrap();
+        assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 0));
+        assert_eq!(database.machine_id(), machine, "the sandboxes are found again");
+        let left: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+        assert!(left.iter().all(|name| !name.to_string_lossy().contains("restored")), "{left:?}");
     }
 
     /// Size of a page of a new database in bytes.

@@ -6,7 +6,7 @@ use longhaul_measure::lock::{FileLock, LockError};
 
 /// The lock of a database, held while measuring.
 pub struct DatabaseLock {
-    _lock: FileLock,
+    lock: FileLock,
 }
 
 /// The reason why the lock of a database cannot be acquired.
@@ -47,7 +47,16 @@ impl DatabaseLock {
     ///
     /// If another process holds the lock, or the lock file cannot be created.
     pub fn acquire(database: &Path) -> Result<Self, DatabaseLockError> {
-        Ok(Self { _lock: FileLock::acquire(&database.with_extension("lock"))? })
+        Ok(Self { lock: FileLock::acquire(&database.with_extension("lock"))? })
+    }
+
+    /// Locks the database again if somebody removed the lock file.
+    ///
+    /// # Errors
+    ///
+    /// If another process was faster, or the lock file cannot be created.
+    pub fn keep(&mut self) -> Result<(), DatabaseLockError> {
+        Ok(self.lock.keep()?)
     }
 }
 

@@ -193,6 +193,7 @@ fn target_status((place, target): (usize, &longhaul_model::Target)) -> TargetSta
             _ => TargetState::Unavailable { reason: "not mounted. Mount it".to_owned() },
         },
         last_runs: (place == 0).then_some((4, 3)),
+        failed_tasks: vec![],
         bytes_last_24h: 4_200_000_000,
         bytes_limit: (place == 0).then_some(20_000_000_000),
         probe: if place == 0 { ProbeState::Active } else { ProbeState::Waiting },

@@ -1,5 +1,6 @@
 //! Controls the background service in the client machine of the lab.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -34,6 +35,8 @@ pub struct Service<'a> {
     pub share: &'a str,
     /// Command prefix: longhaul with the options for database and configuration.
     longhaul: String,
+    /// Cap in the configuration file, in seconds.
+    current_cap: Cell<u32>,
 }
 
 /// Response times of the service, and how busy the machine was at that time; all in seconds.
@@ -74,7 +77,8 @@ impl<'a> Service<'a> {
     pub fn start(lab: &'a Lab, program: &str, share: &'a str) -> Self {
         let folder = folder(share);
         let options = format!("--database {folder}/l.sqlite --config {folder}/config.toml");
-        let service = Self { lab, share, longhaul: format!("{program} {options}") };
+        let longhaul = format!("{program} {options}");
+        let service = Self { lab, share, longhaul, current_cap: AMPLE_CAP.into() };
         let made = lab.nas(&format!("install -d -o lab -g lab /srv/share/{share}"));
         assert!(made.status.success(), "{}{}", text(&made), lab.logs());
         lab.ask(&format!("mkdir -p {folder} /m/local/{share}"));
@@ -109,6 +113,10 @@ impl<'a> Service<'a> {
             let lines = format!("grep -c 'new configuration' {}/longhaul.log || true", folder(self.share));
             self.lab.ask(&lines).trim().parse::<u32>().unwrap_or(0)
         };
+        // A file with the same content is no change.
+        if self.current_cap.replace(seconds) == seconds {
+            return;
+        }
         let before = reload_count();
         self.configure(seconds);
         self.wait("the new configuration", || reload_count() > before);

@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 
 use super::change::{Change, find_change};
 use super::pairing::{
-    PairedDays, PairedReading, RoundRatio, TargetPair, log_ratio, mean, median_seconds, round_ratio,
+    FailedSides, PairedDays, PairedReading, RoundRatio, TargetPair, log_ratio, mean, median_seconds,
+    round_ratio,
 };
 use super::round_trips::RoundTrips;
 use super::verdict::MIN_VERDICT_DAYS;
@@ -312,6 +313,10 @@ fn sum_of_parts(parts: &[(i64, RoundRatio)]) -> RoundRatio {
         day: parts[0].1.day,
         log_ratio: parts.iter().map(|(_, part)| part.log_ratio).sum(),
         ln_round_trip: mean(parts.iter().filter_map(|(_, part)| part.ln_round_trip)),
+        failed: FailedSides {
+            a: parts.iter().any(|(_, part)| part.failed.a),
+            b: parts.iter().any(|(_, part)| part.failed.b),
+        },
     }
 }
 

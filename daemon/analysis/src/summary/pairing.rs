@@ -37,6 +37,15 @@ pub(super) struct RoundRatio {
     pub(super) log_ratio: f64,
     /// As in [`PairedReading`].
     pub(super) ln_round_trip: Option<f64>,
+    /// Targets of which a run failed in the round.
+    pub(super) failed: FailedSides,
+}
+
+/// Sides of a pair that failed in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct FailedSides {
+    pub(super) a: bool,
+    pub(super) b: bool,
 }
 
 /// Two targets, given by their indices in the history.
@@ -122,7 +131,6 @@ fn mean_ln_round_trip(runs: [Option<&RunRecord>; 2]) -> Option<f64> {
 }
 
 /// Returns the mean of values; `None` without one.
-/// Returns the mean of values; `None` without one.
 pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (count, sum) = values.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
     (count > 0.0).then_some(sum / count)
@@ -131,7 +139,8 @@ pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// Returns the log ratio of a round with its day and round trip time; `None` as for [`log_ratio`].
 pub(super) fn round_ratio(paired: &PairedReading, cap: f64) -> Option<RoundRatio> {
     let PairedReading { day, ln_round_trip, .. } = *paired;
-    Some(RoundRatio { day, log_ratio: log_ratio(paired, cap)?, ln_round_trip })
+    let failed = FailedSides { a: paired.a == Reading::Failed, b: paired.b == Reading::Failed };
+    Some(RoundRatio { day, log_ratio: log_ratio(paired, cap)?, ln_round_trip, failed })
 }
 
 impl PairedDays {
@@ -262,7 +271,12 @@ mod tests {
     #[test]
     fn day_value_is_median_and_incomplete_days_are_counted() {
         let planned = BTreeMap::from([(1, 17), (2, 17)]);
-        let ratio = |day, log_ratio| RoundRatio { day, log_ratio, ln_round_trip: None };
+        let ratio = |day, log_ratio| RoundRatio {
+            day,
+            log_ratio,
+            ln_round_trip: None,
+            failed: FailedSides::default(),
+        };
         let rounds = [0.1, 0.2, 0.3, 0.4, 0.5, 9.0].map(|log_ratio| ratio(1, log_ratio));
         let pairing = PairedDays::from_log_ratios(rounds.into_iter().chain([ratio(2, -0.5); 5]), &planned);
         assert_eq!(pairing.log_ratio_by_day, [(1, 0.35)]);

@@ -14,8 +14,12 @@ pub struct SoFar {
     /// Time on the second target divided by the time on the first: the geometric mean over the rounds, with an interval
     /// that is valid however often the report is read. `None` with too few rounds.
     pub ratio: Option<Estimate>,
-    /// Number of rounds with a value of both targets.
+    /// Number of rounds with a value of both targets. A failure counts as its cap.
     pub rounds: usize,
+    /// Number of these rounds in which a run on the first target failed.
+    pub failed_a: usize,
+    /// Number of these rounds in which a run on the second target failed.
+    pub failed_b: usize,
 }
 
 impl SoFar {
@@ -29,6 +33,11 @@ impl SoFar {
             let (value, low, high) = (series.mean().exp(), low.exp(), high.exp());
             (low > 0.0 && high.is_finite()).then_some(Estimate { value, low, high, days })
         });
-        Self { ratio, rounds: rounds.len() }
+        Self {
+            ratio,
+            rounds: rounds.len(),
+            failed_a: rounds.iter().filter(|round| round.failed.a).count(),
+            failed_b: rounds.iter().filter(|round| round.failed.b).count(),
+        }
     }
 }

@@ -374,7 +374,7 @@ fn rounds_of_week(history: &History, week: Week) -> RoundsOfWeek {
     let mut rounds = RoundsOfWeek::default();
     for round in history.rounds.iter().filter(|round| week.contains(round.day())) {
         rounds.planned += 1;
-        *rounds.by_status.entry(round.status.map_or("running", RoundStatus::name)).or_default() += 1;
+        *rounds.by_status.entry(round.status.map_or("not-ended", RoundStatus::name)).or_default() += 1;
         if let Some(reason) = &round.reason {
             *rounds.reasons.entry(reason.clone()).or_default() += 1;
         }

@@ -175,6 +175,7 @@ mod tests {
             protocol: None,
             state,
             last_runs: None,
+            failed_tasks: vec![],
             bytes_last_24h: 0,
             bytes_limit: None,
             probe: Default::default(),

@@ -203,6 +203,18 @@ impl Admission {
         skip::skip_reason(rules, snapshot, self.usual_link.as_ref(), now.minute_of_day())
     }
 
+    /// Returns the rule or limit that would skip a round on all targets now. `None`: there is none.
+    pub(super) fn reason_against_a_round(
+        &self,
+        config: &Config,
+        now: &ClockReading,
+        snapshot: &MachineSnapshot,
+    ) -> Option<SkipReason> {
+        let all: Vec<usize> = (0..config.targets.len()).collect();
+        let over_budget = || self.over_budget_reason(config, &all, config.settings.reserve);
+        self.skip_reason(config, now, snapshot).or_else(over_budget)
+    }
+
     /// Makes the current network interface the usual one after many rounds in a row were skipped because of it:
     /// the machine has probably moved for good. Returns the event that records this.
     pub(super) fn adopt_link(&mut self, snapshot: &MachineSnapshot, now: &ClockReading) -> Option<Event> {

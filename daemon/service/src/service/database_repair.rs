@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use longhaul_model::{Mount, Timestamp};
+use longhaul_store::Error;
 
 use crate::database::{Database, DatabaseHealth};
 
@@ -20,16 +21,30 @@ pub(super) fn check_and_repair(
     let path = database.path().display().to_string();
     let repaired = match database.health() {
         DatabaseHealth::Healthy => return Ok(None),
-        DatabaseHealth::Missing => database.restore(mounts).map(|()| {
-            format!("the database {path} was removed while in use; longhaul wrote it again with all its data")
-        }),
-        DatabaseHealth::Replaced => database.adopt_replacement(mounts, now).map(|saved| {
-            format!(
-                "the database {path} was replaced by another file; longhaul continues with that file \
-                 and saved its previous data in {}",
-                saved.display()
-            )
-        }),
+        DatabaseHealth::Missing => match database.restore(mounts) {
+            // There is nothing to write again: whoever removed the file has it.
+            Err(Error::Damaged { .. }) => database.give_up(mounts).map(|()| {
+                format!("the database {path} was removed while in use, and its data was damaged; a new one was created")
+            }),
+            restored => restored.map(|()| {
+                format!("the database {path} was removed while in use; longhaul wrote it again with all its data")
+            }),
+        },
+        DatabaseHealth::Replaced => match database.adopt_replacement(mounts, now) {
+            Err(Error::Damaged { .. }) => database.give_up(mounts).map(|()| {
+                format!(
+                    "the database {path} was replaced by another file; longhaul continues with that file. Its previous data was \
+                     damaged and is not saved"
+                )
+            }),
+            adopted => adopted.map(|saved| {
+                format!(
+                    "the database {path} was replaced by another file; longhaul continues with that file \
+                     and saved its previous data in {}",
+                    saved.display()
+                )
+            }),
+        },
         DatabaseHealth::Damaged => {
             database.start_new(mounts, now).map(|aside| quarantine_text(database.path(), &aside))
         }

@@ -121,15 +121,15 @@ impl Examination<'_> {
         }
     }
 
-    /// Checks whether the skip rules would allow a round now.
+    /// Checks whether the skip rules and the limits would allow a round now.
     fn check_conditions(&self) -> Check {
-        match self.admission.skip_reason(self.config, &self.now, self.snapshot) {
+        match self.admission.reason_against_a_round(self.config, &self.now, self.snapshot) {
             None => Check::ok("conditions", "a round would run now"),
             Some(reason) => Check::problem(
                 "conditions",
                 CheckStatus::Warning,
                 format!("a round would be skipped now: {reason}"),
-                "no action needed, or change [schedule] in the configuration",
+                "no action needed if that passes; the rules are in [schedule] and [limits] of the configuration",
             ),
         }
     }

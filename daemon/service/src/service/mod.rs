@@ -224,8 +224,7 @@ impl Service {
             self.scheduler.set_interval(&self.clock.now(), config.schedule.interval_seconds());
         }
         self.config = config;
-        self.history.refresh(&self.database, &self.config.targets);
-        self.report_damage(self.clock_changes.last().wall);
+        self.refresh_history(self.clock_changes.last().wall);
         let mounts = self.mount_table();
         self.record_mount_changes(&mounts);
     }
@@ -278,6 +277,24 @@ impl Service {
             }
             Err(text) => self.handle.raise_problem("database-lost", text, now),
         }
+    }
+
+    /// Reads the last rounds and what they found. Shows in the status if a page of the database is damaged: rounds go on, because
+    /// what is written can often be recovered, but reports fail.
+    pub(super) fn refresh_history(&mut self, now: Timestamp) {
+        match self.history.refresh(&self.database, &self.config.targets) {
+            Err(error @ longhaul_store::Error::Damaged { .. }) => {
+                let text = [Some(error.one_line()), error.hint()]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(": ");
+                self.handle.raise_problem("database-damaged", text, now);
+            }
+            Err(error) => tracing::warn!(error = error.one_line(), "the last rounds cannot be read"),
+            Ok(()) => self.handle.clear_problem("database-damaged"),
+        }
+        self.report_damage(now);
     }
 
     /// Shows in the status that data differs from what was written, or that none does any more. Keeps the problem if the

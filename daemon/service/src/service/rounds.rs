@@ -160,8 +160,7 @@ impl Service {
                 }
                 self.rounds.set_last(&result, now.wall);
                 self.admission.refresh_usage(&self.database, &now);
-                self.history.refresh(&self.database, &self.config.targets);
-                self.report_damage(now.wall);
+                self.refresh_history(now.wall);
             }
             Err(error) => self.finish_unstored_round(&error, &now),
         }

@@ -112,6 +112,7 @@ impl StatusView<'_> {
             protocol: mount.map(|mount| mount.protocol.to_string()),
             state: target_state(status, recent, &self.sampling_view.now, waiting),
             last_runs: recent.map(|recent| (recent.runs, recent.ok_runs)),
+            failed_tasks: recent.map_or_else(Vec::new, |recent| recent.failed_tasks.clone()),
             bytes_last_24h: self.admission.usage().bytes.get(&target.name).copied().unwrap_or(0),
             bytes_limit: self.facts.config.limits.bytes_per_day,
             probe: self.sampling.probe_state(target, self.sampling_view),

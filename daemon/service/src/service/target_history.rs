@@ -7,7 +7,7 @@ use longhaul_model::{Family, Outcome, Target, TargetName};
 use longhaul_store::{RunFilter, StoredRun};
 
 use crate::database::Database;
-use crate::status::TargetState;
+use crate::status::{FailedTask, TargetState};
 
 /// Number of recent runs that are read to determine the state of a target.
 const RECENT_RUNS: u32 = 16;
@@ -21,24 +21,29 @@ pub(super) struct TargetHistory {
 }
 
 impl TargetHistory {
-    /// Reads the last round of each target. Only once per round, because reading takes time. If the database
-    /// cannot be read, nothing changes.
-    pub(super) fn refresh(&mut self, database: &Database, targets: &[Target]) {
-        let Ok(reader) = database.reader() else { return };
+    /// Reads the last round of each target. Only once per round, because reading takes time.
+    ///
+    /// # Errors
+    ///
+    /// If the database cannot be read: then nothing changes.
+    pub(super) fn refresh(&mut self, database: &Database, targets: &[Target]) -> longhaul_store::Result<()> {
+        let reader = database.reader()?;
         let recent = |name: &TargetName| {
             let filter =
                 RunFilter { target: Some(name.clone()), limit: Some(RECENT_RUNS), ..RunFilter::default() };
-            RecentRuns::from_runs(&reader.runs(&filter).ok()?)
+            Ok(RecentRuns::from_runs(&reader.runs(&filter)?).map(|recent| (name.clone(), recent)))
         };
-        for epoch in reader.epochs().unwrap_or_default() {
+        let all: longhaul_store::Result<Vec<_>> = targets.iter().map(|target| recent(&target.name)).collect();
+        let (all, epochs) = (all?, reader.epochs()?);
+        for epoch in epochs {
             // Epochs are sorted oldest first, so the last one of a target remains.
             match epoch.protocol.map(|protocol| protocol.family()) {
                 Some(family) => self.last_families.insert(epoch.target, family),
                 None => self.last_families.remove(&epoch.target),
             };
         }
-        self.recent_runs =
-            targets.iter().filter_map(|target| Some((target.name.clone(), recent(&target.name)?))).collect();
+        self.recent_runs = all.into_iter().flatten().collect();
+        Ok(())
     }
 
     /// Returns the outcomes of a target's last round. `None`: there was no run yet.
@@ -71,9 +76,10 @@ impl TargetHistory {
 pub(super) struct RecentRuns {
     pub(super) runs: u32,
     pub(super) ok_runs: u32,
-    /// State of a target that failed in every run. `None`: a run was ok, or the failures
-    /// had another cause than the target.
+    /// State of a target that failed in every run. `None`: a run was ok, or all were void.
     pub(super) problem: Option<TargetState>,
+    /// Tasks that failed although another run was ok.
+    pub(super) failed_tasks: Vec<FailedTask>,
     /// Failure report if the system's privacy settings refused the target.
     refusal: Option<FailureReport>,
 }
@@ -83,8 +89,15 @@ impl RecentRuns {
         let round = runs.last()?.run.round;
         let runs: Vec<&StoredRun> = runs.iter().filter(|stored| stored.run.round == round).collect();
         let ok = runs.iter().filter(|stored| stored.run.outcome == Outcome::Ok).count();
-        let last = runs.last().filter(|_| ok == 0);
+        let failed =
+            || runs.iter().filter(|stored| !matches!(stored.run.outcome, Outcome::Ok | Outcome::Void));
+        let last = failed().next_back().filter(|_| ok == 0);
+        let task = |stored: &&StoredRun| FailedTask {
+            task: stored.run.workload.clone(),
+            reason: stored.run.failure.as_ref().map_or_else(String::new, |failure| failure.message.clone()),
+        };
         Some(Self {
+            failed_tasks: if ok > 0 { failed().map(task).collect() } else { vec![] },
             runs: runs.len() as u32,
             ok_runs: ok as u32,
             problem: last.and_then(|stored| problem_state(stored)),
@@ -108,10 +121,7 @@ fn problem_state(stored: &StoredRun) -> Option<TargetState> {
         Some(error @ ("EPERM" | "EACCES")) => {
             Some(TargetState::Blocked { reason: blocked_text(stored, error, &failure.message) })
         }
-        _ if stored.run.outcome == Outcome::Unavailable => {
-            Some(TargetState::Unavailable { reason: failure.message.clone() })
-        }
-        _ => None,
+        _ => Some(TargetState::Unavailable { reason: failure.message.clone() }),
     }
 }
 

@@ -16,6 +16,8 @@ pub enum PathConcern {
     Root,
     /// The folder is the user's home folder.
     Home,
+    /// The folder is in the test data of a target. Refused, because that data is written and removed.
+    TestData,
 }
 
 /// The folders that targets are compared with.
@@ -40,10 +42,15 @@ impl SpecialFolders {
     /// Returns the reason why an absolute path is a bad choice. `None`: there is none. Pure: paths are compared
     /// as written, after `.` and `..` are removed.
     pub fn concern(&self, path: &Path) -> Option<PathConcern> {
-        let path = normalize(path);
-        let is = |other: &PathBuf| normalize(other) == path;
+        let path = without_dots(path);
+        let is = |other: &PathBuf| without_dots(other) == path;
         if self.database.iter().any(is) {
             return Some(PathConcern::DatabaseFolder);
+        }
+        let is_test_data =
+            |part: Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".longhaul-");
+        if path.components().any(is_test_data) {
+            return Some(PathConcern::TestData);
         }
         if path == Path::new("/") {
             return Some(PathConcern::Root);
@@ -56,7 +63,7 @@ impl PathConcern {
     /// Returns whether a target at this folder is refused. Otherwise there is only a warning.
     pub fn is_refused(self) -> bool {
         match self {
-            Self::DatabaseFolder => true,
+            Self::DatabaseFolder | Self::TestData => true,
             Self::Root | Self::Home => false,
         }
     }
@@ -65,6 +72,7 @@ impl PathConcern {
     pub fn advice(self) -> &'static str {
         match self {
             Self::DatabaseFolder => "choose another folder, or move the database with `--database PATH`",
+            Self::TestData => "choose a folder that longhaul did not make",
             Self::Root | Self::Home => "create a folder in it for longhaul and use that",
         }
     }
@@ -73,6 +81,7 @@ impl PathConcern {
 impl fmt::Display for PathConcern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::TestData => "is in the test data of a target, which longhaul writes and removes",
             Self::DatabaseFolder => "is the folder of the database, where longhaul writes its results",
             Self::Root => "is the root of the system's disk: test data would be mixed with system files",
             Self::Home => {
@@ -95,8 +104,8 @@ fn resolve(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Removes `.` and `..` from a path.
-fn normalize(path: &Path) -> PathBuf {
+/// Removes `.` and `..` from a path, by name.
+pub fn without_dots(path: &Path) -> PathBuf {
     let mut normalized = PathBuf::new();
     for part in path.components() {
         match part {
@@ -118,6 +127,13 @@ mod tests {
             database: vec!["/home/ada/.local/share/longhaul".into(), "/big/longhaul".into()],
         };
         folders.concern(Path::new(path))
+    }
+
+    #[test]
+    fn folder_in_test_data_is_refused() {
+        let found = concern("/mnt/nfs/.longhaul-0123-nfs/photos").unwrap();
+        assert!(found == PathConcern::TestData && found.is_refused());
+        assert_eq!(concern("/mnt/nfs/longhaul-data"), None);
     }
 
     #[test]

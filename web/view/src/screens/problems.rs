@@ -100,12 +100,12 @@ fn round_loss_text(weekly: &WeeklySummary) -> Option<String> {
     if rounds.planned == 0 {
         return Some("The week has no round.".to_owned());
     }
-    let ended = rounds.planned - of("running");
+    let ended = rounds.planned - of("not-ended");
     let lost = ended - of("ok");
     if lost == 0 {
         return None;
     }
-    let parts = rounds.by_status.iter().filter(|(status, _)| !matches!(**status, "ok" | "running"));
+    let parts = rounds.by_status.iter().filter(|(status, _)| !matches!(**status, "ok" | "not-ended"));
     let parts: Vec<String> =
         parts.map(|(status, count)| format!("{count} {}", status.replace('-', " "))).collect();
     let reasons: Vec<String> = rounds

@@ -2,7 +2,8 @@
 //! as a verdict (docs/methodology.md#so-far).
 
 use longhaul_analysis::stats::MIN_ROUNDS_SO_FAR;
-use longhaul_analysis::summary::{Comparison, EARLY_VERDICT_DAYS, MIN_VERDICT_DAYS};
+use longhaul_analysis::summary::{Comparison, EARLY_VERDICT_DAYS, MIN_VERDICT_DAYS, SoFar};
+use longhaul_model::TargetName;
 
 use super::percent::Percent;
 use super::{round_trips, words};
@@ -11,9 +12,16 @@ use super::{round_trips, words};
 pub fn sentence(comparison: &Comparison) -> String {
     let what = words::subject(&comparison.subject);
     let (a, b, rounds) = (&comparison.a, &comparison.b, comparison.so_far.rounds);
+    if let Some(target) = always_failing(comparison) {
+        return format!(
+            "So far, for {what}, a run on {target} failed in all {}, so there is nothing to compare.",
+            words::count(rounds, "round")
+        );
+    }
+    let failures = failures(comparison);
     let Some(ratio) = comparison.so_far.ratio else {
         return format!(
-            "So far {} {} a result of both {a} and {b} for {what}; a first statement needs {MIN_ROUNDS_SO_FAR}.",
+            "So far {} {} a result of both {a} and {b} for {what}{failures}; a first statement needs {MIN_ROUNDS_SO_FAR}.",
             words::count(rounds, "round"),
             if rounds == 1 { "has" } else { "have" },
         );
@@ -22,15 +30,47 @@ pub fn sentence(comparison: &Comparison) -> String {
         format!("So far, in {} on {}", words::count(rounds, "round"), words::count(ratio.days, "day"));
     if !ratio.is_difference() {
         let span = Percent::increase(ratio).span();
-        return format!("{basis}, no difference is certain for {what}: {b} took {span} time than {a}.");
+        return format!(
+            "{basis}, no difference is certain for {what}: {b} took {span} time than {a}{failures}."
+        );
     }
     let (faster, slower) = if ratio.value > 1.0 { (a, b) } else { (b, a) };
     let saved = Percent::saved(ratio);
-    format!("{basis}, {faster} took {saved} less time than {slower} for {what} ({}).", saved.range())
+    format!(
+        "{basis}, {faster} took {saved} less time than {slower} for {what} ({}){failures}.",
+        saved.range()
+    )
+}
+
+/// Returns the target on which a run failed in every round so far; `None` if there is none. A ratio would say more about how long a
+/// failure counts than about the target.
+fn always_failing(comparison: &Comparison) -> Option<&TargetName> {
+    let SoFar { rounds, failed_a, failed_b, .. } = comparison.so_far;
+    let sides = [(&comparison.a, failed_a), (&comparison.b, failed_b)];
+    sides.into_iter().find(|(_, failed)| rounds > 0 && *failed == rounds).map(|(target, _)| target)
+}
+
+/// Returns how many of the rounds failed, to follow a statement about them; nothing without failures.
+fn failures(comparison: &Comparison) -> String {
+    let sides = [(&comparison.a, comparison.so_far.failed_a), (&comparison.b, comparison.so_far.failed_b)];
+    let failed = sides.into_iter().filter(|(_, failed)| *failed > 0);
+    let parts: Vec<String> =
+        failed.map(|(target, failed)| format!("a run on {target} failed in {failed} of them")).collect();
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!("; {}, and a failure counts as a long time", parts.join(" and "))
+    }
 }
 
 /// Returns what the rounds made so far say in a few words; `None` if no difference is certain.
 pub fn brief(comparison: &Comparison) -> Option<String> {
+    if let Some(target) = always_failing(comparison) {
+        return Some(format!(
+            "so far {target} failed in all {}",
+            words::count(comparison.so_far.rounds, "round")
+        ));
+    }
     let ratio = comparison.so_far.ratio.filter(|ratio| ratio.is_difference())?;
     let faster = if ratio.value > 1.0 { &comparison.a } else { &comparison.b };
     Some(format!("so far {faster} took {} less time", Percent::saved(ratio)))

@@ -2,8 +2,8 @@
 
 use jiff::tz::TimeZone;
 use longhaul_model::status::{
-    ChannelStatus, FleetExportStatus, HeartbeatStatus, LastRound, ProbeState, SignalStatus, State, Status,
-    TargetState, TargetStatus,
+    ChannelStatus, FailedTask, FleetExportStatus, HeartbeatStatus, LastRound, ProbeState, SignalStatus,
+    State, Status, TargetState, TargetStatus,
 };
 use longhaul_model::{Role, Timestamp};
 
@@ -30,9 +30,9 @@ pub fn status(status: &Status, zone: &TimeZone) -> Document {
     document
 }
 
-/// Returns all that is wrong now, one sentence each: ongoing stalls, problems of the service, targets that cannot be measured.
+/// Returns all that is wrong now, one sentence each: ongoing stalls, problems of the service, and of targets.
 pub fn all_problems(status: &Status, zone: &TimeZone) -> Vec<Text> {
-    problems(status, zone).into_iter().chain(unusable_targets(status, zone)).collect()
+    problems(status, zone).into_iter().chain(target_problems(status, zone)).collect()
 }
 
 /// Returns the ongoing stalls and the problems of the service, one sentence each.
@@ -50,8 +50,8 @@ pub fn problems(status: &Status, zone: &TimeZone) -> Vec<Text> {
     stall.chain(problem).collect()
 }
 
-/// Returns the targets that cannot be measured, one sentence each.
-pub fn unusable_targets(status: &Status, zone: &TimeZone) -> Vec<Text> {
+/// Returns the targets that cannot be measured, and the tasks that failed on the others, one sentence each.
+pub fn target_problems(status: &Status, zone: &TimeZone) -> Vec<Text> {
     let unusable = status.targets.iter().filter(|target| match target.state {
         TargetState::Measuring { .. } | TargetState::Waiting { .. } => false,
         TargetState::Hung { .. } | TargetState::Unavailable { .. } | TargetState::Blocked { .. } => true,
@@ -59,7 +59,13 @@ pub fn unusable_targets(status: &Status, zone: &TimeZone) -> Vec<Text> {
     let text = |target: &TargetStatus| {
         bad(target.name.as_str()).plain(format!(": {}.", target_state(target, status.now_us, zone).content()))
     };
-    unusable.map(text).collect()
+    let failed = status.targets.iter().flat_map(|target| {
+        target.failed_tasks.iter().map(|failed| {
+            let FailedTask { task, reason } = failed;
+            bad(target.name.as_str()).plain(format!(": {task} failed in its last round: {reason}."))
+        })
+    });
+    unusable.map(text).chain(failed).collect()
 }
 
 fn bad(text: &str) -> Text {
