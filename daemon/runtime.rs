@@ -125,7 +125,7 @@ async fn serve(service: Service, mut server: ServerContext) -> anyhow::Result<Ex
     lost.map_or(Ok(end), |error| Err(error.into()))
 }
 
-/// Creates the lock and the address file again if somebody removed them, for example with the folder of the database. Returns the
+/// Creates the lock and the address file again after they were removed, for example with the folder of the database. Returns the
 /// error if another longhaul has taken the database meanwhile.
 async fn keep_files(lock: &mut DatabaseLock, address: &DaemonAddress, database: &Path) -> DatabaseLockError {
     loop {

@@ -24,7 +24,7 @@ impl Drop for FileLock {
     /// Removes the file while the lock is still held, so that a process that opened it meanwhile notices that
     /// it is no longer the file with that name.
     fn drop(&mut self) {
-        // After somebody removed it, the file may be that of another process.
+        // After a removal by hand, the file may be that of another process.
         if is_current(&self.file, &self.path) {
             let _ = std::fs::remove_file(&self.path);
         }
@@ -63,7 +63,7 @@ impl FileLock {
         Ok(Self { path: path.to_owned(), file: locked_file(path)? })
     }
 
-    /// Locks a new file if somebody removed the lock file, which another process could create and lock again.
+    /// Locks a new file if the lock file was removed: another process could create it and lock it, too.
     ///
     /// # Errors
     ///

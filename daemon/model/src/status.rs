@@ -145,7 +145,7 @@ pub struct TargetStatus {
 pub struct FailedTask {
     /// Name of the task.
     pub task: String,
-    /// What went wrong, and the next step, for users.
+    /// The failure and the next step, for users.
     pub reason: String,
 }
 

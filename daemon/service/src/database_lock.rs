@@ -50,7 +50,7 @@ impl DatabaseLock {
         Ok(Self { lock: FileLock::acquire(&database.with_extension("lock"))? })
     }
 
-    /// Locks the database again if somebody removed the lock file.
+    /// Locks the database again if its lock file was removed.
     ///
     /// # Errors
     ///

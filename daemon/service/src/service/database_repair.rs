@@ -22,7 +22,7 @@ pub(super) fn check_and_repair(
     let repaired = match database.health() {
         DatabaseHealth::Healthy => return Ok(None),
         DatabaseHealth::Missing => match database.restore(mounts) {
-            // There is nothing to write again: whoever removed the file has it.
+            // Nothing can be written again; the removed file may still be somewhere.
             Err(Error::Damaged { .. }) => database.give_up(mounts).map(|()| {
                 format!("the database {path} was removed while in use, and its data was damaged; a new one was created")
             }),
