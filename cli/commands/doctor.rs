@@ -55,15 +55,15 @@ fn check_config(shared: &GlobalArgs) -> Check {
             ),
             "set a larger `rounds-per-day`",
         ),
-        Ok(config) if paths::same_folder(&config.targets).is_some() => Check::problem(
-            "configuration",
-            CheckStatus::Failed,
-            paths::same_folder(&config.targets).unwrap_or_default(),
-            "give each target a folder of its own: a comparison of a folder with itself says nothing",
-        ),
-        Ok(config) => match config.targets.len() {
-            1 => Check::ok("configuration", "1 target"),
-            number => Check::ok("configuration", format!("{number} targets")),
+        Ok(config) => match (paths::same_folder(&config.targets), config.targets.len()) {
+            (Some(found), _) => Check::problem(
+                "configuration",
+                CheckStatus::Failed,
+                found,
+                "give each target a folder of its own: a comparison of a folder with itself says nothing",
+            ),
+            (None, 1) => Check::ok("configuration", "1 target"),
+            (None, number) => Check::ok("configuration", format!("{number} targets")),
         },
         Err(error) => {
             Check::problem("configuration", CheckStatus::Failed, one_line(&error), "correct that line")

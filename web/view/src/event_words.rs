@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::screens::checks::{property_words, result_word};
-use crate::{time, units};
+use crate::{redaction, time, units};
 
 /// Kinds of events whose words do not depend on their details.
 const PLAIN_WORDS: [(&str, &str); 16] = [
@@ -133,7 +133,7 @@ fn field(key: &str, of: &Value, zone: &TimeZone) -> String {
 fn changes(before: &Value, after: &Value) -> String {
     let is_protocol = |state: &Value| Protocol::deserialize(state).is_ok();
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
-        let is_hidden = |side: &Value| side.as_str().is_some_and(|text| text.starts_with("hidden-"));
+        let is_hidden = |side: &Value| side.as_str().is_some_and(redaction::is_hidden);
         return match is_hidden(before) && is_hidden(after) {
             true => "changed".to_owned(),
             false => format!("{} → {}", value(before), value(after)),

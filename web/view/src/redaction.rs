@@ -127,7 +127,7 @@ fn is_allowed(word: &str) -> bool {
 }
 
 /// Returns true for a placeholder such as `hidden-7`.
-fn is_hidden(word: &str) -> bool {
+pub fn is_hidden(word: &str) -> bool {
     word.strip_prefix("hidden-").is_some_and(is_figure)
 }
 

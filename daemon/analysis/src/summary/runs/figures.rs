@@ -303,11 +303,11 @@ fn ratio(a: &TargetName, b: &TargetName, values: &BTreeMap<TargetName, BTreeMap<
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use longhaul_model::{ColdMethod, Conditions, Figure, Protocol};
 
-    fn run(target: &str, round: i64, seconds: f64) -> Run {
+    pub fn run(target: &str, round: i64, seconds: f64) -> Run {
         let phase = |cache, cold_by, value| Phase {
             name: "walk".into(),
             cache,
@@ -343,16 +343,16 @@ mod tests {
         }
     }
 
-    fn summary_of(runs: &[Run]) -> Summary {
+    pub fn summary_of(runs: &[Run]) -> Summary {
         let samples: Vec<_> = runs.iter().map(|run| EpochRun { epoch: 1, is_void: false, run }).collect();
         summarize(&samples, None, &tasks())
     }
 
-    fn figure<'a>(summary: &'a Summary, name: &str) -> &'a FigureSummary {
+    pub fn figure<'a>(summary: &'a Summary, name: &str) -> &'a FigureSummary {
         summary.workloads[0].figures.iter().find(|figure| figure.name == name).unwrap()
     }
 
-    fn tasks() -> Vec<KnownWorkload> {
+    pub fn tasks() -> Vec<KnownWorkload> {
         longhaul_model::TASKS
             .iter()
             .map(|task| KnownWorkload { name: task.name(), is_paced: task.is_paced() })
@@ -418,35 +418,6 @@ mod tests {
         assert_eq!(figure(&summary, "run.total").by_target[&"smb".parse().unwrap()].median, Some(1.0));
         assert_eq!(summary.excluded.iter().map(|excluded| excluded.runs).collect::<Vec<_>>(), [1, 1]);
         assert_eq!(summarize(&[], None, &tasks()).workloads, []);
-    }
-
-    #[test]
-    fn slices_are_not_pooled_with_whole_runs() {
-        let (whole, mut slice, mut hung) = (run("smb", 1, 8.0), run("smb", 2, 1.0), run("smb", 3, 9.0));
-        slice.facts.insert(Run::SLICE_FACT.to_owned(), "1 of 8".to_owned());
-        hung.outcome = Outcome::Hung;
-        let mut other_scale = run("smb", 4, 0.1);
-        other_scale.scale = Scale::Large;
-        let samples =
-            [&whole, &slice, &hung, &other_scale].map(|run| EpochRun { epoch: 1, is_void: false, run });
-        let summary = summarize(&samples, Some(slice.scale), &tasks());
-        let spread = &figure(&summary, "run.total").by_target[&"smb".parse().unwrap()];
-        assert_eq!((spread.median, spread.n, spread.failed), (Some(1.0), 1, 1));
-        assert_eq!(summary.excluded.iter().map(|excluded| excluded.runs).collect::<Vec<_>>(), [1, 1]);
-    }
-
-    #[test]
-    fn replays_of_two_recordings_are_not_pooled() {
-        let replay = |round: i64, seconds: f64, recording: &str| {
-            let mut run = run("smb", round, seconds);
-            run.workload = longhaul_model::YOUR_DAY.name().to_owned();
-            run.facts.insert(Run::RECORDING_FACT.to_owned(), recording.to_owned());
-            run
-        };
-        let summary = summary_of(&[replay(1, 0.1, "day"), replay(2, 0.2, "day"), replay(3, 6.0, "git")]);
-        let spread = &figure(&summary, "run.total").by_target[&"smb".parse().unwrap()];
-        assert_eq!((spread.median, spread.n), (Some(6.0), 1));
-        assert_eq!(summary.excluded.iter().map(|excluded| excluded.runs).collect::<Vec<_>>(), [2]);
     }
 
     #[test]

@@ -49,9 +49,9 @@ impl<'s, 'r> RunSelection<'s, 'r> {
         let replayed = |sample: &EpochRun<'_>| sample.run.facts.get(Run::RECORDING_FACT).cloned();
         let newest_recording = selection.runs.iter().rev().find_map(|sample| replayed(sample));
         selection.exclude("of another recording than the last one that was replayed", |sample| {
-            sample.run.workload != YOUR_DAY.name()
-                || newest_recording.is_none()
-                || replayed(sample) == newest_recording
+            // A replay that failed before it read its recording is a failure of any.
+            let own = replayed(sample);
+            sample.run.workload != YOUR_DAY.name() || own.is_none() || own == newest_recording
         });
         // Computed from the remaining runs: a run at another scale may be sliced differently.
         let last = selection.last_run_was_sliced();
@@ -85,4 +85,43 @@ fn newest_epochs(samples: &[EpochRun<'_>]) -> BTreeMap<TargetName, i64> {
         *epoch = sample.epoch.max(*epoch);
     }
     newest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures::summarize;
+    use super::super::figures::tests::{figure, run, summary_of, tasks};
+    use super::*;
+
+    #[test]
+    fn slices_are_not_pooled_with_whole_runs() {
+        let (whole, mut slice, mut hung) = (run("smb", 1, 8.0), run("smb", 2, 1.0), run("smb", 3, 9.0));
+        slice.facts.insert(Run::SLICE_FACT.to_owned(), "1 of 8".to_owned());
+        hung.outcome = Outcome::Hung;
+        let mut other_scale = run("smb", 4, 0.1);
+        other_scale.scale = Scale::Large;
+        let samples =
+            [&whole, &slice, &hung, &other_scale].map(|run| EpochRun { epoch: 1, is_void: false, run });
+        let summary = summarize(&samples, Some(slice.scale), &tasks());
+        let spread = &figure(&summary, "run.total").by_target[&"smb".parse().unwrap()];
+        assert_eq!((spread.median, spread.n, spread.failed), (Some(1.0), 1, 1));
+        assert_eq!(summary.excluded.iter().map(|excluded| excluded.runs).collect::<Vec<_>>(), [1, 1]);
+    }
+
+    #[test]
+    fn replays_of_two_recordings_are_not_pooled() {
+        let replay = |round: i64, seconds: f64, recording: &str| {
+            let mut run = run("smb", round, seconds);
+            run.workload = YOUR_DAY.name().to_owned();
+            run.facts.insert(Run::RECORDING_FACT.to_owned(), recording.to_owned());
+            run
+        };
+        let mut failed = Run { outcome: Outcome::Hung, ..replay(4, 0.0, "") };
+        failed.facts.clear();
+        let runs = [replay(1, 0.1, "day"), replay(2, 0.2, "day"), replay(3, 6.0, "git"), failed];
+        let summary = summary_of(&runs);
+        let spread = &figure(&summary, "run.total").by_target[&"smb".parse().unwrap()];
+        assert_eq!((spread.median, spread.n, spread.failed), (Some(6.0), 1, 1), "no failure vanishes");
+        assert_eq!(summary.excluded.iter().map(|excluded| excluded.runs).collect::<Vec<_>>(), [2]);
+    }
 }
