@@ -14,8 +14,8 @@ pub fn sentence(comparison: &Comparison) -> String {
     let (a, b, rounds) = (&comparison.a, &comparison.b, comparison.so_far.rounds);
     if let Some(target) = always_failing(comparison) {
         return format!(
-            "So far, for {what}, a run on {target} failed in all {}, so there is nothing to compare.",
-            words::count(rounds, "round")
+            "So far, for {what}, a run on {target} failed in {}, so there is nothing to compare.",
+            all_rounds(rounds)
         );
     }
     let failures = failures(comparison);
@@ -50,6 +50,10 @@ fn always_failing(comparison: &Comparison) -> Option<&TargetName> {
     sides.into_iter().find(|(_, failed)| rounds > 0 && *failed == rounds).map(|(target, _)| target)
 }
 
+fn all_rounds(rounds: usize) -> String {
+    if rounds == 1 { "the only round".to_owned() } else { format!("all {rounds} rounds") }
+}
+
 /// Returns how many of the rounds failed, to follow a statement about them; nothing without failures.
 fn failures(comparison: &Comparison) -> String {
     let sides = [(&comparison.a, comparison.so_far.failed_a), (&comparison.b, comparison.so_far.failed_b)];
@@ -66,10 +70,7 @@ fn failures(comparison: &Comparison) -> String {
 /// Returns what the rounds made so far say in a few words; `None` if no difference is certain.
 pub fn brief(comparison: &Comparison) -> Option<String> {
     if let Some(target) = always_failing(comparison) {
-        return Some(format!(
-            "so far {target} failed in all {}",
-            words::count(comparison.so_far.rounds, "round")
-        ));
+        return Some(format!("so far {target} failed in {}", all_rounds(comparison.so_far.rounds)));
     }
     let ratio = comparison.so_far.ratio.filter(|ratio| ratio.is_difference())?;
     let faster = if ratio.value > 1.0 { &comparison.a } else { &comparison.b };
