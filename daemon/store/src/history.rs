@@ -51,7 +51,9 @@ pub(crate) fn read(cx: &Connection, earlier: History) -> Result<History, Fault> 
     runs.extend(query_all(cx, RUNS_QUERY, [last], |row| run(row, &indexes))?.into_iter().flatten());
     let replays = replays(cx, &runs)?;
     let last = replays.iter().rev().find(|replay| replay.recording.is_some());
-    let is_other = |number: i64| replays.iter().any(|replay| replay.number == number && !replay.is_as(last));
+    let is_other = |number: i64| {
+        last.is_some_and(|last| replays.iter().any(|replay| replay.number == number && replay.differs(last)))
+    };
     runs.retain(|run| TASKS[run.workload].name() != YOUR_DAY.name() || !is_other(run.number));
     let threshold = read_threshold(cx)?.unwrap_or(default.threshold);
     Ok(History {
@@ -129,10 +131,10 @@ struct Replay {
 }
 
 impl Replay {
-    /// Returns whether it replayed the same recording as another run. Runs of different recordings measured different work, so
-    /// they are never pooled.
-    fn is_as(&self, other: Option<&Self>) -> bool {
-        other.is_some_and(|other| other.recording == self.recording)
+    /// Returns whether it replayed another recording than another run. Runs of different recordings measured different work, so
+    /// they are never pooled. A run that failed before it read its recording is a failure of any.
+    fn differs(&self, other: &Self) -> bool {
+        self.recording.is_some() && self.recording != other.recording
     }
 }
 

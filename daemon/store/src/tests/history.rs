@@ -164,3 +164,21 @@ fn runs_after_an_earlier_history_give_the_same_history_with_each_recording() {
     }
     assert_eq!(earlier.runs.len(), 5, "two of the same recording, three of another task");
 }
+
+#[test]
+fn replay_that_failed_before_it_read_its_recording_stays_a_failure() {
+    let db = TestDb::new();
+    let writer = db.writer();
+    let round = writer.begin_round(new_round()).unwrap();
+    let mut add = |slot, recording: Option<&str>| {
+        let mut run = run_with_metrics("photo-batch", round, slot);
+        run.workload = "your-day".to_owned();
+        run.outcome = if recording.is_some() { Outcome::Ok } else { Outcome::Error };
+        run.facts.extend(recording.map(|name| ("recording".to_owned(), name.to_owned())));
+        writer.add_run(&target(), &run).unwrap();
+        history(&db).runs.len()
+    };
+    assert_eq!(add(0, None), 1, "no recording was ever read");
+    assert_eq!(add(1, Some("mail")), 2);
+    assert_eq!(add(2, None), 3);
+}
