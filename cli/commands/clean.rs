@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use longhaul_measure::platform;
-use longhaul_measure::sandbox::{CleanMode, CleanReport};
+use longhaul_measure::sandbox::{CleanMode, CleanReport, FOLDER_PREFIX};
+use longhaul_measure::worker::FailureReport;
 use longhaul_model::Target;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, RequestOptions, Worker, end_workers};
 use longhaul_store::{Error, Reader};
@@ -39,7 +40,8 @@ pub fn run(shared: &GlobalArgs, arguments: &CleanArgs) -> anyhow::Result<ExitCod
     let target = paths::find_target(&arguments.target, &config, &Reader::open(&database)?)
         .map_err(|error| UsageError(format!("{error}. Any other folder: NAME=PATH")))?;
     let mut worker = Worker::new(target, session.launcher.clone());
-    let cleaned = ask_and_clean(&mut worker, arguments, &session.interruption);
+    let cleaned = ask_and_clean(&mut worker, arguments, &session.interruption)
+        .and_then(|()| print_others(&mut worker, &session));
     end_workers([&mut worker], EXIT_TIMEOUT);
     cleaned.map(|()| exit::OK)
 }
@@ -74,13 +76,35 @@ pub fn clean(
     interruption: &Interruption,
 ) -> anyhow::Result<Option<CleanReport>> {
     let mut ui = ProgressUi::new(OutputStyle::Lines, Box::new(|| Ok(())));
-    let mut options = RequestOptions {
-        cap: OPERATION_CAP,
-        stop_timeout: INTERRUPT_TIMEOUT,
-        interruption,
-        observer: &mut ui,
-    };
-    worker.clean_sandbox(mode, &mut options).map_err(|ending| anyhow::anyhow!(ending.failure.message))
+    worker.clean_sandbox(mode, &mut options(interruption, &mut ui)).map_err(failed)
+}
+
+fn options<'a>(interruption: &'a Interruption, ui: &'a mut ProgressUi) -> RequestOptions<'a> {
+    RequestOptions { cap: OPERATION_CAP, stop_timeout: INTERRUPT_TIMEOUT, interruption, observer: ui }
+}
+
+fn failed(report: FailureReport) -> anyhow::Error {
+    anyhow::anyhow!(report.failure.message)
+}
+
+/// Prints the sandboxes in the target's folder that belong to other targets, machines or databases.
+fn print_others(worker: &mut Worker, session: &Session) -> anyhow::Result<()> {
+    let mut ui = ProgressUi::new(OutputStyle::Lines, Box::new(|| Ok(())));
+    let names = worker.other_sandboxes(&mut options(&session.interruption, &mut ui)).map_err(failed)?;
+    let own = format!("{FOLDER_PREFIX}{}-", session.launcher.machine_id);
+    let folder = &worker.target().path;
+    for name in names {
+        let path = folder.join(&name);
+        let owner = match name.strip_prefix(&own) {
+            Some(target) => {
+                format!("of target `{target}`; `targets clean {target}={}` removes it", folder.display())
+            }
+            None => "of another computer, or of an earlier database of this one; if nothing uses it any more, delete it by hand"
+                .to_owned(),
+        };
+        anstream::println!("stays: {} ({owner})", path.display());
+    }
+    Ok(())
 }
 
 /// Prints what was or would be removed, and what stays.

@@ -234,6 +234,21 @@ fn cleaning_with_consent_leaves_an_empty_target() {
 }
 
 #[test]
+fn cleaning_names_other_sandboxes_and_leaves_them() {
+    let (place, target) = measured();
+    let renamed = place.run(&["folder-index"], &[("new-name", &target)]).expect(0);
+    assert_all_ok(&renamed.runs());
+    let foreign = target.join(".longhaul-0123456789abcdef-nas");
+    fs::create_dir(&foreign).unwrap();
+    let output = place.longhaul("targets clean new-name --yes").expect(0);
+    let command = format!("targets clean nas={}", target.display());
+    assert!(output.out.contains(&command) && output.out.contains("of another computer"), "{output}");
+    place.longhaul(&format!("{command} --yes")).expect(0);
+    let left: Vec<_> = fs::read_dir(&target).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(left, [foreign]);
+}
+
+#[test]
 fn cleaning_keeps_and_lists_foreign_files() {
     let (place, target) = measured();
     let inside = tree::some_file(&sandbox(&target).join("folder-index")).with_file_name("foreign.txt");

@@ -7,12 +7,12 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use cap_fs_ext::DirExt;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, DirEntry};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::control_file;
-use super::location::SandboxLocation;
+use super::location::{FOLDER_PREFIX, SandboxLocation};
 use super::manifest::Manifest;
 use super::marker::{check_marker, read_marker};
 use super::names::{MANIFEST_FILE, NEVER_INDEX_FILE, ROUND_TRIP_FILE};
@@ -127,6 +127,22 @@ impl Sandbox {
         };
         let is_there = read_marker(location, &directory, context)?;
         Ok(is_there.then(|| Folder::from_handle(directory.into_std_file().into(), &path)))
+    }
+
+    /// Returns the names of the sandboxes of other targets and machines in the target's folder, sorted. They may be in use, so
+    /// they are only named.
+    pub fn others(location: &SandboxLocation<'_>, context: &TimedFs<'_>) -> Result<Vec<String>, RunError> {
+        let target = open_target(location.target_path, context)?;
+        let own = location.folder_name();
+        let is_other = |name: &String| *name != own && name.starts_with(FOLDER_PREFIX);
+        let name = |entry: io::Result<DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+        let list = || target.entries()?.map(name).collect::<io::Result<Vec<_>>>();
+        let mut names = context
+            .timed(Operation::Readdir, list)
+            .map_err(|error| RunError::operation(Operation::Readdir, location.target_path, error))?;
+        names.retain(is_other);
+        names.sort();
+        Ok(names)
     }
 
     /// Returns the path of the sandbox, for messages.

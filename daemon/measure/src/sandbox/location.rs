@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use longhaul_model::TargetName;
 
+/// Beginning of the name of every sandbox.
+pub const FOLDER_PREFIX: &str = ".longhaul-";
+
 /// Location of a sandbox: target folder, target name and machine id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxLocation<'a> {
@@ -19,7 +22,7 @@ impl SandboxLocation<'_> {
     /// Returns the folder name of the sandbox. It contains the target's name, because two targets often have the
     /// same folder on the server: a share that is measured over two protocols.
     pub fn folder_name(&self) -> String {
-        format!(".longhaul-{}-{}", self.machine, self.target)
+        format!("{FOLDER_PREFIX}{}-{}", self.machine, self.target)
     }
 
     /// Returns the path of the sandbox.

@@ -16,5 +16,5 @@ mod names;
 
 pub use clean::{CleanMode, CleanReport};
 pub use folder::Sandbox;
-pub use location::SandboxLocation;
+pub use location::{FOLDER_PREFIX, SandboxLocation};
 pub(crate) use names::{DOCTOR_FILE, MARKER_FILE, PROBE_FOLDER};

@@ -135,6 +135,11 @@ impl Worker {
                 })
             }
             WorkerCommand::Clean { mode } => self.send(&self.clean(mode)),
+            WorkerCommand::ListOtherSandboxes => {
+                let found = Sandbox::others(&self.sandbox_location(), &self.timed_fs());
+                let failed = found.as_ref().err().map(from_error);
+                self.send(&WorkerMessage::OtherSandboxes { names: found.unwrap_or_default(), failed })
+            }
             WorkerCommand::Examine => self.send(&self.examine()),
             WorkerCommand::SelfCheck { call } => {
                 let check = self.self_check(&call);

@@ -70,6 +70,8 @@ pub enum WorkerCommand {
         /// Mode of the cleaning: remove or only list.
         mode: CleanMode,
     },
+    /// Lists the sandboxes of other targets and machines; answered by [`WorkerMessage::OtherSandboxes`].
+    ListOtherSandboxes,
     /// Makes every call that a run needs once, with one small file; answered by [`WorkerMessage::Examined`].
     Examine,
     /// Runs one check of a self-check; answered by [`WorkerMessage::SelfChecked`].
@@ -193,6 +195,13 @@ pub enum WorkerMessage {
         /// Report on the removed entries; `None` if there is no sandbox or the cleaning failed.
         report: Option<CleanReport>,
         /// Reason why the cleaning failed; `None` on success.
+        failed: Option<FailureReport>,
+    },
+    /// The target's folder was searched for sandboxes.
+    OtherSandboxes {
+        /// Names of the sandboxes of other targets and machines; empty if the search failed.
+        names: Vec<String>,
+        /// Reason why the search failed; `None` on success.
         failed: Option<FailureReport>,
     },
 }

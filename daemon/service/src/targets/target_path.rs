@@ -4,6 +4,7 @@
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
+use longhaul_measure::sandbox::FOLDER_PREFIX;
 use longhaul_model::{Family, Mount};
 
 /// The reason why a folder is a bad choice for a target.
@@ -47,8 +48,8 @@ impl SpecialFolders {
         if self.database.iter().any(is) {
             return Some(PathConcern::DatabaseFolder);
         }
-        let is_test_data =
-            |part: Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".longhaul-");
+        let prefix = FOLDER_PREFIX.as_bytes();
+        let is_test_data = |part: Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(prefix);
         if path.components().any(is_test_data) {
             return Some(PathConcern::TestData);
         }

@@ -235,6 +235,18 @@ impl Worker {
         }
     }
 
+    /// Returns the names of the sandboxes of other targets and machines in the target's folder.
+    pub fn other_sandboxes(
+        &mut self,
+        options: &mut RequestOptions<'_>,
+    ) -> Result<Vec<String>, FailureReport> {
+        match self.request(&WorkerCommand::ListOtherSandboxes, options, LimitScope::PerOperation)?.message {
+            WorkerMessage::OtherSandboxes { names, failed: None } => Ok(names),
+            WorkerMessage::OtherSandboxes { failed: Some(failure), .. } => Err(failure),
+            other => Err(unexpected_message_failure(&other)),
+        }
+    }
+
     /// Tests every operation that a run needs once, with one small file.
     pub fn examine(&mut self, options: &mut RequestOptions<'_>) -> Result<TargetExamination, FailureReport> {
         match self.request(&WorkerCommand::Examine, options, LimitScope::Total)?.message {
