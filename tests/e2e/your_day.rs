@@ -291,6 +291,23 @@ fn damaged_file_is_found_when_it_is_read() {
 }
 
 #[test]
+fn missing_folder_is_a_failure() {
+    let mut day = Day::new();
+    let folder = day.node(NodeNumber(0), InitialState::Folder);
+    day.list(0, folder);
+    let place = place_with(&day.recording());
+    let a = place.folder("a");
+    (0..4).for_each(|_| assert_all_ok(&replay(&place, &[("a", &a)])));
+    let slices = fs::read_dir(sandbox(&a).join("your-day")).unwrap().map(|entry| entry.unwrap().path());
+    let folders: Vec<_> =
+        slices.flat_map(|slice| fs::read_dir(slice).unwrap()).map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(folders.len(), 4);
+    folders.iter().for_each(|folder| fs::remove_dir(folder).unwrap());
+    let runs = place.run(&["your-day"], &[("a", &a)]).expect(3).runs();
+    assert_failure(&runs[0], "error", &["missing although the replay needs it"]);
+}
+
+#[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "reads /proc")]
 fn killed_replay_is_repaired_by_the_next_run() {
     let mut day = day_with_everything(200);
