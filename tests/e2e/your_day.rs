@@ -394,3 +394,16 @@ fn configuration_with_a_missing_recording_is_a_failure() {
     let output = place.longhaul("config").expect(0);
     assert!(output.out.contains("rounds replay `day-1`"), "{output}");
 }
+
+#[test]
+fn recording_longer_than_a_run_may_take_is_named_when_it_is_chosen() {
+    let place = Place::new();
+    place.configure("[limits]\ncap-seconds = 1\n");
+    let mut day = day_with_everything(12);
+    store(&place, &day);
+    let output = place.longhaul("record use day-1").expect(0);
+    assert!(output.out.contains("Its pauses alone take") && output.err.is_empty(), "{output}");
+    day.mean_pauses.iter_mut().for_each(|pause| *pause *= 1000);
+    store(&place, &day);
+    place.longhaul("record use day-1").expect(0).assert_stderr(&["cap-seconds", "stored as hung"]);
+}

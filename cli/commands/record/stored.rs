@@ -4,11 +4,13 @@ use std::io::{BufWriter, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use longhaul_measure::workloads::replay_plan;
 use longhaul_recording::Recording;
 use longhaul_service::config_edit::with_replay;
 use longhaul_service::recordings::{RecordingName, Recordings};
 use longhaul_view::json::recording_lines;
 use longhaul_view::screens::record::{self, ListedRecording};
+use longhaul_view::units;
 use serde_json::json;
 
 use super::examples::resolve;
@@ -80,18 +82,35 @@ pub fn choose(shared: &GlobalArgs, choice: Option<&RecordingChoice>) -> anyhow::
     let recordings = recordings(shared)?;
     let name = choice.map(|choice| resolve(choice, &recordings)).transpose()?;
     let name = name.as_ref();
-    if let Some(name) = name {
-        // One that cannot be read is refused now, not in each round.
-        read(&recordings, name)?;
-    }
+    // One that cannot be read is refused now, not in each round.
+    let chosen = name.map(|name| read(&recordings, name)).transpose()?;
     let path = paths::config_file(shared)?;
     replace_text(&path, &with_replay(&read_text(&path)?, name)?)?;
     match name {
         Some(name) => anstream::println!("Each round replays {name} from now on, as the task `your-day`."),
         None => anstream::println!("Rounds replay no recording from now on."),
     }
+    chosen.map_or(Ok(()), |chosen| print_shortest_replay(shared, &chosen))?;
     anstream::println!("Written: {}", path.display());
     Ok(exit::OK)
+}
+
+/// Prints how long a replay takes at least, and warns if that is longer than a run may take.
+fn print_shortest_replay(shared: &GlobalArgs, recording: &Recording) -> anyhow::Result<()> {
+    let shortest = replay_plan(recording).pause_time();
+    if shortest.is_zero() {
+        return Ok(());
+    }
+    let cap = paths::load_config(shared)?.limits.cap;
+    let [least, most] = [shortest, cap].map(|time| units::duration(time.as_secs_f64()));
+    anstream::println!("Its pauses alone take {least} on each target.");
+    if shortest >= cap {
+        anstream::eprintln!(
+            "longhaul: a run ends after {most} (`cap-seconds`), so each replay would be stored as hung. Record a shorter time, \
+             or set a larger `cap-seconds` under [limits]"
+        );
+    }
+    Ok(())
 }
 
 /// Removes a recording. One that rounds replay is no longer replayed.

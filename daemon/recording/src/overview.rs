@@ -6,6 +6,7 @@ use std::time::Duration;
 use longhaul_model::{Operation, Protocol};
 use serde::Serialize;
 
+use crate::plan::LONGEST_PAUSE;
 use crate::{Account, Action, ActionResult, FileKind, InitialState, Node, NodeNumber, Recording, Source};
 
 /// Everything that is kept in a recording, in numbers.
@@ -92,9 +93,6 @@ pub struct OperationTimes {
     pub p95_seconds: Option<f64>,
 }
 
-/// Pauses above this length are shortened by a replay.
-const LONG_PAUSE: Duration = Duration::from_secs(2);
-
 impl Recording {
     /// Returns everything that is kept, in numbers.
     pub fn overview(&self) -> Overview {
@@ -110,7 +108,7 @@ impl Recording {
             threads = threads.max(operation.thread.saturating_add(1));
             from_open_folders += u64::from(operation.depth_in_open_folder.is_some());
             let pause = self.mean_pauses.get(usize::from(operation.pause.number())).copied().unwrap_or(0);
-            long_pauses += u64::from(Duration::from_nanos(pause) > LONG_PAUSE);
+            long_pauses += u64::from(Duration::from_nanos(pause) > LONGEST_PAUSE);
             pauses = pauses.saturating_add(Duration::from_nanos(pause));
         }
         let mut operations: Vec<OperationCount> = kinds.into_values().collect();

@@ -23,3 +23,4 @@ pub use leftovers::{create_or_replace, unlink_leftover};
 pub use read_back::{READ_BACK, last_good};
 pub use settings::{Settings, SliceSelection};
 pub use workload::Workload;
+pub use your_day::replay_plan;

@@ -45,6 +45,9 @@ pub struct Limits {
     pub pause: Duration,
 }
 
+/// Longest pause between two operations of a replay. Recorded pauses that are longer are shortened to it.
+pub const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
 /// Plan of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayPlan {
@@ -75,6 +78,13 @@ impl ReplayPlan {
     /// Returns the number of steps of all threads.
     pub fn step_count(&self) -> u64 {
         self.lanes.iter().map(|lane| u64::from(lane.len())).sum()
+    }
+
+    /// Returns the pauses of the thread with the longest ones together: no replay takes less time.
+    pub fn pause_time(&self) -> Duration {
+        let pause = |step: Step<'_>| self.pauses.get(usize::from(step.pause)).copied().unwrap_or(0);
+        let of_lane = |lane: &ReplayThread| lane.steps().map(pause).fold(0, u64::saturating_add);
+        Duration::from_nanos(self.lanes.iter().map(of_lane).max().unwrap_or(0))
     }
 
     /// Returns the bytes of all files that exist before the replay begins.

@@ -1,7 +1,5 @@
 //! The recording that is replayed: read from its file, with its plan and everything that follows from it.
 
-use std::time::Duration;
-
 use super::names::Paths;
 use crate::corpus::ContentPool;
 use crate::error::RunError;
@@ -9,11 +7,9 @@ use crate::private_files;
 use crate::recorder::THREAD_SLOTS;
 use crate::workloads::Job;
 use longhaul_model::Protocol;
-use longhaul_recording::plan::Limits;
+use longhaul_recording::plan::{LONGEST_PAUSE, Limits};
 use longhaul_recording::{InitialState, MAX_FILE_BYTES, RecordedTimes, Recording, ReplayPlan, content_id};
 
-/// Longest pause between two operations of a replay.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Seed of the content of all files.
 const CONTENT_SEED: u64 = 0x796f_7572_0064_6179;
 
@@ -53,8 +49,7 @@ impl Day {
 
     /// Makes the plan of a recording.
     pub fn new(recording: &Recording, id: u64) -> Self {
-        let limits = Limits { threads: THREAD_SLOTS - 1, pause: LONGEST_PAUSE };
-        let plan = ReplayPlan::compile(recording, limits);
+        let plan = replay_plan(recording);
         Self {
             id,
             paths: Paths::new(&plan.nodes),
@@ -76,4 +71,9 @@ impl Day {
         const FOR_EACH_NAME: u64 = 4096;
         self.plan.corpus_bytes() + self.plan.written_bytes + self.plan.nodes.len() as u64 * FOR_EACH_NAME
     }
+}
+
+/// Makes the plan of a replay with as many threads as a workload may have.
+pub fn replay_plan(recording: &Recording) -> ReplayPlan {
+    ReplayPlan::compile(recording, Limits { threads: THREAD_SLOTS - 1, pause: LONGEST_PAUSE })
 }

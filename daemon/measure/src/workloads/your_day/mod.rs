@@ -23,6 +23,8 @@ use super::workload::Workload;
 use crate::corpus::slices::Slice;
 use crate::error::RunError;
 use crate::timed_fs::PhaseSpec;
+pub use day::replay_plan;
+
 use day::Day;
 use longhaul_model::{DataAge, Figure, Run, Unit, WaitMetric, YOUR_DAY};
 use replay::Replay;

@@ -1,10 +1,11 @@
 //! Any order of the steps that respects the waits gives the recorded answers and the recorded tree.
 
+mod simulated;
+
 use std::collections::HashMap;
 use std::num::NonZeroU8;
 use std::time::Duration;
 
-use longhaul_model::draw::draw_below;
 use proptest::prelude::*;
 
 use super::*;
@@ -12,6 +13,7 @@ use crate::{
     Access, Account, Action, ActionResult, Copying, CreateMode, FileKind, HandleNumber, InitialState, Node,
     NodeNumber, OpenMode, PowerOfTwo, RecordedOperation, Source,
 };
+use simulated::replay;
 
 const LIMITS: Limits = Limits { threads: 8, pause: Duration::from_secs(2) };
 
@@ -42,186 +44,17 @@ fn operation(thread: u32, action: Action) -> RecordedOperation {
     }
 }
 
+/// An operation that asks for the attributes of the folder after a pause in nanoseconds.
+fn look(thread: u32, pause: u64) -> RecordedOperation {
+    let attributes = Action::Attributes { node: NodeNumber(0) };
+    RecordedOperation { pause: PowerOfTwo::of(pause), ..operation(thread, attributes) }
+}
+
 fn open(node: u32, access: Access, handle: u32) -> Action {
     let is_there = matches!(access, Access::Read | Access::Place);
     let create = if is_there { CreateMode::Never } else { CreateMode::IfAbsent };
     let mode = OpenMode { access, create, truncate: false, folder: false };
     Action::Open { node: NodeNumber(node), mode, handle: Some(HandleNumber(handle)) }
-}
-
-/// A file system in memory that makes the steps of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Simulated {
-    names: HashMap<NodeNumber, Thing>,
-    /// Writes of each file, in their order.
-    writes: HashMap<FileNumber, Vec<u64>>,
-    open: HashMap<Slot, Thing>,
-    /// Folders that are open and have not been renamed or removed since.
-    folders: HashMap<Slot, NodeNumber>,
-    /// Number of writes that each read saw, by its place in the plan.
-    seen: HashMap<(usize, u32), usize>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Thing {
-    Folder,
-    File(FileNumber),
-    Link,
-}
-
-impl Simulated {
-    fn new(plan: &ReplayPlan) -> Self {
-        let thing = |(number, node): (u32, &PlannedNode)| {
-            let thing = match node.initial {
-                InitialState::Absent => return None,
-                InitialState::Folder => Thing::Folder,
-                InitialState::File(_) => Thing::File(FileNumber(number)),
-                InitialState::Link => Thing::Link,
-            };
-            Some((NodeNumber(number), thing))
-        };
-        Self { names: (0..).zip(&plan.nodes).filter_map(thing).collect(), ..Self::default() }
-    }
-
-    fn find(&self, plan: &ReplayPlan, node: NodeNumber) -> Option<Thing> {
-        let parent = plan.nodes[node.0 as usize].parent;
-        if node.0 > 0 && self.find(plan, parent) != Some(Thing::Folder) {
-            return None;
-        }
-        self.names.get(&node).copied()
-    }
-
-    /// Makes a step and returns its answer.
-    fn make(
-        &mut self,
-        plan: &ReplayPlan,
-        (lane, number): (usize, u32),
-        action: PlannedAction,
-    ) -> ActionResult {
-        use PlannedAction as P;
-        let found = |world: &Self, node| world.find(plan, node);
-        let answer = |thing: Option<Thing>| thing.map_or(ActionResult::NotFound, |_| ActionResult::Done);
-        match action {
-            P::OpenFile(open) => match (found(self, open.node), open.creates) {
-                (Some(_), true) => return ActionResult::Exists,
-                (None, false) => return ActionResult::NotFound,
-                (None, true) => {
-                    assert_eq!(found(self, plan.nodes[open.node.0 as usize].parent), Some(Thing::Folder));
-                    self.names.insert(open.node, Thing::File(open.file));
-                    assert!(self.open.insert(open.slot, Thing::File(open.file)).is_none(), "slot in use");
-                }
-                (Some(thing), false) => {
-                    assert_eq!(thing, Thing::File(open.file));
-                    assert!(self.open.insert(open.slot, thing).is_none(), "slot in use");
-                }
-            },
-            P::OpenFolder { node, slot } | P::OpenPlace { node, slot } => {
-                let thing = found(self, node).expect("it is there");
-                assert!(thing == Thing::Folder || matches!(action, P::OpenPlace { .. }));
-                assert!(self.open.insert(slot, thing).is_none(), "slot in use");
-                self.folders.extend((thing == Thing::Folder).then_some((slot, node)));
-            }
-            P::Close { slot } => {
-                assert!(self.open.remove(&slot).is_some());
-                self.folders.remove(&slot);
-            }
-            P::Read { slot, .. } => {
-                let Some(Thing::File(file)) = self.open.get(&slot) else { panic!("not open") };
-                self.seen.insert((lane, number), self.writes.get(file).map_or(0, Vec::len));
-            }
-            P::Write { slot, offset, .. } => {
-                let Some(Thing::File(file)) = self.open.get(&slot) else { panic!("not open") };
-                self.writes.entry(*file).or_default().push(offset);
-            }
-            P::Copy(copy) => {
-                let [Some(Thing::File(from)), Some(Thing::File(to))] =
-                    [copy.from, copy.to].map(|slot| self.open.get(&slot).copied())
-                else {
-                    panic!("not open")
-                };
-                self.seen.insert((lane, number), self.writes.get(&from).map_or(0, Vec::len));
-                self.writes.entry(to).or_default().push(copy.write_at);
-            }
-            P::Clone { from, to } => {
-                assert!([from, to].iter().all(|slot| self.open.contains_key(slot)) && from != to);
-            }
-            P::Attributes { node } | P::AttributesButAccessTime { node } => return answer(found(self, node)),
-            P::SlotAttributes { slot } | P::List { slot } => assert!(self.open.contains_key(&slot)),
-            other => return self.change_name(plan, other),
-        }
-        ActionResult::Done
-    }
-
-    /// Makes a step that changes a name, and returns its answer.
-    fn change_name(&mut self, plan: &ReplayPlan, action: PlannedAction) -> ActionResult {
-        use PlannedAction as P;
-        let found = |world: &Self, node| world.find(plan, node);
-        match action {
-            P::CreateFolder { node } => {
-                if found(self, node).is_some() {
-                    return ActionResult::Exists;
-                }
-                self.names.insert(node, Thing::Folder);
-            }
-            P::Remove { node } => {
-                let was = found(self, node);
-                self.names.remove(&node);
-                return was.map_or(ActionResult::NotFound, |_| ActionResult::Done);
-            }
-            P::RemoveFolder { node } => {
-                let has_children =
-                    self.names.keys().any(|name| name.0 > 0 && plan.nodes[name.0 as usize].parent == node);
-                assert!(!has_children, "not empty");
-                self.folders.retain(|_, folder| *folder != node);
-                self.names.remove(&node);
-            }
-            P::RenameToNew { from, to } => {
-                let both = [from, to].map(|node| found(self, node).is_some());
-                assert_eq!(both, [true, true], "it would be done");
-                return ActionResult::Exists;
-            }
-            P::Rename { from, to } => {
-                let Some(thing) = found(self, from) else { return ActionResult::NotFound };
-                self.names.remove(&from);
-                // The names below are not known at the new place.
-                self.names.retain(|name, _| !is_below(plan, *name, from));
-                self.folders.retain(|_, folder| *folder != from && !is_below(plan, *folder, from));
-                self.names.insert(to, thing);
-            }
-            other => panic!("{other:?} is not simulated"),
-        }
-        ActionResult::Done
-    }
-}
-
-fn is_below(plan: &ReplayPlan, name: NodeNumber, folder: NodeNumber) -> bool {
-    let parent = plan.nodes[name.0 as usize].parent;
-    name.0 > 0 && (parent == folder || is_below(plan, parent, folder))
-}
-
-/// Makes all steps, in an order that a seed draws among those that the waits allow.
-fn replay(plan: &ReplayPlan, seed: u64) -> Simulated {
-    let mut world = Simulated::new(plan);
-    let mut steps: Vec<_> = plan.lanes.iter().map(|lane| lane.steps().peekable()).collect();
-    let mut done = vec![0u32; plan.lanes.len()];
-    for turn in 0..plan.step_count() {
-        let is_ready = |lane: &usize, steps: &mut Vec<std::iter::Peekable<Steps<'_>>>| {
-            let next = steps[*lane].peek();
-            next.is_some_and(|step| step.waits.iter().all(|wait| done[wait.lane as usize] >= wait.steps))
-        };
-        let ready: Vec<usize> = (0..done.len()).filter(|lane| is_ready(lane, &mut steps)).collect();
-        assert!(!ready.is_empty(), "all threads wait for each other");
-        let lane = ready[draw_below(seed, 1, turn, ready.len() as u64) as usize];
-        let step = steps[lane].next().unwrap();
-        if let Some(slot) = step.folder {
-            let folder = *world.folders.get(&slot).expect("open and neither renamed nor removed");
-            let names: Vec<_> = step.action.names().collect();
-            assert!(!names.is_empty() && names.iter().all(|name| is_below(plan, *name, folder)), "{step:?}");
-        }
-        assert_eq!(world.make(plan, (lane, done[lane]), step.action), step.expected, "{:?}", step.action);
-        done[lane] += 1;
-    }
-    world
 }
 
 /// Operations on a small tree: two folders with four names each. Most are possible; the plan leaves out the others.
@@ -395,8 +228,7 @@ fn independent_threads_wait_only_at_their_beginning() {
 #[test]
 fn threads_beyond_the_limit_share_replay_threads() {
     let nodes = vec![node(0, InitialState::Folder)];
-    let attributes = |thread| operation(thread, Action::Attributes { node: NodeNumber(0) });
-    let operations = (0..3).flat_map(|_| (0..40).map(attributes)).collect();
+    let operations = (0..3).flat_map(|_| (0..40).map(|thread| look(thread, 0))).collect();
     let plan = ReplayPlan::compile(&recording(nodes, operations), LIMITS);
     assert_eq!((plan.lanes.len(), plan.step_count()), (8, 120));
 }
@@ -404,15 +236,25 @@ fn threads_beyond_the_limit_share_replay_threads() {
 #[test]
 fn a_thread_that_waited_for_another_goes_on_at_once() {
     let nodes = vec![node(0, InitialState::Folder)];
-    let attributes = |thread| RecordedOperation {
-        pause: PowerOfTwo::of(1000),
-        ..operation(thread, Action::Attributes { node: NodeNumber(0) })
-    };
-    let operations = [0, 1, 1, 0, 0].map(attributes).to_vec();
+    let operations = [0, 1, 1, 0, 0].map(|thread| look(thread, 1000)).to_vec();
     let plan = ReplayPlan::compile(&recording(nodes, operations), LIMITS);
     let parent: Vec<_> = plan.lanes[0].steps().collect();
     assert_eq!((parent[1].pause, parent[1].waits), (0, &[Wait { lane: 1, steps: 2 }][..]));
     assert_eq!(parent[2].pause, PowerOfTwo::of(1000).number());
+}
+
+#[test]
+fn replay_takes_at_least_the_shortened_pauses_of_a_thread() {
+    let nodes = vec![node(0, InitialState::Folder)];
+    // The threads overlap: one after the other, they would be replayed by one thread.
+    let operations =
+        [(0, 4), (1, 4), (0, 1 << 40), (0, 4), (1, 4)].map(|(thread, pause)| look(thread, pause));
+    let mut recording = recording(nodes, operations.to_vec());
+    recording.mean_pauses =
+        (0..=64).map(|class| if class > 10 { 3_600_000_000_000 } else { 500_000_000 }).collect();
+    let plan = ReplayPlan::compile(&recording, LIMITS);
+    let short = Duration::from_millis(500);
+    assert_eq!(plan.pause_time(), short * 2 + LONGEST_PAUSE, "not the other thread, and not the whole hour");
 }
 
 #[test]
