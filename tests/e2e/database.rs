@@ -1,9 +1,10 @@
 //! Tests of a database that is locked, damaged, too new, on a full disk or not writable: no stored run is lost.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::support::daemon::{self, BUSY, Daemon};
 use crate::support::mounts::{self, Memory};
 use crate::support::{Place, assert_all_ok, machine};
 use rustix::process::Signal;
@@ -142,4 +143,18 @@ fn empty_database_file_is_initialized() {
     fs::write(place.database(), "").unwrap();
     assert_all_ok(&place.run(INDEX, &[("nas", &target)]).expect(0).runs());
     assert!(Path::new(&place.database()).metadata().unwrap().len() > 0);
+}
+
+/// A program that closes a database as the last one removes its log; only locks tell it that the service has the file open.
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "reads /proc")]
+fn service_keeps_its_lock_on_the_database() {
+    let place = Place::new();
+    place.configure(&(BUSY.to_owned() + &daemon::target("a", &place.folder("a"))));
+    let daemon = Daemon::start(&place);
+    daemon.round();
+    let file = fs::metadata(place.database()).unwrap().ino();
+    let (pid, file) = (format!(" {} ", daemon.pid()), format!(":{file} "));
+    let locks = fs::read_to_string("/proc/locks").unwrap();
+    assert!(locks.lines().any(|lock| lock.contains(&pid) && lock.contains(&file)), "{file}: {locks}");
 }

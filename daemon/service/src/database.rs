@@ -2,8 +2,8 @@
 //! damaged while the service runs.
 
 use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +20,11 @@ pub struct Database {
     writer: Arc<Writer>,
     shared: SharedWriter,
     file_identity: Option<(u64, u64)>,
+    /// The file, for reading its header; `None` if it could not be opened. It stays open as long as SQLite has the file open, and
+    /// is closed last: closing any handle of a file takes away all locks of this process on it (POSIX.1, fcntl; sqlite.org/howtocorrupt.html,
+    /// 2.2). The next other program that closes the database would then take itself for the last one, and delete the log
+    /// with runs that are not in the database yet.
+    header: Option<File>,
 }
 
 /// The state of the database file since it was opened.
@@ -56,6 +61,12 @@ impl Database {
     /// Opens the database. A new one gets the machine id `machine`, so that existing
     /// sandboxes are still recognized.
     fn open_with_id(path: &Path, mounts: &[Mount], machine: Option<&str>) -> Result<Self> {
+        let mut database = Self::open_without_header(path, mounts, machine)?;
+        database.header = File::open(path).ok();
+        Ok(database)
+    }
+
+    fn open_without_header(path: &Path, mounts: &[Mount], machine: Option<&str>) -> Result<Self> {
         let mut store = Store::open(path, mounts)?;
         if let Some(machine) = machine {
             store.set_machine_id(machine)?;
@@ -64,7 +75,8 @@ impl Database {
         let path = std::path::absolute(path).map_err(|error| permission_error(path, &error))?;
         let (writer, shared) = (Arc::new(Writer::spawn(store)), SharedWriter::default());
         shared.replace(&writer);
-        Ok(Self { file_identity: file_identity(&path), path, machine_id: machine, writer, shared })
+        let file_identity = file_identity(&path);
+        Ok(Self { file_identity, path, machine_id: machine, writer, shared, header: None })
     }
 
     /// Returns the absolute path of the database file.
@@ -113,9 +125,15 @@ impl Database {
         match file_identity(&self.path) {
             None => DatabaseHealth::Missing,
             now if now != self.file_identity => DatabaseHealth::Replaced,
-            _ if !has_sqlite_header(&self.path) || self.writer.has_damaged_pages() => DatabaseHealth::Damaged,
+            _ if !self.has_sqlite_header() || self.writer.has_damaged_pages() => DatabaseHealth::Damaged,
             _ => DatabaseHealth::Healthy,
         }
+    }
+
+    fn has_sqlite_header(&self) -> bool {
+        let mut header = [0; SQLITE_HEADER.len()];
+        let read = |file: &File| file.read_exact_at(&mut header, 0).is_ok() && header == *SQLITE_HEADER;
+        self.header.as_ref().is_none_or(read)
     }
 
     /// Writes the database again after its file was removed. Nothing is lost, because
@@ -179,7 +197,9 @@ impl Database {
 
     fn reopen(&mut self, mounts: &[Mount]) -> Result<()> {
         let shared = self.shared.clone();
-        let opened = Self::open_with_id(&self.path, mounts, Some(&self.machine_id))?;
+        let mut opened = Self::open_without_header(&self.path, mounts, Some(&self.machine_id))?;
+        let is_same_file = opened.file_identity == self.file_identity;
+        opened.header = if is_same_file { self.header.take() } else { File::open(&self.path).ok() };
         shared.replace(&opened.writer);
         *self = Self { shared, ..opened };
         Ok(())
@@ -188,13 +208,6 @@ impl Database {
 
 fn file_identity(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
-}
-
-fn has_sqlite_header(path: &Path) -> bool {
-    let mut header = [0; 16];
-    File::open(path)
-        .and_then(|mut file| file.read_exact(&mut header))
-        .is_ok_and(|()| header == *SQLITE_HEADER)
 }
 
 /// Inserts a word before the extension: `longhaul.sqlite` becomes `longhaul.WORD.sqlite`.
