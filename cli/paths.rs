@@ -165,6 +165,54 @@ pub fn check_managed_targets(given: &[Target], config: &Config) -> anyhow::Resul
     Ok(())
 }
 
+/// Refuses to measure a configured target in another folder, and warns if another one was measured elsewhere before: its results
+/// would begin anew there.
+pub fn check_known_paths(targets: &[Target], config: &Config, database: &Path) -> anyhow::Result<()> {
+    for target in targets {
+        let name = &target.name;
+        match known_elsewhere(target, config, database)? {
+            Some(KnownPath::Configured(known)) => {
+                let message = format!(
+                    "target `{name}` is {} in the configuration, and its results would begin anew in another folder: give this one \
+                     another name",
+                    known.display()
+                );
+                return Err(UsageError(message).into());
+            }
+            Some(KnownPath::Stored(known)) => anstream::eprintln!(
+                "longhaul: `{name}` was measured in {} before: its results begin anew here, and the earlier ones no longer count",
+                known.display()
+            ),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Another path under which a target is known.
+pub enum KnownPath {
+    /// In the configuration.
+    Configured(PathBuf),
+    /// In the database, from its last run.
+    Stored(PathBuf),
+}
+
+/// Returns the other path under which a target is known, if there is one.
+pub fn known_elsewhere(
+    target: &Target,
+    config: &Config,
+    database: &Path,
+) -> anyhow::Result<Option<KnownPath>> {
+    let elsewhere = |known: &Target| known.name == target.name && known.path != target.path;
+    if let Some(known) = config.targets.iter().find(|known| elsewhere(known)) {
+        return Ok(Some(KnownPath::Configured(known.path.clone())));
+    }
+    // A database that cannot be opened is reported when it is opened for the measurement.
+    let Ok(reader) = Reader::open(database) else { return Ok(None) };
+    let stored = reader.targets()?.into_iter().map(|stored| stored.target).find(elsewhere);
+    Ok(stored.map(|known| KnownPath::Stored(known.path)))
+}
+
 fn default_role(path: &Path, mounts: &[Mount]) -> Role {
     match Mount::for_path(mounts, path).map(|mount| mount.protocol.family()) {
         Some(Family::Local) => Role::Baseline,

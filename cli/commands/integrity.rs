@@ -45,6 +45,7 @@ fn check(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<ExitC
     let plan = plan(arguments, &config, &mounts)?;
     let database = paths::database(shared, &config)?;
     paths::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    paths::check_known_paths(&plan.targets, &config, &database)?;
     let session = Session::open(database, &mounts)?;
     let budget = budget_check(&session.database, &plan.targets, config.limits);
     let ui = ProgressUi::new(OutputStyle::Failures, budget);

@@ -67,6 +67,7 @@ pub fn run(shared: &GlobalArgs, arguments: &PresetArgs) -> anyhow::Result<ExitCo
         TargetSources { config: &config, database: &database, mounts: &mounts },
     )?;
     paths::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
+    paths::check_known_paths(&plan.targets, &config, &database)?;
     if !arguments.json {
         render::print(&render::preset::plan(&plan, &preset_run.profile, preset_run.content));
         anstream::println!();

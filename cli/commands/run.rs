@@ -125,7 +125,7 @@ pub fn run(shared: &GlobalArgs, arguments: &RunArgs) -> anyhow::Result<ExitCode>
     let database = paths::database(shared, &config)?;
     let plan = run_plan(arguments, &config, &mounts, &database)?;
     paths::check_paths(&plan.targets, &SpecialFolders::of(Some(&database), &mounts))?;
-    warn_of_other_paths(&plan.targets, &config, &database)?;
+    paths::check_known_paths(&plan.targets, &config, &database)?;
     let session = Session::open(database, &mounts)?;
     session.writer.set_threshold_once(config.analysis.threshold)?;
     let style = if arguments.json { OutputStyle::Json } else { OutputStyle::Lines };
@@ -186,33 +186,6 @@ fn run_plan(arguments: &RunArgs, config: &Config, mounts: &[Mount], database: &P
             cap: arguments.cap.map_or(config.limits.cap, Duration::from_secs),
         },
     })
-}
-
-/// Refuses to measure a configured target in another folder, and warns if another one was measured elsewhere before: its results
-/// would begin anew there.
-fn warn_of_other_paths(targets: &[Target], config: &Config, database: &Path) -> anyhow::Result<()> {
-    let stored: Vec<Target> = match Reader::open(database) {
-        Ok(reader) => reader.targets()?.into_iter().map(|stored| stored.target).collect(),
-        Err(_) => vec![],
-    };
-    for Target { name, path, .. } in targets {
-        let elsewhere = |known: &&Target| known.name == *name && known.path != *path;
-        if let Some(known) = config.targets.iter().find(elsewhere) {
-            let message = format!(
-                "target `{name}` is {} in the configuration, and its results would begin anew in another folder: give this one another \
-                 name",
-                known.path.display()
-            );
-            return Err(UsageError(message).into());
-        }
-        if let Some(known) = stored.iter().find(elsewhere) {
-            anstream::eprintln!(
-                "longhaul: `{name}` was measured in {} before: its results begin anew here, and the earlier ones no longer count",
-                known.path.display()
-            );
-        }
-    }
-    Ok(())
 }
 
 /// Refuses arguments that differ from what the administrator has set.

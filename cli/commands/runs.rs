@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{EpochRun, KnownWorkload, summarize};
 use longhaul_model::Scale;
 use longhaul_presets::catalog;
@@ -86,7 +87,7 @@ fn list(shared: &GlobalArgs, arguments: &RunsArgs) -> anyhow::Result<ExitCode> {
     if arguments.json {
         runs.iter().for_each(|stored| anstream::println!("{}", json::run(stored)));
     } else {
-        render::print(&screens::runs::runs(&runs));
+        render::print(&screens::runs::runs(&runs, &TimeZone::system()));
     }
     Ok(exit::OK)
 }
@@ -98,7 +99,7 @@ fn show(shared: &GlobalArgs, number: i64, format: OutputFormat) -> anyhow::Resul
     };
     match format {
         OutputFormat::Json => anstream::println!("{}", serde_json::to_string_pretty(&json::run(&stored))?),
-        OutputFormat::Text => render::print(&screens::run::run(&stored)),
+        OutputFormat::Text => render::print(&screens::run::run(&stored, &TimeZone::system())),
     }
     Ok(exit::OK)
 }

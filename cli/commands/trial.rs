@@ -30,6 +30,8 @@ const ROUNDS: u32 = 2;
 const RUN_CAP: Duration = Duration::from_secs(120);
 /// Name of the local target.
 const LOCAL_TARGET: &str = "local";
+/// Name of the local target if another target has the usual name.
+const OTHER_LOCAL_TARGET: &str = "local-try";
 
 /// Runs the trial, prints its result, and deletes the test data from the targets.
 pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode> {
@@ -43,10 +45,10 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     if let Some(missing) = paths::missing_folders(&targets, &mounts)?.into_iter().next() {
         return Err(UsageError(missing.warning).into());
     }
+    paths::check_known_paths(&targets, &config, &database)?;
     if !targets.iter().any(|target| target.name.as_str() == LOCAL_TARGET) {
         private_files::create_folder(&folder).with_context(|| format!("create {}", folder.display()))?;
-        let name = LOCAL_TARGET.parse().context("name the local target")?;
-        targets.insert(0, Target { name, path: folder.clone(), role: Role::Baseline });
+        targets.insert(0, local_target(&folder, &config, &database)?);
     }
     let session = Session::open(database, &mounts)?;
     print_targets(&targets, &mounts);
@@ -68,6 +70,20 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     let code = print_result(&session, totals?, started, arguments)?;
     left.iter().for_each(|what| anstream::eprintln!("longhaul: left behind: {what}"));
     Ok(if left.is_empty() { code } else { ExitCode::from(exit::RUN_FAILED) })
+}
+
+/// Returns the local target. A target of that name elsewhere keeps its results.
+fn local_target(folder: &Path, config: &Config, database: &Path) -> anyhow::Result<Target> {
+    let named = |name: &str| -> anyhow::Result<Target> {
+        let name = name.parse().context("name the local target")?;
+        Ok(Target { name, path: folder.to_owned(), role: Role::Baseline })
+    };
+    let usual = named(LOCAL_TARGET)?;
+    if paths::known_elsewhere(&usual, config, database)?.is_none() {
+        Ok(usual)
+    } else {
+        named(OTHER_LOCAL_TARGET)
+    }
 }
 
 /// Returns the folder of the local target of a trial, next to the database.

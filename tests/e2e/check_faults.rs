@@ -191,7 +191,7 @@ fn service_accuses_no_share_that_turned_read_only() {
         status["targets"].as_array().unwrap().iter().any(|target| target["state"]["name"] == "unavailable")
     });
     let shown = place.longhaul("status").expect(3).out;
-    assert!(shown.contains("unavailable in its last round") && shown.contains("Read-only"), "{shown}");
+    assert!(shown.contains("failed in its last round") && shown.contains("Read-only"), "{shown}");
     assert_eq!(status["problems"], serde_json::json!([]), "the service itself is well");
     memory.make_writable();
     let measured = measured_changes(&place);

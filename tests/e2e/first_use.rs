@@ -389,7 +389,24 @@ fn configured_target_is_measured_in_no_other_folder() {
     assert_all_ok(&place.run(&["folder-index"], &[("share", &a)]).expect(0).runs());
     let refused = place.run(&["folder-index"], &[("share", &b)]).expect(2);
     refused.assert_stderr(&[&a.display().to_string(), "another name"]);
+    for command in ["try", "integrity --check", "preset ioping --scale quick --runs 1"] {
+        let other = format!("share={}", b.display());
+        let refused = place.longhaul(command).arg("--target").arg(&other).expect(2);
+        refused.assert_stderr(&[&a.display().to_string(), "another name"]);
+    }
     assert_eq!(fs::read_dir(&b).unwrap().count(), 0);
+}
+
+#[test]
+fn trial_leaves_the_results_of_a_target_with_its_usual_name() {
+    let place = Place::with_tiny_trees();
+    let local = place.folder("local");
+    place.configure(&format!("[targets.local]\npath = \"{}\"\n", local.display()));
+    assert_all_ok(&place.run(&["folder-index"], &[("local", &local)]).expect(0).runs());
+    let output = place.longhaul("try").expect(0);
+    assert!(output.out.contains("local-try"), "{output}");
+    let epochs = Reader::open(&place.database()).unwrap().epochs().unwrap();
+    assert_eq!(epochs.iter().filter(|epoch| epoch.target.as_str() == "local").count(), 1);
 }
 
 #[test]

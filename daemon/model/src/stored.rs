@@ -251,6 +251,10 @@ pub struct RunFilter {
     pub workload: Option<String>,
     /// Only runs that started at this time or later. `None`: any time.
     pub since: Option<Timestamp>,
+    /// Only runs with this outcome. `None`: all outcomes.
+    pub outcome: Option<Outcome>,
+    /// Number of the latest runs that are passed over.
+    pub skip: u32,
     /// Maximum number of runs; the latest ones are returned. `None`: no limit.
     pub limit: Option<u32>,
 }

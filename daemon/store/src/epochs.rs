@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use longhaul_model::{Event, LONGHAUL_KEY_PREFIX, NegotiatedOptions, Protocol, Run, Target, Timestamp};
+use longhaul_model::{
+    Event, LONGHAUL_KEY_PREFIX, NegotiatedOptions, Outcome, Protocol, Run, Target, Timestamp,
+};
 use rusqlite::{Connection, named_params};
 use serde_json::{Value, json};
 
@@ -77,7 +79,7 @@ impl Fingerprint {
 }
 
 /// Returns the number of the epoch that a run belongs to: the target's latest epoch, or a new one if the
-/// fingerprint has changed. A new epoch after the first one also stores an event of kind `epoch`.
+/// fingerprint has changed and the target was met. A new epoch after the first one also stores an event of kind `epoch`.
 pub(crate) fn epoch_for_run(
     cx: &Connection,
     target_number: i64,
@@ -88,6 +90,10 @@ pub(crate) fn epoch_for_run(
     let Some((number, before)) = latest(cx, target_number)? else {
         return insert_epoch(cx, target_number, &fingerprint, run.started_us);
     };
+    // A run that never met its target shows no change, only that a path was wrong or the share was not mounted.
+    if run.outcome == Outcome::Unavailable {
+        return Ok(number);
+    }
     let fingerprint = fingerprint.fill_missing_from(&before);
     if fingerprint == before {
         return Ok(number);

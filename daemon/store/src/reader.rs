@@ -4,8 +4,8 @@
 use std::ops::{ControlFlow, RangeInclusive};
 use std::path::{Path, PathBuf};
 
-use longhaul_model::{History, Reread, Role, RoundStatus, Scale, Target, Timestamp};
-use rusqlite::{Connection, OpenFlags, Row};
+use longhaul_model::{History, Outcome, Reread, Role, RoundStatus, Scale, Target, Timestamp};
+use rusqlite::{Connection, OpenFlags, Params, Row};
 
 use crate::calls;
 use crate::epochs::Fingerprint;
@@ -67,16 +67,33 @@ impl Reader {
     /// [`Error::InvalidValue`] if a row holds a value unknown to this version, [`Error::Damaged`] if the file
     /// is damaged.
     pub fn runs(&self, filter: &RunFilter) -> Result<Vec<StoredRun>> {
+        let query = format!(
+            "{} WHERE {} ORDER BY run.started_us DESC, run.number DESC LIMIT {} OFFSET {}",
+            runs::RUNS_QUERY,
+            conditions(filter),
+            filter.limit.map_or(-1, i64::from),
+            filter.skip
+        );
         self.in_snapshot("read runs", |cx| {
-            let values = (
-                filter.target.as_ref().map(|name| name.as_str()),
-                &filter.workload,
-                filter.since.map(Timestamp::as_us),
-                filter.limit.map_or(-1, i64::from),
-            );
-            let mut runs = query_all(cx, &runs_query(filter), values, |row| runs::stored_run(cx, row))?;
+            let mut runs = query_all(cx, &query, values(filter), |row| runs::stored_run(cx, row))?;
             runs.reverse();
             Ok(runs)
+        })
+    }
+
+    /// Returns the number of runs that match `filter`, regardless of its limit.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn run_count(&self, filter: &RunFilter) -> Result<u64> {
+        let query = format!(
+            "SELECT count(*) AS runs FROM run JOIN target ON target.number = run.target WHERE {}",
+            conditions(filter)
+        );
+        self.in_snapshot("count runs", |cx| {
+            let count = |row: &Row<'_>| TableRow::new(row, "run", 0).unsigned("runs");
+            Ok(query_all(cx, &query, values(filter), count)?.pop().unwrap_or(0))
         })
     }
 
@@ -285,15 +302,25 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
 
 /// Returns the query for the runs that match `filter`. It contains only the conditions that are set, so that
 /// SQLite can choose the matching index, and sorts latest first so that `LIMIT` keeps the latest runs.
-fn runs_query(filter: &RunFilter) -> String {
+/// Returns the condition of a filter in SQL. `?4` is always used, so that [`values`] has as many values as it has places.
+fn conditions(filter: &RunFilter) -> String {
     let conditions = [
         filter.target.as_ref().map(|_| "target.name = ?1"),
         filter.workload.as_ref().map(|_| "run.workload = ?2"),
         filter.since.map(|_| "run.started_us >= ?3"),
+        Some("(?4 IS NULL OR run.outcome = ?4)"),
     ];
-    let conditions: Vec<&str> = std::iter::once("1").chain(conditions.into_iter().flatten()).collect();
-    let conditions = conditions.join(" AND ");
-    format!("{} WHERE {conditions} ORDER BY run.started_us DESC, run.number DESC LIMIT ?4", runs::RUNS_QUERY)
+    conditions.into_iter().flatten().collect::<Vec<&str>>().join(" AND ")
+}
+
+/// Returns the values for [`conditions`].
+fn values(filter: &RunFilter) -> impl Params + use<> {
+    (
+        filter.target.as_ref().map(ToString::to_string),
+        filter.workload.clone(),
+        filter.since.map(Timestamp::as_us),
+        filter.outcome.map(Outcome::name),
+    )
 }
 
 fn stored_target(row: &Row<'_>) -> Result<StoredTarget, Fault> {

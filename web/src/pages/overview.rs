@@ -71,7 +71,7 @@ fn first_screen(overview: &Overview<'_>, live: &LiveState) -> Markup {
             div class="aside" {
                 section class="rounds" aria-labelledby="rounds-heading" {
                     h2 id="rounds-heading" { "Last " (ROUNDS_SHOWN) " rounds" }
-                    (round_strips(&strips, &weekly.targets, &styles))
+                    (round_strips(&strips, &weekly.targets, &styles, &local_zone()))
                 }
                 (problems(weekly, &live_problems, PROBLEMS_SHOWN))
                 section class="now" aria-labelledby="now-heading" {

@@ -5,17 +5,17 @@ use axum::response::Response;
 use longhaul_model::{Outcome, TASKS, TargetName};
 use longhaul_store::{RunFilter, StoredRun};
 use longhaul_view::screens;
+use longhaul_view::screens::words::count;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{NavItem, PageError, render_page};
 use crate::app_state::AppState;
+use crate::cache::local_zone;
 use crate::live::page_part;
 
-/// Maximum number of runs that are shown. The database filters by target and workload; the outcome is filtered
-/// here, among at most `MAX_SEARCHED` runs.
-const MAX_SHOWN: usize = 100;
-const MAX_SEARCHED: u32 = 2_000;
+/// Maximum number of runs on a page.
+const RUNS_PER_PAGE: u32 = 100;
 
 /// Query of the run list; an empty text matches everything.
 #[derive(Debug, Default, Deserialize)]
@@ -26,6 +26,9 @@ pub struct RunSearch {
     workload: String,
     #[serde(default)]
     outcome: String,
+    /// Number of newer runs, which other pages list.
+    #[serde(default)]
+    skip: u32,
 }
 
 /// Serves the list of runs.
@@ -33,33 +36,59 @@ pub async fn runs(app: AppState, Query(wanted): Query<RunSearch>) -> Response {
     render_page(app, NavItem::Runs, move |cache| {
         let names: Vec<TargetName> =
             cache.reader.targets()?.into_iter().map(|stored| stored.target.name).collect();
-        let found = matching(cache.reader.runs(&filter(&wanted)?)?, &wanted);
+        let filter = filter(&wanted)?;
+        let mut found = cache.reader.runs(&filter)?;
+        found.reverse();
+        let all = cache.reader.run_count(&filter)?;
         Ok(html! {
             h1 { "Runs" }
             (search_form(&wanted, &names))
-            (list(&found))
+            p class="muted" { (shown(wanted.skip, found.len(), all)) }
+            (page_part(&screens::runs::runs(&found, &local_zone())))
+            (page_buttons(&wanted, all))
         })
     })
     .await
 }
 
 fn filter(wanted: &RunSearch) -> Result<RunFilter, PageError> {
-    let target = match wanted.target.as_str() {
-        "" => None,
-        name => {
-            Some(name.parse().map_err(|_| PageError::BadRequest(format!("`{name}` is not a target name.")))?)
-        }
-    };
-    let workload = Some(wanted.workload.clone()).filter(|name| !name.is_empty());
-    let limit = if wanted.outcome.is_empty() { MAX_SHOWN as u32 } else { MAX_SEARCHED };
-    Ok(RunFilter { target, workload, limit: Some(limit), ..RunFilter::default() })
+    let refused = |name: &str, what: &str| PageError::BadRequest(format!("`{name}` is not {what}."));
+    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let target = given(&wanted.target)
+        .map(|name| name.parse().map_err(|_| refused(&name, "a target name")))
+        .transpose()?;
+    let outcome = given(&wanted.outcome)
+        .map(|name| Outcome::from_name(&name).ok_or_else(|| refused(&name, "an outcome")))
+        .transpose()?;
+    let (workload, limit) = (given(&wanted.workload), Some(RUNS_PER_PAGE));
+    Ok(RunFilter { target, workload, outcome, skip: wanted.skip, limit, ..RunFilter::default() })
 }
 
-/// Returns the runs with the requested outcome, newest first.
-fn matching(runs: Vec<StoredRun>, wanted: &RunSearch) -> Vec<StoredRun> {
-    let outcome = Outcome::from_name(&wanted.outcome);
-    let is_meant = |stored: &StoredRun| outcome.is_none_or(|outcome| stored.run.outcome == outcome);
-    runs.into_iter().rev().filter(is_meant).take(MAX_SHOWN).collect()
+/// Returns which of the runs that match a page shows.
+fn shown(skip: u32, on_page: usize, all: u64) -> String {
+    if on_page as u64 == all {
+        return format!("{}, newest first.", count(all, "run"));
+    }
+    let last = u64::from(skip) + on_page as u64;
+    format!("Runs {} to {last} of {all}, newest first.", skip.saturating_add(1))
+}
+
+/// Renders buttons for the pages with newer and older runs.
+fn page_buttons(wanted: &RunSearch, all: u64) -> Markup {
+    let fields = [("target", &wanted.target), ("workload", &wanted.workload), ("outcome", &wanted.outcome)];
+    let button = |skip: u32, words: &str| {
+        html! {
+            form class="search" {
+                @for (name, value) in fields { input type="hidden" name=(name) value=(value); }
+                button name="skip" value=(skip) { (words) }
+            }
+        }
+    };
+    let older = wanted.skip.saturating_add(RUNS_PER_PAGE);
+    html! {
+        @if wanted.skip > 0 { (button(wanted.skip.saturating_sub(RUNS_PER_PAGE), "Newer runs")) }
+        @if u64::from(older) < all { (button(older, "Older runs")) }
+    }
 }
 
 fn search_form(wanted: &RunSearch, names: &[TargetName]) -> Markup {
@@ -88,13 +117,6 @@ pub fn select_field(key: &str, label: &str, all: &[&str], chosen: &str) -> Marku
     }
 }
 
-fn list(found: &[StoredRun]) -> Markup {
-    html! {
-        p class="muted" { (found.len()) " runs, newest first" @if found.len() == MAX_SHOWN { "; there may be more" } "." }
-        (page_part(&screens::runs::runs(found)))
-    }
-}
-
 /// Serves the page of one run.
 pub async fn run(app: AppState, Path(number): Path<String>) -> Response {
     render_page(app, NavItem::Runs, move |cache| {
@@ -107,7 +129,7 @@ pub async fn run(app: AppState, Path(number): Path<String>) -> Response {
 
 fn run_details(stored: &StoredRun) -> Markup {
     html! {
-        (page_part(&screens::run::run(stored)))
+        (page_part(&screens::run::run(stored, &local_zone())))
         p { a href={ "/api/v1/runs/" (stored.number) } { "As JSON" } }
     }
 }

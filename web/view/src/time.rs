@@ -1,7 +1,7 @@
 //! Formats points in time.
 
 use jiff::Zoned;
-use jiff::tz::{Offset, TimeZone};
+use jiff::tz::TimeZone;
 use longhaul_model::Timestamp;
 
 use crate::units;
@@ -26,11 +26,6 @@ pub fn until(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
         seconds => format!("in {}", units::estimated_duration(seconds as f64)),
     };
     format!("{}, {distance}", timestamp(at, zone))
-}
-
-/// Returns the time zone with a fixed offset from UTC, in seconds.
-pub fn fixed_zone(utc_offset_seconds: i32) -> TimeZone {
-    Offset::from_seconds(utc_offset_seconds).map_or(TimeZone::UTC, TimeZone::fixed)
 }
 
 /// Returns the offset of local time from UTC at a given time, in seconds.

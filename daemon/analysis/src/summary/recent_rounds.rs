@@ -1,6 +1,8 @@
 //! The states of the last rounds on each target, for a strip of marks. Descriptive: no verdict rests on it.
 
-use longhaul_model::{History, Outcome, RoundRecord, RoundStatus, RunRecord, TASKS, TargetName, median};
+use longhaul_model::{
+    History, Outcome, Role, RoundRecord, RoundStatus, RunRecord, TASKS, TargetName, median,
+};
 
 /// A round is slow on a target if its tasks took longer than this multiple of their usual time there.
 pub const SLOW_FACTOR: f64 = 1.5;
@@ -16,7 +18,8 @@ pub enum RoundState {
     Failed,
     /// The target was not measured: the round was skipped or void, or the target was unavailable.
     Missed,
-    /// The target had no part in the round, as a baseline in most rounds.
+    /// The target had no part in the round: it was added later, the round ended before its turn, or it is a baseline, which has a
+    /// part in few rounds.
     Absent,
 }
 
@@ -36,22 +39,45 @@ pub fn recent_rounds(history: &History, count: usize) -> Vec<RecentRounds<'_>> {
     rounds.reverse();
     let first = rounds.first().map_or(i64::MAX, |round| round.number);
     let runs: Vec<&RunRecord> = history.runs.iter().filter(|run| run.round >= first).collect();
-    let targets = history.targets.iter().enumerate().map(|(index, target)| RecentRounds {
-        target: &target.name,
-        rounds: states(&rounds, &runs.iter().copied().filter(|run| run.target == index).collect::<Vec<_>>()),
+    let targets = history.targets.iter().enumerate().map(|(index, target)| {
+        let is_own = |run: &&RunRecord| run.target == index;
+        let own = TargetRuns {
+            is_baseline: target.role == Role::Baseline,
+            first_round: history.runs.iter().find(is_own).map_or(i64::MAX, |run| run.round),
+            runs: runs.iter().copied().filter(is_own).collect(),
+        };
+        RecentRounds { target: &target.name, rounds: own.states(&rounds) }
     });
     targets.collect()
 }
 
-/// Returns the state of each round on a target, from the target's runs.
-fn states<'h>(rounds: &[&'h RoundRecord], runs: &[&RunRecord]) -> Vec<(&'h RoundRecord, RoundState)> {
-    let usual = UsualTimes::new(runs);
-    let of_round = |round: &RoundRecord| {
-        let of_round: Vec<&RunRecord> =
-            runs.iter().copied().filter(|run| run.round == round.number).collect();
-        state(round, &of_round, &usual)
-    };
-    rounds.iter().map(|round| (*round, of_round(round))).collect()
+/// The runs of a target in the last rounds.
+struct TargetRuns<'h> {
+    is_baseline: bool,
+    /// Number of the first round in which the target had a part.
+    first_round: i64,
+    runs: Vec<&'h RunRecord>,
+}
+
+impl TargetRuns<'_> {
+    fn states<'h>(&self, rounds: &[&'h RoundRecord]) -> Vec<(&'h RoundRecord, RoundState)> {
+        let usual = UsualTimes::new(&self.runs);
+        let of_round = |round: &RoundRecord| {
+            let runs: Vec<&RunRecord> =
+                self.runs.iter().copied().filter(|run| run.round == round.number).collect();
+            if runs.is_empty() && !self.would_have_part(round) {
+                return RoundState::Absent;
+            }
+            state(round, &runs, &usual)
+        };
+        rounds.iter().map(|round| (*round, of_round(round))).collect()
+    }
+
+    /// Returns whether the target would have had a part in a round in which it has no run.
+    fn would_have_part(&self, round: &RoundRecord) -> bool {
+        let ended_early = matches!(round.status, Some(RoundStatus::Skipped | RoundStatus::Void));
+        ended_early && !self.is_baseline && round.number > self.first_round
+    }
 }
 
 fn state(round: &RoundRecord, runs: &[&RunRecord], usual: &UsualTimes) -> RoundState {
@@ -59,7 +85,6 @@ fn state(round: &RoundRecord, runs: &[&RunRecord], usual: &UsualTimes) -> RoundS
     let is_unmeasured = |run: &&RunRecord| matches!(run.outcome, Outcome::Unavailable | Outcome::Void);
     match () {
         () if is_void => RoundState::Missed,
-        () if runs.is_empty() && round.status == Some(RoundStatus::Ok) => RoundState::Absent,
         () if runs.iter().any(|run| run.outcome.is_failure()) => RoundState::Failed,
         () if runs.iter().all(is_unmeasured) => RoundState::Missed,
         () if usual.is_slow(runs) => RoundState::Slow,

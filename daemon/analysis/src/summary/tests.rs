@@ -261,7 +261,7 @@ fn void_and_skipped_rounds_are_counted_without_values() {
 }
 
 #[test]
-fn run_at_another_scale_hides_no_results_at_the_configured_one() {
+fn run_at_another_scale_hides_no_results() {
     let scenario = |target, day, turn| noisy_time(5.0, target, day, turn);
     let mut world = World::pair().simulate(0..3, &scenario);
     world.round(2, 9, RoundStatus::Ok, &|_, _, _| (Outcome::Ok, 0.001));
@@ -273,11 +273,15 @@ fn run_at_another_scale_hides_no_results_at_the_configured_one() {
         .filter(|round| round.number == last)
         .for_each(|round| round.scale = Scale::Quick);
     world.history.runs.iter_mut().filter(|run| run.round == last).for_each(|run| run.scale = Scale::Quick);
-    assert_eq!(world.after_days(3).scale, Some(Scale::Quick), "without a configuration");
-    world.history.settings.scale = Some(Scale::Standard);
-    assert_eq!(world.after_days(3).scale, Some(Scale::Standard));
+    assert_eq!(world.after_days(3).scale, Some(Scale::Standard), "that of most runs");
+    world.history.settings.scale = Some(Scale::Quick);
+    assert_eq!(world.after_days(3).scale, Some(Scale::Quick));
     world.history.settings.scale = Some(Scale::Large);
-    assert_eq!(world.after_days(3).scale, Some(Scale::Quick), "nothing was measured at the configured scale");
+    assert_eq!(
+        world.after_days(3).scale,
+        Some(Scale::Standard),
+        "nothing was measured at the configured scale"
+    );
 }
 
 #[test]
@@ -363,6 +367,34 @@ fn recent_rounds_are_ok_slow_failed_missed_or_without_the_target() {
     use RoundState::{Absent, Failed, Missed, Ok, Slow};
     assert_eq!(states(0), [Ok, Ok, Ok, Ok, Missed, Ok, Ok], "the oldest of eight rounds is not shown");
     assert_eq!(states(1), [Ok, Slow, Failed, Missed, Missed, Ok, Absent]);
+}
+
+#[test]
+fn target_has_no_part_in_rounds_before_it_was_added_or_that_ended_before_its_turn() {
+    let mut world = World::pair().simulate(0..1, &|_, _, _| (Outcome::Ok, 5.0));
+    let rounds = &mut world.history.rounds;
+    for (index, status) in [
+        (1, RoundStatus::Skipped),
+        (2, RoundStatus::Void),
+        (4, RoundStatus::CutShort),
+        (6, RoundStatus::Skipped),
+    ] {
+        rounds[index].status = Some(status);
+    }
+    let of = |index: usize| rounds[index].number;
+    let (without, added, cut) = ([of(1), of(2), of(6)], of(3), of(4));
+    world.history.runs.retain(|run| {
+        let has_part = run.target == 0 || (run.round >= added && run.round != cut);
+        has_part && !without.contains(&run.round)
+    });
+    let states = |target: usize, history: &History| -> Vec<RoundState> {
+        recent_rounds(history, 7)[target].rounds.iter().map(|(_, state)| *state).collect()
+    };
+    use RoundState::{Absent, Missed, Ok};
+    assert_eq!(states(0, &world.history), [Missed, Missed, Ok, Ok, Ok, Missed, Ok]);
+    assert_eq!(states(1, &world.history), [Absent, Absent, Ok, Absent, Ok, Missed, Ok]);
+    world.history.targets[1].role = Role::Baseline;
+    assert_eq!(states(1, &world.history), [Absent, Absent, Ok, Absent, Ok, Absent, Ok]);
 }
 
 #[test]

@@ -36,7 +36,7 @@ const SCHEMA: u32 = 1;
 pub struct WeeklyQuery {
     /// Week to show. Verdicts use all data up to its end.
     pub week: Week,
-    /// Scale of the test data; `None` selects the scale of the last run.
+    /// Scale of the test data; `None` selects the configured scale, or that of most runs.
     pub scale: Option<Scale>,
     /// Time zone of the user, which determines the number of hours of the week.
     pub zone: TimeZone,

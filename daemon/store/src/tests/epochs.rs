@@ -67,6 +67,20 @@ fn unknown_values_open_no_epoch() {
 }
 
 #[test]
+fn run_that_never_met_its_target_opens_no_epoch() {
+    let test = EpochTest::new();
+    let mistyped = Target { path: "/no/such/folder".into(), ..target() };
+    let unavailable = |run: &mut Run| (run.protocol, run.outcome) = (None, Outcome::Unavailable);
+    let epochs = [
+        test.epoch(&target(), |_| ()),
+        test.epoch(&mistyped, unavailable),
+        test.epoch(&target(), |_| ()),
+        test.epoch(&mistyped, |_| ()),
+    ];
+    assert_eq!(epochs, [1, 1, 1, 2]);
+}
+
+#[test]
 fn unknown_dialect_opens_no_epoch() {
     let test = EpochTest::new();
     // As on a Mac: the protocol comes from the mount table, the version from a tool that can time out.

@@ -170,7 +170,7 @@ fn replay_that_failed_before_it_read_its_recording_stays_a_failure() {
     let db = TestDb::new();
     let writer = db.writer();
     let round = writer.begin_round(new_round()).unwrap();
-    let mut add = |slot, recording: Option<&str>| {
+    let add = |slot, recording: Option<&str>| {
         let mut run = run_with_metrics("photo-batch", round, slot);
         run.workload = "your-day".to_owned();
         run.outcome = if recording.is_some() { Outcome::Ok } else { Outcome::Error };

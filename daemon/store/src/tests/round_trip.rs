@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use longhaul_model::time::DAY;
-use longhaul_model::{Call, Figure, KeepReason, Operation, Role, Run, Target, Timestamp, Unit};
+use longhaul_model::{Call, Figure, KeepReason, Operation, Outcome, Role, Run, Target, Timestamp, Unit};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -111,9 +111,15 @@ fn filter_returns_the_latest_runs_oldest_first() {
         target: Some(target().name),
         workload: Some("photo-batch".into()),
         since: Some(at(4_000_000)),
+        outcome: Some(Outcome::Ok),
+        skip: 0,
         limit: None,
     };
-    assert_eq!(slots(photos), [4]);
+    assert_eq!((slots(photos.clone()), db.reader().run_count(&photos).unwrap()), (vec![4], 1));
+    let page = RunFilter { skip: 1, limit: Some(2), ..RunFilter::default() };
+    assert_eq!((slots(page.clone()), db.reader().run_count(&page).unwrap()), (vec![2, 3], 5));
+    let hung = RunFilter { outcome: Some(Outcome::Hung), ..RunFilter::default() };
+    assert_eq!((slots(hung.clone()), db.reader().run_count(&hung).unwrap()), (vec![], 0));
     assert!(slots(RunFilter { workload: Some("no-such".into()), ..RunFilter::default() }).is_empty());
     assert!(slots(RunFilter { target: Some("nfs".parse().unwrap()), ..RunFilter::default() }).is_empty());
     assert_eq!(db.reader().run(99).unwrap(), None);

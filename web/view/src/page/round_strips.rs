@@ -1,5 +1,6 @@
 //! Strips of marks: how the last rounds went on each target.
 
+use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{RecentRounds, RoundState, TargetLine};
 use maud::{Markup, html};
 
@@ -10,7 +11,12 @@ use crate::screens::round_strips::{
 };
 
 /// Renders a strip for each target; a sentence if there was no round.
-pub fn round_strips(all: &[RecentRounds<'_>], targets: &[TargetLine], styles: &SeriesStyles) -> Markup {
+pub fn round_strips(
+    all: &[RecentRounds<'_>],
+    targets: &[TargetLine],
+    styles: &SeriesStyles,
+    zone: &TimeZone,
+) -> Markup {
     let of_target = |target: &TargetLine| all.iter().find(|rounds| *rounds.target == target.name);
     html! {
         @if all.iter().all(|rounds| rounds.rounds.is_empty()) { p { "No round has ended yet." } }
@@ -21,7 +27,7 @@ pub fn round_strips(all: &[RecentRounds<'_>], targets: &[TargetLine], styles: &S
                         span class="strip-name" { (styles.legend_mark(&target.name)) strong { (target.name) } " "
                             span class="muted" { (target.protocol.as_deref().unwrap_or("protocol not known")) } }
                         span class="muted strip-counts" { (counts(rounds)) }
-                        (strip(rounds))
+                        (strip(rounds, zone))
                     }
                 }
             }
@@ -29,14 +35,14 @@ pub fn round_strips(all: &[RecentRounds<'_>], targets: &[TargetLine], styles: &S
             details {
                 summary { "Description and data" }
                 p { (explanation()) }
-                (render::html::table(&table(all), styles))
+                (render::html::table(&table(all, zone), styles))
             }
         }
     }
 }
 
 /// Draws the rounds from left to right. Height, form and colour show the state.
-fn strip(rounds: &RecentRounds<'_>) -> Markup {
+fn strip(rounds: &RecentRounds<'_>, zone: &TimeZone) -> Markup {
     // The newest round is always at the right edge.
     let first = ROUNDS_SHOWN.saturating_sub(rounds.rounds.len());
     html! {
@@ -45,7 +51,7 @@ fn strip(rounds: &RecentRounds<'_>) -> Markup {
             @for (place, (round, state)) in rounds.rounds.iter().enumerate() {
                 @if let Some(outline) = outline(*state) {
                     path class={ "r-" (word(*state)) } d={ "M" (first + place) (outline) } {
-                        title { (started(round)) ": " (word(*state)) }
+                        title { (started(round, zone)) ": " (word(*state)) }
                     }
                 }
             }

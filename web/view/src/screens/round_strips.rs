@@ -44,9 +44,8 @@ pub fn description(rounds: &RecentRounds<'_>) -> String {
 }
 
 /// Returns the start of a round in a few characters: `25 Nov 18:00`.
-pub fn started(round: &RoundRecord) -> String {
-    let zone: TimeZone = time::fixed_zone(round.utc_offset_seconds);
-    time::zoned(round.started_us, &zone)
+pub fn started(round: &RoundRecord, zone: &TimeZone) -> String {
+    time::zoned(round.started_us, zone)
         .map_or_else(|| round.started_us.as_us().to_string(), |at| at.strftime("%-d %b %H:%M").to_string())
 }
 
@@ -54,13 +53,14 @@ pub fn started(round: &RoundRecord) -> String {
 pub fn explanation() -> String {
     format!(
         "Slow: the tasks took more than {} times as long as usual on this target. Missed: the round was skipped, void, or the target \
-         was unavailable. A gap: the target had no part in the round, as a baseline in most rounds.",
+         was unavailable. A gap: the target had no part in the round: it is a baseline, was added later, or the round was cut short \
+         before its turn.",
         decimal(SLOW_FACTOR, 1)
     )
 }
 
 /// Returns the rounds that were not ok on at least one target, newest first.
-pub fn table(all: &[RecentRounds<'_>]) -> Table {
+pub fn table(all: &[RecentRounds<'_>], zone: &TimeZone) -> Table {
     let names: Vec<&str> = all.iter().map(|rounds| rounds.target.as_str()).collect();
     let mut table = Table::new("Rounds that were not ok").words(["round", "start"]).words(names);
     let shown = all.first().map_or(0, |rounds| rounds.rounds.len());
@@ -71,7 +71,7 @@ pub fn table(all: &[RecentRounds<'_>]) -> Table {
             continue;
         }
         let round = all[0].rounds[index].0;
-        let start = [round.number.to_string(), started(round)].into_iter();
+        let start = [round.number.to_string(), started(round, zone)].into_iter();
         table.row(start.chain(states.into_iter().map(|state| word(state).to_owned())));
     }
     table

@@ -1,5 +1,6 @@
 //! One run in full.
 
+use jiff::tz::TimeZone;
 use longhaul_model::stored::StoredRun;
 use longhaul_model::{
     Conditions, CounterScope, CounterSource, OperationStats, Phase, Power, Run, ServedFrom, WireTraffic,
@@ -11,10 +12,11 @@ use crate::table::Table;
 use crate::text::Text;
 use crate::{time, units};
 
-/// Returns the screen of a run: outcome, failure, phases with their operations, and conditions.
-pub fn run(stored: &StoredRun) -> Document {
+/// Returns the screen of a run: outcome, failure, phases with their operations, and conditions. Its start is local time in a time
+/// zone.
+pub fn run(stored: &StoredRun, zone: &TimeZone) -> Document {
     let run = &stored.run;
-    let started = time::timestamp(run.started_us, &time::fixed_zone(run.utc_offset_seconds));
+    let started = time::timestamp(run.started_us, zone);
     let mut document = Document::titled(format!("Run {}: {} on {}", stored.number, run.workload, run.target));
     let head = format!("{}, {} scale: ", protocol(run.protocol.as_ref()), run.scale.name());
     let after = format!(" after {}.", units::seconds(run.seconds));

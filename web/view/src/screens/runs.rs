@@ -1,5 +1,6 @@
 //! The list of runs.
 
+use jiff::tz::TimeZone;
 use longhaul_model::stored::StoredRun;
 use longhaul_model::{Outcome, Phase, Run};
 
@@ -9,8 +10,8 @@ use crate::table::Table;
 use crate::text::{Style, Text};
 use crate::{time, units};
 
-/// Returns the list of runs in the given order.
-pub fn runs(runs: &[StoredRun]) -> Document {
+/// Returns the list of runs in the given order. Their starts are local time in a time zone.
+pub fn runs(runs: &[StoredRun], zone: &TimeZone) -> Document {
     let mut document = Document::new();
     if runs.is_empty() {
         document.paragraph(
@@ -21,12 +22,11 @@ pub fn runs(runs: &[StoredRun]) -> Document {
                 .plain("."),
         );
     }
-    document.table(table(runs));
+    document.table(table(runs, zone));
     document
 }
 
-/// Returns the table of runs in the given order. The start is local time at the machine that made the run.
-fn table(runs: &[StoredRun]) -> Table {
+fn table(runs: &[StoredRun], zone: &TimeZone) -> Table {
     let mut table = Table::new("Runs")
         .words(["run", "start", "target", "protocol", "task", "outcome"])
         .figures(["time"])
@@ -36,7 +36,7 @@ fn table(runs: &[StoredRun]) -> Table {
         let number = stored.number.to_string();
         table.row([
             Text::new().link(number.as_str(), format!("/runs/{number}")),
-            time::timestamp(run.started_us, &time::fixed_zone(run.utc_offset_seconds)).into(),
+            time::timestamp(run.started_us, zone).into(),
             (&run.target).into(),
             protocol(run.protocol.as_ref()).into(),
             run.workload.as_str().into(),

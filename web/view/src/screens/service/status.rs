@@ -131,7 +131,7 @@ pub fn target_state(target: &TargetStatus, now: Timestamp, zone: &TimeZone) -> T
             bad(&format!("hung: `{operation}` has not returned since {since}"))
         }
         TargetState::Unavailable { reason } => {
-            Text::new().toned(format!("unavailable in its last round: {reason}"), Tone::Warning)
+            Text::new().toned(format!("failed in its last round: {reason}"), Tone::Warning)
         }
         TargetState::Blocked { reason } if reason.starts_with("blocked") => bad(reason),
         TargetState::Blocked { reason } => bad(&format!("blocked in its last round: {reason}")),
@@ -143,7 +143,7 @@ fn short_state(target: &TargetStatus, now: Timestamp, zone: &TimeZone) -> Text {
     match &target.state {
         TargetState::Measuring { .. } | TargetState::Waiting { .. } => target_state(target, now, zone),
         TargetState::Hung { .. } => bad("hung"),
-        TargetState::Unavailable { .. } => Text::new().toned("unavailable in its last round", Tone::Warning),
+        TargetState::Unavailable { .. } => Text::new().toned("failed in its last round", Tone::Warning),
         TargetState::Blocked { .. } => bad("blocked in its last round"),
     }
 }
