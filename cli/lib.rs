@@ -7,6 +7,7 @@ mod commands;
 mod config_file;
 mod errors;
 mod exit;
+mod output;
 mod paths;
 mod progress;
 mod render;

@@ -129,14 +129,14 @@ impl RoundObserver for ProgressUi<'_> {
             OutputStyle::Failures => return self.show_failure(stored),
             OutputStyle::Silent => return,
         };
-        self.bar.suspend(|| anstream::println!("{text}"));
+        self.bar.suspend(|| crate::output::println!("{text}"));
     }
 }
 
 impl ForegroundObserver for ProgressUi<'_> {
     fn round_started(&mut self, number: i64, index: u32, rounds: u32) {
         if matches!(self.progress_style, OutputStyle::ShortLines | OutputStyle::Lines) {
-            self.bar.suspend(|| anstream::println!("round {} of {rounds} (number {number})", index + 1));
+            self.bar.suspend(|| crate::output::println!("round {} of {rounds} (number {number})", index + 1));
         }
     }
 

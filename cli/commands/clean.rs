@@ -53,14 +53,14 @@ fn ask_and_clean(
 ) -> anyhow::Result<()> {
     let target = worker.target().clone();
     let Some(report) = clean(worker, CleanMode::List, interruption)? else {
-        anstream::println!("longhaul has no data for `{}` in {}.", target.name, target.path.display());
+        crate::output::println!("longhaul has no data for `{}` in {}.", target.name, target.path.display());
         return Ok(());
     };
     if !arguments.yes {
         print_report(&report, &target, "would remove");
     }
     if !arguments.yes && !confirm("Remove it?")? {
-        anstream::println!("Nothing was removed.");
+        crate::output::println!("Nothing was removed.");
         return Ok(());
     }
     let removed = clean(worker, CleanMode::Remove, interruption)?;
@@ -102,7 +102,7 @@ fn print_others(worker: &mut Worker, session: &Session) -> anyhow::Result<()> {
             None => "of another computer, or of an earlier database of this one; if nothing uses it any more, delete it by hand"
                 .to_owned(),
         };
-        anstream::println!("stays: {} ({owner})", path.display());
+        crate::output::println!("stays: {} ({owner})", path.display());
     }
     Ok(())
 }
@@ -110,15 +110,15 @@ fn print_others(worker: &mut Worker, session: &Session) -> anyhow::Result<()> {
 /// Prints what was or would be removed, and what stays.
 pub fn print_report(report: &CleanReport, target: &Target, verb: &str) {
     for (name, files, bytes) in &report.folders {
-        anstream::println!("{verb} {name}: {}, {}", count(*files, "file"), units::bytes(*bytes as f64));
+        crate::output::println!("{verb} {name}: {}, {}", count(*files, "file"), units::bytes(*bytes as f64));
     }
     for path in &report.foreign {
-        anstream::println!("stays: {} (not created by longhaul)", path.display());
+        crate::output::println!("stays: {} (not created by longhaul)", path.display());
     }
     match report.sandbox_removed {
-        true => anstream::println!("{verb} the sandbox in {}", target.path.display()),
+        true => crate::output::println!("{verb} the sandbox in {}", target.path.display()),
         false => {
-            anstream::println!(
+            crate::output::println!(
                 "the sandbox in {} stays, because it contains other files",
                 target.path.display()
             )
@@ -133,7 +133,7 @@ pub fn confirm(question: &str) -> anyhow::Result<bool> {
             UsageError("cannot ask for confirmation without a terminal: give --yes".to_owned()).into()
         );
     }
-    anstream::print!("{question} [y/N] ");
+    crate::output::print!("{question} [y/N] ");
     std::io::stdout().flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;

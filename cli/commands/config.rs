@@ -21,25 +21,25 @@ const MARK: &str = "  (set by the administrator)";
 /// NAS.
 pub fn run(shared: &GlobalArgs, arguments: &ConfigArgs) -> anyhow::Result<ExitCode> {
     if arguments.print {
-        anstream::print!("{}", commented_sample(&ConfigLoader::system().managed_settings()?));
+        crate::output::print!("{}", commented_sample(&ConfigLoader::system().managed_settings()?));
         return Ok(exit::OK);
     }
     let config = paths::load_config(shared)?;
     let database = paths::database(shared, &config)?;
     let mark = |key: &str| if config.managed.covering(key).is_some() { MARK } else { "" };
-    anstream::println!("database  {}{}", database.display(), mark("database"));
-    anstream::println!("scale     {}{}", config.scale.name(), mark("scale"));
-    anstream::println!("tasks     {}{}", config.workloads.join(", "), mark("workloads"));
+    crate::output::println!("database  {}{}", database.display(), mark("database"));
+    crate::output::println!("scale     {}{}", config.scale.name(), mark("scale"));
+    crate::output::println!("tasks     {}{}", config.workloads.join(", "), mark("workloads"));
     for target in &config.targets {
         let mark = mark(&format!("targets.{}.path", target.name));
         let role = match target.role {
             Role::Share => "",
             Role::Baseline => " (baseline: not compared)",
         };
-        anstream::println!("target    {} = {}{mark}{role}", target.name, target.path.display());
+        crate::output::println!("target    {} = {}{mark}{role}", target.name, target.path.display());
     }
     if config.targets.is_empty() {
-        anstream::println!("target    none; `longhaul config --print` shows how to add some");
+        crate::output::println!("target    none; `longhaul config --print` shows how to add some");
     }
     print_fixed(&config);
     print_ignored(&config);
@@ -71,14 +71,14 @@ fn print_fixed(config: &Config) {
             Some(value) => format!("{} = {}", fixed.key, value.replace('\n', " ")),
             None => format!("{} cannot be set by users", fixed.key),
         };
-        anstream::println!("fixed     {setting}{MARK}, {}", place(fixed));
+        crate::output::println!("fixed     {setting}{MARK}, {}", place(fixed));
     }
 }
 
 /// Prints the settings of a user's configuration that are not used.
 pub fn print_ignored(config: &Config) {
     for ignored in &config.managed.ignored {
-        anstream::println!(
+        crate::output::println!(
             "not used  {} in line {}: the administrator has set it in {}; remove the line",
             ignored.key,
             ignored.line,

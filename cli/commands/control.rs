@@ -22,12 +22,12 @@ pub fn status(shared: &GlobalArgs, arguments: &StatusArgs) -> anyhow::Result<Exi
     match (arguments.watch, arguments.json) {
         (true, false) => super::watch::run(shared),
         (true, true) => loop {
-            anstream::println!("{}", json!(connect(shared)?.status()?));
+            crate::output::println!("{}", json!(connect(shared)?.status()?));
             std::thread::sleep(POLL_INTERVAL);
         },
         (false, true) => {
             let status = connect(shared)?.status()?;
-            anstream::println!("{}", serde_json::to_string_pretty(&status)?);
+            crate::output::println!("{}", serde_json::to_string_pretty(&status)?);
             Ok(exit_code(&status))
         }
         (false, false) => {
@@ -54,11 +54,13 @@ pub fn pause(shared: &GlobalArgs, arguments: &PauseArgs) -> anyhow::Result<ExitC
     let seconds = arguments.duration.map(|duration| duration.0);
     send_command(shared, "pause", &json!({ "seconds": seconds }))?;
     match arguments.duration {
-        Some(_) => anstream::println!(
+        Some(_) => crate::output::println!(
             "Paused. A round in progress is cut short. `longhaul resume` ends the pause early."
         ),
         None => {
-            anstream::println!("Paused. A round in progress is cut short. `longhaul resume` ends the pause.")
+            crate::output::println!(
+                "Paused. A round in progress is cut short. `longhaul resume` ends the pause."
+            )
         }
     }
     Ok(exit::OK)
@@ -67,7 +69,7 @@ pub fn pause(shared: &GlobalArgs, arguments: &PauseArgs) -> anyhow::Result<ExitC
 /// Resumes rounds.
 pub fn resume(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
     send_command(shared, "resume", &json!({}))?;
-    anstream::println!("Resumed. `longhaul status` shows when the next round starts.");
+    crate::output::println!("Resumed. `longhaul status` shows when the next round starts.");
     Ok(exit::OK)
 }
 
@@ -79,14 +81,16 @@ pub fn start_round(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
         return Err(UsageError(message.to_owned()).into());
     }
     client.send_command("round", &json!({}))?;
-    anstream::println!("A round starts as soon as none is in progress. `longhaul status --watch` shows it.");
+    crate::output::println!(
+        "A round starts as soon as none is in progress. `longhaul status --watch` shows it."
+    );
     Ok(exit::OK)
 }
 
 /// Prints the URL of the dashboard with a key for one browser, and nothing else, for `open "$(longhaul
 /// dashboard)"`.
 pub fn dashboard(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
-    anstream::println!("{}", connect(shared)?.dashboard_url()?);
+    crate::output::println!("{}", connect(shared)?.dashboard_url()?);
     Ok(exit::OK)
 }
 

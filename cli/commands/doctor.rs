@@ -31,7 +31,7 @@ pub fn run(shared: &GlobalArgs, arguments: &JsonArgs) -> anyhow::Result<ExitCode
         Err(error) => checks.extend(local_checks(shared, &error)),
     }
     if arguments.json {
-        anstream::println!("{}", serde_json::to_string_pretty(&checks)?);
+        crate::output::println!("{}", serde_json::to_string_pretty(&checks)?);
     } else {
         render::print(&screens::doctor::checks(&checks));
     }

@@ -123,7 +123,7 @@ fn print_stored(
 
 fn print(checks: &[TargetFidelity], arguments: &FidelityArgs) -> anyhow::Result<()> {
     if arguments.json {
-        anstream::println!("{}", serde_json::to_string_pretty(&FidelityJson::new(checks))?);
+        crate::output::println!("{}", serde_json::to_string_pretty(&FidelityJson::new(checks))?);
     } else {
         render::print(&checks::fidelity(checks, &TimeZone::system()));
     }

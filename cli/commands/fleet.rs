@@ -85,9 +85,9 @@ fn check(collection: &Collection, arguments: &FleetArgs) -> anyhow::Result<ExitC
 
 fn print_check(report: &CheckReport, treatment: RefusedFiles) {
     for refused in &report.refused {
-        anstream::println!("refused  {}: {}", refused.path, refused.reason);
+        crate::output::println!("refused  {}: {}", refused.path, refused.reason);
     }
-    anstream::println!(
+    crate::output::println!(
         "accepted: {} with {}; refused: {}",
         count(report.files, "file"),
         count(report.rows, "row"),
@@ -95,7 +95,7 @@ fn print_check(report: &CheckReport, treatment: RefusedFiles) {
     );
     match treatment {
         RefusedFiles::Keep if !report.refused.is_empty() => {
-            anstream::println!(
+            crate::output::println!(
                 "Queries still read the refused files: `--check --move-refused` moves them away."
             );
         }

@@ -88,7 +88,7 @@ fn print(samples: &[FreshnessSample], as_json: bool) -> anyhow::Result<()> {
     let cells = checks::freshness(samples);
     if as_json {
         let cells: Vec<FreshnessJson> = cells.into_iter().map(FreshnessJson::from).collect();
-        anstream::println!("{}", serde_json::to_string_pretty(&cells)?);
+        crate::output::println!("{}", serde_json::to_string_pretty(&cells)?);
     } else {
         render::print(&screens::checks::freshness(&cells));
     }
@@ -173,7 +173,7 @@ fn show_line(line: &str, arguments: &HelperArgs) {
     );
     match arguments.json {
         true => anstream::eprintln!("{line}"),
-        false => anstream::println!("{line}"),
+        false => crate::output::println!("{line}"),
     }
 }
 

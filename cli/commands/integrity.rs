@@ -31,7 +31,7 @@ pub fn run(shared: &GlobalArgs, arguments: &IntegrityArgs) -> anyhow::Result<Exi
     let reader = paths::open_reader(shared)?;
     let lines = integrity_ledger(&reader.verified_totals()?, &reader.mismatches(None)?);
     if arguments.json {
-        anstream::println!("{}", serde_json::to_string_pretty(&lines)?);
+        crate::output::println!("{}", serde_json::to_string_pretty(&lines)?);
     } else {
         render::print(&checks::integrity(&lines, &TimeZone::system()));
     }

@@ -45,7 +45,7 @@ fn print_window(reader: &Reader, filter: &SampleFilter, form: OutputFormat) -> a
     };
     let sampled = summarize_window(&window);
     if form == OutputFormat::Json {
-        anstream::println!("{}", serde_json::to_string_pretty(&sampled)?);
+        crate::output::println!("{}", serde_json::to_string_pretty(&sampled)?);
     } else {
         render::print(&screens::latency::window(&sampled, filter.step));
     }
@@ -62,7 +62,9 @@ fn print_series(reader: &Reader, filter: &SampleFilter, form: OutputFormat) -> a
     let steps: Vec<(Timestamp, Vec<LatencyRow>)> =
         steps.into_iter().map(|(at, probes)| (at, latency_rows(&probes))).collect();
     if form == OutputFormat::Json {
-        steps.iter().for_each(|(at, rows)| anstream::println!("{}", json!({ "at_us": at, "rows": rows })));
+        steps
+            .iter()
+            .for_each(|(at, rows)| crate::output::println!("{}", json!({ "at_us": at, "rows": rows })));
     } else {
         render::print(&screens::latency::series(&steps, &TimeZone::system()));
     }
@@ -77,8 +79,8 @@ pub fn stalls(shared: &GlobalArgs, arguments: &StallArgs) -> anyhow::Result<Exit
     paths::check_known(shared, &reader, history.target.as_ref())?;
     let causes = stall_causes(&reader, history, span)?;
     match (history.json, only_causes) {
-        (true, true) => causes.named.iter().for_each(|named| anstream::println!("{}", json!(named))),
-        (true, false) => causes.stalls.iter().for_each(|stall| anstream::println!("{}", json!(stall))),
+        (true, true) => causes.named.iter().for_each(|named| crate::output::println!("{}", json!(named))),
+        (true, false) => causes.stalls.iter().for_each(|stall| crate::output::println!("{}", json!(stall))),
         (false, true) => render::print(&screens::stall_causes::only(&causes.named)),
         (false, false) => {
             render::print(&screens::stalls::stalls(&causes, span, StallList::All, &TimeZone::system()));
@@ -109,7 +111,7 @@ pub fn events(shared: &GlobalArgs, arguments: &HistoryArgs) -> anyhow::Result<Ex
         arguments.target.is_none() || event.target.is_none() || event.target == arguments.target
     });
     if arguments.json {
-        let print = |stored| anstream::println!("{}", json!(EventJson::from(stored)));
+        let print = |stored| crate::output::println!("{}", json!(EventJson::from(stored)));
         events.into_iter().for_each(print);
     } else {
         let entries: Vec<Entry> = events.into_iter().map(|stored| Entry::Event(stored.event)).collect();

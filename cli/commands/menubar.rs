@@ -43,7 +43,7 @@ pub fn run(shared: &GlobalArgs, arguments: &MenubarArgs) -> anyhow::Result<ExitC
         status: status.as_ref(),
         dashboard: address.as_deref(),
     };
-    anstream::print!("{}", menu_bar(&menu, &TimeZone::system()));
+    crate::output::print!("{}", menu_bar(&menu, &TimeZone::system()));
     Ok(exit::OK)
 }
 
@@ -57,7 +57,10 @@ fn install(shared: &GlobalArgs, folder: Option<&Path>) -> anyhow::Result<ExitCod
     let path = folder.join(PLUGIN_NAME);
     reject_foreign_file(&path)?;
     write_program(&path, &plugin(shared)?).with_context(|| format!("write {}", path.display()))?;
-    anstream::println!("Written: {}. Delete this file to remove longhaul from the menu bar.", path.display());
+    crate::output::println!(
+        "Written: {}. Delete this file to remove longhaul from the menu bar.",
+        path.display()
+    );
     Ok(exit::OK)
 }
 

@@ -24,7 +24,7 @@ pub fn run(arguments: &MergeArgs) -> anyhow::Result<ExitCode> {
     }
     let text = rendered(&merged, arguments.format)?;
     match &arguments.output {
-        None => anstream::print!("{text}"),
+        None => crate::output::print!("{text}"),
         Some(path) => {
             super::export::refuse_database(path)?;
             std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
@@ -51,7 +51,7 @@ fn check_files(arguments: &MergeCheckArgs) -> ExitCode {
         let name = path.display().to_string();
         match load(path) {
             Err(reason) => {
-                anstream::println!("{name} is refused: {reason}");
+                crate::output::println!("{name} is refused: {reason}");
                 code = ExitCode::from(exit::RUN_FAILED);
             }
             Ok(share) => {

@@ -28,7 +28,7 @@ pub fn run(shared: &GlobalArgs, command: &NasCommand) -> anyhow::Result<ExitCode
     match OutputFormat::from_json_flag(*json) {
         OutputFormat::Json => {
             let form = json_form(&settings, found.as_ref());
-            anstream::println!("{}", serde_json::to_string_pretty(&form)?);
+            crate::output::println!("{}", serde_json::to_string_pretty(&form)?);
         }
         _ => print(&settings, found.as_ref()),
     }

@@ -31,7 +31,7 @@ pub fn run(shared: &GlobalArgs, command: NotifyCommand) -> anyhow::Result<ExitCo
         all_well &= test_heartbeat(heartbeat, form);
     }
     if form != OutputFormat::Json {
-        anstream::println!("{OWN_PROGRAM_NOTE}");
+        crate::output::println!("{OWN_PROGRAM_NOTE}");
     }
     Ok(if all_well { exit::OK } else { ExitCode::from(exit::RUN_FAILED) })
 }
@@ -93,14 +93,14 @@ impl Receiver<'_> {
         let Self { name, kind, address } = self;
         let milliseconds = began.elapsed().as_secs_f64() * 1e3;
         if form == OutputFormat::Json {
-            anstream::println!(
+            crate::output::println!(
                 "{}",
                 json!({"channel": name, "kind": kind, "receiver": address, "ok": is_well, "answer": answer,
                     "milliseconds": milliseconds})
             );
         } else {
             let word = if is_well { "ok" } else { "failed" };
-            anstream::println!("{word:<8} {name:<8} {kind} {address}: {answer} ({milliseconds:.0} ms)");
+            crate::output::println!("{word:<8} {name:<8} {kind} {address}: {answer} ({milliseconds:.0} ms)");
         }
         is_well
     }

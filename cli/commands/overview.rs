@@ -34,7 +34,7 @@ pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
     lines.extend(broken.map(|error| format!("Problem:  {error}. `longhaul config` checks it")));
     lines.extend(answers(shared, &config)?);
     lines.push("Commands: `longhaul --help`".to_owned());
-    lines.iter().for_each(|line| anstream::println!("{line}"));
+    lines.iter().for_each(|line| crate::output::println!("{line}"));
     Ok(if is_broken { ExitCode::from(exit::USAGE) } else { exit::OK })
 }
 

@@ -70,7 +70,7 @@ pub fn run(shared: &GlobalArgs, arguments: &PresetArgs) -> anyhow::Result<ExitCo
     paths::check_known_paths(&plan.targets, &config, &database)?;
     if !arguments.json {
         render::print(&render::preset::plan(&plan, &preset_run.profile, preset_run.content));
-        anstream::println!();
+        crate::output::println!();
     }
     let session = Session::open(database, &mounts)?;
     let began = platform::wall_clock();
@@ -91,13 +91,13 @@ fn without_run(command: &PresetCommand) -> anyhow::Result<ExitCode> {
     match command {
         PresetCommand::List(arguments) if arguments.json => {
             let names: Vec<&str> = presets().iter().map(Workload::name).collect();
-            anstream::println!("{}", serde_json::to_string_pretty(&names)?);
+            crate::output::println!("{}", serde_json::to_string_pretty(&names)?);
         }
         PresetCommand::List(_) => render::print(&render::preset::list(presets())),
         PresetCommand::Check { file } => return check(file),
         PresetCommand::Print { name } => {
             let text = profile_source(name).ok_or_else(|| unknown_preset(name))?;
-            anstream::print!("{text}");
+            crate::output::print!("{text}");
         }
     }
     Ok(exit::OK)
@@ -230,7 +230,7 @@ fn print(
         let mut value = serde_json::to_value(summary)?;
         value["type"] = "preset".into();
         value["target"] = target.name.as_str().into();
-        anstream::println!("{value}");
+        crate::output::println!("{value}");
         return Ok(());
     }
     render::print(&render::preset::summary(target, runs, summary));

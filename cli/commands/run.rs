@@ -134,7 +134,7 @@ pub fn run(shared: &GlobalArgs, arguments: &RunArgs) -> anyhow::Result<ExitCode>
     let totals = totals?;
     match style {
         OutputStyle::Json => {
-            anstream::println!(
+            crate::output::println!(
                 "{}",
                 json!({"type": "end", "runs": totals.runs, "failed": totals.failed_runs})
             );
@@ -147,7 +147,7 @@ pub fn run(shared: &GlobalArgs, arguments: &RunArgs) -> anyhow::Result<ExitCode>
 }
 
 fn print_totals(totals: RunTotals, database: &Path) {
-    anstream::println!(
+    crate::output::println!(
         "\n{}; stored in {}. `longhaul runs --summary` compares them, `longhaul runs ID` shows one run in full.",
         counts(run_counts(totals)),
         database.display()

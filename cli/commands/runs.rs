@@ -66,7 +66,7 @@ pub fn print_summary(
         .collect();
     let summary = summarize(&samples, scale, &known_workloads());
     if form == OutputFormat::Json {
-        anstream::println!("{}", serde_json::to_string_pretty(&SummaryJson(&summary))?);
+        crate::output::println!("{}", serde_json::to_string_pretty(&SummaryJson(&summary))?);
     } else {
         render::print(&screens::summary::summary(&summary));
     }
@@ -85,7 +85,7 @@ fn list(shared: &GlobalArgs, arguments: &RunsArgs) -> anyhow::Result<ExitCode> {
     paths::check_known(shared, &reader, filter.target.as_ref())?;
     let runs = reader.runs(&filter)?;
     if arguments.json {
-        runs.iter().for_each(|stored| anstream::println!("{}", json::run(stored)));
+        runs.iter().for_each(|stored| crate::output::println!("{}", json::run(stored)));
     } else {
         render::print(&screens::runs::runs(&runs, &TimeZone::system()));
     }
@@ -98,7 +98,9 @@ fn show(shared: &GlobalArgs, number: i64, format: OutputFormat) -> anyhow::Resul
         return Err(UsageError(format!("there is no run {number}: `longhaul runs` lists all runs")).into());
     };
     match format {
-        OutputFormat::Json => anstream::println!("{}", serde_json::to_string_pretty(&json::run(&stored))?),
+        OutputFormat::Json => {
+            crate::output::println!("{}", serde_json::to_string_pretty(&json::run(&stored))?)
+        }
         OutputFormat::Text => render::print(&screens::run::run(&stored, &TimeZone::system())),
     }
     Ok(exit::OK)

@@ -106,9 +106,9 @@ fn service_manager() -> CheckAnswer {
 
 fn print(sections: &[Section], arguments: &SelfCheckArgs) -> anyhow::Result<()> {
     if arguments.json {
-        anstream::println!("{}", serde_json::to_string_pretty(&render::selfcheck::json(sections))?);
+        crate::output::println!("{}", serde_json::to_string_pretty(&render::selfcheck::json(sections))?);
     } else {
-        anstream::print!("{}", markdown::render(&render::selfcheck::document(sections)));
+        crate::output::print!("{}", markdown::render(&render::selfcheck::document(sections)));
     }
     Ok(())
 }

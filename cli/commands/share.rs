@@ -37,7 +37,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         return Ok(ExitCode::from(exit::USAGE));
     }
     if !arguments.share.yes && !confirm(&format!("Write this to {}?", path.display()))? {
-        anstream::println!("Nothing was written.");
+        crate::output::println!("Nothing was written.");
         return Ok(exit::OK);
     }
     super::export::refuse_database(path)?;

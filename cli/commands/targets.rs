@@ -18,7 +18,7 @@ pub fn run(format: OutputFormat) -> anyhow::Result<ExitCode> {
         mounts.iter().filter(|mount| is_measurable(mount)).map(mount_info).collect();
     if format == OutputFormat::Json {
         let values: Vec<_> = shown.iter().map(mount_json).collect();
-        anstream::println!("{}", serde_json::to_string_pretty(&values)?);
+        crate::output::println!("{}", serde_json::to_string_pretty(&values)?);
     } else {
         render::print(&mounts::mounts(&shown));
     }

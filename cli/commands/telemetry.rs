@@ -77,18 +77,18 @@ fn check(shared: &GlobalArgs, form: OutputFormat) -> anyhow::Result<ExitCode> {
         let milliseconds = began.elapsed().as_secs_f64() * 1e3;
         if form == OutputFormat::Json {
             let (name, address) = (signal.name(), sender.display_url());
-            anstream::println!(
+            crate::output::println!(
                 "{}",
                 json!({"signal": name, "endpoint": address, "ok": is_well, "answer": text, "milliseconds": milliseconds})
             );
         } else {
             let word = if is_well { "ok" } else { "failed" };
             let (name, address) = (signal.name(), sender.display_url());
-            anstream::println!("{word:<8} {name:<8} {address}: {text} ({milliseconds:.0} ms)");
+            crate::output::println!("{word:<8} {name:<8} {address}: {text} ({milliseconds:.0} ms)");
         }
     }
     if form != OutputFormat::Json {
-        anstream::println!("{LOCAL_NETWORK_NOTE}");
+        crate::output::println!("{LOCAL_NETWORK_NOTE}");
     }
     Ok(if all_well { exit::OK } else { ExitCode::from(exit::RUN_FAILED) })
 }
@@ -118,7 +118,7 @@ fn replay(shared: &GlobalArgs, from: &str, to: Option<&str>) -> anyhow::Result<E
         let items = reader.items_between(signal, from, to)?;
         let replayed = replay_signal(&reader, &items, batch_builder(signal, &machine, &settings), &sender)?;
         rejected += replayed.rejected;
-        anstream::println!(
+        crate::output::println!(
             "{:<8} {}: {} {}, {} {}, {} messages rejected",
             signal.name(),
             sender.display_url(),

@@ -10,6 +10,7 @@ use longhaul_measure::workloads::Settings;
 use longhaul_measure::{platform, private_files};
 use longhaul_model::STANDARD_TASKS;
 use longhaul_model::{Family, Mount, Role, Run, Scale, Target, Timestamp};
+use longhaul_service::config::Config;
 use longhaul_service::foreground::{Plan, RunTotals, STOP_TIMEOUT};
 use longhaul_service::round::RoundTasks;
 use longhaul_service::target_path::SpecialFolders;
@@ -93,18 +94,18 @@ pub fn folder(database: &Path) -> PathBuf {
 
 fn print_targets(targets: &[Target], mounts: &[Mount]) {
     for target in targets {
-        anstream::println!("target {:<10} {}", target.name, target.path.display());
+        crate::output::println!("target {:<10} {}", target.name, target.path.display());
     }
     let given = |mount: &Mount| targets.iter().any(|target| target.path.starts_with(&mount.point));
     for mount in mounts.iter().filter(|mount| mount.protocol.family() == Family::Network && !given(mount)) {
-        anstream::println!(
+        crate::output::println!(
             "found  {:<10} {}: add it with --target NAME={}",
             mount.protocol,
             mount.point.display(),
             mount.point.display()
         );
     }
-    anstream::println!("Two short rounds of all tasks follow.\n");
+    crate::output::println!("Two short rounds of all tasks follow.\n");
 }
 
 /// Prints the result of the trial, in short or with all figures, and the next step.
@@ -116,10 +117,10 @@ fn print_result(
 ) -> anyhow::Result<ExitCode> {
     let reader = Reader::open(&session.database)?;
     let filter = RunFilter { since: Some(started), ..RunFilter::default() };
-    anstream::println!();
+    crate::output::println!();
     if arguments.verbose {
         print_summary(&reader, &filter, Some(Scale::Quick), OutputFormat::Text)?;
-        anstream::println!();
+        crate::output::println!();
     }
     let runs: Vec<Run> = reader.runs(&filter)?.into_iter().map(|stored| stored.run).collect();
     render::print(&trial(&runs, run_counts(totals)));

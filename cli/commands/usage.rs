@@ -31,7 +31,7 @@ fn show(shared: &GlobalArgs, arguments: &UsageArgs) -> anyhow::Result<ExitCode> 
     let uncounted: Vec<&TargetName> = targets.filter(|name| !is_counted(name)).collect();
     if arguments.json {
         let value = json!({ "schema": 1, "profile": profile, "counted": counted, "uncounted": uncounted });
-        anstream::println!("{}", serde_json::to_string_pretty(&value)?);
+        crate::output::println!("{}", serde_json::to_string_pretty(&value)?);
     } else {
         render::print(&screens::usage::usage(&counted, &profile, &uncounted));
     }
@@ -43,9 +43,9 @@ fn set(shared: &GlobalArgs, values: &[UsageValue]) -> anyhow::Result<ExitCode> {
     let text = read_text(&path)?;
     let kept = ordinary_lines(shared, values)?;
     replace_text(&path, &with_usage(&text, &[&kept, values].concat())?)?;
-    anstream::println!("Written: {}", path.display());
+    crate::output::println!("Written: {}", path.display());
     for UsageValue { key, times } in kept {
-        anstream::println!("Also written, as in an ordinary week until now: {key}={times}");
+        crate::output::println!("Also written, as in an ordinary week until now: {key}={times}");
     }
     Ok(exit::OK)
 }
@@ -71,9 +71,9 @@ fn reset(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
     match without_usage(&read_text(&path)?)? {
         Some(text) => {
             replace_text(&path, &text)?;
-            anstream::println!("Written: {}", path.display());
+            crate::output::println!("Written: {}", path.display());
         }
-        None => anstream::println!("The configuration has no usage profile: {}", path.display()),
+        None => crate::output::println!("The configuration has no usage profile: {}", path.display()),
     }
     Ok(exit::OK)
 }

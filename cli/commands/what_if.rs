@@ -17,7 +17,7 @@ pub fn run(shared: &GlobalArgs, arguments: &WhatIfArgs) -> anyhow::Result<ExitCo
     let answers = what_if(&timed_runs(&phases, &nas), arguments.change());
     if arguments.json {
         let forms: Vec<WhatIfJson> = answers.iter().map(WhatIfJson::from).collect();
-        anstream::println!("{}", serde_json::to_string_pretty(&forms)?);
+        crate::output::println!("{}", serde_json::to_string_pretty(&forms)?);
     } else {
         render::print(&screens::what_if::what_if(arguments.change(), &answers));
     }

@@ -17,7 +17,7 @@ pub fn run(shared: &GlobalArgs, arguments: &WhyArgs) -> anyhow::Result<ExitCode>
     let found = read_attributions(&reader, arguments.rounds)?;
     let found: Vec<Attribution> = found.into_iter().filter(is_wanted).collect();
     if arguments.json {
-        anstream::println!("{}", serde_json::to_string_pretty(&found)?);
+        crate::output::println!("{}", serde_json::to_string_pretty(&found)?);
     } else {
         render::print(&screens::why::why(&found));
     }

@@ -10,5 +10,5 @@ use longhaul_view::render::terminal;
 
 /// Prints a document to standard output, without colours if that is no terminal.
 pub fn print(document: &Document) {
-    anstream::print!("{}", terminal::render(document));
+    crate::output::print!("{}", terminal::render(document));
 }

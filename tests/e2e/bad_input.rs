@@ -30,6 +30,19 @@ fn assert_stored_as(output: &CommandOutput, outcome: &str, parts: &[&str]) {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "needs /dev/full")]
+fn output_that_cannot_be_written_is_an_error() {
+    let place = Place::new();
+    for command in ["config --print", "preset list", "targets"] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = place.longhaul(command).command().stdout(full).output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{command}: {printed}");
+        assert!(printed.contains("write to standard output") && !printed.contains("panicked"), "{printed}");
+    }
+}
+
+#[test]
 fn target_path_that_is_not_utf8_is_refused() {
     let place = Place::with_tiny_trees();
     let mut argument = OsString::from("odd=");

@@ -178,8 +178,8 @@ fn purge_of_a_linked_data_folder_explains_the_option() {
     assert_eq!(contents().keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
     assert!(contents() == before);
     assert!(find_sandbox(&a).is_some(), "the sandbox stays, because the database that lists it stays");
-    place.longhaul("service uninstall --purge --yes --database").arg(&database).expect(1);
-    assert_eq!(entries(&moved), BTreeSet::new());
+    place.longhaul("service uninstall --purge --yes --database").arg(&database).expect(0);
+    assert!(!moved.exists() || entries(&moved).is_empty());
     assert_eq!(find_sandbox(&a), None);
 }
 
@@ -192,6 +192,20 @@ fn purge_removes_only_the_given_config_file() {
     place.longhaul("service uninstall --purge --yes --config").arg(&file).expect(0);
     assert_eq!(entries(&place.path("elsewhere")), BTreeSet::from([neighbour]));
     assert!(!config(&place).exists() && !place.data().exists());
+}
+
+#[test]
+fn purge_of_a_named_database_keeps_the_usual_results_and_configuration() {
+    let (place, a) = measured();
+    let b = place.folder("b");
+    let database = place.folder("other").join("other.sqlite");
+    assert_all_ok(
+        &place.run(&["folder-index"], &[("b", &b)]).arg("--database").arg(&database).expect(0).runs(),
+    );
+    place.longhaul("service uninstall --purge --yes --database").arg(&database).expect(0);
+    assert!(!database.exists() && find_sandbox(&b).is_none());
+    assert!(find_sandbox(&a).is_some() && config(&place).join("config.toml").exists());
+    assert_all_ok(&place.stored_runs());
 }
 
 #[test]

@@ -28,19 +28,19 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs, source: &str) -> anyhow::R
     let config = ConfigLoader::system().parse(&text, source.name())?;
     print_ignored(&config);
     if !is_usable(shared, &config)? {
-        anstream::println!("Nothing was written: correct this in {}.", source.name().display());
+        crate::output::println!("Nothing was written: correct this in {}.", source.name().display());
         return Ok(ExitCode::from(exit::RUN_FAILED));
     }
     let before = read_existing(&path)?;
     if before.as_deref() == Some(&text) {
-        anstream::println!("Unchanged: {}", path.display());
+        crate::output::println!("Unchanged: {}", path.display());
         return Ok(exit::OK);
     }
     print_differences(before.as_deref(), &text);
     match permission(&path, arguments, &mut TerminalPrompter)? {
         Some(overwrite) => write(&path, &text, overwrite),
         None => {
-            anstream::println!("Nothing was written.");
+            crate::output::println!("Nothing was written.");
             Ok(exit::OK)
         }
     }
@@ -70,14 +70,16 @@ fn read_existing(path: &Path) -> anyhow::Result<Option<String>> {
 fn print_differences(before: Option<&str>, text: &str) {
     match differences(before.unwrap_or_default(), text) {
         Ok(lines) if lines.is_empty() => {
-            anstream::println!("The settings stay the same; comments or layout differ.");
+            crate::output::println!("The settings stay the same; comments or layout differ.");
         }
         Ok(lines) => {
-            anstream::println!("Differences to the configuration so far:");
-            lines.iter().for_each(|line| anstream::println!("{line}"));
+            crate::output::println!("Differences to the configuration so far:");
+            lines.iter().for_each(|line| crate::output::println!("{line}"));
         }
         Err(_) => {
-            anstream::println!("The configuration so far is not valid TOML, so differences cannot be shown.")
+            crate::output::println!(
+                "The configuration so far is not valid TOML, so differences cannot be shown."
+            )
         }
     }
 }
@@ -101,7 +103,7 @@ fn write(path: &Path, text: &str, overwrite: Overwrite) -> anyhow::Result<ExitCo
     // A link to a file kept elsewhere stays a link.
     let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     write_atomically(&file, text, overwrite).with_context(|| format!("write {}", file.display()))?;
-    anstream::println!(
+    crate::output::println!(
         "Written: {}\nNext: `longhaul doctor` checks the targets; `longhaul service install` measures for weeks.",
         path.display()
     );

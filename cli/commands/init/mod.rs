@@ -47,7 +47,7 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
     let mut prompter = TerminalPrompter;
     let replace = overwrite_policy(&path, arguments, &mut prompter)?;
     let Some(replace) = replace else {
-        anstream::println!("The configuration was not changed.");
+        crate::output::println!("The configuration was not changed.");
         return Ok(exit::OK);
     };
     // The database path has to be the one under the new configuration, so an existing configuration is ignored.
@@ -85,14 +85,14 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
     if !arguments.yes
         && !ask_yes_no(&mut prompter, &format!("Write this to {}?", path.display()), DefaultAnswer::Yes)?
     {
-        anstream::println!("Nothing was written.");
+        crate::output::println!("Nothing was written.");
         return Ok(exit::OK);
     }
     let text = draft.to_toml().map_err(|error| UsageError(error.to_string()))?;
     let config = ConfigLoader::system().parse(&text, &path);
     print_ignored(&config.context("the generated configuration is invalid; please report this")?);
     write_atomically(&path, &text, replace).with_context(|| format!("write {}", path.display()))?;
-    anstream::println!(
+    crate::output::println!(
         "Written: {}\nNext: `longhaul run` runs a first round; `longhaul service install` measures for weeks.",
         path.display()
     );

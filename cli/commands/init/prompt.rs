@@ -80,11 +80,11 @@ pub struct TerminalPrompter;
 
 impl Prompter for TerminalPrompter {
     fn print(&mut self, text: &str) {
-        anstream::println!("{text}");
+        crate::output::println!("{text}");
     }
 
     fn ask(&mut self, question: &str, proposal: &str) -> io::Result<String> {
-        anstream::print!("{question} [{proposal}] ");
+        crate::output::print!("{question} [{proposal}] ");
         io::stdout().flush()?;
         let mut answer = String::new();
         if io::stdin().lock().read_line(&mut answer)? == 0 {

@@ -51,7 +51,7 @@ pub fn list(shared: &GlobalArgs, as_json: bool) -> anyhow::Result<ExitCode> {
             })
         };
         let value = json!({ "schema": 1, "recordings": all.iter().map(one).collect::<Vec<_>>() });
-        anstream::println!("{}", serde_json::to_string_pretty(&value)?);
+        crate::output::println!("{}", serde_json::to_string_pretty(&value)?);
     } else {
         render::print(&record::list(&all));
     }
@@ -70,7 +70,7 @@ pub fn show(shared: &GlobalArgs, arguments: &RecordShowArgs) -> anyhow::Result<E
     let overview = recording.overview();
     if arguments.json {
         let value = json!({ "schema": 1, "name": arguments.name, "recording": overview });
-        anstream::println!("{}", serde_json::to_string_pretty(&value)?);
+        crate::output::println!("{}", serde_json::to_string_pretty(&value)?);
     } else {
         render::print(&record::show(arguments.name.as_str(), &overview));
     }
@@ -87,11 +87,13 @@ pub fn choose(shared: &GlobalArgs, choice: Option<&RecordingChoice>) -> anyhow::
     let path = paths::config_file(shared)?;
     replace_text(&path, &with_replay(&read_text(&path)?, name)?)?;
     match name {
-        Some(name) => anstream::println!("Each round replays {name} from now on, as the task `your-day`."),
-        None => anstream::println!("Rounds replay no recording from now on."),
+        Some(name) => {
+            crate::output::println!("Each round replays {name} from now on, as the task `your-day`.")
+        }
+        None => crate::output::println!("Rounds replay no recording from now on."),
     }
     chosen.map_or(Ok(()), |chosen| print_shortest_replay(shared, &chosen))?;
-    anstream::println!("Written: {}", path.display());
+    crate::output::println!("Written: {}", path.display());
     Ok(exit::OK)
 }
 
@@ -103,7 +105,7 @@ fn print_shortest_replay(shared: &GlobalArgs, recording: &Recording) -> anyhow::
     }
     let cap = paths::load_config(shared)?.limits.cap;
     let [least, most] = [shortest, cap].map(|time| units::duration(time.as_secs_f64()));
-    anstream::println!("Its pauses alone take {least} on each target.");
+    crate::output::println!("Its pauses alone take {least} on each target.");
     if shortest >= cap {
         anstream::eprintln!(
             "longhaul: a run ends after {most} (`cap-seconds`), so each replay would be stored as hung. Record a shorter time, \
@@ -117,7 +119,7 @@ fn print_shortest_replay(shared: &GlobalArgs, recording: &Recording) -> anyhow::
 pub fn delete(shared: &GlobalArgs, name: &RecordingName) -> anyhow::Result<ExitCode> {
     let recordings = recordings(shared)?;
     recordings.delete(name)?;
-    anstream::println!("Removed: {}", recordings.path(name).display());
+    crate::output::println!("Removed: {}", recordings.path(name).display());
     if paths::load_config(shared)?.replay.as_ref() == Some(name) {
         return choose(shared, None);
     }

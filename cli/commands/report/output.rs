@@ -11,7 +11,7 @@ use crate::exit;
 /// Prints a report, or writes it to a file.
 pub fn print_or_write(path: Option<&Path>, text: &str) -> anyhow::Result<()> {
     let Some(path) = path else {
-        anstream::print!("{text}");
+        crate::output::print!("{text}");
         return Ok(());
     };
     std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;

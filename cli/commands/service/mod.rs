@@ -56,7 +56,7 @@ pub fn install(shared: &GlobalArgs, options: &DryRunArgs) -> anyhow::Result<Exit
         return Ok(exit::OK);
     }
     let status = manager.status(&plan.service, &SystemRunner)?;
-    anstream::println!("\nlonghaul is installed with {} and {}.", manager.name(), status.run_state);
+    crate::output::println!("\nlonghaul is installed with {} and {}.", manager.name(), status.run_state);
     print_advice(manager, &plan.service);
     print_target_checks(shared, &status);
     Ok(exit::OK)
@@ -68,8 +68,8 @@ fn print_target_checks(shared: &GlobalArgs, status: &ServiceStatus) {
     if !is_alive || paths::load_config(shared).is_ok_and(|config| config.targets.is_empty()) {
         return;
     }
-    anstream::println!("The service now checks each target:");
-    let print_hint = || anstream::println!("Run `longhaul doctor` to check its access to each target.");
+    crate::output::println!("The service now checks each target:");
+    let print_hint = || crate::output::println!("Run `longhaul doctor` to check its access to each target.");
     let Some(client) = wait_for_service(shared) else { return print_hint() };
     let Ok(checks) = client.doctor() else { return print_hint() };
     let targets = checks.iter().filter(|check| check.name.starts_with("target "));
@@ -212,21 +212,21 @@ fn reject_conflicting_services(manager: Manager, service: &Service, mode: Mode) 
 /// Prints the steps that only the user can take.
 fn print_advice(manager: Manager, service: &Service) {
     match (manager, manager.survives_logout(service, &SystemRunner)) {
-        (Manager::Launchd, _) => anstream::println!(
+        (Manager::Launchd, _) => crate::output::println!(
             "macOS may ask whether longhauld may use files on network volumes: allow it, or all runs there fail. The \
              service runs while you are logged in at the screen."
         ),
         (Manager::Systemd, Some(true)) => {
-            anstream::println!(
+            crate::output::println!(
                 "Lingering is enabled for your user: the service also runs while you are not logged in."
             );
         }
-        (Manager::Systemd, Some(false) | None) => anstream::println!(
+        (Manager::Systemd, Some(false) | None) => crate::output::println!(
             "The service stops when you log out. To keep it running from boot to shutdown, enable lingering: \
              `loginctl enable-linger`."
         ),
     }
-    anstream::println!("`longhaul service logs -f` shows its log.");
+    crate::output::println!("`longhaul service logs -f` shows its log.");
 }
 
 /// Starts the service.
@@ -267,7 +267,10 @@ fn is_not_installed(status: &ServiceStatus) -> bool {
 
 fn print_state(options: &DryRunArgs, service: &Service) -> anyhow::Result<ExitCode> {
     if !options.dry_run {
-        anstream::println!("longhaul is {}.", Manager::current().status(service, &SystemRunner)?.run_state);
+        crate::output::println!(
+            "longhaul is {}.",
+            Manager::current().status(service, &SystemRunner)?.run_state
+        );
     }
     Ok(exit::OK)
 }
@@ -275,17 +278,17 @@ fn print_state(options: &DryRunArgs, service: &Service) -> anyhow::Result<ExitCo
 /// Executes and prints the steps, or only prints them with the content of all files.
 fn run_steps(steps: &[Step], mode: Mode) -> anyhow::Result<()> {
     match mode {
-        Mode::Execute => execute(steps, &SystemRunner, &mut |step| anstream::println!("{step}"))?,
-        Mode::DryRun if steps.is_empty() => anstream::println!("would do nothing"),
+        Mode::Execute => execute(steps, &SystemRunner, &mut |step| crate::output::println!("{step}"))?,
+        Mode::DryRun if steps.is_empty() => crate::output::println!("would do nothing"),
         Mode::DryRun => steps.iter().for_each(print_step),
     }
     Ok(())
 }
 
 fn print_step(step: &Step) {
-    anstream::println!("would {step}");
+    crate::output::println!("would {step}");
     if let Step::Write { content, .. } = step {
         let text = String::from_utf8_lossy(content);
-        text.lines().for_each(|line| anstream::println!("{}", format!("    {line}").trim_end()));
+        text.lines().for_each(|line| crate::output::println!("{}", format!("    {line}").trim_end()));
     }
 }

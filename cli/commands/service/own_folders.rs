@@ -55,10 +55,13 @@ enum Role {
     Logs,
 }
 
-/// Returns all local folders, those created by longhaul first.
-pub fn own_folders(database: &Path, config: &Path) -> Vec<OwnFolder> {
-    let default_database = paths::database_path(None, &Config::default()).ok();
-    let default_config = platform::config_directory().map(|folder| folder.join(CONFIG_FILE));
+/// Returns the local folders of an installation, those created by longhaul first. `config`: its configuration, which the
+/// default one belongs to as well; `None` if the database was named and is not that of the configuration, which then stays, as do
+/// the results in the default database.
+pub fn own_folders(database: &Path, config: Option<&Path>) -> Vec<OwnFolder> {
+    let default_database =
+        paths::database_path(None, &Config::default()).ok().filter(|default| default == database);
+    let default_config = config.and(platform::config_directory()).map(|folder| folder.join(CONFIG_FILE));
     let logs = platform::log_directory().map(|folder| (folder, Role::Logs));
     let of_file =
         |path: &Path, role: fn(PathBuf) -> Role| Some((path.parent()?.to_owned(), role(path.to_owned())));
@@ -67,7 +70,7 @@ pub fn own_folders(database: &Path, config: &Path) -> Vec<OwnFolder> {
         default_config.and_then(|path| of_file(&path, Role::Config)),
         logs,
     ];
-    let named = [of_file(database, Role::Database), of_file(config, Role::Config)];
+    let named = [of_file(database, Role::Database), config.and_then(|path| of_file(path, Role::Config))];
     let own = own.into_iter().flatten().map(|folder| (FolderOwner::Longhaul, folder));
     let named = named.into_iter().flatten().map(|folder| (FolderOwner::User, folder));
     let mut folders: Vec<OwnFolder> = vec![];

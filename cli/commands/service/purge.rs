@@ -48,7 +48,10 @@ pub fn plan(shared: &GlobalArgs) -> anyhow::Result<Purge> {
         );
         DatabaseFacts::default()
     });
-    let folders = own_folders(&database, &paths::config_file(shared)?);
+    let is_of_config =
+        paths::database(&GlobalArgs { database: None, ..shared.clone() }, &config)? == database;
+    let config_file = is_of_config.then(|| paths::config_file(shared)).transpose()?;
+    let folders = own_folders(&database, config_file.as_deref());
     Ok(Purge { targets: all_targets(&config, &known), folders, database, database_facts: known })
 }
 
@@ -111,17 +114,17 @@ impl Purge {
             let inventory = folder.inventory(&self.known_targets());
             for entry in inventory.removable() {
                 let files = entry.files.map_or(String::new(), |files| format!(" ({})", count(files, "file")));
-                anstream::println!("would remove {}{files}", entry.path.display());
+                crate::output::println!("would remove {}{files}", entry.path.display());
             }
             if folder.path_owner == FolderOwner::Longhaul
                 && folder.path.is_dir()
                 && inventory.not_removed.is_empty()
             {
-                anstream::println!("would remove {}", folder.path.display());
+                crate::output::println!("would remove {}", folder.path.display());
             }
             remaining(folder, inventory.not_removed)
                 .iter()
-                .for_each(|item| anstream::println!("would leave {item}"));
+                .for_each(|item| crate::output::println!("would leave {item}"));
         }
     }
 
@@ -130,13 +133,13 @@ impl Purge {
         for target in &self.targets {
             match self.sandbox(target) {
                 Some(sandbox) => {
-                    anstream::println!(
+                    crate::output::println!(
                         "would {verb} the test data of `{}`: {}",
                         target.name,
                         sandbox.display()
                     );
                 }
-                None => anstream::println!("nothing was measured on `{}`", target.name),
+                None => crate::output::println!("nothing was measured on `{}`", target.name),
             }
         }
     }
@@ -284,7 +287,7 @@ fn remove_empty_folder(folder: &Path, left: &[Remaining]) -> Option<Remaining> {
 
 fn print_remaining(left: &[Remaining]) -> ExitCode {
     if left.is_empty() {
-        anstream::println!("Everything of longhaul was removed except its programs.");
+        crate::output::println!("Everything of longhaul was removed except its programs.");
         return exit::OK;
     }
     left.iter().for_each(|item| anstream::eprintln!("longhaul: left behind: {item}"));

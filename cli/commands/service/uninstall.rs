@@ -17,13 +17,13 @@ pub fn run(shared: &GlobalArgs, arguments: &UninstallArgs) -> anyhow::Result<Exi
     if let (Some(purge), Mode::Execute) = (&purge, mode)
         && !purge.confirm(arguments)?
     {
-        anstream::println!("Nothing was removed.");
+        crate::output::println!("Nothing was removed.");
         return Ok(exit::OK);
     }
     remove_service(mode)?;
     match (purge, mode) {
         (None, _) => {
-            anstream::println!(
+            crate::output::println!(
                 "Results and configuration are kept; `longhaul service uninstall --purge` also removes them."
             );
             Ok(exit::OK)
@@ -54,7 +54,7 @@ fn remove_service(mode: Mode) -> anyhow::Result<()> {
     };
     steps.retain(|step| !matches!(step, Step::Remove(path) if path.symlink_metadata().is_err()));
     if steps.is_empty() {
-        anstream::println!("The service is not installed.");
+        crate::output::println!("The service is not installed.");
         return Ok(());
     }
     run_steps(&steps, mode)

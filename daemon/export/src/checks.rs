@@ -63,7 +63,7 @@ fn freshness_row(sample: &FreshnessSample) -> [Cell<'_>; FRESHNESS_COLUMNS.len()
     ]
 }
 
-const INTEGRITY_COLUMNS: [Definition; 13] = [
+const INTEGRITY_COLUMNS: [Definition; 14] = [
     ("target", Kind::Text, "name of the target"),
     ("protocol", Kind::Text, "protocol of the target"),
     ("bytes_verified", Kind::Integer, "bytes that were read back and compared with what was written"),
@@ -77,6 +77,7 @@ const INTEGRITY_COLUMNS: [Definition; 13] = [
     ("bytes_days", Kind::Integer, "verified bytes that were less than a week old"),
     ("bytes_weeks", Kind::Integer, "verified bytes that were less than 30 days old"),
     ("bytes_months", Kind::Integer, "verified bytes that were 30 days old or older"),
+    ("bytes_unknown", Kind::Integer, "verified bytes whose age is not known"),
     ("mismatches", Kind::Integer, "number of wrong ranges"),
     ("excluded_rate_bytes", Kind::Real, "a rate above one wrong range in this many bytes is excluded (95 %)"),
     ("first_us", Kind::Integer, "start of the first run that counted, in microseconds since 1970 UTC"),
@@ -110,6 +111,7 @@ fn integrity_row(line: &IntegrityLine) -> [Cell<'_>; INTEGRITY_COLUMNS.len()] {
         of_age(DataAge::Days),
         of_age(DataAge::Weeks),
         of_age(DataAge::Months),
+        of_age(DataAge::Unknown),
         Cell::count(line.mismatches),
         line.excluded_rate_bytes.into(),
         line.first_us.into(),

@@ -12,7 +12,7 @@ pub(super) struct Csv {
 impl Csv {
     pub(super) fn begin(columns: &[Column], to: Box<dyn Write + Send>) -> io::Result<Self> {
         let mut writer = csv::Writer::from_writer(to);
-        writer.write_record(columns.iter().map(|column| column.name.as_ref()))?;
+        writer.write_record(columns.iter().map(|column| column.name.as_ref())).map_err(io_error)?;
         Ok(Self { writer })
     }
 
@@ -30,11 +30,19 @@ impl Csv {
 
 impl Sink for Csv {
     fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
-        cells.iter().try_for_each(|cell| self.cell(cell))?;
-        Ok(self.writer.write_record(None::<&[u8]>)?)
+        let written = cells.iter().try_for_each(|cell| self.cell(cell));
+        written.and_then(|()| self.writer.write_record(None::<&[u8]>)).map_err(io_error)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         self.writer.flush()
+    }
+}
+
+/// Returns the error of the file: the conversion of the library loses its kind, by which a closed pipe is known.
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }

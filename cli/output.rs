@@ -1,0 +1,31 @@
+//! Prints to standard output.
+
+use std::fmt::Arguments;
+use std::io::{ErrorKind, Write};
+
+use crate::exit;
+
+/// Writes a text to standard output, without colours if that is no terminal. If it cannot be written, as on a full disk, the program
+/// says so and ends. A reader that has closed the pipe has seen what it wanted, so that is no error.
+pub fn write(text: Arguments<'_>) {
+    match anstream::stdout().write_fmt(text) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            anstream::eprintln!("longhaul: write to standard output: {error}");
+            std::process::exit(exit::ERROR.into());
+        }
+        _ => {}
+    }
+}
+
+/// Prints a text, as `std::print` does, but never panics.
+macro_rules! print {
+    ($($text:tt)*) => { $crate::output::write(format_args!($($text)*)) };
+}
+
+/// Prints a text and a line end, as `std::println` does, but never panics.
+macro_rules! println {
+    () => { $crate::output::print!("\n") };
+    ($($text:tt)*) => { $crate::output::print!("{}\n", format_args!($($text)*)) };
+}
+
+pub(crate) use {print, println};
