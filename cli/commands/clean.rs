@@ -11,8 +11,8 @@ use longhaul_measure::worker::FailureReport;
 use longhaul_model::Target;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, RequestOptions, Worker, end_workers};
 use longhaul_store::{Error, Reader};
-use longhaul_view::screens::words::count;
 use longhaul_view::units;
+use longhaul_view::units::count;
 
 use super::run::Session;
 use crate::arguments::{CleanArgs, GlobalArgs};

@@ -1,6 +1,7 @@
 //! `longhaul status`, `pause`, `resume`, `round`, `dashboard` and `service log-level`: send requests to the
 //! service.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use crate::arguments::{GlobalArgs, PauseArgs, StatusArgs};
 use crate::client::connect;
 use crate::errors::UsageError;
-use crate::{exit, render};
+use crate::{exit, paths, render};
 
 /// Interval at which `status --watch --json` prints a status.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -90,7 +91,13 @@ pub fn start_round(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
 /// Prints the URL of the dashboard with a key for one browser, and nothing else, for `open "$(longhaul
 /// dashboard)"`.
 pub fn dashboard(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
-    crate::output::println!("{}", connect(shared)?.dashboard_url()?);
+    let url = connect(shared)?.dashboard_url()?;
+    if let Some(address) = paths::load_config(shared)?.web.address {
+        let host = SocketAddr::new(address, 0).to_string();
+        let host = host.trim_end_matches(":0");
+        anstream::eprintln!("longhaul: on another machine, open it with {host} instead of 127.0.0.1");
+    }
+    crate::output::println!("{url}");
     Ok(exit::OK)
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use jiff::tz::TimeZone;
 use longhaul_export::{Error, Format, Output, Window, WindowError};
-use longhaul_view::screens::words::count;
+use longhaul_view::units::count;
 
 use crate::arguments::{ExportArgs, ExportKind, GlobalArgs};
 use crate::errors::UsageError;

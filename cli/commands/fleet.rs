@@ -7,7 +7,7 @@ use longhaul_fleet::{
 };
 use longhaul_measure::platform;
 use longhaul_service::config::FleetConfig;
-use longhaul_view::screens::words::count;
+use longhaul_view::units::count;
 
 use crate::arguments::{ExportArgs, FleetArgs, GlobalArgs};
 use crate::errors::UsageError;

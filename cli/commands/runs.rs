@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::{EpochRun, KnownWorkload, summarize};
-use longhaul_model::Scale;
+use longhaul_model::{Scale, TASKS};
 use longhaul_presets::catalog;
 use longhaul_store::{Reader, RoundStatus, RunFilter, StoredRound};
 use longhaul_view::json::{self, SummaryJson};
@@ -81,9 +81,16 @@ fn list(shared: &GlobalArgs, arguments: &RunsArgs) -> anyhow::Result<ExitCode> {
         limit: (arguments.last > 0).then_some(arguments.last),
         ..RunFilter::default()
     };
+    if arguments.scale.is_some() {
+        return Err(UsageError("--scale goes with --summary".to_owned()).into());
+    }
     let reader = paths::open_reader(shared)?;
     paths::check_known(shared, &reader, filter.target.as_ref())?;
     let runs = reader.runs(&filter)?;
+    if let Some(name) = filter.workload.filter(|name| runs.is_empty() && catalog().find(name).is_none()) {
+        let known: Vec<&str> = TASKS.iter().map(|task| task.name()).collect();
+        return Err(UsageError(format!("there is no task `{name}`; tasks: {}", known.join(", "))).into());
+    }
     if arguments.json {
         runs.iter().for_each(|stored| crate::output::println!("{}", json::run(stored)));
     } else {
@@ -95,7 +102,9 @@ fn list(shared: &GlobalArgs, arguments: &RunsArgs) -> anyhow::Result<ExitCode> {
 /// Prints one run in full.
 fn show(shared: &GlobalArgs, number: i64, format: OutputFormat) -> anyhow::Result<ExitCode> {
     let Some(stored) = paths::open_reader(shared)?.run(number)? else {
-        return Err(UsageError(format!("there is no run {number}: `longhaul runs` lists all runs")).into());
+        return Err(
+            UsageError(format!("there is no run {number}: `longhaul runs --last 0` lists all runs")).into()
+        );
     };
     match format {
         OutputFormat::Json => {

@@ -8,8 +8,8 @@ use longhaul_presets::profile::{Profile, ProfileCost};
 use longhaul_presets::{ContentMode, OperationSummary, PhaseSummary, Preset, PresetFigure, PresetSummary};
 use longhaul_service::cost;
 use longhaul_service::foreground::Plan;
-use longhaul_view::screens::words::count;
 use longhaul_view::text::{Text, Tone};
+use longhaul_view::units::count;
 use longhaul_view::{Document, Table, units};
 
 /// Returns the list of presets, with the cost of one run each.

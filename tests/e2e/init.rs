@@ -87,6 +87,9 @@ fn init_with_invalid_options_writes_nothing() {
     let a = place.folder("a");
     place.longhaul("init --yes").expect(2).assert_stderr(&["--target NAME=PATH"]);
     place.longhaul("init --yes --gigabytes-per-day -1").target("a", &a).expect(2);
+    let refused =
+        place.longhaul("init --yes --scale quick --gigabytes-per-day 0.1").target("a", &a).expect(2);
+    refused.assert_stderr(&["not a single round", "a smaller scale"]);
     place
         .longhaul("init --yes --gigabytes-per-day much")
         .target("a", &a)

@@ -1,7 +1,7 @@
 //! Read-only endpoints under `/api/v1`, with the same schemas as `--json` on the command line.
 
 use axum::Json;
-use axum::extract::{Path, Query, RawQuery, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use longhaul_analysis::attribution::Attribution;
 use longhaul_analysis::checks::{self, IntegrityLine, integrity_ledger};
@@ -22,8 +22,9 @@ use serde_json::{Value, json};
 use crate::app_state::AppState;
 use crate::json::optional_integer;
 use crate::pages::{
-    LatencyQuery, PageError, SeriesParams, WhatIfParams, parse_week, read_cache, read_latency_series,
+    LatencyQuery, PageError, SeriesParams, WhatIfParams, read_cache, read_latency_series, requested_week,
 };
+use crate::params::Params;
 
 use crate::cache::{CacheEntry, local_zone};
 
@@ -71,10 +72,10 @@ fn to_json(value: impl serde::Serialize) -> Result<Value, PageError> {
     )),
     responses((status = 200, body = WeekJson<'static>))
 )]
-pub async fn week(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
+pub async fn week(State(app): State<AppState>, Params(params): Params<HistoryParams>) -> Response {
     json_response(app, move |cache| {
         let week = match params.week {
-            Some(text) => parse_week(&text)?,
+            Some(text) => requested_week(cache, &text)?,
             None => cache.newest_week()?,
         };
         let (weekly, rereads) = (cache.weekly(week)?, cache.reader.rereads()?);
@@ -116,7 +117,7 @@ pub async fn glance(State(app): State<AppState>) -> Response {
     ),
     responses((status = 200, body = Vec<RunJson<'static>>))
 )]
-pub async fn runs(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
+pub async fn runs(State(app): State<AppState>, Params(params): Params<HistoryParams>) -> Response {
     json_response(app, move |cache| {
         let limit = Some(params.last.unwrap_or(100).min(MAX_RUNS));
         let filter =
@@ -162,13 +163,13 @@ pub async fn run(State(app): State<AppState>, Path(number): Path<String>) -> Res
         (
             "days" = Option<u16>,
             Query,
-            description = "The length of the window in days, counted back from now; 1 by default.",
+            description = "The length of the window in days, counted back from now; 7 by default, as the commands do.",
             maximum = 65535
         )
     ),
     responses((status = 200, body = WindowSummary))
 )]
-pub async fn samples(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
+pub async fn samples(State(app): State<AppState>, Params(params): Params<HistoryParams>) -> Response {
     let (since, until) = window(&app, &params);
     json_response(app, move |cache| {
         let step = Step::for_window(until.since(since));
@@ -217,7 +218,7 @@ pub async fn samples(State(app): State<AppState>, Query(params): Query<HistoryPa
 pub async fn latency_series(
     State(app): State<AppState>,
     RawQuery(query): RawQuery,
-    Query(params): Query<SeriesParams>,
+    Params(params): Params<SeriesParams>,
 ) -> Response {
     let now = app.now();
     json_response(app, move |cache| {
@@ -244,12 +245,12 @@ fn empty_parameter(query: Option<&str>) -> Option<&str> {
     params((
         "days" = Option<u16>,
         Query,
-        description = "The length of the window in days, counted back from now; 1 by default.",
+        description = "The length of the window in days, counted back from now; 7 by default, as the commands do.",
         maximum = 65535
     )),
     responses((status = 200, body = Vec<ExplainedStall>))
 )]
-pub async fn stalls(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
+pub async fn stalls(State(app): State<AppState>, Params(params): Params<HistoryParams>) -> Response {
     let (since, until) = window(&app, &params);
     json_response(app, move |cache| to_json(stall_causes(cache, since, until)?.stalls)).await
 }
@@ -261,12 +262,12 @@ pub async fn stalls(State(app): State<AppState>, Query(params): Query<HistoryPar
     params((
         "days" = Option<u16>,
         Query,
-        description = "The length of the window in days, counted back from now; 1 by default.",
+        description = "The length of the window in days, counted back from now; 7 by default, as the commands do.",
         maximum = 65535
     )),
     responses((status = 200, body = Vec<NamedStall>))
 )]
-pub async fn stalls_by_cause(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
+pub async fn stalls_by_cause(State(app): State<AppState>, Params(params): Params<HistoryParams>) -> Response {
     let (since, until) = window(&app, &params);
     json_response(app, move |cache| to_json(stall_causes(cache, since, until)?.named)).await
 }
@@ -283,12 +284,12 @@ fn stall_causes(cache: &CacheEntry, since: Timestamp, until: Timestamp) -> Resul
     params((
         "days" = Option<u16>,
         Query,
-        description = "The length of the window in days, counted back from now; 1 by default.",
+        description = "The length of the window in days, counted back from now; 7 by default, as the commands do.",
         maximum = 65535
     )),
     responses((status = 200, body = Vec<EventJson>))
 )]
-pub async fn events(State(app): State<AppState>, Query(params): Query<HistoryParams>) -> Response {
+pub async fn events(State(app): State<AppState>, Params(params): Params<HistoryParams>) -> Response {
     let (since, _) = window(&app, &params);
     json_response(app, move |cache| {
         let events = cache.reader.events(Some(since))?;
@@ -358,7 +359,7 @@ pub async fn why(State(app): State<AppState>) -> Response {
     ),
     responses((status = 200, body = Vec<WhatIfJson>))
 )]
-pub async fn predictions(State(app): State<AppState>, Query(params): Query<WhatIfParams>) -> Response {
+pub async fn predictions(State(app): State<AppState>, Params(params): Params<WhatIfParams>) -> Response {
     json_response(app, move |cache| {
         let answers = what_if(cache.timed_runs()?.as_ref(), params.change()?);
         to_json(answers.iter().map(WhatIfJson::from).collect::<Vec<_>>())
@@ -368,5 +369,5 @@ pub async fn predictions(State(app): State<AppState>, Query(params): Query<WhatI
 
 fn window(app: &AppState, params: &HistoryParams) -> (Timestamp, Timestamp) {
     let now = app.now();
-    (now - u32::from(params.days.unwrap_or(1)) * DAY, now)
+    (now - u32::from(params.days.unwrap_or(7)) * DAY, now)
 }

@@ -172,9 +172,10 @@ impl IntoResponse for Refusal {
                 (StatusCode::BAD_REQUEST, "a request has one Host header, and at most one Origin")
             }
             Self::Origin => (StatusCode::FORBIDDEN, "requests from pages of other sites are not allowed"),
-            Self::Token => {
-                (StatusCode::UNAUTHORIZED, "a command needs the token from the file next to the database")
-            }
+            Self::Token => (
+                StatusCode::UNAUTHORIZED,
+                "a command needs the token from the file next to the database; in a browser, open the page again with `longhaul dashboard`",
+            ),
             Self::Unauthenticated => (
                 StatusCode::UNAUTHORIZED,
                 "access from another machine needs a key: run `longhaul dashboard` on the machine with the service to print an address with a key",

@@ -29,6 +29,7 @@ mod live;
 mod live_updates;
 mod openapi;
 mod pages;
+mod params;
 mod routes;
 mod theme;
 

@@ -3,7 +3,7 @@
 use longhaul_service::status::{LiveStatus, State, Status};
 use longhaul_view::charts::SeriesStyles;
 use longhaul_view::render::html::{line, render};
-use longhaul_view::screens::{live, status};
+use longhaul_view::screens::{live, status, targets};
 use longhaul_view::{Document, time};
 use maud::{Markup, html};
 
@@ -43,6 +43,12 @@ impl LiveState {
         html! {
             @for text in status::all_problems(status, &zone) { li { (line(&text, &styles)) } }
         }
+    }
+
+    /// Renders each target with its state.
+    pub fn targets_html(&self) -> Markup {
+        let Some(status) = &self.status else { return Markup::default() };
+        page_part(&targets::targets(status, &local_zone()))
     }
 
     /// Renders the round in progress; without one, the last and the next round.

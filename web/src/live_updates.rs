@@ -15,13 +15,16 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of open pages. Their streams take at most half of the requests in flight.
 const MAX_PAGES: usize = MAX_REQUESTS / 2;
 
+/// Number of live parts.
+const PARTS: usize = 4;
+
 /// The live parts of all pages at one time: name and HTML of each part.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LiveUpdate {
     /// Number of the update, counted from 1; 0 before the first one.
     pub number: u64,
     /// Name and HTML of each part.
-    pub parts: [(&'static str, Arc<str>); 3],
+    pub parts: [(&'static str, Arc<str>); PARTS],
 }
 
 /// The latest update, and the permits for streams.
@@ -66,7 +69,12 @@ impl LiveUpdates {
     }
 }
 
-fn parts(now: &LiveState) -> [(&'static str, Arc<str>); 3] {
-    [("state", now.state_html()), ("problems", now.problems_html()), ("round", now.round_html())]
-        .map(|(name, markup)| (name, strip_control_characters(&markup.into_string()).into()))
+fn parts(now: &LiveState) -> [(&'static str, Arc<str>); PARTS] {
+    let parts = [
+        ("state", now.state_html()),
+        ("problems", now.problems_html()),
+        ("round", now.round_html()),
+        ("targets", now.targets_html()),
+    ];
+    parts.map(|(name, markup)| (name, strip_control_characters(&markup.into_string()).into()))
 }

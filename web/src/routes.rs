@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::app_state::AppState;
 use crate::commands::error_response;
+use crate::params::Params;
 use crate::{assets, body, compression, guard, headers, openapi, pages, theme};
 
 /// Returns the router with all pages, API endpoints and middleware.
@@ -62,19 +63,22 @@ fn api_routes() -> Router<AppState> {
     openapi::routes().route("/metrics", get(metrics)).route("/openapi.json", get(openapi::document))
 }
 
+/// Answer to a key that was used, or is too old.
+const EXPIRED_KEY: &str = "This key was used before, or is older than a minute: run `longhaul dashboard` again for a new address. \
+    A browser on the machine with the service can read the pages without a key.";
+
 /// Query parameters of the login.
 #[derive(Deserialize)]
 struct LoginParams {
     key: String,
 }
 
-/// Logs in a browser that presents a key. A browser with an expired key is redirected as well: it can read the
-/// pages, but not give commands.
-async fn login(State(app): State<AppState>, Query(params): Query<LoginParams>) -> Response {
+/// Logs in a browser that presents a key. One with an expired key is told so: without a word, it would miss the buttons.
+async fn login(State(app): State<AppState>, Params(params): Params<LoginParams>) -> Response {
     let cookie = app.guard.keys.redeem(&params.key, Instant::now());
     match cookie {
         Some(cookie) => ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
-        None => Redirect::to("/").into_response(),
+        None => (StatusCode::UNAUTHORIZED, EXPIRED_KEY).into_response(),
     }
 }
 

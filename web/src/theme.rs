@@ -1,7 +1,7 @@
 //! Light and dark colours: those of the system, or the ones that the reader chose. The choice is in a cookie, so that it works
 //! without a script.
 
-use axum::extract::Query;
+use crate::params::Params;
 use axum::http::HeaderMap;
 use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -69,7 +69,7 @@ pub struct ThemeParams {
 }
 
 /// Stores the choice in a cookie for a year, and returns to the page that the reader came from.
-pub async fn choose(Query(params): Query<ThemeParams>) -> Response {
+pub async fn choose(Params(params): Params<ThemeParams>) -> Response {
     let theme = Theme::from_name(&params.to).name();
     let cookie = format!("{COOKIE_NAME}={theme}; Path=/; Max-Age=31536000; SameSite=Strict; HttpOnly");
     ([(SET_COOKIE, cookie)], Redirect::to(own_path(&params.back))).into_response()

@@ -228,6 +228,11 @@ fn plan(
         given => given,
     };
     ask.print(&plan.cost_text(load.0, load.1));
+    if plan.cost(load.0).rounds_per_day < 1.0 {
+        let message = "with these limits not a single round a day would be made: allow more bytes a day or more time, or choose a \
+                       smaller scale";
+        return Err(UsageError(message.to_owned()).into());
+    }
     Ok((plan, load.0))
 }
 

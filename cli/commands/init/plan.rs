@@ -7,8 +7,8 @@ use longhaul_service::cost::{
     CostBasis, CostEstimate, CostRequest, LimitingFactor, RoundLoad, estimate_cost,
 };
 
-use longhaul_view::screens::words::count;
 use longhaul_view::units;
+use longhaul_view::units::count;
 
 /// Returns the number of rounds per day in the default schedule.
 pub fn rounds_per_day() -> f64 {

@@ -14,7 +14,7 @@ use longhaul_service::config::Config;
 use longhaul_service::database_lock::DatabaseLock;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Worker, end_workers};
 use longhaul_store::{Reader, StoredEpoch, StoredTarget};
-use longhaul_view::screens::words::count;
+use longhaul_view::units::count;
 
 use super::super::{clean, trial};
 use super::own_folders::{FolderOwner, KnownTargets, OwnFolder, own_folders};

@@ -1,6 +1,5 @@
 //! The events page: events and epochs in order of time, and the ratios before and after a day.
 
-use axum::extract::Query;
 use axum::response::Response;
 use jiff::civil::Date;
 use longhaul_analysis::summary::{EventLine, WeeklyQuery, WeeklySummary, before_after};
@@ -21,6 +20,7 @@ use super::shell::{RangeLink, range_picker};
 use super::{NavItem, PageError, render_page};
 use crate::app_state::AppState;
 use crate::cache::local_zone;
+use crate::params::Params;
 
 /// Ranges up to now that the page offers, in days; the last one has all.
 const RANGES: [(&str, Option<u32>); 4] =
@@ -60,7 +60,7 @@ fn ranges(shown: Option<u32>) -> impl Iterator<Item = RangeLink> {
 }
 
 /// Serves the events page.
-pub async fn events_page(app: AppState, Query(wanted): Query<EventsParams>) -> Response {
+pub async fn events_page(app: AppState, Params(wanted): Params<EventsParams>) -> Response {
     let now = app.now();
     render_page(app, NavItem::Events, move |cache| {
         let (at, days) = (wanted.date()?, wanted.days()?);

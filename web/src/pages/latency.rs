@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, Query};
+use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
 use longhaul_analysis::stalls::explain_stalls;
 use longhaul_model::time::DAY;
@@ -22,12 +22,13 @@ use super::{NavItem, PageError, render_page};
 use crate::app_state::AppState;
 use crate::cache::{CacheEntry, local_zone};
 use crate::live::page_part;
+use crate::params::Params;
 
 /// Windows up to now that the page offers, in days.
 const RANGES: [(&str, u32); 3] = [("24 h", 1), ("7 d", 7), ("30 d", 30)];
 
 /// Serves the latency page.
-pub async fn latency(app: AppState, Query(params): Query<LatencyParams>) -> Response {
+pub async fn latency(app: AppState, Params(params): Params<LatencyParams>) -> Response {
     let now = app.now();
     render_page(app, NavItem::Latency, move |cache| {
         let query = LatencyQuery::parse(&params, now)?;
@@ -53,7 +54,7 @@ pub async fn latency(app: AppState, Query(params): Query<LatencyParams>) -> Resp
 pub async fn latency_chart(
     app: AppState,
     Path(file): Path<String>,
-    Query(params): Query<LatencyParams>,
+    Params(params): Params<LatencyParams>,
 ) -> Response {
     let now = app.now();
     let found = read_cache(app, move |cache| {

@@ -22,7 +22,7 @@ pub use live_stream::stream;
 pub use method::method;
 pub use overview::overview;
 pub use runs::{run, runs};
-pub use shell::{NavItem, PageError, not_found, parse_week, read_cache, render_page};
+pub use shell::{NavItem, PageError, error_page, not_found, read_cache, render_page, requested_week};
 pub use targets::{run_command, targets};
 pub use task::{first_task, task, task_chart};
 pub use week::{badge, download, newest_week, week, week_chart};

@@ -1,11 +1,11 @@
 //! The list of runs with its search form, and the page of one run.
 
-use axum::extract::{Path, Query};
+use axum::extract::Path;
 use axum::response::Response;
 use longhaul_model::{Outcome, TASKS, TargetName};
 use longhaul_store::{RunFilter, StoredRun};
 use longhaul_view::screens;
-use longhaul_view::screens::words::count;
+use longhaul_view::units::count;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -13,6 +13,7 @@ use super::{NavItem, PageError, render_page};
 use crate::app_state::AppState;
 use crate::cache::local_zone;
 use crate::live::page_part;
+use crate::params::Params;
 
 /// Maximum number of runs on a page.
 const RUNS_PER_PAGE: u32 = 100;
@@ -32,7 +33,7 @@ pub struct RunSearch {
 }
 
 /// Serves the list of runs.
-pub async fn runs(app: AppState, Query(wanted): Query<RunSearch>) -> Response {
+pub async fn runs(app: AppState, Params(wanted): Params<RunSearch>) -> Response {
     render_page(app, NavItem::Runs, move |cache| {
         let names: Vec<TargetName> =
             cache.reader.targets()?.into_iter().map(|stored| stored.target.name).collect();

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::app_state::AppState;
 use crate::assets;
-use crate::cache::CacheEntry;
+use crate::cache::{CacheEntry, current_week, local_zone};
 use crate::theme::Theme;
 
 /// An entry of the navigation menu.
@@ -116,6 +116,11 @@ pub async fn render_page(
     (status, page_shell(&app, Some(item), &body)).into_response()
 }
 
+/// Renders a page with an error.
+pub fn error_page(app: &AppState, error: &PageError) -> Response {
+    (error.status(), page_shell(app, None, &error_body(error))).into_response()
+}
+
 /// Runs a query on the cached database, on a thread that may block on disk reads.
 pub async fn read_cache<T: Send + 'static>(
     app: AppState,
@@ -151,7 +156,7 @@ pub async fn not_found(app: AppState, uri: Uri) -> Response {
         return (error.status(), Json(json!({ "error": "there is no endpoint at this path" })))
             .into_response();
     }
-    (error.status(), page_shell(&app, None, &error_body(&error))).into_response()
+    error_page(&app, &error)
 }
 
 /// A window of time that a page offers.
@@ -198,9 +203,15 @@ fn error_body(error: &PageError) -> Markup {
     }
 }
 
+/// Returns the name of the local time zone, or else its offset from UTC now.
+fn zone_name() -> String {
+    let zone = local_zone();
+    zone.iana_name().map_or_else(|| zone.to_offset(jiff::Timestamp::now()).to_string(), str::to_owned)
+}
+
 /// Returns a complete HTML page: head, navigation, content and footer.
 fn page_shell(app: &AppState, item: Option<NavItem>, body: &Markup) -> Response {
-    let name = item.map_or("Not found", |item| item.link().0);
+    let name = item.map_or("Error", |item| item.link().0);
     let page = html! {
         (DOCTYPE)
         html lang="en" data-theme=(app.theme.name()) {
@@ -227,7 +238,8 @@ fn page_shell(app: &AppState, item: Option<NavItem>, body: &Markup) -> Response 
                 main id="content" tabindex="-1" { (body) }
                 footer {
                     p {
-                        "longhaul " (env!("CARGO_PKG_VERSION")) ". This page loads nothing from other servers. "
+                        "longhaul " (env!("CARGO_PKG_VERSION")) ". Times are local times of this service: " (zone_name()) ". "
+                        "This page loads nothing from other servers. "
                         "The same numbers in the terminal: " code { "longhaul report" } ", " code { "status" } ", "
                         code { "latency" } ". For programs: " a href="/openapi.json" { "/api/v1" } "."
                     }
@@ -264,12 +276,25 @@ fn navigation(here: Option<NavItem>) -> Markup {
     }
 }
 
+/// Returns the week that a request names.
+///
+/// # Errors
+///
+/// If the text is no ISO week, or one that has not begun, for which nothing can be said.
+pub fn requested_week(cache: &mut CacheEntry, text: &str) -> Result<Week, PageError> {
+    let week = parse_week(text)?;
+    if week > cache.newest_week()?.max(current_week()) {
+        return Err(PageError::NotFound(format!("week {text} yet")));
+    }
+    Ok(week)
+}
+
 /// Parses the week in a URL.
 ///
 /// # Errors
 ///
 /// If the text is not an ISO week. Week 53 of a year that has only 52 is a `NotFound`, not a `BadRequest`.
-pub fn parse_week(text: &str) -> Result<Week, PageError> {
+fn parse_week(text: &str) -> Result<Week, PageError> {
     text.parse().map_err(|error: longhaul_analysis::summary::WeekError| {
         let is_missing = text.ends_with("-W53");
         if is_missing {

@@ -22,7 +22,8 @@ pub async fn targets(app: AppState, headers: HeaderMap) -> Response {
         Ok(html! {
             h1 { "Targets" }
             (service_section(&now, &commands))
-            @if let Some(status) = &now.status { (page_part(&screens::targets::targets(status, &epochs, &local_zone()))) }
+            div data-live="targets" { (now.targets_html()) }
+            @if let Some(status) = &now.status { (page_part(&screens::targets::newest_epochs(status, &epochs, &local_zone()))) }
         })
     })
     .await

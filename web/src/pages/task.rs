@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use axum::extract::{Path, Query};
+use axum::extract::Path;
 use axum::response::{IntoResponse, Redirect, Response};
 use longhaul_analysis::summary::WeeklySummary;
 use longhaul_model::time::DAY;
@@ -26,6 +26,7 @@ use super::shell::{RangeLink, chart_links, range_picker, read_cache, svg_respons
 use super::{NavItem, PageError, render_page};
 use crate::app_state::AppState;
 use crate::cache::{CacheEntry, local_zone};
+use crate::params::Params;
 
 /// Redirects to the page of the first task.
 pub async fn first_task() -> Redirect {
@@ -72,7 +73,7 @@ impl TaskParams {
 }
 
 /// Serves the page of a task.
-pub async fn task(app: AppState, Path(name): Path<String>, Query(params): Query<TaskParams>) -> Response {
+pub async fn task(app: AppState, Path(name): Path<String>, Params(params): Params<TaskParams>) -> Response {
     let now = app.now();
     let since = now - CALL_RETENTION_DAYS * DAY;
     render_page(app, NavItem::Tasks, move |cache| {
@@ -80,7 +81,8 @@ pub async fn task(app: AppState, Path(name): Path<String>, Query(params): Query<
         let window = Window { task, since: params.since(now)? };
         let (history, weekly) = history_and_week(cache)?;
         let calls = cache.reader.calls(&name, since)?;
-        let metrics = metric_charts(&window, &history, &weekly);
+        let is_measured = history.runs.iter().any(|run| TASKS[run.workload] == *task);
+        let metrics = if is_measured { metric_charts(&window, &history, &weekly) } else { vec![] };
         let charts = metrics.iter().flat_map(|metric| &metric.charts);
         let links = chart_links(&format!("/tasks/{name}/charts"), &format!("?days={}", params.days()), charts);
         let styles = SeriesStyles::for_targets(&weekly.targets);
@@ -104,7 +106,7 @@ pub async fn task(app: AppState, Path(name): Path<String>, Query(params): Query<
 pub async fn task_chart(
     app: AppState,
     Path((name, file)): Path<(String, String)>,
-    Query(params): Query<TaskParams>,
+    Params(params): Params<TaskParams>,
 ) -> Response {
     let now = app.now();
     let found = read_cache(app, move |cache| {

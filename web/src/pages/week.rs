@@ -8,12 +8,12 @@ use longhaul_analysis::summary::{Week, WeeklySummary, client_caching};
 use longhaul_view::charts::SeriesStyles;
 use longhaul_view::json::WeekJson;
 use longhaul_view::page::{contents, first_screen::first_screen};
-use longhaul_view::screens::week::{WeekReport, details, times_table};
+use longhaul_view::screens::week::{WeekReport, details, times_for_spreadsheet};
 use longhaul_view::screens::{week_charts, words};
 use longhaul_view::{Environment, html as report, markdown, redaction, render};
 use maud::{Markup, html};
 
-use super::shell::{chart_links, parse_week, read_cache, svg_response};
+use super::shell::{chart_links, read_cache, requested_week, svg_response};
 use super::{NavItem, PageError, render_page};
 use crate::app_state::AppState;
 use crate::cache::{CacheEntry, current_week};
@@ -30,7 +30,7 @@ pub async fn newest_week(app: AppState) -> Response {
 /// Serves the page of a week.
 pub async fn week(app: AppState, Path(week): Path<String>) -> Response {
     render_page(app, NavItem::Week, move |cache| {
-        let week = parse_week(&week)?;
+        let week = requested_week(cache, &week)?;
         let weekly = cache.weekly(week)?;
         let environment = environment(cache, week)?;
         let around = adjacent_weeks(cache, week)?;
@@ -90,19 +90,23 @@ fn download_links(weekly: &WeeklySummary) -> Markup {
     }
 }
 
-const DOWNLOADS: [(&str, &str); 4] =
-    [("html", "one HTML page"), ("md", "Markdown"), ("csv", "times as CSV"), ("json", "everything as JSON")];
+const DOWNLOADS: [(&str, &str); 4] = [
+    ("html", "one HTML page"),
+    ("md", "Markdown"),
+    ("csv", "times in seconds as CSV"),
+    ("json", "everything as JSON"),
+];
 
 /// Serves a week as a file to download, in the format of its extension.
 pub async fn download(app: AppState, Path((week, file)): Path<(String, String)>) -> Response {
     let made = read_cache(app.clone(), move |cache| {
-        let week = parse_week(&week)?;
+        let week = requested_week(cache, &week)?;
         let ending = file.strip_prefix(&format!("longhaul-{week}.")).unwrap_or_default().to_owned();
         let weekly = cache.weekly(week)?;
         let (kind, text) = match ending.as_str() {
             "html" => ("text/html; charset=utf-8", report(&weekly, &environment(cache, week)?)),
             "md" => ("text/markdown; charset=utf-8", markdown(&weekly)),
-            "csv" => ("text/csv; charset=utf-8", times_table(&weekly).csv()),
+            "csv" => ("text/csv; charset=utf-8", times_for_spreadsheet(&weekly).csv()),
             "json" => ("application/json", week_json(&weekly, cache)?),
             _ => return Err(PageError::NotFound(format!("file `{file}`"))),
         };
@@ -125,7 +129,10 @@ fn week_json(weekly: &WeeklySummary, cache: &CacheEntry) -> Result<String, PageE
 /// Serves one chart of a week as SVG.
 pub async fn week_chart(app: AppState, Path((week, file)): Path<(String, String)>) -> Response {
     let found = read_cache(app, move |cache| {
-        let weekly = cache.weekly(parse_week(&week)?)?;
+        let weekly = {
+            let week = requested_week(cache, &week)?;
+            cache.weekly(week)?
+        };
         let id = file.strip_suffix(".svg").unwrap_or_default();
         Ok(week_charts::all(&weekly).into_iter().find(|chart| chart.id == id))
     });

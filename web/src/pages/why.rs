@@ -1,6 +1,5 @@
 //! The page that says where the time of each task goes, and what another network or disk would change.
 
-use axum::extract::Query;
 use axum::response::Response;
 use longhaul_analysis::prediction::{Change, parse_bandwidth, parse_disk, parse_round_trip, what_if};
 use longhaul_view::charts::SeriesStyles;
@@ -12,6 +11,7 @@ use serde::Deserialize;
 use super::shell::{RangeLink, range_picker};
 use super::{NavItem, PageError, render_page};
 use crate::app_state::AppState;
+use crate::params::Params;
 
 /// A network or disk that the page offers.
 struct Setting {
@@ -41,7 +41,7 @@ pub struct WhatIfParams {
 }
 
 /// Serves the page.
-pub async fn why(app: AppState, Query(params): Query<WhatIfParams>) -> Response {
+pub async fn why(app: AppState, Params(params): Params<WhatIfParams>) -> Response {
     render_page(app, NavItem::Why, move |cache| {
         let params = params.filled();
         let change = params.change()?;

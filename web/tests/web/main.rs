@@ -9,5 +9,6 @@ mod hostile;
 mod interface;
 mod live;
 mod pages;
+mod requests;
 mod status;
 mod world;

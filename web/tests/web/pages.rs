@@ -5,6 +5,7 @@ use std::io::Read;
 use html5ever::tendril::TendrilSink;
 use html5ever::{ParseOpts, parse_document};
 use longhaul_model::TASKS;
+use longhaul_view::units;
 use markup5ever_rcdom::RcDom;
 
 use crate::client::{Answer, TestServer};
@@ -161,7 +162,7 @@ fn pages_show_the_numbers_of_the_summary() {
     {
         let (target, seconds) =
             (median["target"].as_str().unwrap(), median["epoch"]["median"].as_f64().unwrap());
-        let shown = if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") };
+        let shown = units::seconds(seconds);
         assert!(target == "local" || seconds < 0.1 || overview.contains(&shown), "{target}: {shown}");
     }
     let csv = server.get(&format!("/weeks/{name}/longhaul-{name}.csv")).text();

@@ -1,5 +1,7 @@
 //! Formats numbers with their units.
 
+use std::fmt::Display;
+
 use longhaul_model::Unit;
 
 /// Formats a number with three significant digits, without exponent.
@@ -50,6 +52,11 @@ pub fn duration(seconds: f64) -> String {
 /// Formats an estimate of how long something will last, in whole seconds below a minute, else in whole minutes.
 pub fn estimated_duration(seconds: f64) -> String {
     duration(if seconds < 59.5 { seconds.round() } else { (seconds / 60.0).round() * 60.0 })
+}
+
+/// Formats a number of things, for example `1 round` or `2 rounds`.
+pub fn count<N: Display + PartialEq + From<u8>>(number: N, thing: &str) -> String {
+    if number == N::from(1) { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
 /// Formats a duration given in seconds for the label of an axis.

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use longhaul_measure::workloads::Settings;
+use longhaul_measure::workloads::{READ_BACK, Settings, Workload as _};
 use longhaul_model::{FreeSpaceReserve, Role, STANDARD_TASKS, Scale, Target, TargetName, YOUR_DAY};
 use longhaul_nas::NasSettings;
 use longhaul_presets::catalog;
@@ -39,7 +39,7 @@ use sampling::FileSampling;
 pub use sampling::Sampling;
 pub use schedule::{Design, LOG_LEVELS, Log, Schedule, Web};
 use schedule::{FileLog, FileSchedule, FileWeb};
-use telemetry::FileTelemetry;
+use telemetry::{FileTelemetry, parse_absolute_path};
 use value::{InvalidValue, in_range};
 
 use crate::notifications::NotifyConfig;
@@ -162,9 +162,9 @@ pub enum ConfigError {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ConfigFile {
-    database: Option<PathBuf>,
+    database: Option<toml::Spanned<PathBuf>>,
     scale: Option<Scale>,
-    workloads: Option<Vec<toml::Spanned<String>>>,
+    workloads: Option<toml::Spanned<Vec<toml::Spanned<String>>>>,
     #[serde(default)]
     targets: BTreeMap<toml::Spanned<String>, FileTarget>,
     #[serde(default)]
@@ -249,7 +249,7 @@ impl Config {
 
     fn from_file(file: ConfigFile) -> Result<Self, InvalidValue> {
         let default = Self::default();
-        let workloads = file.workloads.map(|names| names.into_iter().map(parse_workload).collect());
+        let workloads = file.workloads.map(parse_workloads);
         let targets = file.targets.into_iter().map(|(name, target)| parse_target(&name, target));
         let targets = targets.collect::<Result<Vec<_>, _>>()?;
         let nas = file.nas.validate(&targets)?;
@@ -259,7 +259,7 @@ impl Config {
             workloads.push(YOUR_DAY.name().to_owned());
         }
         Ok(Self {
-            database: file.database,
+            database: file.database.map(|path| parse_absolute_path(path, "database")).transpose()?,
             scale: file.scale.unwrap_or(default.scale),
             workloads,
             targets,
@@ -299,11 +299,27 @@ impl Config {
     }
 }
 
+/// Returns the names of the workloads, each once.
+fn parse_workloads(names: toml::Spanned<Vec<toml::Spanned<String>>>) -> Result<Vec<String>, InvalidValue> {
+    let offset = names.span().start;
+    let mut parsed: Vec<String> = vec![];
+    for name in names.into_inner() {
+        let name = parse_workload(name)?;
+        if !parsed.contains(&name) {
+            parsed.push(name);
+        }
+    }
+    let message = "a round needs at least one workload; without this line it has all tasks".to_owned();
+    if parsed.is_empty() { Err(InvalidValue { offset, message }) } else { Ok(parsed) }
+}
+
 fn parse_workload(name: toml::Spanned<String>) -> Result<String, InvalidValue> {
-    if catalog().find(name.get_ref()).is_some() {
+    let names = catalog().workloads.iter().map(|workload| workload.name());
+    // Its rounds compare nothing: `longhaul integrity --check` makes them.
+    let names: Vec<&str> = names.filter(|name| *name != READ_BACK.name()).collect();
+    if names.contains(&name.get_ref().as_str()) {
         return Ok(name.into_inner());
     }
-    let names: Vec<&str> = catalog().workloads.iter().map(|workload| workload.name()).collect();
     let message =
         format!("there is no workload `{}`{}", name.get_ref(), did_you_mean(name.get_ref(), &names));
     Err(InvalidValue { offset: name.span().start, message })

@@ -52,16 +52,21 @@ fn over_byte_budget(limit: u64, usage: &Usage, name: &TargetName) -> Option<Skip
     let used = usage.bytes.get(name).copied().unwrap_or(0);
     let next = usage.max_bytes_per_round.get(name).copied().unwrap_or(0);
     (used.saturating_add(next) > limit).then(|| {
-        let gigabytes = |bytes: u64| bytes as f64 / 1e9;
         let text = format!(
-            "{:.2} GB were read and written on `{name}` in the last 24 hours and a round takes {:.2} GB; the limit \
-             is {:.2} GB",
-            gigabytes(used),
-            gigabytes(next),
-            gigabytes(limit)
+            "{} were read and written on `{name}` in the last 24 hours and a round takes {}; the limit is {}",
+            amount(used),
+            amount(next),
+            amount(limit)
         );
         SkipReason::new("byte-budget", text)
     })
+}
+
+fn amount(bytes: u64) -> String {
+    match bytes as f64 / 1e6 {
+        megabytes if megabytes < 1e3 => format!("{megabytes:.1} MB"),
+        megabytes => format!("{:.2} GB", megabytes / 1e3),
+    }
 }
 
 fn over_time_budget(limit: f64, busy: Duration) -> Option<SkipReason> {

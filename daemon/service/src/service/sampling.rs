@@ -208,7 +208,7 @@ impl Sampling {
 
     /// Returns the state of a target's probe for the status.
     pub(super) fn probe_state(&self, target: &Target, view: SamplingView<'_>) -> ProbeState {
-        if view.config.sampling.probe_policy == ProbePolicy::Never {
+        if view.is_paused || view.config.sampling.probe_policy == ProbePolicy::Never {
             return ProbeState::Off;
         }
         if let Some(reason) = self.sampler.probe_error(&target.name) {

@@ -202,11 +202,14 @@ impl BandChart {
         let gaps = self.steps.iter().filter(|step| step.quantiles.is_none()).count();
         format!(
             "Times on a logarithmic axis of seconds that all charts of this kind on the page share: the line is the median of a step, \
-             the dark band goes from the 25th to the 75th percentile, the pale band from the 5th to the 95th. A step is {}. {}: {count} \
-             values in {} steps; {failed} failures, marked ✗ below, have no time; {gaps} steps without a value are blank.",
+             the dark band goes from the 25th to the 75th percentile, the pale band from the 5th to the 95th. A step is {}. {}: {} \
+             in {}; {}, marked ✗ below, without a time; {} without a value, blank.",
             units::duration(self.step.as_secs_f64()),
             self.name,
-            self.steps.len() - gaps,
+            units::count(count, "value"),
+            units::count(self.steps.len() - gaps, "step"),
+            units::count(failed, "failure"),
+            units::count(gaps, "step"),
         )
     }
 

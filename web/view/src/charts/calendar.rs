@@ -9,6 +9,7 @@ use super::scale::Extent;
 use super::style::{MarkFill, SeriesStyle, mark};
 use super::svg::{Anchor, Chart, area, glyph, number, point, text, truncated};
 use crate::table::Table;
+use crate::units;
 use longhaul_analysis::summary::date_of_day;
 
 /// Horizontal range of the weeks, in percent of the width.
@@ -117,10 +118,10 @@ impl Calendar {
     fn description(&self) -> String {
         let with = |is: fn(&Availability) -> bool| self.days.iter().filter(|(_, day)| is(day)).count();
         format!(
-            "One field per day, one column per week. {}: of {} days with data, {} were good, {} had a request slower than one second, \
-             {} had a request that failed or timed out, marked ✗. A framed field has no data: no request was sent.",
+            "One field per day, one column per week. {}: {} with data, of which {} good, {} with a request slower than one second, \
+             {} with a request that failed or timed out, marked ✗. A framed field has no data: no request was sent.",
             self.name,
-            self.days.len(),
+            units::count(self.days.len(), "day"),
             with(|day| day.failed == 0 && day.slow == 0),
             with(|day| day.failed == 0 && day.slow > 0),
             with(|day| day.failed > 0),

@@ -54,7 +54,7 @@ impl Ecdf {
     /// Draws the chart on an axis.
     pub fn draw(&self, scale: LogScale) -> Chart {
         if self.curves.iter().all(|curve| curve.times.is_empty()) {
-            return Chart::sentence(&self.id, &self.title, "No time has been measured yet.".to_owned());
+            return Chart::sentence(&self.id, &self.title, "No time was measured in this range.".to_owned());
         }
         let legend = Y_RANGE.to + 3.0;
         Chart {

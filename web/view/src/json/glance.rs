@@ -22,8 +22,8 @@ pub struct Glance {
     pub minutes_a_week: Option<f64>,
     /// Confidence of the recommendation; null while nothing can be said.
     pub confidence: Option<Confidence>,
-    /// Number of problems now, as the overview lists them: ongoing stalls, problems of the service, targets that cannot be measured;
-    /// null while it starts.
+    /// Number of problems at this moment: ongoing stalls, problems of the service, targets that cannot be measured. Failures and old
+    /// states of the past weeks, which the overview lists as well, are not counted. Null while the service starts.
     pub problems: Option<usize>,
     /// End of the last scheduled round, as RFC 3339 in UTC; null if there was none.
     pub last_round: Option<String>,

@@ -16,7 +16,10 @@ pub fn task_bars(weekly: &WeeklySummary, styles: &SeriesStyles) -> Markup {
         @if rows.is_empty() { p { "No task has been measured on a share yet." } }
         @else {
             ul class="task-rows" { @for row in &rows { (task_row(row, styles)) } }
-            p class="muted" { (EXPLANATION) " " a href={ "/weeks/" (weekly.week) "#times" } { "All figures as a table" } "." }
+            p class="muted" {
+                (EXPLANATION)
+                @if !weekly.table.is_empty() { " " a href={ "/weeks/" (weekly.week) "#times" } { "All figures as a table" } "." }
+            }
         }
     }
 }

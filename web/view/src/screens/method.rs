@@ -23,7 +23,7 @@ pub fn method(weekly: &WeeklySummary) -> Document {
     document.section("samples", "Latency probe").paragraph(
         "The latency probe sends small requests to each target: the attributes of a file, 4 KiB that no cache holds and, if enabled, \
          a synced write of 4 KiB. Latency is measured from the scheduled time of a request, so that a stall counts for every request \
-         it delayed. The probe sends requests only while a share is in use, and never wakes one up.",
+         it delayed. Unless the configuration says otherwise, the probe sends requests only while a share is in use, and never wakes one up.",
     );
     let kept =
         |step: &Step| format!("Steps of {} are kept for {} days.", words::step(*step), step.days_kept());

@@ -3,6 +3,8 @@
 
 use longhaul_analysis::summary::{Comparison, Failures, PairSummary, ReliabilityVerdict, WeeklySummary};
 
+use longhaul_model::{Role, TargetName};
+
 use super::checks::{damage, damaged_shares, statements};
 use super::words;
 use crate::document::{Details, Document};
@@ -12,16 +14,22 @@ use crate::{redaction, units};
 /// Returns the problems of a week as a list, the most severe first, or a sentence that there are none. A page shows more than
 /// `shown` of them only on request.
 pub fn problems(weekly: &WeeklySummary, shown: usize) -> Document {
-    let failing = weekly.failures.iter().filter_map(failure_text);
+    let is_share = |name: &TargetName| {
+        weekly.targets.iter().any(|target| target.name == *name && target.role == Role::Share)
+    };
+    let (shares, baselines): (Vec<&Failures>, Vec<&Failures>) =
+        weekly.failures.iter().partition(|failures| is_share(&failures.target));
+    let failure = |text: String| Text::new().toned("Failure: ", Tone::Bad).plain(text);
+    let failing = damage(&damaged_shares(weekly)).into_iter();
     let failing = failing.chain(weekly.pairs.iter().filter_map(reliability_text));
-    let failing = failing.chain(damage(&damaged_shares(weekly)));
-    let failing = failing.map(|text| Text::new().toned("Failure: ", Tone::Bad).plain(text));
+    let failing = failing.chain(shares.into_iter().filter_map(failure_text)).map(failure);
+    let failing_baselines = baselines.into_iter().filter_map(failure_text).map(failure);
     let stale = weekly.freshness.iter().filter_map(statements::staleness);
     let stale = stale.map(|text| Text::new().toned("Stale: ", Tone::Bad).plain(text));
     let unavailable = weekly.failures.iter().filter_map(unavailable_text);
     let drifting = weekly.pairs.iter().filter_map(|pair| drift_text(pair.headline.as_ref()?));
     let uncertain = unavailable.chain(drifting).chain(round_loss_text(weekly)).map(Text::from);
-    let found: Vec<Text> = failing.chain(stale).chain(uncertain).collect();
+    let found: Vec<Text> = failing.chain(stale).chain(failing_baselines).chain(uncertain).collect();
     let mut document = Document::new();
     if found.is_empty() {
         document.paragraph(no_problems_text(weekly));
@@ -37,7 +45,7 @@ pub fn problems(weekly: &WeeklySummary, shown: usize) -> Document {
 
 fn unavailable_text(failures: &Failures) -> Option<String> {
     let Failures { target, unavailable_rounds: rounds, .. } = failures;
-    (*rounds > 0).then(|| format!("{target} was unavailable in {}.", words::count(*rounds, "round")))
+    (*rounds > 0).then(|| format!("{target} was unavailable in {}.", units::count(*rounds, "round")))
 }
 
 fn no_problems_text(weekly: &WeeklySummary) -> String {
@@ -118,7 +126,7 @@ fn round_loss_text(weekly: &WeeklySummary) -> Option<String> {
     let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
     Some(format!(
         "{lost} of the week's {} {} not completed ({}){reasons}.",
-        words::count(ended, "round"),
+        units::count(ended, "round"),
         if lost == 1 { "was" } else { "were" },
         parts.join(", ")
     ))

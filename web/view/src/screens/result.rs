@@ -3,7 +3,8 @@
 use longhaul_analysis::summary::{Comparison, INSTANT_SECONDS, Verdict};
 
 use super::percent::Percent;
-use super::{so_far, words};
+use super::so_far;
+use crate::units;
 
 /// Returns the result of one task in a few words.
 pub fn result(task: &Comparison) -> String {
@@ -25,7 +26,7 @@ pub fn result(task: &Comparison) -> String {
             let so_far = so_far::brief(task).map_or(String::new(), |so_far| so_far + "; ");
             let until = task
                 .days_needed
-                .map_or(String::new(), |days| format!("; about {} more", words::count(days, "day")));
+                .map_or(String::new(), |days| format!("; about {} more", units::count(days, "day")));
             format!("{so_far}not decided{until}")
         }
     }

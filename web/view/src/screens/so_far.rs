@@ -7,6 +7,7 @@ use longhaul_model::TargetName;
 
 use super::percent::Percent;
 use super::{round_trips, words};
+use crate::units;
 
 /// Returns what the rounds made so far say, as a sentence.
 pub fn sentence(comparison: &Comparison) -> String {
@@ -22,12 +23,12 @@ pub fn sentence(comparison: &Comparison) -> String {
     let Some(ratio) = comparison.so_far.ratio else {
         return format!(
             "So far {} {} a result of both {a} and {b} for {what}{failures}; a first statement needs {MIN_ROUNDS_SO_FAR}.",
-            words::count(rounds, "round"),
+            units::count(rounds, "round"),
             if rounds == 1 { "has" } else { "have" },
         );
     };
     let basis =
-        format!("So far, in {} on {}", words::count(rounds, "round"), words::count(ratio.days, "day"));
+        format!("So far, in {} on {}", units::count(rounds, "round"), units::count(ratio.days, "day"));
     if !ratio.is_difference() {
         let span = Percent::increase(ratio).span();
         return format!(
@@ -90,7 +91,7 @@ pub fn outlook(comparison: &Comparison) -> String {
     };
     format!(
         "Whether it stays like that is not decided: going by {}{}, {} may take {} time than {}. {}",
-        words::count(ratio.days, "day"),
+        units::count(ratio.days, "day"),
         round_trips::stated(comparison),
         comparison.b,
         Percent::increase(ratio).span(),
@@ -103,7 +104,7 @@ pub fn outlook(comparison: &Comparison) -> String {
 fn until(comparison: &Comparison) -> String {
     match comparison.days_needed {
         None => "More days are not expected to decide it.".to_owned(),
-        Some(days @ ..14) => format!("About {} more.", words::count(days, "day")),
-        Some(days) => format!("About {} more.", words::count(days.div_ceil(7), "week")),
+        Some(days @ ..14) => format!("About {} more.", units::count(days, "day")),
+        Some(days) => format!("About {} more.", units::count(days.div_ceil(7), "week")),
     }
 }

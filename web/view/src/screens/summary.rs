@@ -3,12 +3,12 @@
 use longhaul_analysis::summary::{FigureSummary, Ratio, Spread, Summary, WorkloadSummary};
 use longhaul_model::{CacheState, MIN_VALUES_FOR_P95, Unit};
 
-use super::words::count;
 use super::{NO_VALUE, or_no_value};
 use crate::document::{Document, Fact};
 use crate::table::Table;
 use crate::text::Text;
 use crate::units;
+use crate::units::count;
 
 /// Number of values below which a quarter of them is not one value.
 const MIN_VALUES_FOR_QUARTILES: usize = 4;

@@ -1,7 +1,7 @@
 //! One task: its times on each target, day by day and as distributions, and its slowest runs and calls.
 
 use longhaul_analysis::summary::WeeklySummary;
-use longhaul_model::Task;
+use longhaul_model::{Scale, Task};
 
 use super::{week_charts, words};
 use crate::charts::Chart;
@@ -34,6 +34,12 @@ pub struct MetricCharts {
 pub fn task(report: TaskReport<'_>) -> Document {
     let mut document = Document::titled(report.task.name());
     document.paragraph(Text::constant(report.task.summary()));
+    if let Some(scale) = report.weekly.scale.filter(|scale| *scale != Scale::Standard) {
+        let scale = scale.name();
+        document.note(format!(
+            "Numbers in this line are those of the standard scale; here it runs at the {scale} scale."
+        ));
+    }
     document.append(times(report.task, report.weekly, report.metrics));
     document.append(report.slowest);
     document
@@ -41,11 +47,18 @@ pub fn task(report: TaskReport<'_>) -> Document {
 
 fn times(task: &Task, weekly: &WeeklySummary, metrics: Vec<MetricCharts>) -> Document {
     let mut document = Document::new();
-    let Some(times) = week_charts::times_of(task.name(), weekly) else {
-        document.paragraph("Not measured yet.");
-        return document;
-    };
-    document.section("times", "Times").chart(times);
+    match week_charts::times_of(task.name(), weekly) {
+        Some(times) => {
+            document.section("times", "Times").chart(times);
+        }
+        None if metrics.is_empty() => {
+            document.paragraph("Not measured yet.");
+        }
+        None => {
+            document
+                .paragraph("No time counts yet: the first two days are a warm-up. The charts show all runs.");
+        }
+    }
     for (place, metric) in metrics.into_iter().enumerate() {
         document.section(format!("wait-{place}"), words::capitalized(&metric.label));
         document

@@ -38,9 +38,7 @@ impl TaskBar<'_> {
         match self.times.median {
             None => "no time yet".to_owned(),
             Some(median) if median < INSTANT_SECONDS => "instant".to_owned(),
-            Some(median) if median < 10.0 => format!("{median:.2} s"),
-            Some(median) if median < 100.0 => format!("{median:.1} s"),
-            Some(median) => format!("{median:.0} s"),
+            Some(median) => units::seconds(median),
         }
     }
 
@@ -54,7 +52,7 @@ impl TaskBar<'_> {
             "{}: median {}{range}; {}, {failed} failed",
             self.target,
             words::seconds_or_dash(median),
-            words::count(count, "time")
+            units::count(count, "time")
         )
     }
 }

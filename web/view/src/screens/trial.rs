@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use longhaul_model::{Outcome, Run, STANDARD_TASKS, TargetName, median};
 
 use super::NO_VALUE;
-use super::words::count;
 use crate::document::Document;
 use crate::table::Table;
 use crate::text::Text;
 use crate::units;
+use crate::units::count;
 
 /// Numbers of runs of a plan that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -165,7 +165,8 @@ fn task(task: &Comparison) -> Text {
         // The sentence says how many rounds the faster target won.
         Verdict::Faster | Verdict::ClearlyFaster => sentence(task),
         Verdict::NotEnoughData | Verdict::AlreadyClear | Verdict::TooSmall | Verdict::NoRealDifference => {
-            sentence(task).plain(format!(" Rounds won: {}.", words::rounds_won(task)))
+            let won = format!(" Rounds won: {}.", words::rounds_won(task));
+            sentence(task).plain(if task.rounds.complete > 0 { won } else { String::new() })
         }
     }
 }
@@ -220,6 +221,29 @@ pub fn times_table(weekly: &WeeklySummary) -> Table {
         }
     }
     table
+}
+
+/// Returns the times of each task on each target for a spreadsheet, in seconds. A time that is not known is empty.
+pub fn times_for_spreadsheet(weekly: &WeeklySummary) -> Table {
+    const FIGURES: [&str; 6] = ["median_s", "lowest_day_s", "highest_day_s", "p95_s", "n", "failed"];
+    let of_week = FIGURES.map(|name| format!("week_{name}"));
+    let mut table = Table::new("Times of each task on each target")
+        .words(["task", "target"])
+        .figures(FIGURES)
+        .figures(of_week.iter().map(String::as_str));
+    for (row, on) in weekly.table.iter().flat_map(|row| row.targets.iter().map(move |on| (row, on))) {
+        let names = [words::subject(&row.subject), on.target.to_string()];
+        table.row(names.into_iter().chain(numbers(&on.epoch)).chain(numbers(&on.week)));
+    }
+    table
+}
+
+fn numbers(times: &TimeSummary) -> [String; 6] {
+    let seconds = |time: Option<f64>| time.map_or(String::new(), |time| format!("{time:.6}"));
+    let [low, high] =
+        [times.daily_range.map(|(low, _)| low), times.daily_range.map(|(_, high)| high)].map(seconds);
+    let [median, p95] = [times.median, times.p95].map(seconds);
+    [median, low, high, p95, times.count.to_string(), times.failed.to_string()]
 }
 
 fn times_cells(times: &TimeSummary) -> [String; 5] {
@@ -313,10 +337,10 @@ fn excluded(weekly: &WeeklySummary) -> Document {
     }
     let reasons = weekly.rounds.reasons.iter();
     let reasons = reasons.map(|(reason, rounds)| {
-        format!("{}: {}", words::count(*rounds, "round"), words::round_reason(reason))
+        format!("{}: {}", units::count(*rounds, "round"), words::round_reason(reason))
     });
     let runs = weekly.excluded.iter().map(|excluded| {
-        format!("Excluded from the verdicts: {} {}", words::count(excluded.runs, "run"), excluded.reason)
+        format!("Excluded from the verdicts: {} {}", units::count(excluded.runs, "run"), excluded.reason)
     });
     document.list(reasons.chain(runs));
     document

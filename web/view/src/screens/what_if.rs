@@ -19,7 +19,7 @@ pub fn what_if(change: Change, answers: &[Answer]) -> Document {
     let runs = answers.iter().map(|one| one.runs).max().unwrap_or(0);
     document.paragraph(format!(
         "Predicted from up to {}: {}.",
-        words::count(runs, "run") + " of each task",
+        units::count(runs, "run") + " of each task",
         question(change)
     ));
     let metrics: Vec<_> = all_metrics().filter(|(_, metric)| metric.weight > 0.0).collect();

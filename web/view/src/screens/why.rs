@@ -35,7 +35,7 @@ pub fn why(attributions: &[Attribution]) -> Document {
         }
     }
     let rounds = attributions.iter().map(|one| one.rounds).max().unwrap_or(0);
-    document.note(format!("All values are medians of up to {}.", words::count(rounds, "round")));
+    document.note(format!("All values are medians of up to {}.", units::count(rounds, "round")));
     document.note(Text::constant(BAR_NOTE)).note(
         "NAS means the NAS with its disk, unless the NAS reports how busy its disk is. A part stands out if at least a quarter of \
          the time, and 0.1 s, would be saved with a good network, NAS or computer.",
@@ -102,11 +102,11 @@ pub fn bottlenecks(attributions: &[Attribution]) -> Vec<Text> {
         let text = format!(
             ": {} stands out in {slowed} of {}; {}: {} of {} (median of {}).",
             layer_words(layer),
-            words::count(all, "measured time"),
+            units::count(all, "measured time"),
             words::with_cache_state(metric.activity, Some(metric.cache)),
             seconds(longest.seconds_of(layer)),
             units::seconds(longest.seconds),
-            words::count(longest.rounds, "round"),
+            units::count(longest.rounds, "round"),
         );
         Some(Text::new().target(&longest.target).plain(text))
     };
@@ -115,13 +115,13 @@ pub fn bottlenecks(attributions: &[Attribution]) -> Vec<Text> {
 
 /// Returns what the targets wait for, in one line with a link; `None` if nothing stands out.
 pub fn bottlenecks_in_brief(attributions: &[Attribution]) -> Option<Text> {
-    let mut line = Text::from("Bottleneck");
+    let mut line = Text::from("Stands out");
     for (place, Bottleneck { layer, slowed, all, longest }) in bottlenecks_of(attributions).enumerate() {
-        let text = format!(": {} in {slowed} of {all} times", layer_words(layer));
+        let text = format!(": {} in {slowed} of {}", layer_words(layer), units::count(all, "measured time"));
         line = line.plain(if place == 0 { " on " } else { "; on " }).target(&longest.target).plain(text);
     }
     let rounds = attributions.iter().map(|one| one.rounds).max().unwrap_or(0);
-    let end = format!(" (medians of up to {}). Each task: ", words::count(rounds, "round"));
+    let end = format!(" (medians of up to {}). Each task: ", units::count(rounds, "round"));
     bottlenecks_of(attributions).next()?;
     Some(line.plain(end).link("why", "/why").plain("."))
 }

@@ -1,7 +1,5 @@
 //! Labels and short phrases for results, shared by all screens.
 
-use std::fmt::Display;
-
 use longhaul_analysis::stats::{AUTOCORRELATION_LIMIT, DaySeries};
 use longhaul_analysis::summary::{
     ALPHA, Comparison, PairSummary, Proportion, ReliabilityVerdict, Scores, Subject, Verdict, WeeklyMinutes,
@@ -13,7 +11,7 @@ use super::round_trips;
 use crate::charts::MarkFill;
 use crate::charts::daily_ratios::day_of;
 use crate::text::{Text, Tone};
-use crate::units::{self, decimal};
+use crate::units::{self, count, decimal};
 
 /// Returns the name of a compared metric, for example `opening a batch of photos, cold`.
 pub fn subject(subject: &Subject) -> String {
@@ -339,11 +337,6 @@ pub fn round_reason(reason: &str) -> &str {
 pub fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// Formats a number of things, for example `1 round` or `2 rounds`.
-pub fn count<N: Display + PartialEq + From<u8>>(number: N, thing: &str) -> String {
-    if number == N::from(1) { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
 #[cfg(test)]

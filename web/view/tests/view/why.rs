@@ -103,7 +103,8 @@ fn a_share_is_said_to_wait_for_the_layer_of_most_of_its_times() {
         ]
     );
     let line = why::bottlenecks_in_brief(&[nfs(), quiet]).map(|text| text.content());
-    let expected = "Bottleneck on nfs: the NAS in 1 of 1 times (medians of up to 12 rounds). Each task: why.";
+    let expected =
+        "Stands out on nfs: the NAS in 1 of 1 measured time (medians of up to 12 rounds). Each task: why.";
     assert_eq!(line.as_deref(), Some(expected));
     assert_eq!(why::bottlenecks_in_brief(&[]), None);
 }

@@ -231,9 +231,15 @@ impl TreeVisit {
             },
         )?;
         let seconds = context.elapsed();
-        if matches != self.totals.search_matches {
-            let detail =
-                format!("the search found {matches} files instead of {}", self.totals.search_matches);
+        let expected = self.totals.search_matches;
+        if matches > expected {
+            let reason =
+                format!("the search found {matches} files instead of {expected}: some are not longhaul's");
+            let advice = "`longhaul targets clean` names files that longhaul did not make: move them away";
+            return Err(RunError::refused(self.root.path(), reason, advice));
+        }
+        if matches < expected {
+            let detail = format!("the search found {matches} files instead of {expected}");
             return Err(RunError::damaged(self.root.path(), detail));
         }
         Ok(vec![

@@ -5,10 +5,10 @@ use longhaul_analysis::checks::IntegrityLine;
 use longhaul_model::{DamagePattern, DataAge, MismatchReread, OtherReread, StoredMismatch, Timestamp};
 
 use crate::document::{Document, Fact};
-use crate::screens::words::count;
 use crate::screens::{NO_VALUE, or_no_value};
 use crate::table::Table;
 use crate::text::{Text, Tone};
+use crate::units::count;
 use crate::{time, units};
 
 /// Seconds of a day.

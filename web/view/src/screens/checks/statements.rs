@@ -25,7 +25,14 @@ pub fn freshness_of_pair(weekly: &WeeklySummary, pair: &PairSummary) -> Option<S
 
 /// Returns what a stale target does not show; `None` if it is not stale.
 pub fn staleness(freshness: &Freshness) -> Option<String> {
-    Some(format!("{} shows an old state: {}.", freshness.target, visible_of_kind(freshness.stalest()?)))
+    let stalest = freshness.stalest()?;
+    let others = freshness.kinds.iter().filter(|kind| kind.is_stale && kind.kind != stalest.kind).count();
+    let more = match others {
+        0 => String::new(),
+        1 => ", and 1 other kind of change is late, too".to_owned(),
+        others => format!(", and {others} other kinds of changes are late, too"),
+    };
+    Some(format!("{} shows an old state: {}{more}.", freshness.target, visible_of_kind(stalest)))
 }
 
 /// Returns the caveat of a target that took the least time and shows an old state; `None` if it does not.

@@ -30,7 +30,7 @@ const METHOD: [&str; 5] = [
 
 /// Returns the screen.
 pub fn merged(merged: &Merged) -> Document {
-    let mut document = Document::titled(format!("Results of {}", words::count(merged.machines, "machine")));
+    let mut document = Document::titled(format!("Results of {}", units::count(merged.machines, "machine")));
     if merged.pairs.is_empty() {
         document.paragraph(match (merged.machines, merged.refused.is_empty()) {
             (0, false) => "No file could be used.",
@@ -56,7 +56,7 @@ fn pair_section(index: usize, pair: &MergedPair) -> Document {
     let Some(all) = pair.groups.first().map(|group| &group.result) else {
         document.paragraph(format!(
             "{}, but none has at least 5 valid days yet.",
-            words::count(pair.machines, "machine")
+            units::count(pair.machines, "machine")
         ));
         return document;
     };
@@ -79,7 +79,7 @@ fn pair_section(index: usize, pair: &MergedPair) -> Document {
 fn answer(pair: &MergedPair, all: &MergedResult) -> String {
     let (faster, slower) = if all.ratio < 1.0 { (pair.b, pair.a) } else { (pair.a, pair.b) };
     let percent = units::decimal((1.0 - all.ratio.min(1.0 / all.ratio)) * 100.0, 1);
-    let machines = words::count(all.machines, "machine");
+    let machines = units::count(all.machines, "machine");
     let difference = format!("{faster} took {percent} % less time than {slower}");
     match (all.is_shown, all.ln_e_all_in >= -ALPHA.ln()) {
         (true, _) => format!("Over {machines}, {difference}."),
@@ -95,13 +95,13 @@ fn answer(pair: &MergedPair, all: &MergedResult) -> String {
 
 /// Returns how far machines agree.
 fn agreement(pair: &MergedPair, all: &MergedResult) -> String {
-    let mut text = format!("{} of {} agree.", all.agreement.agree, words::count(all.agreement.of, "machine"));
+    let mut text = format!("{} of {} agree.", all.agreement.agree, units::count(all.agreement.of, "machine"));
     if all.machines > 1 {
         text += &format!(" Between machines the ratio varies by {} (standard deviation).", spread(all));
     }
     let waiting = pair.machines - all.machines;
     if waiting > 0 {
-        text += &format!(" {} with fewer than 5 valid days not counted.", words::count(waiting, "machine"));
+        text += &format!(" {} with fewer than 5 valid days not counted.", units::count(waiting, "machine"));
     }
     text
 }

@@ -55,7 +55,7 @@ pub fn stalls(
 /// Says that there was no stall in a window.
 pub fn none(span: (Timestamp, Timestamp)) -> String {
     let window = units::duration(span.1.seconds_since(span.0));
-    format!("Neither runs nor the latency probe saw a stall longer than 1 s in the last {window}.")
+    format!("Neither runs nor the latency probe saw a stall longer than 1 s that ended in the last {window}.")
 }
 
 fn table(stalls: &[&ExplainedStall], now: Timestamp, zone: &TimeZone) -> Table {

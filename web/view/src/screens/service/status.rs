@@ -40,7 +40,7 @@ pub fn problems(status: &Status, zone: &TimeZone) -> Vec<Text> {
     let ongoing = status.stalls.iter().filter(|stall| stall.ended_us.is_none());
     let stall = ongoing.map(|stall| {
         let since = time::timestamp(stall.started_us, zone);
-        let text = bad("stall").plain(": ").code(stall.target.as_str());
+        let text = bad("Stall: ").code(stall.target.as_str());
         text.plain(format!(" has not answered a {} since {since}.", stall.operation))
     });
     let problem = status.problems.iter().map(|problem| {
@@ -228,16 +228,16 @@ pub fn last_round(last: &LastRound, zone: &TimeZone) -> String {
     let reason =
         last.reason.as_ref().map_or(String::new(), |reason| format!(" ({})", words::round_reason(reason)));
     let ended = time::timestamp(last.ended_us, zone);
-    format!("number {}, {ended}: {}{reason}", last.number, last.status.name())
+    format!("number {}, {ended}: {}{reason}", last.number, last.status.name().replace('-', " "))
 }
 
 /// Describes the outcomes of all scheduled rounds since the database was created.
 pub fn rounds(status: &Status) -> String {
     let rounds = &status.rounds;
     format!(
-        "{} done of {} scheduled; {} void, {} cut short, {} skipped",
+        "{} of {} done; {} void, {} cut short, {} skipped; not counted: those that you started",
         rounds.ok,
-        rounds.planned(),
+        units::count(rounds.planned(), "scheduled round"),
         rounds.void,
         rounds.cut_short,
         rounds.skipped

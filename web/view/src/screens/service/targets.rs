@@ -1,4 +1,4 @@
-//! A target in full: state, role, budget, and what was negotiated with its server.
+//! The targets in full: state, role, budget, and what was negotiated with their servers.
 
 use jiff::tz::TimeZone;
 use longhaul_model::status::{Status, TargetStatus};
@@ -11,16 +11,28 @@ use crate::table::Table;
 use crate::text::Text;
 use crate::time;
 
-/// Returns a section for each target.
-pub fn targets(status: &Status, epochs: &[StoredEpoch], zone: &TimeZone) -> Document {
+/// Returns a section for each target with its state now.
+pub fn targets(status: &Status, zone: &TimeZone) -> Document {
     let mut document = Document::new();
     for target in &status.targets {
         document.section(format!("target-{}", target.name), target.name.as_str());
         document.facts(facts(target, status.now_us, zone));
-        if let Some(newest) = epochs.iter().rfind(|epoch| epoch.target == target.name) {
-            let since = time::timestamp(newest.opened, zone);
-            document.note(format!("Epoch {}, since {since}.", newest.number)).details(negotiated(newest));
-        }
+    }
+    document
+}
+
+/// Returns what was negotiated with the server of each target, since its newest epoch.
+pub fn newest_epochs(status: &Status, epochs: &[StoredEpoch], zone: &TimeZone) -> Document {
+    let mut document = Document::new();
+    let newest = |target: &TargetStatus| epochs.iter().rfind(|epoch| epoch.target == target.name);
+    let found: Vec<&StoredEpoch> = status.targets.iter().filter_map(newest).collect();
+    if !found.is_empty() {
+        document.section("negotiated", "Negotiated options");
+    }
+    for epoch in found {
+        let since = time::timestamp(epoch.opened, zone);
+        let note = format!(": epoch {}, since {since}.", epoch.number);
+        document.paragraph(Text::new().target(&epoch.target).plain(note)).details(negotiated(epoch));
     }
     document
 }
@@ -48,5 +60,5 @@ fn negotiated(epoch: &StoredEpoch) -> Details {
     }
     let mut content = Document::new();
     content.table(table);
-    Details { summary: "Negotiated options".to_owned(), content }
+    Details { summary: format!("Options of {}", epoch.target), content }
 }
