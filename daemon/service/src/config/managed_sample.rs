@@ -4,6 +4,8 @@ use super::{FixedSetting, ManagedSettings, SAMPLE_CONFIG};
 
 /// Printed behind a setting that users cannot change.
 const MARK: &str = "# set by the administrator";
+/// Printed behind a setting to which the administrator has given no value; the sample's value is an example.
+const MARK_WITHOUT_VALUE: &str = "# an example: the administrator lets no user set this";
 
 /// Returns the commented sample. Lines of settings that the administrator has set show that value and say so; settings that
 /// the sample does not show follow at the end.
@@ -23,7 +25,7 @@ pub fn commented_sample(managed: &ManagedSettings) -> String {
             setting.split_once(" = ").filter(|_| setting != line).map(|(key, _)| format!("{section}{key}"));
         match key.and_then(|key| Some((managed.covering(&key)?, key))) {
             Some((fixed, key)) => {
-                text += &format!("{}  {MARK}\n", fixed_line(fixed, line));
+                text += &fixed_line(fixed, line);
                 shown.push(key);
             }
             None => text += &format!("{line}\n"),
@@ -44,8 +46,8 @@ pub fn commented_sample(managed: &ManagedSettings) -> String {
 
 fn fixed_line(fixed: &FixedSetting, line: &str) -> String {
     match (&fixed.value, line.split_once(" = ")) {
-        (Some(value), Some((start, _))) => format!("{start} = {}", one_line(value)),
-        _ => line.to_owned(),
+        (Some(value), Some((start, _))) => format!("{start} = {}  {MARK}\n", one_line(value)),
+        _ => format!("{line}  {MARK_WITHOUT_VALUE}\n"),
     }
 }
 
@@ -85,17 +87,14 @@ mod tests {
             "#: scale = \"quick\"  # set by the administrator",
             "#: cap-seconds = 60  # set by the administrator",
             "#: workloads = [ \"dd\" ]  # set by the administrator",
-            "#: port = 0  # set by the administrator",
+            "#: port = 0  # an example: the administrator lets no user set this",
             "# Also set by the administrator, in /etc/longhaul/managed.toml:",
             "# targets.nas.path = \"/n\"",
         ] {
             assert!(text.lines().any(|found| found == line), "the sample lacks `{line}`:\n{text}");
         }
-        assert_eq!(
-            text.matches("# set by the administrator").count(),
-            5,
-            "port and address of [web] are marked"
-        );
+        assert_eq!(text.matches(MARK).count(), 3);
+        assert_eq!(text.matches(MARK_WITHOUT_VALUE).count(), 2, "port and address of [web]");
         assert_eq!(Config::parse(&text, "c.toml".as_ref()).unwrap(), Config::default());
     }
 }

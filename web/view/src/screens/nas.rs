@@ -67,6 +67,10 @@ fn processors(reading: &NasReading, found: &NasUse) -> String {
         (None, Some(NasProcessors::LastMinute(share))) => {
             format!("too short for its processors, which worked for {} of the last minute.", percent(share))
         }
+        (None, Some(NasProcessors::Counted { .. })) if reading.min_processor_span.is_zero() => {
+            "the counters of its processors did not move. Run this again; if that repeats, it does not tell how busy they are."
+                .to_owned()
+        }
         (None, Some(NasProcessors::Counted { .. })) => format!(
             "too short for its processors. It counts their work only every few seconds, so longhaul uses that from runs of \
              {} on.",

@@ -50,7 +50,7 @@ fn target(target: &TargetLine) -> Text {
         Role::Baseline => ", baseline",
     };
     let since = target.counted_from.as_deref().map_or(String::new(), |day| format!(", counted from {day}"));
-    let epochs = if target.epochs > 1 { format!(", epoch {}", target.epochs) } else { String::new() };
+    let epochs = if target.epochs > 1 { format!(", {} epochs so far", target.epochs) } else { String::new() };
     Text::new().strong(target.name.to_string()).plain(format!(" ({protocol}{role}{epochs}{since})"))
 }
 
