@@ -344,7 +344,7 @@ pub struct RunsArgs {
     /// Summarize all runs instead: per task and target, cold and warm apart.
     #[arg(long, conflicts_with_all = ["target", "workload", "last"])]
     pub summary: bool,
-    /// With --summary: runs of this scale [default: that of the last run].
+    /// With --summary: runs of this scale [default: that of most runs].
     #[arg(long, value_enum, requires = "summary")]
     pub scale: Option<ScaleArg>,
     /// List only runs on this target.

@@ -10,7 +10,8 @@ use crate::exit;
 pub fn write(text: Arguments<'_>) {
     match anstream::stdout().write_fmt(text) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            anstream::eprintln!("longhaul: write to standard output: {error}");
+            // Standard error may be the same file.
+            let _ = writeln!(anstream::stderr(), "longhaul: write to standard output: {error}");
             std::process::exit(exit::ERROR.into());
         }
         _ => {}

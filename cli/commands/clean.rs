@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use longhaul_launchd::shell_quote;
 use longhaul_measure::platform;
 use longhaul_measure::sandbox::{CleanMode, CleanReport, FOLDER_PREFIX};
 use longhaul_measure::worker::FailureReport;
@@ -97,7 +98,8 @@ fn print_others(worker: &mut Worker, session: &Session) -> anyhow::Result<()> {
         let path = folder.join(&name);
         let owner = match name.strip_prefix(&own) {
             Some(target) => {
-                format!("of target `{target}`; `targets clean {target}={}` removes it", folder.display())
+                let argument = shell_quote(&format!("{target}={}", folder.display()));
+                format!("of target `{target}`; `longhaul targets clean {argument}` removes it")
             }
             None => "of another computer, or of an earlier database of this one; if nothing uses it any more, delete it by hand"
                 .to_owned(),

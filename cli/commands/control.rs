@@ -92,7 +92,7 @@ pub fn start_round(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
 /// dashboard)"`.
 pub fn dashboard(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
     let url = connect(shared)?.dashboard_url()?;
-    if let Some(address) = paths::load_config(shared)?.web.address {
+    if let Some(address) = paths::load_config(shared).unwrap_or_default().web.address {
         let host = SocketAddr::new(address, 0).to_string();
         let host = host.trim_end_matches(":0");
         anstream::eprintln!("longhaul: on another machine, open it with {host} instead of 127.0.0.1");

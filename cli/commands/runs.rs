@@ -89,7 +89,11 @@ fn list(shared: &GlobalArgs, arguments: &RunsArgs) -> anyhow::Result<ExitCode> {
     let runs = reader.runs(&filter)?;
     if let Some(name) = filter.workload.filter(|name| runs.is_empty() && catalog().find(name).is_none()) {
         let known: Vec<&str> = TASKS.iter().map(|task| task.name()).collect();
-        return Err(UsageError(format!("there is no task `{name}`; tasks: {}", known.join(", "))).into());
+        return Err(UsageError(format!(
+            "there is no task `{name}`; tasks: {}; `longhaul preset list` lists presets",
+            known.join(", ")
+        ))
+        .into());
     }
     if arguments.json {
         runs.iter().for_each(|stored| crate::output::println!("{}", json::run(stored)));

@@ -29,10 +29,8 @@ use crate::{exit, paths, render};
 const ROUNDS: u32 = 2;
 /// Time after which a run of a trial is stored as hung.
 const RUN_CAP: Duration = Duration::from_secs(120);
-/// Name of the local target.
+/// Name of the local target, if no other target has it.
 const LOCAL_TARGET: &str = "local";
-/// Name of the local target if another target has the usual name.
-const OTHER_LOCAL_TARGET: &str = "local-try";
 
 /// Runs the trial, prints its result, and deletes the test data from the targets.
 pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode> {
@@ -49,7 +47,7 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     paths::check_known_paths(&targets, &config, &database)?;
     if !targets.iter().any(|target| target.name.as_str() == LOCAL_TARGET) {
         private_files::create_folder(&folder).with_context(|| format!("create {}", folder.display()))?;
-        targets.insert(0, local_target(&folder, &config, &database)?);
+        targets.insert(0, local_target(&folder, &targets, &config, &database)?);
     }
     let session = Session::open(database, &mounts)?;
     print_targets(&targets, &mounts);
@@ -73,18 +71,18 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     Ok(if left.is_empty() { code } else { ExitCode::from(exit::RUN_FAILED) })
 }
 
-/// Returns the local target. A target of that name elsewhere keeps its results.
-fn local_target(folder: &Path, config: &Config, database: &Path) -> anyhow::Result<Target> {
-    let named = |name: &str| -> anyhow::Result<Target> {
+/// Returns the local target, with the first name that no target elsewhere has: that one keeps its results.
+fn local_target(folder: &Path, given: &[Target], config: &Config, database: &Path) -> anyhow::Result<Target> {
+    for number in 1.. {
+        let name = if number == 1 { LOCAL_TARGET.to_owned() } else { format!("{LOCAL_TARGET}-{number}") };
         let name = name.parse().context("name the local target")?;
-        Ok(Target { name, path: folder.to_owned(), role: Role::Baseline })
-    };
-    let usual = named(LOCAL_TARGET)?;
-    if paths::known_elsewhere(&usual, config, database)?.is_none() {
-        Ok(usual)
-    } else {
-        named(OTHER_LOCAL_TARGET)
+        let target = Target { name, path: folder.to_owned(), role: Role::Baseline };
+        let is_given = given.iter().any(|other| other.name == target.name);
+        if !is_given && paths::known_elsewhere(&target, config, database)?.is_none() {
+            return Ok(target);
+        }
     }
+    unreachable!("there are more numbers than targets")
 }
 
 /// Returns the folder of the local target of a trial, next to the database.

@@ -40,6 +40,9 @@ fn output_that_cannot_be_written_is_an_error() {
         assert_eq!(output.status.code(), Some(1), "{command}: {printed}");
         assert!(printed.contains("write to standard output") && !printed.contains("panicked"), "{printed}");
     }
+    let full = || fs::File::options().write(true).open("/dev/full").unwrap();
+    let status = place.longhaul("preset list").command().stdout(full()).stderr(full()).status().unwrap();
+    assert_eq!(status.code(), Some(1), "also if nothing can be said about it");
 }
 
 #[test]

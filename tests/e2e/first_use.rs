@@ -404,7 +404,7 @@ fn trial_leaves_the_results_of_a_target_with_its_usual_name() {
     place.configure(&format!("[targets.local]\npath = \"{}\"\n", local.display()));
     assert_all_ok(&place.run(&["folder-index"], &[("local", &local)]).expect(0).runs());
     let output = place.longhaul("try").expect(0);
-    assert!(output.out.contains("local-try"), "{output}");
+    assert!(output.out.contains("local-2"), "{output}");
     let epochs = Reader::open(&place.database()).unwrap().epochs().unwrap();
     assert_eq!(epochs.iter().filter(|epoch| epoch.target.as_str() == "local").count(), 1);
 }

@@ -89,7 +89,7 @@ fn init_with_invalid_options_writes_nothing() {
     place.longhaul("init --yes --gigabytes-per-day -1").target("a", &a).expect(2);
     let refused =
         place.longhaul("init --yes --scale quick --gigabytes-per-day 0.1").target("a", &a).expect(2);
-    refused.assert_stderr(&["not a single round", "a smaller scale"]);
+    refused.assert_stderr(&["less than one round", "a smaller scale"]);
     place
         .longhaul("init --yes --gigabytes-per-day much")
         .target("a", &a)

@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use axum::extract::State;
-use axum::http::StatusCode;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Router, middleware};
@@ -13,7 +14,6 @@ use serde::Deserialize;
 
 use crate::app_state::AppState;
 use crate::commands::error_response;
-use crate::params::Params;
 use crate::{assets, body, compression, guard, headers, openapi, pages, theme};
 
 /// Returns the router with all pages, API endpoints and middleware.
@@ -63,9 +63,9 @@ fn api_routes() -> Router<AppState> {
     openapi::routes().route("/metrics", get(metrics)).route("/openapi.json", get(openapi::document))
 }
 
-/// Answer to a key that was used, or is too old.
-const EXPIRED_KEY: &str = "This key was used before, or is older than a minute: run `longhaul dashboard` again for a new address. \
-    A browser on the machine with the service can read the pages without a key.";
+/// Answer to a key that is missing, was used, or is too old. It is open to other machines, so it shows nothing of the service.
+const REFUSED_KEY: &str = "This key is incomplete, was used before, or is older than a minute: run `longhaul dashboard` again for a new \
+    address. A browser on the machine with the service can read the pages without a key.";
 
 /// Query parameters of the login.
 #[derive(Deserialize)]
@@ -73,12 +73,18 @@ struct LoginParams {
     key: String,
 }
 
-/// Logs in a browser that presents a key. One with an expired key is told so: without a word, it would miss the buttons.
-async fn login(State(app): State<AppState>, Params(params): Params<LoginParams>) -> Response {
-    let cookie = app.guard.keys.redeem(&params.key, Instant::now());
-    match cookie {
+/// Logs in a browser that presents a key. One whose key does not work is told so, unless it is logged in already: without a word it
+/// would miss the buttons.
+async fn login(
+    State(app): State<AppState>,
+    headers: HeaderMap,
+    params: Result<Query<LoginParams>, QueryRejection>,
+) -> Response {
+    let key = params.map(|Query(params)| params.key).unwrap_or_default();
+    match app.guard.keys.redeem(&key, Instant::now()) {
         Some(cookie) => ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
-        None => (StatusCode::UNAUTHORIZED, EXPIRED_KEY).into_response(),
+        None if app.guard.has_session(&headers) => Redirect::to("/").into_response(),
+        None => (StatusCode::UNAUTHORIZED, REFUSED_KEY).into_response(),
     }
 }
 

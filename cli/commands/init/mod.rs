@@ -229,9 +229,11 @@ fn plan(
     };
     ask.print(&plan.cost_text(load.0, load.1));
     if plan.cost(load.0).rounds_per_day < 1.0 {
-        let message = "with these limits not a single round a day would be made: allow more bytes a day or more time, or choose a \
-                       smaller scale";
-        return Err(UsageError(message.to_owned()).into());
+        let message = "these limits allow less than one round a day: allow more bytes a day or more time, or choose a smaller scale";
+        if arguments.yes {
+            return Err(UsageError(message.to_owned()).into());
+        }
+        ask.print(&format!("Careful: {message}."));
     }
     Ok((plan, load.0))
 }

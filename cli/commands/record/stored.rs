@@ -92,8 +92,8 @@ pub fn choose(shared: &GlobalArgs, choice: Option<&RecordingChoice>) -> anyhow::
         }
         None => crate::output::println!("Rounds replay no recording from now on."),
     }
-    chosen.map_or(Ok(()), |chosen| print_shortest_replay(shared, &chosen))?;
     crate::output::println!("Written: {}", path.display());
+    chosen.map_or(Ok(()), |chosen| print_shortest_replay(shared, &chosen))?;
     Ok(exit::OK)
 }
 

@@ -55,12 +55,11 @@ enum Role {
     Logs,
 }
 
-/// Returns the local folders of an installation, those created by longhaul first. `config`: its configuration, which the
-/// default one belongs to as well; `None` if the database was named and is not that of the configuration, which then stays, as do
-/// the results in the default database.
+/// Returns the local folders of an installation, those created by longhaul first. `config`: its configuration, to which the default
+/// folders belong as well; `None` if the database was named and is not that of the configuration: then both stay, with the results
+/// in the default database.
 pub fn own_folders(database: &Path, config: Option<&Path>) -> Vec<OwnFolder> {
-    let default_database =
-        paths::database_path(None, &Config::default()).ok().filter(|default| default == database);
+    let default_database = config.and_then(|_| paths::database_path(None, &Config::default()).ok());
     let default_config = config.and(platform::config_directory()).map(|folder| folder.join(CONFIG_FILE));
     let logs = platform::log_directory().map(|folder| (folder, Role::Logs));
     let of_file =

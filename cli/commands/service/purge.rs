@@ -27,6 +27,8 @@ pub struct Purge {
     database_facts: DatabaseFacts,
     targets: Vec<Target>,
     folders: Vec<OwnFolder>,
+    /// False if the database was named and is not that of the configuration, which then stays.
+    is_of_config: bool,
 }
 
 /// Determines what can be deleted, without touching a target.
@@ -52,7 +54,9 @@ pub fn plan(shared: &GlobalArgs) -> anyhow::Result<Purge> {
         paths::database(&GlobalArgs { database: None, ..shared.clone() }, &config)? == database;
     let config_file = is_of_config.then(|| paths::config_file(shared)).transpose()?;
     let folders = own_folders(&database, config_file.as_deref());
-    Ok(Purge { targets: all_targets(&config, &known), folders, database, database_facts: known })
+    let configured = if is_of_config { config.targets } else { vec![] };
+    let targets = all_targets(configured, &known);
+    Ok(Purge { targets, folders, database, database_facts: known, is_of_config })
 }
 
 /// The information from the database that a purge needs.
@@ -72,8 +76,8 @@ impl DatabaseFacts {
 
 /// Returns all targets from the configuration and the database; a target that had several paths is listed with
 /// each.
-fn all_targets(config: &Config, known: &DatabaseFacts) -> Vec<Target> {
-    let mut targets = config.targets.clone();
+fn all_targets(configured: Vec<Target>, known: &DatabaseFacts) -> Vec<Target> {
+    let mut targets = configured;
     for StoredTarget { target, .. } in &known.targets {
         let epochs = known.epochs.iter().filter(|epoch| epoch.target == target.name);
         for path in epochs.map(|epoch| &epoch.path).chain([&target.path]) {
@@ -195,7 +199,7 @@ impl Purge {
         let emptied: Vec<Remaining> =
             own.filter_map(|folder| remove_empty_folder(&folder.path, &left)).collect();
         left.extend(emptied);
-        Ok(print_remaining(&left))
+        Ok(self.print_remaining(&left))
     }
 
     fn inventories(&self) -> Vec<Inventory> {
@@ -209,6 +213,18 @@ impl Purge {
             left.extend(remaining(folder, inventory.remove()));
         }
         left
+    }
+
+    /// Prints what is left. Returns the exit code.
+    fn print_remaining(&self, left: &[Remaining]) -> ExitCode {
+        if left.is_empty() {
+            let kept = if self.is_of_config { "" } else { ", the configuration and the usual results" };
+            crate::output::println!("Everything of longhaul was removed except its programs{kept}.");
+            return exit::OK;
+        }
+        left.iter().for_each(|item| anstream::eprintln!("longhaul: left behind: {item}"));
+        anstream::eprintln!("longhaul: check what was left behind, and remove what you do not need");
+        ExitCode::from(exit::ERROR)
     }
 
     /// Deletes the sandbox of a target; returns what is left of it.
@@ -283,14 +299,4 @@ fn remove_empty_folder(folder: &Path, left: &[Remaining]) -> Option<Remaining> {
     let reason =
         if names.is_empty() { error.to_string() } else { format!("it still contains {}", names.join(", ")) };
     Some(Remaining { path: folder.to_owned(), reason })
-}
-
-fn print_remaining(left: &[Remaining]) -> ExitCode {
-    if left.is_empty() {
-        crate::output::println!("Everything of longhaul was removed except its programs.");
-        return exit::OK;
-    }
-    left.iter().for_each(|item| anstream::eprintln!("longhaul: left behind: {item}"));
-    anstream::eprintln!("longhaul: check what was left behind, and remove what you do not need");
-    ExitCode::from(exit::ERROR)
 }

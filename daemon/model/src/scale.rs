@@ -22,3 +22,13 @@ pub enum Scale {
 }
 
 stored_names! { Scale }
+
+impl Scale {
+    /// Returns the scale that occurs most often; of two that occur as often, the one that occurs last.
+    pub fn most_frequent(scales: impl Iterator<Item = Self> + Clone) -> Option<Self> {
+        let count = |scale: Self| scales.clone().filter(|other| *other == scale).count();
+        let last = |scale: Self| scales.clone().enumerate().filter(|(_, other)| *other == scale).last();
+        let found = Self::ALL.into_iter().filter(|scale| count(*scale) > 0);
+        found.max_by_key(|scale| (count(*scale), last(*scale).map(|(place, _)| place)))
+    }
+}

@@ -20,8 +20,8 @@ pub struct Database {
     writer: Arc<Writer>,
     shared: SharedWriter,
     file_identity: Option<(u64, u64)>,
-    /// The file, for reading its header; `None` if it could not be opened. It stays open as long as SQLite has the file open, and
-    /// is closed last: closing any handle of a file takes away all locks of this process on it (POSIX.1, fcntl; sqlite.org/howtocorrupt.html,
+    /// The file, for reading its header; `None` if it could not be opened. It stays open as long as the service
+    /// uses the file: closing any handle of a file takes away all locks of this process on it (POSIX.1, fcntl; sqlite.org/howtocorrupt.html,
     /// 2.2). The next other program that closes the database would then take itself for the last one, and delete the log
     /// with runs that are not in the database yet.
     header: Option<File>,

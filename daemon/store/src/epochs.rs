@@ -79,7 +79,7 @@ impl Fingerprint {
 }
 
 /// Returns the number of the epoch that a run belongs to: the target's latest epoch, or a new one if the
-/// fingerprint has changed and the target was met. A new epoch after the first one also stores an event of kind `epoch`.
+/// fingerprint has changed and the target could be used. A new epoch after the first one also stores an event of kind `epoch`.
 pub(crate) fn epoch_for_run(
     cx: &Connection,
     target_number: i64,
@@ -90,7 +90,7 @@ pub(crate) fn epoch_for_run(
     let Some((number, before)) = latest(cx, target_number)? else {
         return insert_epoch(cx, target_number, &fingerprint, run.started_us);
     };
-    // A run that never met its target shows no change, only that a path was wrong or the share was not mounted.
+    // A run that could not use its target shows no change for sure: often only a path was wrong, or the share was not mounted.
     if run.outcome == Outcome::Unavailable {
         return Ok(number);
     }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use longhaul_model::time::DAY;
 use longhaul_model::{
-    Figure, Operation, OperationStats, Phase, RoundStatus, Run, Target, Timestamp, WireTraffic, encode_calls,
+    Figure, Operation, OperationStats, Outcome, Phase, RoundStatus, Run, Target, Timestamp, WireTraffic,
+    encode_calls,
 };
-use rusqlite::{Connection, Row, named_params};
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 
 use crate::checks::verified;
 use crate::epochs;
@@ -27,7 +28,7 @@ pub(crate) struct InsertedRun {
 pub(crate) fn insert_run(cx: &Connection, target: &Target, run: &Run) -> Result<InsertedRun, Fault> {
     reject_unstorable(target, run)?;
     require_round(cx, run.round)?;
-    let target_number = upsert_target(cx, target, run.started_us)?;
+    let target_number = target_number(cx, target, run)?;
     let epoch = epochs::epoch_for_run(cx, target_number, target, run)?;
     let inserted = insert_run_row(cx, run, target_number, epoch)?;
     for (position, phase) in run.phases.iter().enumerate() {
@@ -113,6 +114,18 @@ fn reject_unstorable(target: &Target, run: &Run) -> Result<(), Fault> {
 fn require_round(cx: &Connection, round: i64) -> Result<(), Fault> {
     let mut statement = cx.prepare_cached("SELECT 1 FROM round WHERE number = ?1")?;
     if statement.exists([round])? { Ok(()) } else { Err(Fault::NoSuchRound(round)) }
+}
+
+/// Returns the number of a run's target. A run that could not use its target, as with a mistyped path, changes nothing of one that is
+/// known.
+fn target_number(cx: &Connection, target: &Target, run: &Run) -> Result<i64, Fault> {
+    if run.outcome == Outcome::Unavailable {
+        let mut known = cx.prepare_cached("SELECT number FROM target WHERE name = ?1")?;
+        if let Some(number) = known.query_row([target.name.as_str()], |row| row.get(0)).optional()? {
+            return Ok(number);
+        }
+    }
+    upsert_target(cx, target, run.started_us)
 }
 
 /// Inserts the target or updates its path and role, and returns its number.

@@ -4,8 +4,9 @@
 use std::ops::{ControlFlow, RangeInclusive};
 use std::path::{Path, PathBuf};
 
-use longhaul_model::{History, Outcome, Reread, Role, RoundStatus, Scale, Target, Timestamp};
-use rusqlite::{Connection, OpenFlags, Params, Row};
+use longhaul_model::{History, Reread, Role, RoundStatus, Scale, Target, Timestamp};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OpenFlags, Row, params_from_iter};
 
 use crate::calls;
 use crate::epochs::Fingerprint;
@@ -68,14 +69,14 @@ impl Reader {
     /// is damaged.
     pub fn runs(&self, filter: &RunFilter) -> Result<Vec<StoredRun>> {
         let query = format!(
-            "{} WHERE {} ORDER BY run.started_us DESC, run.number DESC LIMIT {} OFFSET {}",
+            "{} WHERE {} ORDER BY run.started_us DESC, run.number DESC LIMIT ?5 OFFSET ?6",
             runs::RUNS_QUERY,
-            conditions(filter),
-            filter.limit.map_or(-1, i64::from),
-            filter.skip
+            conditions(filter)
         );
+        let part = [filter.limit.map_or(-1, i64::from), i64::from(filter.skip)].map(Value::from);
+        let values = params_from_iter(values(filter).into_iter().chain(part));
         self.in_snapshot("read runs", |cx| {
-            let mut runs = query_all(cx, &query, values(filter), |row| runs::stored_run(cx, row))?;
+            let mut runs = query_all(cx, &query, values.clone(), |row| runs::stored_run(cx, row))?;
             runs.reverse();
             Ok(runs)
         })
@@ -300,9 +301,8 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Returns the query for the runs that match `filter`. It contains only the conditions that are set, so that
-/// SQLite can choose the matching index, and sorts latest first so that `LIMIT` keeps the latest runs.
-/// Returns the condition of a filter in SQL. `?4` is always used, so that [`values`] has as many values as it has places.
+/// Returns the condition of a filter in SQL, with only the parts that are set, so that SQLite can choose the matching index. `?4` is
+/// always used, so that it has as many places as [`values`] has values.
 fn conditions(filter: &RunFilter) -> String {
     let conditions = [
         filter.target.as_ref().map(|_| "target.name = ?1"),
@@ -314,13 +314,13 @@ fn conditions(filter: &RunFilter) -> String {
 }
 
 /// Returns the values for [`conditions`].
-fn values(filter: &RunFilter) -> impl Params + use<> {
-    (
-        filter.target.as_ref().map(ToString::to_string),
-        filter.workload.clone(),
-        filter.since.map(Timestamp::as_us),
-        filter.outcome.map(Outcome::name),
-    )
+fn values(filter: &RunFilter) -> [Value; 4] {
+    [
+        filter.target.as_ref().map(ToString::to_string).into(),
+        filter.workload.clone().into(),
+        filter.since.map(Timestamp::as_us).into(),
+        filter.outcome.map(|outcome| outcome.name().to_owned()).into(),
+    ]
 }
 
 fn stored_target(row: &Row<'_>) -> Result<StoredTarget, Fault> {

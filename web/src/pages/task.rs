@@ -81,7 +81,9 @@ pub async fn task(app: AppState, Path(name): Path<String>, Params(params): Param
         let window = Window { task, since: params.since(now)? };
         let (history, weekly) = history_and_week(cache)?;
         let calls = cache.reader.calls(&name, since)?;
-        let is_measured = history.runs.iter().any(|run| TASKS[run.workload] == *task);
+        let is_measured = history.runs.iter().any(|run| {
+            TASKS[run.workload] == *task && Some(run.scale) == weekly.scale && run.times.get(0).is_some()
+        });
         let metrics = if is_measured { metric_charts(&window, &history, &weekly) } else { vec![] };
         let charts = metrics.iter().flat_map(|metric| &metric.charts);
         let links = chart_links(&format!("/tasks/{name}/charts"), &format!("?days={}", params.days()), charts);

@@ -93,14 +93,6 @@ impl Reading {
     }
 }
 
-/// Returns the scale of most runs; of two with as many, that of the later run.
-fn most_measured(runs: &[SelectedRun<'_>]) -> Option<Scale> {
-    let count = |scale: Scale| runs.iter().filter(|selected| selected.run.scale == scale).count();
-    let last = |scale: Scale| runs.iter().rposition(|selected| selected.run.scale == scale);
-    let measured = Scale::ALL.into_iter().filter(|scale| count(*scale) > 0);
-    measured.max_by_key(|scale| (count(*scale), last(*scale)))
-}
-
 impl<'h> AnalysisWindow<'h> {
     /// Selects the runs of a history up to the day `through`, at the given scale, or else the configured one if there are runs at it,
     /// or else that of most runs: a single run at another scale must not hide weeks of results.
@@ -108,7 +100,9 @@ impl<'h> AnalysisWindow<'h> {
         let mut selected = runs_until(history, through);
         let is_measured = |scale: &Scale| selected.iter().any(|selected| selected.run.scale == *scale);
         let configured = history.settings.scale.filter(is_measured);
-        let scale = scale.or(configured).or_else(|| most_measured(&selected));
+        let scale = scale
+            .or(configured)
+            .or_else(|| Scale::most_frequent(selected.iter().map(|selected| selected.run.scale)));
         let mut excluded = vec![];
         // The order of the exclusions is part of the method, because each run is counted under the first reason.
         let mut exclude =

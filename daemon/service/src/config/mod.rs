@@ -13,15 +13,15 @@ mod sampling;
 mod schedule;
 mod telemetry;
 mod value;
+mod workloads;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use longhaul_measure::workloads::{READ_BACK, Settings, Workload as _};
+use longhaul_measure::workloads::Settings;
 use longhaul_model::{FreeSpaceReserve, Role, STANDARD_TASKS, Scale, Target, TargetName, YOUR_DAY};
 use longhaul_nas::NasSettings;
-use longhaul_presets::catalog;
 use serde::Deserialize;
 
 pub use analysis::{AnalysisConfig, USAGE_PER_WEEK};
@@ -40,7 +40,8 @@ pub use sampling::Sampling;
 pub use schedule::{Design, LOG_LEVELS, Log, Schedule, Web};
 use schedule::{FileLog, FileSchedule, FileWeb};
 use telemetry::{FileTelemetry, parse_absolute_path};
-use value::{InvalidValue, in_range};
+use value::{InvalidValue, did_you_mean, in_range};
+use workloads::parse_workloads;
 
 use crate::notifications::NotifyConfig;
 use crate::recordings::{RecordingName, Recordings};
@@ -299,32 +300,6 @@ impl Config {
     }
 }
 
-/// Returns the names of the workloads, each once.
-fn parse_workloads(names: toml::Spanned<Vec<toml::Spanned<String>>>) -> Result<Vec<String>, InvalidValue> {
-    let offset = names.span().start;
-    let mut parsed: Vec<String> = vec![];
-    for name in names.into_inner() {
-        let name = parse_workload(name)?;
-        if !parsed.contains(&name) {
-            parsed.push(name);
-        }
-    }
-    let message = "a round needs at least one workload; without this line it has all tasks".to_owned();
-    if parsed.is_empty() { Err(InvalidValue { offset, message }) } else { Ok(parsed) }
-}
-
-fn parse_workload(name: toml::Spanned<String>) -> Result<String, InvalidValue> {
-    let names = catalog().workloads.iter().map(|workload| workload.name());
-    // Its rounds compare nothing: `longhaul integrity --check` makes them.
-    let names: Vec<&str> = names.filter(|name| *name != READ_BACK.name()).collect();
-    if names.contains(&name.get_ref().as_str()) {
-        return Ok(name.into_inner());
-    }
-    let message =
-        format!("there is no workload `{}`{}", name.get_ref(), did_you_mean(name.get_ref(), &names));
-    Err(InvalidValue { offset: name.span().start, message })
-}
-
 fn parse_target(name: &toml::Spanned<String>, target: FileTarget) -> Result<Target, InvalidValue> {
     let wrong_name = |error: longhaul_model::TargetNameError| InvalidValue {
         offset: name.span().start,
@@ -354,17 +329,6 @@ fn with_nearest_key(message: &str) -> String {
             format!("unknown key `{unknown}`{}", did_you_mean(unknown, known))
         }
         _ => message.to_owned(),
-    }
-}
-
-/// Returns the end of a message about an unknown name: the most similar known name, or all of them.
-fn did_you_mean(word: &str, known: &[&str]) -> String {
-    let nearest =
-        known.iter().max_by(|a, b| strsim::jaro_winkler(word, a).total_cmp(&strsim::jaro_winkler(word, b)));
-    match nearest {
-        // 0.7: a typing error scores higher, an unrelated word lower.
-        Some(nearest) if strsim::jaro_winkler(word, nearest) > 0.7 => format!("; did you mean `{nearest}`?"),
-        _ => format!("; valid names are {}", known.join(", ")),
     }
 }
 

@@ -22,3 +22,14 @@ pub fn in_range<T: PartialOrd + std::fmt::Display>(
         value => Ok(value.map(toml::Spanned::into_inner)),
     }
 }
+
+/// Returns the end of a message about an unknown name: the most similar known name, or all of them.
+pub(super) fn did_you_mean(word: &str, known: &[&str]) -> String {
+    let nearest =
+        known.iter().max_by(|a, b| strsim::jaro_winkler(word, a).total_cmp(&strsim::jaro_winkler(word, b)));
+    match nearest {
+        // 0.7: a typing error scores higher, an unrelated word lower.
+        Some(nearest) if strsim::jaro_winkler(word, nearest) > 0.7 => format!("; did you mean `{nearest}`?"),
+        _ => format!("; valid names are {}", known.join(", ")),
+    }
+}

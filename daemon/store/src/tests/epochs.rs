@@ -1,6 +1,6 @@
 //! Tests of when a run starts a new epoch of its target.
 
-use longhaul_model::{NegotiatedOptions, Outcome, Protocol, Run, Target};
+use longhaul_model::{NegotiatedOptions, Outcome, Protocol, Role, Run, Target};
 use serde_json::json;
 
 use super::{TestDb, new_round, samples, target};
@@ -71,13 +71,11 @@ fn run_that_never_met_its_target_opens_no_epoch() {
     let test = EpochTest::new();
     let mistyped = Target { path: "/no/such/folder".into(), ..target() };
     let unavailable = |run: &mut Run| (run.protocol, run.outcome) = (None, Outcome::Unavailable);
-    let epochs = [
-        test.epoch(&target(), |_| ()),
-        test.epoch(&mistyped, unavailable),
-        test.epoch(&target(), |_| ()),
-        test.epoch(&mistyped, |_| ()),
-    ];
-    assert_eq!(epochs, [1, 1, 1, 2]);
+    let mistyped = Target { role: Role::Baseline, ..mistyped };
+    let epochs = [test.epoch(&target(), |_| ()), test.epoch(&mistyped, unavailable)];
+    let stored = test.db.reader().targets().unwrap().pop().unwrap().target;
+    assert_eq!((epochs, stored), ([1, 1], target()), "path and role stay");
+    assert_eq!([test.epoch(&target(), |_| ()), test.epoch(&mistyped, |_| ())], [1, 2]);
 }
 
 #[test]

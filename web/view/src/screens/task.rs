@@ -55,8 +55,9 @@ fn times(task: &Task, weekly: &WeeklySummary, metrics: Vec<MetricCharts>) -> Doc
             document.paragraph("Not measured yet.");
         }
         None => {
-            document
-                .paragraph("No time counts yet: the first two days are a warm-up. The charts show all runs.");
+            document.paragraph(
+                "No time counts yet: the first two days are a warm-up. The charts show them, too.",
+            );
         }
     }
     for (place, metric) in metrics.into_iter().enumerate() {

@@ -136,9 +136,9 @@ struct FigureSeries {
     cold_by: BTreeMap<TargetName, BTreeMap<&'static str, usize>>,
 }
 
-/// Summarizes the runs of one scale: the given scale, or else the scale of the last run.
+/// Summarizes the runs of one scale: the given scale, or else that of most runs.
 pub fn summarize(samples: &[EpochRun<'_>], scale: Option<Scale>, known: &[KnownWorkload]) -> Summary {
-    let scale = scale.or_else(|| samples.last().map(|sample| sample.run.scale));
+    let scale = scale.or_else(|| Scale::most_frequent(samples.iter().map(|sample| sample.run.scale)));
     let RunSelection { runs: selected, newest_epochs, excluded } = RunSelection::select(samples, scale);
     let rereads: Vec<Reread> = selected.iter().flat_map(|sample| rereads(sample)).collect();
     let runs: Vec<&Run> = selected.into_iter().map(|sample| sample.run).collect();

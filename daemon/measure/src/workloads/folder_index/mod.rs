@@ -219,6 +219,7 @@ impl TreeVisit {
     fn search(&self, context: &TimedFs<'_>) -> Result<Vec<Figure>, RunError> {
         let mut matches = 0u64;
         let mut entries = 0u64;
+        let mut foreign = None;
         tree_walk::walk(
             context,
             &self.root,
@@ -227,19 +228,22 @@ impl TreeVisit {
                 entries += 1;
                 let is_file = attributes.kind == EntryKind::File;
                 let name = name.to_string_lossy();
-                matches += u64::from(is_file && name.starts_with(SEARCH_STEM));
+                let is_match = is_file && name.starts_with(SEARCH_STEM);
+                matches += u64::from(is_match);
+                if is_match && Tree::parse_number(name.as_bytes()).is_none() {
+                    foreign = Some(name.into_owned());
+                }
             },
         )?;
         let seconds = context.elapsed();
-        let expected = self.totals.search_matches;
-        if matches > expected {
-            let reason =
-                format!("the search found {matches} files instead of {expected}: some are not longhaul's");
-            let advice = "`longhaul targets clean` names files that longhaul did not make: move them away";
+        if let Some(name) = foreign {
+            let reason = format!("the search found `{name}`, which longhaul did not make");
+            let advice = "`longhaul targets clean NAME` names such files: move them away";
             return Err(RunError::refused(self.root.path(), reason, advice));
         }
-        if matches < expected {
-            let detail = format!("the search found {matches} files instead of {expected}");
+        if matches != self.totals.search_matches {
+            let detail =
+                format!("the search found {matches} files instead of {}", self.totals.search_matches);
             return Err(RunError::damaged(self.root.path(), detail));
         }
         Ok(vec![
