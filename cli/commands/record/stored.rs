@@ -105,7 +105,7 @@ fn print_shortest_replay(shared: &GlobalArgs, recording: &Recording) -> anyhow::
     }
     let cap = paths::load_config(shared)?.limits.cap;
     let [least, most] = [shortest, cap].map(|time| units::duration(time.as_secs_f64()));
-    crate::output::println!("Its pauses alone take {least} on each target.");
+    crate::output::println!("A replay takes at least {least} on each target, for its pauses alone.");
     if shortest >= cap {
         anstream::eprintln!(
             "longhaul: a run ends after {most} (`cap-seconds`), so each replay would be stored as hung. Record a shorter time, \
