@@ -129,10 +129,8 @@ fn week_json(weekly: &WeeklySummary, cache: &CacheEntry) -> Result<String, PageE
 /// Serves one chart of a week as SVG.
 pub async fn week_chart(app: AppState, Path((week, file)): Path<(String, String)>) -> Response {
     let found = read_cache(app, move |cache| {
-        let weekly = {
-            let week = requested_week(cache, &week)?;
-            cache.weekly(week)?
-        };
+        let week = requested_week(cache, &week)?;
+        let weekly = cache.weekly(week)?;
         let id = file.strip_suffix(".svg").unwrap_or_default();
         Ok(week_charts::all(&weekly).into_iter().find(|chart| chart.id == id))
     });
