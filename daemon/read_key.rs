@@ -1,15 +1,11 @@
 //! The key with which other machines may read the pages and the JSON, for widgets of other dashboards. Unlike the token of
 //! the service it stays the same after a restart, and it allows no command.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use longhaul_measure::private_files;
 
-/// Largest key that is read, in bytes.
-const MAX_BYTES: u64 = 1024;
 /// Shortest key that is accepted, in characters.
 const MIN_CHARS: usize = 32;
 
@@ -25,9 +21,9 @@ fn path(database: &Path) -> PathBuf {
 /// If the file cannot be read or made, others may read it, or its key is too short. The text names the file.
 pub fn load_or_create(database: &Path) -> Result<String, String> {
     let path = path(database);
-    let key = match File::open(&path) {
+    let key = match private_files::read_secret(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => create(&path),
-        file => file.and_then(read),
+        text => text.and_then(|text| accepted(&text)),
     };
     key.map_err(|error| {
         format!("{}: {error}. Delete the file: a new key is made at the next start", path.display())
@@ -41,13 +37,9 @@ fn create(path: &Path) -> io::Result<String> {
     Ok(key)
 }
 
-fn read(file: File) -> io::Result<String> {
-    if file.metadata()?.permissions().mode() & 0o077 != 0 {
-        return Err(io::Error::other("other users may read the key"));
-    }
-    let mut key = String::new();
-    file.take(MAX_BYTES).read_to_string(&mut key)?;
-    match key.trim() {
+/// Returns the key that a text has, if it is long enough.
+fn accepted(text: &str) -> io::Result<String> {
+    match text.trim() {
         key if key.len() < MIN_CHARS => {
             Err(io::Error::other(format!("the key has fewer than {MIN_CHARS} characters")))
         }
@@ -57,6 +49,8 @@ fn read(file: File) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -66,10 +60,12 @@ mod tests {
         let key = load_or_create(&database).unwrap();
         assert_eq!(load_or_create(&database), Ok(key.clone()));
         assert_eq!(key.len(), 64);
-        let set_mode =
-            |mode| std::fs::set_permissions(path(&database), std::fs::Permissions::from_mode(mode));
-        set_mode(0o644).unwrap();
-        assert!(load_or_create(&database).unwrap_err().contains("longhaul.read-key: other users may read"));
+        std::fs::set_permissions(path(&database), PermissionsExt::from_mode(0o644)).unwrap();
+        assert!(
+            load_or_create(&database)
+                .unwrap_err()
+                .contains("longhaul.read-key: it can be read by other users")
+        );
     }
 
     #[test]

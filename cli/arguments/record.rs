@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use longhaul_recording::Source;
 use longhaul_service::recordings::{RecordingName, RecordingNameError};
 
-use super::DurationArg;
+use super::{DurationArg, JsonArgs};
 
 /// Arguments of `record`.
 #[derive(Args)]
@@ -81,7 +81,7 @@ impl FormatArg {
 #[derive(Subcommand)]
 pub enum RecordCommand {
     /// List the recordings.
-    List(RecordListArgs),
+    List(JsonArgs),
     /// Show what is kept in a recording: what there was, what was done, and how long it took.
     Show(RecordShowArgs),
     /// Replay a recording in each round, as the task `your-day`.
@@ -112,14 +112,6 @@ impl std::str::FromStr for RecordingChoice {
             None => text.parse().map(Self::Stored),
         }
     }
-}
-
-/// Arguments of `record list`.
-#[derive(Args)]
-pub struct RecordListArgs {
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Arguments of `record show`.

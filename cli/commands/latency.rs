@@ -10,7 +10,6 @@ use longhaul_analysis::summary::{LatencyRow, latency_rows, summarize_window};
 use longhaul_measure::platform;
 use longhaul_model::{ProbeStep, Stall, Step, TargetName, Timestamp};
 use longhaul_store::{Reader, SampleFilter, StoredEvent};
-use longhaul_view::json::EventJson;
 use longhaul_view::screens::{self, events::Entry, stalls::StallList};
 use longhaul_view::time::utc_offset_at;
 use longhaul_view::units;
@@ -111,7 +110,7 @@ pub fn events(shared: &GlobalArgs, arguments: &HistoryArgs) -> anyhow::Result<Ex
         arguments.target.is_none() || event.target.is_none() || event.target == arguments.target
     });
     if arguments.json {
-        let print = |stored| crate::output::println!("{}", json!(EventJson::from(stored)));
+        let print = |stored| crate::output::println!("{}", json!(stored));
         events.into_iter().for_each(print);
     } else {
         let entries: Vec<Entry> = events.into_iter().map(|stored| Entry::Event(stored.event)).collect();

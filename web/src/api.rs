@@ -10,14 +10,14 @@ use longhaul_analysis::stalls::{ExplainedStall, NamedStall, StallCauses, explain
 use longhaul_analysis::summary::{SampledWindow, WindowSummary, client_caching, summarize_window};
 use longhaul_model::time::DAY;
 use longhaul_model::{LoadContext, ProbeKind, Step, TargetName, Timestamp};
-use longhaul_store::{RunFilter, SampleFilter};
+use longhaul_store::{RunFilter, SampleFilter, StoredEvent};
 use longhaul_view::json::{
-    self as forms, EventJson, FidelityJson, FreshnessJson, Glance, LatencySeries, RunJson, WeekJson,
-    WhatIfJson,
+    self as forms, FidelityJson, FreshnessJson, Glance, LatencySeries, RunJson, WeekJson, WhatIfJson,
 };
 use longhaul_view::time::utc_offset_at;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use utoipa::IntoParams;
 
 use crate::app_state::AppState;
 use crate::json::optional_integer;
@@ -31,16 +31,54 @@ use crate::cache::{CacheEntry, local_zone};
 /// Maximum number of runs in one response.
 const MAX_RUNS: u32 = 1_000;
 
-/// Query parameters of the endpoints that read stored data.
-#[derive(Debug, Default, Deserialize)]
+/// Which week to report.
+#[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
-pub struct HistoryParams {
+#[into_params(parameter_in = Query)]
+pub struct WeekParams {
+    /// An ISO week, as 2026-W46; the newest by default.
+    #[param(pattern = "^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$", example = "2026-W46")]
     week: Option<String>,
+}
+
+/// Which runs to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RunsParams {
+    /// Only this target.
+    #[param(value_type = Option<String>, pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
     target: Option<TargetName>,
+    /// Only this task.
     workload: Option<String>,
+    /// The number of runs, counted from the latest; 100 by default, at most 1000.
     #[serde(default, deserialize_with = "optional_integer")]
+    #[param(maximum = 4294967295_u32)]
     last: Option<u32>,
+}
+
+/// Which latencies to summarize.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LatencyParams {
+    /// Only this target.
+    #[param(value_type = Option<String>, pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
+    target: Option<TargetName>,
+    /// The length of the window in days, counted back from now; 7 by default, as the commands do.
     #[serde(default, deserialize_with = "optional_integer")]
+    #[param(maximum = 65535)]
+    days: Option<u16>,
+}
+
+/// How many days to look back.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DaysParams {
+    /// The length of the window in days, counted back from now; 7 by default, as the commands do.
+    #[serde(default, deserialize_with = "optional_integer")]
+    #[param(maximum = 65535)]
     days: Option<u16>,
 }
 
@@ -63,16 +101,10 @@ fn to_json(value: impl serde::Serialize) -> Result<Value, PageError> {
 #[utoipa::path(
     get,
     path = "/api/v1/week",
-    params((
-        "week" = Option<String>,
-        Query,
-        description = "An ISO week, as 2026-W46; the newest by default.",
-        pattern = "^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$",
-        example = "2026-W46"
-    )),
+    params(WeekParams),
     responses((status = 200, body = WeekJson<'static>))
 )]
-pub async fn week(State(app): State<AppState>, Params(params): Params<HistoryParams>) -> Response {
+pub async fn week(State(app): State<AppState>, Params(params): Params<WeekParams>) -> Response {
     json_response(app, move |cache| {
         let week = match params.week {
             Some(text) => requested_week(cache, &text)?,
@@ -99,25 +131,10 @@ pub async fn glance(State(app): State<AppState>) -> Response {
 #[utoipa::path(
     get,
     path = "/api/v1/runs",
-    params(
-        (
-            "target" = Option<String>,
-            Query,
-            description = "Only this target.",
-            pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$"
-        ),
-        ("workload" = Option<String>, Query, description = "Only this task."),
-        (
-            "last" = Option<u32>,
-            Query,
-            description = "The number of runs, counted from the latest; 100 by default, at most 1000.",
-            maximum = 4294967295_u32,
-            format = "uint32"
-        )
-    ),
+    params(RunsParams),
     responses((status = 200, body = Vec<RunJson<'static>>))
 )]
-pub async fn runs(State(app): State<AppState>, Params(params): Params<HistoryParams>) -> Response {
+pub async fn runs(State(app): State<AppState>, Params(params): Params<RunsParams>) -> Response {
     json_response(app, move |cache| {
         let limit = Some(params.last.unwrap_or(100).min(MAX_RUNS));
         let filter =
@@ -153,24 +170,11 @@ pub async fn run(State(app): State<AppState>, Path(number): Path<String>) -> Res
 #[utoipa::path(
     get,
     path = "/api/v1/latency",
-    params(
-        (
-            "target" = Option<String>,
-            Query,
-            description = "Only this target.",
-            pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$"
-        ),
-        (
-            "days" = Option<u16>,
-            Query,
-            description = "The length of the window in days, counted back from now; 7 by default, as the commands do.",
-            maximum = 65535
-        )
-    ),
+    params(LatencyParams),
     responses((status = 200, body = WindowSummary))
 )]
-pub async fn samples(State(app): State<AppState>, Params(params): Params<HistoryParams>) -> Response {
-    let (since, until) = window(&app, &params);
+pub async fn samples(State(app): State<AppState>, Params(params): Params<LatencyParams>) -> Response {
+    let (since, until) = window(&app, params.days);
     json_response(app, move |cache| {
         let step = Step::for_window(until.since(since));
         let filter = SampleFilter { target: params.target, kind: None, step, since, until };
@@ -242,16 +246,11 @@ fn empty_parameter(query: Option<&str>) -> Option<&str> {
 #[utoipa::path(
     get,
     path = "/api/v1/stalls",
-    params((
-        "days" = Option<u16>,
-        Query,
-        description = "The length of the window in days, counted back from now; 7 by default, as the commands do.",
-        maximum = 65535
-    )),
+    params(DaysParams),
     responses((status = 200, body = Vec<ExplainedStall>))
 )]
-pub async fn stalls(State(app): State<AppState>, Params(params): Params<HistoryParams>) -> Response {
-    let (since, until) = window(&app, &params);
+pub async fn stalls(State(app): State<AppState>, Params(params): Params<DaysParams>) -> Response {
+    let (since, until) = window(&app, params.days);
     json_response(app, move |cache| to_json(stall_causes(cache, since, until)?.stalls)).await
 }
 
@@ -259,16 +258,11 @@ pub async fn stalls(State(app): State<AppState>, Params(params): Params<HistoryP
 #[utoipa::path(
     get,
     path = "/api/v1/stalls/causes",
-    params((
-        "days" = Option<u16>,
-        Query,
-        description = "The length of the window in days, counted back from now; 7 by default, as the commands do.",
-        maximum = 65535
-    )),
+    params(DaysParams),
     responses((status = 200, body = Vec<NamedStall>))
 )]
-pub async fn stalls_by_cause(State(app): State<AppState>, Params(params): Params<HistoryParams>) -> Response {
-    let (since, until) = window(&app, &params);
+pub async fn stalls_by_cause(State(app): State<AppState>, Params(params): Params<DaysParams>) -> Response {
+    let (since, until) = window(&app, params.days);
     json_response(app, move |cache| to_json(stall_causes(cache, since, until)?.named)).await
 }
 
@@ -281,21 +275,12 @@ fn stall_causes(cache: &CacheEntry, since: Timestamp, until: Timestamp) -> Resul
 #[utoipa::path(
     get,
     path = "/api/v1/events",
-    params((
-        "days" = Option<u16>,
-        Query,
-        description = "The length of the window in days, counted back from now; 7 by default, as the commands do.",
-        maximum = 65535
-    )),
-    responses((status = 200, body = Vec<EventJson>))
+    params(DaysParams),
+    responses((status = 200, body = Vec<StoredEvent>))
 )]
-pub async fn events(State(app): State<AppState>, Params(params): Params<HistoryParams>) -> Response {
-    let (since, _) = window(&app, &params);
-    json_response(app, move |cache| {
-        let events = cache.reader.events(Some(since))?;
-        to_json(events.into_iter().map(EventJson::from).collect::<Vec<_>>())
-    })
-    .await
+pub async fn events(State(app): State<AppState>, Params(params): Params<DaysParams>) -> Response {
+    let (since, _) = window(&app, params.days);
+    json_response(app, move |cache| to_json(cache.reader.events(Some(since))?)).await
 }
 
 /// Freshness of the targets, in the format of `freshness --json`.
@@ -367,7 +352,8 @@ pub async fn predictions(State(app): State<AppState>, Params(params): Params<Wha
     .await
 }
 
-fn window(app: &AppState, params: &HistoryParams) -> (Timestamp, Timestamp) {
+/// Returns the start and the end of a window of some days.
+fn window(app: &AppState, days: Option<u16>) -> (Timestamp, Timestamp) {
     let now = app.now();
-    (now - u32::from(params.days.unwrap_or(7)) * DAY, now)
+    (now - u32::from(days.unwrap_or(7)) * DAY, now)
 }

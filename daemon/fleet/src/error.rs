@@ -31,6 +31,9 @@ pub enum Error {
         /// Reason, as the end of the message.
         reason: String,
     },
+    /// No access key for a bucket is known.
+    #[error("no access key for {0} is known")]
+    NoKey(String),
     /// A request to the folder or bucket failed, after retries.
     #[error("cannot {operation} {path}")]
     Storage {
@@ -97,6 +100,9 @@ impl Hint for Error {
             Self::Unreadable { .. } => "let the user that runs longhaul read and write that folder",
             Self::Credentials { .. } => {
                 "write access-key-id = \"...\" and secret-access-key = \"...\" into it, and make it readable for yourself only (chmod 600)"
+            }
+            Self::NoKey(_) => {
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or `credentials-file` in [fleet]"
             }
             Self::Storage { source, .. } => return Some(storage_hint(source)),
             Self::Empty => "run `longhaul run`, or wait for the first round of the service",

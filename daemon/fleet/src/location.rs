@@ -1,13 +1,11 @@
 //! The folder or bucket of a collection.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::aws::AmazonS3Builder;
+use longhaul_measure::private_files;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{BackoffConfig, ObjectStore, RetryConfig};
@@ -16,8 +14,6 @@ use crate::Error;
 use crate::http::UreqConnector;
 use crate::layout::SCHEMA_PREFIX;
 
-/// Longest part of a credentials file that is read.
-const MAX_CREDENTIALS_BYTES: u64 = 64 << 10;
 const BUCKET_SCHEME: &str = "s3://";
 /// Attempts and time for one request, before the export ends with an error and the next one continues.
 const MAX_RETRIES: usize = 6;
@@ -50,7 +46,7 @@ impl Collection {
     /// # Errors
     ///
     /// [`Error::Location`], [`Error::Folder`], [`Error::Unreadable`], [`Error::NoCollection`], [`Error::Credentials`],
-    /// [`Error::Storage`].
+    /// [`Error::NoKey`], [`Error::Storage`].
     pub fn open(
         address: &str,
         credentials: Option<&FilePath>,
@@ -98,9 +94,16 @@ impl Collection {
                 builder = builder.with_allow_http(endpoint.starts_with("http://")).with_endpoint(endpoint);
             }
         }
+        require_key(&builder, address)?;
         let store = builder.build().map_err(Error::storage("open", &address))?;
         Ok(Self { store: Arc::new(store), root: Path::from(prefix), name: address.to_owned() })
     }
+}
+
+/// Fails without a key: the library would ask the metadata service of Amazon's computers for one, at 169.254.169.254.
+fn require_key(builder: &AmazonS3Builder, address: &str) -> Result<(), Error> {
+    let key = builder.get_config_value(&AmazonS3ConfigKey::AccessKeyId);
+    key.map(|_| ()).ok_or_else(|| Error::NoKey(address.to_owned()))
 }
 
 /// Returns whether a folder has tables, of any version.
@@ -124,17 +127,7 @@ struct Credentials {
 impl Credentials {
     fn read(path: &FilePath) -> Result<Self, Error> {
         let refused = |reason: String| Error::Credentials { path: path.display().to_string(), reason };
-        let metadata = std::fs::metadata(path).map_err(|error| refused(error.to_string()))?;
-        if !metadata.is_file() {
-            return Err(refused("it is not a regular file".to_owned()));
-        }
-        if metadata.permissions().mode() & 0o077 != 0 {
-            return Err(refused("other users can read it".to_owned()));
-        }
-        let mut text = String::new();
-        let read =
-            File::open(path).and_then(|file| file.take(MAX_CREDENTIALS_BYTES).read_to_string(&mut text));
-        read.map_err(|error| refused(error.to_string()))?;
+        let text = private_files::read_secret(path).map_err(|error| refused(error.to_string()))?;
         let value = |key: &str| {
             let of_key = |line: &str| {
                 let (name, value) = line.split_once('=')?;
@@ -154,6 +147,8 @@ impl Credentials {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn credentials(mode: u32, text: &str) -> tempfile::NamedTempFile {
@@ -182,6 +177,15 @@ mod tests {
             let error = Credentials::read(credentials(mode, text).path()).map(|key| key.id).unwrap_err();
             assert!(!error.to_string().contains("AK"), "{error}");
         }
+    }
+
+    #[test]
+    fn bucket_needs_a_key() {
+        let nothing = AmazonS3Builder::new().with_bucket_name("bucket");
+        let error = require_key(&nothing, "s3://bucket/fleet").unwrap_err();
+        assert!(matches!(&error, Error::NoKey(address) if address == "s3://bucket/fleet"), "{error}");
+        let file = credentials(0o600, KEY);
+        Collection::open("s3://bucket/fleet", Some(file.path()), MissingCollection::Refuse).unwrap();
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
+use crate::small_file::MAX_BYTES;
+
 /// Access of the group and of others.
 const OTHER_USERS: u32 = 0o077;
 
@@ -23,12 +25,31 @@ pub fn options() -> OpenOptions {
 ///
 /// The error of the operating system, `InvalidInput` if it is no regular file, or `FileTooLarge`.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_at_most(open(path)?, most)
+}
+
+fn read_at_most(file: File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![];
-    open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {} MiB", most >> 20)));
     }
     Ok(bytes)
+}
+
+/// Reads a secret, such as a password, from a text file that only its user may read.
+///
+/// # Errors
+///
+/// Those of [`read`], `PermissionDenied` if other users can read the file, or `InvalidData` if it is not UTF-8.
+pub fn read_secret(path: &Path) -> io::Result<String> {
+    let file = open(path)?;
+    if file.metadata()?.permissions().mode() & OTHER_USERS != 0 {
+        let text = "it can be read by other users: run `chmod 600` on it";
+        return Err(io::Error::new(ErrorKind::PermissionDenied, text));
+    }
+    String::from_utf8(read_at_most(file, MAX_BYTES)?)
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text: is it the right file?"))
 }
 
 /// Opens a regular file for reading. A pipe in its place is not waited for.
@@ -91,6 +112,21 @@ mod tests {
         assert_eq!(read(&file, 8).unwrap_err().kind(), ErrorKind::FileTooLarge);
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         assert_eq!(read(&pipe, 9).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn secret_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("key");
+        std::fs::write(&file, "tk_secret\n").unwrap();
+        for open in [0o644, 0o640, 0o602] {
+            std::fs::set_permissions(&file, Permissions::from_mode(open)).unwrap();
+            assert_eq!(read_secret(&file).unwrap_err().kind(), ErrorKind::PermissionDenied, "{open:o}");
+        }
+        std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(read_secret(&file).unwrap(), "tk_secret\n");
+        std::fs::write(&file, [0xff]).unwrap();
+        assert_eq!(read_secret(&file).unwrap_err().kind(), ErrorKind::InvalidData);
     }
 
     fn mode(path: &Path) -> u32 {

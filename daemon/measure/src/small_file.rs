@@ -1,4 +1,4 @@
-//! Reads small files that a user names. The size limit keeps a wrong name, such as that of a device, from
+//! Reads small text files that a user names. The size limit keeps a wrong name, such as that of a device, from
 //! using up memory.
 
 use std::fs::File;
@@ -8,12 +8,7 @@ use std::path::Path;
 /// Maximum size of such a file, in bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
 
-/// Reads a whole file.
-///
-/// # Errors
-///
-/// The error of the operating system, or `FileTooLarge` if the file is larger than 1 MiB.
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = vec![];
     File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
@@ -25,11 +20,11 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a whole text file.
+/// Reads a whole text file, or a pipe to its end.
 ///
 /// # Errors
 ///
-/// The errors of [`read`], or `InvalidData` if the file is not UTF-8.
+/// The error of the operating system, `FileTooLarge` if the file is larger than 1 MiB, or `InvalidData` if it is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?)
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text: is it the right file?"))

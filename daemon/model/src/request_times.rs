@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CacheState, Protocol, TargetName};
+use crate::{CacheState, Family, Protocol, TargetName};
 
 /// Total times of the requests of a mount or connection. The values never decrease until a reset. `None` means that the
 /// source does not have the value.
@@ -104,6 +104,13 @@ pub struct PhaseTimes {
     pub wire_requests: Option<u64>,
     /// Times of its requests; `None` if none were read.
     pub times: Option<RequestTimes>,
+}
+
+impl PhaseTimes {
+    /// Returns whether the target is known to be on a network.
+    pub fn is_on_network(&self) -> bool {
+        self.protocol.as_ref().is_some_and(|protocol| protocol.family() == Family::Network)
+    }
 }
 
 /// Time of a metric in a run.

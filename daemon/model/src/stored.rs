@@ -108,8 +108,8 @@ pub struct FreeSpace {
     pub observed: Timestamp,
 }
 
-/// A stored event.
-#[derive(Debug, Clone, PartialEq)]
+/// A stored event: an object of `events --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct StoredEvent {
     /// Number of the event in this database, from 1.
     pub number: i64,

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use longhaul_measure::small_file;
+use longhaul_measure::private_files;
+use longhaul_measure::small_file::MAX_BYTES;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -20,7 +21,7 @@ pub type Trusted = Option<Vec<CertificateDer<'static>>>;
 /// If the file cannot be read or contains no certificate.
 pub fn read(path: Option<&Path>) -> Result<Trusted, SettingsError> {
     let Some(path) = path else { return Ok(None) };
-    let pem = small_file::read(path).map_err(|source| SettingsError::UnreadableFile {
+    let pem = private_files::read(path, MAX_BYTES).map_err(|source| SettingsError::UnreadableFile {
         key: "certificate".to_owned(),
         path: path.to_owned(),
         source,

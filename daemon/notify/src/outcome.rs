@@ -70,14 +70,6 @@ pub enum SettingsError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A file with a secret can be read by other users.
-    #[error("{} (`{key}`) can be read by other users: run `chmod 600` on the file", path.display())]
-    ReadableByOthers {
-        /// Key of the configuration.
-        key: String,
-        /// Path of the file.
-        path: PathBuf,
-    },
     /// A file with a secret is empty.
     #[error("{} (`{key}`) is empty", path.display())]
     EmptyFile {

@@ -2,10 +2,9 @@
 //! other user may read, and are never shown.
 
 use std::fmt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use longhaul_measure::small_file;
+use longhaul_measure::private_files;
 
 use crate::outcome::SettingsError;
 
@@ -99,11 +98,7 @@ impl SecretSource {
     fn read_file(&self, path: &Path) -> Result<String, SettingsError> {
         let unreadable =
             |source| SettingsError::UnreadableFile { key: self.key(), path: path.to_owned(), source };
-        let mode = std::fs::metadata(path).map_err(unreadable)?.permissions().mode();
-        if mode & 0o077 != 0 {
-            return Err(SettingsError::ReadableByOthers { key: self.key(), path: path.to_owned() });
-        }
-        let text = small_file::read_text(path).map_err(unreadable)?;
+        let text = private_files::read_secret(path).map_err(unreadable)?;
         if text.trim().is_empty() {
             return Err(SettingsError::EmptyFile { key: self.key(), path: path.to_owned() });
         }
@@ -113,6 +108,8 @@ impl SecretSource {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn file(text: &str, mode: u32) -> (tempfile::TempDir, SecretSource) {

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use longhaul_measure::platform;
 use longhaul_measure::recorder::Recorder;
+use longhaul_model::status::ExportStatus;
 use longhaul_model::{Progress, Stall, TargetName, Timestamp};
 use longhaul_telemetry::export_pause::ExportPause;
-use longhaul_telemetry::status::ExportStatus;
 use parking_lot::Mutex;
 
 use crate::command::Command;

@@ -386,7 +386,7 @@ impl RoundRunner<'_> {
         observer: &mut dyn RoundObserver,
     ) -> Result<StoredRun, RoundError> {
         let FinishedRun { run, mismatches, .. } = finished;
-        let store = || self.writer.add_checked_run(target, run, mismatches);
+        let store = || self.writer.add_run(target, run, mismatches);
         self.store_with_retry(observer, store).map_err(|source| {
             let run = serde_json::to_string(run).unwrap_or_else(|error| error.to_string());
             RoundError::NotStored { source: Box::new(source), run }

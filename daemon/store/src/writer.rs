@@ -8,8 +8,8 @@ use std::sync::{Arc, Weak};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use longhaul_model::stored::{NewRound, RoundEnd, StoredRun};
-use longhaul_model::{Event, Run, Target, Timestamp};
+use longhaul_model::stored::{NewRound, RoundEnd};
+use longhaul_model::{Event, Timestamp};
 use parking_lot::RwLock;
 use rusqlite::{Transaction, TransactionBehavior};
 
@@ -97,24 +97,6 @@ impl Writer {
             store.in_transaction("store skipped rounds", |cx| {
                 skipped.iter().try_for_each(|(round, reason)| insert::skipped_round(cx, round, reason))
             })
-        })
-    }
-
-    /// Stores a run with its phases in one transaction and returns it with its number.
-    ///
-    /// The stored path and role of the target are updated. A new epoch starts if the path, protocol or
-    /// negotiated options differ from the target's latest epoch; values that the run does not know do not count
-    /// as different.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::begin_round`]; [`Error::NoSuchRound`] if the round of the run does not exist,
-    /// [`Error::Unstorable`] if the run contains NaN or infinity or is not a run on `target`.
-    pub fn add_run(&self, target: &Target, run: &Run) -> Result<StoredRun> {
-        let (target, run) = (target.clone(), run.clone());
-        self.run_on_thread(move |store| {
-            let inserted = store.in_transaction("store a run", |cx| insert::insert_run(cx, &target, &run))?;
-            Ok(StoredRun { number: inserted.number, trace_id: inserted.trace_id, epoch: inserted.epoch, run })
         })
     }
 

@@ -4,7 +4,7 @@ use longhaul_model::{TargetName, Timestamp};
 use longhaul_store::RoundCounts;
 
 use crate::check_results::CheckResults;
-use crate::status::SignalStatus;
+use longhaul_model::status::SignalStatus;
 
 /// The current state of the service.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use longhaul_measure::platform;
 use longhaul_model::draw::draw;
+use longhaul_model::status::{ExportStatus, SignalStatus};
 use longhaul_model::{Hint, Timestamp};
 use longhaul_store::{DeliveryStatus, OutboxStatus, Reader, SharedWriter, Signal};
 use parking_lot::Mutex;
@@ -20,7 +21,6 @@ use crate::diagnostics::{Diagnostics, DiagnosticsSettings};
 use crate::export_pause::ExportPause;
 use crate::retry::{Disposition, RetryState};
 use crate::settings::ExportSettings;
-use crate::status::{ExportStatus, SignalStatus};
 use crate::transport::sender::Sender;
 
 /// Maximum time that [`Exporter::stop`] waits for the thread. A message in flight is repeated after the next

@@ -33,7 +33,6 @@ pub mod openmetrics;
 pub mod retry;
 pub mod scrape;
 pub mod settings;
-pub mod status;
 mod time;
 pub mod totals;
 pub mod trace;

@@ -1,11 +1,11 @@
 //! The settings of the telemetry export, from the configuration file and the environment variables.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use longhaul_measure::small_file;
+use longhaul_measure::private_files;
+use longhaul_measure::small_file::MAX_BYTES;
 use longhaul_model::time::DAY;
 use longhaul_store::Signal;
 
@@ -141,9 +141,6 @@ pub enum SettingsError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The headers file can be read by other users.
-    #[error("{} contains headers but can be read by other users: run `chmod 600` on the file", .0.display())]
-    InsecurePermissions(PathBuf),
     /// The text of the headers is invalid.
     #[error("{}: {source}", path.display())]
     Headers {
@@ -256,7 +253,7 @@ impl SettingsResolver<'_> {
         let named = self.environment.certificate(signal).map(PathBuf::from);
         let path = named.or_else(|| self.config.certificate.clone());
         path.map(|path| {
-            small_file::read(&path).map_err(|source| SettingsError::UnreadableFile {
+            private_files::read(&path, MAX_BYTES).map_err(|source| SettingsError::UnreadableFile {
                 path,
                 key: "certificate",
                 source,
@@ -269,16 +266,14 @@ impl SettingsResolver<'_> {
 fn read_headers_file(path: &Path) -> Result<Headers, SettingsError> {
     let unreadable =
         |source| SettingsError::UnreadableFile { path: path.to_owned(), key: "headers-file", source };
-    let mode = std::fs::metadata(path).map_err(unreadable)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        return Err(SettingsError::InsecurePermissions(path.to_owned()));
-    }
-    let text = small_file::read_text(path).map_err(unreadable)?;
+    let text = private_files::read_secret(path).map_err(unreadable)?;
     Headers::from_file(&text).map_err(|source| SettingsError::Headers { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn environment(pairs: &[(&str, &str)]) -> Environment {
@@ -334,7 +329,7 @@ mod tests {
         let mode = |mode| std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
         mode(0o644);
         let error = ExportSettings::resolve(&configured, &Environment::default()).unwrap_err();
-        assert!(matches!(error, SettingsError::InsecurePermissions(_)), "{error}");
+        assert!(error.to_string().contains("can be read by other users"), "{error}");
         mode(0o600);
         let settings = ExportSettings::resolve(&configured, &Environment::default()).unwrap().unwrap();
         assert_eq!(settings.traces.as_ref().unwrap().headers.iter().count(), 1);

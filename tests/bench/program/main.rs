@@ -108,7 +108,7 @@ enum BenchCommand {
         around: String,
     },
     /// Create the source tree of a backup
-    BackupSource {
+    Source {
         /// Folder to create it in
         path: PathBuf,
         /// Number of files
@@ -166,7 +166,7 @@ fn main() -> anyhow::Result<()> {
                 .into_iter()
                 .for_each(|line| print_line("traffic", line));
         }
-        BenchCommand::BackupSource { path, files, seed } => {
+        BenchCommand::Source { path, files, seed } => {
             print_measurement("source", &bench.source(&path, files, seed)?)
         }
     }

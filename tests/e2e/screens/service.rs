@@ -9,6 +9,7 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use longhaul_model::status::{ExportStatus, SignalStatus};
 use longhaul_model::time::{DAY, HOUR};
 use longhaul_model::{Role, Stall};
 use longhaul_service::daemon_address::DaemonAddress;
@@ -17,7 +18,6 @@ use longhaul_service::status::{
     Check, CheckStatus, DatabaseStatus, LastRound, ProbeState, State, Status, TargetState, TargetStatus,
 };
 use longhaul_store::{RoundCounts, RoundStatus};
-use longhaul_telemetry::status::{ExportStatus, SignalStatus};
 use longhaul_web::{Limits, Listeners, ServerDeps, SummarySources};
 
 use super::world::{self, BEGIN};

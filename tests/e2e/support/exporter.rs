@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_model::Histogram;
+use longhaul_model::status::SignalStatus;
 use longhaul_model::time::DAY;
 use longhaul_model::{
     CounterScope, CounterSource, LoadContext, MachineStep, ProbeKind, ProbeStep, Role, Target, Timestamp,
@@ -16,7 +17,6 @@ use longhaul_telemetry::diagnostics::Diagnostics;
 use longhaul_telemetry::environment::Environment;
 use longhaul_telemetry::exporter::{Exporter, ExporterDeps, ServiceView};
 use longhaul_telemetry::settings::{ExportSettings, TelemetryConfig};
-use longhaul_telemetry::status::SignalStatus;
 use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::metrics::v1::ExponentialHistogramDataPoint;

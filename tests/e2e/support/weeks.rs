@@ -75,7 +75,7 @@ impl Weeks {
                     started_us: started + Duration::from_micros(slot as u64),
                     ..run
                 };
-                self.writer.add_run(target, &run).unwrap();
+                self.writer.add_run(target, &run, &[]).unwrap();
             }
         }
         let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + HOUR };

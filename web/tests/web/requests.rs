@@ -49,7 +49,13 @@ fn parameters_that_cannot_be_read_are_named_on_a_page_or_in_json() {
         assert_eq!(answer.status, 400, "{path}");
         assert!(text.contains("This page cannot be shown") && text.contains("parameters"), "{path}: {text}");
     }
-    for path in ["/api/v1/events?days=abc", "/api/v1/stalls?days=1&days=2", "/api/v1/runs?last=x"] {
+    for path in [
+        "/api/v1/events?days=abc",
+        "/api/v1/stalls?days=1&days=2",
+        "/api/v1/runs?last=x",
+        "/api/v1/stalls?target=smb",
+        "/api/v1/week?days=3",
+    ] {
         let answer = server.get(path);
         assert_eq!(answer.status, 400, "{path}");
         assert!(answer.json()["error"].is_string(), "{path}");

@@ -44,7 +44,7 @@ pub fn add_calls(database: &Path) {
         phase.began_us = Some(started);
         phase.calls = (0..10).map(|place| call(phase.operations[0].operation, place)).collect();
     }
-    writer.add_run(&target(run.target.as_str()), &run).unwrap();
+    writer.add_run(&target(run.target.as_str()), &run, &[]).unwrap();
     let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + Duration::from_micros(1) };
     writer.end_round(run.round, end).unwrap();
 }

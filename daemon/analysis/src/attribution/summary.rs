@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_model::{Family, PhaseTimes, TASKS, TargetName, Task, WaitMetric, median};
+use longhaul_model::{PhaseTimes, TASKS, TargetName, Task, WaitMetric, median};
 
 use super::bandwidth::Bandwidth;
 use super::estimate::Estimate;
@@ -20,14 +20,10 @@ const MIN_ROUNDS: usize = 6;
 /// of the run. Local file systems are left out: they have no wire and no server.
 pub fn attribute(phases: &[PhaseTimes], server_use: &BTreeMap<i64, ServerUse>) -> Vec<Attribution> {
     let mut targets: BTreeMap<&TargetName, Vec<&PhaseTimes>> = BTreeMap::new();
-    for phase in phases.iter().filter(|phase| is_network(phase)) {
+    for phase in phases.iter().filter(|phase| phase.is_on_network()) {
         targets.entry(&phase.target).or_default().push(phase);
     }
     targets.values().flat_map(|phases| of_target(phases, server_use)).collect()
-}
-
-fn is_network(phase: &PhaseTimes) -> bool {
-    phase.protocol.as_ref().is_some_and(|protocol| protocol.family() == Family::Network)
 }
 
 fn of_target(phases: &[&PhaseTimes], server_use: &BTreeMap<i64, ServerUse>) -> Vec<Attribution> {

@@ -29,7 +29,8 @@ pub struct TargetMetric {
 pub type TimedRuns = BTreeMap<TargetMetric, Vec<TimedRun>>;
 
 /// Returns the runs of each metric with their environment. The phases are in the order of their runs. A round in which the
-/// bandwidth or the round-trip time is not known is left out, and a metric that is not the duration of its phases.
+/// bandwidth or the round-trip time is not known is left out, and a metric that is not the duration of its phases. A metric of a
+/// share whose runs are all left out has no runs, so that a reader learns that nothing is known about it.
 ///
 /// The bandwidth of a target in a round is the highest rate of its phases, because no phase can be faster than the path. It is
 /// only an estimate: a phase can be slowed down by a disk or by the length of the path.
@@ -40,30 +41,43 @@ pub fn timed_runs(phases: &[PhaseTimes], nas: &[RunNasUse]) -> TimedRuns {
     let mut runs = TimedRuns::new();
     for own in phases.chunk_by(|one, next| one.run == next.run) {
         let first = &own[0];
-        let bandwidth = bandwidths.get(&(&first.target, first.round));
-        let Some((bytes_per_second, round_trip_us)) = bandwidth.zip(first.round_trip_us) else { continue };
-        let environment = Environment {
-            round_trip: Duration::from_micros(round_trip_us),
-            bytes_per_second: *bytes_per_second,
-            disk: disks.get(&first.run).copied(),
-        };
+        let environment = environment(first, &bandwidths, &disks);
         for (metric, seconds) in metrics(own) {
-            let Some(bytes) = bytes(metric, seconds, own) else { continue };
             let key = TargetMetric {
                 target: first.target.clone(),
                 workload: first.workload.clone(),
                 metric: metric.name.to_owned(),
             };
-            runs.entry(key).or_default().push(TimedRun { environment, seconds, bytes });
+            let run = environment.zip(bytes(metric, seconds, own));
+            let run = run.map(|(environment, bytes)| TimedRun { environment, seconds, bytes });
+            if run.is_some() || first.is_on_network() {
+                runs.entry(key).or_default().extend(run);
+            }
         }
     }
     runs
 }
 
-/// Returns the metrics of a run with their times.
+/// Returns the environment of a phase's run; `None` if its round-trip time or the bandwidth in its round is not known.
+fn environment(
+    phase: &PhaseTimes,
+    bandwidths: &BTreeMap<(&TargetName, i64), f64>,
+    disks: &BTreeMap<i64, Duration>,
+) -> Option<Environment> {
+    Some(Environment {
+        round_trip: Duration::from_micros(phase.round_trip_us?),
+        bytes_per_second: *bandwidths.get(&(&phase.target, phase.round))?,
+        disk: disks.get(&phase.run).copied(),
+    })
+}
+
+/// Returns the metrics of a run that are the duration of phases, with their times.
 fn metrics(phases: &[PhaseTimes]) -> impl Iterator<Item = (&'static WaitMetric, f64)> {
     let first = &phases[0];
-    let of_task = all_metrics().filter(|(task, _)| task.name() == first.workload);
+    let is_duration =
+        |metric: &WaitMetric| !metric.figures.iter().any(|(_, figure)| figure.ends_with("-median"));
+    let of_task =
+        all_metrics().filter(move |(task, metric)| task.name() == first.workload && is_duration(metric));
     of_task.filter_map(|(_, metric)| {
         let found = first.metrics.iter().find(|found| found.metric == metric.name)?;
         Some((metric, found.seconds))
@@ -71,13 +85,10 @@ fn metrics(phases: &[PhaseTimes]) -> impl Iterator<Item = (&'static WaitMetric, 
 }
 
 /// Returns the bytes on the wire during a metric; `None` if no counter counted them in one of its phases, or if its time is not
-/// the duration of its phases, such as a median.
+/// their duration.
 fn bytes(metric: &WaitMetric, seconds: f64, phases: &[PhaseTimes]) -> Option<f64> {
     /// Smallest share of the phases' duration that the metric must have.
     const MIN_SHARE: f64 = 0.5;
-    if metric.figures.iter().any(|(_, figure)| figure.ends_with("-median")) {
-        return None;
-    }
     let is_own = |phase: &&PhaseTimes| {
         metric.figures.iter().any(|(name, _)| *name == phase.phase)
             && (metric.cache == CacheState::None || metric.cache == phase.cache)
@@ -118,7 +129,7 @@ fn disk_time(found: &RunNasUse) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_model::{CacheState, CallTotals, DiskUse, MetricSeconds, NasProblem, NasUse};
+    use longhaul_model::{CacheState, CallTotals, DiskUse, MetricSeconds, NasProblem, NasUse, Protocol};
 
     use super::*;
 
@@ -185,6 +196,14 @@ mod tests {
         let uncounted = PhaseTimes { wire_read: None, wire_written: None, ..phase(1, 1, 50) };
         let other = PhaseTimes { phase: "speed-large".to_owned(), ..phase(1, 1, 50) };
         assert_eq!(only_runs(&[uncounted, other], &[]), []);
+    }
+
+    #[test]
+    fn share_of_which_nothing_is_known_has_no_runs() {
+        let unknown =
+            PhaseTimes { protocol: Some(Protocol::Smb(None)), round_trip_us: None, ..phase(1, 1, 50) };
+        let runs = timed_runs(&[unknown], &[]);
+        assert_eq!(runs.into_values().collect::<Vec<_>>(), [vec![]], "one metric of one share");
     }
 
     #[test]

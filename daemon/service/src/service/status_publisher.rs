@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use longhaul_model::status::ExportStatus;
 use longhaul_model::{Target, Timestamp};
-use longhaul_telemetry::status::ExportStatus;
 
 use super::admission::{Admission, RoundFacts};
 use super::round_log::RoundLog;

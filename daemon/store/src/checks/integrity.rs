@@ -17,14 +17,17 @@ use crate::writer::Writer;
 use longhaul_model::stored::StoredRun;
 
 impl Writer {
-    /// Stores a run like [`Writer::add_run`], and the mismatches that it found, in one transaction.
+    /// Stores a run with its phases and the mismatches that it found in one transaction, and returns it with its number.
     ///
-    /// A mismatch with the same place and content as a stored one is counted there. Each new one is also an event.
+    /// The stored path and role of the target are updated. A new epoch starts if the path, protocol or
+    /// negotiated options differ from the target's latest epoch; values that the run does not know do not count
+    /// as different. A mismatch with the same place and content as a stored one is counted there; each new one is also an event.
     ///
     /// # Errors
     ///
-    /// As [`Writer::add_run`].
-    pub fn add_checked_run(&self, target: &Target, run: &Run, found: &[Mismatch]) -> Result<StoredRun> {
+    /// As [`Writer::begin_round`]; [`crate::Error::NoSuchRound`] if the round of the run does not exist,
+    /// [`crate::Error::Unstorable`] if the run contains NaN or infinity or is not a run on `target`.
+    pub fn add_run(&self, target: &Target, run: &Run, found: &[Mismatch]) -> Result<StoredRun> {
         let (target, run, found) = (target.clone(), run.clone(), found.to_vec());
         self.run_on_thread(move |store| {
             let inserted = store.in_transaction("store a run", |cx| {

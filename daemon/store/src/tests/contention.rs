@@ -40,14 +40,14 @@ fn locked_database_gives_a_retryable_error() {
     let writer = db.writer();
     let other = lock_from_another_process(&db);
     let run = samples::run(1, 1);
-    let error = writer.add_run(&target(), &run).unwrap_err();
+    let error = writer.add_run(&target(), &run, &[]).unwrap_err();
     assert!(
         matches!(error, Error::Locked { operation: "store a run", .. }) && error.is_retryable(),
         "{error}"
     );
     assert_eq!(db.runs().len(), 1, "readers are not blocked by the lock");
     release(other);
-    assert_eq!(writer.add_run(&target(), &run).unwrap().number, 2);
+    assert_eq!(writer.add_run(&target(), &run, &[]).unwrap().number, 2);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn full_disk_loses_no_acknowledged_run() {
         limit_size(&writer, 20);
         let refused = loop {
             let run = samples::run(round, acknowledged.len() as u32);
-            match writer.add_run(&target(), &run) {
+            match writer.add_run(&target(), &run, &[]) {
                 Ok(stored) => acknowledged.push(stored),
                 Err(error) => break (run, error),
             }
@@ -88,7 +88,7 @@ fn full_disk_loses_no_acknowledged_run() {
         assert!(matches!(refused.1, Error::DiskFull { .. }) && refused.1.is_retryable(), "{}", refused.1);
         assert_eq!(db.runs(), acknowledged);
         limit_size(&writer, 1000);
-        acknowledged.push(writer.add_run(&target(), &refused.0).unwrap());
+        acknowledged.push(writer.add_run(&target(), &refused.0, &[]).unwrap());
         assert_eq!(db.runs(), acknowledged);
     }
 }
@@ -100,7 +100,7 @@ fn reader_sees_only_complete_runs_during_writes() {
     let round = writer.begin_round(new_round()).unwrap();
     let expected: Vec<_> = (0..100).map(|slot| samples::run(round, slot)).collect();
     std::thread::scope(|scope| {
-        scope.spawn(|| expected.iter().for_each(|run| drop(writer.add_run(&target(), run).unwrap())));
+        scope.spawn(|| expected.iter().for_each(|run| drop(writer.add_run(&target(), run, &[]).unwrap())));
         let reader = db.reader();
         let mut seen = 0;
         while seen < expected.len() {
@@ -117,7 +117,7 @@ fn many_threads_share_one_writer() {
     let writer = db.writer();
     let round = writer.begin_round(new_round()).unwrap();
     let numbers: Vec<i64> = std::thread::scope(|scope| {
-        let add = |slot| writer.add_run(&target(), &samples::run(round, slot)).unwrap().number;
+        let add = |slot| writer.add_run(&target(), &samples::run(round, slot), &[]).unwrap().number;
         let threads: Vec<_> = (0..8).map(|slot| scope.spawn(move || add(slot))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });

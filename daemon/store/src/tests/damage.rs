@@ -20,7 +20,7 @@ fn use_database(db: &TestDb) -> Result<()> {
     reader.rounds()?;
     reader.targets()?;
     reader.events(None)?;
-    writer.add_run(&target(), &samples::run(1, 0))?;
+    writer.add_run(&target(), &samples::run(1, 0), &[])?;
     Ok(())
 }
 

@@ -24,7 +24,7 @@ impl EpochTest {
     fn epoch(&self, target: &Target, change: impl FnOnce(&mut Run)) -> i64 {
         let mut run = samples::run(self.round, 0);
         change(&mut run);
-        self.writer.add_run(target, &run).unwrap().epoch
+        self.writer.add_run(target, &run, &[]).unwrap().epoch
     }
 }
 

@@ -26,7 +26,7 @@ fn freshness_samples_are_read_back_with_their_epoch() {
     let db = TestDb::new();
     let writer = db.writer();
     let round = writer.begin_round(new_round()).unwrap();
-    let stored = writer.add_run(&target(), &samples::run(round, 0)).unwrap();
+    let stored = writer.add_run(&target(), &samples::run(round, 0), &[]).unwrap();
     let us = Duration::from_micros;
     let outcomes = [
         FreshnessOutcome::Seen { earliest: us(0), latest: us(90_000) },
@@ -65,7 +65,7 @@ fn history_counts_only_changes_of_other_clients_with_a_result() {
     let db = TestDb::new();
     let writer = db.writer();
     let round = writer.begin_round(new_round()).unwrap();
-    let stored = writer.add_run(&target(), &samples::run(round, 0)).unwrap();
+    let stored = writer.add_run(&target(), &samples::run(round, 0), &[]).unwrap();
     let (ms, seconds) = (Duration::from_millis, Duration::from_secs);
     let seen = |latest| FreshnessOutcome::Seen { earliest: ms(0), latest };
     let of = |outcome| sample(ChangeKind::NewFile, outcome);

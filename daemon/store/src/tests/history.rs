@@ -40,10 +40,10 @@ fn filled_database() -> TestDb {
     let writer = db.writer();
     let round = writer.begin_round(new_round()).unwrap();
     for (slot, workload) in TASKS.iter().enumerate() {
-        writer.add_run(&target(), &run_with_metrics(workload.name(), round, slot as u32)).unwrap();
+        writer.add_run(&target(), &run_with_metrics(workload.name(), round, slot as u32), &[]).unwrap();
     }
     let hung = Run { outcome: Outcome::Hung, ..run_with_metrics("photo-batch", round, 9) };
-    writer.add_run(&target(), &hung).unwrap();
+    writer.add_run(&target(), &hung, &[]).unwrap();
     let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: at(7) };
     writer.end_round(round, end).unwrap();
     let event =
@@ -72,7 +72,7 @@ fn version_changes_exactly_when_the_history_changes() {
     };
     let round = writer.begin_round(new_round()).unwrap();
     assert!(changed("a round starts"));
-    writer.add_run(&target(), &run_with_metrics("photo-batch", round, 0)).unwrap();
+    writer.add_run(&target(), &run_with_metrics("photo-batch", round, 0), &[]).unwrap();
     assert!(changed("a run"));
     let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: at(7) };
     writer.end_round(round, end).unwrap();
@@ -82,7 +82,7 @@ fn version_changes_exactly_when_the_history_changes() {
         .unwrap();
     assert!(changed("an event"));
     let baseline = Target { role: Role::Baseline, ..target() };
-    writer.add_run(&baseline, &run_with_metrics("photo-batch", round, 1)).unwrap();
+    writer.add_run(&baseline, &run_with_metrics("photo-batch", round, 1), &[]).unwrap();
     assert!(changed("a target of another role"));
     writer.set_threshold_once(1.2).unwrap();
     assert!(changed("the threshold"));
@@ -120,7 +120,7 @@ fn round_trip_time_of_a_run_is_in_the_history() {
     for (slot, us) in [(0, Some(3_200)), (1, None)] {
         let mut run = run_with_metrics("photo-batch", round, slot);
         run.conditions.round_trip_us = us;
-        writer.add_run(&target(), &run).unwrap();
+        writer.add_run(&target(), &run, &[]).unwrap();
     }
     let times: Vec<Option<Duration>> = history(&db).runs.iter().map(|run| run.rtt).collect();
     assert_eq!(times, [Some(Duration::from_micros(3_200)), None]);
@@ -157,7 +157,7 @@ fn runs_after_an_earlier_history_give_the_same_history_with_each_recording() {
         let mut run = run_with_metrics("photo-batch", round, slot as u32);
         run.workload = task.to_owned();
         run.facts.extend(recording.map(|name| ("recording".to_owned(), name.to_owned())));
-        writer.add_run(&target(), &run).unwrap();
+        writer.add_run(&target(), &run, &[]).unwrap();
         let whole = history(&db);
         assert_eq!(db.reader().history_since(earlier).unwrap(), whole, "slot {slot}");
         earlier = whole;
@@ -175,7 +175,7 @@ fn replay_that_failed_before_it_read_its_recording_stays_a_failure() {
         run.workload = "your-day".to_owned();
         run.outcome = if recording.is_some() { Outcome::Ok } else { Outcome::Error };
         run.facts.extend(recording.map(|name| ("recording".to_owned(), name.to_owned())));
-        writer.add_run(&target(), &run).unwrap();
+        writer.add_run(&target(), &run, &[]).unwrap();
         history(&db).runs.len()
     };
     assert_eq!(add(0, None), 1, "no recording was ever read");

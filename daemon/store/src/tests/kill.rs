@@ -31,7 +31,7 @@ fn child_that_writes() {
     let writer = Writer::spawn(store);
     let round = writer.begin_round(new_round()).unwrap();
     for slot in 0..MAX_RUNS {
-        let stored = writer.add_run(&target(), &samples::run(round, slot)).unwrap();
+        let stored = writer.add_run(&target(), &samples::run(round, slot), &[]).unwrap();
         writeln!(std::io::stdout(), "{WORD}{} {}", stored.number, stored.trace_id).unwrap();
         std::thread::sleep(Duration::from_millis(pause));
     }

@@ -69,7 +69,7 @@ impl TestDb {
         let writer = db.writer();
         let round = writer.begin_round(new_round()).unwrap();
         for slot in 0..runs {
-            writer.add_run(&target(), &samples::run(round, slot)).unwrap();
+            writer.add_run(&target(), &samples::run(round, slot), &[]).unwrap();
         }
         db
     }

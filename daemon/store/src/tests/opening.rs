@@ -159,7 +159,7 @@ fn unknown_value_error_names_row_and_value() {
 fn a_reader_cannot_write() {
     let db = TestDb::filled(1);
     let writer = db.writer();
-    writer.add_run(&target(), &samples::run(1, 1)).unwrap();
+    writer.add_run(&target(), &samples::run(1, 1), &[]).unwrap();
     assert_eq!(db.runs().len(), 2);
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
     let raw = Connection::open_with_flags(db.path(), flags).unwrap();

@@ -10,7 +10,7 @@ use crate::{DeliveryStatus, NewRound, RoundEnd, Signal, Writer};
 fn finished_round(writer: &Writer, started: Timestamp) -> i64 {
     let round = writer.begin_round(NewRound { started, ..new_round() }).unwrap();
     for slot in [1, 0] {
-        writer.add_run(&target(), &samples::run(round, slot)).unwrap();
+        writer.add_run(&target(), &samples::run(round, slot), &[]).unwrap();
     }
     let end = RoundEnd { status: RoundStatus::Ok, reason: None, ended: started + Duration::from_micros(10) };
     writer.end_round(round, end).unwrap();

@@ -40,7 +40,7 @@ fn a_phase_has_its_times_metrics_and_calls() {
     let db = TestDb::new();
     let writer = db.writer();
     let round = writer.begin_round(new_round()).unwrap();
-    writer.add_run(&target(), &timed_run(round, 0)).unwrap();
+    writer.add_run(&target(), &timed_run(round, 0), &[]).unwrap();
     let found = phases(&db, 1);
     assert_eq!((found.len(), found[0].phase.as_str(), found[0].cache), (4, "open-folder", CacheState::Cold));
     assert_eq!((found[0].times.clone(), found[1].times.clone()), (Some(times()), None));
@@ -55,7 +55,7 @@ fn times_of_a_stored_run_are_read_back_unchanged() {
     let db = TestDb::new();
     let writer = db.writer();
     let round = writer.begin_round(new_round()).unwrap();
-    writer.add_run(&target(), &timed_run(round, 0)).unwrap();
+    writer.add_run(&target(), &timed_run(round, 0), &[]).unwrap();
     assert_eq!(db.runs()[0].run.phases[0].request_times, Some(times()));
     assert_eq!(db.runs()[0].run.phases[1].request_times, None);
 }
@@ -66,9 +66,9 @@ fn failed_runs_and_older_rounds_are_left_out() {
     let writer = db.writer();
     for _ in 0..3 {
         let round = writer.begin_round(new_round()).unwrap();
-        writer.add_run(&target(), &timed_run(round, 0)).unwrap();
+        writer.add_run(&target(), &timed_run(round, 0), &[]).unwrap();
         let hung = Run { outcome: Outcome::Hung, ..timed_run(round, 1) };
-        writer.add_run(&target(), &hung).unwrap();
+        writer.add_run(&target(), &hung, &[]).unwrap();
     }
     let rounds: Vec<i64> = phases(&db, 2).iter().map(|phase| phase.round).collect();
     assert_eq!(rounds, [2, 2, 2, 2, 3, 3, 3, 3]);

@@ -13,7 +13,7 @@ fn rereads_are_warm_phases_of_the_newest_epoch() {
     let older_epoch = Run { protocol: Some(Protocol::Afp), ..run(0) };
     let failed = Run { outcome: Outcome::Error, ..run(2) };
     for run in [older_epoch, run(1), failed] {
-        writer.add_run(&target(), &run).unwrap();
+        writer.add_run(&target(), &run, &[]).unwrap();
     }
     let found = db.reader().rereads().unwrap();
     let stored = &db.runs()[1];

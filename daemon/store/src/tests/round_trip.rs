@@ -24,7 +24,7 @@ proptest! {
         let db = TestDb::new();
         let writer = db.writer();
         writer.begin_round(new_round()).unwrap();
-        let mut stored: Vec<StoredRun> = runs.iter().map(|run| writer.add_run(&target_of(run), run).unwrap()).collect();
+        let mut stored: Vec<StoredRun> = runs.iter().map(|run| writer.add_run(&target_of(run), run, &[]).unwrap()).collect();
         prop_assert_eq!(&runs_only(stored.clone()), &runs);
         stored.sort_by_key(|stored| (stored.run.started_us, stored.number));
         prop_assert_eq!(&db.runs(), &stored);
@@ -63,7 +63,7 @@ fn individual_calls_are_deleted_after_a_week() {
             };
             phase.calls = vec![call];
         }
-        writer.add_run(&target_of(&run), &run).unwrap();
+        writer.add_run(&target_of(&run), &run, &[]).unwrap();
         let end =
             RoundEnd { status: RoundStatus::Ok, reason: None, ended: begin + Duration::from_micros(10) };
         writer.end_round(round, end).unwrap();
@@ -143,7 +143,7 @@ fn round_is_open_until_its_end_and_ends_once() {
 fn target_has_its_latest_path_even_if_not_utf8() {
     let db = TestDb::filled(2);
     let moved = Target { path: OsStr::from_bytes(b"/m/\xff\xfe").into(), role: Role::Baseline, ..target() };
-    db.writer().add_run(&moved, &samples::run(1, 2)).unwrap();
+    db.writer().add_run(&moved, &samples::run(1, 2), &[]).unwrap();
     let found = db.reader().targets().unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!((&found[0].target, found[0].runs, found[0].added), (&moved, 3, at(0)));
@@ -155,18 +155,18 @@ fn run_that_cannot_be_stored_exactly_is_refused() {
     let writer = db.writer();
     let mut broken = samples::run(1, 1);
     broken.phases[1].figures.push(Figure::new("photos", Unit::PerSecond, f64::NAN));
-    assert!(matches!(writer.add_run(&target(), &broken), Err(Error::Unstorable { .. })));
+    assert!(matches!(writer.add_run(&target(), &broken, &[]), Err(Error::Unstorable { .. })));
     let mut broken = samples::run(1, 1);
     broken.conditions.load_average = Some(f64::INFINITY);
-    assert!(matches!(writer.add_run(&target(), &broken), Err(Error::Unstorable { .. })));
+    assert!(matches!(writer.add_run(&target(), &broken, &[]), Err(Error::Unstorable { .. })));
     let other = Target { name: "nfs".parse().unwrap(), ..target() };
-    assert!(matches!(writer.add_run(&other, &samples::run(1, 1)), Err(Error::Unstorable { .. })));
+    assert!(matches!(writer.add_run(&other, &samples::run(1, 1), &[]), Err(Error::Unstorable { .. })));
     assert!(matches!(
-        writer.add_run(&target(), &samples::run(2, 1)),
+        writer.add_run(&target(), &samples::run(2, 1), &[]),
         Err(Error::NoSuchRound { round: 2, .. })
     ));
     assert_eq!(db.runs().len(), 1);
-    assert_eq!(writer.add_run(&target(), &samples::run(1, 1)).unwrap().number, 2);
+    assert_eq!(writer.add_run(&target(), &samples::run(1, 1), &[]).unwrap().number, 2);
 }
 
 #[test]
@@ -175,6 +175,6 @@ fn size_includes_the_write_ahead_log() {
     let closed = db.reader().size_bytes().unwrap();
     assert_eq!(closed, std::fs::metadata(db.path()).unwrap().len());
     let writer = db.writer();
-    writer.add_run(&target(), &samples::run(1, 1)).unwrap();
+    writer.add_run(&target(), &samples::run(1, 1), &[]).unwrap();
     assert!(db.reader().size_bytes().unwrap() > closed);
 }

@@ -27,7 +27,7 @@ pub fn scheduled_rounds(now: &CurrentState) -> Observations {
 
 /// Returns the number of outbox items by signal and delivery status.
 pub fn outbox_items(now: &CurrentState) -> Observations {
-    let of_signal = |signal: &crate::status::SignalStatus| {
+    let of_signal = |signal: &longhaul_model::status::SignalStatus| {
         let counts = [
             ("pending", signal.pending),
             ("sent", signal.sent),

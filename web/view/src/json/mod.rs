@@ -17,7 +17,7 @@ pub use glance::Glance;
 pub use latency_series::LatencySeries;
 pub use nas::NasJson;
 pub use recording::recording_lines;
-pub use run::{EventJson, RunJson, run};
+pub use run::{RunJson, run};
 pub use summary::SummaryJson;
 pub use week::{PairJson, SENTENCES, Sentence, WeekJson};
 pub use what_if::WhatIfJson;

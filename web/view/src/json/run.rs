@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_model::stored::{StoredEvent, StoredRun};
+use longhaul_model::stored::StoredRun;
 use longhaul_model::{
-    CacheState, ColdMethod, Conditions, Event, Failure, Figure, Operation, OperationStats, Outcome, Phase,
-    Scale, ServedFrom, TargetName, Timestamp, WireTraffic,
+    CacheState, ColdMethod, Conditions, Failure, Figure, Operation, OperationStats, Outcome, Phase, Scale,
+    ServedFrom, TargetName, Timestamp, WireTraffic,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -177,19 +177,4 @@ impl From<&OperationStats> for OperationJson {
 /// Returns a run as JSON; see [`RunJson`].
 pub fn run(stored: &StoredRun) -> Value {
     json!(RunJson::from(stored))
-}
-
-/// An event of the event log: an object of `events --json`.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EventJson {
-    /// Number of the event.
-    number: i64,
-    /// The event itself.
-    event: Event,
-}
-
-impl From<StoredEvent> for EventJson {
-    fn from(stored: StoredEvent) -> Self {
-        Self { number: stored.number, event: stored.event }
-    }
 }

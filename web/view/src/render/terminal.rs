@@ -58,10 +58,6 @@ fn fact_lines(facts: &[Fact]) -> Vec<Text> {
 }
 
 /// Renders a table. Columns are two spaces apart, and as wide as their widest cell.
-pub fn table_lines(table: &Table) -> String {
-    row_lines(table).iter().map(|row| line(row) + "\n").collect()
-}
-
 fn row_lines(table: &Table) -> Vec<Text> {
     let header: Vec<Text> = table.columns.iter().map(|column| column.title.as_str().into()).collect();
     let rows: Vec<&Vec<Text>> = std::iter::once(&header).chain(&table.rows).collect();
@@ -128,7 +124,8 @@ mod tests {
         let mut table = Table::new("times").words(["task", "target"]).figures(["median"]);
         table.row([Text::from("öffnen"), Text::new().toned("smb", Tone::Good), "1.20 s".into()]);
         table.row(["walk", "nfs-4", "12.0 s"]);
-        let plain = without_colours(&table_lines(&table));
+        let lines: String = row_lines(&table).iter().map(|row| line(row) + "\n").collect();
+        let plain = without_colours(&lines);
         assert_eq!(plain, " task    target  median\n öffnen  smb     1.20 s\n walk    nfs-4   12.0 s\n");
     }
 

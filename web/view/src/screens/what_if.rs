@@ -92,16 +92,17 @@ fn reason_text(reason: NoPrediction) -> &'static str {
     }
 }
 
-/// Returns a sentence if one target would be faster than all others beyond the ranges.
+/// Returns a sentence if one target would be faster than all others beyond the ranges. It tells if nothing is known about another.
 fn winner(activity: &str, group: &[&Answer]) -> Option<Text> {
     let mut predicted: Vec<(&Answer, Prediction)> =
         group.iter().filter_map(|one| Some((*one, one.changed.ok()?))).collect();
     predicted.sort_by(|one, other| one.1.seconds.total_cmp(&other.1.seconds));
     let [(first, best), (_, second), ..] = predicted[..] else { return None };
     let is_clear = predicted[1..].iter().all(|(_, other)| best.high < other.low);
+    let among = if predicted.len() < group.len() { " of those that can be predicted" } else { "" };
     is_clear.then(|| {
         Text::from(format!("For {activity}, ")).target(&first.key.target).plain(format!(
-            " would be the fastest: about {} instead of {} on the next best.",
+            " would be the fastest{among}: about {} instead of {} on the next best.",
             units::seconds(best.seconds),
             units::seconds(second.seconds)
         ))
@@ -139,7 +140,7 @@ fn table(groups: &[(String, Vec<&Answer>)]) -> Table {
 
 const fn short_reason(reason: NoPrediction) -> &'static str {
     match reason {
-        NoPrediction::TooFewRuns => "too few rounds",
+        NoPrediction::TooFewRuns => "too few rounds with a known network",
         NoPrediction::NeverVaried(Dimension::RoundTrip) => "the round trip time never varied",
         NoPrediction::NeverVaried(Dimension::Disk) => "the disk is not known",
     }

@@ -34,6 +34,18 @@ fn fastest_target_is_named_only_beyond_the_ranges() {
 }
 
 #[test]
+fn fastest_of_those_that_can_be_predicted_is_called_so() {
+    let answers = [
+        answer("afp", "folder-cold", Err(NoPrediction::TooFewRuns)),
+        answer("nfs", "folder-cold", Ok(20.0)),
+        answer("smb", "folder-cold", Ok(30.0)),
+    ];
+    let shown = markdown::render(&what_if(CHANGE, &answers));
+    assert!(shown.contains("would be the fastest of those that can be predicted: about 20.0 s"), "{shown}");
+    assert!(shown.contains("too few rounds with a known network"), "{shown}");
+}
+
+#[test]
 fn without_any_prediction_the_reason_and_the_next_step_are_shown() {
     let reason = NoPrediction::NeverVaried(Dimension::RoundTrip);
     let answers = [answer("nfs", "folder-cold", Err(reason)), answer("smb", "folder-cold", Err(reason))];
