@@ -275,15 +275,6 @@ pub struct TryArgs {
 /// Arguments of `run`.
 #[derive(Args)]
 pub struct RunArgs {
-    /// Try longhaul: two short rounds on the local disk and on each target given; leaves only the database behind.
-    #[arg(long = "try", conflicts_with_all = ["workloads", "rounds", "scale", "cap", "json"])]
-    pub is_try: bool,
-    /// With --try: keep the test data on the targets.
-    #[arg(long, requires = "is_try")]
-    pub keep: bool,
-    /// With --try: print all figures instead of a short table.
-    #[arg(long, requires = "is_try")]
-    pub verbose: bool,
     /// A folder to measure, as NAME=PATH; may be given several times [default: the targets of the configuration].
     #[arg(long = "target", value_name = "NAME=PATH")]
     pub targets: Vec<NamedPath>,
@@ -319,8 +310,6 @@ pub struct TargetsArgs {
 /// The subcommands of `targets`.
 #[derive(Subcommand)]
 pub enum TargetsCommand {
-    /// List the mounts that can be measured, with the negotiated options. No mount is touched.
-    List(JsonArgs),
     /// Remove longhaul's data from a target; lists it first and asks.
     Clean(CleanArgs),
 }

@@ -35,9 +35,7 @@ mod why;
 
 use std::process::ExitCode;
 
-use crate::arguments::{
-    Cli, Command, GlobalArgs, RunArgs, ServiceCommand, TargetsArgs, TargetsCommand, TryArgs,
-};
+use crate::arguments::{Cli, Command, GlobalArgs, ServiceCommand, TargetsArgs, TargetsCommand};
 use crate::exit;
 use runs::OutputFormat;
 
@@ -55,7 +53,6 @@ pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
         Command::Status(arguments) => control::status(shared, &arguments),
         Command::Demo(arguments) => run_demo(arguments.port.unwrap_or(0)).map(|()| exit::OK),
         Command::Dashboard => control::dashboard(shared),
-        Command::Run(arguments) if arguments.is_try => trial::run(shared, &try_arguments(arguments)),
         Command::Run(arguments) => run::run(shared, &arguments),
         Command::Try(arguments) => trial::run(shared, &arguments),
         Command::Preset(arguments) => preset::run(shared, &arguments),
@@ -90,14 +87,9 @@ pub fn run(arguments: Cli, run_demo: RunDemo) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn try_arguments(arguments: RunArgs) -> TryArgs {
-    TryArgs { targets: arguments.targets, keep: arguments.keep, verbose: arguments.verbose }
-}
-
 fn targets(shared: &GlobalArgs, arguments: TargetsArgs) -> anyhow::Result<ExitCode> {
     match arguments.command {
         None => targets::run(OutputFormat::from_json_flag(arguments.json)),
-        Some(TargetsCommand::List(arguments)) => targets::run(OutputFormat::from_json_flag(arguments.json)),
         Some(TargetsCommand::Clean(arguments)) => clean::run(shared, &arguments),
     }
 }

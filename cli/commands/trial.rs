@@ -1,4 +1,4 @@
-//! `longhaul run --try`: two short rounds on the local disk and on each given target.
+//! `longhaul try`: two short rounds on the local disk and on each given target.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

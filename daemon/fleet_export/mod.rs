@@ -9,17 +9,13 @@ mod times;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::thread::Builder;
 
+use longhaul_measure::command_thread::CommandThread;
 use longhaul_service::config::Config;
 use longhaul_service::handle::ServiceHandle;
-use parking_lot::Mutex;
 
 use thread::{FleetCommand, FleetThread};
-
-/// Maximum time that [`FleetExport::stop`] waits for the thread.
-const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Everything that the exports need from the service.
 pub struct FleetExportDeps {
@@ -34,32 +30,22 @@ pub struct FleetExportDeps {
 }
 
 /// Handle of the thread.
-pub struct FleetExport {
-    commands: Sender<FleetCommand>,
-    finished: Mutex<Receiver<()>>,
-}
+pub struct FleetExport(CommandThread<FleetCommand>);
 
 impl FleetExport {
     /// Starts the thread. It does nothing until [`FleetExport::configure`] names a collection.
     pub fn start(deps: FleetExportDeps) -> std::io::Result<Self> {
-        let (commands, receiver) = channel();
-        let (end_sender, end_receiver) = channel();
-        let work = move || {
-            let _end: Sender<()> = end_sender;
-            FleetThread::new(deps).run(&receiver);
-        };
-        std::thread::Builder::new().name("fleet-export".to_owned()).stack_size(256 << 10).spawn(work)?;
-        Ok(Self { commands, finished: Mutex::new(end_receiver) })
+        let thread = Builder::new().name("fleet-export".to_owned()).stack_size(256 << 10);
+        CommandThread::start(thread, |commands| FleetThread::new(deps).run(commands)).map(Self)
     }
 
     /// Applies a new configuration.
     pub fn configure(&self, config: &Config) {
-        let _ = self.commands.send(FleetCommand::Configure(config.fleet.to.clone()));
+        self.0.send(FleetCommand::Configure(config.fleet.to.clone()));
     }
 
     /// Ends an export that is running, and the thread. Returns within two seconds.
     pub fn stop(&self) {
-        let _ = self.commands.send(FleetCommand::Stop);
-        let _ = self.finished.lock().recv_timeout(STOP_TIMEOUT);
+        self.0.stop(FleetCommand::Stop);
     }
 }

@@ -158,7 +158,6 @@ selfcheck --limit 99
 service uninstall --purge
 service logs --lines many
 run --keep
-run --try --rounds 3
 ";
 
 /// Commands that talk to the service, run with a service.

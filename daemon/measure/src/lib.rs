@@ -23,6 +23,7 @@
 
 pub mod bench;
 pub mod checks;
+pub mod command_thread;
 pub mod corpus;
 pub mod error;
 pub mod inventory;

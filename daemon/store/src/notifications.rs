@@ -61,8 +61,6 @@ pub enum NotificationStatus {
     Unanswered,
     /// The receiver refused it.
     Rejected,
-    /// It was not sent within the maximum age.
-    Expired,
 }
 
 impl NotificationStatus {
@@ -73,7 +71,6 @@ impl NotificationStatus {
             Self::Sent => "sent",
             Self::Unanswered => "unanswered",
             Self::Rejected => "rejected",
-            Self::Expired => "expired",
         }
     }
 }

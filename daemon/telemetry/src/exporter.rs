@@ -3,9 +3,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as CommandSender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use longhaul_measure::command_thread::CommandThread;
 use longhaul_measure::platform;
 use longhaul_model::draw::draw;
 use longhaul_model::status::{ExportStatus, SignalStatus};
@@ -23,9 +25,6 @@ use crate::retry::{Disposition, RetryState};
 use crate::settings::ExportSettings;
 use crate::transport::sender::Sender;
 
-/// Maximum time that [`Exporter::stop`] waits for the thread. A message in flight is repeated after the next
-/// start.
-const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
 /// Interval at which the database is checked for finished rounds while sending is paused.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum number of items in a message.
@@ -60,8 +59,7 @@ pub struct ExporterDeps {
 
 /// Handle of the exporter thread.
 pub struct Exporter {
-    commands: CommandSender<ExporterCommand>,
-    finished: Mutex<Receiver<()>>,
+    thread: CommandThread<ExporterCommand>,
     status: Arc<Mutex<ExportStatus>>,
 }
 
@@ -77,12 +75,9 @@ impl Exporter {
     ///
     /// The error of the operating system if no thread can be created.
     pub fn start(deps: ExporterDeps) -> std::io::Result<Self> {
-        let (commands, receiver) = channel();
-        let (end_sender, end_receiver) = channel();
         let status = Arc::new(Mutex::new(ExportStatus::default()));
         let shared = Arc::clone(&status);
-        let work = move || {
-            let _end = end_sender;
+        let work = |commands: &Receiver<ExporterCommand>| {
             let mut worker = ExporterThread {
                 deps,
                 status: shared,
@@ -92,16 +87,16 @@ impl Exporter {
                 last_state_sent_ns: None,
                 iterations: 0,
             };
-            worker.run(&receiver);
+            worker.run(commands);
         };
-        std::thread::Builder::new().name("telemetry".to_owned()).stack_size(1 << 20).spawn(work)?;
-        Ok(Self { commands, finished: Mutex::new(end_receiver), status })
+        let thread = Builder::new().name("telemetry".to_owned()).stack_size(1 << 20);
+        Ok(Self { thread: CommandThread::start(thread, work)?, status })
     }
 
     /// Applies new settings. `Ok(None)`: nothing is exported. `Err`: the reason why the settings are invalid;
     /// the export stops and the status shows the reason.
     pub fn configure(&self, settings: Result<Option<ExportSettings>, String>) {
-        let _ = self.commands.send(ExporterCommand::Configure(Box::new(settings)));
+        self.thread.send(ExporterCommand::Configure(Box::new(settings)));
     }
 
     /// Returns the current status of the export.
@@ -109,12 +104,10 @@ impl Exporter {
         self.status.lock().clone()
     }
 
-    /// Stops the thread. Returns within two seconds, even if the collector does not respond.
+    /// Stops the thread. Returns within two seconds, even if the collector does not respond. A message in flight is repeated
+    /// after the next start.
     pub fn stop(&self) {
-        let _ = self.commands.send(ExporterCommand::Stop);
-        // The thread drops its end of the channel when it exits. A thread that still waits for a collector is
-        // abandoned.
-        let _ = self.finished.lock().recv_timeout(STOP_TIMEOUT);
+        self.thread.stop(ExporterCommand::Stop);
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Importer;
 use super::numbers::date;
+use super::paths::outside_data_volume;
 use super::whole_files::{Direction, MAX_OPEN, WholeFile, open_mode};
 use crate::{Access, CallTime, CreateMode, FoundFile, Note, OpenMode, TraceAction, TraceSink};
 
@@ -95,7 +96,8 @@ impl Context<'_> {
 /// Returns the path of a file; none if it was cut.
 fn path(file: &Value) -> Option<String> {
     let is_whole = file["path_truncated"].as_bool() != Some(true);
-    file["path"].as_str().filter(|_| is_whole).map(str::to_owned)
+    let path = outside_data_volume(file["path"].as_str().filter(|_| is_whole)?.as_bytes());
+    Some(String::from_utf8_lossy(path).into_owned())
 }
 
 /// Returns the path of a destination: an existing file, or a new name in a folder.

@@ -9,10 +9,14 @@ use std::time::Duration;
 
 use super::Importer;
 use super::numbers::{number, seconds};
-use super::paths::absolute;
+use super::paths::{absolute, outside_data_volume};
 use super::window::{SortingSink, SortingWindow};
 use crate::{Access, ActionResult, CallTime, CreateMode, Note, OpenMode, TraceAction, TraceEvent, TraceSink};
 
+/// Length in bytes from which a relative path is taken for the end of a longer one. Of a long path the kernel keeps the end alone
+/// (apple-oss-distributions/xnu, bsd/vfs/vfs_lookup.c, `kdebug_lookup`); on macOS 15.3.1 and 26.5.2 that were 144 to 156 bytes
+/// (yottayoshida/sideeye, spike/fsusage/RESULTS.md).
+const MIN_CUT_BYTES: usize = 120;
 /// Length of a day: the times have no date.
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -172,6 +176,18 @@ impl Line<'_> {
         OpenMode { access, create, truncate: has(b'T'), folder: false }
     }
 
+    /// Returns the path; `None` if its beginning is missing. Of a path whose middle was not found, it is the part up to there:
+    /// the kernel fills what follows with `>` (apple-oss-distributions/xnu, bsd/vfs/vfs_lookup.c, `kdebug_lookup`).
+    fn whole_path(&self) -> Option<&[u8]> {
+        let is_fill = |byte: &u8| self.error.is_some() && *byte == b'>';
+        let end = self.path.iter().rposition(|byte| !is_fill(byte)).map_or(0, |last| last + 1);
+        let path = &self.path[..end];
+        if !path.starts_with(b"/") && path.len() >= MIN_CUT_BYTES {
+            return None;
+        }
+        Some(outside_data_volume(path))
+    }
+
     fn descriptor(&self, number: u64) -> Descriptor {
         Descriptor { command: self.command.to_vec(), number }
     }
@@ -297,7 +313,7 @@ impl FsUsageImporter {
         }
         let of_folder = line.folder.and_then(|number| self.files.get(&line.descriptor(number)));
         let folder = of_folder.map(|file| &file.path).or_else(|| self.folders.get(line.command));
-        absolute(folder.map(Vec::as_slice), line.path)
+        absolute(folder.map(Vec::as_slice), line.whole_path()?)
     }
 
     fn open(&mut self, context: &mut Context<'_, '_>) {
@@ -433,6 +449,30 @@ mod tests {
             written.notes,
             ["unknown rename /Volumes/nas/Photos/._IMG 1.jpg", "UnknownHandle", "Damaged"]
         );
+    }
+
+    #[test]
+    fn lines_of_a_real_mac_are_understood() {
+        // Captured on macOS 15.3.1 (yottayoshida/sideeye, spike/fsusage/captures-laptop/P3-deep.cap.txt and P3-weird.cap.txt, and lines
+        // quoted in its reader), some lines of each.
+        let captured = include_bytes!("../../tests/fixtures/fs_usage-15.3.txt");
+        let mut written = Written::default();
+        let mut importer = FsUsageImporter::default();
+        importer.folders.insert(b"probe".to_vec(), b"/private/tmp".to_vec());
+        import(&mut importer, &mut &captured[..], &mut written).unwrap();
+        let paths = written.events.iter().filter(|event| event.starts_with('/'));
+        let paths: Vec<&str> = paths.map(|event| event.split(" {").next().unwrap()).collect();
+        assert_eq!(
+            paths,
+            [
+                "/private/tmp/se286f1.hgzdkh/P3-deep/go Attributes",
+                "/private/tmp/se286f1.hgzdkh/wei rd-ステート/state/sentinel-start Open",
+                "/Users/i.yoshida/w/state/.sideeye-fsusage-open Attributes",
+                "/System/Volumes/Preboot/Cryptexes/OS/System/Library/Frameworks/CoreServices.framework Attributes",
+            ]
+        );
+        // The file with the cut path, and standard output.
+        assert_eq!(written.notes, ["UnknownHandle"; 4]);
     }
 
     #[test]

@@ -9,6 +9,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use csv_core::{ReadRecordResult, Reader};
+
 use super::Importer;
 use super::numbers::{date, syslog_date};
 use super::paths::absolute;
@@ -51,6 +53,7 @@ pub struct NasLogImporter {
     root: Vec<u8>,
     /// Columns of a table, once its head was read.
     columns: Option<Vec<Option<Field>>>,
+    table_reader: Box<Reader>,
     users: HashMap<String, u64>,
     next_handle: u64,
     now: Duration,
@@ -62,8 +65,8 @@ type Values = HashMap<Field, String>;
 impl NasLogImporter {
     /// Creates an importer. Paths of such a log begin with the name of a share; `root` is put before them.
     pub fn new(root: &[u8]) -> Self {
-        let (columns, users) = (None, HashMap::new());
-        Self { root: root.to_vec(), columns, users, next_handle: 0, now: Duration::ZERO }
+        let (columns, users, table_reader) = (None, HashMap::new(), Box::default());
+        Self { root: root.to_vec(), columns, table_reader, users, next_handle: 0, now: Duration::ZERO }
     }
 
     /// Returns the values of a line: of `Key: value, Key: value`, or of a row below the head of a table.
@@ -72,7 +75,7 @@ impl NasLogImporter {
             self.now = syslog_date(text).unwrap_or(self.now);
             return Some(values);
         }
-        let row = csv_row(text)?;
+        let row = csv_row(&mut self.table_reader, text)?;
         let Some(columns) = &self.columns else {
             let columns: Vec<Option<Field>> = row.iter().map(|name| field_of(name)).collect();
             let is_head = columns.contains(&Some(Field::Event)) && columns.contains(&Some(Field::Path));
@@ -204,11 +207,19 @@ fn is_other_key(key: &str) -> bool {
     )
 }
 
-fn csv_row(text: &str) -> Option<Vec<String>> {
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
-    let row = reader.records().next()?.ok()?;
-    let row: Vec<String> = row.iter().map(str::to_owned).collect();
-    (row.len() > 1).then_some(row)
+/// Splits a row of a table into its cells. The reader is used again because making one takes longer than a row.
+fn csv_row(reader: &mut Reader, text: &str) -> Option<Vec<String>> {
+    let mut bytes = vec![0; text.len()];
+    let mut ends = vec![0; text.matches(',').count() + 1];
+    reader.reset();
+    let (state, _, _, mut cells) = reader.read_record(text.as_bytes(), &mut bytes, &mut ends);
+    if state == ReadRecordResult::InputEmpty {
+        // Ends the row at the end of the line.
+        cells += reader.read_record(&[], &mut [], &mut ends[cells..]).3;
+    }
+    let starts = std::iter::once(&0).chain(&ends);
+    let cell = |(start, end): (&usize, &usize)| String::from_utf8_lossy(&bytes[*start..*end]).into_owned();
+    (cells > 1).then(|| starts.zip(&ends[..cells]).map(cell).collect())
 }
 
 /// Parses `6.00 KB` and `165 Bytes`; units are powers of 1,024.
@@ -283,6 +294,17 @@ mod tests {
         assert_eq!(lines.events, table.events);
         assert_eq!(openings(&lines), ["/mnt/docs/Contract.pdf Open", "/mnt/docs/old Remove"]);
         assert!(lines.notes.is_empty() && table.notes.is_empty(), "{:?} {:?}", lines.notes, table.notes);
+    }
+
+    #[test]
+    fn rows_are_split_at_commas_outside_of_quotes() {
+        let mut reader = Reader::new();
+        let mut row = |text| csv_row(&mut reader, text);
+        let cells = |cells: &[&str]| Some(cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>());
+        assert_eq!(row("a,\"b, \"\"c\"\"\",,ä"), cells(&["a", "b, \"c\"", "", "ä"]));
+        assert_eq!(row("a,\"open"), cells(&["a", "open"]), "as at the end of a cut file");
+        assert_eq!(row(","), cells(&["", ""]));
+        assert_eq!((row("one cell"), row("")), (None, None));
     }
 
     #[test]

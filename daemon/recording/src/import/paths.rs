@@ -21,6 +21,16 @@ pub(super) fn absolute(folder: Option<&[u8]>, path: &[u8]) -> Option<Vec<u8>> {
     Some(absolute)
 }
 
+/// Where macOS mounts the volume with the user's files. The same folders are also seen at `/`, as `/Users` (firmlinks), which is how
+/// programs name them; traces have either (yottayoshida/sideeye, a capture of fs_usage on macOS 15.3.1).
+const DATA_VOLUME: &[u8] = b"/System/Volumes/Data";
+
+/// Returns the path on a Mac as programs name it.
+pub(super) fn outside_data_volume(path: &[u8]) -> &[u8] {
+    let below = path.strip_prefix(DATA_VOLUME).filter(|rest| rest.starts_with(b"/"));
+    below.unwrap_or(path)
+}
+
 fn is_slash(byte: &u8) -> bool {
     *byte == b'/'
 }
@@ -28,6 +38,17 @@ fn is_slash(byte: &u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn data_volume_is_seen_at_the_root() {
+        for (path, expected) in [
+            ("/System/Volumes/Data/Users/a", "/Users/a"),
+            ("/System/Volumes/Data", "/System/Volumes/Data"),
+            ("/System/Volumes/Database/a", "/System/Volumes/Database/a"),
+        ] {
+            assert_eq!(outside_data_volume(path.as_bytes()), expected.as_bytes());
+        }
+    }
 
     #[test]
     fn paths_are_absolute_and_normalized() {
