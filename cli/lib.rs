@@ -32,9 +32,9 @@ pub fn main(version: &'static str, run_demo: RunDemo) -> ExitCode {
     match commands::run(arguments, run_demo) {
         Ok(code) => code,
         Err(error) => {
-            anstream::eprintln!("longhaul: {}", errors::text(&error));
+            crate::output::eprintln!("longhaul: {}", errors::text(&error));
             if let Some(hint) = errors::hint(&error) {
-                anstream::eprintln!("{hint}");
+                crate::output::eprintln!("{hint}");
             }
             ExitCode::from(errors::exit_code(&error))
         }

@@ -1,4 +1,4 @@
-//! Prints to standard output.
+//! Prints to standard output and standard error.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
@@ -18,6 +18,11 @@ pub fn write(text: Arguments<'_>) {
     }
 }
 
+/// Writes a text to standard error. If that is not possible, nobody can be told.
+pub fn write_error(text: Arguments<'_>) {
+    let _ = anstream::stderr().write_fmt(text);
+}
+
 /// Prints a text, as `std::print` does, but never panics.
 macro_rules! print {
     ($($text:tt)*) => { $crate::output::write(format_args!($($text)*)) };
@@ -29,4 +34,9 @@ macro_rules! println {
     ($($text:tt)*) => { $crate::output::print!("{}\n", format_args!($($text)*)) };
 }
 
-pub(crate) use {print, println};
+/// Prints a text and a line end to standard error, as `std::eprintln` does, but never panics.
+macro_rules! eprintln {
+    ($($text:tt)*) => { $crate::output::write_error(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+pub(crate) use {eprintln, print, println};

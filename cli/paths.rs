@@ -147,7 +147,7 @@ pub fn check_paths(targets: &[Target], folders: &SpecialFolders) -> anyhow::Resu
         if concern.is_refused() {
             return Err(UsageError(text).into());
         }
-        anstream::eprintln!("longhaul: {text}");
+        crate::output::eprintln!("longhaul: {text}");
     }
     Ok(())
 }
@@ -179,7 +179,7 @@ pub fn check_known_paths(targets: &[Target], config: &Config, database: &Path) -
                 );
                 return Err(UsageError(message).into());
             }
-            Some(KnownPath::Stored(known)) => anstream::eprintln!(
+            Some(KnownPath::Stored(known)) => crate::output::eprintln!(
                 "longhaul: `{name}` was measured in {} before: its results begin anew here, and the earlier ones no longer count",
                 known.display()
             ),

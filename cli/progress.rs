@@ -67,7 +67,7 @@ impl<'a> ProgressUi<'a> {
     fn show_failure(&self, stored: &StoredRun) {
         if let Some(failure) = &stored.run.failure {
             let text = format!("longhaul: {}: {}", stored.run.target, failure.message);
-            self.bar.suspend(|| anstream::eprintln!("{text}"));
+            self.bar.suspend(|| crate::output::eprintln!("{text}"));
         }
     }
 
@@ -144,7 +144,9 @@ impl ForegroundObserver for ProgressUi<'_> {
         match (self.budget_check)() {
             Ok(()) => true,
             Err(reason) => {
-                self.bar.suspend(|| anstream::eprintln!("longhaul: stopped before the next round: {reason}"));
+                self.bar.suspend(|| {
+                    crate::output::eprintln!("longhaul: stopped before the next round: {reason}")
+                });
                 false
             }
         }

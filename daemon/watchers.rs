@@ -8,6 +8,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use longhaul_measure::platform::{self, MountWatch};
+use longhaul_measure::private_files;
+use longhaul_measure::small_file::MAX_BYTES;
 use longhaul_service::command::Command;
 use longhaul_service::config::ConfigLoader;
 use longhaul_service::file_version::FileVersion;
@@ -69,10 +71,7 @@ pub fn watch_config(versions: ConfigVersions, receivers: ConfigReceivers) {
     let watch = |file: WatchedFile| {
         let (user, receivers) = (versions.path.clone(), Arc::clone(&receivers));
         spawn_watcher("config", move || {
-            let watched = watch_file(&file, || reload_config(user.as_deref(), &receivers));
-            if let Err(error) = watched {
-                tracing::warn!(%error, "the configuration is not watched; restart longhauld after a change");
-            }
+            watch_file(&file, || reload_config(user.as_deref(), &receivers));
         });
     };
     watch(WatchedFile { path: managed, read: versions.managed, poll_interval: MANAGED_POLL_INTERVAL });
@@ -97,15 +96,15 @@ struct WatchedFile {
 /// content is also compared now and then: inotify reports no change that another machine makes in a network home,
 /// and none of a folder further up. Elsewhere, the content is compared every two seconds: kqueue opens a descriptor
 /// for each file of the folder and misses an edit in place (notify 8.2.1).
-fn watch_file(file: &WatchedFile, mut on_change: impl FnMut()) -> notify::Result<()> {
+fn watch_file(file: &WatchedFile, mut on_change: impl FnMut()) {
     let WatchedFile { path, read, poll_interval } = file;
     let (sender, changes) = channel();
-    let mut watch = FolderWatch::new(sender)?;
+    let mut watch = FolderWatch::new(sender);
     let mut last = None;
     loop {
         // The folders are watched before the file is read, so that no change in between is missed.
         let interval = if watch.follow(path) { COMPARE_INTERVAL } else { *poll_interval };
-        let content = fs::read(path).ok();
+        let content = content(path);
         let is_changed = match &last {
             None => FileVersion::of(path) != *read,
             Some(last) => *last != content,
@@ -115,17 +114,22 @@ fn watch_file(file: &WatchedFile, mut on_change: impl FnMut()) -> notify::Result
             on_change();
         }
         if changes.recv_timeout(interval) == Err(RecvTimeoutError::Disconnected) {
-            return Ok(());
+            return;
         }
         while changes.try_recv().is_ok() {}
     }
+}
+
+/// Returns the content of a file; `None` if there is none that can be read, such as that of a pipe.
+fn content(path: &Path) -> Option<Vec<u8>> {
+    private_files::read(path, MAX_BYTES).ok()
 }
 
 /// Returns the content of a file once it no longer changes: editors write a file in several steps.
 fn settled_content(path: &Path, mut content: Option<Vec<u8>>) -> Option<Vec<u8>> {
     loop {
         std::thread::sleep(DEBOUNCE);
-        let now = fs::read(path).ok();
+        let now = self::content(path);
         if now == content {
             return content;
         }
@@ -135,7 +139,7 @@ fn settled_content(path: &Path, mut content: Option<Vec<u8>>) -> Option<Vec<u8>>
 
 /// Watch on the folders that lead to a file: its own, and that of each symbolic link on the way.
 struct FolderWatch {
-    /// `None`: the system has no inotify.
+    /// `None`: the system has no inotify, or no instance of it for this user.
     watcher: Option<RecommendedWatcher>,
     folders: BTreeSet<PathBuf>,
     /// Keeps the channel open without a watcher.
@@ -143,7 +147,7 @@ struct FolderWatch {
 }
 
 impl FolderWatch {
-    fn new(sender: Sender<()>) -> notify::Result<Self> {
+    fn new(sender: Sender<()>) -> Self {
         let changes = sender.clone();
         let on_event = move |event: notify::Result<notify::Event>| {
             // Reading the file is reported as well.
@@ -153,7 +157,10 @@ impl FolderWatch {
         };
         let has_inotify = RecommendedWatcher::kind() == WatcherKind::Inotify;
         let watcher = has_inotify.then(|| RecommendedWatcher::new(on_event, notify::Config::default()));
-        Ok(Self { watcher: watcher.transpose()?, folders: BTreeSet::new(), _sender: sender })
+        let watcher = watcher.and_then(|made| {
+            made.inspect_err(|error| tracing::warn!(%error, "inotify: the configuration is compared every few seconds instead")).ok()
+        });
+        Self { watcher, folders: BTreeSet::new(), _sender: sender }
     }
 
     /// Watches the folders that lead to a file now. Returns whether all of them are watched.
@@ -269,7 +276,7 @@ mod tests {
             };
             spawn_watcher("test", move || {
                 let file = WatchedFile { path, read, poll_interval: POLL_INTERVAL };
-                watch_file(&file, on_change).unwrap();
+                watch_file(&file, on_change);
             });
             Self { folder, changes }
         }

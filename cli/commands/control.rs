@@ -95,7 +95,7 @@ pub fn dashboard(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
     if let Some(address) = paths::load_config(shared).unwrap_or_default().web.address {
         let host = SocketAddr::new(address, 0).to_string();
         let host = host.trim_end_matches(":0");
-        anstream::eprintln!("longhaul: on another machine, open it with {host} instead of 127.0.0.1");
+        crate::output::eprintln!("longhaul: on another machine, open it with {host} instead of 127.0.0.1");
     }
     crate::output::println!("{url}");
     Ok(exit::OK)

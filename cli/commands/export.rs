@@ -102,8 +102,8 @@ fn output(format: Format, path: Option<&Path>) -> anyhow::Result<Output> {
 fn print_row_count(rows: u64, path: Option<&Path>) {
     let rows = count(rows, "row");
     match path {
-        Some(path) => anstream::eprintln!("{rows} written to {}", path.display()),
+        Some(path) => crate::output::eprintln!("{rows} written to {}", path.display()),
         None if std::io::stdout().is_terminal() => {}
-        None => anstream::eprintln!("{rows} written"),
+        None => crate::output::eprintln!("{rows} written"),
     }
 }

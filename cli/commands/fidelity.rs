@@ -92,7 +92,7 @@ fn check_all(
                 checks.push(checked.fidelity);
             }
             Err(failure) => {
-                anstream::eprintln!("longhaul: {}: {}", worker.target().name, failure.failure.message);
+                crate::output::eprintln!("longhaul: {}: {}", worker.target().name, failure.failure.message);
                 code = ExitCode::from(exit::RUN_FAILED);
             }
         }
@@ -116,7 +116,7 @@ fn print_stored(
     if checks.is_empty() {
         return Err(reason);
     }
-    anstream::eprintln!("longhaul: these are the last results, because {}", errors::text(&reason));
+    crate::output::eprintln!("longhaul: these are the last results, because {}", errors::text(&reason));
     print(&checks, arguments)?;
     Ok(exit::OK)
 }

@@ -65,14 +65,14 @@ fn settings(config: FleetConfig, arguments: &FleetArgs) -> ExportSettings {
 
 fn print_report(report: &ExportReport) {
     for left_out in &report.left_out {
-        anstream::eprintln!("longhaul: left out {} {}", left_out.records, left_out.reason);
+        crate::output::eprintln!("longhaul: left out {} {}", left_out.records, left_out.reason);
     }
     if report.files == 0 {
-        anstream::eprintln!("nothing new: exported before: {}", count(report.weeks, "week"));
+        crate::output::eprintln!("nothing new: exported before: {}", count(report.weeks, "week"));
     } else {
         let megabytes = report.bytes as f64 / 1e6;
         let (rows, files) = (count(report.rows, "row"), count(report.files, "file"));
-        anstream::eprintln!("{rows} written in {files} ({megabytes:.1} MB)");
+        crate::output::eprintln!("{rows} written in {files} ({megabytes:.1} MB)");
     }
 }
 

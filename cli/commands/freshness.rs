@@ -69,7 +69,7 @@ impl SandboxBefore {
         }
         if let Err(report) = clean(worker, CleanMode::Remove) {
             let name = &worker.target().name;
-            anstream::eprintln!("longhaul: the sandbox of {name} is left: {}", report.failure.message);
+            crate::output::eprintln!("longhaul: the sandbox of {name} is left: {}", report.failure.message);
         }
     }
 }
@@ -167,12 +167,12 @@ fn measure_on_nas(shared: &GlobalArgs, arguments: &HelperArgs) -> anyhow::Result
 
 fn show_line(line: &str, arguments: &HelperArgs) {
     let seconds = PATIENCE.as_secs();
-    anstream::eprintln!(
+    crate::output::eprintln!(
         "Run this line on the NAS within {seconds} s, for example by ssh, as a user who may write to the folder. {}",
         if arguments.folder == "FOLDER" { "Replace FOLDER with the folder of the target there." } else { "" }
     );
     match arguments.json {
-        true => anstream::eprintln!("{line}"),
+        true => crate::output::eprintln!("{line}"),
         false => crate::output::println!("{line}"),
     }
 }
@@ -194,7 +194,9 @@ fn measure_through(
 ) -> anyhow::Result<Vec<FreshnessSample>> {
     let name = workers[writer].target().name.clone();
     let seconds = check.plan.watch.as_secs();
-    anstream::eprintln!("Changing files through {name}; looking for the changes for at most {seconds} s ...");
+    crate::output::eprintln!(
+        "Changing files through {name}; looking for the changes for at most {seconds} s ..."
+    );
     let sandbox = SandboxBefore::of(workers[writer]);
     let measured = check.run(workers, writer);
     sandbox.restore(workers[writer]);

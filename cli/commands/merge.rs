@@ -20,7 +20,7 @@ pub fn run(arguments: &MergeArgs) -> anyhow::Result<ExitCode> {
     }
     let merged = merge(arguments.files.iter().map(|path| checked(path)).collect());
     for file in &merged.refused {
-        anstream::eprintln!("longhaul: left out {}: {}", file.file, file.reason);
+        crate::output::eprintln!("longhaul: left out {}: {}", file.file, file.reason);
     }
     let text = rendered(&merged, arguments.format)?;
     match &arguments.output {
@@ -28,7 +28,7 @@ pub fn run(arguments: &MergeArgs) -> anyhow::Result<ExitCode> {
         Some(path) => {
             super::export::refuse_database(path)?;
             std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
-            anstream::eprintln!("Written: {}", path.display());
+            crate::output::eprintln!("Written: {}", path.display());
         }
     }
     Ok(if merged.machines > 0 { exit::OK } else { ExitCode::from(exit::NO_DATA) })

@@ -49,7 +49,7 @@ impl Session {
     /// Opens the database for writing, locks it, and starts to listen for Ctrl-C.
     pub fn open(database: PathBuf, mounts: &[Mount]) -> anyhow::Result<Self> {
         for path in own_files::restrict_to_user(&database, platform::log_directory().as_deref()) {
-            anstream::eprintln!("longhaul: other users could read {}; now only you can", path.display());
+            crate::output::eprintln!("longhaul: other users could read {}; now only you can", path.display());
         }
         let store = Store::open(&database, mounts)?;
         let exclusive = DatabaseLock::acquire(&database)?;

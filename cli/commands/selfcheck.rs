@@ -91,7 +91,7 @@ impl TemporaryFolder {
 impl Drop for TemporaryFolder {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir(&self.0) {
-            anstream::eprintln!("longhaul: left behind: {}: {error}", self.0.display());
+            crate::output::eprintln!("longhaul: left behind: {}: {error}", self.0.display());
         }
     }
 }

@@ -22,7 +22,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
         UsageError(usage.to_owned())
     })?;
     let Some(share) = read_share(&paths::open_reader(shared)?, arguments)? else {
-        anstream::eprintln!("longhaul: no round has ended yet: `longhaul run` makes one");
+        crate::output::eprintln!("longhaul: no round has ended yet: `longhaul run` makes one");
         return Ok(ExitCode::from(exit::NO_DATA));
     };
     let text = share.to_json();
@@ -33,7 +33,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
     );
     render::print(&screens::commons::share(&share, text.len()));
     if !arguments.share.yes && !std::io::stdin().is_terminal() {
-        anstream::eprintln!("longhaul: nothing was written: read what is shared, then give --yes");
+        crate::output::eprintln!("longhaul: nothing was written: read what is shared, then give --yes");
         return Ok(ExitCode::from(exit::USAGE));
     }
     if !arguments.share.yes && !confirm(&format!("Write this to {}?", path.display()))? {
@@ -42,7 +42,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ExportArgs) -> anyhow::Result<ExitCo
     }
     super::export::refuse_database(path)?;
     std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
-    anstream::eprintln!("Written: {}", path.display());
+    crate::output::eprintln!("Written: {}", path.display());
     Ok(exit::OK)
 }
 

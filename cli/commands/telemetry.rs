@@ -152,7 +152,7 @@ fn replay_signal(
             ExportResult::Accepted => replayed.values += batch.value_count,
             answer => {
                 replayed.rejected += 1;
-                anstream::eprintln!("{:?}: {}", batch.items, describe(&answer).1);
+                crate::output::eprintln!("{:?}: {}", batch.items, describe(&answer).1);
             }
         }
         let after = items.iter().position(|number| Some(*number) > last).unwrap_or(items.len());

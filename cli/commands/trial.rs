@@ -67,7 +67,7 @@ pub fn run(shared: &GlobalArgs, arguments: &TryArgs) -> anyhow::Result<ExitCode>
     let (totals, workers) = session.run_rounds(&plan, style, Box::new(|| Ok(())));
     let left = if arguments.keep { vec![] } else { clean_up(&session, workers, &folder) };
     let code = print_result(&session, totals?, started, arguments)?;
-    left.iter().for_each(|what| anstream::eprintln!("longhaul: left behind: {what}"));
+    left.iter().for_each(|what| crate::output::eprintln!("longhaul: left behind: {what}"));
     Ok(if left.is_empty() { code } else { ExitCode::from(exit::RUN_FAILED) })
 }
 

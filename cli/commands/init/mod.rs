@@ -60,13 +60,13 @@ pub fn run(shared: &GlobalArgs, arguments: &InitArgs) -> anyhow::Result<ExitCode
         return Err(UsageError(message).into());
     }
     let missing = paths::missing_folders(&targets, &mounts)?;
-    missing.iter().for_each(|missing| anstream::eprintln!("longhaul: {}", missing.warning));
+    missing.iter().for_each(|missing| crate::output::eprintln!("longhaul: {}", missing.warning));
     for target in &mut targets {
         if missing.iter().any(|missing| missing.name == target.name) {
             // What is to be mounted there is a share.
             target.role = Role::Share;
         } else if target.role == Role::Baseline {
-            anstream::eprintln!(
+            crate::output::eprintln!(
                 "longhaul: target `{}` is on a local disk: it is a baseline, measured in some rounds and never compared. If a share \
                  belongs there, mount it and run `longhaul init` again",
                 target.name

@@ -37,7 +37,7 @@ pub fn record_program(
         (code, Ok(())) => Ok(ExitCode::from(code)),
         // A script that runs the program looks for its exit code.
         (code, Err(error)) => {
-            anstream::eprintln!("longhaul: {error:#}");
+            crate::output::eprintln!("longhaul: {error:#}");
             Ok(ExitCode::from(code))
         }
     }

@@ -79,7 +79,7 @@ fn announce(place: &Place, arguments: &RecordArgs) {
         Some(seconds) => format!("Recording ends after {} s, or with Ctrl-C.", seconds.0),
         None => "Press Ctrl-C to end the recording.".to_owned(),
     };
-    anstream::eprintln!(
+    crate::output::eprintln!(
         "Work in {} now: it shows the files of {}, and what programs do there is recorded. {end}",
         place.mount_point.display(),
         place.folder.display()
@@ -102,12 +102,12 @@ fn report_end(end: &End, place: &Place) {
             let names: Vec<String> =
                 users.iter().map(|user| format!("{} (process {})", user.name, user.process)).collect();
             let names = if names.is_empty() { "a program".to_owned() } else { names.join(", ") };
-            anstream::eprintln!(
+            crate::output::eprintln!(
                 "longhaul: {at} was still used by {names}. It is gone now, and their calls fail."
             );
         }
         End::StillMounted => {
-            anstream::eprintln!("longhaul: {at} cannot be unmounted. Unmount it: fusermount3 -uz {at}");
+            crate::output::eprintln!("longhaul: {at} cannot be unmounted. Unmount it: fusermount3 -uz {at}");
         }
     }
 }

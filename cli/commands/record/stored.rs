@@ -107,7 +107,7 @@ fn print_shortest_replay(shared: &GlobalArgs, recording: &Recording) -> anyhow::
     let [least, most] = [shortest, cap].map(|time| units::duration(time.as_secs_f64()));
     crate::output::println!("A replay takes at least {least} on each target, for its pauses alone.");
     if shortest >= cap {
-        anstream::eprintln!(
+        crate::output::eprintln!(
             "longhaul: a run ends after {most} (`cap-seconds`), so each replay would be stored as hung. Record a shorter time, \
              or set a larger `cap-seconds` under [limits]"
         );

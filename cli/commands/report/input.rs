@@ -77,7 +77,7 @@ impl WeeklyInput {
 fn read_export(path: &Path) -> anyhow::Result<History> {
     let imported = longhaul_export::read_history(path)?;
     for left in &imported.skipped {
-        anstream::eprintln!("longhaul: left out of {}: {left}", path.display());
+        crate::output::eprintln!("longhaul: left out of {}: {left}", path.display());
     }
     Ok(imported.history)
 }

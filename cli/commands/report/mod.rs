@@ -41,7 +41,7 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
         ReportFormat::Text => {
             if arguments.from_export.is_none() && !arguments.anonymous {
                 let former = former_shares(&weekly, &paths::load_config(shared)?);
-                former.iter().for_each(|text| anstream::eprintln!("longhaul: {text}"));
+                former.iter().for_each(|text| crate::output::eprintln!("longhaul: {text}"));
             }
             text(shared, arguments, &weekly)?
         }

@@ -15,7 +15,7 @@ pub fn print_or_write(path: Option<&Path>, text: &str) -> anyhow::Result<()> {
         return Ok(());
     };
     std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
-    anstream::eprintln!("Written: {}", path.display());
+    crate::output::eprintln!("Written: {}", path.display());
     Ok(())
 }
 

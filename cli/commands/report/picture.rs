@@ -12,7 +12,7 @@ pub fn write(path: Option<&Path>, svg: &str) -> anyhow::Result<()> {
     let path =
         path.ok_or_else(|| UsageError("`--format png` needs a file: give `--output FILE`".to_owned()))?;
     draw(path, svg)?;
-    anstream::eprintln!("Written: {}", path.display());
+    crate::output::eprintln!("Written: {}", path.display());
     Ok(())
 }
 

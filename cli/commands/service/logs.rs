@@ -56,7 +56,7 @@ pub fn run(arguments: &LogsArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn report_missing_log(path: &Path) -> ExitCode {
-    anstream::eprintln!(
+    crate::output::eprintln!(
         "longhaul: there is no log at {}: the service has not run yet. `longhaul service install` installs and starts it",
         path.display()
     );

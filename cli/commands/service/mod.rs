@@ -181,7 +181,7 @@ pub fn lasting_path(program: &Path) -> PathBuf {
         std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
     let found = stable_program(program, &folders, &|path: &Path| path.canonicalize().ok());
     if let Some(warning) = found.warning {
-        anstream::eprintln!("longhaul: {warning}");
+        crate::output::eprintln!("longhaul: {warning}");
     }
     found.path
 }

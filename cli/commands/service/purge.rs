@@ -36,7 +36,7 @@ pub fn plan(shared: &GlobalArgs) -> anyhow::Result<Purge> {
     // Files can be deleted even if they cannot be read, so read errors are only reported.
     let config = paths::load_config(shared).unwrap_or_else(|error| {
         let why = errors::text(&error);
-        anstream::eprintln!(
+        crate::output::eprintln!(
             "longhaul: the configuration cannot be read, so its targets and paths are unknown: {why}"
         );
         Config::default()
@@ -44,7 +44,7 @@ pub fn plan(shared: &GlobalArgs) -> anyhow::Result<Purge> {
     let database = paths::database(shared, &config)?;
     let known = if database.exists() { DatabaseFacts::read(&database) } else { Ok(DatabaseFacts::default()) };
     let known = known.unwrap_or_else(|error| {
-        anstream::eprintln!(
+        crate::output::eprintln!(
             "longhaul: the test data on targets cannot be found, as the database cannot be read: {}",
             error.one_line()
         );
@@ -222,8 +222,8 @@ impl Purge {
             crate::output::println!("Everything of longhaul was removed except its programs{kept}.");
             return exit::OK;
         }
-        left.iter().for_each(|item| anstream::eprintln!("longhaul: left behind: {item}"));
-        anstream::eprintln!("longhaul: check what was left behind, and remove what you do not need");
+        left.iter().for_each(|item| crate::output::eprintln!("longhaul: left behind: {item}"));
+        crate::output::eprintln!("longhaul: check what was left behind, and remove what you do not need");
         ExitCode::from(exit::ERROR)
     }
 

@@ -43,7 +43,7 @@ fn remove_service(mode: Mode) -> anyhow::Result<()> {
         Ok(status) => manager.remove(&service, Some(&status)),
         Err(error) => {
             if service.definition_path.exists() {
-                anstream::eprintln!(
+                crate::output::eprintln!(
                     "longhaul: only the files of the service are removed, as {} cannot be reached: {}",
                     manager.name(),
                     error.one_line()

@@ -22,6 +22,7 @@ use crate::workloads::folder_index::build::{BUILD_THREADS, make_chunk};
 use crate::workloads::folder_index::tree_walk::{self, EntryDetail, WalkOptions};
 use crate::workloads::incremental_backup::{copy_tree, source};
 use crate::workloads::photo_batch::{Album, MEAN_PHOTO_BYTES, make_photos};
+use longhaul_model::FreeSpaceReserve;
 use longhaul_model::draw::draw_below;
 use longhaul_model::median;
 
@@ -192,7 +193,7 @@ impl Bench {
     pub fn source(&self, path: &Path, files: u64, seed: u64) -> Result<BenchResult, RunError> {
         let context = self.timed_fs();
         let source = SourceTree { seed, files };
-        source::apply_generation(&source, 0, path)?;
+        source::apply_generation(&source, 0, path, FreeSpaceReserve::default())?;
         Ok(bench_result(&context, files, source.files_at(0).iter().map(|file| file.size).sum()))
     }
 

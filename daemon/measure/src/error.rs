@@ -10,8 +10,8 @@ use longhaul_model::{DamagePattern, Failure, Operation, Outcome};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum StopReason {
-    /// The user stopped the run.
-    User = 1,
+    /// The process that started the run stopped it: for its user, or because the round had to end.
+    Supervisor = 1,
     /// The run reached its cap.
     Cap = 2,
     /// The supervisor process no longer exists.
@@ -21,7 +21,7 @@ pub enum StopReason {
 impl StopReason {
     fn description(self) -> &'static str {
         match self {
-            Self::User => "stopped by the user before the run was complete",
+            Self::Supervisor => "stopped before the run was complete",
             Self::Cap => "the cap was reached before the run was complete",
             Self::Orphaned => "longhaul stopped before the run was complete",
         }
@@ -158,7 +158,7 @@ impl RunError {
             }
             Self::LocalDisk { .. } => Outcome::Void,
             Self::Stopped(StopReason::Cap) => Outcome::Hung,
-            Self::Stopped(StopReason::User | StopReason::Orphaned) => Outcome::Void,
+            Self::Stopped(StopReason::Supervisor | StopReason::Orphaned) => Outcome::Void,
         }
     }
 
@@ -211,7 +211,7 @@ impl RunError {
             Self::Stopped(StopReason::Cap) => {
                 "The run was still in progress: raise the cap if the target is only slow. The results so far are kept"
             }
-            Self::Stopped(StopReason::User | StopReason::Orphaned) => "The results so far are kept",
+            Self::Stopped(StopReason::Supervisor | StopReason::Orphaned) => "The results so far are kept",
         }
     }
 

@@ -36,6 +36,21 @@ impl FreeSpaceReserve {
     }
 }
 
+impl FreeSpaceReserve {
+    /// Returns why this many bytes must not be written to a file system with this many free and total bytes; `None` if they may.
+    pub fn refusal(&self, bytes: u64, free_bytes: u64, total_bytes: u64) -> Option<String> {
+        let reserve = self.bytes_of(total_bytes);
+        (free_bytes < bytes.saturating_add(reserve)).then(|| {
+            format!(
+                "{:.1} MB are free, but {:.1} MB are needed and {:.1} MB must stay free",
+                free_bytes as f64 / 1e6,
+                bytes as f64 / 1e6,
+                reserve as f64 / 1e6
+            )
+        })
+    }
+}
+
 impl Default for FreeSpaceReserve {
     /// 5 % of the target, at most 2 GB.
     fn default() -> Self {

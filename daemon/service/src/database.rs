@@ -20,6 +20,8 @@ pub struct Database {
     writer: Arc<Writer>,
     shared: SharedWriter,
     file_identity: Option<(u64, u64)>,
+    /// Identity of the write-ahead log, which stays the same file while the database is open.
+    log_identity: Option<(u64, u64)>,
     /// The file, for reading its header; `None` if it could not be opened. It stays open as long as the service
     /// uses the file: closing any handle of a file takes away all locks of this process on it (POSIX.1, fcntl; sqlite.org/howtocorrupt.html,
     /// 2.2). The next other program that closes the database would then take itself for the last one, and delete the log
@@ -46,10 +48,11 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// Same as [`Store::open`], except for damage.
+    /// Same as [`Store::open`]. Damage is one only if nothing tells that the file is a database: then it may be somebody's letter, and
+    /// stays where it is.
     pub fn open(path: &Path, mounts: &[Mount], now: Timestamp) -> Result<(Self, Option<PathBuf>)> {
         match Self::open_with_id(path, mounts, None) {
-            Err(Error::Damaged { .. }) => {
+            Err(Error::Damaged { .. }) if is_database(path) => {
                 let machine = Reader::open(path).and_then(|reader| reader.machine_id()).ok().flatten();
                 let aside = quarantine(path, now).map_err(|error| permission_error(path, &error))?;
                 Ok((Self::open_with_id(path, mounts, machine.as_deref())?, Some(aside)))
@@ -75,8 +78,9 @@ impl Database {
         let path = std::path::absolute(path).map_err(|error| permission_error(path, &error))?;
         let (writer, shared) = (Arc::new(Writer::spawn(store)), SharedWriter::default());
         shared.replace(&writer);
-        let file_identity = file_identity(&path);
-        Ok(Self { file_identity, path, machine_id: machine, writer, shared, header: None })
+        let [log, _] = wal_files(&path);
+        let (file_identity, log_identity) = (file_identity(&path), file_identity(&log));
+        Ok(Self { file_identity, log_identity, path, machine_id: machine, writer, shared, header: None })
     }
 
     /// Returns the absolute path of the database file.
@@ -154,30 +158,30 @@ impl Database {
         self.reopen(mounts)
     }
 
-    /// Continues with a file that the user put in the database's place. Saves the old
-    /// data in another file and returns its path.
+    /// Saves the data of the file that was opened in another file, and returns its path.
     ///
     /// # Errors
     ///
-    /// If the old data cannot be written or the new file cannot be opened.
-    pub fn adopt_replacement(&mut self, mounts: &[Mount], now: Timestamp) -> Result<PathBuf> {
+    /// If the data cannot be read or written.
+    pub fn save_data(&self, now: Timestamp) -> Result<PathBuf> {
         let kept = sibling_path(&self.path, &format!("kept-{}", now.as_us()));
-        if let Err(error) = self.writer.copy_to(&kept) {
-            let _ = std::fs::remove_file(&kept);
-            return Err(error);
+        match self.writer.copy_to(&kept) {
+            Ok(()) => Ok(kept),
+            Err(error) => {
+                let _ = std::fs::remove_file(&kept);
+                Err(error)
+            }
         }
-        self.reopen(mounts)?;
-        Ok(kept)
     }
 
-    /// Continues with the file that is in the database's place now, or with a new one, and gives up the data of the file that was
-    /// opened.
+    /// Continues with the file that is in the database's place now, or with a new one, without the data of the file that was opened.
     ///
     /// # Errors
     ///
     /// If the file cannot be opened.
-    pub fn give_up(&mut self, mounts: &[Mount]) -> Result<()> {
-        if self.health() == DatabaseHealth::Missing {
+    pub fn open_anew(&mut self, mounts: &[Mount]) -> Result<()> {
+        let [log, _] = wal_files(&self.path);
+        if file_identity(&log) == self.log_identity {
             remove_wal_files(&self.path);
         }
         self.reopen(mounts)
@@ -206,6 +210,15 @@ impl Database {
     }
 }
 
+/// Returns whether a file is a database of SQLite, by its first bytes or, as these may be damaged, by its name.
+fn is_database(path: &Path) -> bool {
+    let is_named =
+        path.extension().is_some_and(|extension| extension.as_encoded_bytes().starts_with(b"sqlite"));
+    let mut header = [0; SQLITE_HEADER.len()];
+    let read = |file: File| file.read_exact_at(&mut header, 0);
+    is_named || (File::open(path).and_then(read).is_ok() && header == *SQLITE_HEADER)
+}
+
 fn file_identity(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
 }
@@ -224,7 +237,7 @@ fn wal_files(path: &Path) -> [PathBuf; 2] {
     })
 }
 
-/// Removes the write-ahead log of a removed file: SQLite would apply it to the next file of that name.
+/// Removes the write-ahead log of a removed or replaced file: SQLite would apply it to the next file of that name.
 fn remove_wal_files(path: &Path) {
     for log in wal_files(path) {
         let _ = std::fs::remove_file(log);
@@ -253,175 +266,4 @@ fn permission_error(path: &Path, error: &io::Error) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-    use longhaul_model::Event;
-    use longhaul_model::Scale;
-    use longhaul_store::NewRound;
-
-    fn round() -> NewRound {
-        NewRound {
-            started: Timestamp::from_us(1),
-            utc_offset_seconds: 0,
-            seed: 1,
-            scale: Scale::Quick,
-            planned: vec![],
-            scheduled: None,
-            before: None,
-        }
-    }
-
-    fn opened() -> (tempfile::TempDir, Database) {
-        let folder = tempfile::tempdir().unwrap();
-        let (database, aside) =
-            Database::open(&folder.path().join("longhaul.sqlite"), &[], Timestamp::from_us(1)).unwrap();
-        assert_eq!(aside, None);
-        database.writer().begin_round(round()).unwrap();
-        (folder, database)
-    }
-
-    fn rounds(database: &Database) -> usize {
-        database.reader().unwrap().rounds().unwrap().len()
-    }
-
-    #[test]
-    fn removed_database_is_written_again_with_all_its_data() {
-        let (_folder, mut database) = opened();
-        let machine = database.machine_id().to_owned();
-        for file in wal_files(database.path()).iter().map(PathBuf::as_path).chain([database.path()]) {
-            let _ = std::fs::remove_file(file);
-        }
-        assert_eq!(database.health(), DatabaseHealth::Missing);
-        database.writer().begin_round(round()).unwrap();
-        database.restore(&[]).unwrap();
-        assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 2));
-        assert_eq!(database.machine_id(), machine);
-    }
-
-    #[test]
-    fn replacement_file_is_adopted_and_the_old_data_is_saved() {
-        let (folder, mut database) = opened();
-        let other = folder.path().join("other.sqlite");
-        drop(Database::open(&other, &[], Timestamp::from_us(1)).unwrap());
-        remove_wal_files(database.path());
-        std::fs::rename(&other, database.path()).unwrap();
-        assert_eq!(database.health(), DatabaseHealth::Replaced);
-        let saved = database.adopt_replacement(&[], Timestamp::from_us(7)).unwrap();
-        assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 0));
-        assert_eq!(Reader::open(&saved).unwrap().rounds().unwrap().len(), 1);
-    }
-
-    #[test]
-    fn damaged_database_is_moved_aside_and_machine_id_stays() {
-        let (_folder, mut database) = opened();
-        let machine = database.machine_id().to_owned();
-        std::fs::write(database.path(), vec![7; 9000]).unwrap();
-        assert_eq!(database.health(), DatabaseHealth::Damaged);
-        let aside = database.start_new(&[], Timestamp::from_us(7)).unwrap();
-        assert!(aside.ends_with("longhaul.damaged-7.sqlite") && aside.exists());
-        assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 0));
-        assert_eq!(database.machine_id(), machine);
-    }
-
-    #[test]
-    fn database_damaged_before_the_start_is_moved_aside() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("longhaul.sqlite");
-        std::fs::write(&path, vec![7; 9000]).unwrap();
-        let (database, aside) = Database::open(&path, &[], Timestamp::from_us(3)).unwrap();
-        assert!(aside.unwrap().exists());
-        assert_eq!(database.health(), DatabaseHealth::Healthy);
-    }
-
-    #[test]
-    fn damaged_database_that_was_moved_away_is_given_up_for_a_new_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("longhaul.sqlite");
-        let (whole, machine) = filled(&path);
-        let (mut database, _) = Database::open(&path, &[], Timestamp::from_us(3)).unwrap();
-        let mut damaged = whole.clone();
-        damaged[whole.len() / 4..].fill(0xA5);
-        std::fs::write(&path, &damaged).unwrap();
-        std::fs::rename(&path, folder.path().join("old.sqlite")).unwrap();
-        assert!(matches!(database.restore(&[]), Err(Error::Damaged { .. })));
-        database.give_up(&[]).unwrap();
-        assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 0));
-        assert_eq!(database.machine_id(), machine, "the sandboxes are found again");
-        let left: Vec<_> =
-            std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
-        assert!(left.iter().all(|name| !name.to_string_lossy().contains("restored")), "{left:?}");
-    }
-
-    /// Size of a page of a new database in bytes.
-    const PAGE: usize = 4096;
-
-    fn event(detail: &str) -> Event {
-        Event {
-            target: None,
-            kind: "note".to_owned(),
-            detail: serde_json::json!({ "what": detail }),
-            at_us: Timestamp::from_us(1),
-        }
-    }
-
-    /// Writes a database with tables and indexes of several levels, and long values, and returns its bytes and machine id.
-    fn filled(path: &Path) -> (Vec<u8>, String) {
-        let (database, _) = Database::open(path, &[], Timestamp::from_us(1)).unwrap();
-        for number in 0..600 {
-            database.writer().begin_round(round()).unwrap();
-            database.writer().add_event(event(&format!("{number} {}", "long ".repeat(60)))).unwrap();
-        }
-        database.writer().add_event(event(&"x".repeat(3 * PAGE))).unwrap();
-        let machine = database.machine_id().to_owned();
-        drop(database);
-        (std::fs::read(path).unwrap(), machine)
-    }
-
-    /// Uses a database as the service does: what writes find damaged is set aside. Returns the error of reading.
-    fn use_database(database: &mut Database) -> Option<Error> {
-        let write = |database: &Database| {
-            database.writer().begin_round(round()).and(database.writer().add_event(event("new")).map(drop))
-        };
-        if write(database).is_err() {
-            assert_eq!(database.health(), DatabaseHealth::Damaged);
-            database.start_new(&[], Timestamp::from_us(7)).unwrap();
-            write(database).unwrap();
-        }
-        let reader = database.reader().unwrap();
-        reader.rounds().err().or_else(|| reader.events(None).err())
-    }
-
-    #[test]
-    fn database_with_any_damaged_page_is_used_or_set_aside() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("longhaul.sqlite");
-        let (whole, machine) = filled(&path);
-        let kinds: BTreeSet<u8> = whole.chunks(PAGE).skip(1).map(|page| page[0]).collect();
-        assert!([0x02, 0x05, 0x0a, 0x0d].iter().all(|kind| kinds.contains(kind)), "{kinds:x?}");
-        let (mut set_aside, mut kept) = (0, 0);
-        for page in 0..whole.len() / PAGE {
-            let mut damaged = whole.clone();
-            damaged[page * PAGE..][..PAGE].fill(0xA5);
-            std::fs::write(&path, &damaged).unwrap();
-            let (mut database, mut aside) = Database::open(&path, &[], Timestamp::from_us(3)).unwrap();
-            kept += usize::from(database.machine_id() == machine);
-            let error = use_database(&mut database);
-            let found_later = sibling_path(&path, "damaged-7");
-            aside = aside.or_else(|| found_later.exists().then_some(found_later));
-            assert!(matches!(error, None | Some(Error::Damaged { .. })), "page {page}: {error:?}");
-            assert!(aside.is_none() || error.is_none(), "page {page}: the new database is whole");
-            set_aside += usize::from(aside.is_some());
-            drop(database);
-            for file in std::fs::read_dir(folder.path()).unwrap() {
-                std::fs::remove_file(file.unwrap().path()).unwrap();
-            }
-        }
-        assert!(set_aside > 0, "pages that are written to are set aside");
-        assert!(
-            whole.len() / PAGE - kept < 10,
-            "only damage of the schema and the id itself costs the machine id"
-        );
-    }
-}
+mod tests;

@@ -47,7 +47,9 @@ impl DatabaseLock {
     ///
     /// If another process holds the lock, or the lock file cannot be created.
     pub fn acquire(database: &Path) -> Result<Self, DatabaseLockError> {
-        Ok(Self { lock: FileLock::acquire(&database.with_extension("lock"))? })
+        // A link to the database leads to the same results.
+        let resolved = database.canonicalize().unwrap_or_else(|_| database.to_owned());
+        Ok(Self { lock: FileLock::acquire(&resolved.with_extension("lock"))? })
     }
 
     /// Locks the database again if its lock file was removed.
@@ -73,6 +75,10 @@ mod tests {
             DatabaseLock::acquire(&database),
             Err(DatabaseLockError::AlreadyLocked { holder: Some(_), .. })
         ));
+        std::fs::write(&database, "").unwrap();
+        let link = folder.path().join("link.sqlite");
+        std::os::unix::fs::symlink(&database, &link).unwrap();
+        assert!(matches!(DatabaseLock::acquire(&link), Err(DatabaseLockError::AlreadyLocked { .. })));
         drop(first);
         assert!(!folder.path().join("new/longhaul.lock").exists(), "the lock file is removed");
         assert!(DatabaseLock::acquire(&database).is_ok());

@@ -1,15 +1,21 @@
 //! Detects changes of the targets' mounts from the mount table, without accessing any mount. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use longhaul_model::{Event, Family, Mount, Target, TargetName, Timestamp};
 use serde_json::{Value, json};
 
-/// The last known mount of each target, and the targets that were on a share before.
+/// The last known mount of each target, and where it was mounted before.
 #[derive(Debug, Clone, Default)]
 pub struct MountTracker {
     mounts: BTreeMap<TargetName, Option<Mount>>,
+    /// Targets that were on a share.
     shares: BTreeSet<TargetName>,
+    /// Deepest folder above each target at which something was mounted.
+    points: BTreeMap<TargetName, PathBuf>,
+    /// Targets above which nothing is mounted any more at that folder.
+    uncovered: BTreeSet<TargetName>,
 }
 
 /// A change of a target's mount.
@@ -40,17 +46,30 @@ impl MountTracker {
         }
         self.mounts.retain(|name, _| targets.iter().any(|target| target.name == *name));
         self.shares.retain(|name| self.mounts.contains_key(name));
+        self.points.retain(|name, _| self.mounts.contains_key(name));
         let change = |target: &Target| {
             let now = Mount::for_path(table, &target.path).map(without_free_space);
             if now.as_ref().is_some_and(|mount| is_share(mount.protocol.family())) {
                 self.shares.insert(target.name.clone());
             }
+            self.follow_point(target, now.as_ref());
             let before = self.mounts.insert(target.name.clone(), now.clone())?;
             let kind = change_kind(before.as_ref(), now.as_ref())?;
             let detail = json!({ "before": before.as_ref().map(mount_detail), "after": now.as_ref().map(mount_detail) });
             Some(MountChange { target: target.name.clone(), kind, detail })
         };
         targets.iter().filter_map(change).collect()
+    }
+
+    fn follow_point(&mut self, target: &Target, now: Option<&Mount>) {
+        let Some(now) = now else { return };
+        let known = self.points.get(&target.name).filter(|point| target.path.starts_with(point));
+        if known.is_some_and(|point| *point != now.point && point.starts_with(&now.point)) {
+            self.uncovered.insert(target.name.clone());
+        } else {
+            self.uncovered.remove(&target.name);
+            self.points.insert(target.name.clone(), now.point.clone());
+        }
     }
 
     /// Returns the mount that contains a target. `None`: unknown.
@@ -63,11 +82,13 @@ impl MountTracker {
         last_family.is_some_and(is_share) || self.shares.contains(name)
     }
 
-    /// Returns whether a target that belongs on a share is now on a local disk. Its share is unmounted then, and writes to
-    /// its path would go to the empty folder below.
+    /// Returns whether the share or the disk of a target is unmounted: one that belongs on a share is now on a local disk, or nothing is
+    /// mounted where something was since the service started. Writes to its path would go to the empty folder below.
     pub fn is_unmounted(&self, name: &TargetName, last_family: Option<Family>) -> bool {
         let family = self.mount(name).map(|mount| mount.protocol.family());
-        self.is_on_share(name, last_family) && matches!(family, Some(Family::Local) | None)
+        let is_off_its_share =
+            self.is_on_share(name, last_family) && matches!(family, Some(Family::Local) | None);
+        is_off_its_share || self.uncovered.contains(name)
     }
 }
 
@@ -152,6 +173,27 @@ mod tests {
         assert!(!tracker.is_unmounted(&target.name, Some(Family::Network)));
         tracker.update(std::slice::from_ref(&target), &[mount("/", Protocol::Local("ext4".into()))]);
         assert!(tracker.is_unmounted(&target.name, Some(Family::Network)));
+    }
+
+    #[test]
+    fn local_disk_that_was_mounted_can_be_unmounted() {
+        let target =
+            |path: &str| Target { name: "usb".parse().unwrap(), path: path.into(), role: Role::Share };
+        let ext4 = |point: &str| mount(point, Protocol::Local("ext4".into()));
+        let [root, disk, inner] = ["/", "/media/usb", "/media/usb/inner"].map(ext4);
+        let mut tracker = MountTracker::default();
+        let mut is_unmounted = |target: &Target, table: &[&Mount]| {
+            let table: Vec<Mount> = table.iter().map(|mount| (*mount).clone()).collect();
+            tracker.update(std::slice::from_ref(target), &table);
+            tracker.is_unmounted(&target.name, Some(Family::Local))
+        };
+        let on_disk = target("/media/usb/a");
+        assert!(!is_unmounted(&on_disk, &[&root]), "it may belong on this disk");
+        assert!(!is_unmounted(&on_disk, &[&root, &disk]));
+        assert!(is_unmounted(&on_disk, &[&root]));
+        assert!(is_unmounted(&on_disk, &[&root]), "also at the next look");
+        assert!(!is_unmounted(&on_disk, &[&root, &disk, &inner]));
+        assert!(!is_unmounted(&target("/home/a"), &[&root]), "it was moved to another folder");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use longhaul_measure::{platform, private_files};
+use longhaul_store::APPLICATION_ID;
 
 use crate::{LOG_FILE, ROTATED_LOG_FILES};
 
@@ -56,8 +57,8 @@ fn is_number(text: Option<&[u8]>) -> bool {
 
 /// Takes the access of other users away from the files of a database and from the logs in a folder, which earlier versions
 /// created with the user's umask, and from longhaul's own folders for them. Returns what other users could
-/// access. A file that cannot be changed stays as it is. Nothing changes around a file that is no database: a mistyped path
-/// could lead anywhere.
+/// access. A file that cannot be changed stays as it is. Nothing changes around a file that is no database of longhaul: a mistyped
+/// path could lead anywhere.
 pub fn restrict_to_user(database: &Path, logs: Option<&Path>) -> Vec<PathBuf> {
     if !is_database(database) {
         return vec![];
@@ -72,11 +73,12 @@ pub fn restrict_to_user(database: &Path, logs: Option<&Path>) -> Vec<PathBuf> {
     all.filter(|path| private_files::restrict(path).unwrap_or(false)).collect()
 }
 
-/// Returns whether a file is a database of SQLite: it begins with the magic of its format (sqlite.org/fileformat2.html).
+/// Returns whether a file is a database of longhaul, by its header (sqlite.org/fileformat2.html, 1.3): the name of the format, and at
+/// byte 68 the number of the application.
 fn is_database(path: &Path) -> bool {
-    let mut magic = [0; 16];
-    let read = private_files::open(path).and_then(|mut file| file.read_exact(&mut magic));
-    read.is_ok() && magic == *b"SQLite format 3\0"
+    let mut header = [0; 72];
+    let read = private_files::open(path).and_then(|mut file| file.read_exact(&mut header));
+    read.is_ok() && header.starts_with(b"SQLite format 3\0") && header[68..] == APPLICATION_ID.to_be_bytes()
 }
 
 fn files_in(folder: &Path, is_own: &dyn Fn(&[u8]) -> bool) -> Vec<PathBuf> {
@@ -94,13 +96,19 @@ mod tests {
 
     use super::*;
 
+    fn header(application: i32) -> Vec<u8> {
+        let mut header = b"SQLite format 3\0".to_vec();
+        header.resize(68, 0);
+        [header, application.to_be_bytes().to_vec()].concat()
+    }
+
     #[test]
     fn files_of_earlier_versions_are_restricted_and_others_are_not() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("results.sqlite");
         let path = |name: &str| folder.path().join(name);
         for name in ["results.sqlite", "results.sqlite-wal", "results.txt", "letter"] {
-            std::fs::write(path(name), "SQLite format 3\0").unwrap();
+            std::fs::write(path(name), header(APPLICATION_ID)).unwrap();
             std::fs::set_permissions(path(name), PermissionsExt::from_mode(0o644)).unwrap();
         }
         let mut restricted = restrict_to_user(&database, None);
@@ -114,7 +122,7 @@ mod tests {
     #[test]
     fn nothing_changes_around_what_is_no_database_of_longhaul() {
         let folder = tempfile::tempdir().unwrap();
-        let open = |name: &str, content: Option<&str>| {
+        let open = |name: &str, content: Option<&[u8]>| {
             let path = folder.path().join(name);
             match content {
                 Some(content) => std::fs::write(&path, content).unwrap(),
@@ -123,8 +131,13 @@ mod tests {
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
             path
         };
-        let others = [open("local", None), open("letter", Some("Dear all,")), open("folder", None)];
-        let database = open("results.sqlite", Some("SQLite format 3\0"));
+        let others = [
+            open("local", None),
+            open("letter", Some(b"Dear all,")),
+            open("photos.sqlite", Some(&header(7))),
+            open("folder", None),
+        ];
+        let database = open("results.sqlite", Some(&header(APPLICATION_ID)));
         for mistyped in &others {
             assert_eq!(restrict_to_user(mistyped, None), [] as [PathBuf; 0]);
         }

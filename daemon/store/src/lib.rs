@@ -57,6 +57,7 @@ pub use longhaul_model::stored::{
     StoredOperation, StoredRound, StoredRun, StoredTarget, VerifiedRun,
 };
 pub use longhaul_model::{Event, RoundStatus};
+pub use migrations::APPLICATION_ID;
 pub use notifications::{
     ChannelCounts, NewNotification, NotificationBatch, NotificationStatus, QueuedNotification, StateChange,
 };

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::Fault;
 
 /// SQLite application id that marks a file as a longhaul database: `LgHl` in ASCII.
-pub(crate) const APPLICATION_ID: i64 = 0x4c67_486c;
+pub const APPLICATION_ID: i32 = 0x4c67_486c;
 
 /// One schema change.
 struct Migration {
@@ -76,7 +76,8 @@ pub(crate) fn origin(connection: &Connection) -> Result<FileOrigin, Fault> {
     let version = pragma(&snapshot, "user_version")?;
     let objects: i64 = snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(match application {
-        APPLICATION_ID => FileOrigin::Longhaul(version),
+        // A version below the first one was not written by longhaul.
+        _ if application == i64::from(APPLICATION_ID) && version > 0 => FileOrigin::Longhaul(version),
         0 if version == 0 && objects == 0 => FileOrigin::Empty,
         _ => FileOrigin::Foreign,
     })

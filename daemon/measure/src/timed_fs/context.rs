@@ -158,12 +158,12 @@ mod tests {
     fn after_stop_no_further_call_is_made() {
         let (recorder, stop) = (Recorder::private().unwrap(), StopSwitch::default());
         let context = TimedFs::new(&recorder, 0, &stop);
-        stop.stop(StopReason::User);
+        stop.stop(StopReason::Supervisor);
         stop.stop(StopReason::Cap);
         let result = context.call(Operation::Read, PathBuf::new, || -> io::Result<()> {
             panic!("the call was made after the stop")
         });
-        assert!(matches!(result, Err(RunError::Stopped(StopReason::User))), "the first reason is kept");
+        assert!(matches!(result, Err(RunError::Stopped(StopReason::Supervisor))), "the first reason is kept");
         stop.reset();
         assert!(context.call(Operation::Read, PathBuf::new, || Ok(())).is_ok());
     }

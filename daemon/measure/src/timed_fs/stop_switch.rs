@@ -33,7 +33,7 @@ impl StopSwitch {
 
     /// Returns the reason for the stop; `None` if no stop was requested.
     pub fn reason(&self) -> Option<StopReason> {
-        [StopReason::User, StopReason::Cap, StopReason::Orphaned]
+        [StopReason::Supervisor, StopReason::Cap, StopReason::Orphaned]
             .into_iter()
             .find(|reason| *reason as u8 == self.reason_code.load(Relaxed))
     }
@@ -47,7 +47,7 @@ impl StopSwitch {
     pub fn check(&self) -> Result<(), RunError> {
         match self.reason_code.load(Relaxed) {
             0 => Ok(()),
-            _ => Err(RunError::Stopped(self.reason().unwrap_or(StopReason::User))),
+            _ => Err(RunError::Stopped(self.reason().unwrap_or(StopReason::Supervisor))),
         }
     }
 

@@ -86,7 +86,7 @@ impl Worker {
                 match command {
                     None => break,
                     Some(WorkerCommand::Stop { capped: true }) => stop.stop(StopReason::Cap),
-                    Some(WorkerCommand::Stop { capped: false }) => stop.stop(StopReason::User),
+                    Some(WorkerCommand::Stop { capped: false }) => stop.stop(StopReason::Supervisor),
                     Some(WorkerCommand::Probe { probing }) => probe_switch.set_probing(probing),
                     Some(other) => {
                         stop.reset();

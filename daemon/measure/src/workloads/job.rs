@@ -48,22 +48,13 @@ impl Job<'_> {
     ///
     /// [`RunError::Refused`] if there is too little space.
     pub fn require_space(&self, bytes: u64) -> Result<(), RunError> {
-        let Space { free_bytes: free, total_bytes } = self.sandbox.space(&self.untimed())?;
-        let reserve = self.settings.reserve.bytes_of(total_bytes);
-        if free >= bytes.saturating_add(reserve) {
+        let Space { free_bytes, total_bytes } = self.sandbox.space(&self.untimed())?;
+        let Some(reason) = self.settings.reserve.refusal(bytes, free_bytes, total_bytes) else {
             return Ok(());
-        }
-        let reason = format!(
-            "{:.1} MB are free, but {:.1} MB are needed and {:.1} MB must stay free",
-            free as f64 / 1e6,
-            bytes as f64 / 1e6,
-            reserve as f64 / 1e6
-        );
-        Err(RunError::refused(
-            self.sandbox.path(),
-            reason,
-            "Free space on the target, or measure at a smaller scale if there is one (quick is the smallest)",
-        ))
+        };
+        let advice =
+            "Free space on the target, or measure at a smaller scale if there is one (quick is the smallest)";
+        Err(RunError::refused(self.sandbox.path(), reason, advice))
     }
 
     /// Checks that existing files on the target can be opened for writing in place.

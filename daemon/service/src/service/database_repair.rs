@@ -23,28 +23,14 @@ pub(super) fn check_and_repair(
         DatabaseHealth::Healthy => return Ok(None),
         DatabaseHealth::Missing => match database.restore(mounts) {
             // Nothing can be written again; the removed file may still be somewhere.
-            Err(Error::Damaged { .. }) => database.give_up(mounts).map(|()| {
+            Err(Error::Damaged { .. }) => database.open_anew(mounts).map(|()| {
                 format!("the database {path} was removed while in use, and its data was damaged; a new one was created")
             }),
             restored => restored.map(|()| {
                 format!("the database {path} was removed while in use; longhaul wrote it again with all its data")
             }),
         },
-        DatabaseHealth::Replaced => match database.adopt_replacement(mounts, now) {
-            Err(Error::Damaged { .. }) => database.give_up(mounts).map(|()| {
-                format!(
-                    "the database {path} was replaced by another file; longhaul continues with that file. Its previous data was \
-                     damaged and is not saved"
-                )
-            }),
-            adopted => adopted.map(|saved| {
-                format!(
-                    "the database {path} was replaced by another file; longhaul continues with that file \
-                     and saved its previous data in {}",
-                    saved.display()
-                )
-            }),
-        },
+        DatabaseHealth::Replaced => follow_replacement(database, mounts, now),
         DatabaseHealth::Damaged => {
             database.start_new(mounts, now).map(|aside| quarantine_text(database.path(), &aside))
         }
@@ -52,6 +38,23 @@ pub(super) fn check_and_repair(
     repaired
         .map(Some)
         .map_err(|error| format!("the database {path} is gone or damaged and could not be repaired: {error}"))
+}
+
+/// Continues with the file that was put in the database's place, after saving the previous data. Returns the message.
+fn follow_replacement(database: &mut Database, mounts: &[Mount], now: Timestamp) -> Result<String, Error> {
+    let path = database.path().to_owned();
+    let previous = match database.save_data(now) {
+        Err(Error::Damaged { .. }) => "Its previous data was damaged and is not saved".to_owned(),
+        saved => format!("Its previous data is saved in {}", saved?.display()),
+    };
+    let text = match database.open_anew(mounts) {
+        Err(Error::Damaged { .. }) => {
+            let aside = database.start_new(mounts, now)?;
+            format!("that file was damaged; it was moved to {} and a new one was created", aside.display())
+        }
+        opened => opened.map(|()| "longhaul continues with that file".to_owned())?,
+    };
+    Ok(format!("the database {} was replaced by another file; {text}. {previous}", path.display()))
 }
 
 /// Returns the message about a damaged database that was moved aside.

@@ -266,6 +266,8 @@ impl Service {
 
     /// Stores all that is left when the service stops, and closes stalls whose end it will not see.
     fn finish(&mut self) {
+        let mounts = self.mount_table();
+        self.check_database_file(&mounts);
         self.publish_status();
         self.store_skipped_rounds();
         end_workers(self.workers.iter_mut(), FINAL_SAMPLES_TIMEOUT);

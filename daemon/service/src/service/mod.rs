@@ -223,10 +223,27 @@ impl Service {
         if config.schedule.rounds_per_day != self.config.schedule.rounds_per_day {
             self.scheduler.set_interval(&self.clock.now(), config.schedule.interval_seconds());
         }
+        self.tell_other_database(&config);
         self.config = config;
         self.refresh_history(self.clock_changes.last().wall);
         let mounts = self.mount_table();
         self.record_mount_changes(&mounts);
+    }
+
+    /// Shows in the status that a new configuration names another database, which only a start of the service opens.
+    fn tell_other_database(&self, config: &Config) {
+        let own = self.database.path();
+        match config.database.as_deref().filter(|named| *named != own) {
+            None => self.handle.clear_problem("other-database"),
+            Some(named) => {
+                let text = format!(
+                    "the configuration names the database {}, but {} is in use: run `longhaul service install`, or start longhauld again",
+                    named.display(),
+                    own.display()
+                );
+                self.handle.raise_problem("other-database", text, self.clock_changes.last().wall);
+            }
+        }
     }
 
     fn set_pause(&mut self, pause: Pause) {

@@ -8,6 +8,7 @@ use longhaul_store::{RunFilter, StoredRun};
 
 use crate::database::Database;
 use crate::status::{FailedTask, TargetState};
+use crate::worker::is_of_worker;
 
 /// Number of recent runs that are read to determine the state of a target.
 const RECENT_RUNS: u32 = 16;
@@ -76,7 +77,7 @@ impl TargetHistory {
 pub(super) struct RecentRuns {
     pub(super) runs: u32,
     pub(super) ok_runs: u32,
-    /// State of a target that failed in every run. `None`: a run was ok, or all were void.
+    /// State of a target that failed in every run, or had no worker. `None`: a run was ok, or all were void for another reason.
     pub(super) problem: Option<TargetState>,
     /// Tasks that failed although another run was ok.
     pub(super) failed_tasks: Vec<FailedTask>,
@@ -92,6 +93,10 @@ impl RecentRuns {
         let failed =
             || runs.iter().filter(|stored| !matches!(stored.run.outcome, Outcome::Ok | Outcome::Void));
         let last = failed().next_back().filter(|_| ok == 0);
+        let is_without_worker = |stored: &&&StoredRun| {
+            ok == 0 && stored.run.failure.as_ref().is_some_and(|failure| is_of_worker(&failure.message))
+        };
+        let worker_failure = runs.last().filter(is_without_worker).and_then(|stored| problem_state(stored));
         let task = |stored: &&StoredRun| FailedTask {
             task: stored.run.workload.clone(),
             reason: stored.run.failure.as_ref().map_or_else(String::new, |failure| failure.message.clone()),
@@ -100,7 +105,7 @@ impl RecentRuns {
             failed_tasks: if ok > 0 { failed().map(task).collect() } else { vec![] },
             runs: runs.len() as u32,
             ok_runs: ok as u32,
-            problem: last.and_then(|stored| problem_state(stored)),
+            problem: last.and_then(|stored| problem_state(stored)).or(worker_failure),
             refusal: last.and_then(|stored| privacy_refusal(stored)),
         })
     }

@@ -138,7 +138,7 @@ impl TargetAccess<'_> {
         {
             Some(concern) => format!("{path} {concern}; {}", concern.advice()),
             None if self.mounts.is_unmounted(&target.name, last_family) => format!(
-                "nothing is mounted at {path}, and longhaul does not measure the empty folder there. Mount the share; \
+                "nothing is mounted at {path}, and longhaul does not measure the empty folder there. Mount the share or the disk; \
                  longhaul then continues by itself"
             ),
             None if self.is_refused(target) => format!(

@@ -54,6 +54,14 @@ pub fn void_failure(message: String) -> FailureReport {
     }
 }
 
+/// Begins the message about a worker that could not be started.
+pub const NO_WORKER: &str = "no worker process could be started";
+
+/// Returns whether a run is void because its worker could not be started or crashed, which no other round changes.
+pub fn is_of_worker(message: &str) -> bool {
+    message.starts_with(NO_WORKER) || message.starts_with("the worker of `")
+}
+
 /// Returns the report of a worker of another version, which may measure differently.
 pub fn version_mismatch_failure(target: &TargetName, version: &str) -> FailureReport {
     void_failure(format!(

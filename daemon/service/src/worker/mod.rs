@@ -30,8 +30,8 @@ use longhaul_measure::worker::{
 };
 use longhaul_model::{NegotiatedOptions, Operation, Phase, Protocol, Target};
 
-pub use failures::void_failure;
-use failures::{failed_report, hung_failure, still_hung_failure, unexpected_message_failure};
+use failures::{NO_WORKER, failed_report, hung_failure, still_hung_failure, unexpected_message_failure};
+pub use failures::{is_of_worker, void_failure};
 pub use fidelity::{FidelityAnswer, FidelityRequest};
 pub use freshness::unexpected_answer_failure;
 pub use interruption::Interruption;
@@ -386,9 +386,8 @@ impl Worker {
             is_on_share: self.is_on_share,
             probe: self.launcher.probe_plan.clone(),
         };
-        WorkerProcess::start(&self.launcher, setup).map_err(|error| {
-            void_failure(format!("no worker process could be started for `{}`: {error}", self.target.name))
-        })
+        WorkerProcess::start(&self.launcher, setup)
+            .map_err(|error| void_failure(format!("{NO_WORKER} for `{}`: {error}", self.target.name)))
     }
 
     /// Records a crash of the worker, and returns the phases it completed.

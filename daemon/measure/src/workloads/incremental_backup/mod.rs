@@ -153,13 +153,13 @@ impl Workload for IncrementalBackup {
             state.unfinished = true;
             let generation = state.generation;
             job.sandbox.record_entry(self.name(), &destinations, &job.untimed())?;
-            source::apply_generation(&source, generation, &local)?;
+            source::apply_generation(&source, generation, &local, job.settings.reserve)?;
             update_destination(job, &source, &local)?;
             destinations.write_times.entry(source.files).or_default().record(generation, job.now);
         }
         let state = destinations.sets.entry(source.files).or_default();
         *state = Destination { generation: state.generation + 1, unfinished: true };
-        source::apply_generation(&source, state.generation, &local)?;
+        source::apply_generation(&source, state.generation, &local, job.settings.reserve)?;
         job.sandbox.record_entry(self.name(), &destinations, &job.untimed())
     }
 

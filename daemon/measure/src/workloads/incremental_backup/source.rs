@@ -15,9 +15,16 @@ use crate::corpus::apple_double::owner_name;
 use crate::corpus::churn::{SourceFile, SourceTree};
 use crate::error::RunError;
 use crate::platform::{self, TEST_XATTR};
+use longhaul_model::FreeSpaceReserve;
 
-/// Creates, replaces and removes files so that the folder has exactly the files of a generation.
-pub fn apply_generation(source: &SourceTree, generation: u64, root: &Path) -> Result<(), RunError> {
+/// Creates, replaces and removes files so that the folder has exactly the files of a generation. Refuses if the local disk would
+/// have less than the reserve left: the database and other programs need it, too.
+pub fn apply_generation(
+    source: &SourceTree,
+    generation: u64,
+    root: &Path,
+    reserve: FreeSpaceReserve,
+) -> Result<(), RunError> {
     fs::create_dir_all(root).map_err(RunError::local("mkdir", root))?;
     let mut wanted: BTreeMap<PathBuf, SourceFile> =
         source.files_at(generation).into_iter().map(|file| (path_of(source, &file), file)).collect();
@@ -30,9 +37,23 @@ pub fn apply_generation(source: &SourceTree, generation: u64, root: &Path) -> Re
             fs::remove_file(&path).map_err(RunError::local("unlink", &path))?;
         }
     }
+    require_space(root, wanted.values().map(|file| file.size).sum(), reserve)?;
     wanted.iter().try_for_each(|(relative, file)| {
         let path = root.join(relative);
         make_file(source, file, &path).map_err(RunError::local("write", &path))
+    })
+}
+
+fn require_space(root: &Path, bytes: u64, reserve: FreeSpaceReserve) -> Result<(), RunError> {
+    let space = File::open(root).and_then(|folder| platform::space(folder.as_fd()));
+    let space = space.map_err(RunError::local("statfs", root))?;
+    let reason = reserve.refusal(bytes, space.free_bytes, space.total_bytes);
+    reason.map_or(Ok(()), |reason| {
+        Err(RunError::refused(
+            root,
+            reason,
+            "Free space on the local disk: the source of the backup is kept there",
+        ))
     })
 }
 
@@ -119,10 +140,21 @@ mod tests {
     }
 
     #[test]
+    fn space_of_the_local_disk_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let everything = FreeSpaceReserve::share(1.0);
+        let error = apply_generation(&SOURCE, 0, folder.path(), everything).unwrap_err();
+        assert!(error.to_string().contains("must stay free"), "{error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
     fn one_step_and_many_steps_give_the_same_generation() {
         let (step, leap) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        (0..=5).for_each(|generation| apply_generation(&SOURCE, generation, step.path()).unwrap());
-        apply_generation(&SOURCE, 5, leap.path()).unwrap();
+        (0..=5).for_each(|generation| {
+            apply_generation(&SOURCE, generation, step.path(), FreeSpaceReserve::NONE).unwrap()
+        });
+        apply_generation(&SOURCE, 5, leap.path(), FreeSpaceReserve::NONE).unwrap();
         let (step, leap) = (snapshot(step.path()), snapshot(leap.path()));
         assert!(!step.is_empty() && step == leap);
     }
@@ -130,22 +162,22 @@ mod tests {
     #[test]
     fn foreign_files_in_the_source_root_are_kept() {
         let folder = tempfile::tempdir().unwrap();
-        apply_generation(&SOURCE, 0, folder.path()).unwrap();
+        apply_generation(&SOURCE, 0, folder.path(), FreeSpaceReserve::NONE).unwrap();
         fs::write(folder.path().join(".DS_Store"), "Finder was here").unwrap();
-        apply_generation(&SOURCE, 1, folder.path()).unwrap();
+        apply_generation(&SOURCE, 1, folder.path(), FreeSpaceReserve::NONE).unwrap();
         assert!(folder.path().join(".DS_Store").exists());
     }
 
     #[test]
     fn an_interrupted_generation_is_repaired() {
         let folder = tempfile::tempdir().unwrap();
-        apply_generation(&SOURCE, 3, folder.path()).unwrap();
+        apply_generation(&SOURCE, 3, folder.path(), FreeSpaceReserve::NONE).unwrap();
         let whole = snapshot(folder.path());
         let (first, last) = (whole.keys().next().unwrap(), whole.keys().next_back().unwrap());
         fs::write(folder.path().join(first), "half").unwrap();
         fs::remove_file(folder.path().join(last)).unwrap();
         fs::write(folder.path().join("folder 0000/stray"), "x").unwrap();
-        apply_generation(&SOURCE, 3, folder.path()).unwrap();
+        apply_generation(&SOURCE, 3, folder.path(), FreeSpaceReserve::NONE).unwrap();
         assert!(snapshot(folder.path()) == whole);
     }
 }
