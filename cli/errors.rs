@@ -14,7 +14,9 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
         return exit::NO_SERVICE;
     }
     match error.downcast_ref::<longhaul_store::Error>() {
-        Some(longhaul_store::Error::NoDatabase { .. }) => exit::NO_DATA,
+        Some(longhaul_store::Error::NoDatabase { .. } | longhaul_store::Error::Incomplete { .. }) => {
+            exit::NO_DATA
+        }
         _ if is_usage => exit::USAGE,
         _ => exit::ERROR,
     }

@@ -18,7 +18,7 @@ pub fn write(text: Arguments<'_>) {
     }
 }
 
-/// Writes a text to standard error. If that is not possible, nobody can be told.
+/// Writes a text to standard error. Errors are ignored: there is no other place to report them.
 pub fn write_error(text: Arguments<'_>) {
     let _ = anstream::stderr().write_fmt(text);
 }

@@ -62,9 +62,7 @@ mod tests {
         assert_eq!(key.len(), 64);
         std::fs::set_permissions(path(&database), PermissionsExt::from_mode(0o644)).unwrap();
         assert!(
-            load_or_create(&database)
-                .unwrap_err()
-                .contains("longhaul.read-key: it can be read by other users")
+            load_or_create(&database).unwrap_err().contains("longhaul.read-key: other users can read it")
         );
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use longhaul_measure::platform::{self, MountWatch};
 use longhaul_measure::private_files;
-use longhaul_measure::small_file::MAX_BYTES;
+use longhaul_measure::private_files::MAX_BYTES;
 use longhaul_service::command::Command;
 use longhaul_service::config::ConfigLoader;
 use longhaul_service::file_version::FileVersion;
@@ -120,13 +121,16 @@ fn watch_file(file: &WatchedFile, mut on_change: impl FnMut()) {
     }
 }
 
-/// Returns the content of a file; `None` if there is none that can be read, such as that of a pipe.
-fn content(path: &Path) -> Option<Vec<u8>> {
-    private_files::read(path, MAX_BYTES).ok()
+/// Content of a file, or why it cannot be read.
+type Content = Result<Vec<u8>, ErrorKind>;
+
+/// Reads a file. A pipe is not waited for.
+fn content(path: &Path) -> Content {
+    private_files::read(path, MAX_BYTES).map_err(|error| error.kind())
 }
 
 /// Returns the content of a file once it no longer changes: editors write a file in several steps.
-fn settled_content(path: &Path, mut content: Option<Vec<u8>>) -> Option<Vec<u8>> {
+fn settled_content(path: &Path, mut content: Content) -> Content {
     loop {
         std::thread::sleep(DEBOUNCE);
         let now = self::content(path);
@@ -158,7 +162,7 @@ impl FolderWatch {
         let has_inotify = RecommendedWatcher::kind() == WatcherKind::Inotify;
         let watcher = has_inotify.then(|| RecommendedWatcher::new(on_event, notify::Config::default()));
         let watcher = watcher.and_then(|made| {
-            made.inspect_err(|error| tracing::warn!(%error, "inotify: the configuration is compared every few seconds instead")).ok()
+            made.inspect_err(|error| tracing::warn!(%error, "inotify cannot be used: files of the configuration are compared now and then instead")).ok()
         });
         Self { watcher, folders: BTreeSet::new(), _sender: sender }
     }

@@ -53,7 +53,7 @@ pub struct RunsParams {
     workload: Option<String>,
     /// The number of runs, counted from the latest; 100 by default, at most 1000.
     #[serde(default, deserialize_with = "optional_integer")]
-    #[param(maximum = 4294967295_u32)]
+    #[param(maximum = 4294967295_u32, format = "uint32")]
     last: Option<u32>,
 }
 

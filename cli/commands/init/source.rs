@@ -91,7 +91,7 @@ impl Source {
         if status.as_u16() != 200 {
             return Err(fail(format!("the server answers {status}: is it the right address?")));
         }
-        let body = answer.body_mut().with_config().limit(small_file::MAX_BYTES);
+        let body = answer.body_mut().with_config().limit(longhaul_measure::private_files::MAX_BYTES);
         body.read_to_vec().map_err(|error| fail(reason(&error)))
     }
 }

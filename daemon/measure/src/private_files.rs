@@ -7,8 +7,8 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use crate::small_file::MAX_BYTES;
-
+/// Maximum size of a file that a user names, in bytes.
+pub const MAX_BYTES: u64 = 1 << 20;
 /// Access of the group and of others.
 const OTHER_USERS: u32 = 0o077;
 
@@ -45,7 +45,7 @@ fn read_at_most(file: File, most: u64) -> io::Result<Vec<u8>> {
 pub fn read_secret(path: &Path) -> io::Result<String> {
     let file = open(path)?;
     if file.metadata()?.permissions().mode() & OTHER_USERS != 0 {
-        let text = "it can be read by other users: run `chmod 600` on it";
+        let text = "other users can read it: run `chmod 600` on it";
         return Err(io::Error::new(ErrorKind::PermissionDenied, text));
     }
     String::from_utf8(read_at_most(file, MAX_BYTES)?)

@@ -5,15 +5,13 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-use crate::private_files;
-
-/// Maximum size of such a file, in bytes.
-pub const MAX_BYTES: u64 = 1 << 20;
+use crate::private_files::{self, MAX_BYTES};
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     // `<(command)` of a shell is a pipe there, which has a writer. Any other pipe may never have one.
-    let is_of_this_process = path.starts_with("/dev") || path.starts_with("/proc");
-    let file = if is_of_this_process { File::open(path) } else { private_files::open(path) };
+    let is_descriptor =
+        ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|folder| path.starts_with(folder));
+    let file = if is_descriptor { File::open(path) } else { private_files::open(path) };
     let mut bytes = vec![];
     file?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
@@ -40,9 +38,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endless_device_is_too_large() {
+    fn an_endless_device_is_refused() {
         let error = read_text(Path::new("/dev/zero")).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn an_open_pipe_of_this_process_is_read() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        std::io::Write::write_all(&mut writer, b"scale = 1").unwrap();
+        drop(writer);
+        let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        assert_eq!(read_text(Path::new(&path)).unwrap(), "scale = 1");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Space that longhaul leaves free on a target. Pure.
+//! Space that longhaul leaves free on a target, and on the disk of its database. Pure.
 
 use serde::{Deserialize, Serialize};
 

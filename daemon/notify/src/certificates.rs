@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use longhaul_measure::private_files;
-use longhaul_measure::small_file::MAX_BYTES;
+use longhaul_measure::private_files::MAX_BYTES;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};

@@ -34,7 +34,7 @@ pub struct Database {
 pub enum DatabaseHealth {
     /// The file is the one that was opened.
     Healthy,
-    /// The file no longer exists.
+    /// The file or its write-ahead log no longer exists.
     Missing,
     /// Another file is now at the database's path.
     Replaced,
@@ -48,11 +48,11 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// Same as [`Store::open`]. Damage is one only if nothing tells that the file is a database: then it may be somebody's letter, and
-    /// stays where it is.
+    /// Same as [`Store::open`]. A damaged file is moved aside only if its header or its name shows that it is a database of SQLite; any
+    /// other file stays where it is, and is an error.
     pub fn open(path: &Path, mounts: &[Mount], now: Timestamp) -> Result<(Self, Option<PathBuf>)> {
         match Self::open_with_id(path, mounts, None) {
-            Err(Error::Damaged { .. }) if is_database(path) => {
+            Err(Error::Damaged { .. }) if may_be_sqlite(path) => {
                 let machine = Reader::open(path).and_then(|reader| reader.machine_id()).ok().flatten();
                 let aside = quarantine(path, now).map_err(|error| permission_error(path, &error))?;
                 Ok((Self::open_with_id(path, mounts, machine.as_deref())?, Some(aside)))
@@ -75,7 +75,9 @@ impl Database {
             store.set_machine_id(machine)?;
         }
         let machine = store.machine_id().to_owned();
-        let path = std::path::absolute(path).map_err(|error| permission_error(path, &error))?;
+        // SQLite keeps the log beside the file that a symbolic link leads to.
+        let resolved = if path.is_symlink() { path.canonicalize() } else { std::path::absolute(path) };
+        let path = resolved.map_err(|error| permission_error(path, &error))?;
         let (writer, shared) = (Arc::new(Writer::spawn(store)), SharedWriter::default());
         shared.replace(&writer);
         let [log, _] = wal_files(&path);
@@ -124,11 +126,15 @@ impl Database {
         Some(size(&self.path)? + size(&log).unwrap_or(0))
     }
 
-    /// Checks the database file by its inode, its first bytes, and the damage that writes met.
+    /// Checks the database file by its inode and that of its log, its first bytes, and the damage that writes met.
     pub fn health(&self) -> DatabaseHealth {
+        let [log, _] = wal_files(&self.path);
         match file_identity(&self.path) {
             None => DatabaseHealth::Missing,
             now if now != self.file_identity => DatabaseHealth::Replaced,
+            _ if self.log_identity.is_some() && file_identity(&log) != self.log_identity => {
+                DatabaseHealth::Missing
+            }
             _ if !self.has_sqlite_header() || self.writer.has_damaged_pages() => DatabaseHealth::Damaged,
             _ => DatabaseHealth::Healthy,
         }
@@ -153,8 +159,7 @@ impl Database {
             let _ = std::fs::remove_file(&copy);
             return Err(error);
         }
-        remove_wal_files(&self.path);
-        std::fs::rename(&copy, &self.path).map_err(|error| permission_error(&self.path, &error))?;
+        self.put_in_place(&copy)?;
         self.reopen(mounts)
     }
 
@@ -179,12 +184,29 @@ impl Database {
     /// # Errors
     ///
     /// If the file cannot be opened.
-    pub fn open_anew(&mut self, mounts: &[Mount]) -> Result<()> {
+    pub fn open_replacement(&mut self, mounts: &[Mount]) -> Result<()> {
+        let now = file_identity(&self.path);
+        if now == self.file_identity {
+            // It was moved back meanwhile.
+            return Ok(());
+        }
         let [log, _] = wal_files(&self.path);
-        if file_identity(&log) == self.log_identity {
-            remove_wal_files(&self.path);
+        let has_own_log = self.log_identity.is_none() || file_identity(&log) != self.log_identity;
+        if now.is_some() && !has_own_log {
+            // A reader of this process may have opened the replacement with the old log, and connections of a process to one file share
+            // the index of its log. So the replacement gets a file of its own.
+            let copy = sibling_path(&self.path, "restored");
+            copy_file(&self.path, &copy).map_err(|error| permission_error(&copy, &error))?;
+            self.put_in_place(&copy)?;
         }
         self.reopen(mounts)
+    }
+
+    /// Moves a copy to the path of the database, without the log that lies there: SQLite would apply it to the next file of that name.
+    fn put_in_place(&self, copy: &Path) -> Result<()> {
+        remove_wal_files(&self.path)
+            .and_then(|()| std::fs::rename(copy, &self.path))
+            .map_err(|error| permission_error(&self.path, &error))
     }
 
     /// Moves a damaged file aside and creates a new database with the same machine id.
@@ -211,7 +233,7 @@ impl Database {
 }
 
 /// Returns whether a file is a database of SQLite, by its first bytes or, as these may be damaged, by its name.
-fn is_database(path: &Path) -> bool {
+fn may_be_sqlite(path: &Path) -> bool {
     let is_named =
         path.extension().is_some_and(|extension| extension.as_encoded_bytes().starts_with(b"sqlite"));
     let mut header = [0; SQLITE_HEADER.len()];
@@ -237,11 +259,19 @@ fn wal_files(path: &Path) -> [PathBuf; 2] {
     })
 }
 
-/// Removes the write-ahead log of a removed or replaced file: SQLite would apply it to the next file of that name.
-fn remove_wal_files(path: &Path) {
-    for log in wal_files(path) {
-        let _ = std::fs::remove_file(log);
-    }
+/// Removes the write-ahead log of a file, and its index.
+fn remove_wal_files(path: &Path) -> io::Result<()> {
+    wal_files(path).iter().try_for_each(|log| match std::fs::remove_file(log) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    })
+}
+
+/// Copies a file to the disk, whether or not there is an older copy.
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    let _ = std::fs::remove_file(to);
+    std::fs::copy(from, to)?;
+    File::open(to)?.sync_all()
 }
 
 /// Moves a damaged database aside together with its write-ahead log, which may hold data that the file lacks.

@@ -1,7 +1,7 @@
 //! Detects changes of the targets' mounts from the mount table, without accessing any mount. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use longhaul_model::{Event, Family, Mount, Target, TargetName, Timestamp};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ pub struct MountTracker {
     /// Deepest folder above each target at which something was mounted.
     points: BTreeMap<TargetName, PathBuf>,
     /// Targets above which nothing is mounted any more at that folder.
-    uncovered: BTreeSet<TargetName>,
+    unmounted: BTreeSet<TargetName>,
 }
 
 /// A change of a target's mount.
@@ -61,13 +61,19 @@ impl MountTracker {
         targets.iter().filter_map(change).collect()
     }
 
+    /// Returns where the disk or share of a target was mounted, if nothing is mounted there any more.
+    pub fn missing_disk(&self, name: &TargetName) -> Option<&Path> {
+        self.unmounted.get(name)?;
+        self.points.get(name).map(PathBuf::as_path)
+    }
+
     fn follow_point(&mut self, target: &Target, now: Option<&Mount>) {
         let Some(now) = now else { return };
         let known = self.points.get(&target.name).filter(|point| target.path.starts_with(point));
         if known.is_some_and(|point| *point != now.point && point.starts_with(&now.point)) {
-            self.uncovered.insert(target.name.clone());
+            self.unmounted.insert(target.name.clone());
         } else {
-            self.uncovered.remove(&target.name);
+            self.unmounted.remove(&target.name);
             self.points.insert(target.name.clone(), now.point.clone());
         }
     }
@@ -86,9 +92,8 @@ impl MountTracker {
     /// mounted where something was since the service started. Writes to its path would go to the empty folder below.
     pub fn is_unmounted(&self, name: &TargetName, last_family: Option<Family>) -> bool {
         let family = self.mount(name).map(|mount| mount.protocol.family());
-        let is_off_its_share =
-            self.is_on_share(name, last_family) && matches!(family, Some(Family::Local) | None);
-        is_off_its_share || self.uncovered.contains(name)
+        let was_elsewhere = self.is_on_share(name, last_family) || self.missing_disk(name).is_some();
+        was_elsewhere && matches!(family, Some(Family::Local) | None)
     }
 }
 
@@ -194,10 +199,13 @@ mod tests {
         assert!(is_unmounted(&on_disk, &[&root]), "also at the next look");
         assert!(!is_unmounted(&on_disk, &[&root, &disk, &inner]));
         assert!(!is_unmounted(&target("/home/a"), &[&root]), "it was moved to another folder");
+        let automount = mount("/media", Protocol::Other("autofs".into()));
+        assert!(!is_unmounted(&on_disk, &[&root, &automount, &disk]));
+        assert!(!is_unmounted(&on_disk, &[&root, &automount]), "it is mounted again by the next access");
     }
 
     #[test]
-    fn only_a_target_that_was_on_a_share_can_be_unmounted() {
+    fn target_that_was_on_a_share_can_be_unmounted() {
         let target = Target { name: "x".parse().unwrap(), path: "/m/nas/x".into(), role: Role::Share };
         let targets = std::slice::from_ref(&target);
         let root = [mount("/", Protocol::Local("ext4".into()))];

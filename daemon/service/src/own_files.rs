@@ -60,7 +60,7 @@ fn is_number(text: Option<&[u8]>) -> bool {
 /// access. A file that cannot be changed stays as it is. Nothing changes around a file that is no database of longhaul: a mistyped
 /// path could lead anywhere.
 pub fn restrict_to_user(database: &Path, logs: Option<&Path>) -> Vec<PathBuf> {
-    if !is_database(database) {
+    if !is_longhaul_database(database) {
         return vec![];
     }
     let data = database.parent().unwrap_or(Path::new("/"));
@@ -75,7 +75,7 @@ pub fn restrict_to_user(database: &Path, logs: Option<&Path>) -> Vec<PathBuf> {
 
 /// Returns whether a file is a database of longhaul, by its header (sqlite.org/fileformat2.html, 1.3): the name of the format, and at
 /// byte 68 the number of the application.
-fn is_database(path: &Path) -> bool {
+fn is_longhaul_database(path: &Path) -> bool {
     let mut header = [0; 72];
     let read = private_files::open(path).and_then(|mut file| file.read_exact(&mut header));
     read.is_ok() && header.starts_with(b"SQLite format 3\0") && header[68..] == APPLICATION_ID.to_be_bytes()

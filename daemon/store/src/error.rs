@@ -19,6 +19,12 @@ pub enum Error {
         /// Path of the database.
         path: PathBuf,
     },
+    /// The database has no tables, although its file has content.
+    #[error("the database {} has no tables: it may be a copy without the file `{}-wal`", path.display(), file_name(path))]
+    Incomplete {
+        /// Path of the database.
+        path: PathBuf,
+    },
     /// The database path is on a network or FUSE file system.
     #[error(
         "the database cannot be stored at {}: that path is on {file_system}, but SQLite is reliable only on a local disk",
@@ -176,10 +182,17 @@ impl Error {
     }
 }
 
+fn file_name(path: &Path) -> std::borrow::Cow<'_, str> {
+    path.file_name().unwrap_or_default().to_string_lossy()
+}
+
 impl Hint for Error {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NoDatabase { .. } => "run `longhaul try` or `longhaul run` to create one",
+            Self::Incomplete { .. } => {
+                "copy that file as well, or make copies with `sqlite3 DATABASE \".backup COPY\"`"
+            }
             Self::NotLocal { .. } => "give `--database PATH` on a local disk",
             Self::SchemaTooNew { .. } => "update longhaul, or give another `--database PATH`",
             Self::SchemaTooOld { .. } => "start the longhaul service once to bring it up to date",

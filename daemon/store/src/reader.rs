@@ -36,7 +36,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDatabase`] where nothing has been measured yet; [`Error::SchemaTooNew`], [`Error::SchemaTooOld`],
+    /// [`Error::NoDatabase`] where nothing has been measured yet; [`Error::Incomplete`], [`Error::SchemaTooNew`], [`Error::SchemaTooOld`],
     /// [`Error::Foreign`], [`Error::Damaged`] and [`Error::PermissionDenied`] for files that cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
         const OPENING: &str = "open the database for reading";
@@ -53,6 +53,9 @@ impl Reader {
         let origin = migrations::origin(&connection).map_err(fault)?;
         origin_error(origin, path)?;
         match origin {
+            FileOrigin::Empty if path.metadata().is_ok_and(|facts| facts.len() > 0) => {
+                Err(Error::Incomplete { path: path.to_owned() })
+            }
             FileOrigin::Empty => Err(Error::NoDatabase { path: path.to_owned() }),
             FileOrigin::Longhaul(found) if found < SCHEMA_VERSION => {
                 Err(Error::SchemaTooOld { path: path.to_owned(), found, known: SCHEMA_VERSION })

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use longhaul_measure::private_files;
-use longhaul_measure::small_file::MAX_BYTES;
+use longhaul_measure::private_files::MAX_BYTES;
 use longhaul_model::time::DAY;
 use longhaul_store::Signal;
 
@@ -329,7 +329,7 @@ mod tests {
         let mode = |mode| std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
         mode(0o644);
         let error = ExportSettings::resolve(&configured, &Environment::default()).unwrap_err();
-        assert!(error.to_string().contains("can be read by other users"), "{error}");
+        assert!(error.to_string().contains("other users can read it"), "{error}");
         mode(0o600);
         let settings = ExportSettings::resolve(&configured, &Environment::default()).unwrap().unwrap();
         assert_eq!(settings.traces.as_ref().unwrap().headers.iter().count(), 1);

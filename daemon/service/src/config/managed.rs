@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use longhaul_measure::platform;
-use longhaul_measure::small_file::MAX_BYTES;
+use longhaul_measure::private_files::MAX_BYTES;
 use rustix::fs::OFlags;
 
 use super::ConfigError;

@@ -51,11 +51,11 @@ fn replacement_file_is_adopted_and_the_old_data_is_saved() {
     let (folder, mut database) = opened();
     let other = folder.path().join("other.sqlite");
     drop(Database::open(&other, &[], Timestamp::from_us(1)).unwrap());
-    remove_wal_files(database.path());
+    remove_wal_files(database.path()).unwrap();
     std::fs::rename(&other, database.path()).unwrap();
     assert_eq!(database.health(), DatabaseHealth::Replaced);
     let saved = database.save_data(Timestamp::from_us(7)).unwrap();
-    database.open_anew(&[]).unwrap();
+    database.open_replacement(&[]).unwrap();
     assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 0));
     assert_eq!(Reader::open(&saved).unwrap().rounds().unwrap().len(), 1);
 }
@@ -69,12 +69,41 @@ fn log_of_the_old_data_is_not_applied_to_a_restored_backup() {
         database.writer().begin_round(round()).unwrap();
     }
     std::fs::rename(&backup, database.path()).unwrap();
+    // As the pages of the dashboard do, with the old log.
+    let _reader = database.reader();
     let saved = database.save_data(Timestamp::from_us(7)).unwrap();
-    database.open_anew(&[]).unwrap();
+    database.open_replacement(&[]).unwrap();
     assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 1));
     assert_eq!(Reader::open(&saved).unwrap().rounds().unwrap().len(), 31);
     database.writer().begin_round(round()).unwrap();
     assert_eq!(rounds(&database), 2, "the end of the old connection takes nothing away");
+}
+
+#[test]
+fn removed_log_is_written_again_with_all_its_data() {
+    let (_folder, mut database) = opened();
+    let [log, _] = wal_files(database.path());
+    std::fs::remove_file(log).unwrap();
+    assert_eq!(database.health(), DatabaseHealth::Missing);
+    database.writer().begin_round(round()).unwrap();
+    database.restore(&[]).unwrap();
+    assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 2));
+}
+
+#[test]
+fn backup_moved_over_a_linked_database_is_used() {
+    let (folder, database) = opened();
+    let backup = folder.path().join("backup.sqlite");
+    database.writer().copy_to(&backup).unwrap();
+    let (path, link) = (database.path().to_owned(), folder.path().join("link.sqlite"));
+    drop(database);
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let (mut database, _) = Database::open(&link, &[], Timestamp::from_us(1)).unwrap();
+    database.writer().begin_round(round()).unwrap();
+    std::fs::rename(&backup, &path).unwrap();
+    assert_eq!(database.health(), DatabaseHealth::Replaced);
+    database.open_replacement(&[]).unwrap();
+    assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 1));
 }
 
 #[test]
@@ -91,7 +120,7 @@ fn log_that_came_with_a_replacement_is_kept() {
     ) {
         std::fs::rename(from, to).unwrap();
     }
-    database.open_anew(&[]).unwrap();
+    database.open_replacement(&[]).unwrap();
     assert_eq!(rounds(&database), 3);
 }
 
@@ -128,7 +157,7 @@ fn database_damaged_before_the_start_is_moved_aside() {
 }
 
 #[test]
-fn damaged_database_that_was_moved_away_is_given_up_for_a_new_one() {
+fn damaged_database_that_was_moved_away_is_replaced_by_a_new_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("longhaul.sqlite");
     let (whole, machine) = filled(&path);
@@ -138,7 +167,7 @@ fn damaged_database_that_was_moved_away_is_given_up_for_a_new_one() {
     std::fs::write(&path, &damaged).unwrap();
     std::fs::rename(&path, folder.path().join("old.sqlite")).unwrap();
     assert!(matches!(database.restore(&[]), Err(Error::Damaged { .. })));
-    database.open_anew(&[]).unwrap();
+    database.open_replacement(&[]).unwrap();
     assert_eq!((database.health(), rounds(&database)), (DatabaseHealth::Healthy, 0));
     assert_eq!(database.machine_id(), machine, "the sandboxes are found again");
     let left: Vec<_> =

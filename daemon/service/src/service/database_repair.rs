@@ -1,11 +1,13 @@
 //! Repairs or replaces the database when its file was removed, replaced or damaged.
 
 use std::path::Path;
+use std::time::Duration;
 
 use longhaul_model::{Mount, Timestamp};
 use longhaul_store::Error;
 
 use crate::database::{Database, DatabaseHealth};
+use crate::file_version::FileVersion;
 
 /// Checks that the database file is still the one that was opened, and repairs or replaces it if not. Returns the
 /// message for the user. `None`: the file is healthy.
@@ -23,11 +25,11 @@ pub(super) fn check_and_repair(
         DatabaseHealth::Healthy => return Ok(None),
         DatabaseHealth::Missing => match database.restore(mounts) {
             // Nothing can be written again; the removed file may still be somewhere.
-            Err(Error::Damaged { .. }) => database.open_anew(mounts).map(|()| {
+            Err(Error::Damaged { .. }) => database.open_replacement(mounts).map(|()| {
                 format!("the database {path} was removed while in use, and its data was damaged; a new one was created")
             }),
             restored => restored.map(|()| {
-                format!("the database {path} was removed while in use; longhaul wrote it again with all its data")
+                format!("the database {path} or its log was removed while in use; longhaul wrote it again with all its data")
             }),
         },
         DatabaseHealth::Replaced => follow_replacement(database, mounts, now),
@@ -43,11 +45,19 @@ pub(super) fn check_and_repair(
 /// Continues with the file that was put in the database's place, after saving the previous data. Returns the message.
 fn follow_replacement(database: &mut Database, mounts: &[Mount], now: Timestamp) -> Result<String, Error> {
     let path = database.path().to_owned();
+    wait_until_settled(&path);
+    // Nothing is saved again and again beside a file that cannot be used.
+    if let Err(
+        error @ (Error::Foreign { .. } | Error::SchemaTooNew { .. } | Error::PermissionDenied { .. }),
+    ) = database.reader()
+    {
+        return Err(error);
+    }
     let previous = match database.save_data(now) {
         Err(Error::Damaged { .. }) => "Its previous data was damaged and is not saved".to_owned(),
         saved => format!("Its previous data is saved in {}", saved?.display()),
     };
-    let text = match database.open_anew(mounts) {
+    let text = match database.open_replacement(mounts) {
         Err(Error::Damaged { .. }) => {
             let aside = database.start_new(mounts, now)?;
             format!("that file was damaged; it was moved to {} and a new one was created", aside.display())
@@ -55,6 +65,21 @@ fn follow_replacement(database: &mut Database, mounts: &[Mount], now: Timestamp)
         opened => opened.map(|()| "longhaul continues with that file".to_owned())?,
     };
     Ok(format!("the database {} was replaced by another file; {text}. {previous}", path.display()))
+}
+
+/// Waits while a file is still being written, as a move from another disk does, but not for long.
+fn wait_until_settled(path: &Path) {
+    const INTERVAL: Duration = Duration::from_secs(1);
+    const MAX_CHECKS: usize = 20;
+    let mut last = FileVersion::of(path);
+    for _ in 0..MAX_CHECKS {
+        std::thread::sleep(INTERVAL);
+        let now = FileVersion::of(path);
+        if now == last {
+            return;
+        }
+        last = now;
+    }
 }
 
 /// Returns the message about a damaged database that was moved aside.

@@ -121,6 +121,7 @@ impl Service {
     /// Makes one step between two tasks: detects changes, carries out commands, samples, and starts a round that is
     /// due. Returns the time until the next step.
     fn advance(&mut self) -> Duration {
+        self.store_events();
         self.record_clock_changes();
         let mounts = self.mount_table();
         self.record_mount_changes(&mounts);
@@ -268,6 +269,7 @@ impl Service {
     fn finish(&mut self) {
         let mounts = self.mount_table();
         self.check_database_file(&mounts);
+        self.store_events();
         self.publish_status();
         self.store_skipped_rounds();
         end_workers(self.workers.iter_mut(), FINAL_SAMPLES_TIMEOUT);

@@ -58,6 +58,9 @@ use crate::status::Check;
 use crate::target_path::SpecialFolders;
 use crate::worker::Launcher;
 
+/// Maximum number of events that wait until they can be stored.
+const MAX_UNSTORED: usize = 1_000;
+
 /// Everything that the service needs from its environment.
 pub struct ServiceDeps {
     /// Source of the current time.
@@ -115,6 +118,8 @@ pub struct Service {
     upgrade: Upgrade,
     publisher: StatusPublisher,
     commands: PendingCommands,
+    /// Events that could not be stored yet, as on a full disk: a pause must outlast a restart.
+    unstored: Vec<Event>,
     /// The round or examination in progress, which has the workers.
     task: Option<Task>,
 }
@@ -171,6 +176,7 @@ impl Service {
             sampling,
             upgrade: Upgrade::of(deps.program_file),
             commands: PendingCommands::default(),
+            unstored: vec![],
             task: None,
         };
         service.restore_state(&now)?;
@@ -223,21 +229,21 @@ impl Service {
         if config.schedule.rounds_per_day != self.config.schedule.rounds_per_day {
             self.scheduler.set_interval(&self.clock.now(), config.schedule.interval_seconds());
         }
-        self.tell_other_database(&config);
+        self.report_other_database(&config);
         self.config = config;
         self.refresh_history(self.clock_changes.last().wall);
         let mounts = self.mount_table();
         self.record_mount_changes(&mounts);
     }
 
-    /// Shows in the status that a new configuration names another database, which only a start of the service opens.
-    fn tell_other_database(&self, config: &Config) {
+    /// Shows in the status that a new configuration names another database: the definition of the service names the one in use.
+    fn report_other_database(&self, config: &Config) {
         let own = self.database.path();
         match config.database.as_deref().filter(|named| *named != own) {
             None => self.handle.clear_problem("other-database"),
             Some(named) => {
                 let text = format!(
-                    "the configuration names the database {}, but {} is in use: run `longhaul service install`, or start longhauld again",
+                    "the configuration names the database {}, but {} is in use: run `longhaul service install`",
                     named.display(),
                     own.display()
                 );
@@ -325,21 +331,44 @@ impl Service {
         }
     }
 
-    fn report_repair(&self, text: String, now: Timestamp) {
+    fn report_repair(&mut self, text: String, now: Timestamp) {
         let (kind, detail) = ("database".to_owned(), json!({ "what": text }));
         self.handle.raise_problem("database", text, now);
         self.record(Some(Event { target: None, kind, detail, at_us: now }));
     }
 
-    /// Stores events.
-    fn record(&self, events: impl IntoIterator<Item = Event>) {
+    /// Stores events, or keeps them for [`Self::advance`] if others wait.
+    fn record(&mut self, events: impl IntoIterator<Item = Event>) {
+        let others_wait = !self.unstored.is_empty();
         for event in events {
-            let kind = event.kind.clone();
-            tracing::info!(kind, target_name = event.target.as_ref().map(|name| name.as_str()), "event");
-            if let Err(error) = self.database.writer().add_event(event) {
-                tracing::warn!(error = error.one_line(), kind, "an event could not be stored");
+            let target_name = event.target.as_ref().map(|name| name.as_str());
+            tracing::info!(kind = event.kind, target_name, "event");
+            self.unstored.push(event);
+        }
+        if !others_wait {
+            self.store_events();
+        }
+    }
+
+    /// Stores the events that are not stored yet. If the disk is full or the database is locked, they are kept for the next try.
+    fn store_events(&mut self) {
+        let mut waiting = std::mem::take(&mut self.unstored).into_iter();
+        for event in waiting.by_ref() {
+            let Err(error) = self.database.writer().add_event(event.clone()) else { continue };
+            let can_retry = error.is_retryable();
+            tracing::warn!(
+                error = error.one_line(),
+                kind = event.kind,
+                can_retry,
+                "an event could not be stored"
+            );
+            if can_retry {
+                self.unstored.push(event);
+                break;
             }
         }
+        self.unstored.extend(waiting);
+        self.unstored.truncate(MAX_UNSTORED);
     }
 
     /// Returns the mount table. Empty: it cannot be read.

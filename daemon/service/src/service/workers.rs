@@ -137,10 +137,13 @@ impl TargetAccess<'_> {
         let message = match self.special_folders.concern(&target.path).filter(|concern| concern.is_refused())
         {
             Some(concern) => format!("{path} {concern}; {}", concern.advice()),
-            None if self.mounts.is_unmounted(&target.name, last_family) => format!(
-                "nothing is mounted at {path}, and longhaul does not measure the empty folder there. Mount the share or the disk; \
-                 longhaul then continues by itself"
-            ),
+            None if self.mounts.is_unmounted(&target.name, last_family) => {
+                let missing = self.mounts.missing_disk(&target.name).unwrap_or(&target.path).display();
+                format!(
+                    "nothing is mounted at {missing}, and longhaul does not measure the empty folder there. Mount the share or the \
+                     disk; longhaul then continues by itself"
+                )
+            }
             None if self.is_refused(target) => format!(
                 "another user mounted the SMB share at {path}, and macOS lets no other user use it. Mount it in your own \
                  session; longhaul then continues by itself"

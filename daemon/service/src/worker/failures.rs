@@ -57,9 +57,10 @@ pub fn void_failure(message: String) -> FailureReport {
 /// Begins the message about a worker that could not be started.
 pub const NO_WORKER: &str = "no worker process could be started";
 
-/// Returns whether a run is void because its worker could not be started or crashed, which no other round changes.
+/// Returns whether a run is void because its worker could not be started or crashed: later rounds will probably fail the same way.
 pub fn is_of_worker(message: &str) -> bool {
-    message.starts_with(NO_WORKER) || message.starts_with("the worker of `")
+    let has_crashed = message.contains("crashed") || message.contains("ended unexpectedly");
+    message.starts_with(NO_WORKER) || (message.starts_with("the worker of `") && has_crashed)
 }
 
 /// Returns the report of a worker of another version, which may measure differently.

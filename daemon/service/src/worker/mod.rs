@@ -406,8 +406,7 @@ impl Worker {
         let flight = recorder.in_flight();
         let report = match wait.stop_request {
             Some(StopRequest { is_over_cap: false, .. }) => void_failure(
-                "stopped by the user while an operation did not return; the measurements before it are stored"
-                    .to_owned(),
+                "stopped while an operation did not return; the measurements before it are stored".to_owned(),
             ),
             _ => hung_failure(&self.target.path, flight, cap),
         };

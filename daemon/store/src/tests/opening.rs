@@ -103,6 +103,16 @@ fn reader_of_a_missing_database_names_the_next_step() {
 }
 
 #[test]
+fn copy_without_its_log_is_told_from_a_missing_database() {
+    let db = TestDb::new();
+    let _writer = db.writer();
+    let copy = db.path().with_file_name("copy.sqlite");
+    std::fs::copy(db.path(), &copy).unwrap();
+    let error = Reader::open(&copy).map(drop).unwrap_err();
+    assert!(error.one_line().contains("copy without the file `copy.sqlite-wal`"), "{}", error.one_line());
+}
+
+#[test]
 fn reader_refuses_an_older_schema() {
     let db = TestDb::filled(0);
     let raw = Connection::open(db.path()).unwrap();

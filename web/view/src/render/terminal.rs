@@ -57,7 +57,7 @@ fn fact_lines(facts: &[Fact]) -> Vec<Text> {
     facts.iter().map(fact_line).collect()
 }
 
-/// Renders a table. Columns are two spaces apart, and as wide as their widest cell.
+/// Returns the rows of a table, the header first. Columns are two spaces apart, and as wide as their widest cell.
 fn row_lines(table: &Table) -> Vec<Text> {
     let header: Vec<Text> = table.columns.iter().map(|column| column.title.as_str().into()).collect();
     let rows: Vec<&Vec<Text>> = std::iter::once(&header).chain(&table.rows).collect();

@@ -92,7 +92,7 @@ fn reason_text(reason: NoPrediction) -> &'static str {
     }
 }
 
-/// Returns a sentence if one target would be faster than all others beyond the ranges. It tells if nothing is known about another.
+/// Returns a sentence if one target would be faster than all others beyond the ranges. Says so if another one cannot be predicted.
 fn winner(activity: &str, group: &[&Answer]) -> Option<Text> {
     let mut predicted: Vec<(&Answer, Prediction)> =
         group.iter().filter_map(|one| Some((*one, one.changed.ok()?))).collect();
@@ -140,7 +140,7 @@ fn table(groups: &[(String, Vec<&Answer>)]) -> Table {
 
 const fn short_reason(reason: NoPrediction) -> &'static str {
     match reason {
-        NoPrediction::TooFewRuns => "too few rounds with a known network",
+        NoPrediction::TooFewRuns => "too few rounds with known round trip and bandwidth",
         NoPrediction::NeverVaried(Dimension::RoundTrip) => "the round trip time never varied",
         NoPrediction::NeverVaried(Dimension::Disk) => "the disk is not known",
     }

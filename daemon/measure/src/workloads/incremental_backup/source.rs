@@ -45,16 +45,14 @@ pub fn apply_generation(
 }
 
 fn require_space(root: &Path, bytes: u64, reserve: FreeSpaceReserve) -> Result<(), RunError> {
+    if bytes == 0 {
+        return Ok(());
+    }
     let space = File::open(root).and_then(|folder| platform::space(folder.as_fd()));
     let space = space.map_err(RunError::local("statfs", root))?;
     let reason = reserve.refusal(bytes, space.free_bytes, space.total_bytes);
-    reason.map_or(Ok(()), |reason| {
-        Err(RunError::refused(
-            root,
-            reason,
-            "Free space on the local disk: the source of the backup is kept there",
-        ))
-    })
+    let full = |reason: String| io::Error::new(io::ErrorKind::StorageFull, reason);
+    reason.map_or(Ok(()), |reason| Err(RunError::local("write", root)(full(reason))))
 }
 
 fn path_of(source: &SourceTree, file: &SourceFile) -> PathBuf {
