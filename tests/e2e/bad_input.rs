@@ -348,8 +348,13 @@ fn planted_marker_or_manifest_is_refused() {
 }
 
 #[test]
-fn endless_input_file_is_refused() {
+fn endless_and_large_input_files_are_refused() {
     let place = Place::new();
-    place.longhaul("preset check /dev/zero").expect(2).assert_stderr(&["/dev/zero", "larger than 1 MiB"]);
-    place.longhaul("--config /dev/zero run").expect(2).assert_stderr(&["/dev/zero", "larger than 1 MiB"]);
+    let large = place.path("large");
+    std::fs::write(&large, vec![b'#'; 2 << 20]).unwrap();
+    let large = large.to_str().unwrap();
+    for (file, reason) in [("/dev/zero", "not a regular file"), (large, "larger than 1 MiB")] {
+        place.longhaul(&format!("preset check {file}")).expect(2).assert_stderr(&[file, reason]);
+        place.longhaul(&format!("--config {file} run")).expect(2).assert_stderr(&[file, reason]);
+    }
 }

@@ -35,7 +35,6 @@ fn week_on_a_full_disk_loses_no_run() {
     let mut simulation = Simulation::new(folder.path())
         .lasting(10 * DAY)
         .then(DAY, SimulatedEvent::Call(fill))
-        .then(3 * DAY, SimulatedEvent::UtcOffset(3600))
         .then(8 * DAY, SimulatedEvent::Call(empty));
     for day in 2..8 {
         simulation = simulation.then(day * DAY - HOUR, SimulatedEvent::Call(record_memory));
@@ -47,9 +46,6 @@ fn week_on_a_full_disk_loses_no_run() {
     let runs = Reader::open(&database).unwrap().runs(&Default::default()).unwrap();
     let waited = all.iter().find(|round| round.end.as_ref().unwrap().status == RoundStatus::Void).unwrap();
     assert!(runs.iter().any(|run| run.run.round == waited.number), "what was measured is stored");
-    let events = Reader::open(&database).unwrap().events(None).unwrap();
-    let zone = events.iter().filter(|stored| stored.event.kind == "utc-offset").count();
-    assert_eq!(zone, 1, "what happened while the disk was full is stored later: {events:?}");
     let memory = MEMORY.lock();
     let growth = memory.last().unwrap() - memory.first().unwrap();
     assert!(memory.len() == 6 && growth < 2_000, "kB: {memory:?}");

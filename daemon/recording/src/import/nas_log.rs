@@ -65,7 +65,7 @@ type Values = HashMap<Field, String>;
 impl NasLogImporter {
     /// Creates an importer. Paths of such a log begin with the name of a share; `root` is put before them.
     pub fn new(root: &[u8]) -> Self {
-        let (columns, users, table_reader) = (None, HashMap::new(), Box::default());
+        let (columns, users, table_reader) = (None, HashMap::new(), Box::new(Reader::new()));
         Self { root: root.to_vec(), columns, table_reader, users, next_handle: 0, now: Duration::ZERO }
     }
 
