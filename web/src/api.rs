@@ -71,7 +71,7 @@ pub struct LatencyParams {
     days: Option<u16>,
 }
 
-/// How many days to look back.
+/// The days to look back.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -21,7 +21,7 @@ pub(super) fn absolute(folder: Option<&[u8]>, path: &[u8]) -> Option<Vec<u8>> {
     Some(absolute)
 }
 
-/// Where macOS mounts the volume with the user's files. The same folders are also seen at `/`, as `/Users` (firmlinks), which is how
+/// Mount point of the volume with the user's files on macOS. The same folders are also seen at `/`, as `/Users` (firmlinks), which is how
 /// programs name them; traces have either (yottayoshida/sideeye, a capture of fs_usage on macOS 15.3.1).
 const DATA_VOLUME: &[u8] = b"/System/Volumes/Data";
 
