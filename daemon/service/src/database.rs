@@ -192,7 +192,9 @@ impl Database {
         }
         let [log, _] = wal_files(&self.path);
         let has_own_log = self.log_identity.is_none() || file_identity(&log) != self.log_identity;
-        if now.is_some() && !has_own_log {
+        if now.is_none() {
+            remove_wal_files(&self.path).map_err(|error| permission_error(&self.path, &error))?;
+        } else if !has_own_log {
             // A reader of this process may have opened the replacement with the old log, and connections of a process to one file share
             // the index of its log. So the replacement gets a file of its own.
             let copy = sibling_path(&self.path, "restored");

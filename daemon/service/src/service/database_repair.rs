@@ -24,6 +24,10 @@ pub(super) fn check_and_repair(
     let repaired = match database.health() {
         DatabaseHealth::Healthy => return Ok(None),
         DatabaseHealth::Missing => match database.restore(mounts) {
+            // Only the log was removed, and without it the file is damaged.
+            Err(Error::Damaged { .. }) if database.path().exists() => {
+                database.start_new(mounts, now).map(|aside| quarantine_text(database.path(), &aside))
+            }
             // Nothing can be written again; the removed file may still be somewhere.
             Err(Error::Damaged { .. }) => database.open_replacement(mounts).map(|()| {
                 format!("the database {path} was removed while in use, and its data was damaged; a new one was created")
@@ -89,4 +93,38 @@ pub(super) fn quarantine_text(path: &Path, aside: &Path) -> String {
         "the database {path} was damaged; it was moved to {aside} and a new one was created. Its data can often be \
          recovered with `sqlite3 {aside} .recover`"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_store::NewRound;
+
+    use super::*;
+
+    #[test]
+    fn damaged_file_without_its_log_is_moved_aside_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("longhaul.sqlite");
+        let round = NewRound {
+            started: Timestamp::from_us(1),
+            utc_offset_seconds: 0,
+            seed: 1,
+            scale: longhaul_model::Scale::Quick,
+            planned: vec![],
+            scheduled: None,
+            before: None,
+        };
+        let (database, _) = Database::open(&path, &[], Timestamp::from_us(1)).unwrap();
+        (0..600).for_each(|_| assert!(database.writer().begin_round(round.clone()).is_ok()));
+        drop(database);
+        let (mut database, _) = Database::open(&path, &[], Timestamp::from_us(2)).unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let quarter = bytes.len() / 4;
+        bytes[quarter..].fill(0xA5);
+        std::fs::write(&path, &bytes).unwrap();
+        std::fs::remove_file(folder.path().join("longhaul.sqlite-wal")).unwrap();
+        let text = check_and_repair(&mut database, &[], Timestamp::from_us(3)).unwrap().unwrap();
+        assert!(text.contains("it was moved to") && text.contains("longhaul.damaged-3.sqlite"), "{text}");
+        assert_eq!(check_and_repair(&mut database, &[], Timestamp::from_us(4)), Ok(None));
+    }
 }

@@ -239,7 +239,8 @@ impl Service {
     /// Shows in the status that a new configuration names another database: the definition of the service names the one in use.
     fn report_other_database(&self, config: &Config) {
         let own = self.database.path();
-        match config.database.as_deref().filter(|named| *named != own) {
+        let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        match config.database.as_deref().filter(|named| resolved(named) != resolved(own)) {
             None => self.handle.clear_problem("other-database"),
             Some(named) => {
                 let text = format!(
