@@ -24,8 +24,6 @@ const REGULAR: u64 = 0o100_000;
 #[derive(Default)]
 pub struct EsloggerImporter {
     open: HashMap<OpenKey, Vec<OpenFile>>,
-    /// File that each process created last and has not opened yet.
-    created: HashMap<u64, Vec<u8>>,
     next_handle: u64,
 }
 
@@ -39,6 +37,8 @@ struct OpenFile {
     handle: u64,
     access: Access,
     size: Option<u64>,
+    /// No event has said yet that the process that created the file opened it.
+    is_only_created: bool,
 }
 
 impl Importer for EsloggerImporter {
@@ -155,6 +155,8 @@ impl EsloggerImporter {
     fn open(&mut self, context: &mut Context<'_>) {
         const READ: u64 = 1;
         const WRITE: u64 = 2;
+        // `O_TRUNC` of Apple's <sys/fcntl.h>, which the kernel keeps beside its own two.
+        const TRUNCATE: u64 = 0x400;
         let file = &context.event["file"];
         let Some(path) = path(file) else { return context.sink.note(Note::UnknownHandle) };
         let flags = context.event["fflag"].as_u64().unwrap_or(READ);
@@ -163,10 +165,23 @@ impl EsloggerImporter {
             READ => Access::Read,
             _ => Access::ReadWrite,
         };
-        let is_new = self.created.remove(&context.process).is_some_and(|created| created == path.as_bytes());
-        let create = if is_new { CreateMode::Exclusive } else { CreateMode::Never };
+        let key = OpenKey { process: context.process, path: path.into_bytes() };
+        if let Some(file) = self.only_created(&key) {
+            (file.access, file.is_only_created) = (access, false);
+            return;
+        }
         let found = found(file);
-        let mode = OpenMode { create, folder: found == Some(FoundFile::Folder), ..open_mode(access) };
+        let truncate = access != Access::Read && flags & TRUNCATE != 0;
+        let mode = OpenMode { truncate, folder: found == Some(FoundFile::Folder), ..open_mode(access) };
+        let size = if let Some(FoundFile::File(size)) = found { Some(size) } else { None };
+        self.add_open(context, key, mode, size);
+    }
+
+    fn only_created(&mut self, key: &OpenKey) -> Option<&mut OpenFile> {
+        self.open.get_mut(key)?.iter_mut().find(|file| file.is_only_created)
+    }
+
+    fn add_open(&mut self, context: &mut Context<'_>, key: OpenKey, mode: OpenMode, size: Option<u64>) {
         if self.open.len() >= MAX_OPEN {
             let open = std::mem::take(&mut self.open);
             let handles = open.into_values().flatten().map(|file| file.handle).collect();
@@ -174,10 +189,10 @@ impl EsloggerImporter {
         }
         self.next_handle += 1;
         let handle = self.next_handle;
-        context.emit(TraceAction::Open { path: path.as_bytes(), mode, handle: Some(handle) });
-        let size = if let Some(FoundFile::File(size)) = found { Some(size) } else { None };
-        let key = OpenKey { process: context.process, path: path.into_bytes() };
-        self.open.entry(key).or_default().push(OpenFile { handle, access, size });
+        context.emit(TraceAction::Open { path: &key.path, mode, handle: Some(handle) });
+        let is_only_created = mode.create == CreateMode::Exclusive;
+        let file = OpenFile { handle, access: mode.access, size, is_only_created };
+        self.open.entry(key).or_default().push(file);
     }
 
     fn close(&mut self, context: &mut Context<'_>) {
@@ -225,8 +240,16 @@ impl EsloggerImporter {
         match mode.map(|mode| mode & SORT) {
             Some(FOLDER) => context.emit(TraceAction::CreateFolder { path: path.as_bytes() }),
             Some(LINK) => context.emit(TraceAction::SymbolicLink { path: path.as_bytes() }),
-            // The event of its opening follows.
-            _ => drop(self.created.insert(context.process, path.into_bytes())),
+            // A new file reports `create` and no `open` (buildprof, an open-source recorder, says so); in xnu's `vn_open_auth` a created
+            // file is not checked with `mac_vnode_check_open`. A retried call reports it twice.
+            None | Some(0 | REGULAR) => {
+                let key = OpenKey { process: context.process, path: path.into_bytes() };
+                let mode = OpenMode { create: CreateMode::Exclusive, ..open_mode(Access::Write) };
+                if self.only_created(&key).is_none() {
+                    self.add_open(context, key, mode, None);
+                }
+            }
+            Some(_) => {}
         }
     }
 }
