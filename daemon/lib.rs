@@ -95,6 +95,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     let LoadedConfig { values: config, path: config_path, version, managed_version } = configuration;
     config_file::log_ignored_settings(&config);
     let database = database_path(arguments, &config)?;
+    // Before the lock file is made beside it: on a dead share that could take for ever.
+    let mounts = platform::mounts().context("read the mount table")?;
+    longhaul_store::create_database_folder(&database, &mounts)?;
     let exclusive = lock_database(&database)?;
     restrict_own_files(&database);
     let starts = CrashLoopGuard::for_database(&database);

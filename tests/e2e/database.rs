@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::daemon::{self, BUSY, Daemon};
 use crate::support::mounts::{self, Memory};
 use crate::support::{Place, assert_all_ok, machine};
+use longhaul_service::database_lock::DatabaseLock;
 use rustix::process::Signal;
 
 const INDEX: &[&str] = &["folder-index"];
@@ -49,6 +50,16 @@ fn second_measurement_with_one_database_is_refused() {
     first.signal(Signal::INT);
     first.finish(0);
     assert_all_ok(&place.run(INDEX, &[("nas", &target)]).expect(0).runs());
+}
+
+/// A service of an older version could not read tables that a newer command has changed.
+#[test]
+fn locked_database_is_not_opened() {
+    let place = Place::with_tiny_trees();
+    let _service = DatabaseLock::acquire(&place.database()).unwrap();
+    let target = place.folder("nas");
+    place.run(INDEX, &[("nas", &target)]).expect(1).assert_stderr(&["another longhaul"]);
+    assert!(!place.database().exists());
 }
 
 #[test]

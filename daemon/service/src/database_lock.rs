@@ -1,12 +1,13 @@
 //! The lock that allows one measuring process per database: two at once would disturb each other's results.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use longhaul_measure::lock::{FileLock, LockError};
 
 /// The lock of a database, held while measuring.
 pub struct DatabaseLock {
     lock: FileLock,
+    database: PathBuf,
 }
 
 /// The reason why the lock of a database cannot be acquired.
@@ -22,20 +23,29 @@ pub enum DatabaseLockError {
     )]
     AlreadyLocked {
         /// Path of the lock file.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// Description that the lock holder wrote into the lock file.
         holder: Option<String>,
     },
     /// The lock file cannot be created.
-    #[error(transparent)]
-    Lock(LockError),
+    #[error(
+        "no access to the folder of the database {} ({source}): check that you can read and write it, or give another \
+         `--database PATH`",
+        database.display()
+    )]
+    NoAccess {
+        /// Path of the database.
+        database: PathBuf,
+        /// Error of the lock file.
+        source: LockError,
+    },
 }
 
-impl From<LockError> for DatabaseLockError {
-    fn from(error: LockError) -> Self {
-        match error {
+impl DatabaseLockError {
+    fn new(database: &Path, source: LockError) -> Self {
+        match source {
             LockError::Held { path, holder } => Self::AlreadyLocked { path, holder },
-            LockError::Io { .. } => Self::Lock(error),
+            LockError::Io { .. } => Self::NoAccess { database: database.to_owned(), source },
         }
     }
 }
@@ -49,7 +59,9 @@ impl DatabaseLock {
     pub fn acquire(database: &Path) -> Result<Self, DatabaseLockError> {
         // A link to the database leads to the same results.
         let resolved = database.canonicalize().unwrap_or_else(|_| database.to_owned());
-        Ok(Self { lock: FileLock::acquire(&resolved.with_extension("lock"))? })
+        let lock = FileLock::acquire(&resolved.with_extension("lock"));
+        let lock = lock.map_err(|error| DatabaseLockError::new(database, error))?;
+        Ok(Self { lock, database: database.to_owned() })
     }
 
     /// Locks the database again if its lock file was removed.
@@ -58,7 +70,7 @@ impl DatabaseLock {
     ///
     /// If another process was faster, or the lock file cannot be created.
     pub fn keep(&mut self) -> Result<(), DatabaseLockError> {
-        Ok(self.lock.keep()?)
+        self.lock.keep().map_err(|error| DatabaseLockError::new(&self.database, error))
     }
 }
 

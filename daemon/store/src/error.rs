@@ -234,7 +234,13 @@ pub(crate) enum Fault {
 
 impl From<rusqlite::Error> for Fault {
     fn from(source: rusqlite::Error) -> Self {
-        Self::Sqlite(source)
+        Self::Sqlite(match source {
+            // Without the statement: that of a migration has hundreds of lines.
+            rusqlite::Error::SqlInputError { error, msg, .. } => {
+                rusqlite::Error::SqliteFailure(error, Some(msg))
+            }
+            other => other,
+        })
     }
 }
 

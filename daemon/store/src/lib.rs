@@ -52,6 +52,7 @@ mod tests;
 pub use bulk::Bulk;
 pub use error::{Error, Result};
 pub use insert::CALL_RETENTION_DAYS;
+pub use location::create_database_folder;
 pub use longhaul_model::stored::{
     FreeSpace, NewRound, PlannedRun, RoundCounts, RoundEnd, RunFilter, StoredCalls, StoredEpoch, StoredEvent,
     StoredOperation, StoredRound, StoredRun, StoredTarget, VerifiedRun,

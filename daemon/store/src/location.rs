@@ -13,8 +13,12 @@ use crate::error::{Error, Result};
 /// SQLite's write-ahead log needs shared memory and reliable file locks, which network file systems do not
 /// provide reliably. The path is checked three times: first as written, before any access, because accessing a
 /// dead share can block forever; then with symbolic links resolved, once before and once after folders are
-/// created.
-pub(crate) fn create_folder(path: &Path, mounts: &[Mount]) -> Result<PathBuf> {
+/// created. [`Store::open`](crate::Store::open) does this, too.
+///
+/// # Errors
+///
+/// If the path is not on a local disk, or the folder cannot be created.
+pub fn create_database_folder(path: &Path, mounts: &[Mount]) -> Result<PathBuf> {
     let absolute = std::path::absolute(path).map_err(|error| permission_denied(path, &error))?;
     require_local(&absolute, path, mounts)?;
     require_local(&nearest_existing(&absolute), path, mounts)?;

@@ -47,7 +47,7 @@ impl Store {
         mounts: &[Mount],
         busy_timeout: Duration,
     ) -> Result<Self> {
-        let path = location::create_folder(path, mounts)?;
+        let path = location::create_database_folder(path, mounts)?;
         let crashed = wal_path(&path).exists();
         let in_opening = |fault: Fault| fault.into_error(OPEN_OPERATION, &path);
         create_private(&path);

@@ -175,3 +175,13 @@ fn a_reader_cannot_write() {
     let raw = Connection::open_with_flags(db.path(), flags).unwrap();
     assert!(raw.execute("DELETE FROM run", []).is_err());
 }
+
+#[test]
+fn failed_migration_is_reported_without_its_statements() {
+    let db = TestDb::new();
+    drop(db.store());
+    let connection = Connection::open(db.path()).unwrap();
+    connection.pragma_update(None, "user_version", SCHEMA_VERSION - 1).unwrap();
+    let error = Store::open(&db.path(), &[]).unwrap_err().one_line();
+    assert!(error.contains("no such column") && !error.contains("ALTER TABLE"), "{error}");
+}
