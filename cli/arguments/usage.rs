@@ -55,9 +55,8 @@ mod tests {
     #[test]
     fn invalid_lines_and_times_are_refused() {
         assert_eq!(parse_usage_value("backups=7"), Ok(UsageValue { key: "backups", times: 7.0 }));
-        for bad in
-            ["backups", "backups=", "backups=0", "backups=-1", "backups=nan", "backups=1e9", "backup=1", "=1"]
-        {
+        assert_eq!(parse_usage_value("backups=0"), Ok(UsageValue { key: "backups", times: 0.0 }));
+        for bad in ["backups", "backups=", "backups=-1", "backups=nan", "backups=1e9", "backup=1", "=1"] {
             assert!(parse_usage_value(bad).is_err(), "{bad}");
         }
     }

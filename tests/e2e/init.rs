@@ -163,12 +163,12 @@ fn init_detects_two_mounts_of_one_folder() {
     fs::create_dir(at[0].join("inner")).unwrap();
     let chosen = numbers.join(",");
     let answers =
-        [&chosen, "smb", "inner", "nfs", "inner", "other", "", "yes", "quick", "3", TIME, "0", "30", "yes"];
+        [&chosen, "smb", "inner", "nfs", "inner", "other", "", "yes", "quick", "3", TIME, "-1", "30", "yes"];
     let (code, output) = answered(&place, "init", &answers);
     assert_eq!(code, Some(0), "{output}");
     assert!(output.out.contains("`smb` and `nfs` are the same folder."), "{output}");
     assert!(output.out.contains("`smb` and `other` are not the same folder"), "{output}");
-    assert!(output.out.contains("`0` is not a number of times a week"), "{output}");
+    assert!(output.out.contains("`-1` is not a number of times a week"), "{output}");
     assert_eq!(config(&place).analysis.usage_profile["folder-index/folder-cold"], 30.0);
     let paths: Vec<PathBuf> = config(&place).targets.into_iter().map(|target| target.path).collect();
     assert_eq!(paths, [at[1].join("inner"), at[2].clone(), at[0].join("inner")]);

@@ -121,7 +121,6 @@ export runs --format csv --from yesterday
 export runs --format csv --output ~/home/data/longhaul/longhaul.sqlite
 export runs --format csv --output ~/no/such/folder.csv
 usage set
-usage set backups=0
 usage set backups=-1
 usage set folder-openings=1e9
 usage set folder-opening=3

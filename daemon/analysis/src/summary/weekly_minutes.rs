@@ -40,8 +40,10 @@ pub(super) fn weekly_minutes(
     alpha: f64,
     days: &DayRange,
 ) -> Option<WeeklyMinutes> {
-    let wanted: Vec<(MetricIndex, f64)> =
-        MetricIndex::all().filter_map(|position| Some((position, *mix.get(&position.key())?))).collect();
+    let wanted: Vec<(MetricIndex, f64)> = MetricIndex::all()
+        .filter_map(|position| Some((position, *mix.get(&position.key())?)))
+        .filter(|(_, count)| *count > 0.0)
+        .collect();
     let measured: Vec<(&[PairedReading], f64)> = wanted
         .iter()
         .filter_map(|(position, count)| Some((pair_data.counted_rounds(*position)?, *count)))

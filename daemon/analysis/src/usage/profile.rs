@@ -64,14 +64,15 @@ pub enum NotCounted {
 }
 
 impl UsageProfile {
-    /// Returns the waits a week, by `task/metric`; empty for an ordinary week.
+    /// Returns the waits a week, by `task/metric`; empty for an ordinary week. Zero is what the configuration says is never done.
     pub fn waits_a_week(&self) -> BTreeMap<String, f64> {
         let is_own =
             |line: &UsageLine| matches!(line.source, LineSource::Configuration | LineSource::Counted);
         if !self.lines.iter().any(is_own) {
             return BTreeMap::new();
         }
-        let used = self.lines.iter().zip(&PROFILE_LINES).filter(|(line, _)| line.per_week > 0.0);
+        let is_used = |line: &UsageLine| line.per_week > 0.0 || line.source == LineSource::Configuration;
+        let used = self.lines.iter().zip(&PROFILE_LINES).filter(|(line, _)| is_used(line));
         used.flat_map(|(line, of)| of.waits_a_week(line.per_week)).collect()
     }
 }
@@ -171,6 +172,15 @@ mod tests {
         ];
         assert_eq!((sources(&profile), profile.counted_days), (expected.to_vec(), None));
         assert_eq!(profile.waits_a_week().len(), 2);
+    }
+
+    #[test]
+    fn configured_zero_is_not_an_ordinary_week() {
+        let configured = BTreeMap::from([("folder-index/folder-cold".to_owned(), 0.0)]);
+        let profile = usage_profile(&configured, &CountedUsage::default());
+        assert_eq!(sources(&profile)[0], (0.0, LineSource::Configuration));
+        assert!(profile.waits_a_week().values().all(|waits| *waits == 0.0));
+        assert!(profile.waits_a_week().contains_key("folder-index/folder-cold"));
     }
 
     #[test]

@@ -40,9 +40,8 @@ pub(super) struct FileUsageProfile {
     recorded_days: Option<toml::Spanned<f64>>,
 }
 
-/// Valid times a week in the usage profile. Zero is refused, because a profile that says nothing would hide the counted
-/// one; 100,000 a week is ten a minute, day and night.
-pub const USAGE_PER_WEEK: RangeInclusive<f64> = 0.01..=1e5;
+/// Valid times a week in the usage profile. 100,000 a week is ten a minute, day and night.
+pub const USAGE_PER_WEEK: RangeInclusive<f64> = 0.0..=1e5;
 
 impl AnalysisConfig {
     pub(super) fn from_file(verdict: FileVerdict, profile: FileUsageProfile) -> Result<Self, InvalidValue> {
@@ -94,7 +93,6 @@ mod tests {
         for bad in [
             "[usage-profile]\nbackups = -1",
             "[usage-profile]\nbackups = nan",
-            "[usage-profile]\nbackups = 0",
             "[usage-profile]\nfolder-openings = 200_000",
             "[usage-profile]\nbackup = 1",
             "[verdict]\nthreshold-percent = 0",
