@@ -1,4 +1,4 @@
-//! When an export is due.
+//! Times at which exports are due.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub enum ExportEnd {
     Failed(String),
 }
 
-/// When the next export is due, and since when none was complete.
+/// Time of the next export, and of the last complete one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportTimes {
     /// Time of the next export.

@@ -50,17 +50,17 @@ impl Channel {
         self.next_ns.is_some_and(|next_ns| platform::monotonic_ns() >= next_ns)
     }
 
-    /// Something was queued. A channel that failed still waits for its next attempt.
+    /// Schedules an attempt at once, unless one is scheduled already: a channel that failed still waits.
     pub fn expect_more(&mut self) {
         self.next_ns = self.next_ns.or(Some(0));
     }
 
-    /// Nothing waits.
+    /// Schedules nothing, because the queue is empty.
     pub fn set_idle(&mut self) {
         (self.next_ns, self.held_until) = (None, None);
     }
 
-    /// Everything is held back until this time.
+    /// Schedules the next attempt at a time until which everything is held back.
     pub fn hold(&mut self, until: Timestamp) {
         self.wait(until.since(platform::wall_clock()).min(MAX_HOLD));
         self.held_until = Some(until);

@@ -26,7 +26,7 @@ const UTC_OFFSET_SECONDS: i32 = 3600;
 /// Hour of the first round of a day; rounds start at every hour from 7 to 23.
 const FIRST_HOUR: i64 = 7;
 const ROUNDS_PER_DAY: i64 = 17;
-/// Number of workloads that take part in verdicts.
+/// Number of workloads in the made-up rounds.
 const TASK_COUNT: usize = 4;
 /// Targets: name, role, and factor on the duration of each workload, in the order of [`TASKS`].
 const TARGETS: [(&str, Role, [f64; TASK_COUNT]); 4] = [

@@ -1,4 +1,4 @@
-//! Requests of `object_store` through ureq, which longhaul uses for all HTTP: a second client would double the TLS code.
+//! Requests of `object_store` through ureq, which longhaul uses for all HTTP but OTLP over gRPC: a second client would double the TLS code.
 
 use std::time::Duration;
 

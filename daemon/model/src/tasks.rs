@@ -106,7 +106,8 @@ pub const YOUR_DAY: Task = Task {
     is_paced: false,
 };
 
-/// Every task, in the order in which they are listed. A stored history refers to tasks by their index here.
+/// Every task, in the order in which they are listed. In memory, a run refers to its task by the index here; the database
+/// stores its name.
 pub static TASKS: &[Task] =
     &[FOLDER_INDEX, PHOTO_BATCH, INCREMENTAL_BACKUP, TIME_MACHINE, TIME_MACHINE_THROTTLED, YOUR_DAY];
 

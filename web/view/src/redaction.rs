@@ -85,7 +85,7 @@ const ALLOWED_WORDS: &[&str] = &[
 ];
 
 /// Maximum length of a key or of a kind of event, in bytes.
-const MAX_WORD_CHARS: usize = 32;
+const MAX_WORD_BYTES: usize = 32;
 
 /// Returns the details of an event without private data.
 pub fn redact_detail(detail: &Value) -> Value {
@@ -146,7 +146,7 @@ fn is_figure(word: &str) -> bool {
 fn is_identifier(word: &str) -> bool {
     let follows =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
-    word.len() <= MAX_WORD_CHARS
+    word.len() <= MAX_WORD_BYTES
         && word.bytes().next().is_some_and(|first| first.is_ascii_lowercase())
         && word.bytes().all(follows)
 }

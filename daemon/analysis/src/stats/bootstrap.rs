@@ -3,9 +3,7 @@
 //!
 //! Blocks of two days preserve the correlation of neighbouring days.
 
-use longhaul_model::Histogram;
 use longhaul_model::draw::draw_stream;
-use longhaul_model::midpoint_ns;
 use longhaul_model::quantile_of_sorted;
 
 /// Number of days in a block.
@@ -29,33 +27,16 @@ impl Bootstrap {
     ///
     /// `None` below five days, without replicates, or if the statistic is `None` or NaN for any replicate.
     pub fn interval<T>(&self, days: &[T], statistic: impl Fn(&[&T]) -> Option<f64>) -> Option<(f64, f64)> {
-        let mut resampled = Vec::with_capacity(days.len());
-        self.interval_of_indices(days.len(), |drawn| {
-            resampled.clear();
-            resampled.extend(drawn.iter().map(|index| &days[*index]));
-            statistic(&resampled)
-        })
-    }
-
-    /// Returns the percentile interval of the `q` quantile of all durations of `days`, in nanoseconds. The result
-    /// equals that of merging the histograms of each replicate, but no merge is needed.
-    pub fn quantile_ns(&self, days: &[Histogram], q: f64) -> Option<(f64, f64)> {
-        let cumulated = CumulativeHistograms::new(days);
-        self.interval_of_indices(days.len(), |drawn| cumulated.quantile_ns(drawn, q))
-    }
-
-    fn interval_of_indices(
-        &self,
-        days: usize,
-        mut statistic: impl FnMut(&[usize]) -> Option<f64>,
-    ) -> Option<(f64, f64)> {
-        if days < MIN_DAYS || !(self.level > 0.0 && self.level < 1.0) {
+        if days.len() < MIN_DAYS || !(self.level > 0.0 && self.level < 1.0) {
             return None;
         }
-        let mut drawn = Vec::with_capacity(days + BLOCK_DAYS);
+        let mut drawn = Vec::with_capacity(days.len() + BLOCK_DAYS);
+        let mut resampled = Vec::with_capacity(days.len());
         let mut resample = |replicate: u64| {
-            self.draw(replicate, days, &mut drawn);
-            statistic(&drawn).filter(|value| !value.is_nan())
+            self.draw(replicate, days.len(), &mut drawn);
+            resampled.clear();
+            resampled.extend(drawn.iter().map(|index| &days[*index]));
+            statistic(&resampled).filter(|value| !value.is_nan())
         };
         let mut values: Vec<f64> = (0..self.replicates as u64).map(&mut resample).collect::<Option<_>>()?;
         values.sort_unstable_by(f64::total_cmp);
@@ -85,47 +66,6 @@ pub fn ratio_of_sums(days: &[&(f64, f64)]) -> Option<f64> {
     Some(second / first).filter(|ratio| ratio.is_finite())
 }
 
-/// Cumulative histograms of days. They give a quantile of any set of resampled days by a search instead of a merge.
-struct CumulativeHistograms {
-    /// Index of the first bucket.
-    first: i32,
-    /// Number of durations in or below each bucket: one row per bucket, one column per day.
-    counts_up_to: Vec<Vec<u64>>,
-    /// Shortest and longest duration of each day in nanoseconds; `None` for a day without durations.
-    range_ns: Vec<Option<(u64, u64)>>,
-}
-
-impl CumulativeHistograms {
-    fn new(days: &[Histogram]) -> Self {
-        let filled = || days.iter().filter(|day| day.count() > 0).map(Histogram::buckets);
-        let first = filled().map(|(first, _)| first).min().unwrap_or(0);
-        let end = filled().map(|(first, counts)| first + counts.len() as i32).max().unwrap_or(0);
-        let mut below = vec![0; days.len()];
-        let row = |bucket: i32| {
-            for (below, day) in below.iter_mut().zip(days) {
-                let (first, counts) = day.buckets();
-                let place = usize::try_from(bucket - first).ok();
-                *below += place.and_then(|place| counts.get(place)).copied().unwrap_or(0);
-            }
-            below.clone()
-        };
-        let rows = (first..end).map(row).collect();
-        let range_ns = days.iter().map(|day| day.min_ns().zip(day.max_ns())).collect();
-        Self { first, counts_up_to: rows, range_ns }
-    }
-
-    fn quantile_ns(&self, drawn: &[usize], q: f64) -> Option<f64> {
-        let up_to = |row: &Vec<u64>| drawn.iter().map(|day| row[*day]).sum::<u64>();
-        let count = up_to(self.counts_up_to.last()?);
-        let rank = ((q * count as f64).ceil() as u64).clamp(1, count.max(1));
-        let bucket = self.counts_up_to.partition_point(|row| up_to(row) < rank);
-        let ranges = || drawn.iter().filter_map(|day| self.range_ns[*day]);
-        let shortest = ranges().map(|(min, _)| min).min()?;
-        let longest = ranges().map(|(_, max)| max).max()?;
-        Some(midpoint_ns(self.first + bucket as i32).clamp(shortest as f64, longest as f64))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,15 +75,6 @@ mod tests {
 
     fn mean(days: &[&f64]) -> Option<f64> {
         Some(days.iter().copied().sum::<f64>() / days.len() as f64)
-    }
-
-    fn histograms() -> impl Strategy<Value = Vec<Histogram>> {
-        let day = proptest::collection::vec(1u64..10_000_000_000, 0..40).prop_map(|values| {
-            let mut histogram = Histogram::new();
-            values.iter().for_each(|value| histogram.record(*value));
-            histogram
-        });
-        proptest::collection::vec(day, 5..12)
     }
 
     #[test]
@@ -161,7 +92,6 @@ mod tests {
         assert_eq!(Bootstrap { replicates: 0, ..BOOTSTRAP }.interval(&[1.0; 9], mean), None);
         assert_eq!(Bootstrap { level: f64::NAN, ..BOOTSTRAP }.interval(&[1.0; 9], mean), None);
         assert_eq!(BOOTSTRAP.interval(&[(0.0, 1.0); 9], ratio_of_sums), None);
-        assert_eq!(BOOTSTRAP.quantile_ns(&vec![Histogram::new(); 9], 0.5), None);
     }
 
     #[test]
@@ -185,16 +115,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn quantile_by_search_equals_quantile_by_merge(days in histograms(), q in 0.0..=1.0f64) {
-            let by_merging = BOOTSTRAP.interval(&days, |drawn| {
-                let mut merged = Histogram::new();
-                drawn.iter().for_each(|day| merged.merge(day));
-                merged.quantile_ns(q)
-            });
-            prop_assert_eq!(BOOTSTRAP.quantile_ns(&days, q), by_merging);
-        }
-
         #[test]
         fn interval_of_a_ratio_lies_within_the_daily_extremes(
             days in proptest::collection::vec((0.1..1e3f64, 0.1..1e3f64), 5..60),

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Maximum length of a shape in characters; a longer shape is truncated.
 const MAX_SHAPE_CHARS: usize = 600;
 /// Maximum length of a key in bytes; a longer word is treated as a value.
-const MAX_KEY_CHARS: usize = 40;
+const MAX_KEY_BYTES: usize = 40;
 
 /// Returns the shape of JSON output, such as `{Client Info: {RPC Info: {Requests: number}}}`; `None` if the output
 /// is not JSON.
@@ -41,7 +41,7 @@ fn key_of(line: &str) -> Option<&str> {
 fn is_key(word: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '-' | '#');
     let starts_with_letter = word.starts_with(|c: char| c.is_ascii_alphabetic());
-    starts_with_letter && word.len() <= MAX_KEY_CHARS && word.chars().all(is_plain)
+    starts_with_letter && word.len() <= MAX_KEY_BYTES && word.chars().all(is_plain)
 }
 
 fn value_shape(value: &Value) -> String {

@@ -15,11 +15,11 @@ pub struct NotifyConfig {
     pub channels: Vec<ChannelConfig>,
     /// Address that is requested as long as the service measures. `None`: none.
     pub heartbeat: Option<Heartbeat>,
-    /// When and what to report.
+    /// Rules for what is reported, and how soon.
     pub rules: Rules,
 }
 
-/// When and what to report.
+/// Rules for what is reported, and how soon.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
     /// Time that a target or the service has to be down before it is reported.

@@ -143,7 +143,7 @@ impl Answers {
             self.folder.handle(&self.path_of_name(name)?).and_then(|file| Ok(rustix::fs::fstat(&file)?))
         };
         match found {
-            Ok(found) => Ok(self.told(name, &found)),
+            Ok(found) => Ok(self.remember(name, &found)),
             Err(error) => {
                 if error.raw_os_error() == Some(libc::ENOENT) {
                     self.tree.write().removed(name);
@@ -153,7 +153,7 @@ impl Answers {
         }
     }
 
-    fn told(&self, name: &NameIn, found: &Stat) -> FoundEntry {
+    fn remember(&self, name: &NameIn, found: &Stat) -> FoundEntry {
         let entry = self.tree.write().found(name.clone(), identity(found));
         FoundEntry { attributes: attributes(found, entry.number), entry }
     }
@@ -175,7 +175,7 @@ impl Answers {
             let asked = OFlags::from_bits_retain(flags.cast_unsigned());
             self.folder.open_file(&self.path_of_name(name)?, asked, Mode::from_raw_mode(mode & 0o7777))?
         };
-        let found = self.told(name, &rustix::fs::fstat(&file)?);
+        let found = self.remember(name, &rustix::fs::fstat(&file)?);
         let handle = self.files.add(file, found.entry.number);
         Ok((found, handle))
     }
