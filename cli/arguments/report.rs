@@ -15,7 +15,7 @@ use super::merge::ShareArgs;
 /// Arguments of `report`.
 #[derive(Args)]
 pub struct ReportArgs {
-    /// The ISO week, as in 2026-W46 [default: the current one].
+    /// The ISO week, as in 2026-W46 [default: the newest one with a round].
     pub week: Option<Week>,
     /// Show one pair of shares in depth, as in smb,nfs.
     #[arg(long, value_name = "A,B")]

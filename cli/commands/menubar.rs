@@ -13,7 +13,7 @@ use longhaul_service::paths::read_history;
 use longhaul_service::status::Status;
 use longhaul_view::screens::menu_bar::{Menu, menu_bar};
 
-use super::report::WeeklyInput;
+use super::report::{WeeklyInput, former_shares};
 use crate::arguments::{GlobalArgs, MenubarArgs};
 use crate::client::connect;
 use crate::errors::UsageError;
@@ -33,13 +33,18 @@ pub fn run(shared: &GlobalArgs, arguments: &MenubarArgs) -> anyhow::Result<ExitC
     let client = connect(shared).ok();
     let status: Option<Status> = client.as_ref().and_then(|client| client.status().ok());
     let address = client.as_ref().filter(|_| status.is_some()).map(|client| client.address());
-    let stored = paths::open_reader(shared)
-        .and_then(|reader| Ok(read_history(&reader, &paths::load_config(shared)?)?));
-    let weekly = stored
-        .map(|stored| WeeklyInput::new(stored, None).weekly())
-        .map_err(|error: anyhow::Error| error.to_string());
+    let stored = paths::open_reader(shared).and_then(|reader| {
+        let config = paths::load_config(shared)?;
+        let weekly = WeeklyInput::new(read_history(&reader, &config)?, None).weekly();
+        Ok((former_shares(&weekly, &config), weekly))
+    });
+    let (former, weekly) = match stored {
+        Ok((former, weekly)) => (former, Ok(weekly)),
+        Err(error) => (vec![], Err(error.to_string())),
+    };
     let menu = Menu {
         weekly: weekly.as_ref().map_err(String::as_str),
+        former: &former,
         status: status.as_ref(),
         dashboard: address.as_deref(),
     };

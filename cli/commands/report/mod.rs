@@ -33,18 +33,16 @@ pub fn run(shared: &GlobalArgs, arguments: &ReportArgs) -> anyhow::Result<ExitCo
         input.history = with_neutral_names(input.history);
     }
     let weekly = input.weekly();
+    if arguments.from_export.is_none() && !arguments.anonymous {
+        let former = former_shares(&weekly, &paths::load_config(shared)?);
+        former.iter().for_each(|text| crate::output::eprintln!("longhaul: {text}"));
+    }
     let text = match format {
         ReportFormat::Png => {
             picture::write(arguments.output.as_deref(), &longhaul_view::share_card(&weekly))?;
             return Ok(exit_code(&weekly));
         }
-        ReportFormat::Text => {
-            if arguments.from_export.is_none() && !arguments.anonymous {
-                let former = former_shares(&weekly, &paths::load_config(shared)?);
-                former.iter().for_each(|text| crate::output::eprintln!("longhaul: {text}"));
-            }
-            text(shared, arguments, &weekly)?
-        }
+        ReportFormat::Text => text(shared, arguments, &weekly)?,
         ReportFormat::Md => markdown(&weekly),
         ReportFormat::Html => {
             let environment = environment(shared, arguments, &input)?;

@@ -7,7 +7,7 @@
 //! excludes the true mean is at most alpha, if days are independent. If neighbouring days are correlated, the interval
 //! is widened.
 
-use super::winsorize::winsorize;
+use super::winsorize::{mean_with_outliers, winsorize};
 
 /// Precision of the mixture for days, `c²`. In a table over 5 to 84 days, ½ is close to the best value everywhere.
 const MIXTURE_VARIANCE: f64 = 0.5;
@@ -60,8 +60,8 @@ impl DaySeries {
     /// Summarizes pairs of `(day number, log ratio of that day)`, in any order; days may be missing.
     ///
     /// From ten days on, values beyond the median ± 5 · 1.4826 · MAD are clamped to that bound, unless the MAD is zero.
-    /// `None` without a day, with two values for one day, or with a value that cannot be the log ratio of two
-    /// durations.
+    /// `None` without a day, with two values for one day, with a value that cannot be the log ratio of two durations, or
+    /// if the mean of the days as they are is another one (docs/methodology.md#rounds-of-two-kinds).
     pub fn from_days(by_day: &[(i64, f64)]) -> Option<Self> {
         let mut by_day = by_day.to_vec();
         by_day.sort_by_key(|(day, _)| *day);
@@ -72,6 +72,10 @@ impl DaySeries {
             return None;
         }
         if by_day.len() >= MIN_DAYS_TO_WINSORIZE {
+            let values: Vec<f64> = by_day.iter().map(|(_, value)| *value).collect();
+            if mean_with_outliers(&values, WINSORIZE_AT_DEVIATIONS).is_some() {
+                return None;
+            }
             winsorize(by_day.iter_mut().map(|(_, value)| value), WINSORIZE_AT_DEVIATIONS);
         }
         let mean = by_day.iter().map(|(_, value)| value).sum::<f64>() / by_day.len() as f64;
@@ -426,7 +430,8 @@ mod tests {
             values in proptest::collection::vec(prop_oneof![Just(0.0), -1400.0..1400.0f64, -1e-300..1e-300f64], 1..40),
             alpha in prop_oneof![Just(0.0), Just(1.0), 1e-9..1.0f64],
         ) {
-            let series = daily(&values);
+            let days: Vec<(i64, f64)> = (0..).zip(values.iter().copied()).collect();
+            let Some(series) = DaySeries::from_days(&days) else { return Ok(()) };
             let (low, high) = series.interval(alpha);
             prop_assert!(low <= series.mean() && series.mean() <= high);
             prop_assert!(!series.ln_e_value().is_nan() && !series.minimum_detectable_effect(alpha).is_nan());

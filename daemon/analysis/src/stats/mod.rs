@@ -1,5 +1,5 @@
-//! Pure statistical functions: histograms, quantiles, intervals and tests on daily values. They use no clock and no
-//! files; random numbers come from a seed.
+//! Pure statistics of daily values and of rounds: intervals, tests, change points, pooling over machines. They use no clock and
+//! no files; random numbers come from a seed.
 
 mod bootstrap;
 mod change_point;
@@ -27,7 +27,7 @@ pub use multiple_testing::{e_bh, pairwise_alpha};
 pub use proportion::proportion_interval;
 pub use random_effects::{MachineEstimate, PooledEstimate, pool};
 pub use regression::{BreakEven, CovariateDay, DayRegression};
-pub use round_series::{MIN_ROUNDS_SO_FAR, RoundSeries};
+pub use round_series::{MIN_ROUNDS_SO_FAR, RoundSeries, log_ratio_with_outliers};
 pub use steadiness::Steadiness;
 pub use student::{student_critical, student_two_sided_tail};
 pub use week_pairs::{MIN_WEEK_PAIRS, week_pairs_half_width};

@@ -8,7 +8,7 @@
 //! its level for winsorized rounds was shown by simulation (docs/methodology.md#so-far).
 
 use super::confidence_sequence::{MAX_LOG_RATIO, mixture_half_width};
-use super::winsorize::winsorize;
+use super::winsorize::{mean_with_outliers, winsorize};
 
 /// Number of rounds from which there is an interval. With fewer, the spread is too uncertain to find outliers.
 pub const MIN_ROUNDS_SO_FAR: usize = 14;
@@ -29,10 +29,12 @@ pub struct RoundSeries {
 
 impl RoundSeries {
     /// Summarizes one log ratio for each round, winsorized at the median ± 2.5 · 1.4826 · MAD. `None` with fewer than
-    /// [`MIN_ROUNDS_SO_FAR`] rounds, or with a value that cannot be the log ratio of two durations.
+    /// [`MIN_ROUNDS_SO_FAR`] rounds, with a value that cannot be the log ratio of two durations, or if the mean of the rounds
+    /// as they are is another one ([`log_ratio_with_outliers`]).
     pub fn from_rounds(log_ratios: &[f64]) -> Option<Self> {
         let is_log_ratio = |value: &f64| value.abs() <= MAX_LOG_RATIO;
-        if log_ratios.len() < MIN_ROUNDS_SO_FAR || !log_ratios.iter().all(is_log_ratio) {
+        let is_usable = log_ratios.len() >= MIN_ROUNDS_SO_FAR && log_ratios.iter().all(is_log_ratio);
+        if !is_usable || log_ratio_with_outliers(log_ratios).is_some() {
             return None;
         }
         let mut values = log_ratios.to_vec();
@@ -54,6 +56,12 @@ impl RoundSeries {
         let half = mixture_half_width(self.rounds, self.variance, alpha, MIXTURE_PRECISION);
         (self.mean - half, self.mean + half)
     }
+}
+
+/// Returns the mean log ratio of rounds as they are, if too many of them lie too far out to be called outliers, and they move
+/// the mean; else `None` (docs/methodology.md#rounds-of-two-kinds).
+pub fn log_ratio_with_outliers(log_ratios: &[f64]) -> Option<f64> {
+    mean_with_outliers(log_ratios, WINSORIZE_AT_DEVIATIONS).filter(|_| log_ratios.len() >= MIN_ROUNDS_SO_FAR)
 }
 
 #[cfg(test)]

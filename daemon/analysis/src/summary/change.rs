@@ -4,6 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::pairing::TargetPair;
+use super::verdict::MIN_VERDICT_DAYS;
 use super::window::AnalysisWindow;
 use crate::stats::{best_split, split_at_event};
 use longhaul_model::Event;
@@ -37,7 +38,7 @@ pub struct Change {
     pub first_day: i64,
     /// First day after the change, as an ISO date.
     pub date: String,
-    /// Kind of the recorded event at which the ratio changed; `None` if no event matches.
+    /// Kind of the event that was recorded on the first day after the change; `None` if there is none.
     pub event: Option<String>,
     /// Geometric mean of the ratio over the days before the change.
     pub ratio_before: f64,
@@ -47,6 +48,29 @@ pub struct Change {
     pub ratio_after: f64,
     /// Number of valid days after the change.
     pub days_after: usize,
+    /// Part of the days that the comparison describes.
+    pub described: ChangePart,
+}
+
+/// Part of the days of a comparison whose ratio changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangePart {
+    /// The days before the change, because those since are too few for a verdict.
+    Before,
+    /// The days since the change.
+    After,
+}
+
+impl Change {
+    /// Returns the part that a comparison describes: the newest one with enough days for a verdict. If neither has
+    /// enough, that after the change (docs/methodology.md#changes-of-the-ratio).
+    const fn newest_part(days_before: usize, days_after: usize) -> ChangePart {
+        match days_after >= MIN_VERDICT_DAYS || days_before < MIN_VERDICT_DAYS {
+            true => ChangePart::After,
+            false => ChangePart::Before,
+        }
+    }
 }
 
 /// Returns the most significant change in a series of daily log ratios. A change at a recorded event takes
@@ -63,7 +87,11 @@ pub(super) fn find_change(
     });
     let clearest = at_events.max_by(|(a, _), (b, _)| a.t.abs().total_cmp(&b.t.abs()));
     // Only a fallback: a recorded event also explains the change.
-    let anywhere = || best_split(days).filter(|split| split.is_change()).map(|split| (split, None));
+    let anywhere = || {
+        let split = best_split(days).filter(|split| split.is_change())?;
+        let same_day = events.iter().find(|(day, _)| *day == split.first_day);
+        Some((split, same_day.map(|(_, event)| event.kind.clone())))
+    };
     let (split, event) = clearest.or_else(anywhere)?;
     let parts: (Vec<f64>, Vec<f64>) = (
         days.iter().filter(|(day, _)| *day < split.first_day).map(|(_, value)| *value).collect(),
@@ -78,6 +106,7 @@ pub(super) fn find_change(
         days_before: parts.0.len(),
         ratio_after: mean(&parts.1),
         days_after: parts.1.len(),
+        described: Change::newest_part(parts.0.len(), parts.1.len()),
     })
 }
 

@@ -8,7 +8,7 @@ use super::pair_data::{MetricComparison, MetricIndex};
 use super::pairing::PairedDays;
 use super::round_trips::{AtRoundTrip, RoundTripUnused, Unadjusted};
 use super::so_far::SoFar;
-use super::verdict::{Estimate, Significance, Verdict, VerdictRule, verdict};
+use super::verdict::{Estimate, INSTANT_SECONDS, Significance, Verdict, VerdictRule, verdict};
 use crate::stats::{Bootstrap, DaySeries, Steadiness, ratio_of_sums};
 use longhaul_model::TASKS;
 use longhaul_model::{CacheState, TargetName, WaitKind};
@@ -61,6 +61,10 @@ pub struct ComparedRounds {
     pub won_by_a: usize,
     /// Number of rounds in which the second target was faster.
     pub won_by_b: usize,
+    /// Number of complete rounds in which a run on the first target failed.
+    pub failed_a: usize,
+    /// Number of complete rounds in which a run on the second target failed.
+    pub failed_b: usize,
     /// Number of rounds in which both targets failed.
     pub both_failed: usize,
 }
@@ -80,6 +84,10 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// Time on `b` divided by the time on `a`; `None` while the interval is infinite.
     pub ratio: Option<Estimate>,
+    /// Geometric mean over all complete rounds as they are, if more than a tenth of them lie so far out that it is another one
+    /// than that of the usual rounds; else missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio_with_outliers: Option<f64>,
     /// Maximum chance that the interval ever excludes the true ratio, however often the report is read.
     pub alpha: f64,
     /// Ratio from which a difference matters, above 1. JSON has it once, in the settings of the week.
@@ -95,7 +103,8 @@ pub struct Comparison {
     /// Seconds waited on `b` divided by seconds waited on `a`; failures count as their cap. The interval is
     /// descriptive.
     pub wait_ratio: Option<Estimate>,
-    /// Expected number of additional days until a decision; `None` if decided, or if no decision is expected.
+    /// Expected number of additional days until a decision; `None` if decided, if no decision is expected, or if only the
+    /// number of comparisons keeps it open.
     pub days_needed: Option<usize>,
     /// Smallest ratio that the current interval can distinguish from 1; `None` while the interval is infinite.
     pub detectable_ratio: Option<f64>,
@@ -184,7 +193,8 @@ pub(super) fn compare(
     };
     // At least one more day is needed, because the days so far have not decided the comparison.
     let more = |days: usize, series_days: usize| days.saturating_sub(series_days).max(1);
-    let needed = series.filter(|_| !verdict.is_decided()).and_then(|series| {
+    let alone = judge(series, Significance::Significant);
+    let needed = series.filter(|_| !alone.is_decided()).and_then(|series| {
         let needed = series.days_needed(threshold.ln(), alpha)?.max(super::verdict::MIN_VERDICT_DAYS);
         Some(more(needed, series.days()))
     });
@@ -194,6 +204,7 @@ pub(super) fn compare(
         so_far: SoFar::from_rounds(&cell.so_far, alpha),
         verdict,
         ratio: series.and_then(|series| Estimate::from_log_ratios(series, alpha)),
+        ratio_with_outliers: pairing.log_ratio_with_outliers.map(f64::exp),
         alpha,
         threshold,
         incomplete_days: pairing.incomplete_days,
@@ -225,6 +236,8 @@ impl ComparedRounds {
             complete: pairing.complete_rounds,
             won_by_a: pairing.won_by_a,
             won_by_b: pairing.won_by_b,
+            failed_a: pairing.failed_a,
+            failed_b: pairing.failed_b,
             both_failed: pairing.both_failed,
         }
     }
@@ -235,6 +248,11 @@ impl Comparison {
     pub fn faster_and_slower(&self) -> Option<(&TargetName, &TargetName)> {
         let ratio = self.ratio?;
         Some(if ratio.value < 1.0 { (&self.b, &self.a) } else { (&self.a, &self.b) })
+    }
+
+    /// Returns true if it takes too little time on both targets for a difference to be noticed.
+    pub fn is_instant(&self) -> bool {
+        self.median_seconds.is_some_and(|(a, b)| a.max(b) < INSTANT_SECONDS)
     }
 
     /// Returns the target that the verdict names as faster; `None` if the verdict names none.

@@ -1,6 +1,6 @@
 //! Formats the events of a week for users.
 
-use jiff::tz::Offset;
+use jiff::tz::{Offset, TimeZone};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -50,12 +50,21 @@ fn with_local_times(detail: &Value, offset_seconds: i32) -> Value {
     Value::Object(fields.iter().map(field).collect())
 }
 
-/// Returns the UTC offset of local time at an event, in seconds. Events store no offset, so the offset of the previous
-/// round is used, or of the first round if there is none before.
+/// Returns the UTC offset of local time at an event, in seconds. Events store no offset: it is that of the previous round, or of
+/// the first round if there is none before; in a night in which the clocks change, that of the time zone in which this round
+/// was made, if it is still the machine's.
 pub(super) fn utc_offset_at(history: &History, at: Timestamp) -> i32 {
     let later = history.rounds.partition_point(|round| round.started_us <= at);
     let round = history.rounds.get(later.saturating_sub(1)).or(history.rounds.first());
-    round.map_or(0, |round| round.utc_offset_seconds)
+    let zone = history.settings.zone.as_deref().and_then(|name| TimeZone::get(name).ok());
+    let in_zone = |at: Timestamp| {
+        let instant = jiff::Timestamp::from_microsecond(at.as_us()).ok()?;
+        Some(zone.as_ref()?.to_offset(instant).seconds())
+    };
+    round.map_or(0, |round| {
+        let is_same_zone = in_zone(round.started_us) == Some(round.utc_offset_seconds);
+        in_zone(at).filter(|_| is_same_zone).unwrap_or(round.utc_offset_seconds)
+    })
 }
 
 /// Formats a time as local date and time, for example `2026-11-12 09:31`.
@@ -64,5 +73,33 @@ fn local_time(at: Timestamp, offset_seconds: i32) -> String {
     match jiff::Timestamp::from_microsecond(at.as_us()) {
         Ok(instant) => instant.to_zoned(zone).strftime("%Y-%m-%d %H:%M").to_string(),
         Err(_) => format!("{} µs since 1970", at.as_us()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_model::{RoundRecord, Scale};
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::from_us(text.parse::<jiff::Timestamp>().unwrap().as_microsecond())
+    }
+
+    #[test]
+    fn event_in_the_night_of_a_change_of_the_clocks_has_its_own_offset() {
+        let mut history = History::default();
+        history.settings.zone = Some("Europe/Berlin".to_owned());
+        history.rounds.push(RoundRecord {
+            number: 1,
+            started_us: at("2026-10-24T22:30:00Z"),
+            utc_offset_seconds: 7_200,
+            scale: Scale::Quick,
+            status: None,
+            reason: None,
+        });
+        let event = at("2026-10-25T02:30:00Z");
+        assert_eq!(local_time(event, utc_offset_at(&history, event)), "2026-10-25 03:30");
+        history.rounds[0].utc_offset_seconds = 3 * 3_600;
+        assert_eq!(utc_offset_at(&history, event), 3 * 3_600, "the round was made in another zone");
     }
 }

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::change::{Change, find_change};
+use super::change::{Change, ChangePart, find_change};
 use super::pairing::{
     FailedSides, PairedDays, PairedReading, RoundRatio, TargetPair, log_ratio, mean, median_seconds,
     round_ratio,
 };
 use super::round_trips::RoundTrips;
-use super::verdict::MIN_VERDICT_DAYS;
 use super::window::{AnalysisWindow, Reading};
 use crate::stats::DaySeries;
 use longhaul_model::TASKS;
@@ -80,6 +79,9 @@ impl MetricComparison {
     }
 }
 
+/// Number of days without a value after which a metric is no longer part of the comparison over all metrics.
+const DAYS_MEASURED: i64 = 7;
+
 /// Rounds of a pair of targets, for all metrics.
 pub(super) struct PairData<'s, 'h> {
     pub(super) window: &'s AnalysisWindow<'h>,
@@ -118,6 +120,11 @@ impl MetricRounds {
     /// Returns all rounds with the warm-up; empty if no round after the warm-up has a log ratio.
     fn all_if_counted(&self) -> &[PairedReading] {
         if self.counted().is_empty() { &[] } else { &self.all }
+    }
+
+    /// Returns the last day with a log ratio.
+    fn last_day(&self) -> Option<i64> {
+        self.all.iter().rev().find(|round| log_ratio(round, self.cap).is_some()).map(|round| round.day)
     }
 
     fn has_ratio(&self, rounds: &[PairedReading]) -> bool {
@@ -188,8 +195,13 @@ impl<'s, 'h> PairData<'s, 'h> {
     pub(super) fn compare_weighted(&self, wanted: impl Fn(&WaitMetric) -> bool) -> Option<MetricComparison> {
         let is_weighted =
             |position: &MetricIndex| position.metric().weight > 0.0 && wanted(position.metric());
+        // A task that is no longer measured must not keep newer rounds out.
+        let newest = self.rounds.values().filter_map(MetricRounds::last_day).max();
+        let is_current = |of: &MetricRounds| {
+            newest.zip(of.last_day()).is_some_and(|(newest, last)| last >= newest - DAYS_MEASURED)
+        };
         let weighted = |select: fn(&MetricRounds) -> &[PairedReading]| {
-            let wanted = self.rounds.iter().filter(|(position, _)| is_weighted(position));
+            let wanted = self.rounds.iter().filter(|(position, of)| is_weighted(position) && is_current(of));
             let wanted = wanted.map(|(position, of)| WeightedRounds {
                 weight: position.metric().weight,
                 cap: of.cap,
@@ -198,7 +210,6 @@ impl<'s, 'h> PairData<'s, 'h> {
             weighted_ratios(&wanted.filter(|metric| !metric.rounds.is_empty()).collect::<Vec<_>>())
         };
         let counted = weighted(MetricRounds::counted);
-        // A task that is no longer measured must not keep newer rounds out.
         let so_far =
             weighted(if counted.is_empty() { MetricRounds::all } else { MetricRounds::all_if_counted });
         (!so_far.is_empty()).then(|| {
@@ -212,8 +223,7 @@ impl<'s, 'h> PairData<'s, 'h> {
         })
     }
 
-    /// Compares all days after the warm-up, or, if the ratio changed, only the newest part with at least
-    /// [`MIN_VERDICT_DAYS`] days. If neither part is that long, the part after the change is used
+    /// Compares all days after the warm-up, or, if the ratio changed, only one part of them
     /// (docs/methodology.md#changes-of-the-ratio).
     fn compare_since_change(
         &self,
@@ -237,10 +247,9 @@ impl<'s, 'h> PairData<'s, 'h> {
                 ..MetricComparison::of_days(all_days, adjusted)
             };
         };
-        let newest = if change.days_after >= MIN_VERDICT_DAYS || change.days_before < MIN_VERDICT_DAYS {
-            change.first_day..=i64::MAX
-        } else {
-            *self.counted_days.start()..=change.first_day - 1
+        let newest = match change.described {
+            ChangePart::After => change.first_day..=i64::MAX,
+            ChangePart::Before => *self.counted_days.start()..=change.first_day - 1,
         };
         let part = pairing(&newest);
         let adjusted = RoundTrips::of_days(&part, self.window.stated_round_trip);

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::window::{AnalysisWindow, Reading, readings_in};
+use crate::stats::log_ratio_with_outliers;
 use longhaul_model::{RunRecord, median};
 
 /// Number of complete rounds from which a day is valid, if at least as many are planned.
@@ -72,6 +73,12 @@ pub(super) struct PairedDays {
     pub(super) won_by_a: usize,
     /// Number of rounds in which `b` was faster.
     pub(super) won_by_b: usize,
+    /// Number of rounds with a value of both targets in which `a` failed.
+    pub(super) failed_a: usize,
+    /// Number of rounds with a value of both targets in which `b` failed.
+    pub(super) failed_b: usize,
+    /// Mean log ratio of the rounds as they are, if that of the usual rounds is another one.
+    pub(super) log_ratio_with_outliers: Option<f64>,
     /// Number of rounds in which both targets failed. They contain no information about speed.
     pub(super) both_failed: usize,
     /// Median times of both targets in seconds, without failures; `None` without a time of either target.
@@ -114,13 +121,15 @@ impl AnalysisWindow<'_> {
     }
 }
 
-/// Returns the log ratio (`b` over `a`) of a round, with failures counted as `cap` seconds; `None` if either reading is
-/// absent or both targets failed.
+/// Returns the log ratio (`b` over `a`) of a round; `None` if either reading is absent or both targets failed. A failure counts
+/// as `cap` seconds, or as long as the other target took if that is more: it never counts as the faster one.
 pub(super) fn log_ratio(paired: &PairedReading, cap: f64) -> Option<f64> {
     if (paired.a, paired.b) == (Reading::Failed, Reading::Failed) {
         return None;
     }
-    Some((paired.b.capped(cap)? / paired.a.capped(cap)?).ln())
+    let [a, b] = [paired.a, paired.b].map(Reading::time);
+    let seconds = |reading: Reading, other: Option<f64>| reading.seconds(cap.max(other.unwrap_or(0.0)));
+    Some((seconds(paired.b, a)? / seconds(paired.a, b)?).ln())
 }
 
 /// Returns the mean logarithm of the round trip times that were measured before two runs; `None` if neither was. A time of
@@ -169,7 +178,11 @@ impl PairedDays {
             pairing.complete_rounds += 1;
             pairing.won_by_a += usize::from(round.log_ratio > 0.0);
             pairing.won_by_b += usize::from(round.log_ratio < 0.0);
+            pairing.failed_a += usize::from(round.failed.a);
+            pairing.failed_b += usize::from(round.failed.b);
         }
+        let all: Vec<f64> = by_day.values().flatten().map(|round| round.log_ratio).collect();
+        pairing.log_ratio_with_outliers = log_ratio_with_outliers(&all);
         for (day, rounds) in by_day {
             pairing.add_day(day, &rounds, planned.get(&day).copied().unwrap_or(rounds.len()));
         }
@@ -200,10 +213,7 @@ fn min_rounds(planned: usize) -> usize {
 
 pub(super) fn median_seconds(paired: &[PairedReading]) -> Option<(f64, f64)> {
     let times = |reading: fn(&PairedReading) -> Reading| {
-        let times = paired.iter().filter_map(|paired| match reading(paired) {
-            Reading::Time(seconds) => Some(seconds),
-            Reading::Failed | Reading::Absent => None,
-        });
+        let times = paired.iter().filter_map(|paired| reading(paired).time());
         median(&times.collect::<Vec<_>>())
     };
     times(|paired| paired.a).zip(times(|paired| paired.b))
@@ -212,7 +222,7 @@ pub(super) fn median_seconds(paired: &[PairedReading]) -> Option<(f64, f64)> {
 fn wait_by_day(paired: &[PairedReading], cap: f64) -> Vec<(i64, (f64, f64))> {
     let mut by_day: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
     for paired in paired {
-        if let Some((a, b)) = paired.a.capped(cap).zip(paired.b.capped(cap)) {
+        if let Some((a, b)) = paired.a.seconds(cap).zip(paired.b.seconds(cap)) {
             let sums = by_day.entry(paired.day).or_default();
             *sums = (sums.0 + a, sums.1 + b);
         }
@@ -235,7 +245,8 @@ mod tests {
         assert_eq!(log_ratio(&paired(0, failed, time), 60.0), Some(0.1f64.ln()));
         assert_eq!(log_ratio(&paired(0, failed, failed), 60.0), None);
         assert_eq!(log_ratio(&paired(0, time, absent), 60.0), None);
-        assert_eq!(log_ratio(&paired(0, Reading::Time(600.0), time), 60.0), Some(0.1f64.ln()));
+        assert_eq!(log_ratio(&paired(0, Reading::Time(600.0), time), 60.0), Some(0.01f64.ln()));
+        assert_eq!(log_ratio(&paired(0, Reading::Time(600.0), failed), 60.0), Some(0.0));
     }
 
     #[test]

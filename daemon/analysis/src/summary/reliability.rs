@@ -93,6 +93,15 @@ pub(super) fn failures(scope: &AnalysisWindow<'_>, target: usize, attempts: &[At
     }
 }
 
+/// Number of rounds in a row that a target must fail to be called failing.
+pub const FAILING_ROUNDS: usize = 3;
+
+/// Returns true if the last [`FAILING_ROUNDS`] rounds on a target all failed.
+pub(super) fn is_failing(attempts: &[Attempt]) -> bool {
+    let last = attempts.last_chunk::<FAILING_ROUNDS>();
+    last.is_some_and(|last| last.iter().all(|attempt| attempt.failed))
+}
+
 /// Comparison of the failures of two targets, over the rounds that attempted both.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Reliability {

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::pair_data::MetricIndex;
 use super::reliability::Failures;
 use super::verdict::Estimate;
-use super::window::{AnalysisWindow, Reading};
+use super::window::AnalysisWindow;
 use longhaul_model::TargetName;
 use longhaul_model::median;
 
@@ -65,10 +65,7 @@ pub(super) fn smoothness(scope: &AnalysisWindow<'_>, target: usize) -> Option<Pr
     for position in MetricIndex::all() {
         let times: Vec<(i64, f64)> = scope
             .readings(position.workload, position.index, target)
-            .filter_map(|(_, day, reading)| match reading {
-                Reading::Time(seconds) => Some((day, seconds)),
-                Reading::Failed | Reading::Absent => None,
-            })
+            .filter_map(|(_, day, reading)| Some((day, reading.time()?)))
             .collect();
         for day in times.chunk_by(|a, b| a.0 == b.0) {
             let usual = median(&day.iter().map(|(_, seconds)| *seconds).collect::<Vec<_>>());

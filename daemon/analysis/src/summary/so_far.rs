@@ -5,15 +5,19 @@ use utoipa::ToSchema;
 
 use super::pairing::RoundRatio;
 use super::verdict::Estimate;
-use crate::stats::RoundSeries;
+use crate::stats::{RoundSeries, log_ratio_with_outliers};
 
 /// Ratio of two targets over the rounds made so far, with the warm-up. A statement about the past only: the verdict
 /// says what holds on other days.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct SoFar {
     /// Time on the second target divided by the time on the first: the geometric mean over the rounds, with an interval
-    /// that is valid however often the report is read. `None` with too few rounds.
+    /// that is valid however often the report is read. `None` with too few rounds, or if there is a ratio with outliers.
     pub ratio: Option<Estimate>,
+    /// Geometric mean over all rounds, if more than a tenth of them lie so far out that it is another one than without them;
+    /// else missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio_with_outliers: Option<f64>,
     /// Number of rounds with a value of both targets. A failure counts as its cap.
     pub rounds: usize,
     /// Number of these rounds in which a run on the first target failed.
@@ -35,6 +39,7 @@ impl SoFar {
         });
         Self {
             ratio,
+            ratio_with_outliers: log_ratio_with_outliers(&log_ratios).map(f64::exp),
             rounds: rounds.len(),
             failed_a: rounds.iter().filter(|round| round.failed.a).count(),
             failed_b: rounds.iter().filter(|round| round.failed.b).count(),

@@ -82,13 +82,8 @@ fn times_on_target(
 
 /// Summarizes readings with their days. The readings must be sorted by day.
 fn summarize_times(readings: &[(i64, Reading)]) -> TimeSummary {
-    let timed: Vec<(i64, f64)> = readings
-        .iter()
-        .filter_map(|(day, reading)| match reading {
-            Reading::Time(seconds) => Some((*day, *seconds)),
-            Reading::Failed | Reading::Absent => None,
-        })
-        .collect();
+    let timed: Vec<(i64, f64)> =
+        readings.iter().filter_map(|(day, reading)| Some((*day, reading.time()?))).collect();
     let values: Vec<f64> = timed.iter().map(|(_, seconds)| *seconds).collect();
     let of_day = |day: &[(i64, f64)]| median(&day.iter().map(|(_, seconds)| *seconds).collect::<Vec<_>>());
     let days: Vec<f64> = timed.chunk_by(|a, b| a.0 == b.0).filter_map(of_day).collect();

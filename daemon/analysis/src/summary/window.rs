@@ -12,6 +12,8 @@ use longhaul_model::{Outcome, Role, RoundStatus, Scale};
 /// Factor of the failure cap: a failed task counts as this many times its usual time
 /// (docs/methodology.md#failures-and-caps).
 pub const CAP_FACTOR: f64 = 20.0;
+/// Number of days of warm-up: the day of the first run and the next day.
+const WARM_UP_DAYS: i64 = 2;
 /// Range of the failure cap, in seconds.
 pub const CAP_SECONDS: std::ops::RangeInclusive<f64> = 60.0..=900.0;
 /// Number of measured times of a target that a day needs to determine the failure cap.
@@ -82,14 +84,18 @@ impl Reading {
         }
     }
 
-    /// Returns the seconds that the reading counts as, at most `cap`. A failure counts as the cap, so that a fast error
-    /// does not look fast; `None` for an absent reading.
-    pub(super) fn capped(self, cap: f64) -> Option<f64> {
+    /// Returns the measured time in seconds; `None` without one.
+    pub(super) fn time(self) -> Option<f64> {
         match self {
-            Self::Time(seconds) => Some(seconds.min(cap)),
-            Self::Failed => Some(cap),
-            Self::Absent => None,
+            Self::Time(seconds) => Some(seconds),
+            Self::Failed | Self::Absent => None,
         }
+    }
+
+    /// Returns the seconds that the reading counts as: `cap` for a failure, so that a fast error does not look fast; `None` for
+    /// an absent reading.
+    pub(super) fn seconds(self, cap: f64) -> Option<f64> {
+        if self == Self::Failed { Some(cap) } else { self.time() }
     }
 }
 
@@ -125,6 +131,11 @@ impl<'h> AnalysisWindow<'h> {
         );
         exclude(&mut selected, "of void rounds", &|selected| {
             selected.round.is_some_and(|round| !round.is_void)
+        });
+        // The first run of the epoch was stored on the first day of its warm-up.
+        exclude(&mut selected, "dated before the target's first run: the clock was wrong", &|selected| {
+            let first_day = active(selected.run).map(|active| active.first_counted_day - WARM_UP_DAYS);
+            first_day.zip(selected.round).is_some_and(|(first_day, round)| round.day >= first_day)
         });
         let epoch_rounds_by_workload = round_runs(history, &selected);
         exclude(
@@ -168,7 +179,7 @@ impl<'h> AnalysisWindow<'h> {
         readings_in(&self.rounds_by_workload[workload], place, target)
     }
 
-    /// Returns the failure cap of a metric in seconds: 20 times the median of the fastest target on the first day with
+    /// Returns the failure cap of a metric in seconds: 20 times the median of the fastest share on the first day with
     /// enough times, clamped to 60 to 900 s (docs/methodology.md#failures-and-caps). Only that day determines the cap,
     /// so later days cannot move it. Before such a day, the warm-up determines it.
     pub(super) fn failure_cap(&self, workload: usize, place: usize) -> f64 {
@@ -178,17 +189,16 @@ impl<'h> AnalysisWindow<'h> {
         (CAP_FACTOR * usual.unwrap_or(0.0)).clamp(*CAP_SECONDS.start(), *CAP_SECONDS.end())
     }
 
-    /// Returns the median time in seconds of the fastest target on the first day with enough times; `None` if there is
+    /// Returns the median time in seconds of the fastest share on the first day with enough times; `None` if there is
     /// no such day.
     fn usual_seconds(&self, rounds: &[RoundRuns<'h>], place: usize) -> Option<f64> {
         let first_day = |target: usize| {
-            let times = readings_in(rounds, place, target).filter_map(|(_, day, reading)| match reading {
-                Reading::Time(seconds) => Some((day, seconds)),
-                Reading::Failed | Reading::Absent => None,
-            });
-            first_full_day(times)
+            let readings = readings_in(rounds, place, target);
+            first_full_day(readings.filter_map(|(_, day, reading)| Some((day, reading.time()?))))
         };
-        let medians: Vec<(i64, f64)> = (0..self.active_epochs.len())
+        let medians: Vec<(i64, f64)> = self
+            .shares()
+            .into_iter()
             .filter_map(first_day)
             .filter_map(|(day, times)| Some((day, median(&times)?)))
             .collect();
@@ -260,7 +270,7 @@ fn active_epochs(targets: usize, runs: &[SelectedRun<'_>]) -> Vec<Option<ActiveE
         let Some(RoundDay { day, .. }) = round else { continue };
         let active = &mut active_epochs[run.target];
         if active.is_none_or(|active| active.epoch < run.epoch) {
-            *active = Some(ActiveEpoch { epoch: run.epoch, first_counted_day: day + 2 });
+            *active = Some(ActiveEpoch { epoch: run.epoch, first_counted_day: day + WARM_UP_DAYS });
         }
     }
     active_epochs

@@ -2,9 +2,9 @@
 
 use longhaul_analysis::summary::{
     AtRoundTrip, Change, ClientCaching, ComparedRounds, Comparison, Confidence, DayRatio, Estimate,
-    EventLine, Excluded, Failures, MetricRow, MinutesSaved, PairSummary, Recommendation, Reliability,
-    RoundTripUnused, RoundsOfWeek, Scores, SequentialWeeks, SoFar, Subject, TargetLine, Verdict, Week,
-    WeeklyMinutes, WeeklySummary,
+    EventLine, Excluded, Failures, Freshness, MetricRow, MinutesSaved, PairSummary, Recommendation,
+    Reliability, ReplayFidelity, RoundTripUnused, RoundsOfWeek, Scores, SequentialWeeks, SoFar, Subject,
+    TargetLine, Verdict, Week, WeeklyMinutes, WeeklySummary, Withheld,
 };
 use longhaul_model::{AnalysisSettings, Scale, TargetName};
 use serde::{Serialize, Serializer};
@@ -89,6 +89,10 @@ struct WeeklyForm {
     scores: Vec<Scores>,
     table: Vec<MetricRow>,
     failures: Vec<Failures>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    freshness: Vec<Freshness>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<ReplayFidelity>,
     rounds: RoundsOfWeek,
     events: Vec<EventLine>,
     excluded: Vec<Excluded>,
@@ -106,6 +110,10 @@ pub struct PairJson<'a> {
     reliability: &'a Reliability,
     reliability_text: String,
     weekly_minutes: Option<WeeklyMinutes>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    damaged: &'a [TargetName],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    failing: &'a [TargetName],
 }
 
 impl<'a> From<&'a PairSummary> for PairJson<'a> {
@@ -121,6 +129,8 @@ impl<'a> From<&'a PairSummary> for PairJson<'a> {
             reliability: &pair.reliability,
             reliability_text: sentences::reliability(pair),
             weekly_minutes: pair.weekly_minutes,
+            damaged: &pair.damaged,
+            failing: &pair.failing,
         }
     }
 }
@@ -133,6 +143,8 @@ struct RecommendationForm {
     text: String,
     confidence: Option<Confidence>,
     minutes_a_week: Option<MinutesSaved>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withheld: Option<Withheld>,
 }
 
 #[derive(Serialize)]
@@ -165,6 +177,8 @@ struct ComparisonJson<'a> {
     verdict: Verdict,
     text: String,
     ratio: Option<Estimate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio_with_outliers: Option<f64>,
     alpha: f64,
     incomplete_days: usize,
     rounds: ComparedRounds,
@@ -192,6 +206,7 @@ impl<'a> ComparisonJson<'a> {
             verdict: comparison.verdict,
             text,
             ratio: comparison.ratio,
+            ratio_with_outliers: comparison.ratio_with_outliers,
             alpha: comparison.alpha,
             incomplete_days: comparison.incomplete_days,
             rounds: comparison.rounds,
@@ -221,7 +236,7 @@ pub(super) fn caching<S: Serializer>(all: &[ClientCaching], to: S) -> Result<S::
 
 #[cfg(test)]
 mod tests {
-    use longhaul_analysis::summary::{WeeklyQuery, summarize_week};
+    use longhaul_analysis::summary::{Objection, WeeklyQuery, summarize_week};
     use longhaul_model::History;
     use serde_json::{Value, json};
 
@@ -244,10 +259,22 @@ mod tests {
             median_share: Some(0.99),
         };
         let query = WeeklyQuery { week: Week::of_day(0), scale: None, zone: jiff::tz::TimeZone::UTC };
-        let weekly = summarize_week(&History::default(), &query);
+        let mut weekly = summarize_week(&History::default(), &query);
+        // What is left out while it is empty is a field, too.
+        weekly.freshness = vec![Freshness { target: name("smb"), kinds: vec![] }];
+        weekly.replay = Some(ReplayFidelity {
+            recorded_on: None,
+            recorded_seconds: None,
+            replayed_seconds: None,
+            replays: 0,
+        });
+        let objection = Objection::Damaged;
+        weekly.recommendation.withheld =
+            Some(Withheld { target: name("smb"), instead_of: name("nfs"), objection });
         let form = json!(WeekJson { weekly: &weekly, caching: std::slice::from_ref(&caching) });
         assert_eq!(keys(&form["caching"][0]), keys(&json!(caching)));
         let own: Vec<&String> = keys(&form).into_iter().filter(|key| *key != "caching").collect();
         assert_eq!(own, keys(&json!(weekly)));
+        assert_eq!(keys(&form["recommendation"]), keys(&json!(weekly.recommendation)));
     }
 }

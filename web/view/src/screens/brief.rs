@@ -7,6 +7,7 @@ use super::{recommendation, result, sentences, week, words};
 use crate::document::Document;
 use crate::table::Table;
 use crate::text::Text;
+use crate::units;
 
 /// Maximum number of reasons for skipped and void rounds that are listed.
 const MAX_REASONS: usize = 3;
@@ -41,7 +42,7 @@ fn answer(weekly: &WeeklySummary, pair: &PairSummary) -> Document {
     document
 }
 
-/// Returns the failures of a pair as a sentence; `None` if there were none.
+/// Returns the failures of a pair as a sentence, and how often a share was not there; `None` if there was nothing of that.
 fn failures(weekly: &WeeklySummary, pair: &PairSummary) -> Option<String> {
     let of_pair =
         weekly.failures.iter().filter(|failures| failures.target == pair.a || failures.target == pair.b);
@@ -54,8 +55,22 @@ fn failures(weekly: &WeeklySummary, pair: &PairSummary) -> Option<String> {
         ReliabilityVerdict::WorseB => format!("{} fails more often than {}: ", pair.b, pair.a),
         ReliabilityVerdict::NoFailures | ReliabilityVerdict::NotProven => "Failures: ".to_owned(),
     };
-    let any = of_pair.iter().any(|failures| failures.failed_rounds > 0);
-    any.then(|| format!("{worse}{}.", of_pair.iter().map(count).collect::<Vec<_>>().join(", ")))
+    let is_away = |failures: &&&Failures| failures.unavailable_rounds > 0;
+    let away = |failures: &&Failures| {
+        format!(
+            "{} was unavailable in {}",
+            failures.target,
+            units::count(failures.unavailable_rounds, "round")
+        )
+    };
+    let away: Vec<String> = of_pair.iter().filter(is_away).map(away).collect();
+    let failed = of_pair.iter().map(count).collect::<Vec<_>>().join(", ");
+    match (of_pair.iter().any(|failures| failures.failed_rounds > 0), away.as_slice()) {
+        (false, []) => None,
+        (true, []) => Some(format!("{worse}{failed}.")),
+        (true, away) => Some(format!("{worse}{failed}; {}.", away.join(", "))),
+        (false, away) => Some(format!("No failures, but {}.", away.join(", "))),
+    }
 }
 
 fn tasks(pair: &PairSummary) -> Table {

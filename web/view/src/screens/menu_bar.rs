@@ -24,6 +24,8 @@ pub struct Menu<'a> {
     pub status: Option<&'a Status>,
     /// Address of the dashboard; `None` if no service runs.
     pub dashboard: Option<&'a str>,
+    /// Sentences about shares with results that are not measured any more.
+    pub former: &'a [String],
 }
 
 /// Returns the menu as text, with times of `zone`.
@@ -56,6 +58,7 @@ fn answer(menu: &Menu<'_>) -> Vec<String> {
     if weekly.recommendation.target.is_none() {
         sentences.extend(brief::answers(weekly));
     }
+    sentences.extend_from_slice(menu.former);
     sentences.iter().flat_map(|sentence| lines(sentence)).collect()
 }
 
@@ -95,7 +98,7 @@ mod tests {
     #[test]
     fn menu_without_data_and_service_says_what_to_do() {
         let menu = menu_bar(
-            &Menu { weekly: Err("there is no database yet"), status: None, dashboard: None },
+            &Menu { weekly: Err("there is no database yet"), status: None, dashboard: None, former: &[] },
             &TimeZone::UTC,
         );
         let expected = "⚠ longhaul\n---\nthere is no database yet\n---\nThe service is not running: `longhaul service start`\n---\n\

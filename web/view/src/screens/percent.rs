@@ -16,7 +16,12 @@ pub(super) struct Percent {
 impl Percent {
     fn new(value: f64, low: f64, high: f64) -> Self {
         let half = (high - low).abs() / 2.0;
-        let decimals = if half >= 2.0 { 0 } else { usize::from(half < 0.2) + 1 };
+        let of_width = if half >= 2.0 { 0 } else { usize::from(half < 0.2) + 1 };
+        // A difference must not look like none: the end of an interval that excludes zero is not printed as zero.
+        let nearest = low.abs().min(high.abs());
+        let is_shown = |decimals: &usize| nearest * 10f64.powi(*decimals as i32) >= 0.5;
+        let excludes_zero = (low > 0.0) == (high > 0.0) && nearest > 0.0;
+        let decimals = if excludes_zero { (of_width..=2).find(is_shown).unwrap_or(2) } else { of_width };
         Self { value, low, high, decimals }
     }
 

@@ -1,14 +1,15 @@
 //! The recommendation in one sentence: which share to use, how much it saves, and how sure that is.
 
 use longhaul_analysis::summary::{
-    Comparison, Confidence, INSTANT_SECONDS, MinutesSaved, PairSummary, ProfileSource, Recommendation,
-    WeeklySummary,
+    Comparison, Confidence, FAILING_ROUNDS, MinutesSaved, Objection, PairSummary, ProfileSource,
+    Recommendation, WeeklySummary, Withheld,
 };
 
 use super::checks::statements;
 use super::percent::Percent;
 use super::{sentences, words};
 use crate::text::Text;
+use crate::units;
 use longhaul_model::TargetName;
 
 /// Minutes a week below which a difference is not worth a change.
@@ -21,6 +22,12 @@ const MAX_EXCEPTIONS: usize = 2;
 pub fn heading(weekly: &WeeklySummary) -> String {
     if weekly.pairs.is_empty() {
         return format!("{}.", words::ranking(weekly));
+    }
+    let is_decided =
+        |pair: &PairSummary| pair.headline.as_ref().is_some_and(|found| found.verdict.is_decided());
+    let Recommendation { confidence, withheld, .. } = &weekly.recommendation;
+    if confidence.is_none() && withheld.is_none() && weekly.pairs.iter().all(is_decided) {
+        return format!("No single share is best: {}.", words::ranking(weekly));
     }
     let recommended = sentence(&weekly.recommendation);
     let target = weekly.recommendation.target.as_ref();
@@ -38,33 +45,87 @@ pub fn sentence(recommendation: &Recommendation) -> String {
         (Some(target), _) => {
             format!("{target} took the least time so far. Whether it stays like that is not decided yet.")
         }
-        (None, Some(_)) => "Use any of the shares: no difference is large enough to matter.".to_owned(),
-        (None, None) => "No recommendation yet.".to_owned(),
+        (None, Some(Confidence::DependsOnTask)) => "Which share is best depends on the task.".to_owned(),
+        (None, Some(_)) => {
+            "Use any of the shares: for all tasks together, no difference is large enough to matter."
+                .to_owned()
+        }
+        (None, None) => {
+            recommendation.withheld.as_ref().map_or_else(|| "No recommendation yet.".to_owned(), no_advice)
+        }
     }
+}
+
+/// Returns why the share that took less time is not recommended.
+fn no_advice(withheld: &Withheld) -> String {
+    let Withheld { target, instead_of: other, objection } = withheld;
+    let reason = match objection {
+        Objection::Damaged => {
+            format!("{target} took less time, but data on it differed from what was written")
+        }
+        Objection::Failing => {
+            format!(
+                "{target} took less time until it stopped working: its last {FAILING_ROUNDS} rounds or more all failed"
+            )
+        }
+        Objection::LessReliable => format!("{target} takes less time, but fails more often than {other}"),
+        Objection::Changed { date, days } => format!(
+            "the ratio of {target} and {other} changed on {date}, and the {} since are too few",
+            units::count(*days, "day")
+        ),
+        Objection::Outliers { ratio } => format!(
+            "{target} took less time than {other} in most rounds, but so much more in the others that the mean of all is \
+             {ratio:.2}× the time of {other}"
+        ),
+        Objection::MoreMinutes(saved) => {
+            let minutes = |value: f64| units::decimal(value.abs(), 1);
+            format!(
+                "{target} is faster than {other} for all tasks together, but costs {} minutes a week more ({} to {}) {}",
+                minutes(saved.value),
+                minutes(saved.high),
+                minutes(saved.low),
+                profile(saved)
+            )
+        }
+    };
+    format!("No recommendation: {reason}.")
 }
 
 /// Returns what other shares are decided to be faster for than the recommended one, as sentences; `None` if there is nothing that
 /// takes long enough to be noticed.
 pub fn exceptions(weekly: &WeeklySummary) -> Option<String> {
-    let target = weekly.recommendation.target.as_ref()?;
-    let found: Vec<String> = weekly.pairs.iter().filter_map(|pair| exception(pair, target)).collect();
+    let found: Vec<String> = match (&weekly.recommendation.target, weekly.recommendation.confidence) {
+        (Some(target), _) => weekly.pairs.iter().filter_map(|pair| exception(pair, target)).collect(),
+        (None, Some(_)) => {
+            let sides =
+                weekly.pairs.iter().flat_map(|pair| [(pair, &pair.a, &pair.b), (pair, &pair.b, &pair.a)]);
+            let won = sides.filter_map(|(pair, faster, other)| faster_for(pair, faster, other));
+            won.map(|won| format!("{won}.")).collect()
+        }
+        (None, None) => vec![],
+    };
     (!found.is_empty()).then(|| found.join(" "))
 }
 
 /// Returns the exceptions of a pair; `None` if there are none, or if it does not have the recommended target.
 fn exception(pair: &PairSummary, target: &TargetName) -> Option<String> {
     let other = if pair.a == *target { &pair.b } else { &pair.a };
-    let is_exception = |task: &&Comparison| !is_instant(task) && task.winner() == Some(other);
-    let mut lost: Vec<String> = pair.tasks.iter().filter(is_exception).filter_map(with_interval).collect();
-    if !pair.includes(target) || lost.is_empty() {
-        return None;
-    }
-    let more = lost.split_off(lost.len().min(MAX_EXCEPTIONS)).len();
-    let lost = match (lost.as_slice(), more) {
+    let lost = pair.includes(target).then(|| faster_for(pair, other, target))??;
+    Some(format!("Exception: {lost}."))
+}
+
+/// Returns the tasks that a target of a pair is decided to be faster for; `None` if there is none that takes long enough to be
+/// noticed.
+fn faster_for(pair: &PairSummary, faster: &TargetName, other: &TargetName) -> Option<String> {
+    let is_won = |task: &&Comparison| !task.is_instant() && task.winner() == Some(faster);
+    let mut won: Vec<String> = pair.tasks.iter().filter(is_won).filter_map(with_interval).collect();
+    let more = won.split_off(won.len().min(MAX_EXCEPTIONS)).len();
+    let won = match (won.as_slice(), more) {
+        ([], _) => return None,
         (named, 0) => named.join("; "),
         (named, more) => format!("{}; and {more} more", named.join("; ")),
     };
-    Some(format!("Exception: {other} is faster than {target} for {lost}."))
+    Some(format!("{faster} is faster than {other} for {won}"))
 }
 
 /// Returns what a task's verdict is about, with the difference and its interval.
@@ -73,15 +134,10 @@ fn with_interval(task: &Comparison) -> Option<String> {
     Some(format!("{}: {saved} less time ({})", sentences::activity(task), saved.range()))
 }
 
-/// Returns true if it takes too little time on both shares for a difference to be noticed.
-fn is_instant(task: &Comparison) -> bool {
-    task.median_seconds.is_some_and(|(a, b)| a.max(b) < INSTANT_SECONDS)
-}
-
 /// Returns the confidence of the recommendation in one or two words; `None` while there is nothing to compare.
 pub fn confidence_label(weekly: &WeeklySummary) -> Option<&'static str> {
     Some(match weekly.recommendation.confidence? {
-        Confidence::Decided | Confidence::NoDifference => "decided",
+        Confidence::Decided | Confidence::NoDifference | Confidence::DependsOnTask => "decided",
         Confidence::SoFar => "not decided yet",
     })
 }
@@ -157,5 +213,43 @@ mod tests {
             advice(&nfs, &saved(0.9)),
             "Use nfs: about 0.9 minutes a week less waiting than smb (0.7 to 1.1), for your usage, counted over 2 weeks."
         );
+    }
+
+    #[test]
+    fn each_objection_is_a_sentence() {
+        let sentence = |objection| {
+            let name = |name: &str| name.parse().unwrap();
+            let withheld = Withheld { target: name("nfs"), instead_of: name("smb"), objection };
+            sentence(&Recommendation {
+                target: None,
+                confidence: None,
+                minutes_a_week: None,
+                withheld: Some(withheld),
+            })
+        };
+        let more = MinutesSaved { value: -40.5, low: -41.8, high: -39.1, ..saved(1.0) };
+        let changed = Objection::Changed { date: "2026-11-25".to_owned(), days: 9 };
+        let expected = [
+            (Objection::Damaged, "nfs took less time, but data on it differed from what was written"),
+            (
+                Objection::Failing,
+                "nfs took less time until it stopped working: its last 3 rounds or more all failed",
+            ),
+            (Objection::LessReliable, "nfs takes less time, but fails more often than smb"),
+            (changed, "the ratio of nfs and smb changed on 2026-11-25, and the 9 days since are too few"),
+            (
+                Objection::Outliers { ratio: 1.7 },
+                "nfs took less time than smb in most rounds, but so much more in the others that the mean of all is 1.70× the time \
+                 of smb",
+            ),
+            (
+                Objection::MoreMinutes(more),
+                "nfs is faster than smb for all tasks together, but costs 40.5 minutes a week more (39.1 to 41.8) for your usage, \
+                 counted over 2 weeks",
+            ),
+        ];
+        for (objection, text) in expected {
+            assert_eq!(sentence(objection), format!("No recommendation: {text}."));
+        }
     }
 }

@@ -1,14 +1,14 @@
 //! The result of one task in a few words, for tables.
 
-use longhaul_analysis::summary::{Comparison, INSTANT_SECONDS, Verdict};
+use longhaul_analysis::summary::{Comparison, Verdict};
 
 use super::percent::Percent;
-use super::so_far;
+use super::{sentences, so_far};
 use crate::units;
 
 /// Returns the result of one task in a few words.
 pub fn result(task: &Comparison) -> String {
-    if task.median_seconds.is_some_and(|(a, b)| a < INSTANT_SECONDS && b < INSTANT_SECONDS) {
+    if task.is_instant() {
         return "both instant".to_owned();
     }
     let Some((ratio, (faster, _))) = task.ratio.zip(task.faster_and_slower()) else {
@@ -18,7 +18,12 @@ pub fn result(task: &Comparison) -> String {
     let saved = Percent::saved(ratio);
     match task.verdict {
         Verdict::AlreadyClear | Verdict::Faster | Verdict::ClearlyFaster => {
-            format!("{faster}: {saved} less time ({})", saved.range())
+            let all_failed = sentences::failures_of_slower(task) == task.rounds.complete;
+            match sentences::often_failed(task) {
+                None => format!("{faster}: {saved} less time ({})", saved.range()),
+                Some(failed) if all_failed => format!("{faster}: {failed}"),
+                Some(failed) => format!("{faster}: {saved} less time ({}); {failed}", saved.range()),
+            }
         }
         Verdict::TooSmall => format!("{faster}: {saved} less time, too little to matter"),
         Verdict::NoRealDifference => "no real difference".to_owned(),

@@ -4,9 +4,10 @@
 
 use longhaul_analysis::stats::MIN_WEEK_PAIRS;
 use longhaul_analysis::summary::{
-    ClientCaching, Comparison, MIN_REREADS, PairSummary, ReliabilityVerdict, SequentialWeeks, Verdict,
+    ChangePart, ClientCaching, Comparison, MIN_REREADS, PairSummary, ReliabilityVerdict, SequentialWeeks,
+    Verdict,
 };
-use longhaul_model::CacheState;
+use longhaul_model::{CacheState, TargetName};
 
 use super::checks::damage;
 use super::percent::Percent;
@@ -46,10 +47,14 @@ fn speed_and_reliability(pair: &PairSummary) -> String {
 pub fn comparison(comparison: &Comparison) -> String {
     let Some(change) = &comparison.change else { return with_break_even(comparison) };
     let (before, after) = (change.ratio_before, change.ratio_after);
-    let cause = change.event.as_deref().unwrap_or("no event recorded");
+    let cause = change.event.as_deref().unwrap_or("no event was recorded on that day");
+    let part = match change.described {
+        ChangePart::Before => "About the days before the change: ",
+        ChangePart::After => "",
+    };
     format!(
         "The ratio changed on {} ({cause}): before, {} took {before:.2}× the time of {} ({} days), since then {after:.2}× ({} \
-         days). {}",
+         days). {part}{}",
         change.date,
         comparison.b,
         comparison.a,
@@ -131,10 +136,18 @@ fn current(comparison: &Comparison) -> String {
     let (what, saved) = (activity(comparison), Percent::saved(ratio));
     match comparison.verdict {
         Verdict::NotEnoughData => undecided(comparison),
+        _ if failures_of_slower(comparison) == comparison.rounds.complete => {
+            format!(
+                "For {what}: {}, so there is no time to compare with that of {faster}.",
+                often_failed(comparison).unwrap_or_default()
+            )
+        }
         Verdict::AlreadyClear => {
             let more = if ratio.value > 1.0 { ratio } else { ratio.inverse() };
+            let decimals = if more.high - more.low < 0.2 { 2 } else { 1 };
             format!(
-                "Already clear for {what}: {slower} takes {:.1}× as long as {faster} ({:.1} to {:.1}×), after {} days.",
+                "Already clear for {what}: {slower} takes {:.decimals$}× as long as {faster} ({:.decimals$} to \
+                 {:.decimals$}×), after {} days.",
                 more.value, more.low, more.high, more.days
             )
         }
@@ -142,10 +155,13 @@ fn current(comparison: &Comparison) -> String {
             let clearly = if comparison.verdict == Verdict::ClearlyFaster { "clearly " } else { "" };
             let rounds = comparison.rounds;
             let won = if *faster == comparison.a { rounds.won_by_a } else { rounds.won_by_b };
+            let failed = often_failed(comparison)
+                .map_or(String::new(), |failed| format!(" {failed}, and a failure counts as a long time."));
             format!(
-                "{faster} is {clearly}faster than {slower} for {what}: {saved} less time ({}); it won {won} of {} rounds.",
+                "{faster} is {clearly}faster than {slower} for {what}: {saved} less time ({}); it won {won} of {} rounds.{failed}{}",
                 saved.range(),
-                rounds.complete
+                rounds.complete,
+                outliers(comparison, faster)
             )
         }
         Verdict::TooSmall => format!(
@@ -162,6 +178,34 @@ fn current(comparison: &Comparison) -> String {
             )
         }
     }
+}
+
+/// Returns in how many rounds the slower target failed, if that is more than a tenth of them: then the ratio says as much about how
+/// long a failure counts as about the time of a task.
+pub(super) fn often_failed(comparison: &Comparison) -> Option<String> {
+    let (_, slower) = comparison.faster_and_slower()?;
+    let (failed, rounds) = (failures_of_slower(comparison), comparison.rounds.complete);
+    (failed * 10 > rounds).then(|| match failed == rounds {
+        true => format!("{slower} failed in all {rounds} rounds"),
+        false => format!("{slower} failed in {failed} of {rounds} rounds"),
+    })
+}
+
+/// Returns in how many of the compared rounds the slower target failed.
+pub(super) fn failures_of_slower(comparison: &Comparison) -> usize {
+    let is_slower = |target| comparison.faster_and_slower().is_some_and(|(_, slower)| slower == target);
+    let rounds = comparison.rounds;
+    if is_slower(&comparison.a) { rounds.failed_a } else { rounds.failed_b }
+}
+
+/// Returns that the mean of all rounds says something else than that of the usual ones; empty if it does not.
+fn outliers(comparison: &Comparison, faster: &TargetName) -> String {
+    let Some(ratio) = comparison.ratio_with_outliers else { return String::new() };
+    let (more, other) = match comparison.a == *faster {
+        true => (1.0 / ratio, &comparison.b),
+        false => (ratio, &comparison.a),
+    };
+    format!(" That is true of most rounds; the mean of all is {more:.2}× the time of {other}.")
 }
 
 /// Returns what is known without a verdict: first about the past, then about how it may go on.

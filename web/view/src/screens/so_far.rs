@@ -20,6 +20,13 @@ pub fn sentence(comparison: &Comparison) -> String {
         );
     }
     let failures = failures(comparison);
+    if let Some(ratio) = comparison.so_far.ratio_with_outliers {
+        return format!(
+            "So far, in {}, nothing is certain for {what}: the ratio of more than a tenth of them lies far from that of the others. \
+             On average of all, {b} took {ratio:.2}× the time of {a}{failures}.",
+            units::count(rounds, "round")
+        );
+    }
     let Some(ratio) = comparison.so_far.ratio else {
         return format!(
             "So far {} {} a result of both {a} and {b} for {what}{failures}; a first statement needs {MIN_ROUNDS_SO_FAR}.",
@@ -73,6 +80,9 @@ pub fn brief(comparison: &Comparison) -> Option<String> {
     if let Some(target) = always_failing(comparison) {
         return Some(format!("so far {target} failed in {}", all_rounds(comparison.so_far.rounds)));
     }
+    if comparison.so_far.ratio_with_outliers.is_some() {
+        return Some("so far rounds differ too much".to_owned());
+    }
     let ratio = comparison.so_far.ratio.filter(|ratio| ratio.is_difference())?;
     let faster = if ratio.value > 1.0 { &comparison.a } else { &comparison.b };
     Some(format!("so far {faster} took {} less time", Percent::saved(ratio)))
@@ -81,6 +91,9 @@ pub fn brief(comparison: &Comparison) -> Option<String> {
 /// Returns what is missing for a verdict, as a sentence.
 pub fn outlook(comparison: &Comparison) -> String {
     let Some(ratio) = comparison.ratio else {
+        if comparison.days.len() >= MIN_VERDICT_DAYS {
+            return "There is no verdict while days differ that much.".to_owned();
+        }
         return format!(
             "A verdict needs {MIN_VERDICT_DAYS} days, or {EARLY_VERDICT_DAYS} if the difference is large; {} now.",
             match comparison.days.len() {

@@ -82,16 +82,23 @@ pub fn basis(comparison: &Comparison) -> Option<String> {
     let lost = lost.map(|(number, unit, which)| format!("{} {which}", count(number, unit)));
     let lost = lost.collect::<Vec<_>>().join(", ");
     let note = round_trips::note(comparison).map(|note| format!(" {note}"));
+    let verdict = if comparison.verdict.is_decided() { "Based" } else { "A verdict would be based" };
     Some(format!(
-        "Based on {} and {} of {} rounds{}; {} % interval, valid however often you look{}.{}",
+        "{verdict} on {} and {} of {} rounds{}; {} % interval, valid however often you look{}.{}",
         count(comparison.days.len(), "day"),
         rounds.complete,
         rounds.planned,
         if lost.is_empty() { String::new() } else { format!(" ({lost})") },
-        decimal((1.0 - comparison.alpha) * 100.0, 1),
+        level(comparison.alpha),
         if drift(comparison).is_some() { "; the ratio drifts from day to day" } else { "" },
         note.unwrap_or_default(),
     ))
+}
+
+/// Returns the level of an interval in percent, with as many decimals as tell it from 100: `95`, `98.3`, `99.974`.
+fn level(alpha: f64) -> String {
+    let decimals = (-alpha.log10()).ceil() as usize - 1;
+    decimal((1.0 - alpha) * 100.0, decimals.max(1))
 }
 
 /// Number of days from which a drift is told. The autocorrelation of fewer days is mostly its correction.
@@ -315,7 +322,12 @@ pub fn rounds(weekly: &WeeklySummary) -> String {
         .map(|(status, rounds)| format!("{rounds} {}", status.replace('-', " ")))
         .collect();
     let ended = if ended.is_empty() { String::new() } else { format!(" ({})", ended.join(", ")) };
-    format!("Rounds of the week: {}{ended}", weekly.rounds.planned)
+    match weekly.rounds.planned {
+        0 if !weekly.pairs.is_empty() => {
+            "No round was made in this week: everything rests on earlier ones".to_owned()
+        }
+        planned => format!("Rounds of the week: {planned}{ended}"),
+    }
 }
 
 /// Returns the length of a step of stored samples in words.

@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::time::Duration;
 
 use longhaul_analysis::summary::{ClientCaching, PairSummary, Verdict, WeeklySummary};
-use longhaul_model::{Outcome, STANDARD_TASKS};
+use longhaul_model::{Outcome, Role, STANDARD_TASKS};
 use longhaul_view::json::{PairJson, SENTENCES, WeekJson};
 use longhaul_view::screens::sentences::{self, headline};
-use longhaul_view::screens::{recommendation, words};
+use longhaul_view::screens::{self, recommendation, words};
 use serde_json::{Value, json};
 
 use crate::world::{self, SimulatedRun, World, steady};
@@ -32,6 +32,53 @@ fn decided_answer_has_interval_and_rounds() {
         text,
         "smb is clearly faster than nfs for all tasks together: 19.9 % less time (18.6 to 21.1 %); it won 156 of 156 rounds."
     );
+}
+
+/// Two of seven days have rounds of another kind.
+#[test]
+fn rounds_of_two_kinds_are_said_and_decide_nothing() {
+    let scenario = |run: SimulatedRun| {
+        let factor = if run.day % 7 < 5 { 0.8 } else { 3.0 };
+        steady(if run.target == 0 { 10.0 } else { 10.0 * factor }, run)
+    };
+    let text = headline(pair(&World::pair().simulate(0..28, &scenario).after_days(28)));
+    assert!(text.contains("nothing is certain for all tasks together"), "{text}");
+    assert!(text.contains("On average of all, nfs took 1.1") && text.contains("no verdict"), "{text}");
+}
+
+#[test]
+fn share_that_always_failed_has_no_percentage() {
+    let scenario = |run: SimulatedRun| match run.target {
+        1 => (Outcome::Error, 0.1),
+        _ => steady(10.0, run),
+    };
+    let weekly = World::pair().simulate(0..28, &scenario).after_days(28);
+    let text = headline(pair(&weekly));
+    assert!(text.starts_with("For all tasks together: nfs failed in all ") && !text.contains('%'), "{text}");
+    let rows: Vec<String> = pair(&weekly).tasks.iter().map(screens::result::result).collect();
+    assert!(rows.iter().all(|row| row.starts_with("smb: nfs failed in all ")), "{rows:?}");
+}
+
+#[test]
+fn two_equal_shares_and_a_slow_one_are_ranked() {
+    let shares =
+        [("smb", Role::Share, "SMB 3.1.1"), ("nfs", Role::Share, "NFS 4.2"), ("afp", Role::Share, "AFP")];
+    let scenario = |run: SimulatedRun| steady([10.0, 10.0, 20.0][run.target], run);
+    let weekly = World::new(&shares).simulate(0..28, &scenario).after_days(28);
+    assert_eq!(
+        recommendation::heading(&weekly),
+        "No single share is best: smb 1st to 2nd, nfs 1st to 2nd, afp 3rd of 3 shares."
+    );
+}
+
+#[test]
+fn verdict_beside_many_failures_counts_them() {
+    let scenario = |run: SimulatedRun| match (run.target, run.day % 2) {
+        (1, 0) => (Outcome::Error, 0.1),
+        _ => steady(10.0, run),
+    };
+    let text = headline(pair(&World::pair().simulate(0..28, &scenario).after_days(28)));
+    assert!(!text.contains("faster") || text.contains("nfs failed in"), "{text}");
 }
 
 /// Returns a round trip time in milliseconds that differs from day to day.
@@ -154,13 +201,21 @@ fn data_keys(object: &Value) -> Vec<&String> {
 
 #[test]
 fn json_has_all_data_and_the_sentences() {
-    let weekly = world::last_week();
+    let mut weekly = world::last_week();
+    // What is left out while it is empty is a field, too.
+    let shares = vec![pair(&weekly).a.clone()];
+    weekly.pairs[0].damaged = shares.clone();
+    weekly.pairs[0].failing = shares;
+    let headline_data = weekly.pairs[0].headline.as_mut().unwrap();
+    headline_data.ratio_with_outliers = Some(2.0);
+    headline_data.so_far.ratio_with_outliers = Some(2.0);
     let form = json!(WeekJson { weekly: &weekly, caching: &[] });
     let found = &form["pairs"][0];
     assert_eq!(*found, json!(PairJson::from(pair(&weekly))));
     let data = json!(pair(&weekly));
     assert_eq!(data_keys(found), data_keys(&data));
     assert_eq!(data_keys(&found["headline"]), data_keys(&data["headline"]));
+    assert_eq!(data_keys(&found["headline"]["so_far"]), data_keys(&data["headline"]["so_far"]));
     assert_eq!(found["headline"]["text"], headline(pair(&weekly)));
     assert_eq!(found["tasks"][0]["text"], sentences::comparison(&pair(&weekly).tasks[0]));
     assert_eq!(found["reliability_text"], sentences::reliability(pair(&weekly)));

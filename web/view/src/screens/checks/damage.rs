@@ -15,11 +15,11 @@ pub fn damaged_shares(weekly: &WeeklySummary) -> Vec<TargetName> {
 pub fn damage(targets: &[TargetName]) -> Option<String> {
     let names: Vec<&str> = targets.iter().map(|name| name.as_str()).collect();
     let names = names.join(" and on ");
-    let text = || {
-        format!(
-            "Data on {names} differed from what was written, so it is not called better, however fast it is."
-        )
+    let consequence = match targets {
+        [_] => "it is not called better, however fast it is",
+        _ => "none of them is called better, however fast it is",
     };
+    let text = || format!("Data on {names} differed from what was written, so {consequence}.");
     (!targets.is_empty()).then(text)
 }
 

@@ -1,5 +1,7 @@
 //! Scenario tests: simulated weeks of measurements and the weekly summary that they must produce.
 
+mod advice;
+
 use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
@@ -294,6 +296,9 @@ fn weekly_minutes_follow_the_usage_profile() {
     let minutes = world.after_days(28).pairs[0].weekly_minutes.unwrap();
     assert!((minutes.value - 7.0).abs() < 0.3 && minutes.low < 7.0 && minutes.high > 7.0, "{minutes:?}");
     assert!((minutes.measured_share - 1.0).abs() < 1e-12);
+    world.history.settings.usage_profile = BTreeMap::from([("incremental-backup/backup".to_owned(), 0.0)]);
+    let never = &world.after_days(28).pairs[0];
+    assert_eq!((never.weekly_minutes, never.ordinary_minutes), (None, None));
 }
 
 #[test]
@@ -313,40 +318,6 @@ fn same_history_gives_identical_json() {
     let world = World::pair().simulate(0..28, &scenario);
     let bytes = || serde_json::to_string(&world.after_days(28)).unwrap();
     assert_eq!(bytes(), bytes());
-}
-
-#[test]
-fn recommendation_follows_verdict_and_rounds_so_far() {
-    let scenario = |target, day, turn| noisy_time(if target == 0 { 8.0 } else { 10.0 }, target, day, turn);
-    let recommended = |days| World::pair().simulate(0..days, &scenario).after_days(days).recommendation;
-    let name = |recommendation: &Recommendation| recommendation.target.as_ref().map(ToString::to_string);
-    let (first_hours, early, late) = (recommended(1), recommended(4), recommended(28));
-    assert_eq!((name(&first_hours), first_hours.confidence), (None, None), "8 rounds are too few");
-    assert_eq!((name(&early), early.confidence), (Some("smb".to_owned()), Some(Confidence::SoFar)));
-    assert_eq!(early.minutes_a_week, None);
-    assert_eq!((name(&late), late.confidence), (Some("smb".to_owned()), Some(Confidence::Decided)));
-    // 163 waits of an ordinary week, each 2 s longer on nfs.
-    let saved = late.minutes_a_week.unwrap();
-    assert!((saved.value - 163.0 * 2.0 / 60.0).abs() < 0.3 && saved.low > 4.0, "{saved:?}");
-    assert_eq!((saved.instead_of.as_str(), saved.profile), ("nfs", ProfileSource::OrdinaryWeek));
-}
-
-#[test]
-fn equal_shares_get_no_recommendation_but_an_answer() {
-    let scenario = |target, day, turn| noisy_time(8.0, target, day, turn);
-    let recommendation = World::pair().simulate(0..28, &scenario).after_days(28).recommendation;
-    assert_eq!((recommendation.target, recommendation.confidence), (None, Some(Confidence::NoDifference)));
-}
-
-#[test]
-fn faster_share_that_fails_more_often_is_not_recommended() {
-    let scenario = |target, day, turn| match (target, turn) {
-        (0, 3) => (Outcome::Error, 0.0),
-        (target, turn) => noisy_time(if target == 0 { 8.0 } else { 16.0 }, target, day, turn),
-    };
-    let weekly = World::pair().simulate(0..28, &scenario).after_days(28);
-    assert_eq!(headline(&weekly).winner().map(ToString::to_string), Some("smb".to_owned()));
-    assert_eq!((weekly.recommendation.target, weekly.recommendation.confidence), (None, None));
 }
 
 #[test]

@@ -1,0 +1,83 @@
+//! Reasons for which the share that took less time is not recommended (docs/methodology.md#recommendation).
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::change::ChangePart;
+use super::minutes_saved::{MinutesSaved, saved_in};
+use super::pair_summary::PairSummary;
+use longhaul_model::TargetName;
+
+/// The share that took less time than the others, and the reason for which it is not recommended.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Withheld {
+    /// Share that took less time.
+    pub target: TargetName,
+    /// Share that it is compared with.
+    pub instead_of: TargetName,
+    /// Reason for which it is not recommended.
+    pub objection: Objection,
+}
+
+/// Reason for which a share is not recommended although it took less time.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Objection {
+    /// Data on it differed from what was written.
+    Damaged,
+    /// Its last rounds all failed, while the other share worked.
+    Failing,
+    /// It is proven to fail more often.
+    LessReliable,
+    /// The ratio changed, and the days since are too few for a verdict.
+    Changed {
+        /// First day after the change, as an ISO date.
+        date: String,
+        /// Number of valid days since.
+        days: usize,
+    },
+    /// It took less time in most rounds, but so much more in the others that the mean of all says otherwise.
+    Outliers {
+        /// Geometric mean over all rounds of the time on it divided by the time on the other share.
+        ratio: f64,
+    },
+    /// For the usage profile it costs more time than the other share.
+    MoreMinutes(MinutesSaved),
+}
+
+impl PairSummary {
+    /// Returns the target that took less time by the verdict over all tasks or, while that is open, in the rounds made so far.
+    pub(super) fn faster(&self) -> Option<&TargetName> {
+        let headline = self.headline.as_ref()?;
+        if headline.verdict.is_decided() {
+            return headline.winner();
+        }
+        let ratio = headline.so_far.ratio.filter(|ratio| ratio.is_difference())?;
+        Some(if ratio.value > 1.0 { &self.a } else { &self.b })
+    }
+
+    /// Returns the first reason for which a target of the pair is not recommended although it took less time.
+    pub(super) fn objection(&self, name: &TargetName) -> Option<Objection> {
+        let headline = self.headline.as_ref()?;
+        if self.is_damaged(name) {
+            return Some(Objection::Damaged);
+        }
+        if self.failing.contains(name) {
+            return Some(Objection::Failing);
+        }
+        if self.less_reliable() == Some(name) {
+            return Some(Objection::LessReliable);
+        }
+        if let Some(change) = headline.change.as_ref().filter(|change| change.described == ChangePart::Before)
+        {
+            return Some(Objection::Changed { date: change.date.clone(), days: change.days_after });
+        }
+        if let Some(ratio) = headline.ratio_with_outliers {
+            let ratio = if self.a == *name { 1.0 / ratio } else { ratio };
+            return Some(Objection::Outliers { ratio });
+        }
+        // Minutes know nothing of failures.
+        let more = saved_in(self, name).filter(|saved| saved.high < 0.0 && self.less_reliable().is_none());
+        more.map(Objection::MoreMinutes)
+    }
+}

@@ -1,0 +1,177 @@
+//! Scenarios of what is recommended, and of shares that take less time and are not.
+
+use super::*;
+
+/// Returns a successful run on smb of 10 s, and on nfs of `factor` times as much.
+fn times(factor: f64, (target, day, turn): (usize, i64, i64)) -> (Outcome, f64) {
+    noisy_time(if target == 0 { 10.0 } else { 10.0 * factor }, target, day, turn)
+}
+
+/// Returns the summary of four weeks in which nfs takes a number of times as long as smb that depends on day and round.
+fn four_weeks(factor: &dyn Fn(i64, i64) -> f64) -> WeeklySummary {
+    World::pair()
+        .simulate(0..28, &|target, day, turn| times(factor(day, turn), (target, day, turn)))
+        .after_days(28)
+}
+
+fn objection(weekly: &WeeklySummary) -> &Objection {
+    assert_eq!((&weekly.recommendation.target, weekly.recommendation.confidence), (&None, None));
+    &weekly.recommendation.withheld.as_ref().expect("a share that took less time").objection
+}
+
+/// Changes the times of some tasks on nfs.
+fn scale_on_nfs(world: &mut World, factor: impl Fn(usize) -> f64) {
+    for run in world.history.runs.iter_mut().filter(|run| run.target == 1) {
+        let seconds = run.seconds * factor(run.workload);
+        for place in 0..TASKS[run.workload].metrics().len() {
+            run.times = run.times.with(place, seconds);
+        }
+    }
+}
+
+#[test]
+fn recommendation_follows_verdict_and_rounds_so_far() {
+    let scenario = |target, day, turn| noisy_time(if target == 0 { 8.0 } else { 10.0 }, target, day, turn);
+    let recommended = |days| World::pair().simulate(0..days, &scenario).after_days(days).recommendation;
+    let name = |recommendation: &Recommendation| recommendation.target.as_ref().map(ToString::to_string);
+    let (first_hours, early, late) = (recommended(1), recommended(4), recommended(28));
+    assert_eq!((name(&first_hours), first_hours.confidence), (None, None), "8 rounds are too few");
+    assert_eq!((name(&early), early.confidence), (Some("smb".to_owned()), Some(Confidence::SoFar)));
+    assert_eq!(early.minutes_a_week, None);
+    assert_eq!((name(&late), late.confidence), (Some("smb".to_owned()), Some(Confidence::Decided)));
+    // 163 waits of an ordinary week, each 2 s longer on nfs.
+    let saved = late.minutes_a_week.unwrap();
+    assert!((saved.value - 163.0 * 2.0 / 60.0).abs() < 0.3 && saved.low > 4.0, "{saved:?}");
+    assert_eq!((saved.instead_of.as_str(), saved.profile), ("nfs", ProfileSource::OrdinaryWeek));
+}
+
+#[test]
+fn equal_shares_get_no_recommendation_but_an_answer() {
+    let scenario = |target, day, turn| noisy_time(8.0, target, day, turn);
+    let recommendation = World::pair().simulate(0..28, &scenario).after_days(28).recommendation;
+    assert_eq!((recommendation.target, recommendation.confidence), (None, Some(Confidence::NoDifference)));
+}
+
+#[test]
+fn faster_share_that_fails_more_often_is_not_recommended() {
+    let scenario = |target, day, turn| match (target, turn) {
+        (0, 3) => (Outcome::Error, 0.0),
+        (target, turn) => noisy_time(if target == 0 { 8.0 } else { 16.0 }, target, day, turn),
+    };
+    let weekly = World::pair().simulate(0..28, &scenario).after_days(28);
+    assert_eq!(headline(&weekly).winner().map(ToString::to_string), Some("smb".to_owned()));
+    assert_eq!((weekly.recommendation.target, weekly.recommendation.confidence), (None, None));
+}
+
+/// Three rounds of eight each evening are no outliers.
+#[test]
+fn share_that_is_slow_every_evening_is_not_recommended() {
+    let weekly = four_weeks(&|_, turn| if turn < 5 { 0.8 } else { 5.0 });
+    let headline = headline(&weekly);
+    assert_eq!(headline.so_far.ratio, None);
+    let mean = (5.0 * 0.8f64.ln() + 3.0 * 5f64.ln()) / 8.0;
+    assert!(
+        (headline.so_far.ratio_with_outliers.unwrap() - mean.exp()).abs() < 0.05,
+        "{:?}",
+        headline.so_far
+    );
+    assert!(matches!(objection(&weekly), Objection::Outliers { ratio } if (ratio - mean.exp()).abs() < 0.05));
+}
+
+#[test]
+fn share_that_is_slow_at_weekends_has_no_verdict() {
+    let weekly = four_weeks(&|day, _| if day % 7 < 5 { 0.8 } else { 3.0 });
+    assert_eq!((headline(&weekly).verdict, headline(&weekly).ratio), (Verdict::NotEnoughData, None));
+    assert_eq!(weekly.recommendation.target, None);
+}
+
+#[test]
+fn share_that_has_stopped_working_is_not_recommended() {
+    let scenario = |target, day, turn| match (target, day) {
+        (1, 27) => (Outcome::Hung, 900.0),
+        _ => times(0.8, (target, day, turn)),
+    };
+    let weekly = World::pair().simulate(0..28, &scenario).after_days(28);
+    assert_eq!(headline(&weekly).winner().map(ToString::to_string), Some("nfs".to_owned()));
+    assert_eq!(*objection(&weekly), Objection::Failing);
+}
+
+#[test]
+fn verdict_from_before_a_change_is_not_recommended() {
+    let weekly = four_weeks(&|day, _| if day < 19 { 2.0 } else { 0.5 });
+    let change = headline(&weekly).change.as_ref().unwrap();
+    assert_eq!((change.described, change.days_after), (ChangePart::Before, 9));
+    assert!(headline(&weekly).verdict.has_winner());
+    assert!(matches!(objection(&weekly), Objection::Changed { days: 9, .. }));
+}
+
+/// An event needs 14 days on both sides to explain a change, but it was recorded.
+#[test]
+fn change_on_the_day_of_an_event_names_it() {
+    let factor = |day| if day < 19 { 2.0 } else { 0.5 };
+    let mut world =
+        World::pair().simulate(0..28, &|target, day, turn| times(factor(day), (target, day, turn)));
+    let event = |kind: &str, day| Event {
+        target: None,
+        kind: kind.to_owned(),
+        detail: serde_json::json!({}),
+        at_us: midnight(day),
+    };
+    world.history.events = vec![event("os-update", 19)];
+    let weekly = world.after_days(28);
+    assert_eq!(headline(&weekly).change.as_ref().unwrap().event.as_deref(), Some("os-update"));
+}
+
+#[test]
+fn shares_that_are_better_at_different_tasks_are_not_called_equal() {
+    let mut world = World::pair().simulate(0..28, &|target, day, turn| times(1.0, (target, day, turn)));
+    scale_on_nfs(&mut world, |workload| if workload < 2 { 2.0 } else { 0.5 });
+    let weekly = world.after_days(28);
+    assert_eq!(headline(&weekly).verdict, Verdict::NoRealDifference);
+    assert_eq!(weekly.recommendation.confidence, Some(Confidence::DependsOnTask));
+}
+
+#[test]
+fn share_that_costs_minutes_in_the_own_week_is_not_recommended() {
+    let mut world = World::pair().simulate(0..28, &|target, day, turn| times(0.5, (target, day, turn)));
+    scale_on_nfs(
+        &mut world,
+        |workload| if TASKS[workload].name() == "incremental-backup" { 4.0 } else { 1.0 },
+    );
+    world.history.settings.usage_profile = BTreeMap::from([("incremental-backup/backup".to_owned(), 60.0)]);
+    let weekly = world.after_days(28);
+    assert_eq!(headline(&weekly).winner().map(ToString::to_string), Some("nfs".to_owned()));
+    assert!(matches!(objection(&weekly), Objection::MoreMinutes(saved) if (saved.value + 10.0).abs() < 0.5));
+}
+
+/// A failure counts as 20 times the usual time on the fastest share, however fast the local disk is.
+#[test]
+fn times_of_slow_shares_are_not_cut() {
+    let mut world = World::new(&[("smb", Role::Share), ("nfs", Role::Share), ("local", Role::Baseline)]);
+    world = world
+        .simulate(0..28, &|target, day, turn| noisy_time([100.0, 250.0, 0.5][target], target, day, turn));
+    let ratio = headline(&world.after_days(28)).ratio.unwrap();
+    assert!((ratio.value - 2.5).abs() < 0.05, "{ratio:?}");
+}
+
+#[test]
+fn task_that_is_no_longer_measured_does_not_stop_the_verdict() {
+    let mut world = World::pair()
+        .simulate(0..56, &|target, day, turn| times(if day < 14 { 1.0 } else { 2.0 }, (target, day, turn)));
+    let is_off = |run: &RunRecord| run.workload == 3 && run.started >= midnight(14);
+    world.history.runs.retain(|run| !is_off(run));
+    let weekly = world.after_days(56);
+    let last = headline(&weekly).days.last().unwrap();
+    assert_eq!(last.date, date_of_day(MONDAY + 55).to_string());
+    assert_eq!(headline(&weekly).winner().map(ToString::to_string), Some("smb".to_owned()));
+}
+
+#[test]
+fn runs_from_before_the_first_one_are_named() {
+    let mut world = World::pair().simulate(0..14, &|target, day, turn| times(1.0, (target, day, turn)));
+    world.round(-3_650, 0, RoundStatus::Ok, &|target, day, turn| times(1.0, (target, day, turn)));
+    let weekly = world.after_days(14);
+    let reason = "dated before the target's first run: the clock was wrong";
+    let found = weekly.excluded.iter().find(|excluded| excluded.reason == reason).unwrap();
+    assert_eq!(found.runs, 2 * TASKS.len());
+}
