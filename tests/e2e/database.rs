@@ -95,7 +95,8 @@ fn database_without_write_permission_is_reported() {
     let call = place.run(INDEX, &[("nas", &target)]).arg("--database").arg(&database).unprivileged();
     call.expect(1).assert_stderr(&[
         database.to_str().unwrap(),
-        "no access",
+        "cannot lock the database",
+        "Permission denied",
         "can read and write",
         "--database PATH",
     ]);

@@ -29,7 +29,7 @@ pub enum DatabaseLockError {
     },
     /// The lock file cannot be created.
     #[error(
-        "no access to the folder of the database {} ({source}): check that you can read and write it, or give another \
+        "cannot lock the database {} ({source}): check that you can read and write its folder, or give another \
          `--database PATH`",
         database.display()
     )]

@@ -40,8 +40,7 @@ pub struct DaySeries {
     autocorrelation: f64,
     /// Number of coefficients that were fitted to the days: one for a mean, two for a line.
     coefficients: usize,
-    /// Number of days whose mean would be known as well as `mean`: all days, or fewer for a point of a line away from its
-    /// middle.
+    /// Number of days whose mean would be known as well as `mean`: all, or fewer away from the middle of a line.
     weight: f64,
 }
 
@@ -63,19 +62,20 @@ impl DaySeries {
     /// `None` without a day, with two values for one day, with a value that cannot be the log ratio of two durations, or
     /// if the mean of the days as they are is another one (docs/methodology.md#rounds-of-two-kinds).
     pub fn from_days(by_day: &[(i64, f64)]) -> Option<Self> {
+        let values: Vec<f64> = by_day.iter().map(|(_, value)| *value).collect();
+        let is_mixed = || mean_with_outliers(&values, WINSORIZE_AT_DEVIATIONS).is_some();
+        if values.len() >= MIN_DAYS_TO_WINSORIZE && is_mixed() { None } else { Self::of_values(by_day) }
+    }
+
+    /// Like [`Self::from_days`], for values of any unit.
+    pub fn of_values(by_day: &[(i64, f64)]) -> Option<Self> {
         let mut by_day = by_day.to_vec();
         by_day.sort_by_key(|(day, _)| *day);
-        let is_log_ratio = |value: f64| value.abs() <= MAX_LOG_RATIO;
-        let is_valid = by_day.iter().all(|(_, value)| is_log_ratio(*value))
-            && by_day.windows(2).all(|pair| pair[0].0 != pair[1].0);
-        if by_day.is_empty() || !is_valid {
+        let is_valid = by_day.iter().all(|(_, value)| value.abs() <= MAX_LOG_RATIO);
+        if by_day.is_empty() || !is_valid || by_day.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             return None;
         }
         if by_day.len() >= MIN_DAYS_TO_WINSORIZE {
-            let values: Vec<f64> = by_day.iter().map(|(_, value)| *value).collect();
-            if mean_with_outliers(&values, WINSORIZE_AT_DEVIATIONS).is_some() {
-                return None;
-            }
             winsorize(by_day.iter_mut().map(|(_, value)| value), WINSORIZE_AT_DEVIATIONS);
         }
         let mean = by_day.iter().map(|(_, value)| value).sum::<f64>() / by_day.len() as f64;
@@ -106,8 +106,7 @@ impl DaySeries {
         self.mean
     }
 
-    /// Returns the variance of the winsorized log ratios: squared deviations from the mean, divided by the number of
-    /// days.
+    /// Returns the variance of the winsorized log ratios, with the number of days as divisor.
     pub fn variance(&self) -> f64 {
         self.variance
     }
@@ -288,7 +287,7 @@ mod tests {
         [0.02, 0.03, 0.05, 0.08, 0.09, 0.10, 0.08, 0.07, 0.09, 0.12, 0.95, 0.10, 0.06, 0.04, 0.03, 0.05];
 
     fn daily(values: &[f64]) -> DaySeries {
-        DaySeries::from_days(&(100..).zip(values.iter().copied()).collect::<Vec<_>>()).unwrap()
+        DaySeries::of_values(&(100..).zip(values.iter().copied()).collect::<Vec<_>>()).unwrap()
     }
 
     fn assert_golden(found: f64, expected: f64) {
@@ -430,8 +429,7 @@ mod tests {
             values in proptest::collection::vec(prop_oneof![Just(0.0), -1400.0..1400.0f64, -1e-300..1e-300f64], 1..40),
             alpha in prop_oneof![Just(0.0), Just(1.0), 1e-9..1.0f64],
         ) {
-            let days: Vec<(i64, f64)> = (0..).zip(values.iter().copied()).collect();
-            let Some(series) = DaySeries::from_days(&days) else { return Ok(()) };
+            let series = daily(&values);
             let (low, high) = series.interval(alpha);
             prop_assert!(low <= series.mean() && series.mean() <= high);
             prop_assert!(!series.ln_e_value().is_nan() && !series.minimum_detectable_effect(alpha).is_nan());

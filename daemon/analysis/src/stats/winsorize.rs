@@ -41,7 +41,8 @@ pub(super) fn mean_with_outliers(log_ratios: &[f64], deviations: f64) -> Option<
     let are_too_many = clamped as f64 > MAX_OUTLIERS * log_ratios.len() as f64;
     let shift = all - usual;
     let is_against = shift * usual < 0.0 || usual.abs() < NEARLY_EQUAL;
-    (are_too_many && is_against && shift.abs() > MAX_SHIFT.max(usual.abs() / 2.0)).then_some(all)
+    let is_moved = shift.abs() > MAX_SHIFT.max(usual.abs() / 2.0);
+    (are_too_many && is_against && is_moved && all.is_finite()).then_some(all)
 }
 
 #[cfg(test)]

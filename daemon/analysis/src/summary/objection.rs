@@ -25,18 +25,18 @@ pub struct Withheld {
 pub enum Objection {
     /// Data on it differed from what was written.
     Damaged,
-    /// Its last rounds all failed, while the other share worked.
+    /// A task failed in each of its last rounds, while the other share worked.
     Failing,
     /// It is proven to fail more often.
     LessReliable,
-    /// The ratio changed, and the days since are too few for a verdict.
+    /// The ratio changed, there is no verdict about the days since, and in them it is not faster by a difference that matters.
     Changed {
         /// First day after the change, as an ISO date.
         date: String,
         /// Number of valid days since.
         days: usize,
     },
-    /// It took less time in most rounds, but so much more in the others that the mean of all says otherwise.
+    /// It took less time in most rounds, but so much more in the others that it is not the faster one on average.
     Outliers {
         /// Geometric mean over all rounds of the time on it divided by the time on the other share.
         ratio: f64,
@@ -68,16 +68,19 @@ impl PairSummary {
         if self.less_reliable() == Some(name) {
             return Some(Objection::LessReliable);
         }
-        if let Some(change) = headline.change.as_ref().filter(|change| change.described == ChangePart::Before)
-        {
+        // Of the time on the target divided by the time on the other one.
+        let ratio_of = |ratio: f64| if self.a == *name { 1.0 / ratio } else { ratio };
+        if let Some(change) = headline.change.as_ref().filter(|change| {
+            let is_judged = change.described == ChangePart::After && headline.verdict.is_decided();
+            !is_judged && ratio_of(change.ratio_after) * headline.threshold > 1.0
+        }) {
             return Some(Objection::Changed { date: change.date.clone(), days: change.days_after });
         }
-        if let Some(ratio) = headline.ratio_with_outliers {
-            let ratio = if self.a == *name { 1.0 / ratio } else { ratio };
+        if let Some(ratio) = headline.ratio_with_outliers.map(ratio_of).filter(|ratio| *ratio >= 1.0) {
             return Some(Objection::Outliers { ratio });
         }
-        // Minutes know nothing of failures.
-        let more = saved_in(self, name).filter(|saved| saved.high < 0.0 && self.less_reliable().is_none());
-        more.map(Objection::MoreMinutes)
+        // Minutes know nothing of failures and damage.
+        let is_sound = self.less_reliable().is_none() && self.failing.is_empty() && self.damaged.is_empty();
+        saved_in(self, name).filter(|saved| is_sound && saved.high < 0.0).map(Objection::MoreMinutes)
     }
 }

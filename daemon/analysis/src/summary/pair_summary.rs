@@ -36,7 +36,7 @@ pub struct PairSummary {
     /// Shares whose data differed from what was written, in their newest epoch. None of them is called better.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<TargetName>,
-    /// Shares on which the last rounds all failed, while the other share worked. None of them is recommended.
+    /// Shares on which a task failed in each of the last rounds, while the other share worked. None of them is recommended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<TargetName>,
 }

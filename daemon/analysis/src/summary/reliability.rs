@@ -96,10 +96,18 @@ pub(super) fn failures(scope: &AnalysisWindow<'_>, target: usize, attempts: &[At
 /// Number of rounds in a row that a target must fail to be called failing.
 pub const FAILING_ROUNDS: usize = 3;
 
-/// Returns true if the last [`FAILING_ROUNDS`] rounds on a target all failed.
-pub(super) fn is_failing(attempts: &[Attempt]) -> bool {
-    let last = attempts.last_chunk::<FAILING_ROUNDS>();
-    last.is_some_and(|last| last.iter().all(|attempt| attempt.failed))
+/// Returns true if a task failed on the first target in each of the last [`FAILING_ROUNDS`] rounds that attempted both, and none
+/// on the second.
+pub(super) fn is_failing_alone(a: &[Attempt], b: &[Attempt]) -> bool {
+    let both = both_attempted(a, b);
+    let last = both.last_chunk::<FAILING_ROUNDS>();
+    last.is_some_and(|last| last.iter().all(|failed| *failed == (true, false)))
+}
+
+/// Returns whether a task failed on the first and on the second target, for each round that attempted both.
+fn both_attempted(a: &[Attempt], b: &[Attempt]) -> Vec<(bool, bool)> {
+    let in_b = |of_a: &Attempt| b.binary_search_by_key(&of_a.round, |of_b| of_b.round).ok().map(|at| b[at]);
+    a.iter().filter_map(|of_a| Some((of_a.failed, in_b(of_a)?.failed))).collect()
 }
 
 /// Comparison of the failures of two targets, over the rounds that attempted both.
@@ -129,10 +137,7 @@ pub enum ReliabilityVerdict {
 
 /// Compares the failures of two targets. `alpha` is the maximum chance that equal targets are ever called different.
 pub(super) fn reliability(a: &[Attempt], b: &[Attempt], alpha: f64) -> Reliability {
-    let in_b = |of_a: &Attempt| b.binary_search_by_key(&of_a.round, |of_b| of_b.round).ok().map(|at| b[at]);
-    let both: Vec<(bool, bool)> =
-        a.iter().filter_map(|of_a| Some((of_a.failed, in_b(of_a)?.failed))).collect();
-    let discordant = DiscordantEpisodes::from_rounds(&both);
+    let discordant = DiscordantEpisodes::from_rounds(&both_attempted(a, b));
     let is_proven = discordant.ln_e_value() >= -alpha.ln();
     let verdict = match (discordant.first_only, discordant.second_only) {
         (0, 0) => ReliabilityVerdict::NoFailures,

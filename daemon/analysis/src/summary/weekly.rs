@@ -15,7 +15,7 @@ use super::pair_data::{MetricComparison, MetricIndex, PairData};
 use super::pair_summary::PairSummary;
 use super::pairing::TargetPair;
 use super::recommendation::{Recommendation, recommendation};
-use super::reliability::{self, Attempt, Failures, attempts, failures, is_failing, since};
+use super::reliability::{self, Attempt, Failures, attempts, failures, is_failing_alone, since};
 use super::replay::{ReplayFidelity, replay_fidelity};
 use super::scores::{Scores, reliability as reliability_score, smoothness};
 use super::sequential::sequential_weeks;
@@ -263,7 +263,7 @@ fn pair_summary(
     let from = scope.first_counted_day(pair_data.pair).unwrap_or(i64::MAX);
     let [a, b] = [pair_data.pair.a, pair_data.pair.b].map(|target| since(&attempts[target], from));
     let reliability = reliability::reliability(&a, &b, params.alpha);
-    let failing = failing(target_names(pair_data), [&a, &b]);
+    let failing = failing(target_names(pair_data), &a, &b);
     let judge = |cell: Option<MetricComparison>, subject: Subject| {
         let cell = cell?;
         // e-BH only applies to single metrics; comparisons over several metrics use the level of the pair
@@ -316,12 +316,9 @@ fn pair_summary(
 }
 
 /// Returns the target whose last rounds all failed while the other one worked; at most one.
-fn failing(names: PairNames<'_>, attempts: [&[Attempt]; 2]) -> Vec<TargetName> {
-    match attempts.map(is_failing) {
-        [true, false] => vec![names.a.clone()],
-        [false, true] => vec![names.b.clone()],
-        [true, true] | [false, false] => vec![],
-    }
+fn failing(names: PairNames<'_>, a: &[Attempt], b: &[Attempt]) -> Vec<TargetName> {
+    let failing = [(names.a, is_failing_alone(a, b)), (names.b, is_failing_alone(b, a))];
+    failing.into_iter().filter(|(_, is_failing)| *is_failing).map(|(name, _)| name.clone()).collect()
 }
 
 /// Returns true if a round after the warm-up compares both targets of a pair.

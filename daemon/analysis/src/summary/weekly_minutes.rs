@@ -58,11 +58,14 @@ pub(super) fn weekly_minutes(
     // A day without one of the metrics would count too few minutes.
     let complete = hours.into_iter().filter(|(_, (_, count))| *count == measured.len());
     let by_day: Vec<(i64, f64)> = complete.map(|(day, (hours, _))| (day, hours)).collect();
-    let series = DaySeries::from_days(&by_day)?;
+    let series = DaySeries::of_values(&by_day)?;
     let (low, high) = series.interval(alpha);
+    // Of days of two kinds, the usual ones may cost minutes, and all together save them.
+    let all = by_day.iter().map(|(_, hours)| hours).sum::<f64>() / by_day.len() as f64;
+    let is_contradicted = all * series.mean() < 0.0 && all.abs() * MINUTES_PER_HOUR >= 1.0;
     let total: f64 = wanted.iter().map(|(_, count)| count).sum();
     let covered: f64 = measured.iter().map(|(_, count)| count).sum();
-    (low.is_finite() && high.is_finite() && total > 0.0).then(|| WeeklyMinutes {
+    (low.is_finite() && high.is_finite() && total > 0.0 && !is_contradicted).then(|| WeeklyMinutes {
         value: series.mean() * MINUTES_PER_HOUR,
         low: low * MINUTES_PER_HOUR,
         high: high * MINUTES_PER_HOUR,

@@ -124,9 +124,15 @@ impl EsloggerImporter {
             "open" => self.open(context),
             "close" => self.close(context),
             "create" => self.create(context),
-            "rename" => rename(context),
+            "rename" => {
+                self.forget_created(context, "source");
+                rename(context);
+            }
             "link" => hard_link(context),
-            "unlink" => remove(context),
+            "unlink" => {
+                self.forget_created(context, "target");
+                remove(context);
+            }
             "truncate" => context.on("target", |path| A::SetLength { path, length: 0 }),
             "stat" => {
                 let found = found(&context.event["target"]);
@@ -166,7 +172,8 @@ impl EsloggerImporter {
             _ => Access::ReadWrite,
         };
         let key = OpenKey { process: context.process, path: path.into_bytes() };
-        if let Some(file) = self.only_created(&key) {
+        // The opening of a file that was created is for writing; one for reading is another one.
+        if let Some(file) = self.only_created(&key).filter(|_| access != Access::Read) {
             (file.access, file.is_only_created) = (access, false);
             return;
         }
@@ -179,6 +186,13 @@ impl EsloggerImporter {
 
     fn only_created(&mut self, key: &OpenKey) -> Option<&mut OpenFile> {
         self.open.get_mut(key)?.iter_mut().find(|file| file.is_only_created)
+    }
+
+    /// What is created under the name of this file from now on is another one.
+    fn forget_created(&mut self, context: &Context<'_>, member: &str) {
+        let Some(path) = path(&context.event[member]) else { return };
+        let key = OpenKey { process: context.process, path: path.into_bytes() };
+        self.open.get_mut(&key).into_iter().flatten().for_each(|file| file.is_only_created = false);
     }
 
     fn add_open(&mut self, context: &mut Context<'_>, key: OpenKey, mode: OpenMode, size: Option<u64>) {

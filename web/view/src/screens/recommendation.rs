@@ -1,8 +1,8 @@
 //! The recommendation in one sentence: which share to use, how much it saves, and how sure that is.
 
 use longhaul_analysis::summary::{
-    Comparison, Confidence, FAILING_ROUNDS, MinutesSaved, Objection, PairSummary, ProfileSource,
-    Recommendation, WeeklySummary, Withheld,
+    Change, ChangePart, Comparison, Confidence, FAILING_ROUNDS, MinutesSaved, Objection, PairSummary,
+    ProfileSource, Recommendation, WeeklySummary, Withheld,
 };
 
 use super::checks::statements;
@@ -23,10 +23,15 @@ pub fn heading(weekly: &WeeklySummary) -> String {
     if weekly.pairs.is_empty() {
         return format!("{}.", words::ranking(weekly));
     }
-    let is_decided =
-        |pair: &PairSummary| pair.headline.as_ref().is_some_and(|found| found.verdict.is_decided());
+    let is_judged = |pair: &PairSummary| {
+        let is_decided = pair.headline.as_ref().is_some_and(|found| {
+            let is_current = |change: &Change| change.described == ChangePart::After;
+            found.verdict.is_decided() && found.change.as_ref().is_none_or(is_current)
+        });
+        is_decided && pair.failing.is_empty() && pair.damaged.is_empty() && pair.less_reliable().is_none()
+    };
     let Recommendation { confidence, withheld, .. } = &weekly.recommendation;
-    if confidence.is_none() && withheld.is_none() && weekly.pairs.iter().all(is_decided) {
+    if confidence.is_none() && withheld.is_none() && weekly.pairs.iter().all(is_judged) {
         return format!("No single share is best: {}.", words::ranking(weekly));
     }
     let recommended = sentence(&weekly.recommendation);
@@ -63,14 +68,12 @@ fn no_advice(withheld: &Withheld) -> String {
         Objection::Damaged => {
             format!("{target} took less time, but data on it differed from what was written")
         }
-        Objection::Failing => {
-            format!(
-                "{target} took less time until it stopped working: its last {FAILING_ROUNDS} rounds or more all failed"
-            )
-        }
-        Objection::LessReliable => format!("{target} takes less time, but fails more often than {other}"),
+        Objection::Failing => format!(
+            "{target} took less time, but a task on it failed in each of the last {FAILING_ROUNDS} rounds or more, while {other} worked"
+        ),
+        Objection::LessReliable => format!("{target} took less time, but fails more often than {other}"),
         Objection::Changed { date, days } => format!(
-            "the ratio of {target} and {other} changed on {date}, and the {} since are too few",
+            "the ratio of {target} and {other} changed on {date}, and there is no verdict about the {} since yet",
             units::count(*days, "day")
         ),
         Objection::Outliers { ratio } => format!(
@@ -80,7 +83,7 @@ fn no_advice(withheld: &Withheld) -> String {
         Objection::MoreMinutes(saved) => {
             let minutes = |value: f64| units::decimal(value.abs(), 1);
             format!(
-                "{target} is faster than {other} for all tasks together, but costs {} minutes a week more ({} to {}) {}",
+                "{target} took less time than {other} for all tasks together, but costs {} minutes a week more ({} to {}) {}",
                 minutes(saved.value),
                 minutes(saved.high),
                 minutes(saved.low),
@@ -233,10 +236,13 @@ mod tests {
             (Objection::Damaged, "nfs took less time, but data on it differed from what was written"),
             (
                 Objection::Failing,
-                "nfs took less time until it stopped working: its last 3 rounds or more all failed",
+                "nfs took less time, but a task on it failed in each of the last 3 rounds or more, while smb worked",
             ),
-            (Objection::LessReliable, "nfs takes less time, but fails more often than smb"),
-            (changed, "the ratio of nfs and smb changed on 2026-11-25, and the 9 days since are too few"),
+            (Objection::LessReliable, "nfs took less time, but fails more often than smb"),
+            (
+                changed,
+                "the ratio of nfs and smb changed on 2026-11-25, and there is no verdict about the 9 days since yet",
+            ),
             (
                 Objection::Outliers { ratio: 1.7 },
                 "nfs took less time than smb in most rounds, but so much more in the others that the mean of all is 1.70× the time \
@@ -244,7 +250,7 @@ mod tests {
             ),
             (
                 Objection::MoreMinutes(more),
-                "nfs is faster than smb for all tasks together, but costs 40.5 minutes a week more (39.1 to 41.8) for your usage, \
+                "nfs took less time than smb for all tasks together, but costs 40.5 minutes a week more (39.1 to 41.8) for your usage, \
                  counted over 2 weeks",
             ),
         ];

@@ -18,10 +18,9 @@ pub fn result(task: &Comparison) -> String {
     let saved = Percent::saved(ratio);
     match task.verdict {
         Verdict::AlreadyClear | Verdict::Faster | Verdict::ClearlyFaster => {
-            let all_failed = sentences::failures_of_slower(task) == task.rounds.complete;
             match sentences::often_failed(task) {
                 None => format!("{faster}: {saved} less time ({})", saved.range()),
-                Some(failed) if all_failed => format!("{faster}: {failed}"),
+                Some(failed) if sentences::always_failed(task) => format!("{faster}: {failed}"),
                 Some(failed) => format!("{faster}: {saved} less time ({}); {failed}", saved.range()),
             }
         }

@@ -29,6 +29,13 @@ fn speed_and_reliability(pair: &PairSummary) -> String {
     let Some(headline) = &pair.headline else {
         return format!("No round so far has all tasks on both {} and {}.", pair.a, pair.b);
     };
+    let names = headline.faster_and_slower();
+    if let Some((faster, slower)) = names.filter(|_| pair.tasks.iter().all(always_failed)) {
+        let rounds = headline.rounds.complete;
+        return format!(
+            "Every task failed on {slower} in all {rounds} rounds, so there is no time to compare with that of {faster}."
+        );
+    }
     let text = comparison(headline);
     let fails_more = match pair.reliability.verdict {
         ReliabilityVerdict::WorseA => &headline.a,
@@ -47,7 +54,7 @@ fn speed_and_reliability(pair: &PairSummary) -> String {
 pub fn comparison(comparison: &Comparison) -> String {
     let Some(change) = &comparison.change else { return with_break_even(comparison) };
     let (before, after) = (change.ratio_before, change.ratio_after);
-    let cause = change.event.as_deref().unwrap_or("no event was recorded on that day");
+    let cause = change.event.as_deref().unwrap_or("no event explains it");
     let part = match change.described {
         ChangePart::Before => "About the days before the change: ",
         ChangePart::After => "",
@@ -136,7 +143,7 @@ fn current(comparison: &Comparison) -> String {
     let (what, saved) = (activity(comparison), Percent::saved(ratio));
     match comparison.verdict {
         Verdict::NotEnoughData => undecided(comparison),
-        _ if failures_of_slower(comparison) == comparison.rounds.complete => {
+        _ if always_failed(comparison) => {
             format!(
                 "For {what}: {}, so there is no time to compare with that of {faster}.",
                 often_failed(comparison).unwrap_or_default()
@@ -155,8 +162,9 @@ fn current(comparison: &Comparison) -> String {
             let clearly = if comparison.verdict == Verdict::ClearlyFaster { "clearly " } else { "" };
             let rounds = comparison.rounds;
             let won = if *faster == comparison.a { rounds.won_by_a } else { rounds.won_by_b };
-            let failed = often_failed(comparison)
-                .map_or(String::new(), |failed| format!(" {failed}, and a failure counts as a long time."));
+            let failed = often_failed(comparison).map_or(String::new(), |failed| {
+                format!(" But {failed}, and a failure counts as a long time.")
+            });
             format!(
                 "{faster} is {clearly}faster than {slower} for {what}: {saved} less time ({}); it won {won} of {} rounds.{failed}{}",
                 saved.range(),
@@ -185,14 +193,25 @@ fn current(comparison: &Comparison) -> String {
 pub(super) fn often_failed(comparison: &Comparison) -> Option<String> {
     let (_, slower) = comparison.faster_and_slower()?;
     let (failed, rounds) = (failures_of_slower(comparison), comparison.rounds.complete);
+    // One failed task of a round is a failure of all tasks together.
+    let who =
+        if comparison.subject.workload.is_some() { slower.to_string() } else { format!("a run on {slower}") };
     (failed * 10 > rounds).then(|| match failed == rounds {
-        true => format!("{slower} failed in all {rounds} rounds"),
-        false => format!("{slower} failed in {failed} of {rounds} rounds"),
+        true => format!("{who} failed in all {rounds} rounds"),
+        false => format!("{who} failed in {failed} of {rounds} rounds"),
     })
 }
 
+/// Returns true if a task failed on the slower target in every round, so that there is no time of it.
+pub(super) fn always_failed(comparison: &Comparison) -> bool {
+    let is_single = comparison.subject.workload.is_some();
+    is_single
+        && comparison.rounds.complete > 0
+        && failures_of_slower(comparison) == comparison.rounds.complete
+}
+
 /// Returns in how many of the compared rounds the slower target failed.
-pub(super) fn failures_of_slower(comparison: &Comparison) -> usize {
+fn failures_of_slower(comparison: &Comparison) -> usize {
     let is_slower = |target| comparison.faster_and_slower().is_some_and(|(_, slower)| slower == target);
     let rounds = comparison.rounds;
     if is_slower(&comparison.a) { rounds.failed_a } else { rounds.failed_b }

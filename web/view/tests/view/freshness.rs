@@ -35,7 +35,7 @@ fn stale_share_is_recommended_only_with_its_caveat() {
     assert_eq!(
         recommendation::heading(&weekly([25, 0])),
         "Use smb: about 5.4 minutes a week less waiting than nfs (4.9 to 5.9), in an ordinary week. But it shows an old state: \
-         0 of 25 new files became visible, and the rest not within 1 min (nfs: 25 of 25). Part of its speed may come from that."
+         0 of 25 new files became visible in a wait of at least 1 min (nfs: 25 of 25). Part of its speed may come from that."
     );
     for fresh in [[0, 0], [0, 25], [2, 0]] {
         assert!(!recommendation::heading(&weekly(fresh)).contains("old state"), "{fresh:?}");

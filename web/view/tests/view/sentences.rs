@@ -54,7 +54,7 @@ fn share_that_always_failed_has_no_percentage() {
     };
     let weekly = World::pair().simulate(0..28, &scenario).after_days(28);
     let text = headline(pair(&weekly));
-    assert!(text.starts_with("For all tasks together: nfs failed in all ") && !text.contains('%'), "{text}");
+    assert!(text.starts_with("Every task failed on nfs in all ") && !text.contains('%'), "{text}");
     let rows: Vec<String> = pair(&weekly).tasks.iter().map(screens::result::result).collect();
     assert!(rows.iter().all(|row| row.starts_with("smb: nfs failed in all ")), "{rows:?}");
 }

@@ -60,7 +60,7 @@ fn faster_share_that_fails_more_often_is_not_recommended() {
     };
     let weekly = World::pair().simulate(0..28, &scenario).after_days(28);
     assert_eq!(headline(&weekly).winner().map(ToString::to_string), Some("smb".to_owned()));
-    assert_eq!((weekly.recommendation.target, weekly.recommendation.confidence), (None, None));
+    assert_eq!(*objection(&weekly), Objection::LessReliable);
 }
 
 /// Three rounds of eight each evening are no outliers.
@@ -94,6 +94,48 @@ fn share_that_has_stopped_working_is_not_recommended() {
     let weekly = World::pair().simulate(0..28, &scenario).after_days(28);
     assert_eq!(headline(&weekly).winner().map(ToString::to_string), Some("nfs".to_owned()));
     assert_eq!(*objection(&weekly), Objection::Failing);
+}
+
+#[test]
+fn outage_of_both_shares_speaks_against_none() {
+    let scenario = |target, day, turn| match (target, day, turn) {
+        (_, 27, 6..) | (1, 27, 5) => (Outcome::Hung, 900.0),
+        _ => times(0.8, (target, day, turn)),
+    };
+    let weekly = World::pair().simulate(0..28, &scenario).after_days(28);
+    assert_eq!(weekly.recommendation.target.map(|name| name.to_string()), Some("nfs".to_owned()));
+}
+
+#[test]
+fn change_that_leaves_a_share_faster_takes_no_advice_away() {
+    let weekly = four_weeks(&|day, _| if day < 19 { 0.6 } else { 0.4 });
+    assert!(headline(&weekly).change.is_some());
+    assert_eq!(weekly.recommendation.target.map(|name| name.to_string()), Some("nfs".to_owned()));
+}
+
+#[test]
+fn task_that_always_fails_on_the_other_share_is_no_saving() {
+    let mut world = World::pair().simulate(0..28, &|target, day, turn| times(0.8, (target, day, turn)));
+    for run in world.history.runs.iter_mut().filter(|run| run.target == 1 && run.workload == 3) {
+        (run.outcome, run.times) = (Outcome::Error, longhaul_model::MetricTimes::NONE);
+    }
+    let weekly = world.after_days(28);
+    assert_eq!(weekly.pairs[0].failing.len(), 1);
+    assert!(weekly.recommendation.withheld.is_none_or(|withheld| withheld.target.as_str() == "nfs"));
+}
+
+#[test]
+fn minutes_do_not_depend_on_how_often_a_task_is_done() {
+    let factor = |day: i64| if day % 7 < 6 { 1.5 } else { 3.0 };
+    let world = World::pair().simulate(0..28, &|target, day, turn| times(factor(day), (target, day, turn)));
+    let minutes = |a_week: f64| {
+        let mut history = world.history.clone();
+        history.settings.usage_profile = BTreeMap::from([("incremental-backup/backup".to_owned(), a_week)]);
+        let world = World { history, rounds_a_day: 8 };
+        world.after_days(28).pairs[0].weekly_minutes.unwrap().value / a_week
+    };
+    let (few, many) = (minutes(1.0), minutes(1000.0));
+    assert!((few - many).abs() < 1e-9, "{few} {many}");
 }
 
 #[test]

@@ -51,11 +51,11 @@ pub fn stale_advantage(weekly: &WeeklySummary, target: &TargetName) -> Option<St
     ))
 }
 
-/// Returns how many changes of a kind became visible while it was looked for them, as a clause.
+/// Returns how many changes of a kind became visible, and how long the others were waited for, as a clause.
 fn visible_of_kind(kind: &KindFreshness) -> String {
     let limit = kind
         .limit_seconds
-        .map_or(String::new(), |limit| format!(", and the rest not within {}", units::duration(limit)));
+        .map_or(String::new(), |limit| format!(" in a wait of at least {}", units::duration(limit)));
     let (seen, changes) = (kind.changes - kind.not_seen, kind.changes);
     format!("{seen} of {changes} {} became visible{limit}", kind_words(kind.kind))
 }
