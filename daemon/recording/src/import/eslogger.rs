@@ -188,7 +188,7 @@ impl EsloggerImporter {
         self.open.get_mut(key)?.iter_mut().find(|file| file.is_only_created)
     }
 
-    /// What is created under the name of this file from now on is another one.
+    /// Takes the next creation under the name of this file for that of another one.
     fn forget_created(&mut self, context: &Context<'_>, member: &str) {
         let Some(path) = path(&context.event[member]) else { return };
         let key = OpenKey { process: context.process, path: path.into_bytes() };
