@@ -95,9 +95,6 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitReason> {
     let LoadedConfig { values: config, path: config_path, version, managed_version } = configuration;
     config_file::log_ignored_settings(&config);
     let database = database_path(arguments, &config)?;
-    // Before the lock file is made beside it: on a dead share that could take for ever.
-    let mounts = platform::mounts().context("read the mount table")?;
-    longhaul_store::create_database_folder(&database, &mounts)?;
     let exclusive = lock_database(&database)?;
     restrict_own_files(&database);
     let starts = CrashLoopGuard::for_database(&database);
@@ -215,12 +212,15 @@ fn allowed_arguments(arguments: &Arguments, config: &Config) -> Arguments {
 
 /// Locks the database, with some attempts: a daemon that was just killed may have a child process that still holds
 /// the lock for a moment, before it becomes a worker.
-fn lock_database(database: &Path) -> Result<DatabaseLock, DatabaseLockError> {
+fn lock_database(database: &Path) -> anyhow::Result<DatabaseLock> {
+    // Before the lock file is made beside it: on a dead share that could take for ever.
+    let mounts = platform::mounts().context("read the mount table")?;
+    longhaul_store::create_database_folder(database, &mounts)?;
     for _ in 0..LOCK_ATTEMPTS {
         match DatabaseLock::acquire(database) {
             Err(DatabaseLockError::AlreadyLocked { .. }) => std::thread::sleep(LOCK_RETRY_INTERVAL),
-            other => return other,
+            other => return Ok(other?),
         }
     }
-    DatabaseLock::acquire(database)
+    Ok(DatabaseLock::acquire(database)?)
 }

@@ -4,8 +4,7 @@
 //! The interval inverts the test martingale `E_n(μ) = √(c²/(n+c²)) · [(n+c²)V / ((n+c²)V - S²)]^(n/2)` with
 //! `S = Σ(D-μ)`, `V = Σ(D-μ)²`: a Gaussian mixture over effect sizes, invariant under scale (Lai 1976; Wang and Ramdas,
 //! arXiv 2310.03722; docs/methodology.md#interval). By Ville's inequality, the chance that any of the intervals ever
-//! excludes the true mean is at most alpha, if days are independent. If neighbouring days are correlated, the interval
-//! is widened.
+//! excludes the true mean is at most alpha, if days are independent; correlated neighbours widen it.
 
 use super::winsorize::{mean_with_outliers, winsorize};
 
@@ -67,7 +66,7 @@ impl DaySeries {
         if values.len() >= MIN_DAYS_TO_WINSORIZE && is_mixed() { None } else { Self::of_values(by_day) }
     }
 
-    /// Like [`Self::from_days`], for values of any unit.
+    /// Like [`Self::from_days`], for values of any unit and without that last reason.
     pub fn of_values(by_day: &[(i64, f64)]) -> Option<Self> {
         let mut by_day = by_day.to_vec();
         by_day.sort_by_key(|(day, _)| *day);

@@ -261,9 +261,7 @@ fn pair_summary(
 ) -> PairSummary {
     let scope = pair_data.window;
     let from = scope.first_counted_day(pair_data.pair).unwrap_or(i64::MAX);
-    let [a, b] = [pair_data.pair.a, pair_data.pair.b].map(|target| since(&attempts[target], from));
-    let reliability = reliability::reliability(&a, &b, params.alpha);
-    let failing = failing(target_names(pair_data), &a, &b);
+    let [on_a, on_b] = [pair_data.pair.a, pair_data.pair.b].map(|target| since(&attempts[target], from));
     let judge = |cell: Option<MetricComparison>, subject: Subject| {
         let cell = cell?;
         // e-BH only applies to single metrics; comparisons over several metrics use the level of the pair
@@ -307,11 +305,11 @@ fn pair_summary(
         // Weeks are only evaluated if no round compares the two targets, that is, if they were measured in turns.
         sequential_weeks: if is_compared(&tasks) { vec![] } else { sequential_weeks(scope, pair_data.pair) },
         tasks,
-        reliability,
+        reliability: reliability::reliability(&on_a, &on_b, params.alpha),
         weekly_minutes: minutes(profile),
         ordinary_minutes: profile.is_empty().then(|| minutes(&ordinary)).flatten(),
         damaged: damaged(scope, [pair_data.pair.a, pair_data.pair.b]),
-        failing,
+        failing: failing(target_names(pair_data), &on_a, &on_b),
     }
 }
 
