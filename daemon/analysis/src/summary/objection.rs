@@ -1,4 +1,4 @@
-//! Reasons for which the share that took less time is not recommended (docs/methodology.md#recommendation).
+//! Reasons for which a share that did not take more time is not recommended (docs/methodology.md#recommendation).
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -8,12 +8,12 @@ use super::minutes_saved::{MinutesSaved, saved_in};
 use super::pair_summary::PairSummary;
 use longhaul_model::TargetName;
 
-/// The share that took less time than the others, and the reason for which it is not recommended.
+/// A share that took less time than the others, or about the same, and the reason for which it is not recommended.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Withheld {
-    /// Share that took less time.
+    /// Share that is not recommended.
     pub target: TargetName,
-    /// Share that it is compared with.
+    /// Share that it is compared with; the recommended one if there is one.
     pub instead_of: TargetName,
     /// Reason for which it is not recommended.
     pub objection: Objection,
@@ -40,6 +40,8 @@ pub enum Objection {
     Outliers {
         /// Geometric mean over all rounds of the time on it divided by the time on the other share.
         ratio: f64,
+        /// Number of these rounds.
+        rounds: usize,
     },
     /// For the usage profile it costs more time than the other share.
     MoreMinutes(MinutesSaved),
@@ -54,6 +56,19 @@ impl PairSummary {
         }
         let ratio = headline.so_far.ratio.filter(|ratio| ratio.is_difference())?;
         Some(if ratio.value > 1.0 { &self.a } else { &self.b })
+    }
+
+    /// Returns the target against which nothing speaks, if no difference of the times matters and the other target was damaged or
+    /// fails.
+    pub(super) fn sounder(&self) -> Option<&TargetName> {
+        let headline = self.headline.as_ref()?;
+        let is_equal = headline.verdict.is_decided() && headline.winner().is_none();
+        let is_flawed = |name| {
+            let objection = self.objection(name);
+            matches!(objection, Some(Objection::Damaged | Objection::Failing | Objection::LessReliable))
+        };
+        let is_sounder = |name: &&TargetName| self.objection(name).is_none() && is_flawed(self.other(name));
+        [&self.a, &self.b].into_iter().find(is_sounder).filter(|_| is_equal)
     }
 
     /// Returns the first reason for which a target of the pair is not recommended although it took less time.
@@ -77,7 +92,7 @@ impl PairSummary {
             return Some(Objection::Changed { date: change.date.clone(), days: change.days_after });
         }
         if let Some(ratio) = headline.ratio_with_outliers.map(ratio_of).filter(|ratio| *ratio >= 1.0) {
-            return Some(Objection::Outliers { ratio });
+            return Some(Objection::Outliers { ratio, rounds: headline.rounds.complete });
         }
         // Minutes know nothing of failures and damage.
         let is_sound = self.less_reliable().is_none() && self.failing.is_empty() && self.damaged.is_empty();

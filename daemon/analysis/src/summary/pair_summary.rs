@@ -63,6 +63,11 @@ impl PairSummary {
         }
     }
 
+    /// Returns the target of the pair that is not the given one.
+    pub fn other(&self, name: &TargetName) -> &TargetName {
+        if self.a == *name { &self.b } else { &self.a }
+    }
+
     /// Returns true if the pair compares the target.
     pub fn includes(&self, name: &TargetName) -> bool {
         self.a == *name || self.b == *name

@@ -22,7 +22,8 @@ pub struct Recommendation {
     pub confidence: Option<Confidence>,
     /// Minutes a week that the target saves; `None` until its verdict is decided, or while the interval is infinite.
     pub minutes_a_week: Option<MinutesSaved>,
-    /// The share that took less time than all others, if there is a reason not to recommend it; else missing.
+    /// A share that took less time than all others, or about the same as the recommended one, and the reason for which it is
+    /// not recommended; missing if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Withheld>,
 }
@@ -67,8 +68,10 @@ pub(super) fn recommendation(
     };
     let decided = target.as_ref().filter(|_| confidence == Some(Confidence::Decided));
     let minutes_a_week = decided.and_then(|target| minutes_saved(target, pairs, reference));
-    let fastest = best(PairSummary::faster).filter(|_| target.is_none());
-    let withheld = fastest.and_then(|fastest| withheld(&fastest, pairs));
+    let withheld = match &target {
+        None => best(PairSummary::faster).and_then(|fastest| withheld(&fastest, pairs)),
+        Some(target) => pairs.iter().filter(|pair| pair.sounder() == Some(target)).find_map(flaw_of_other),
+    };
     Recommendation { target, confidence, minutes_a_week, withheld }
 }
 
@@ -77,10 +80,18 @@ fn ahead(pair: &PairSummary) -> Option<&TargetName> {
     pair.faster().filter(|faster| pair.objection(faster).is_none())
 }
 
-/// Returns the target that is better by the verdict.
+/// Returns the target that is better by the verdict, or, if no difference matters, the one that works while the other does not.
 fn better(pair: &PairSummary) -> Option<&TargetName> {
     let is_decided = pair.headline.as_ref().is_some_and(|headline| headline.verdict.is_decided());
-    ahead(pair).filter(|_| is_decided)
+    ahead(pair).filter(|_| is_decided).or_else(|| pair.sounder())
+}
+
+/// Returns the reason against the target of a pair that is not the sounder one.
+fn flaw_of_other(pair: &PairSummary) -> Option<Withheld> {
+    let sounder = pair.sounder()?;
+    let other = pair.other(sounder);
+    let objection = pair.objection(other)?;
+    Some(Withheld { target: other.clone(), instead_of: sounder.clone(), objection })
 }
 
 /// Returns the first reason for which a share that took less time than all others is not recommended.
@@ -88,9 +99,10 @@ fn withheld(target: &TargetName, pairs: &[PairSummary]) -> Option<Withheld> {
     let of_target = pairs.iter().filter(|pair| pair.includes(target));
     let objections = of_target.filter_map(|pair| Some((pair, pair.objection(target)?)));
     objections
-        .map(|(pair, objection)| {
-            let instead_of = if pair.a == *target { &pair.b } else { &pair.a };
-            Withheld { target: target.clone(), instead_of: instead_of.clone(), objection }
+        .map(|(pair, objection)| Withheld {
+            target: target.clone(),
+            instead_of: pair.other(target).clone(),
+            objection,
         })
         .next()
 }

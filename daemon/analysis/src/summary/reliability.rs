@@ -1,6 +1,6 @@
 //! Counts failures of targets, and compares how often two targets fail (docs/methodology.md#reliability).
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -28,6 +28,8 @@ pub struct Failures {
     pub hung_seconds: f64,
     /// Number of rounds in which the target was unavailable for at least one run.
     pub unavailable_rounds: usize,
+    /// Number of rounds since the target was last attempted in which it was unavailable and another target was attempted.
+    pub unavailable_since_last: usize,
 }
 
 /// Round in which a target was attempted.
@@ -71,16 +73,21 @@ pub(super) fn since(attempts: &[Attempt], day: i64) -> Vec<Attempt> {
     attempts.iter().copied().filter(|attempt| attempt.day >= day).collect()
 }
 
-/// Counts the failures of a target.
-pub(super) fn failures(scope: &AnalysisWindow<'_>, target: usize, attempts: &[Attempt]) -> Failures {
-    let by_round: Vec<bool> = attempts.iter().map(|attempt| attempt.failed).collect();
+/// Counts the failures of a target. `attempts` are those on every target.
+pub(super) fn failures(scope: &AnalysisWindow<'_>, target: usize, attempts: &[Vec<Attempt>]) -> Failures {
+    let own = &attempts[target];
+    let by_round: Vec<bool> = own.iter().map(|attempt| attempt.failed).collect();
     let runs = || scope.rounds_by_workload.iter().flatten().filter_map(|block| block.runs[target]);
     let count = |outcome| runs().filter(|run| run.outcome == outcome).count();
-    let unavailable: BTreeMap<i64, ()> =
-        runs().filter(|run| run.outcome == Outcome::Unavailable).map(|run| (run.round, ())).collect();
+    let unavailable: BTreeSet<i64> =
+        runs().filter(|run| run.outcome == Outcome::Unavailable).map(|run| run.round).collect();
+    let last = own.last().map(|attempt| attempt.round);
+    let others_attempted = |round: &i64| {
+        attempts.iter().any(|of_target| of_target.binary_search_by_key(round, |other| other.round).is_ok())
+    };
     Failures {
         target: scope.history.targets[target].name.clone(),
-        rounds: attempts.len(),
+        rounds: own.len(),
         failed_rounds: by_round.iter().filter(|failed| **failed).count(),
         episodes: count_episodes(&by_round),
         hung_runs: count(Outcome::Hung),
@@ -90,6 +97,10 @@ pub(super) fn failures(scope: &AnalysisWindow<'_>, target: usize, attempts: &[At
             .filter(|run| run.outcome == Outcome::Hung)
             .fold(0.0, |seconds, run| seconds + run.seconds),
         unavailable_rounds: unavailable.len(),
+        unavailable_since_last: unavailable
+            .iter()
+            .filter(|round| last.is_none_or(|last| **round > last) && others_attempted(round))
+            .count(),
     }
 }
 

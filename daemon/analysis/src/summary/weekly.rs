@@ -137,7 +137,7 @@ fn summarize(scope: &AnalysisWindow<'_>, query: &WeeklyQuery) -> WeeklySummary {
     let pairs = pairs(scope, &shares, &attempts);
     let failures: Vec<Failures> = (0..scope.active_epochs.len())
         .filter(|target| scope.active_epochs[*target].is_some())
-        .map(|target| failures(scope, target, &attempts[target]))
+        .map(|target| failures(scope, target, &attempts))
         .collect();
     WeeklySummary {
         schema: SCHEMA,

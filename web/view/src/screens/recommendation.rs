@@ -35,9 +35,17 @@ pub fn heading(weekly: &WeeklySummary) -> String {
         return format!("No single share is best: {}.", words::ranking(weekly));
     }
     let recommended = sentence(&weekly.recommendation);
-    let target = weekly.recommendation.target.as_ref();
-    let caveat = target.and_then(|target| statements::stale_advantage(weekly, target));
-    caveat.map_or(recommended.clone(), |caveat| format!("{recommended} {caveat}"))
+    let caveats = weekly.recommendation.target.iter().flat_map(|target| caveats(weekly, target));
+    std::iter::once(recommended).chain(caveats).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns what a reader of the recommendation must know about the recommended target.
+fn caveats(weekly: &WeeklySummary, target: &TargetName) -> impl Iterator<Item = String> {
+    let failures = weekly.failures.iter().find(|failures| failures.target == *target);
+    let away = failures.map_or(0, |failures| failures.unavailable_since_last);
+    let unavailable =
+        (away >= FAILING_ROUNDS).then(|| format!("But it was unavailable in the last {away} rounds."));
+    unavailable.into_iter().chain(statements::stale_advantage(weekly, target))
 }
 
 /// Returns the recommendation as a sentence.
@@ -45,7 +53,14 @@ pub fn sentence(recommendation: &Recommendation) -> String {
     match (&recommendation.target, recommendation.confidence) {
         (Some(target), Some(Confidence::Decided)) => {
             let saved = recommendation.minutes_a_week.as_ref().filter(|saved| saved.low > 0.0);
-            saved.map_or_else(|| format!("Use {target}."), |saved| advice(target, saved))
+            match (&recommendation.withheld, saved) {
+                (Some(other), _) => {
+                    let equal = "no difference in time is large enough to matter";
+                    format!("Use {target}: {}.", reason(other, equal, other.target.as_str()))
+                }
+                (None, Some(saved)) => advice(target, saved),
+                (None, None) => format!("Use {target}."),
+            }
         }
         (Some(target), _) => {
             format!("{target} took the least time so far. Whether it stays like that is not decided yet.")
@@ -63,21 +78,24 @@ pub fn sentence(recommendation: &Recommendation) -> String {
 
 /// Returns why the share that took less time is not recommended.
 fn no_advice(withheld: &Withheld) -> String {
+    format!("No recommendation: {}.", reason(withheld, &format!("{} took less time", withheld.target), "it"))
+}
+
+/// Returns the reason for which a share is not recommended, after what speaks for it. `subject` stands for the share.
+fn reason(withheld: &Withheld, opening: &str, subject: &str) -> String {
     let Withheld { target, instead_of: other, objection } = withheld;
-    let reason = match objection {
-        Objection::Damaged => {
-            format!("{target} took less time, but data on it differed from what was written")
-        }
+    match objection {
+        Objection::Damaged => format!("{opening}, but data on {subject} differed from what was written"),
         Objection::Failing => format!(
-            "{target} took less time, but a task on it failed in each of the last {FAILING_ROUNDS} rounds or more, while {other} worked"
+            "{opening}, but a task on {subject} failed in each of the last {FAILING_ROUNDS} rounds or more, while {other} worked"
         ),
-        Objection::LessReliable => format!("{target} took less time, but fails more often than {other}"),
+        Objection::LessReliable => format!("{opening}, but {subject} fails more often than {other}"),
         Objection::Changed { date, days } => format!(
             "the ratio of {target} and {other} changed on {date}, and there is no verdict about the {} since yet",
             units::count(*days, "day")
         ),
-        Objection::Outliers { ratio } => format!(
-            "{target} took less time than {other} in most rounds, but so much more in the others that the mean of all is \
+        Objection::Outliers { ratio, rounds } => format!(
+            "{target} took less time than {other} in most rounds, but so much more in the others that the mean of all {rounds} is \
              {ratio:.2}× the time of {other}"
         ),
         Objection::MoreMinutes(saved) => {
@@ -90,8 +108,7 @@ fn no_advice(withheld: &Withheld) -> String {
                 profile(saved)
             )
         }
-    };
-    format!("No recommendation: {reason}.")
+    }
 }
 
 /// Returns what other shares are decided to be faster for than the recommended one, as sentences; `None` if there is nothing that
@@ -238,14 +255,14 @@ mod tests {
                 Objection::Failing,
                 "nfs took less time, but a task on it failed in each of the last 3 rounds or more, while smb worked",
             ),
-            (Objection::LessReliable, "nfs took less time, but fails more often than smb"),
+            (Objection::LessReliable, "nfs took less time, but it fails more often than smb"),
             (
                 changed,
                 "the ratio of nfs and smb changed on 2026-11-25, and there is no verdict about the 9 days since yet",
             ),
             (
-                Objection::Outliers { ratio: 1.7 },
-                "nfs took less time than smb in most rounds, but so much more in the others that the mean of all is 1.70× the time \
+                Objection::Outliers { ratio: 1.7, rounds: 98 },
+                "nfs took less time than smb in most rounds, but so much more in the others that the mean of all 98 is 1.70× the time \
                  of smb",
             ),
             (
@@ -257,5 +274,22 @@ mod tests {
         for (objection, text) in expected {
             assert_eq!(sentence(objection), format!("No recommendation: {text}."));
         }
+    }
+
+    #[test]
+    fn equal_share_that_works_is_recommended_with_the_reason() {
+        let name = |name: &str| name.parse().unwrap();
+        let withheld =
+            Withheld { target: name("nfs"), instead_of: name("smb"), objection: Objection::LessReliable };
+        let recommended = sentence(&Recommendation {
+            target: Some(name("smb")),
+            confidence: Some(Confidence::Decided),
+            minutes_a_week: None,
+            withheld: Some(withheld),
+        });
+        assert_eq!(
+            recommended,
+            "Use smb: no difference in time is large enough to matter, but nfs fails more often than smb."
+        );
     }
 }

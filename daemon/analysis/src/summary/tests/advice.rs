@@ -63,6 +63,38 @@ fn faster_share_that_fails_more_often_is_not_recommended() {
     assert_eq!(*objection(&weekly), Objection::LessReliable);
 }
 
+#[test]
+fn of_equal_shares_the_one_that_does_not_fail_is_recommended() {
+    let scenario = |target, day, turn| match (target, turn) {
+        (1, 3) => (Outcome::Error, 0.0),
+        (target, turn) => noisy_time(8.0, target, day, turn),
+    };
+    let weekly = World::pair().simulate(0..28, &scenario).after_days(28);
+    assert_eq!(headline(&weekly).winner(), None, "a failure in eight rounds does not make it slower");
+    let Recommendation { target, confidence, withheld, .. } = weekly.recommendation;
+    assert_eq!(
+        (target.map(|name| name.to_string()), confidence),
+        (Some("smb".to_owned()), Some(Confidence::Decided))
+    );
+    let withheld = withheld.unwrap();
+    assert_eq!((withheld.target.as_str(), withheld.objection), ("nfs", Objection::LessReliable));
+}
+
+#[test]
+fn rounds_in_which_only_one_share_is_away_are_counted_up_to_its_return() {
+    let scenario = |target, day, turn| match (target, day, turn) {
+        (1, 10, _) | (1, 27, 3..) | (0, 27, 7) => (Outcome::Unavailable, 0.0),
+        _ => times(0.8, (target, day, turn)),
+    };
+    let away = |days| {
+        let weekly = World::pair().simulate(0..days, &scenario).after_days(days);
+        let of = |failures: &Failures| (failures.unavailable_rounds, failures.unavailable_since_last);
+        weekly.failures.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(away(27), [(0, 0), (8, 0)]);
+    assert_eq!(away(28), [(1, 0), (13, 4)], "in the last round both were away");
+}
+
 /// Three rounds of eight each evening are no outliers.
 #[test]
 fn share_that_is_slow_every_evening_is_not_recommended() {
@@ -75,7 +107,9 @@ fn share_that_is_slow_every_evening_is_not_recommended() {
         "{:?}",
         headline.so_far
     );
-    assert!(matches!(objection(&weekly), Objection::Outliers { ratio } if (ratio - mean.exp()).abs() < 0.05));
+    assert!(
+        matches!(objection(&weekly), Objection::Outliers { ratio, rounds: 208 } if (ratio - mean.exp()).abs() < 0.05)
+    );
 }
 
 #[test]
