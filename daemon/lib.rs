@@ -213,14 +213,12 @@ fn allowed_arguments(arguments: &Arguments, config: &Config) -> Arguments {
 /// Locks the database, with some attempts: a daemon that was just killed may have a child process that still holds
 /// the lock for a moment, before it becomes a worker.
 fn lock_database(database: &Path) -> anyhow::Result<DatabaseLock> {
-    // Before the lock file is made beside it: on a dead share that could take for ever.
     let mounts = platform::mounts().context("read the mount table")?;
-    longhaul_store::create_database_folder(database, &mounts)?;
     for _ in 0..LOCK_ATTEMPTS {
-        match DatabaseLock::acquire(database) {
+        match DatabaseLock::acquire(database, &mounts) {
             Err(DatabaseLockError::AlreadyLocked { .. }) => std::thread::sleep(LOCK_RETRY_INTERVAL),
             other => return Ok(other?),
         }
     }
-    Ok(DatabaseLock::acquire(database)?)
+    Ok(DatabaseLock::acquire(database, &mounts)?)
 }

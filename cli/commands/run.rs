@@ -22,7 +22,7 @@ use longhaul_service::round::{RoundTasks, close_open_rounds};
 use longhaul_service::service::machine_seed;
 use longhaul_service::target_path::SpecialFolders;
 use longhaul_service::worker::{EXIT_TIMEOUT, Interruption, Launcher, Worker, end_workers};
-use longhaul_store::{Reader, Store, Writer, create_database_folder};
+use longhaul_store::{Reader, Store, Writer};
 use longhaul_view::screens::trial::{PlanEnd, RunCounts, counts};
 use serde_json::json;
 
@@ -48,12 +48,11 @@ pub struct Session {
 impl Session {
     /// Locks the database, opens it for writing, and starts to listen for Ctrl-C.
     pub fn open(database: PathBuf, mounts: &[Mount]) -> anyhow::Result<Self> {
+        // Before the database is opened: a newer version would change the tables under a service that still runs.
+        let exclusive = DatabaseLock::acquire(&database, mounts)?;
         for path in own_files::restrict_to_user(&database, platform::log_directory().as_deref()) {
             crate::output::eprintln!("longhaul: other users could read {}; now only you can", path.display());
         }
-        create_database_folder(&database, mounts)?;
-        // Before the database is opened: a newer version would change the tables under a service that still runs.
-        let exclusive = DatabaseLock::acquire(&database)?;
         let store = Store::open(&database, mounts)?;
         let launcher = paths::launcher(&database, store.machine_id())?;
         let machine_seed = machine_seed(store.machine_id());

@@ -36,10 +36,10 @@ const SERVICE_MANAGER: MachineCheck = MachineCheck {
 pub fn run(shared: &GlobalArgs, arguments: &SelfCheckArgs) -> anyhow::Result<ExitCode> {
     let config = paths::load_config(shared)?;
     let database = paths::database(shared, &config)?;
-    // A concurrent run would delay these calls, and be delayed by them.
-    let _alone = DatabaseLock::acquire(&database)?;
-    let launcher = paths::launcher(&database, &machine_id(&database))?;
     let mounts = platform::mounts().context("read the mount table")?;
+    // A concurrent run would delay these calls, and be delayed by them.
+    let _alone = DatabaseLock::acquire(&database, &mounts)?;
+    let launcher = paths::launcher(&database, &machine_id(&database))?;
     let (targets, _folder) = choose_targets(arguments, &config, &mounts)?;
     let interruption = listen_for_interrupt()?;
     let self_check = SelfCheck {

@@ -151,12 +151,17 @@ fn choose_targets(
     selection::print_mounts(ask, &found);
     let chosen = selection::ask_mounts(ask, &found)?;
     let targets = selection::ask_targets(ask, MountTable { mounts: &found, ..table }, &chosen)?;
-    check_same_folder(shared, &targets, ask)?;
+    check_same_folder(shared, &targets, table.mounts, ask)?;
     Ok(targets)
 }
 
 /// Checks, with the user's consent, whether the first target is the same folder on the NAS as each of the others.
-fn check_same_folder(shared: &GlobalArgs, targets: &[Target], ask: &mut dyn Prompter) -> anyhow::Result<()> {
+fn check_same_folder(
+    shared: &GlobalArgs,
+    targets: &[Target],
+    mounts: &[Mount],
+    ask: &mut dyn Prompter,
+) -> anyhow::Result<()> {
     let Some((first, others)) = targets.split_first().filter(|(_, others)| !others.is_empty()) else {
         return Ok(());
     };
@@ -169,7 +174,7 @@ fn check_same_folder(shared: &GlobalArgs, targets: &[Target], ask: &mut dyn Prom
     }
     let config = paths::load_config(shared).unwrap_or_default();
     let database = paths::database(shared, &config)?;
-    let alone = DatabaseLock::acquire(&database);
+    let alone = DatabaseLock::acquire(&database, mounts);
     if let Err(error) = &alone {
         ask.print(&format!("This cannot be checked now: {error}."));
         return Ok(());

@@ -7,7 +7,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use longhaul_measure::inventory::{Inventory, NotRemoved, NotRemovedReason};
+use longhaul_measure::platform;
 use longhaul_measure::sandbox::{CleanMode, CleanReport, SandboxLocation};
 use longhaul_model::{Family, Hint, Target};
 use longhaul_service::config::Config;
@@ -187,7 +189,8 @@ impl Purge {
             left.extend(self.remove_files(self.inventories()));
         } else {
             // The lock keeps a running measurement from creating deleted files again.
-            let exclusive = DatabaseLock::acquire(&self.database)?;
+            let mounts = platform::mounts().context("read the mount table")?;
+            let exclusive = DatabaseLock::acquire(&self.database, &mounts)?;
             // The inventory is taken first, because workers delete the files by which longhaul's own folders are
             // recognized.
             let inventories = self.inventories();
