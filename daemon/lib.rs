@@ -65,7 +65,7 @@ pub fn main(version: &'static str) -> ExitCode {
         Ok(ExitReason::Stopped) => ExitCode::SUCCESS,
         Ok(ExitReason::Replaced) => ExitCode::from(EXIT_REPLACED),
         Err(error) => {
-            let hint = error.downcast_ref::<longhaul_store::Error>().and_then(Hint::hint);
+            let hint = error.chain().find_map(|cause| cause.downcast_ref::<longhaul_store::Error>()?.hint());
             let text = [with_causes(error.chain())].into_iter().chain(hint).collect::<Vec<_>>().join(": ");
             eprintln!("longhauld: {text}");
             tracing::error!("{text}");
@@ -76,9 +76,9 @@ pub fn main(version: &'static str) -> ExitCode {
 
 fn exit_code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<DatabaseLockError>() {
-        Some(_) => EXIT_ALREADY_RUNNING,
-        None if error.downcast_ref::<ConfigError>().is_some() => EXIT_USAGE,
-        None => 1,
+        Some(DatabaseLockError::AlreadyLocked { .. }) => EXIT_ALREADY_RUNNING,
+        _ if error.downcast_ref::<ConfigError>().is_some() => EXIT_USAGE,
+        _ => 1,
     }
 }
 
