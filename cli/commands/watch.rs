@@ -1,16 +1,22 @@
 //! `longhaul status --watch`: a live view of the service.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use crossterm::execute;
+use crossterm::terminal::{self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
+use jiff::tz::TimeZone;
+use longhaul_view::Document;
+use longhaul_view::render::terminal::first_rows;
+use longhaul_view::screens::live;
 
 use crate::arguments::GlobalArgs;
 use crate::client::{Client, connect};
 use crate::errors::UsageError;
 use crate::exit;
-use crate::render::watch::{WatchState, draw};
 
 /// Interval at which the status of the service is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -19,29 +25,64 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 pub fn run(shared: &GlobalArgs) -> anyhow::Result<ExitCode> {
     let client = connect(shared)?;
     client.status()?;
-    if !std::io::stdout().is_terminal() {
+    if !io::stdout().is_terminal() {
         return Err(UsageError(
             "--watch needs a terminal; `longhaul status` prints the same once".to_owned(),
         )
         .into());
     }
-    let mut terminal = ratatui::try_init()?;
-    let shown = run_event_loop(&mut terminal, &client);
-    ratatui::restore();
-    shown.map(|()| exit::OK)
-}
-
-fn run_event_loop(terminal: &mut ratatui::DefaultTerminal, client: &Client) -> anyhow::Result<()> {
+    let _screen = FullScreen::enter()?;
     loop {
-        let state = WatchState {
-            status: client.status().map_err(|error| error.to_string()),
-            live: client.live().unwrap_or_default(),
-        };
-        terminal.draw(|frame| draw(frame, &state))?;
+        draw(&screen(&client))?;
         if event::poll(POLL_INTERVAL)? && is_quit(&event::read()?) {
-            return Ok(());
+            return Ok(exit::OK);
         }
     }
+}
+
+/// The terminal without its history and cursor, and with each key as it is pressed, until the value is dropped.
+struct FullScreen;
+
+impl FullScreen {
+    fn enter() -> io::Result<Self> {
+        terminal::enable_raw_mode()?;
+        let screen = Self;
+        execute!(io::stdout(), EnterAlternateScreen, Hide)?;
+        Ok(screen)
+    }
+}
+
+impl Drop for FullScreen {
+    fn drop(&mut self) {
+        // Ignored: a terminal that is gone cannot be restored.
+        let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
+        let _ = terminal::disable_raw_mode();
+    }
+}
+
+/// Returns what the service does, or the reason why it does not respond.
+fn screen(client: &Client) -> Document {
+    let status = match client.status() {
+        Ok(status) => status,
+        Err(error) => {
+            let mut document = Document::new();
+            document.warning(error.to_string());
+            return document;
+        }
+    };
+    live::watch(&status, client.live().unwrap_or_default().as_ref(), &TimeZone::system())
+}
+
+fn draw(document: &Document) -> io::Result<()> {
+    let (columns, rows) = terminal::size()?;
+    let shown = first_rows(document, columns.into(), usize::from(rows).saturating_sub(1));
+    execute!(io::stdout(), MoveTo(0, 0))?;
+    // Cleared line by line, so that it does not flicker. In this mode a line end does not return to the first column.
+    crate::output::print!(
+        "{}q: quit",
+        shown.replace('\n', &format!("{}\r\n", Clear(ClearType::UntilNewLine)))
+    );
+    execute!(io::stdout(), Clear(ClearType::FromCursorDown))
 }
 
 fn is_quit(event: &Event) -> bool {

@@ -3,7 +3,6 @@
 pub mod log;
 pub mod preset;
 pub mod selfcheck;
-pub mod watch;
 
 use longhaul_view::Document;
 use longhaul_view::render::terminal;

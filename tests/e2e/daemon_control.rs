@@ -289,7 +289,7 @@ fn status_watch_restores_the_terminal() {
     );
     let after = text.rsplit("\u{1b}[?1049l").next().unwrap();
     assert!(after.contains(" icanon") && after.contains(" echo "), "{after}");
-    assert!(text.contains("targets"), "{text}");
+    assert!(text.contains("longhauld ") && text.contains("q: quit"), "{text}");
     daemon.stop();
 }
 

@@ -56,7 +56,7 @@ fn second_measurement_with_one_database_is_refused() {
 #[test]
 fn locked_database_is_not_opened() {
     let place = Place::with_tiny_trees();
-    let _service = DatabaseLock::acquire(&place.database()).unwrap();
+    let _service = DatabaseLock::acquire(&place.database(), &[]).unwrap();
     let target = place.folder("nas");
     place.run(INDEX, &[("nas", &target)]).expect(1).assert_stderr(&["another longhaul"]);
     assert!(!place.database().exists());

@@ -284,7 +284,7 @@ fn selfcheck_prints_no_names_or_paths() {
 #[test]
 fn selfcheck_is_refused_while_longhaul_measures() {
     let place = Place::new();
-    let _lock = longhaul_service::database_lock::DatabaseLock::acquire(&place.database()).unwrap();
+    let _lock = longhaul_service::database_lock::DatabaseLock::acquire(&place.database(), &[]).unwrap();
     let output = self_check(&place, &[]).expect(1);
     output.assert_stderr(&["another longhaul", "stop it"]);
     assert!(find_sandbox(place.root()).is_none());

@@ -139,6 +139,7 @@ fn validate_tables(share: &Share) -> Result<(), String> {
     let is_task = |task: &String| task == OTHER || ShareBuilder::is_shared(task);
     require(share.epochs.iter().all(|epoch| is_target(epoch.target)), "an epoch has an unknown target")?;
     for plan in &share.plans {
+        require(!plan.targets.is_empty(), "a plan has no target")?;
         require(plan.tasks.iter().all(is_task), "a plan has an unknown task")?;
         require(plan.targets.iter().copied().all(is_target), "a plan has an unknown target")?;
         require(

@@ -25,6 +25,9 @@ pub fn run_order(seed: u64, round: u64, workloads: usize, targets: usize) -> Run
 /// Returns the row of the Williams block for a round. The rows of each block are shuffled again.
 fn target_order(seed: u64, round: u64, targets: usize) -> Vec<usize> {
     let rows = williams_square(targets);
+    if rows.is_empty() {
+        return vec![];
+    }
     let (block, row_index) = (round / rows.len() as u64, (round % rows.len() as u64) as usize);
     let row = shuffled_indices(seed, !block, rows.len() as u64)[row_index];
     rows[row as usize].clone()

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
+use longhaul_measure::parse::percent_decode;
 use longhaul_measure::{local_network, platform};
 use longhaul_model::Priority;
 use longhaul_model::time::DAY;
@@ -38,6 +39,7 @@ pub struct HttpSender {
     token: Option<Secret>,
     /// Topic of ntfy. Empty for other services.
     topic: String,
+    secrets: Secrets,
 }
 
 impl HttpSender {
@@ -47,22 +49,25 @@ impl HttpSender {
     ///
     /// [`SettingsError`].
     pub fn new(webhook: &Webhook) -> Result<Self, SettingsError> {
-        let url = read_url(&webhook.url)?;
+        let address = read_url(&webhook.url)?;
+        let token = webhook.token.as_ref().map(read_token).transpose()?;
+        let secrets = Secrets::of(&address, token.as_ref());
         let (url, topic) = match webhook.service {
-            HttpService::Ntfy => split_topic(&url, &webhook.url)?,
+            HttpService::Ntfy => split_topic(&address, &webhook.url)?,
             HttpService::Webhook
             | HttpService::Slack
             | HttpService::Discord
             | HttpService::Gotify
-            | HttpService::HomeAssistant => (url, String::new()),
+            | HttpService::HomeAssistant => (address, String::new()),
         };
         Ok(Self {
             agent: agent(&certificates::read(webhook.certificate.as_deref())?),
             service: webhook.service,
             template: webhook.template.clone().unwrap_or_else(|| Template::of(webhook.service)),
             url,
-            token: webhook.token.as_ref().map(SecretSource::read).transpose()?,
+            token,
             topic,
+            secrets,
         })
     }
 
@@ -82,7 +87,7 @@ impl HttpSender {
                 }
             };
         }
-        self.without_secrets(delivery(request.send(&body)))
+        self.secrets.hidden_in(delivery(request.send(&body)))
     }
 
     /// Tries to reach the server without sending a message. Returns the problem, if there is one.
@@ -91,7 +96,7 @@ impl HttpSender {
         match self.agent.get(format!("{address}/")).call() {
             Ok(_) => Ok(()),
             Err(error) => {
-                let found = self.without_secrets(failure(&error));
+                let found = self.secrets.hidden_in(failure(&error));
                 Err(found.reason().unwrap_or_default().to_owned())
             }
         }
@@ -109,11 +114,31 @@ impl HttpSender {
             "tags": [message.kind.name()],
         })
     }
+}
 
-    fn without_secrets(&self, delivery: Delivery) -> Delivery {
-        let path = self.url.reveal().parse::<Uri>().ok().map(|uri| Secret::new(uri.path()));
-        let secrets: Vec<&Secret> = [&self.url].into_iter().chain(&self.token).chain(&path).collect();
-        let hide = |text: String| secrets.iter().fold(text, |text, secret| secret.hidden_in(&text));
+/// The texts that a receiver could repeat in its answer, the longest first: the token, and the parts of an address that can be
+/// secret.
+#[derive(Debug)]
+struct Secrets(Vec<Secret>);
+
+impl Secrets {
+    fn of(address: &Secret, token: Option<&Secret>) -> Self {
+        let uri = address.reveal().parse::<Uri>().unwrap_or_default();
+        let query = uri.query().unwrap_or_default();
+        let whole = uri.path_and_query().map_or("", |both| both.as_str());
+        let values = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
+        let parts = [whole, uri.path(), query].into_iter().chain(uri.path().split('/')).chain(values);
+        let written: Vec<&str> = parts.chain([address.reveal()]).collect();
+        let decoded = written.iter().map(|part| percent_decode(part));
+        let all = decoded.chain(written.iter().map(|part| (*part).to_owned())).map(Secret::new);
+        let mut secrets: Vec<Secret> = all.chain(token.cloned()).collect();
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.reveal().len()));
+        Self(secrets)
+    }
+
+    /// Returns an outcome without the secrets.
+    fn hidden_in(&self, delivery: Delivery) -> Delivery {
+        let hide = |text: String| self.0.iter().fold(text, |text, secret| secret.hidden_in(&text));
         match delivery {
             Delivery::Accepted => Delivery::Accepted,
             Delivery::Failed { reason, after } => Delivery::Failed { reason: hide(reason), after },
@@ -126,15 +151,14 @@ impl HttpSender {
 /// Requests an address once, for a service that watches whether requests keep coming.
 pub fn ping(source: &SecretSource) -> Result<Delivery, SettingsError> {
     let url = read_url(source)?;
-    let outcome = delivery(agent(&None).get(url.reveal()).call());
-    Ok(match outcome {
-        Delivery::Failed { reason, after } => {
-            let path =
-                Secret::new(url.reveal().parse::<Uri>().map_or(String::new(), |uri| uri.path().to_owned()));
-            Delivery::Failed { reason: path.hidden_in(&url.hidden_in(&reason)), after }
-        }
-        other => other,
-    })
+    Ok(Secrets::of(&url, None).hidden_in(delivery(agent(&None).get(url.reveal()).call())))
+}
+
+/// Reads a token and checks that a header can have it.
+fn read_token(source: &SecretSource) -> Result<Secret, SettingsError> {
+    let token = source.read()?;
+    let is_sendable = token.reveal().bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if is_sendable { Ok(token) } else { Err(SettingsError::InvalidToken(source.key())) }
 }
 
 /// Reads an address and checks that it is a URL.
@@ -147,7 +171,7 @@ pub fn read_url(source: &SecretSource) -> Result<Secret, SettingsError> {
 fn split_topic(url: &Secret, source: &SecretSource) -> Result<(Secret, String), SettingsError> {
     let uri: Uri = url.reveal().parse().map_err(|_| SettingsError::InvalidUrl(source.key()))?;
     let topic = uri.path().trim_matches('/');
-    if topic.is_empty() || topic.contains('/') {
+    if topic.is_empty() || topic.contains('/') || uri.query().is_some() {
         return Err(SettingsError::NoTopic(source.key()));
     }
     Ok((Secret::new(format!("{}/", origin(url.reveal()).unwrap_or_default())), topic.to_owned()))

@@ -81,11 +81,16 @@ pub enum SettingsError {
     /// A secret contains a character that cannot be sent.
     #[error("the value of `{0}` contains a line break or another control character")]
     InvalidSecret(String),
+    /// A token contains a character that an HTTP header cannot have.
+    #[error("the value of `{0}` contains a character that is not ASCII: copy the token again")]
+    InvalidToken(String),
     /// An address is not a URL of http or https.
     #[error("the value of `{0}` is not a URL: write https://host/path")]
     InvalidUrl(String),
-    /// The address of an ntfy channel names no topic.
-    #[error("the value of `{0}` names no topic: write https://ntfy.sh/topic")]
+    /// The address of an ntfy channel is not one of a topic alone.
+    #[error(
+        "the value of `{0}` names no topic, or more than a topic: write https://ntfy.sh/topic, and a token as `token-file`"
+    )]
     NoTopic(String),
     /// The certificate file contains no certificate.
     #[error("{} (`certificate`) contains no certificate in PEM format", .0.display())]

@@ -129,6 +129,27 @@ fn secret_in_an_answer_is_hidden() {
 }
 
 #[test]
+fn parts_of_a_secret_address_are_hidden_too() {
+    let answer = "unknown s3cr3t for key=k3y+1, k3y 1";
+    let url = |server: &Server| format!("{}hooks/s3cr3t?key=k3y+1&other=k3y%201", server.url());
+    let server = Server::answering(http_answer("400 Bad Request", answer));
+    let hidden = "400: unknown … for key=…, …";
+    assert_eq!(sender(webhook(&url(&server))).send(&message()).reason(), Some(hidden));
+    let server = Server::answering(http_answer("400 Bad Request", answer));
+    let outcome = longhaul_notify::ping(&literal("heartbeat", &url(&server))).unwrap();
+    assert_eq!(outcome.reason(), Some(hidden));
+}
+
+/// It would be refused before it is sent, and look like a message without an answer.
+#[test]
+fn token_that_no_header_can_have_is_refused() {
+    let webhook = Webhook { token: Some(literal("token", "tök")), ..webhook("http://127.0.0.1:1") };
+    let receiver = Receiver::Webhook(Box::new(webhook));
+    let error = Sender::new(&ChannelConfig { name: "a".to_owned(), receiver, kinds: vec![] }).unwrap_err();
+    assert!(error.to_string().contains("`token` contains a character that is not ASCII"), "{error}");
+}
+
+#[test]
 fn silent_receiver_is_given_up_and_not_asked_twice() {
     let server = Server::silent();
     let outcome = timed(|| post(&server));

@@ -22,7 +22,7 @@ pub use confidence_sequence::{
     AUTOCORRELATION_LIMIT, DaySeries, HORIZON_DAYS, anytime_valid_half_width, claim_margin,
 };
 pub use discordant::{DiscordantEpisodes, count_episodes, ln_e_discordant};
-pub use machine_bets::{BET_LIMIT, ln_e_machines};
+pub use machine_bets::{BET_LIMIT, ln_e_above};
 pub use multiple_testing::{e_bh, pairwise_alpha};
 pub use proportion::proportion_interval;
 pub use random_effects::{MachineEstimate, PooledEstimate, pool};

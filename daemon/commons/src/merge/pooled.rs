@@ -1,6 +1,6 @@
 //! The figures of one machine as they are pooled, and the pooling.
 
-use longhaul_analysis::stats::{MachineEstimate, ln_e_machines, pool};
+use longhaul_analysis::stats::{MachineEstimate, ln_e_above, pool};
 use longhaul_analysis::summary::ALPHA;
 
 use super::values::{Agreement, MachineRatio, MergedResult, PairKey};
@@ -96,7 +96,44 @@ pub(super) fn pooled(machines: &[&MachineFigures], key: &str) -> Option<MergedRe
         between: pooled.between,
         agreement: Agreement { agree, of: figures.len() },
         ln_e_all_in: figures.iter().map(|figure| figure.ln_e).sum(),
-        ln_e_machines: ln_e_machines(&ln_ratios),
+        // In the direction that the result states.
+        ln_e_machines: ln_e_above(ln_ratios.iter().map(|value| value * pooled.mean.signum())),
         is_shown: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_analysis::summary::Verdict;
+
+    use super::*;
+
+    /// Four machines on which one protocol is eight times as fast turn the mean, but not the evidence.
+    #[test]
+    fn evidence_is_for_the_direction_that_is_stated() {
+        let machine = |ln_ratio: f64| MachineFigures {
+            machine: String::new(),
+            family: Family::default(),
+            figures: vec![SharedFigure {
+                a: 0,
+                b: 1,
+                key: "overall".to_owned(),
+                days: 20,
+                rounds: 60,
+                ln_ratio,
+                standard_error: 0.02,
+                half_width: Some(0.1),
+                ln_e: 5.0,
+                verdict: Verdict::Faster,
+            }],
+        };
+        let evidence = |low: f64| {
+            let all: Vec<MachineFigures> =
+                (0..29).map(|at| machine(if at < 4 { low } else { 0.16 })).collect();
+            let result = pooled(&all.iter().collect::<Vec<_>>(), "overall").unwrap();
+            (result.ratio > 1.0, result.ln_e_machines >= -ALPHA.ln())
+        };
+        assert_eq!(evidence(0.16), (true, true));
+        assert_eq!(evidence(-(8f64.ln())), (false, false));
+    }
 }

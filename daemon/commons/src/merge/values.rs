@@ -146,7 +146,7 @@ pub struct MergedResult {
     pub agreement: Agreement,
     /// Logarithm of the e-value against "no machine has a difference": the product of all machines.
     pub ln_e_all_in: f64,
-    /// Logarithm of the e-value against "averaged over machines there is no difference".
+    /// Logarithm of the e-value for a difference in the direction of `ratio`, averaged over machines.
     pub ln_e_machines: f64,
     /// True if a difference over machines is shown, at a false discovery rate of 5 % over the results of the pair.
     pub is_shown: bool,

@@ -1,6 +1,6 @@
 //! Error rates and power of merging, over simulated machines (docs/validation/merge.md).
 
-use longhaul_analysis::stats::{DaySeries, MachineEstimate, ln_e_machines, pool};
+use longhaul_analysis::stats::{DaySeries, MachineEstimate, ln_e_above, pool};
 use longhaul_model::draw::draw;
 
 /// Machines that are merged one after the other.
@@ -46,7 +46,8 @@ fn replicate(population: Population, machines: usize, seed: u64) -> Replicate {
         (0..machines as u64).map(|number| machine(population, draw(seed, 77, number))).collect();
     let ratios: Vec<f64> = series.iter().map(DaySeries::mean).collect();
     let bound = 20f64.ln();
-    let shown = (1..=machines).find(|count| ln_e_machines(&ratios[..*count]) >= bound);
+    let evidence = |count: usize, sign: f64| ln_e_above(ratios[..count].iter().map(|ratio| ratio * sign));
+    let shown = (1..=machines).find(|count| evidence(*count, 1.0).max(evidence(*count, -1.0)) >= bound);
     let mut sum = 0.0;
     let all_in = series.iter().position(|one| {
         sum += one.ln_e_value();

@@ -411,7 +411,9 @@ impl Service {
     }
 }
 
-/// Returns the seed of a machine, from which all random draws follow.
+/// Returns the seed of a machine, from which all random draws follow: the first 64 bits of the SHA-256 of a public text and its
+/// id. A shared file has the seed, and must not lead to the id.
 pub fn machine_seed(machine: &str) -> u64 {
-    machine.bytes().fold(0, |seed, byte| draw(seed, 1, byte.into()))
+    let digest = Sha256::digest(format!("longhaul rounds: machine {machine}"));
+    digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }

@@ -12,8 +12,19 @@ pub fn render(document: &Document) -> String {
     lines(document).iter().map(|text| line(text) + "\n").collect()
 }
 
-/// Returns the lines of a document, for a terminal that is drawn with other means than ANSI colours.
-pub fn lines(document: &Document) -> Vec<Text> {
+/// Renders the start of a document, as much as fits on a screen of this many columns and rows, which wraps longer lines.
+pub fn first_rows(document: &Document, columns: usize, rows: usize) -> String {
+    let mut left = rows;
+    let fits = |text: &&Text| {
+        let needed = text_width(text).div_ceil(columns.max(1)).max(1);
+        let is_room = needed <= left;
+        left = left.saturating_sub(needed);
+        is_room
+    };
+    lines(document).iter().take_while(fits).map(|text| line(text) + "\n").collect()
+}
+
+fn lines(document: &Document) -> Vec<Text> {
     let mut all: Vec<Text> = vec![];
     let mut follows_heading = true;
     for block in &document.blocks {
@@ -127,6 +138,14 @@ mod tests {
         let lines: String = row_lines(&table).iter().map(|row| line(row) + "\n").collect();
         let plain = without_colours(&lines);
         assert_eq!(plain, " task    target  median\n öffnen  smb     1.20 s\n walk    nfs-4   12.0 s\n");
+    }
+
+    #[test]
+    fn wrapped_lines_count_as_rows() {
+        let mut document = Document::new();
+        document.list(["12345678", "123456789", "1", "2"]);
+        assert_eq!(first_rows(&document, 10, 4), "  12345678\n  123456789\n  1\n");
+        assert_eq!(first_rows(&document, 10, 2), "  12345678\n");
     }
 
     #[test]

@@ -21,8 +21,8 @@ const METHOD: [&str; 5] = [
     "Ratio: the mean over machines, by a random-effects model (Paule and Mandel; interval of Hartung and Knapp). The interval holds for \
      one look. It decides nothing here.",
     "Spread: the standard deviation of the true ratios between machines. A ratio of one machine can differ from the mean by twice as much.",
-    "Machines: the e-value against \"averaged over machines, there is no difference\". From 20 on, a difference is shown. Over all \
-     machines, that is wrong in at most 5 % of cases, however often more machines are merged, and also if machines differ.",
+    "Machines: the e-value for a difference in the stated direction, averaged over machines, each of which counts for at most 1.25×. \
+     From 20 on, a difference is shown. Over all machines, that is wrong in at most 5 % of cases, however often more machines are merged, and also if machines differ.",
     "All in: the product of the e-values of all machines, against \"no machine has a difference\". From 20 on, some machines have one; not \
      that most have.",
     "All this is about the machines whose owners shared a file. People who see a difference may share more often; no number corrects for that.",

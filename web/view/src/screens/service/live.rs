@@ -8,10 +8,25 @@ use crate::document::Document;
 use crate::screens::{or_no_value, seconds};
 use crate::table::Table;
 use crate::text::{Text, Tone};
-use crate::units;
+use crate::{time, units};
 
 /// Age in seconds from which a call in flight is shown.
 const WAITING_SECONDS: f64 = 1.0;
+
+/// Returns what `status --watch` shows: the problems, the targets, and the round in progress or the next one.
+pub fn watch(status: &Status, live: Option<&LiveStatus>, zone: &TimeZone) -> Document {
+    let now = time::timestamp(status.now_us, zone);
+    let mut document = Document::new();
+    document
+        .list(status::all_problems(status, zone))
+        .note(format!("longhauld {}; rounds: {}; {now}", status.version, status::rounds(status)))
+        .table(status::targets(status, zone));
+    match live {
+        Some(live) => document.paragraph(progress(live)).append(run(live)),
+        None => document.append(idle(status, zone)),
+    };
+    document
+}
 
 /// Returns the screen between two rounds.
 pub fn idle(status: &Status, zone: &TimeZone) -> Document {
@@ -86,4 +101,95 @@ fn operations(all: &[LiveOperation]) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_model::status::{DatabaseStatus, State, TargetState, TargetStatus};
+    use longhaul_model::{Role, Timestamp};
+
+    use super::*;
+    use crate::render::terminal;
+
+    /// Returns a status in which one target hangs.
+    fn status() -> Status {
+        Status {
+            schema: 1,
+            version: "1.2.3".into(),
+            pid: 7,
+            started_us: Timestamp::UNIX_EPOCH,
+            now_us: Timestamp::from_us(60_000_000),
+            state: State::Measuring,
+            problems: vec![],
+            stalls: vec![],
+            targets: vec![TargetStatus {
+                probe: Default::default(),
+                name: "smb".parse().unwrap(),
+                path: "/m".into(),
+                role: Role::Share,
+                protocol: Some("SMB 3.1.1".into()),
+                state: TargetState::Hung { operation: Some("write".into()), since_us: Timestamp::UNIX_EPOCH },
+                last_runs: None,
+                failed_tasks: vec![],
+                bytes_last_24h: 5_000_000,
+                bytes_limit: None,
+            }],
+            rounds: Default::default(),
+            last_round: None,
+            next_round_us: Some(Timestamp::from_us(120_000_000)),
+            slices: 4,
+            design: None,
+            database: DatabaseStatus { path: "/d".into(), bytes: Some(1) },
+            config: None,
+            log_level: "info".into(),
+            telemetry: Default::default(),
+            notify: Default::default(),
+            fleet_export: None,
+        }
+    }
+
+    fn shown(status: &Status, live: Option<&LiveStatus>) -> String {
+        terminal::render(&watch(status, live, &TimeZone::UTC))
+    }
+    #[test]
+    fn round_in_progress_shows_operations_and_stalls() {
+        let operation = LiveOperation {
+            operation: "write".into(),
+            count: 1234,
+            errors: 1,
+            per_second: Some(56.0),
+            p50_us: Some(800.0),
+            p99_us: None,
+            max_us: Some(2_000_000.0),
+        };
+        let task = LiveRunStatus {
+            target: "smb".parse().unwrap(),
+            workload: Some("time-machine".into()),
+            phase: Some("burst".into()),
+            progress: None,
+            seconds: 12.0,
+            in_flight: Some(("write".into(), 12.0)),
+            operations: vec![operation],
+            bytes_read: 0,
+            bytes_written: 3_000_000,
+        };
+        let text = shown(&status(), Some(&LiveStatus { round: 9, runs: (2, 10), run: Some(task) }));
+        for part in [
+            "Round 9: ",
+            "2 of 10 runs",
+            "time-machine, phase burst",
+            "800 µs",
+            "`write` has not returned for 12 s.",
+            "hung: `write`",
+            "1234",
+        ] {
+            assert!(text.contains(part), "`{part}` is missing:\n{text}");
+        }
+    }
+
+    #[test]
+    fn next_round_is_shown_between_two_rounds() {
+        let text = shown(&status(), None);
+        assert!(text.contains("in 1 min"), "{text}");
+    }
 }
