@@ -1,7 +1,7 @@
 //! Files of the same machine, and copies of another one's.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::values::RefusedFile;
 use crate::share::Share;
@@ -11,6 +11,10 @@ const MIN_RUNS: usize = 60;
 /// Correlation of the durations of runs from which one file is a copy of the other. Machines of their own, on which evenings are
 /// slow alike, stay far below.
 const MAX_CORRELATION: f64 = 0.9;
+
+/// Share of phases with the same time in calls, to the nanosecond, from which one file is a copy of the other, whatever was left
+/// out of it. Two machines have a few in common by chance.
+const MAX_REPEATED: f64 = 0.5;
 
 /// A file with its name.
 pub(super) type NamedShare = (String, Share);
@@ -35,11 +39,14 @@ pub(super) fn newest_of_each(files: Vec<NamedShare>, refused: &mut Vec<RefusedFi
     newest.into_values().collect()
 }
 
-/// Returns the file with more rounds first; of two with as many, the one whose content comes first, so that the order of the
-/// files changes nothing.
+/// Returns the file with the later last round first; of two with the same, the one with more rounds, or else the one whose content
+/// comes first, so that the order of the files changes nothing.
 fn newer_first(one: NamedShare, other: NamedShare) -> (NamedShare, NamedShare) {
-    let rank =
-        |share: &Share| (share.rounds.len(), share.rounds.last().map(|round| (round.day, round.minute)));
+    let last = |share: &Share| {
+        let last = share.rounds.last()?;
+        Some((share.first_week.first_day() + i64::from(last.day), last.minute))
+    };
+    let rank = |share: &Share| (last(share), share.rounds.len());
     let is_newer = match rank(&other.1).cmp(&rank(&one.1)) {
         Ordering::Greater => true,
         Ordering::Less => false,
@@ -53,7 +60,10 @@ pub(super) fn without_copies(files: Vec<NamedShare>, refused: &mut Vec<RefusedFi
     let mut kept: Vec<(String, Share, Vec<f64>)> = vec![];
     for (name, share) in files {
         let times = scatter(&share);
-        match kept.iter().find(|(_, _, known)| correlation(known, &times) > MAX_CORRELATION) {
+        let is_copy = |(_, known, known_times): &&(String, Share, Vec<f64>)| {
+            correlation(known_times, &times) > MAX_CORRELATION || repeated_share(known, &share) > MAX_REPEATED
+        };
+        match kept.iter().find(is_copy) {
             Some((original, ..)) => {
                 let reason = format!("its times repeat those of {original}: one of the two is a copy");
                 refused.push(RefusedFile { file: name, reason });
@@ -62,6 +72,17 @@ pub(super) fn without_copies(files: Vec<NamedShare>, refused: &mut Vec<RefusedFi
         }
     }
     kept.into_iter().map(|(_, share, _)| share).collect()
+}
+
+/// Returns the share of the phases of the smaller file whose time in calls is also in the other one; zero if one has few.
+fn repeated_share(one: &Share, other: &Share) -> f64 {
+    let times = |share: &Share| -> BTreeSet<(usize, u64)> {
+        let phases = share.runs().flat_map(|(_, run)| &run.phases);
+        phases.filter(|phase| phase.call_ns > 0).map(|phase| (phase.key, phase.call_ns)).collect()
+    };
+    let (one, other) = (times(one), times(other));
+    let smaller = one.len().min(other.len());
+    if smaller < MIN_RUNS { 0.0 } else { one.intersection(&other).count() as f64 / smaller as f64 }
 }
 
 /// Returns the logarithms of the durations of runs, in the order of rounds, tasks and targets, without the mean of each task and

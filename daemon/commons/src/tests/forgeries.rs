@@ -216,3 +216,13 @@ fn copy_with_noise_and_a_new_order_is_refused_next_to_the_original() {
     assert_eq!(merged.machines, 2);
     assert!(merged.refused[0].reason.contains("a copy"), "{:?}", merged.refused);
 }
+
+#[test]
+fn copy_without_its_first_rounds_is_refused_next_to_the_original() {
+    let original = share(1, 0.0);
+    let mut copy = share(2, 0.0);
+    copy.rounds = original.rounds[1..].to_vec();
+    let merged = merge(vec![named("one", original), named("copy", copy), named("other", share(3, 0.0))]);
+    assert_eq!(merged.machines, 2);
+    assert!(merged.refused[0].reason.contains("a copy"), "{:?}", merged.refused);
+}

@@ -27,10 +27,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use longhaul_model::draw::draw;
 use longhaul_model::{Event, Hint, Mount, Timestamp};
 use longhaul_store::SharedWriter;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
 use self::admission::{Admission, RoundFacts};
 use self::clock_changes::ClockChanges;
