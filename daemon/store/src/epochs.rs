@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use longhaul_model::{
-    Event, LONGHAUL_KEY_PREFIX, NegotiatedOptions, Outcome, Protocol, Run, Target, Timestamp,
+    Event, LONGHAUL_KEY_PREFIX, NegotiatedOptions, Outcome, Protocol, Run, SHARE_KEY, Target, Timestamp,
 };
 use rusqlite::{Connection, named_params};
 use serde_json::{Value, json};
@@ -54,8 +54,13 @@ impl Fingerprint {
             (Some(known), Some(other)) => Some(known.with_version_from(other)),
             (known, other) => known.or_else(|| other.clone()),
         };
-        if known.protocol == other.protocol && self.reported().next().is_none() {
-            known.negotiated.extend(other.reported().map(|(name, value)| (name.clone(), value.clone())));
+        if known.protocol == other.protocol {
+            if self.reported().next().is_none() {
+                known.negotiated.extend(other.reported().map(|(name, value)| (name.clone(), value.clone())));
+            }
+            if let Some(share) = other.negotiated.get(SHARE_KEY) {
+                known.negotiated.entry(SHARE_KEY.to_owned()).or_insert_with(|| share.clone());
+            }
         }
         known
     }

@@ -1,5 +1,9 @@
 //! Mount sources as users may see them: without user names, passwords and escapes.
 
+use std::net::Ipv4Addr;
+
+use longhaul_model::draw::draw;
+
 /// Returns a mount source without the user name and password in it. A part that may be a secret is removed
 /// rather than kept.
 ///
@@ -38,6 +42,29 @@ pub fn server_of_source(source: &str) -> &str {
     }
 }
 
+/// Returns a server's name in lower case, without Bonjour's service and domain (`NAS._smb._tcp.local`), which only say how it was
+/// found.
+pub fn server_name(source: &str) -> String {
+    let name = percent_decode(server_of_source(source)).to_lowercase();
+    let name = name.split("._").next().unwrap_or_default();
+    name.trim_end_matches('.').trim_end_matches(".local").to_owned()
+}
+
+/// Returns a tag of the server and the share of a source, four hexadecimal digits: enough to notice another one, too few to find a
+/// name by trying. `None` if the server is an address, which can change although the server is the same.
+pub fn share_tag(source: &str, machine: &str) -> Option<String> {
+    let server = server_name(source);
+    let host = server.split('.').next().filter(|host| !host.is_empty())?;
+    if server.contains(':') || server.parse::<Ipv4Addr>().is_ok() {
+        return None;
+    }
+    let after_server = source.split_once(server_of_source(source)).map_or("", |(_, share)| share);
+    let share = percent_decode(after_server).to_lowercase();
+    let text = [machine, host, share.trim_matches(['/', ':'])].join("\n");
+    let hash = text.bytes().fold(0, |hash, byte| draw(hash, 0, byte.into()));
+    Some(format!("{:04x}", hash & 0xffff))
+}
+
 /// Returns whether a host name means this machine.
 pub(super) fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || host == "::1" || host.starts_with("127.")
@@ -64,6 +91,22 @@ fn hexadecimal(digits: &[u8]) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tag_of_a_share_does_not_depend_on_how_its_server_was_found() {
+        let tag = |source: &str| share_tag(source, "e519d25a2d8d8230");
+        let nas = tag("//nas/media").unwrap();
+        for same in ["//NAS._smb._tcp.local/Media", "//nas.local/media/", "//nas.fritz.box/m%65dia"] {
+            assert_eq!(tag(same).as_ref(), Some(&nas), "{same}");
+        }
+        for other in ["//nas2/media", "//nas/home", "nas:/volume1/media"] {
+            assert_ne!(tag(other).as_ref(), Some(&nas), "{other}");
+        }
+        assert_ne!(share_tag("//nas/media", "another machine"), Some(nas));
+        for unknown in ["//192.168.1.5/media", "[fe80::1%25en0]:/media", ""] {
+            assert_eq!(tag(unknown), None, "{unknown}");
+        }
+    }
     use proptest::prelude::*;
 
     #[test]

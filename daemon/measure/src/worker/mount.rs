@@ -6,9 +6,10 @@ use super::message::{VERSION, WorkerMessage};
 use super::state::Worker;
 use super::target_mount::TargetMount;
 use crate::error::RunError;
+use crate::parse::share_tag;
 use crate::platform;
 use crate::sandbox::Sandbox;
-use longhaul_model::{Family, Mount, NegotiatedOptions, Operation};
+use longhaul_model::{Family, Mount, NegotiatedOptions, Operation, SHARE_KEY};
 
 impl Worker {
     /// Finds the mount of the target and queries its negotiated options.
@@ -19,7 +20,16 @@ impl Worker {
         let real = self.untracked_fs().timed(Operation::Lookup, || std::fs::canonicalize(path));
         let mounts = platform::mounts().unwrap_or_default();
         let found = real.ok().and_then(|real| Some((Mount::for_path(&mounts, &real)?.clone(), real)));
-        *self.mount.borrow_mut() = found.map(|(mount, real)| TargetMount::query(mount, &real));
+        *self.mount.borrow_mut() =
+            found.map(|(mount, real)| self.with_share(TargetMount::query(mount, &real)));
+    }
+
+    /// Adds the tag of the share to the options of a network mount, so that runs on another NAS are not pooled.
+    fn with_share(&self, mut found: TargetMount) -> TargetMount {
+        let is_network = found.protocol.family() == Family::Network;
+        let tag = share_tag(&found.mount.source, &self.setup.machine).filter(|_| is_network);
+        found.negotiated.extend(tag.map(|tag| (SHARE_KEY.to_owned(), tag)));
+        found
     }
 
     /// Queries the protocol version again if it is unknown, and sends the result. The tool that reports the

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use longhaul_measure::parse::{percent_decode, server_of_source};
+use longhaul_measure::parse::{percent_decode, server_name};
 use longhaul_model::{Family, Mount};
 
 /// The similarity of two mounts.
@@ -54,14 +54,6 @@ fn is_remote(mount: &Mount) -> bool {
         Family::Network | Family::Fuse => true,
         Family::Local | Family::Other => false,
     }
-}
-
-/// Returns a server's name without Bonjour's service and domain
-/// (`NAS._smb._tcp.local`), which only say how it was found.
-fn server_name(source: &str) -> String {
-    let name = percent_decode(server_of_source(source)).to_lowercase();
-    let name = name.split("._").next().unwrap_or_default();
-    name.trim_end_matches('.').trim_end_matches(".local").to_owned()
 }
 
 /// Returns whether two server names are the same host. `nas` and `nas.example.net` match; a name never matches

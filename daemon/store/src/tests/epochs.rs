@@ -1,6 +1,6 @@
 //! Tests of when a run starts a new epoch of its target.
 
-use longhaul_model::{NegotiatedOptions, Outcome, Protocol, Role, Run, Target};
+use longhaul_model::{NegotiatedOptions, Outcome, Protocol, Role, Run, SHARE_KEY, Target};
 use serde_json::json;
 
 use super::{TestDb, new_round, samples, target};
@@ -98,6 +98,22 @@ fn unknown_dialect_opens_no_epoch() {
     ];
     assert_eq!(epochs, [1, 1, 1, 2], "another protocol opens an epoch, even if its version is unknown");
     assert_eq!(test.epoch(&target(), with_longhaul_key), 3, "a changed longhaul key opens an epoch");
+}
+
+#[test]
+fn another_share_at_the_same_path_opens_an_epoch() {
+    let test = EpochTest::new();
+    let share = |tag: &'static str| {
+        move |run: &mut Run| _ = run.conditions.negotiated.insert(SHARE_KEY.to_owned(), tag.to_owned())
+    };
+    let epochs = [
+        test.epoch(&target(), |_| ()),
+        test.epoch(&target(), share("3f2a")),
+        test.epoch(&target(), |_| ()),
+        test.epoch(&target(), share("3f2a")),
+        test.epoch(&target(), share("90c1")),
+    ];
+    assert_eq!(epochs, [1, 1, 1, 1, 2], "an unknown share is no other one");
 }
 
 #[test]
