@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use longhaul_model::{Family, Mount, Role, Target, TargetName};
 use longhaul_service::config::{Config, ConfigLoader};
 use longhaul_service::paths;
-use longhaul_service::target_path::{SpecialFolders, without_dots};
+use longhaul_service::target_path::{SpecialFolders, has_link, without_dots};
 use longhaul_service::worker::Launcher;
 use longhaul_store::Reader;
 
@@ -129,12 +129,6 @@ pub fn missing_folders(targets: &[Target], mounts: &[Mount]) -> anyhow::Result<V
         }
     }
     Ok(missing)
-}
-
-/// Returns whether a part of a path is a symbolic link. Nothing behind the first one is looked at.
-fn has_link(path: &Path) -> bool {
-    let parts: Vec<&Path> = path.ancestors().collect();
-    parts.into_iter().rev().any(Path::is_symlink)
 }
 
 /// Refuses targets in folders where the results are written, and warns of other unsuitable folders. Only the paths

@@ -212,10 +212,36 @@ fn service_accuses_no_share_that_disappeared() {
     let daemon = start_service(&place, &share);
     fuse.end();
     drop(fuse);
+    daemon.wait_for("the share to be missing, before the next round", |status| {
+        let is_missing =
+            |target: &serde_json::Value| target["state"]["is_now"] == true && target["protocol"].is_null();
+        status["targets"].as_array().unwrap().iter().any(is_missing)
+    });
     machine::wait_until("a run without the share", || last_outcome(&place).as_deref() == Some("unavailable"));
     daemon.stop();
     assert_no_accusation(&place);
     assert_nothing_below(&share);
+}
+
+/// The mount table does not tell where the link leads.
+#[test]
+fn share_behind_a_link_is_measured_in_every_round() {
+    if !in_own_mounts(share_behind_a_link_is_measured_in_every_round) {
+        return;
+    }
+    let place = Place::with_tiny_trees();
+    let fuse = Fuse::mount(&place.folder("real/share"));
+    let link = place.path("link");
+    std::os::unix::fs::symlink(place.path("real"), &link).unwrap();
+    let daemon = start_service(&place, &link.join("share"));
+    let rounds = || {
+        let runs = place.longhaul("runs --json").expect(0).runs();
+        runs.iter().map(|run| run["round"].as_i64()).max().flatten().unwrap_or(0)
+    };
+    machine::wait_until("three rounds", || rounds() >= 3);
+    assert_eq!(last_outcome(&place).as_deref(), Some("ok"));
+    daemon.stop();
+    drop(fuse);
 }
 
 #[test]

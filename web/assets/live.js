@@ -1,10 +1,27 @@
 // Updates the live parts of a page. The server renders them; this script only inserts them.
 "use strict";
 const events = new EventSource("/stream");
-const parts = document.querySelectorAll("[data-live]");
-for (const part of parts) {
+// Changes what differs and leaves the rest, so that focus, selection and scroll position stay.
+const update = (old, fresh) => {
+  if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) return old.replaceWith(fresh);
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.data !== fresh.data) old.data = fresh.data;
+    return;
+  }
+  for (const { name } of [...old.attributes]) if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  updateChildren(old, fresh);
+};
+const updateChildren = (old, fresh) => {
+  const nodes = [...fresh.childNodes];
+  while (old.childNodes.length > nodes.length) old.lastChild.remove();
+  nodes.forEach((node, place) => (place < old.childNodes.length ? update(old.childNodes[place], node) : old.append(node)));
+};
+for (const part of document.querySelectorAll("[data-live]")) {
   events.addEventListener(part.dataset.live, (event) => {
-    if (part.innerHTML !== event.data) part.innerHTML = event.data;
+    const template = document.createElement("template");
+    template.innerHTML = event.data;
+    updateChildren(part, template.content);
   });
 }
 const disconnected = document.getElementById("disconnected");

@@ -136,7 +136,7 @@ const start = () => {
     chart.classList.add("zoomable");
     chart.setAttribute("aria-describedby", "zoom-hint");
     chart.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
+      if (!event.isPrimary || event.button !== 0) return;
       event.preventDefault();
       chart.focus({ preventScroll: true });
       drag = { chart, from: event.clientX };

@@ -242,8 +242,8 @@ impl RunError {
 /// an update of a program that is not signed with one identity the consent is void, although the list still
 /// shows it as enabled (public threads: nix-darwin#1334, azure-pipelines-agent#3273).
 const CONSENT_ADVICE: &str = "In System Settings, Privacy & Security, allow longhauld (for commands in a terminal: the terminal) Full \
-                       Disk Access, or Network Volumes under Files & Folders. If it is already enabled in the list, remove it \
-                       with -, then add it again";
+                       Disk Access, or Network Volumes under Files & Folders. If it is already enabled there, switch it \
+                       off and on again; under Full Disk Access remove it with -, then add it again with +";
 
 /// Returns advice for a system error on a target.
 fn error_advice(error: Option<i32>) -> &'static str {

@@ -192,10 +192,13 @@ pub enum TargetState {
         #[schema(value_type = i64)]
         since_us: Timestamp,
     },
-    /// The target could not be used in its last round.
+    /// The target cannot be used.
     Unavailable {
         /// Reason and next step, for users.
         reason: String,
+        /// True if it cannot be used now, for example because its share is not mounted; false if all failed in its last round.
+        #[serde(default)]
+        is_now: bool,
     },
     /// The system's privacy settings or file permissions refuse access to the target.
     Blocked {

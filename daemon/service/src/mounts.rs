@@ -10,8 +10,13 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Default)]
 pub struct MountTracker {
     mounts: BTreeMap<TargetName, Option<Mount>>,
-    /// Targets that were on a share.
-    shares: BTreeSet<TargetName>,
+    /// Targets that were on a share, with its source.
+    shares: BTreeMap<TargetName, String>,
+    /// Mount points of shares that are no longer at the place of their target.
+    moved: BTreeMap<TargetName, PathBuf>,
+    /// Targets whose path differs from a mount point in upper and lower case only, so that only a look at the path can tell where it
+    /// leads.
+    unclear: BTreeSet<TargetName>,
     /// Deepest folder above each target at which something was mounted.
     points: BTreeMap<TargetName, PathBuf>,
     /// Targets above which nothing is mounted any more at that folder.
@@ -45,13 +50,11 @@ impl MountTracker {
             return vec![];
         }
         self.mounts.retain(|name, _| targets.iter().any(|target| target.name == *name));
-        self.shares.retain(|name| self.mounts.contains_key(name));
+        self.shares.retain(|name, _| self.mounts.contains_key(name));
         self.points.retain(|name, _| self.mounts.contains_key(name));
         let change = |target: &Target| {
             let now = Mount::for_path(table, &target.path).map(without_free_space);
-            if now.as_ref().is_some_and(|mount| is_share(mount.protocol.family())) {
-                self.shares.insert(target.name.clone());
-            }
+            self.follow_share(target, now.as_ref(), table);
             self.follow_point(target, now.as_ref());
             let before = self.mounts.insert(target.name.clone(), now.clone())?;
             let kind = change_kind(before.as_ref(), now.as_ref())?;
@@ -65,6 +68,28 @@ impl MountTracker {
     pub fn missing_disk(&self, name: &TargetName) -> Option<&Path> {
         self.unmounted.get(name)?;
         self.points.get(name).map(PathBuf::as_path)
+    }
+
+    /// Returns where the share of a target is mounted now, if it was at another place before.
+    pub fn moved_to(&self, name: &TargetName) -> Option<&Path> {
+        self.moved.get(name).map(PathBuf::as_path)
+    }
+
+    fn follow_share(&mut self, target: &Target, now: Option<&Mount>, table: &[Mount]) {
+        let name = &target.name;
+        self.moved.remove(name);
+        self.unclear.remove(name);
+        if let Some(share) = now.filter(|mount| is_share(mount.protocol.family())) {
+            self.shares.insert(name.clone(), share.source.clone());
+            return;
+        }
+        let shares = || table.iter().filter(|mount| is_share(mount.protocol.family()));
+        if let Some(other) = shares().find(|mount| self.shares.get(name) == Some(&mount.source)) {
+            self.moved.insert(name.clone(), other.point.clone());
+        }
+        if shares().any(|mount| is_below_in_other_case(&target.path, &mount.point)) {
+            self.unclear.insert(name.clone());
+        }
     }
 
     fn follow_point(&mut self, target: &Target, now: Option<&Mount>) {
@@ -85,7 +110,7 @@ impl MountTracker {
 
     /// Returns whether a target belongs on a share: it was on one when last measured, or since the service started.
     pub fn is_on_share(&self, name: &TargetName, last_family: Option<Family>) -> bool {
-        last_family.is_some_and(is_share) || self.shares.contains(name)
+        last_family.is_some_and(is_share) || self.shares.contains_key(name)
     }
 
     /// Returns whether the share or the disk of a target is unmounted: one that belongs on a share is now on a local disk, or nothing is
@@ -93,8 +118,16 @@ impl MountTracker {
     pub fn is_unmounted(&self, name: &TargetName, last_family: Option<Family>) -> bool {
         let family = self.mount(name).map(|mount| mount.protocol.family());
         let was_elsewhere = self.is_on_share(name, last_family) || self.missing_disk(name).is_some();
-        was_elsewhere && matches!(family, Some(Family::Local) | None)
+        was_elsewhere && matches!(family, Some(Family::Local) | None) && !self.unclear.contains(name)
     }
+}
+
+/// Returns true if a path is at or below a folder, apart from upper and lower case.
+fn is_below_in_other_case(path: &Path, folder: &Path) -> bool {
+    let mut parts = path.components();
+    folder.components().all(|part| {
+        parts.next().is_some_and(|other| other.as_os_str().eq_ignore_ascii_case(part.as_os_str()))
+    })
 }
 
 fn is_share(family: Family) -> bool {
@@ -217,5 +250,35 @@ mod tests {
         assert!(!tracker.is_unmounted(&target.name, None));
         tracker.update(targets, &root);
         assert!(tracker.is_unmounted(&target.name, None), "it was seen on a share, although never measured");
+    }
+
+    #[test]
+    fn share_that_was_mounted_elsewhere_is_found_by_its_source() {
+        let target =
+            Target { name: "smb".parse().unwrap(), path: "/Volumes/media/x".into(), role: Role::Share };
+        let targets = std::slice::from_ref(&target);
+        let root = mount("/", Protocol::Local("apfs".into()));
+        let at = |point: &str| mount(point, Protocol::Smb(None));
+        let mut tracker = MountTracker::default();
+        tracker.update(targets, &[root.clone(), at("/Volumes/media")]);
+        assert_eq!(tracker.moved_to(&target.name), None);
+        tracker.update(targets, &[root.clone(), at("/Volumes/media-1")]);
+        assert!(tracker.is_unmounted(&target.name, None));
+        assert_eq!(tracker.moved_to(&target.name), Some(Path::new("/Volumes/media-1")));
+        tracker.update(targets, &[root, at("/Volumes/media")]);
+        assert_eq!(tracker.moved_to(&target.name), None);
+    }
+
+    #[test]
+    fn path_in_other_case_is_left_to_a_look_at_it() {
+        let target =
+            Target { name: "smb".parse().unwrap(), path: "/volumes/Media/x".into(), role: Role::Share };
+        let mut tracker = MountTracker::default();
+        let root = mount("/", Protocol::Local("apfs".into()));
+        let table = [root.clone(), mount("/Volumes/media", Protocol::Smb(None))];
+        tracker.update(std::slice::from_ref(&target), &table);
+        assert!(!tracker.is_unmounted(&target.name, Some(Family::Network)));
+        tracker.update(std::slice::from_ref(&target), &[root]);
+        assert!(tracker.is_unmounted(&target.name, Some(Family::Network)));
     }
 }

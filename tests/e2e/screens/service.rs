@@ -190,7 +190,7 @@ fn target_status((place, target): (usize, &longhaul_model::Target)) -> TargetSta
         state: match place {
             0 => TargetState::Waiting { reason: "the next round".to_owned(), until_us: None },
             1 => TargetState::Hung { operation: Some("getattr".to_owned()), since_us: BEGIN },
-            _ => TargetState::Unavailable { reason: "not mounted. Mount it".to_owned() },
+            _ => TargetState::Unavailable { reason: "not mounted. Mount it".to_owned(), is_now: true },
         },
         last_runs: (place == 0).then_some((4, 3)),
         failed_tasks: vec![],

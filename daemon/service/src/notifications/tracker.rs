@@ -209,7 +209,7 @@ mod tests {
     }
 
     fn unavailable() -> TargetState {
-        TargetState::Unavailable { reason: "/m is not mounted".to_owned() }
+        TargetState::Unavailable { reason: "/m is not mounted".to_owned(), is_now: true }
     }
 
     fn kinds(found: &[Occurrence]) -> Vec<&'static str> {

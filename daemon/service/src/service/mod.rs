@@ -401,6 +401,7 @@ impl Service {
         self.publisher.publish(&StatusView {
             sampling_view: self.sampling_view(now),
             facts: self.round_facts(),
+            access: self.target_access(),
             scheduler: &self.scheduler,
             admission: &self.admission,
             rounds: &self.rounds,

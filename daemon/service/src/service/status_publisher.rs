@@ -11,7 +11,7 @@ use super::admission::{Admission, RoundFacts};
 use super::round_log::RoundLog;
 use super::sampling::{Sampling, SamplingView};
 use super::scheduler::Scheduler;
-use super::target_history::RecentRuns;
+use super::workers::TargetAccess;
 use crate::clock::ClockReading;
 use crate::database::Database;
 use crate::handle::ServiceHandle;
@@ -30,6 +30,7 @@ pub(super) struct StatusPublisher {
 pub(super) struct StatusView<'a> {
     pub(super) sampling_view: SamplingView<'a>,
     pub(super) facts: RoundFacts<'a>,
+    pub(super) access: TargetAccess<'a>,
     pub(super) scheduler: &'a Scheduler,
     pub(super) admission: &'a Admission,
     pub(super) rounds: &'a RoundLog,
@@ -104,13 +105,17 @@ impl StatusView<'_> {
 
     fn target(&self, target: &Target, status: WorkerStatus, waiting: &TargetState) -> TargetStatus {
         let recent = self.facts.history.recent_runs(&target.name);
-        let mount = self.facts.mounts.mount(&target.name);
+        let reason = self.access.unavailable_reason(target).map(|report| report.failure.message);
+        // The mount at the path of a share that is gone is that of another file system.
+        let mount = self.facts.mounts.mount(&target.name).filter(|_| reason.is_none());
+        let unavailable = reason.map(|reason| TargetState::Unavailable { reason, is_now: true });
+        let state = || recent.and_then(|recent| recent.problem.clone()).unwrap_or_else(|| waiting.clone());
         TargetStatus {
             name: target.name.clone(),
             path: target.path.display().to_string(),
             role: target.role,
             protocol: mount.map(|mount| mount.protocol.to_string()),
-            state: target_state(status, recent, &self.sampling_view.now, waiting),
+            state: hung(status, &self.sampling_view.now).or(unavailable).unwrap_or_else(state),
             last_runs: recent.map(|recent| (recent.runs, recent.ok_runs)),
             failed_tasks: recent.map_or_else(Vec::new, |recent| recent.failed_tasks.clone()),
             bytes_last_24h: self.admission.usage().bytes.get(&target.name).copied().unwrap_or(0),
@@ -130,18 +135,11 @@ fn waiting(state: &State, next: Option<Timestamp>) -> TargetState {
     TargetState::Waiting { reason: reason.to_owned(), until_us }
 }
 
-/// Returns the state of a target between rounds.
-fn target_state(
-    status: WorkerStatus,
-    recent: Option<&RecentRuns>,
-    now: &ClockReading,
-    waiting: &TargetState,
-) -> TargetState {
-    if let WorkerStatus::Stuck { operation, for_seconds } = status {
-        let since_us = now.wall - Duration::from_secs(for_seconds);
-        return TargetState::Hung { operation: operation.map(|operation| operation.to_string()), since_us };
-    }
-    recent.and_then(|recent| recent.problem.clone()).unwrap_or_else(|| waiting.clone())
+/// Returns the state of a target on which a call does not return; `None` if there is none.
+fn hung(status: WorkerStatus, now: &ClockReading) -> Option<TargetState> {
+    let WorkerStatus::Stuck { operation, for_seconds } = status else { return None };
+    let since_us = now.wall - Duration::from_secs(for_seconds);
+    Some(TargetState::Hung { operation: operation.map(|operation| operation.to_string()), since_us })
 }
 
 #[cfg(test)]
@@ -154,11 +152,10 @@ mod tests {
     fn stuck_target_is_hung_since_its_call_started() {
         let now = ClockReading { wall: Timestamp::from_us(9_000_000), ..ClockReading::default() };
         let stuck = WorkerStatus::Stuck { operation: Some(Operation::Read), for_seconds: 4 };
-        let hung =
+        let expected =
             TargetState::Hung { operation: Some("read".to_owned()), since_us: Timestamp::from_us(5_000_000) };
-        let next = waiting(&State::Waiting, Some(Timestamp::from_us(7)));
-        assert_eq!(target_state(stuck, None, &now, &next), hung);
-        assert_eq!(target_state(WorkerStatus::Available, None, &now, &next), next);
+        assert_eq!(hung(stuck, &now), Some(expected));
+        assert_eq!(hung(WorkerStatus::Available, &now), None);
     }
 
     #[test]

@@ -126,7 +126,7 @@ fn problem_state(stored: &StoredRun) -> Option<TargetState> {
         Some(error @ ("EPERM" | "EACCES")) => {
             Some(TargetState::Blocked { reason: blocked_text(stored, error, &failure.message) })
         }
-        _ => Some(TargetState::Unavailable { reason: failure.message.clone() }),
+        _ => Some(TargetState::Unavailable { reason: failure.message.clone(), is_now: false }),
     }
 }
 

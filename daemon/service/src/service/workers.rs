@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::target_history::TargetHistory;
 use crate::mounts::MountTracker;
-use crate::target_path::SpecialFolders;
+use crate::target_path::{SpecialFolders, has_link};
 use crate::worker::{Launcher, Worker, WorkerStatus};
 
 /// The workers of all targets.
@@ -137,12 +137,8 @@ impl TargetAccess<'_> {
         let message = match self.special_folders.concern(&target.path).filter(|concern| concern.is_refused())
         {
             Some(concern) => format!("{path} {concern}; {}", concern.advice()),
-            None if self.mounts.is_unmounted(&target.name, last_family) => {
-                let missing = self.mounts.missing_disk(&target.name).unwrap_or(&target.path).display();
-                format!(
-                    "nothing is mounted at {missing}, and longhaul does not measure the empty folder there. Mount the share or the \
-                     disk; longhaul then continues by itself"
-                )
+            None if self.mounts.is_unmounted(&target.name, last_family) && !has_link(&target.path) => {
+                self.unmounted_text(target)
             }
             None if self.is_refused(target) => format!(
                 "another user mounted the SMB share at {path}, and macOS lets no other user use it. Mount it in your own \
@@ -153,6 +149,20 @@ impl TargetAccess<'_> {
         let path = Some(path.to_string());
         let failure = Failure { operation: None, path, error: None, message };
         Some(FailureReport { outcome: Outcome::Unavailable, failure })
+    }
+
+    fn unmounted_text(&self, target: &Target) -> String {
+        let missing = self.mounts.missing_disk(&target.name).unwrap_or(&target.path).display();
+        let advice = match self.mounts.moved_to(&target.name) {
+            Some(point) => format!(
+                "Its share is mounted at {} now: unmount that and mount it again, or change the path of the target",
+                point.display()
+            ),
+            None => "Mount the share or the disk; longhaul then continues by itself".to_owned(),
+        };
+        format!(
+            "nothing is mounted at {missing}, and longhaul does not measure the empty folder there. {advice}"
+        )
     }
 }
 

@@ -30,6 +30,13 @@ pub struct SpecialFolders {
     pub database: Vec<PathBuf>,
 }
 
+/// Returns whether a part of a path on a local disk is a symbolic link, so that only a look behind it tells where it leads. Nothing
+/// behind the first one is looked at.
+pub fn has_link(path: &Path) -> bool {
+    let parts: Vec<&Path> = path.ancestors().collect();
+    parts.into_iter().rev().any(Path::is_symlink)
+}
+
 impl SpecialFolders {
     /// Returns the special folders of this user and of a database. Symbolic links to the database are resolved
     /// only if its path is on a local disk, so that no network mount is accessed.

@@ -42,7 +42,7 @@ fn heading(weekly: &WeeklySummary, styles: &SeriesStyles) -> Markup {
         section id="answer" class="answer" aria-labelledby="answer-heading" {
             h1 id="answer-heading" { (recommendation::heading(weekly)) }
             p class="muted" { (ranking(weekly)) (words::confidence(weekly)) }
-            ul class="targets" aria-label="Targets" {
+            ul class="targets" role="list" aria-label="Targets" {
                 @for target in &weekly.targets {
                     li {
                         (styles.legend_mark(&target.name)) strong { (target.name) } " "

@@ -21,7 +21,7 @@ pub fn round_strips(
     html! {
         @if all.iter().all(|rounds| rounds.rounds.is_empty()) { p { "No round has ended yet." } }
         @else {
-            ul class="strips" {
+            ul class="strips" role="list" {
                 @for (target, rounds) in targets.iter().filter_map(|target| Some((target, of_target(target)?))) {
                     li {
                         span class="strip-name" { (styles.legend_mark(&target.name)) strong { (target.name) } " "

@@ -15,7 +15,7 @@ pub fn task_bars(weekly: &WeeklySummary, styles: &SeriesStyles) -> Markup {
     html! {
         @if rows.is_empty() { p { "No task has been measured on a share yet." } }
         @else {
-            ul class="task-rows" { @for row in &rows { (task_row(row, styles)) } }
+            ul class="task-rows" role="list" { @for row in &rows { (task_row(row, styles)) } }
             p class="muted" {
                 (EXPLANATION)
                 @if !weekly.table.is_empty() { " " a href={ "/weeks/" (weekly.week) "#times" } { "All figures as a table" } "." }
@@ -29,7 +29,7 @@ fn task_row(row: &TaskRow<'_>, styles: &SeriesStyles) -> Markup {
         li {
             div class="task-name" { (row.label) @if !row.result.is_empty() && !row.is_instant() { " " span class="muted" { (row.result) } } }
             @if row.is_instant() { (instant(row, styles)) }
-            @else { ul class="bars" { @for bar in &row.bars { (bar_line(bar, row.longest(), styles)) } } }
+            @else { ul class="bars" role="list" { @for bar in &row.bars { (bar_line(bar, row.longest(), styles)) } } }
         }
     }
 }
@@ -52,7 +52,7 @@ fn bar_line(bar: &TaskBar<'_>, longest: f64, styles: &SeriesStyles) -> Markup {
         li title=(bar.description()) {
             span class="bar-name" { (styles.legend_mark(bar.target)) (bar.target) }
             (drawing(bar, longest, styles))
-            span class="bar-time" { (bar.time()) @if bar.times.failed > 0 { " " span class="serious" { "✗" (bar.times.failed) } } }
+            span class="bar-time" { (bar.time()) @if bar.times.failed > 0 { " " span class="serious" { "✗" (bar.times.failed) span class="visually-hidden" { " failed" } } } }
         }
     }
 }

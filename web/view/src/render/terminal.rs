@@ -24,7 +24,8 @@ pub fn first_rows(document: &Document, columns: usize, rows: usize) -> String {
     lines(document).iter().take_while(fits).map(|text| line(text) + "\n").collect()
 }
 
-fn lines(document: &Document) -> Vec<Text> {
+/// Returns the lines of a document.
+pub fn lines(document: &Document) -> Vec<Text> {
     let mut all: Vec<Text> = vec![];
     let mut follows_heading = true;
     for block in &document.blocks {

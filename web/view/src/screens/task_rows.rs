@@ -10,7 +10,7 @@ use crate::units;
 
 /// Explains the bars.
 pub const EXPLANATION: &str = "Each bar is the median of all times after the warm-up (in the first days, of all times), the thin line the range of the daily medians. Bars \
-     start at zero; each task has a scale of its own. Instant is below 0.1 s.";
+     start at zero; each task has a scale of its own. Instant is below 0.1 s. ✗ counts the runs that failed.";
 
 /// A metric with its times on all shares.
 #[derive(Debug, Clone, PartialEq)]

@@ -130,12 +130,16 @@ pub fn target_state(target: &TargetStatus, now: Timestamp, zone: &TimeZone) -> T
             let since = time::timestamp(*since_us, zone);
             bad(&format!("hung: `{operation}` has not returned since {since}"))
         }
-        TargetState::Unavailable { reason } => {
-            Text::new().toned(format!("failed in its last round: {reason}"), Tone::Warning)
+        TargetState::Unavailable { reason, is_now } => {
+            Text::new().toned(format!("{}: {reason}", unavailable(*is_now)), Tone::Warning)
         }
         TargetState::Blocked { reason } if reason.starts_with("blocked") => bad(reason),
         TargetState::Blocked { reason } => bad(&format!("blocked in its last round: {reason}")),
     }
+}
+
+const fn unavailable(is_now: bool) -> &'static str {
+    if is_now { "unavailable now" } else { "failed in its last round" }
 }
 
 /// Describes the state of a target without its reason, which stands among the problems.
@@ -143,7 +147,7 @@ fn short_state(target: &TargetStatus, now: Timestamp, zone: &TimeZone) -> Text {
     match &target.state {
         TargetState::Measuring { .. } | TargetState::Waiting { .. } => target_state(target, now, zone),
         TargetState::Hung { .. } => bad("hung"),
-        TargetState::Unavailable { .. } => Text::new().toned("failed in its last round", Tone::Warning),
+        TargetState::Unavailable { is_now, .. } => Text::new().toned(unavailable(*is_now), Tone::Warning),
         TargetState::Blocked { .. } => bad("blocked in its last round"),
     }
 }
