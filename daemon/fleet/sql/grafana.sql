@@ -14,6 +14,6 @@ SELECT {{week_start}} AS week_start, week, site, protocol, sum(bytes) AS verifie
 FROM integrity GROUP BY week, site, protocol;
 
 CREATE {{view}} weekly_machines AS
-SELECT {{week_start}} AS week_start, week, site, count(DISTINCT source) AS machines, count(*) AS round_count,
+SELECT {{week_start}} AS week_start, week, site, count(DISTINCT {{machine}}) AS machines, count(*) AS round_count,
     sum(CASE WHEN status = 'ok' THEN 1 ELSE 0 END) AS complete_rounds
 FROM rounds GROUP BY week, site;

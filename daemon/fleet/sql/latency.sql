@@ -1,17 +1,18 @@
--- Latency of each operation in one week: calls, errors and percentiles, per site and protocol.
+-- Latency of each operation in one week: calls, errors and percentiles, per site and protocol ('unknown' if it could not be
+-- determined).
 -- Histograms are merged by adding the counts of equal buckets, so the percentiles are those of all calls together,
 -- accurate to one bucket (1.09 %). Bucket i holds times above 2^(i/64) and up to 2^((i+1)/64) microseconds.
 WITH calls_by_group AS {{materialized}}(
-    SELECT site, protocol, workload, cache, operation,
+    SELECT site, {{known_protocol}} AS protocol, workload, cache, operation,
         sum(calls) AS calls, sum(errors) AS errors, min(min_ns) AS min_ns, max(max_ns) AS max_ns
     FROM operations
     WHERE week = 'WEEK'
-    GROUP BY site, protocol, workload, cache, operation
+    GROUP BY site, {{known_protocol}}, workload, cache, operation
 ),
 buckets AS (
-    SELECT site, protocol, workload, cache, operation, bucket, sum(bucket_calls) AS bucket_calls
+    SELECT site, {{known_protocol}} AS protocol, workload, cache, operation, bucket, sum(bucket_calls) AS bucket_calls
     FROM ({{operation_buckets}}) AS single
-    GROUP BY site, protocol, workload, cache, operation, bucket
+    GROUP BY site, {{known_protocol}}, workload, cache, operation, bucket
 ),
 cumulative AS (
     SELECT site, protocol, workload, cache, operation, bucket,

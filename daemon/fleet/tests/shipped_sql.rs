@@ -139,6 +139,10 @@ impl Dialect {
             ("median_seconds", (self.median)("seconds")),
             ("median_latest", (self.median)("latest_seconds")),
             ("scale_of_last_run", format!("{}(scale, last_run)", self.at_largest)),
+            ("site_of_last_run", format!("{}(site, run)", self.at_largest)),
+            // The id of a machine has 16 digits.
+            ("machine", "substr(source, 1, 16)".to_owned()),
+            ("known_protocol", "coalesce(protocol, 'unknown')".to_owned()),
             ("day_of_first_run", format!("{}(day, run)", self.at_smallest)),
             ("median_log_ratio", (self.median)("log_ratio")),
             ("stddev_log_ratio", format!("{}(log_ratio)", self.stddev)),

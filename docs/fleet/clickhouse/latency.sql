@@ -1,15 +1,16 @@
--- Latency of each operation in one week: calls, errors and percentiles, per site and protocol.
+-- Latency of each operation in one week: calls, errors and percentiles, per site and protocol ('unknown' if it could not be
+-- determined).
 -- Histograms are merged by adding the counts of equal buckets, so the percentiles are those of all calls together,
 -- accurate to one bucket (1.09 %). Bucket i holds times above 2^(i/64) and up to 2^((i+1)/64) microseconds.
 WITH calls_by_group AS MATERIALIZED (
-    SELECT site, protocol, workload, cache, operation,
+    SELECT site, coalesce(protocol, 'unknown') AS protocol, workload, cache, operation,
         sum(calls) AS calls, sum(errors) AS errors, min(min_ns) AS min_ns, max(max_ns) AS max_ns
     FROM operations
     WHERE week = 'WEEK'
-    GROUP BY site, protocol, workload, cache, operation
+    GROUP BY site, coalesce(protocol, 'unknown'), workload, cache, operation
 ),
 buckets AS (
-    SELECT site, protocol, workload, cache, operation, bucket, sum(bucket_calls) AS bucket_calls
+    SELECT site, coalesce(protocol, 'unknown') AS protocol, workload, cache, operation, bucket, sum(bucket_calls) AS bucket_calls
     FROM (
         -- The names of a group are hashed once for each row and not once for each bucket.
         SELECT n.site AS site, n.protocol AS protocol, n.workload AS workload, n.cache AS cache, n.operation AS operation,
@@ -28,7 +29,7 @@ buckets AS (
             FROM calls_by_group
         ) AS n ON m.name_hash = n.name_hash
     ) AS single
-    GROUP BY site, protocol, workload, cache, operation, bucket
+    GROUP BY site, coalesce(protocol, 'unknown'), workload, cache, operation, bucket
 ),
 cumulative AS (
     SELECT site, protocol, workload, cache, operation, bucket,

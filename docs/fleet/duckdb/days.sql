@@ -2,7 +2,7 @@
 -- It follows docs/methodology.md: the newest epoch of each target, two days of warm-up, no void rounds, failures count as the
 -- cap, the median of a day's rounds, and enough complete rounds on a day. `ratio` is the time on b divided by the time on a.
 WITH epoch_runs AS MATERIALIZED (
-    SELECT source, target, epoch, scale, min(site) AS site, min(protocol) AS protocol,
+    SELECT source, target, epoch, scale, arg_max(site, run) AS site, min(protocol) AS protocol,
         arg_min(day, run) AS first_day, max(run) AS last_run
     FROM runs
     WHERE week <= 'WEEK'
@@ -33,12 +33,13 @@ epoch_readings AS MATERIALIZED (
     JOIN epochs AS e ON c.source = e.source AND c.target = e.target AND c.epoch = e.epoch AND c.scale = e.scale
     WHERE c.week <= 'WEEK' AND coalesce(c.round_status, 'running') <> 'void'
 ),
--- The failure cap: 20 times the median of the fastest target on the first day with three times, from 60 to 900 s. Before there
--- is such a day after the warm-up, the warm-up determines it.
+-- The failure cap: 20 times the median of the fastest share on the first day with three times, from 60 to 900 s. Before there is
+-- such a day after the warm-up, the warm-up determines it. A failure counts as the cap, or as the time on the other share if that is
+-- longer.
 daily_times AS MATERIALIZED (
     SELECT source, metric, target, day, CASE WHEN day >= first_counted_day THEN 0 ELSE 1 END AS is_warm_up,
         median(seconds) AS usual
-    FROM epoch_readings WHERE seconds IS NOT NULL
+    FROM epoch_readings WHERE seconds IS NOT NULL AND is_share = 1
     GROUP BY source, metric, target, day, first_counted_day
     HAVING count(*) >= 3
 ),
@@ -64,8 +65,8 @@ round_ratios AS (
         CASE WHEN a.is_failed = 1 AND b.is_failed = 1 THEN 1 ELSE 0 END AS both_failed,
         CASE WHEN a.is_failed = 1 AND b.is_failed = 1 THEN NULL
             ELSE ln(
-                (CASE WHEN b.is_failed = 1 THEN c.cap ELSE least(b.seconds, c.cap) END)
-                / (CASE WHEN a.is_failed = 1 THEN c.cap ELSE least(a.seconds, c.cap) END)
+                (CASE WHEN b.is_failed = 1 THEN greatest(c.cap, a.seconds) ELSE b.seconds END)
+                / (CASE WHEN a.is_failed = 1 THEN greatest(c.cap, b.seconds) ELSE a.seconds END)
             )
         END AS log_ratio
     FROM epoch_readings AS a

@@ -14,6 +14,6 @@ SELECT strptime(week || '-1', '%G-W%V-%u') AS week_start, week, site, protocol, 
 FROM integrity GROUP BY week, site, protocol;
 
 CREATE OR REPLACE VIEW weekly_machines AS
-SELECT strptime(week || '-1', '%G-W%V-%u') AS week_start, week, site, count(DISTINCT source) AS machines, count(*) AS round_count,
+SELECT strptime(week || '-1', '%G-W%V-%u') AS week_start, week, site, count(DISTINCT substr(source, 1, 16)) AS machines, count(*) AS round_count,
     sum(CASE WHEN status = 'ok' THEN 1 ELSE 0 END) AS complete_rounds
 FROM rounds GROUP BY week, site;

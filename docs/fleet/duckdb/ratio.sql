@@ -1,9 +1,10 @@
 -- The weekly answer: per site, pair of protocols and metric the ratio over all machines, from all weeks up to one.
--- Machines are compared with themselves only: each machine is one value, the mean of its days' log ratios. `ratio` is the time
+-- Machines are compared with themselves only: each machine is one value, the mean of its days' log ratios, also if it has several
+-- databases (`source` begins with its id). Pairs of one protocol have no direction over machines and are left out. `ratio` is the time
 -- over protocol b divided by the time over protocol a, so above 1 protocol a is faster. The interval over n machines is
 -- ratio * exp(+- t * standard_error), with Student's t at n - 1 degrees. `verdict_days` are the days of all machines.
 WITH epoch_runs AS MATERIALIZED (
-    SELECT source, target, epoch, scale, min(site) AS site, min(protocol) AS protocol,
+    SELECT source, target, epoch, scale, arg_max(site, run) AS site, min(protocol) AS protocol,
         arg_min(day, run) AS first_day, max(run) AS last_run
     FROM runs
     WHERE week <= 'WEEK'
@@ -34,12 +35,13 @@ epoch_readings AS MATERIALIZED (
     JOIN epochs AS e ON c.source = e.source AND c.target = e.target AND c.epoch = e.epoch AND c.scale = e.scale
     WHERE c.week <= 'WEEK' AND coalesce(c.round_status, 'running') <> 'void'
 ),
--- The failure cap: 20 times the median of the fastest target on the first day with three times, from 60 to 900 s. Before there
--- is such a day after the warm-up, the warm-up determines it.
+-- The failure cap: 20 times the median of the fastest share on the first day with three times, from 60 to 900 s. Before there is
+-- such a day after the warm-up, the warm-up determines it. A failure counts as the cap, or as the time on the other share if that is
+-- longer.
 daily_times AS MATERIALIZED (
     SELECT source, metric, target, day, CASE WHEN day >= first_counted_day THEN 0 ELSE 1 END AS is_warm_up,
         median(seconds) AS usual
-    FROM epoch_readings WHERE seconds IS NOT NULL
+    FROM epoch_readings WHERE seconds IS NOT NULL AND is_share = 1
     GROUP BY source, metric, target, day, first_counted_day
     HAVING count(*) >= 3
 ),
@@ -65,8 +67,8 @@ round_ratios AS (
         CASE WHEN a.is_failed = 1 AND b.is_failed = 1 THEN 1 ELSE 0 END AS both_failed,
         CASE WHEN a.is_failed = 1 AND b.is_failed = 1 THEN NULL
             ELSE ln(
-                (CASE WHEN b.is_failed = 1 THEN c.cap ELSE least(b.seconds, c.cap) END)
-                / (CASE WHEN a.is_failed = 1 THEN c.cap ELSE least(a.seconds, c.cap) END)
+                (CASE WHEN b.is_failed = 1 THEN greatest(c.cap, a.seconds) ELSE b.seconds END)
+                / (CASE WHEN a.is_failed = 1 THEN greatest(c.cap, b.seconds) ELSE a.seconds END)
             )
         END AS log_ratio
     FROM epoch_readings AS a
@@ -105,14 +107,14 @@ days AS (
     JOIN epochs AS b ON d.source = b.source AND d.b = b.target
 ),
 machines AS (
-    SELECT source, site, metric,
+    SELECT substr(source, 1, 16) AS machine, site, metric,
         CASE WHEN protocol_a <= protocol_b THEN protocol_a ELSE protocol_b END AS protocol_a,
         CASE WHEN protocol_a <= protocol_b THEN protocol_b ELSE protocol_a END AS protocol_b,
         avg(CASE WHEN protocol_a <= protocol_b THEN log_ratio ELSE -log_ratio END) AS log_ratio,
         count(*) AS days, sum(rounds) AS rounds
     FROM days
-    WHERE is_valid = 1
-    GROUP BY source, site, metric,
+    WHERE is_valid = 1 AND protocol_a <> protocol_b
+    GROUP BY substr(source, 1, 16), site, metric,
         CASE WHEN protocol_a <= protocol_b THEN protocol_a ELSE protocol_b END,
         CASE WHEN protocol_a <= protocol_b THEN protocol_b ELSE protocol_a END
 )

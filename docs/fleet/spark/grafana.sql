@@ -14,6 +14,6 @@ SELECT CAST(date_trunc('WEEK', date_add(make_date(CAST(substring(week, 1, 4) AS 
 FROM integrity GROUP BY week, site, protocol;
 
 CREATE OR REPLACE TEMPORARY VIEW weekly_machines AS
-SELECT CAST(date_trunc('WEEK', date_add(make_date(CAST(substring(week, 1, 4) AS INT), 1, 4), 7 * (CAST(substring(week, 7, 2) AS INT) - 1))) AS TIMESTAMP) AS week_start, week, site, count(DISTINCT source) AS machines, count(*) AS round_count,
+SELECT CAST(date_trunc('WEEK', date_add(make_date(CAST(substring(week, 1, 4) AS INT), 1, 4), 7 * (CAST(substring(week, 7, 2) AS INT) - 1))) AS TIMESTAMP) AS week_start, week, site, count(DISTINCT substr(source, 1, 16)) AS machines, count(*) AS round_count,
     sum(CASE WHEN status = 'ok' THEN 1 ELSE 0 END) AS complete_rounds
 FROM rounds GROUP BY week, site;

@@ -1,5 +1,5 @@
 -- Outcomes of the runs of one week, per site and protocol. Unavailable and void runs are no failures of a target.
-SELECT site, protocol, count(DISTINCT source) AS machines, count(*) AS runs,
+SELECT site, protocol, count(DISTINCT substr(source, 1, 16)) AS machines, count(*) AS runs,
     sum(CASE WHEN outcome = 'ok' THEN 1 ELSE 0 END) AS ok,
     sum(CASE WHEN outcome = 'error' THEN 1 ELSE 0 END) AS failed,
     sum(CASE WHEN outcome = 'hung' THEN 1 ELSE 0 END) AS hung,

@@ -1,4 +1,4 @@
--- Rows that the views leave out, by reason: clocks before 2020 or in the future, impossible durations, files in a folder of
+-- Runs that the views leave out, by reason: clocks before 2020 or in the future, impossible durations, files in a folder of
 -- another machine. Everything else still counts. Damaged files are found by `longhaul export fleet --check`.
 SELECT 'runs' AS table_name, reason, count(*) AS row_count, count(DISTINCT machine) AS machines
 FROM (

@@ -136,7 +136,10 @@ impl Machine {
             _ => Outcome::Ok,
         };
         let metrics = if outcome == Outcome::Ok { TASKS[workload].metrics().len() } else { 0 };
-        let times = (0..metrics).map(|place| pace * (place as f64 + 1.0) * (0.05 * random.normal()).exp());
+        // On one machine of ten a task takes so long that its times are above any cap of failures.
+        let scale = if self.number % 10 == 7 && workload == 0 { 1_000.0 } else { 1.0 };
+        let times =
+            (0..metrics).map(|place| scale * pace * (place as f64 + 1.0) * (0.05 * random.normal()).exp());
         let times: Vec<f64> = times.collect();
         let run = RunRecord {
             number,
