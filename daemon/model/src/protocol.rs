@@ -126,7 +126,7 @@ pub struct Mount {
     /// Device number, if the mount table contains it. Mounts with the same number share their counters.
     #[serde(skip)]
     pub device: Option<String>,
-    /// Id of the user who mounted it, where the mount table names one: on a Mac.
+    /// Id of the user who mounted it, where the mount table names one: on a Mac, except for shares mounted as guest.
     #[serde(skip)]
     pub owner: Option<u32>,
 }

@@ -31,7 +31,8 @@ pub fn validate(text: &str) -> Result<String, EndpointError> {
 /// Returns the address for a signal (`traces`, `metrics` or `logs`) at the base address of a collector (OTLP 1.9,
 /// "OTLP/HTTP Request").
 pub fn signal_url(base: &str, signal: &str) -> String {
-    format!("{}/v1/{signal}", base.trim_end_matches('/'))
+    let (path, query) = base.split_at(base.find('?').unwrap_or(base.len()));
+    format!("{}/v1/{signal}{query}", path.trim_end_matches('/'))
 }
 
 /// Returns an address without its query (the part after `?`), which can contain a secret.
@@ -57,6 +58,7 @@ mod tests {
     #[test]
     fn signal_path_is_appended_and_the_query_is_hidden() {
         assert_eq!(signal_url("http://a:1/otlp/", "traces"), "http://a:1/otlp/v1/traces");
+        assert_eq!(signal_url("http://a:1/otlp/?key=k", "traces"), "http://a:1/otlp/v1/traces?key=k");
         assert_eq!(redacted("http://a/v1/traces?key=secret"), "http://a/v1/traces");
     }
 }

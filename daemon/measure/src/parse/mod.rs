@@ -54,6 +54,6 @@ pub use proc::{handles_answers, power_supplies, process_disk_bytes, scheduler_ti
 pub use routes::{default_route, ipv6_route_to, route_to};
 pub use smbutil::smbutil;
 pub use sockets::{Connection, SocketDump, socket_request, sockets};
-pub use statfs::statfs;
+pub use statfs::{is_guest_share, statfs};
 pub use thermal::{ThermalState, is_heavy_pressure, is_too_hot, pmset_thermal_state};
 pub use volumes::{binary_plist_text, with_data_volume};

@@ -23,6 +23,16 @@ pub fn statfs(type_name: &[u8], from_name: &[u8], flags: u32) -> (Protocol, Stri
     (protocol, source)
 }
 
+/// Returns whether an `f_mntfromname` is that of a share mounted as guest, which smbfs lets every user use (SMBClient
+/// kernel/smbfs/smbfs_vnops.c:13427-13443).
+pub fn is_guest_share(from_name: &[u8]) -> bool {
+    let from = text(from_name);
+    let user = from
+        .strip_prefix("//")
+        .and_then(|rest| rest.split(['/', '@', ':']).next().filter(|_| rest.contains('@')));
+    user.is_some_and(|user| user.eq_ignore_ascii_case("guest"))
+}
+
 fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
 }
@@ -96,6 +106,16 @@ mod tests {
         ("macfuse", "/dev/disk5s1", MNT_LOCAL, "FUSE", "/dev/disk5s1"),
         ("apfs", "/dev/disk9", 0, "apfs", "/dev/disk9"),
     ];
+
+    #[test]
+    fn guest_is_recognized_by_the_user_of_the_source() {
+        assert!(is_guest_share(b"//guest:@nas/media\0x") && is_guest_share(b"//GUEST@nas/media"));
+        for other in
+            ["//nas/guest", "//guest/media", "//ada@guest/media", "//guests@nas/media", "nas:/guest@x"]
+        {
+            assert!(!is_guest_share(other.as_bytes()), "{other}");
+        }
+    }
 
     #[test]
     fn each_form_of_a_mount_is_known_and_shown_without_its_user() {

@@ -102,7 +102,7 @@ fn mount(facts: &libc::statfs) -> Mount {
         read_only: facts.f_flags & libc::MNT_RDONLY as u32 != 0,
         free_bytes: known(facts.f_bavail),
         total_bytes: known(facts.f_blocks),
-        owner: Some(facts.f_owner),
+        owner: (!parse::is_guest_share(&bytes(&facts.f_mntfromname))).then_some(facts.f_owner),
         ..Mount::new(PathBuf::from(std::ffi::OsStr::from_bytes(&bytes(&facts.f_mntonname))), source, protocol)
     }
 }

@@ -117,12 +117,16 @@ pub fn machine_facts() -> BTreeMap<String, String> {
 }
 
 /// Returns whether the disk of a local file system is rotational, from `diskutil info -plist`. The tool runs
-/// once for each device, because its answer does not change and takes a moment.
+/// until it has answered once for each device, because its answer does not change and takes a moment.
 pub fn is_rotational(mount: &Mount) -> Option<bool> {
     static KNOWN: Mutex<BTreeMap<String, Option<bool>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock();
-    let query = || apple_tools::is_rotational_with(&Tools::system(), &mount.point).ok().flatten();
-    *known.entry(mount.source.clone()).or_insert_with(query)
+    if let Some(answer) = known.get(&mount.source) {
+        return *answer;
+    }
+    let answer = apple_tools::is_rotational_with(&Tools::system(), &mount.point).ok()?;
+    known.insert(mount.source.clone(), answer);
+    answer
 }
 
 /// Returns `None`: macOS reports the signal strength through the CoreWLAN framework, and no framework is
