@@ -7,6 +7,7 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
+use longhaul_model::fnv;
 use longhaul_view::{charts, page};
 
 /// A static file that the server sends: stylesheet, script or icon.
@@ -33,10 +34,7 @@ static ASSETS: LazyLock<[Asset; 5]> = LazyLock::new(|| {
 });
 
 fn new_asset(name: &'static str, kind: &'static str, content: String) -> Asset {
-    // FNV-1a, 64 bits, is enough: the hash only has to change with the content; it protects against no attack.
-    let hash = content.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = fnv(content.bytes());
     Asset { name, media_type: kind, url: format!("/assets/{hash:016x}/{name}"), content }
 }
 

@@ -27,7 +27,7 @@ macro_rules! fields {
 }
 
 fields! {
-    Record = "record", Text, "kind of the row: premises, target, epoch, round, event, freshness or run";
+    Record = "record", Text, "kind of the row: header, target, epoch, round, event, freshness or run";
     Number = "number", Integer, "epoch, round, run: number in the database; target, event, freshness: position in the list, from 1";
     Round = "round", Integer, "run: number of its round, in which every workload ran once on every target";
     Epoch = "epoch", Integer, "run, freshness: number of its epoch, the period of a target under one protocol and set of mount options";
@@ -44,7 +44,7 @@ fields! {
     UtcOffsetSeconds = "utc_offset_seconds", Integer, "round: local time minus UTC at its start, in seconds";
     Seconds = "seconds", Real, "run: duration in seconds; hung run: the cap after which it was stopped";
     Kind = "kind", Text, "event: kind of event, in one word; freshness: kind of the changes made elsewhere";
-    Detail = "detail", Json, "event: details; freshness: counts of changes; premises: analysis settings, row counts and this legend";
+    Detail = "detail", Json, "event: details; freshness: counts of changes; header: analysis settings, row counts and this legend";
     RttUs = "rtt_us", Integer, "run: round trip time of the network just before it, in microseconds; empty: not measured";
 }
 

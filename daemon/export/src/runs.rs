@@ -82,7 +82,7 @@ impl<'a> Archive<'a> {
     }
 
     fn header_row(&self) -> Row<'a> {
-        let mut row = empty_row("premises");
+        let mut row = empty_row("header");
         row[Field::Detail as usize] = Cell::Json(self.header_detail().to_string().into());
         row
     }

@@ -7,7 +7,7 @@ use longhaul_export::fleet::{
     FleetTable, Implausible, Operations, Origin, TableFile, Week, WeekRecords, plausible_history, weeks_of,
 };
 use longhaul_model::time::DAY;
-use longhaul_model::{FreshnessSample, History, Step, Timestamp};
+use longhaul_model::{FreshnessSample, History, Step, Timestamp, fnv};
 use longhaul_store::{Reader, SampleFilter, StoredOperation};
 use object_store::{ObjectStoreExt as _, PutPayload};
 
@@ -170,7 +170,7 @@ impl<'a> Exporter<'a> {
         }
         for table in FleetTable::ALL {
             let file = self.encode(*table, &records)?;
-            let hash = content_hash(&file.bytes);
+            let hash = fnv(file.bytes.iter().copied());
             // A table without rows is left out, unless an earlier state of it is stored.
             let before = manifest.file(week, *table);
             if file.rows == 0 && before.is_none() {
@@ -246,10 +246,4 @@ impl Operations for StoredOperations<'_> {
 fn start_of(week: Week) -> Timestamp {
     let microseconds = i64::try_from(DAY.as_micros()).unwrap_or(i64::MAX);
     Timestamp::from_us(week.first_day().saturating_mul(microseconds))
-}
-
-/// Returns a hash by which an unchanged file is recognized (64-bit FNV-1a). It needs no resistance to attacks.
-fn content_hash(bytes: &[u8]) -> u64 {
-    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, add)
 }

@@ -22,6 +22,7 @@ pub mod design;
 pub mod draw;
 mod event;
 mod fleet_export_status;
+mod fnv;
 mod hint;
 mod histogram;
 mod history;
@@ -59,6 +60,7 @@ pub use checks::{
 pub use checks::{Finding, KeepResult, Property, ReadBack, TargetFidelity};
 pub use conditions::{Conditions, Power};
 pub use event::Event;
+pub use fnv::fnv;
 pub use hint::{Hint, with_causes};
 pub use histogram::{BUCKET_COUNT, bucket_of, index_of_slot, midpoint_ns, slot_of, upper_bound_ns};
 pub use histogram::{Histogram, HistogramError};

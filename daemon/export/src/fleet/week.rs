@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_analysis::summary::anonymize;
-use longhaul_model::{EpochRecord, Event, History, Role, RoundRecord, RunRecord, TargetName, Timestamp};
+use longhaul_model::{EpochRecord, Event, History, Role, RoundRecord, RunRecord, TargetName, Timestamp, fnv};
 
 pub use longhaul_analysis::summary::Week;
 
@@ -86,22 +86,20 @@ impl<'h> WeekRecords<'h> {
 
     /// Returns a number that changes with every record of the history that belongs to this week (64-bit FNV-1a).
     pub fn fingerprint(&self) -> u64 {
-        let mut hash = Fnv::default();
-        for round in self.rounds.values() {
-            hash.add(round.number.cast_unsigned());
-            hash.add(round.started_us.as_us().cast_unsigned());
-            round.status.iter().for_each(|status| hash.add_text(status.name()));
-        }
-        for run in &self.runs {
-            hash.add(run.number.cast_unsigned());
-            hash.add(run.seconds.to_bits());
-            hash.add_text(run.outcome.name());
-        }
-        for event in &self.events {
-            hash.add(event.at_us.as_us().cast_unsigned());
-            hash.add_text(&event.detail.to_string());
-        }
-        hash.0
+        let number = |number: u64| number.to_le_bytes().to_vec();
+        let text = |text: &str| text.bytes().chain([0]).collect::<Vec<u8>>();
+        let rounds = self.rounds.values().flat_map(|round| {
+            let status = round.status.map_or_else(Vec::new, |status| text(status.name()));
+            [number(round.number.cast_unsigned()), number(round.started_us.as_us().cast_unsigned()), status]
+        });
+        let runs = self.runs.iter().flat_map(|run| {
+            [number(run.number.cast_unsigned()), number(run.seconds.to_bits()), text(run.outcome.name())]
+        });
+        let events = self
+            .events
+            .iter()
+            .flat_map(|event| [number(event.at_us.as_us().cast_unsigned()), text(&event.detail.to_string())]);
+        fnv(rounds.chain(runs).chain(events).flatten())
     }
 
     /// Returns the target of a run with its position in the history.
@@ -119,28 +117,5 @@ impl<'h> WeekRecords<'h> {
         let of_target = self.epochs.values().filter(|epoch| epoch.target == *target);
         let newest = of_target.filter(|epoch| epoch.opened_us <= at).max_by_key(|epoch| epoch.opened_us);
         ProtocolNames::new(newest.and_then(|epoch| epoch.protocol.as_deref()))
-    }
-}
-
-/// Hash by which unchanged weeks are recognized; it needs no resistance to attacks.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn add(&mut self, number: u64) {
-        number.to_le_bytes().into_iter().for_each(|byte| self.add_byte(byte));
-    }
-
-    fn add_text(&mut self, text: &str) {
-        text.bytes().chain([0]).for_each(|byte| self.add_byte(byte));
-    }
-
-    fn add_byte(&mut self, byte: u8) {
-        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     }
 }

@@ -106,7 +106,7 @@ impl<'p> Assembler<'p> {
     pub(super) fn add_row(&mut self, at: u64, cells: &[Cell<'_>]) -> Result<(), Error> {
         let fields = Fields(cells);
         let result = match fields.text(Field::Record) {
-            Ok(Some("premises")) => return self.add_header(at, &fields),
+            Ok(Some("header")) => return self.add_header(at, &fields),
             Ok(Some("target")) => self.targets.add(at, &fields, fields.target()),
             Ok(Some("epoch")) => self.epochs.add(at, &fields, fields.epoch()),
             Ok(Some("round")) => self.rounds.add(at, &fields, fields.round()),
@@ -147,10 +147,10 @@ impl<'p> Assembler<'p> {
     /// without it.
     fn add_header(&mut self, at: u64, fields: &Fields<'_>) -> Result<(), Error> {
         let wrong =
-            |why: &str| self.damaged_error(&format!("the premises in {} {at} {why}", self.position_unit));
+            |why: &str| self.damaged_error(&format!("the header in {} {at} {why}", self.position_unit));
         let detail = fields.detail().map_err(|_| wrong("are not JSON"))?;
         if detail["format"] != FORMAT_NAME {
-            return Err(self.not_an_archive("its `premises` row belongs to another format"));
+            return Err(self.not_an_archive("its `header` row belongs to another format"));
         }
         match detail["schema"].as_u64() {
             Some(found) if found > SCHEMA_VERSION => {
@@ -186,9 +186,9 @@ impl<'p> Assembler<'p> {
         } = self;
         let mut validator =
             RecordValidator { path, position_unit, skipped, expected_counts: BTreeMap::new() };
-        let Some(ArchiveHeader { settings, record_counts }) = validator.validate("premises", header)?.pop()
+        let Some(ArchiveHeader { settings, record_counts }) = validator.validate("header", header)?.pop()
         else {
-            let why = "it has no `premises` row: this is another file, or a part of an archive".to_owned();
+            let why = "it has no `header` row: this is another file, or a part of an archive".to_owned();
             return Err(Error::NotAnArchive { path: path.to_owned(), why });
         };
         validator.expected_counts = record_counts;

@@ -144,7 +144,7 @@ fn rows_with_missing_references_are_skipped() {
 }
 
 #[test]
-fn invalid_premises_are_an_error() {
+fn invalid_header_is_an_error() {
     for (from, to) in [
         ("\"threshold\":1.1", "\"threshold\":0.9"),
         ("\"records\":{", "\"records\":7,\"x\":{"),
@@ -167,7 +167,7 @@ proptest! {
     fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = read(&bytes);
         let _ = read(&[b"record,number,seconds\n", &bytes[..]].concat());
-        let _ = read(&[b"{\"record\":\"premises\"}\n{", &bytes[..]].concat());
+        let _ = read(&[b"{\"record\":\"header\"}\n{", &bytes[..]].concat());
     }
 
     #[test]

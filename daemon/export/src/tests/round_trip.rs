@@ -89,9 +89,9 @@ fn adjacent_windows_split_the_rounds_without_overlap() {
 #[test]
 fn legend_explains_exactly_the_columns() {
     let (head, rows) = lines(&archive(&small(), Format::Csv), 1);
-    let premises: serde_json::Value =
+    let header: serde_json::Value =
         serde_json::from_str(&lines(&archive(&small(), Format::Json), 0).1[0]).unwrap();
-    let legend = premises["detail"]["columns"].as_object().unwrap();
+    let legend = header["detail"]["columns"].as_object().unwrap();
     let columns: Vec<&str> = head[0].trim().split(',').collect();
     assert!(columns.iter().all(|column| legend.contains_key(*column)) && columns.len() == legend.len());
     assert!(rows.iter().any(|row| row.contains(",2026-11-02T07:00:00+01:00,1793599200000000,")), "{rows:?}");

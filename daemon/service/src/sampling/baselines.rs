@@ -7,7 +7,7 @@ use std::time::Duration;
 use longhaul_model::Histogram;
 use longhaul_model::{LoadContext, ProbeKind, ProbeSample, TargetName, Timestamp};
 
-use crate::schedule::backoff::LatencySummary;
+use crate::schedule::yielding::LatencySummary;
 
 /// Kind of probe request that the baselines use. Attributes are useless here: clients
 /// mostly answer them from their cache.

@@ -28,7 +28,7 @@ use self::baselines::LatencyBaselines;
 use self::self_traffic::SelfTrafficTracker;
 use self::usage::UsageCounter;
 use crate::clock::ClockReading;
-use crate::schedule::backoff::{LatencySummary, must_yield};
+use crate::schedule::yielding::{LatencySummary, must_yield};
 use crate::worker;
 
 pub use fact_changes::{changed_facts, mount_facts};

@@ -6,10 +6,10 @@
 //! with a reason, or missed. Slots missed while the machine was asleep or switched off are never made up for.
 //! The wall clock is only a label, so clock steps, daylight saving and travel neither double nor lose a round.
 
-pub mod backoff;
 pub mod budget;
 pub mod skip;
 pub mod weeks;
+pub mod yielding;
 
 use longhaul_model::draw::draw_below;
 use longhaul_model::{Role, Target, Timestamp};
