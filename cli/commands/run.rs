@@ -55,11 +55,12 @@ impl Session {
         }
         let store = Store::open(&database, mounts)?;
         let launcher = paths::launcher(&database, store.machine_id())?;
-        let machine_seed = machine_seed(store.machine_id());
+        let reader = Reader::open(&database)?;
+        let machine_seed = machine_seed(&reader, store.machine_id())?;
         let writer = Writer::spawn(store);
         // Rounds that a killed process left open would be shown as in progress for ever.
         let reason = "longhaul exited during the round";
-        close_open_rounds(&Reader::open(&database)?, &writer, reason, platform::wall_clock())?;
+        close_open_rounds(&reader, &writer, reason, platform::wall_clock())?;
         let interruption = listen_for_interrupt()?;
         Ok(Self { writer, launcher, database, machine_seed, interruption, _database_lock: exclusive })
     }

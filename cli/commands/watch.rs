@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use crossterm::execute;
 use crossterm::terminal::{self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
+use crossterm::{execute, queue};
 use jiff::tz::TimeZone;
 use longhaul_view::Document;
 use longhaul_view::render::terminal::first_rows;
@@ -76,13 +77,11 @@ fn screen(client: &Client) -> Document {
 fn draw(document: &Document) -> io::Result<()> {
     let (columns, rows) = terminal::size()?;
     let shown = first_rows(document, columns.into(), usize::from(rows).saturating_sub(1));
-    execute!(io::stdout(), MoveTo(0, 0))?;
-    // Cleared line by line, so that it does not flicker. In this mode a line end does not return to the first column.
-    crate::output::print!(
-        "{}q: quit",
-        shown.replace('\n', &format!("{}\r\n", Clear(ClearType::UntilNewLine)))
-    );
-    execute!(io::stdout(), Clear(ClearType::FromCursorDown))
+    // Shown at once, so that it does not flicker.
+    queue!(io::stdout(), BeginSynchronizedUpdate, MoveTo(0, 0), Clear(ClearType::FromCursorDown))?;
+    // In this mode a line end does not return to the first column.
+    crate::output::print!("{}q: quit", shown.replace('\n', "\r\n"));
+    execute!(io::stdout(), EndSynchronizedUpdate)
 }
 
 fn is_quit(event: &Event) -> bool {

@@ -25,7 +25,7 @@ use longhaul_store::{Reader, RunFilter};
 use crate::arguments::{GlobalArgs, InitArgs, parse_gigabytes, parse_times};
 use crate::commands::config::print_ignored;
 use crate::config_file::{Overwrite, write_atomically};
-use crate::errors::UsageError;
+use crate::errors::{self, UsageError};
 use crate::progress::{OutputStyle, ProgressUi};
 use crate::{exit, paths};
 use plan::Plan;
@@ -174,11 +174,13 @@ fn check_same_folder(
     }
     let config = paths::load_config(shared).unwrap_or_default();
     let database = paths::database(shared, &config)?;
-    let alone = DatabaseLock::acquire(&database, mounts);
-    if let Err(error) = &alone {
-        ask.print(&format!("This cannot be checked now: {error}."));
-        return Ok(());
-    }
+    let _alone = match DatabaseLock::acquire(&database, mounts) {
+        Ok(lock) => lock,
+        Err(error) => {
+            ask.print(&format!("This cannot be checked now: {}.", errors::one_line(&error.into())));
+            return Ok(());
+        }
+    };
     let launcher = paths::launcher(&database, "init")?;
     let mut ui = ProgressUi::new(OutputStyle::Lines, Box::new(|| Ok(())));
     for other in others {

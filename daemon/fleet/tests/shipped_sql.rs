@@ -82,7 +82,7 @@ const CLICKHOUSE: Dialect = Dialect {
         FROM (
             SELECT name_hash, bucket, sum(single_calls) AS bucket_calls
             FROM (
-                SELECT cityHash64(site, protocol, workload, cache, operation) AS name_hash, bucket_index, bucket_count
+                SELECT cityHash64(site, coalesce(protocol, 'unknown'), workload, cache, operation) AS name_hash, bucket_index, bucket_count
                 FROM operations WHERE week = 'WEEK'
             ) ARRAY JOIN bucket_index AS bucket, bucket_count AS single_calls
             GROUP BY name_hash, bucket

@@ -79,7 +79,7 @@ pub use notification::{
 };
 pub use operation::Operation;
 pub use phase::{CacheState, ColdMethod, Figure, OperationStats, Phase, Unit};
-pub use protocol::{Family, LONGHAUL_KEY_PREFIX, Mount, NegotiatedOptions, Protocol, SHARE_KEY};
+pub use protocol::{Family, LONGHAUL_KEY_PREFIX, Mount, NegotiatedOptions, Protocol, SHARE_KEYS};
 pub use quantile::{MIN_VALUES_FOR_P95, median, quantile, quantile_of_sorted, supports_quantile};
 pub use request_times::{CallTotals, MetricSeconds, PhaseTimes, RequestTimes, RequestTotals, TcpCounters};
 pub use reserve::FreeSpaceReserve;

@@ -100,8 +100,9 @@ pub type NegotiatedOptions = BTreeMap<String, String>;
 /// although no system reports them.
 pub const LONGHAUL_KEY_PREFIX: &str = "longhaul-";
 
-/// Negotiated option with a tag of the server and the share: another NAS at the same path opens an epoch. Missing while unknown.
-pub const SHARE_KEY: &str = "longhaul-share";
+/// Negotiated options with a tag of the server and the share: another NAS at the same path opens an epoch. The first is for servers
+/// with a host name, the second for those with a name of Bonjour, which need not be the same. Missing while unknown.
+pub const SHARE_KEYS: [&str; 2] = ["longhaul-share", "longhaul-bonjour-share"];
 
 /// Entry of the mount table, read without accessing the mount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

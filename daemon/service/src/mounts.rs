@@ -1,6 +1,8 @@
 //! Detects changes of the targets' mounts from the mount table, without accessing any mount. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use longhaul_model::{Event, Family, Mount, Target, TargetName, Timestamp};
@@ -122,12 +124,14 @@ impl MountTracker {
     }
 }
 
-/// Returns true if a path is at or below a folder, apart from upper and lower case.
+/// Returns true if a path may be at or below a folder for a system that ignores case: names that are not ASCII may be equal in many
+/// ways.
 fn is_below_in_other_case(path: &Path, folder: &Path) -> bool {
-    let mut parts = path.components();
-    folder.components().all(|part| {
-        parts.next().is_some_and(|other| other.as_os_str().eq_ignore_ascii_case(part.as_os_str()))
-    })
+    let mut parts = path.components().map(|part| part.as_os_str());
+    let may_be_equal = |part: &OsStr, other: &OsStr| {
+        part.eq_ignore_ascii_case(other) || !(part.as_bytes().is_ascii() && other.as_bytes().is_ascii())
+    };
+    folder.components().all(|part| parts.next().is_some_and(|other| may_be_equal(part.as_os_str(), other)))
 }
 
 fn is_share(family: Family) -> bool {
@@ -278,7 +282,13 @@ mod tests {
         let table = [root.clone(), mount("/Volumes/media", Protocol::Smb(None))];
         tracker.update(std::slice::from_ref(&target), &table);
         assert!(!tracker.is_unmounted(&target.name, Some(Family::Network)));
-        tracker.update(std::slice::from_ref(&target), &[root]);
+        tracker.update(std::slice::from_ref(&target), std::slice::from_ref(&root));
         assert!(tracker.is_unmounted(&target.name, Some(Family::Network)));
+        let target = Target { path: "/Volumes/M\u{dc}SIK/x".into(), ..target };
+        tracker.update(
+            std::slice::from_ref(&target),
+            &[root, mount("/Volumes/Mu\u{308}sik", Protocol::Smb(None))],
+        );
+        assert!(!tracker.is_unmounted(&target.name, Some(Family::Network)));
     }
 }

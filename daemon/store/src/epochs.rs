@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use longhaul_model::{
-    Event, LONGHAUL_KEY_PREFIX, NegotiatedOptions, Outcome, Protocol, Run, SHARE_KEY, Target, Timestamp,
+    Event, LONGHAUL_KEY_PREFIX, NegotiatedOptions, Outcome, Protocol, Run, SHARE_KEYS, Target, Timestamp,
 };
 use rusqlite::{Connection, named_params};
 use serde_json::{Value, json};
@@ -58,8 +58,8 @@ impl Fingerprint {
             if self.reported().next().is_none() {
                 known.negotiated.extend(other.reported().map(|(name, value)| (name.clone(), value.clone())));
             }
-            if let Some(share) = other.negotiated.get(SHARE_KEY) {
-                known.negotiated.entry(SHARE_KEY.to_owned()).or_insert_with(|| share.clone());
+            for (key, tag) in other.negotiated.iter().filter(|(key, _)| SHARE_KEYS.contains(&key.as_str())) {
+                known.negotiated.entry(key.clone()).or_insert_with(|| tag.clone());
             }
         }
         known

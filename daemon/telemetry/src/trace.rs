@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use longhaul_model::{
     Call, Conditions, Event as LogEntry, Figure, LinkKind, MachineSnapshot, OperationStats, Outcome, Phase,
-    Power, RoundStatus, Run,
+    Power, RoundStatus, Run, SHARE_KEYS,
 };
 use longhaul_store::{FinishedRound, StoredRun};
 use opentelemetry::KeyValue;
@@ -251,8 +251,8 @@ fn condition_attributes(conditions: &Conditions) -> Vec<KeyValue> {
         conditions.io_policy.as_ref().map(|policy| KeyValue::new("longhaul.io_policy", policy.clone())),
         conditions.free_bytes.map(|bytes| KeyValue::new("longhaul.target.free_bytes", int(bytes))),
     ];
-    // The negotiated options contain no address and no name: only options that affect performance are stored.
-    let options = conditions.negotiated.iter();
+    // The negotiated options contain no address and no name: only options that affect performance are stored, and tags of shares.
+    let options = conditions.negotiated.iter().filter(|(key, _)| !SHARE_KEYS.contains(&key.as_str()));
     let options =
         options.map(|(key, value)| KeyValue::new(format!("longhaul.mount.option.{key}"), value.clone()));
     known.into_iter().flatten().chain(options).collect()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_analysis::summary::Week;
 use longhaul_model::stored::StoredEpoch;
-use longhaul_model::{EpochRecord, History, NegotiatedOptions, TargetName};
+use longhaul_model::{EpochRecord, History, NegotiatedOptions, SHARE_KEYS, TargetName};
 
 use crate::{redaction, units};
 
@@ -88,7 +88,9 @@ pub fn negotiated_until(
     let began = history.epochs.iter().filter(|epoch| epoch.opened_us.local_day(0) <= week.last_day());
     let of_epoch = |epoch: &EpochRecord| {
         let stored = stored.iter().find(|stored| stored.number == epoch.number)?;
-        Some((epoch.target.clone(), stored.negotiated.clone()))
+        // The tag of a share tells a reader nothing.
+        let shown = stored.negotiated.iter().filter(|(key, _)| !SHARE_KEYS.contains(&key.as_str()));
+        Some((epoch.target.clone(), shown.map(|(key, value)| (key.clone(), value.clone())).collect()))
     };
     // Epochs are sorted by number, so the newest one of each target overwrites the older ones.
     began.filter_map(of_epoch).collect()

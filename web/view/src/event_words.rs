@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 use longhaul_analysis::summary::EventLine;
-use longhaul_model::{Event, KeepResult, Property, Protocol, Timestamp};
+use longhaul_model::{Event, KeepResult, Property, Protocol, SHARE_KEYS, Timestamp};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -95,11 +95,19 @@ fn fidelity_words(detail: &Value) -> String {
 
 /// Returns the words of a new epoch: its protocol if that changed.
 fn epoch_words(detail: &Value) -> String {
-    let (before, after) = (&detail["before"]["protocol"], &detail["after"]["protocol"]);
-    if after.is_null() || after == before {
-        return "mount options or path changed".to_owned();
+    let [before, after] = ["before", "after"].map(|side| &detail[side]);
+    let (old, new) = (&before["protocol"], &after["protocol"]);
+    let is_other_share = |key: &&str| {
+        let [before, after] = [before, after].map(|side| &side["negotiated"][*key]);
+        !before.is_null() && !after.is_null() && before != after
+    };
+    if !new.is_null() && old != new {
+        format!("changed to {}", value(new))
+    } else if SHARE_KEYS.iter().any(is_other_share) {
+        "another share at the same path".to_owned()
+    } else {
+        "mount options or path changed".to_owned()
     }
-    format!("changed to {}", value(after))
 }
 
 /// Returns the details of an event: times and sizes with their units, and of two states only what differs.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use longhaul_analysis::summary::{EventLine, WeeklySummary, is_private_key};
 use longhaul_model::History;
-use longhaul_model::{NegotiatedOptions, TargetName};
+use longhaul_model::{NegotiatedOptions, SHARE_KEYS, TargetName};
 use serde_json::Value;
 
 /// Placeholder for removed text.
@@ -192,9 +192,11 @@ fn is_identifying(word: &str) -> bool {
     is_host || is_address || word.contains(['/', '\\', '@', '~'])
 }
 
-/// Returns the negotiated options without private data. Options with a removed word are omitted.
+/// Returns the negotiated options without private data. Options with a removed word are omitted, and the tags of shares.
 pub fn redact_negotiated(all: &NegotiatedOptions) -> BTreeMap<String, String> {
-    let is_public = |(key, _): &(&String, &String)| is_identifier(key) && !is_private_key(key);
+    let is_public = |(key, _): &(&String, &String)| {
+        is_identifier(key) && !is_private_key(key) && !SHARE_KEYS.contains(&key.as_str())
+    };
     let shown = all.iter().filter(is_public).map(|(key, value)| (key.clone(), redact_words(value)));
     shown.filter(|(_, value)| !value.contains(PLACEHOLDER)).collect()
 }

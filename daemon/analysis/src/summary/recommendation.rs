@@ -70,7 +70,7 @@ pub(super) fn recommendation(
     let minutes_a_week = decided.and_then(|target| minutes_saved(target, pairs, reference));
     let withheld = match &target {
         None => best(PairSummary::faster).and_then(|fastest| withheld(&fastest, pairs)),
-        Some(target) => pairs.iter().filter(|pair| pair.sounder() == Some(target)).find_map(flaw_of_other),
+        Some(target) => flaws_of_others(target, pairs),
     };
     Recommendation { target, confidence, minutes_a_week, withheld }
 }
@@ -86,12 +86,14 @@ fn better(pair: &PairSummary) -> Option<&TargetName> {
     ahead(pair).filter(|_| is_decided).or_else(|| pair.sounder())
 }
 
-/// Returns the reason against the target of a pair that is not the sounder one.
-fn flaw_of_other(pair: &PairSummary) -> Option<Withheld> {
-    let sounder = pair.sounder()?;
-    let other = pair.other(sounder);
-    let objection = pair.objection(other)?;
-    Some(Withheld { target: other.clone(), instead_of: sounder.clone(), objection })
+/// Returns the first reason against another share, if the recommended one is faster than none and the sounder one in each of its
+/// pairs.
+fn flaws_of_others(recommended: &TargetName, pairs: &[PairSummary]) -> Option<Withheld> {
+    let mut own = pairs.iter().filter(|pair| pair.includes(recommended));
+    let first = own.clone().next().filter(|_| own.all(|pair| pair.sounder() == Some(recommended)))?;
+    let other = first.other(recommended);
+    let objection = first.objection(other)?;
+    Some(Withheld { target: other.clone(), instead_of: recommended.clone(), objection })
 }
 
 /// Returns the first reason for which a share that took less time than all others is not recommended.

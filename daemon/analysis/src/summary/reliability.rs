@@ -28,7 +28,7 @@ pub struct Failures {
     pub hung_seconds: f64,
     /// Number of rounds in which the target was unavailable for at least one run.
     pub unavailable_rounds: usize,
-    /// Number of rounds since the target was last attempted in which it was unavailable and another target was attempted.
+    /// Number of rounds since the target was last attempted in which it was unavailable and a share was attempted.
     pub unavailable_since_last: usize,
 }
 
@@ -82,8 +82,11 @@ pub(super) fn failures(scope: &AnalysisWindow<'_>, target: usize, attempts: &[Ve
     let unavailable: BTreeSet<i64> =
         runs().filter(|run| run.outcome == Outcome::Unavailable).map(|run| run.round).collect();
     let last = own.last().map(|attempt| attempt.round);
-    let others_attempted = |round: &i64| {
-        attempts.iter().any(|of_target| of_target.binary_search_by_key(round, |other| other.round).is_ok())
+    let shares = scope.shares();
+    let shares_attempted = |round: &i64| {
+        let is_attempted =
+            |attempts: &[Attempt]| attempts.binary_search_by_key(round, |one| one.round).is_ok();
+        shares.iter().any(|share| is_attempted(&attempts[*share]))
     };
     Failures {
         target: scope.history.targets[target].name.clone(),
@@ -99,7 +102,7 @@ pub(super) fn failures(scope: &AnalysisWindow<'_>, target: usize, attempts: &[Ve
         unavailable_rounds: unavailable.len(),
         unavailable_since_last: unavailable
             .iter()
-            .filter(|round| last.is_none_or(|last| **round > last) && others_attempted(round))
+            .filter(|round| last.is_none_or(|last| **round > last) && shares_attempted(round))
             .count(),
     }
 }

@@ -1,7 +1,7 @@
 //! Files of the same machine, and copies of another one's.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::values::RefusedFile;
 use crate::share::Share;
@@ -57,32 +57,53 @@ fn newer_first(one: NamedShare, other: NamedShare) -> (NamedShare, NamedShare) {
 
 /// Returns the files without those that repeat the times of a file before them.
 pub(super) fn without_copies(files: Vec<NamedShare>, refused: &mut Vec<RefusedFile>) -> Vec<Share> {
-    let mut kept: Vec<(String, Share, Vec<f64>)> = vec![];
+    let mut kept: Vec<(NamedShare, MeasuredTimes)> = vec![];
     for (name, share) in files {
-        let times = scatter(&share);
-        let is_copy = |(_, known, known_times): &&(String, Share, Vec<f64>)| {
-            correlation(known_times, &times) > MAX_CORRELATION || repeated_share(known, &share) > MAX_REPEATED
-        };
-        match kept.iter().find(is_copy) {
-            Some((original, ..)) => {
+        let times = MeasuredTimes::of(&share);
+        match kept.iter().find(|(_, known)| known.is_repeated_in(&times)) {
+            Some(((original, _), _)) => {
                 let reason = format!("its times repeat those of {original}: one of the two is a copy");
                 refused.push(RefusedFile { file: name, reason });
             }
-            None => kept.push((name, share, times)),
+            None => kept.push(((name, share), times)),
         }
     }
-    kept.into_iter().map(|(_, share, _)| share).collect()
+    kept.into_iter().map(|((_, share), _)| share).collect()
 }
 
-/// Returns the share of the phases of the smaller file whose time in calls is also in the other one; zero if one has few.
-fn repeated_share(one: &Share, other: &Share) -> f64 {
-    let times = |share: &Share| -> BTreeSet<(usize, u64)> {
-        let phases = share.runs().flat_map(|(_, run)| &run.phases);
-        phases.filter(|phase| phase.call_ns > 0).map(|phase| (phase.key, phase.call_ns)).collect()
-    };
-    let (one, other) = (times(one), times(other));
-    let smaller = one.len().min(other.len());
-    if smaller < MIN_RUNS { 0.0 } else { one.intersection(&other).count() as f64 / smaller as f64 }
+/// The times of a file by which a copy is recognized.
+struct MeasuredTimes {
+    /// See [`scatter`].
+    scatter: Vec<f64>,
+    /// Key and time in calls of each phase, in order and each once.
+    in_calls: Vec<(usize, u64)>,
+}
+
+impl MeasuredTimes {
+    fn of(share: &Share) -> Self {
+        let phases = share.runs().flat_map(|(_, run)| &run.phases).filter(|phase| phase.call_ns > 0);
+        let mut in_calls: Vec<(usize, u64)> = phases.map(|phase| (phase.key, phase.call_ns)).collect();
+        in_calls.sort_unstable();
+        in_calls.dedup();
+        Self { scatter: scatter(share), in_calls }
+    }
+
+    fn is_repeated_in(&self, other: &Self) -> bool {
+        correlation(&self.scatter, &other.scatter) > MAX_CORRELATION
+            || self.repeated_share(other) > MAX_REPEATED
+    }
+
+    /// Returns the share of the phases of the smaller file whose time in calls is also in the other one; zero if one has few.
+    fn repeated_share(&self, other: &Self) -> f64 {
+        let (fewer, more) = match self.in_calls.len() < other.in_calls.len() {
+            true => (&self.in_calls, &other.in_calls),
+            false => (&other.in_calls, &self.in_calls),
+        };
+        if fewer.len() < MIN_RUNS {
+            return 0.0;
+        }
+        fewer.iter().filter(|phase| more.binary_search(phase).is_ok()).count() as f64 / fewer.len() as f64
+    }
 }
 
 /// Returns the logarithms of the durations of runs, in the order of rounds, tasks and targets, without the mean of each task and

@@ -30,7 +30,7 @@ impl Expected {
     }
 
     pub fn add_operation(&mut self, site: &str, stored: &StoredOperation) {
-        let protocol = stored.protocol.as_ref().map_or_else(String::new, ToString::to_string);
+        let protocol = stored.protocol.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string);
         let group = [
             site.to_owned(),
             family(&protocol),

@@ -42,7 +42,7 @@ pub use gvfs::protocol_at;
 pub use host::{is_hot, link_kind, pmset_dark_wake, pmset_low_power, pmset_percent, tmutil_running};
 pub use interfaces::{InterfaceCounters, ifmib, net_dev, wireless_dbm};
 pub use link::{HardwarePort, InterfaceInfo, hardware_ports, ifconfig, route_interface};
-pub use mount_source::{percent_decode, server_name, server_of_source, share_tag};
+pub use mount_source::{percent_decode, server_name, server_of_source, share_option};
 pub use mountinfo::{is_statfs_local, mountinfo, safe_to_statfs};
 pub use mountstats::{NfsOperations, NfsStatistics, mountstats};
 pub use multichannel::{SmbSession, multichannel};

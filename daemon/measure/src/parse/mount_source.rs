@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use longhaul_model::SHARE_KEYS;
 use longhaul_model::draw::draw;
 
 /// Returns a mount source without the user name and password in it. A part that may be a secret is removed
@@ -50,19 +51,30 @@ pub fn server_name(source: &str) -> String {
     name.trim_end_matches('.').trim_end_matches(".local").to_owned()
 }
 
-/// Returns a tag of the server and the share of a source, four hexadecimal digits: enough to notice another one, too few to find a
-/// name by trying. `None` if the server is an address, which can change although the server is the same.
-pub fn share_tag(source: &str, machine: &str) -> Option<String> {
-    let server = server_name(source);
-    let host = server.split('.').next().filter(|host| !host.is_empty())?;
-    if server.contains(':') || server.parse::<Ipv4Addr>().is_ok() {
+/// Endings of host names in a home: with and without one of them a name is that of the same server.
+const HOME_DOMAINS: [&str; 6] = [".local", ".lan", ".home", ".fritz.box", ".home.arpa", ".localdomain"];
+
+/// Returns the option of [`SHARE_KEYS`] for a source, and a tag of its server and share: four hexadecimal digits, enough to notice
+/// another one, too few to find a name by trying. `None` if the server is an address, which can change although the server is the
+/// same.
+pub fn share_option(source: &str, machine: &str) -> Option<(String, String)> {
+    let written = server_of_source(source);
+    let server = percent_decode(written).to_lowercase();
+    if server.is_empty() || server.contains(':') || server.parse::<Ipv4Addr>().is_ok() {
         return None;
     }
-    let after_server = source.split_once(server_of_source(source)).map_or("", |(_, share)| share);
+    let (key, name) = match server.split_once("._") {
+        Some((service, _)) => (SHARE_KEYS[1], service),
+        None => {
+            let host = server.trim_end_matches('.');
+            (SHARE_KEYS[0], HOME_DOMAINS.iter().find_map(|domain| host.strip_suffix(domain)).unwrap_or(host))
+        }
+    };
+    let after_server = source.split_once(written).map_or("", |(_, share)| share);
     let share = percent_decode(after_server).to_lowercase();
-    let text = [machine, host, share.trim_matches(['/', ':'])].join("\n");
+    let text = [machine, name, share.trim_matches(['/', ':'])].join("\n");
     let hash = text.bytes().fold(0, |hash, byte| draw(hash, 0, byte.into()));
-    Some(format!("{:04x}", hash & 0xffff))
+    Some((key.to_owned(), format!("{:04x}", hash & 0xffff)))
 }
 
 /// Returns whether a host name means this machine.
@@ -93,18 +105,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tag_of_a_share_does_not_depend_on_how_its_server_was_found() {
-        let tag = |source: &str| share_tag(source, "e519d25a2d8d8230");
-        let nas = tag("//nas/media").unwrap();
-        for same in ["//NAS._smb._tcp.local/Media", "//nas.local/media/", "//nas.fritz.box/m%65dia"] {
-            assert_eq!(tag(same).as_ref(), Some(&nas), "{same}");
+    fn tag_of_a_share_does_not_depend_on_the_way_to_its_server() {
+        let option = |source: &str| share_option(source, "e519d25a2d8d8230");
+        let nas = option("//nas/media").unwrap();
+        assert_eq!(nas.0, "longhaul-share");
+        for same in ["//NAS.local/Media", "//nas.local./media/", "//nas.fritz.box/m%65dia"] {
+            assert_eq!(option(same).as_ref(), Some(&nas), "{same}");
         }
-        for other in ["//nas2/media", "//nas/home", "nas:/volume1/media"] {
-            assert_ne!(tag(other).as_ref(), Some(&nas), "{other}");
+        for other in ["//nas2/media", "//nas/home", "nas:/volume1/media", "//nas.berlin.corp/media"] {
+            assert_ne!(option(other).as_ref(), Some(&nas), "{other}");
         }
-        assert_ne!(share_tag("//nas/media", "another machine"), Some(nas));
+        assert_ne!(option("//nas.berlin.corp/home"), option("//nas.paris.corp/home"));
+        assert_ne!(share_option("//nas/media", "another machine"), Some(nas));
+        let bonjour = option("//Ada%27s%20NAS._smb._tcp.local/media").unwrap();
+        assert_eq!(bonjour.0, "longhaul-bonjour-share");
+        assert_ne!(option("//Bob%27s%20NAS._smb._tcp.local/media"), Some(bonjour));
         for unknown in ["//192.168.1.5/media", "[fe80::1%25en0]:/media", ""] {
-            assert_eq!(tag(unknown), None, "{unknown}");
+            assert_eq!(option(unknown), None, "{unknown}");
         }
     }
     use proptest::prelude::*;

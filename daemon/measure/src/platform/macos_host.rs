@@ -8,7 +8,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::apple_tools::{self, Tools};
 use super::common_facts::common_facts;
@@ -116,16 +116,21 @@ pub fn machine_facts() -> BTreeMap<String, String> {
     facts
 }
 
+/// Time after which `diskutil` runs again for a device of which it told nothing.
+const DISKUTIL_RETRY: Duration = Duration::from_mins(10);
+
 /// Returns whether the disk of a local file system is rotational, from `diskutil info -plist`. The tool runs
 /// until it has answered once for each device, because its answer does not change and takes a moment.
 pub fn is_rotational(mount: &Mount) -> Option<bool> {
-    static KNOWN: Mutex<BTreeMap<String, Option<bool>>> = Mutex::new(BTreeMap::new());
+    static KNOWN: Mutex<BTreeMap<String, (Instant, Option<bool>)>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock();
-    if let Some(answer) = known.get(&mount.source) {
+    let is_usable =
+        |(at, answer): &&(Instant, Option<bool>)| answer.is_some() || at.elapsed() < DISKUTIL_RETRY;
+    if let Some((_, answer)) = known.get(&mount.source).filter(is_usable) {
         return *answer;
     }
-    let answer = apple_tools::is_rotational_with(&Tools::system(), &mount.point).ok()?;
-    known.insert(mount.source.clone(), answer);
+    let answer = apple_tools::is_rotational_with(&Tools::system(), &mount.point).ok().flatten();
+    known.insert(mount.source.clone(), (Instant::now(), answer));
     answer
 }
 

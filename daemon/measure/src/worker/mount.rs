@@ -6,10 +6,10 @@ use super::message::{VERSION, WorkerMessage};
 use super::state::Worker;
 use super::target_mount::TargetMount;
 use crate::error::RunError;
-use crate::parse::share_tag;
+use crate::parse::share_option;
 use crate::platform;
 use crate::sandbox::Sandbox;
-use longhaul_model::{Family, Mount, NegotiatedOptions, Operation, SHARE_KEY};
+use longhaul_model::{Family, Mount, NegotiatedOptions, Operation};
 
 impl Worker {
     /// Finds the mount of the target and queries its negotiated options.
@@ -27,8 +27,8 @@ impl Worker {
     /// Adds the tag of the share to the options of a network mount, so that runs on another NAS are not pooled.
     fn with_share(&self, mut found: TargetMount) -> TargetMount {
         let is_network = found.protocol.family() == Family::Network;
-        let tag = share_tag(&found.mount.source, &self.setup.machine).filter(|_| is_network);
-        found.negotiated.extend(tag.map(|tag| (SHARE_KEY.to_owned(), tag)));
+        let option = share_option(&found.mount.source, &self.setup.machine).filter(|_| is_network);
+        found.negotiated.extend(option);
         found
     }
 

@@ -7,6 +7,8 @@ use longhaul_model::Timestamp;
 
 /// Longest time for which the end of a condition has to last before it is reported.
 const MAX_END_DELAY: Duration = Duration::from_secs(60);
+/// Time without an observation after which a condition that was not reported begins anew: meanwhile the machine slept.
+const MAX_GAP: Duration = Duration::from_secs(120);
 
 /// Knowledge about a condition at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +42,7 @@ pub struct ObservedAt {
 #[derive(Debug, Clone, Copy)]
 struct Condition {
     since: Timestamp,
+    observed: Timestamp,
     is_reported: bool,
     absent_since: Option<Timestamp>,
 }
@@ -59,7 +62,7 @@ impl<K> Default for Conditions<K> {
 impl<K: Ord + Clone> Conditions<K> {
     /// Restores a condition whose beginning was reported.
     pub fn restore(&mut self, key: K, since: Timestamp) {
-        self.known.insert(key, Condition { since, is_reported: true, absent_since: None });
+        self.known.insert(key, Condition { since, observed: since, is_reported: true, absent_since: None });
     }
 
     /// Takes an observation. Returns the change to report.
@@ -68,8 +71,17 @@ impl<K: Ord + Clone> Conditions<K> {
         match observation {
             Observation::Unknown => None,
             Observation::Holds(since) => {
-                let new = Condition { since: since.min(now), is_reported: false, absent_since: None };
+                let new = Condition {
+                    since: since.min(now),
+                    observed: now,
+                    is_reported: false,
+                    absent_since: None,
+                };
                 let condition = self.known.entry(key.clone()).or_insert(new);
+                if !condition.is_reported && now.since(condition.observed) > MAX_GAP {
+                    *condition = new;
+                }
+                condition.observed = now;
                 condition.absent_since = None;
                 let is_due = !condition.is_reported && now.since(condition.since) >= delay;
                 condition.is_reported |= is_due;
@@ -114,10 +126,21 @@ mod tests {
         let mut conditions = Conditions::default();
         let mut observe =
             |seconds| conditions.observe(&"smb", Observation::Holds(at(seconds)), observed(seconds));
-        assert_eq!(observe(0), None);
+        (0..600).step_by(100).for_each(|seconds| assert_eq!(observe(seconds), None));
         assert_eq!(observe(599), None);
         assert_eq!(observe(600), Some(Change::Began(at(0))));
         assert_eq!(observe(6000), None);
+    }
+
+    /// A share that was unmounted when the lid was closed may be mounted again at once.
+    #[test]
+    fn time_asleep_does_not_count() {
+        let mut conditions = Conditions::default();
+        let mut observe =
+            |seconds| conditions.observe(&"smb", Observation::Holds(at(seconds)), observed(seconds));
+        assert_eq!([observe(0), observe(30), observe(28_800)], [None; 3]);
+        let later = (28_900..29_500).step_by(100).find_map(&mut observe);
+        assert_eq!(later, Some(Change::Began(at(28_800))));
     }
 
     #[test]

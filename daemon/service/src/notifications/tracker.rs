@@ -138,6 +138,12 @@ fn target_condition(target: &TargetStatus, status: &Status) -> (DownReason, Obse
     let stall = status.stalls.iter().find(|stall| stall.target == target.name && stall.ended_us.is_none());
     match (&target.state, stall) {
         (TargetState::Hung { since_us, .. }, _) => (DownReason::Hung, Observation::Holds(*since_us)),
+        // During a pause shares may be unmounted on purpose.
+        (TargetState::Unavailable { is_now: true, .. }, _)
+            if matches!(status.state, State::Paused { .. }) =>
+        {
+            (DownReason::Unavailable, Observation::Unknown)
+        }
         (TargetState::Unavailable { .. }, _) => (DownReason::Unavailable, Observation::Holds(status.now_us)),
         (TargetState::Blocked { .. }, _) => (DownReason::Blocked, Observation::Holds(status.now_us)),
         (_, Some(stall)) => (DownReason::Hung, Observation::Holds(stall.started_us)),

@@ -8,6 +8,7 @@ use longhaul_model::{
 use serde_json::json;
 
 use super::target_history::TargetHistory;
+use super::workers::is_unmounted;
 use crate::clock::ClockReading;
 use crate::command::Pause;
 use crate::config::{Config, Design};
@@ -66,7 +67,7 @@ impl RoundFacts<'_> {
 
     /// Checks in the mount table that this week's target is mounted.
     fn check_mounted(&self, target: &Target) -> Result<(), SkipReason> {
-        if self.mounts.is_unmounted(&target.name, self.history.last_family(&target.name)) {
+        if is_unmounted(target, self.mounts, self.history) {
             let text = format!("`{}` is this week's target, but nothing is mounted there", target.name);
             return Err(SkipReason::new("not-mounted", text));
         }

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use longhaul_model::{Event, Hint, Mount, Timestamp};
-use longhaul_store::SharedWriter;
+use longhaul_store::{Reader, SharedWriter};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -144,7 +144,7 @@ impl Service {
         let mount_table = deps.host.mounts().unwrap_or_default();
         let (database, aside) = Database::open(&deps.database_path, &mount_table, now.wall)?;
         database.writer().set_threshold_once(deps.config.analysis.threshold)?;
-        let seed = machine_seed(database.machine_id());
+        let seed = machine_seed(&database.reader()?, database.machine_id())?;
         let sampling = Sampling::new(deps.sensors);
         let launcher = Launcher {
             program: deps.worker_command.0,
@@ -412,9 +412,14 @@ impl Service {
     }
 }
 
-/// Returns the seed of a machine, from which all random draws follow: the first 64 bits of the SHA-256 of a public text and its
-/// id. A shared file has the seed, and must not lead to the id.
-pub fn machine_seed(machine: &str) -> u64 {
+/// Returns the seed of a machine, from which all random draws follow: that of its rounds so far, or else the first 64 bits of the
+/// SHA-256 of a public text and its id. A shared file has the seed, and must not lead to the id.
+///
+/// # Errors
+///
+/// If the database cannot be read.
+pub fn machine_seed(reader: &Reader, machine: &str) -> longhaul_store::Result<u64> {
     let digest = Sha256::digest(format!("longhaul rounds: machine {machine}"));
-    digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+    let new = digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte));
+    Ok(reader.last_round()?.map_or(new, |last| last.round.seed))
 }

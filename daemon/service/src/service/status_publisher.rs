@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_model::status::ExportStatus;
-use longhaul_model::{Target, Timestamp};
+use longhaul_model::{Role, Target, Timestamp};
 
 use super::admission::{Admission, RoundFacts};
 use super::round_log::RoundLog;
@@ -103,11 +103,20 @@ impl StatusView<'_> {
         targets.zip(&self.workers).map(|(target, status)| self.target(target, *status, waiting)).collect()
     }
 
+    /// Returns the reason why a target cannot be used now; `None` if there is none, or if it is not to be mounted this week.
+    fn unavailable_reason(&self, target: &Target) -> Option<String> {
+        let this_week = self.facts.week_target(&self.sampling_view.now);
+        let is_expected = target.role == Role::Baseline
+            || this_week.is_none_or(|at| self.facts.config.targets[at] == *target);
+        let report = self.access.unavailable_reason(target).filter(|_| is_expected);
+        report.map(|report| report.failure.message)
+    }
+
     fn target(&self, target: &Target, status: WorkerStatus, waiting: &TargetState) -> TargetStatus {
         let recent = self.facts.history.recent_runs(&target.name);
-        let reason = self.access.unavailable_reason(target).map(|report| report.failure.message);
+        let reason = self.unavailable_reason(target);
         // The mount at the path of a share that is gone is that of another file system.
-        let mount = self.facts.mounts.mount(&target.name).filter(|_| reason.is_none());
+        let mount = self.facts.mounts.mount(&target.name).filter(|_| !self.access.is_unmounted(target));
         let unavailable = reason.map(|reason| TargetState::Unavailable { reason, is_now: true });
         let state = || recent.and_then(|recent| recent.problem.clone()).unwrap_or_else(|| waiting.clone());
         TargetStatus {

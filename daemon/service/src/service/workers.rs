@@ -107,6 +107,11 @@ pub(super) struct TargetAccess<'a> {
 }
 
 impl TargetAccess<'_> {
+    /// Returns true if the share or disk of a target is not mounted, as far as the mount table tells.
+    pub(super) fn is_unmounted(&self, target: &Target) -> bool {
+        is_unmounted(target, self.mounts, self.history)
+    }
+
     fn is_refused(&self, target: &Target) -> bool {
         let mount = self.mounts.mount(&target.name);
         mount.is_some_and(|mount| mount.is_refused_to(platform::user_id()))
@@ -133,13 +138,11 @@ impl TargetAccess<'_> {
     /// Returns the reason why a target must not be accessed: it is the folder of the database, its share is unmounted and the
     /// empty folder below would be measured instead, or another user of a Mac mounted it.
     pub(super) fn unavailable_reason(&self, target: &Target) -> Option<FailureReport> {
-        let (last_family, path) = (self.history.last_family(&target.name), target.path.display());
+        let path = target.path.display();
         let message = match self.special_folders.concern(&target.path).filter(|concern| concern.is_refused())
         {
             Some(concern) => format!("{path} {concern}; {}", concern.advice()),
-            None if self.mounts.is_unmounted(&target.name, last_family) && !has_link(&target.path) => {
-                self.unmounted_text(target)
-            }
+            None if self.is_unmounted(target) => self.unmounted_text(target),
             None if self.is_refused(target) => format!(
                 "another user mounted the SMB share at {path}, and macOS lets no other user use it. Mount it in your own \
                  session; longhaul then continues by itself"
@@ -164,6 +167,12 @@ impl TargetAccess<'_> {
             "nothing is mounted at {missing}, and longhaul does not measure the empty folder there. {advice}"
         )
     }
+}
+
+/// Returns true if the share or disk of a target is not mounted, as far as the mount table tells: it does not tell where a symbolic
+/// link leads.
+pub(super) fn is_unmounted(target: &Target, mounts: &MountTracker, history: &TargetHistory) -> bool {
+    mounts.is_unmounted(&target.name, history.last_family(&target.name)) && !has_link(&target.path)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Tests of when a run starts a new epoch of its target.
 
-use longhaul_model::{NegotiatedOptions, Outcome, Protocol, Role, Run, SHARE_KEY, Target};
+use longhaul_model::{NegotiatedOptions, Outcome, Protocol, Role, Run, SHARE_KEYS, Target};
 use serde_json::json;
 
 use super::{TestDb, new_round, samples, target};
@@ -103,17 +103,20 @@ fn unknown_dialect_opens_no_epoch() {
 #[test]
 fn another_share_at_the_same_path_opens_an_epoch() {
     let test = EpochTest::new();
-    let share = |tag: &'static str| {
-        move |run: &mut Run| _ = run.conditions.negotiated.insert(SHARE_KEY.to_owned(), tag.to_owned())
+    let share = |key: usize, tag: &'static str| {
+        move |run: &mut Run| _ = run.conditions.negotiated.insert(SHARE_KEYS[key].to_owned(), tag.to_owned())
     };
     let epochs = [
         test.epoch(&target(), |_| ()),
-        test.epoch(&target(), share("3f2a")),
+        test.epoch(&target(), share(0, "3f2a")),
         test.epoch(&target(), |_| ()),
-        test.epoch(&target(), share("3f2a")),
-        test.epoch(&target(), share("90c1")),
+        test.epoch(&target(), share(1, "77aa")),
+        test.epoch(&target(), share(0, "3f2a")),
+        test.epoch(&target(), share(0, "90c1")),
+        test.epoch(&target(), share(1, "12ab")),
+        test.epoch(&target(), share(1, "77aa")),
     ];
-    assert_eq!(epochs, [1, 1, 1, 1, 2], "an unknown share is no other one");
+    assert_eq!(epochs, [1, 1, 1, 1, 1, 2, 2, 3], "an unknown share is no other one");
 }
 
 #[test]

@@ -43,8 +43,8 @@ pub fn heading(weekly: &WeeklySummary) -> String {
 fn caveats(weekly: &WeeklySummary, target: &TargetName) -> impl Iterator<Item = String> {
     let failures = weekly.failures.iter().find(|failures| failures.target == *target);
     let away = failures.map_or(0, |failures| failures.unavailable_since_last);
-    let unavailable =
-        (away >= FAILING_ROUNDS).then(|| format!("But it was unavailable in the last {away} rounds."));
+    let unavailable = (away >= FAILING_ROUNDS)
+        .then(|| format!("But it was unavailable in the last {away} rounds that measured another share."));
     unavailable.into_iter().chain(statements::stale_advantage(weekly, target))
 }
 

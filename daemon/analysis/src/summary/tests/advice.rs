@@ -95,6 +95,19 @@ fn rounds_in_which_only_one_share_is_away_are_counted_up_to_its_return() {
     assert_eq!(away(28), [(1, 0), (13, 4)], "in the last round both were away");
 }
 
+/// The reason is about the other share of one pair, and the recommended one is faster than the third.
+#[test]
+fn reason_about_one_of_two_others_does_not_hide_the_saving() {
+    let mut world = World::new(&[("nfs", Role::Share), ("afp", Role::Share), ("smb", Role::Share)]);
+    world = world.simulate(0..56, &|target, day, turn| match (target, turn) {
+        (1, 3) => (Outcome::Error, 0.0),
+        (target, turn) => noisy_time([8.0, 8.0, 12.0][target], target, day, turn),
+    });
+    let Recommendation { target, minutes_a_week, withheld, .. } = world.after_days(56).recommendation;
+    assert_eq!(target.map(|name| name.to_string()), Some("nfs".to_owned()));
+    assert!(minutes_a_week.is_some() && withheld.is_none());
+}
+
 /// Three rounds of eight each evening are no outliers.
 #[test]
 fn share_that_is_slow_every_evening_is_not_recommended() {
