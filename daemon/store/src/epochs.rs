@@ -58,11 +58,18 @@ impl Fingerprint {
             if self.reported().next().is_none() {
                 known.negotiated.extend(other.reported().map(|(name, value)| (name.clone(), value.clone())));
             }
-            for (key, tag) in other.negotiated.iter().filter(|(key, _)| SHARE_KEYS.contains(&key.as_str())) {
-                known.negotiated.entry(key.clone()).or_insert_with(|| tag.clone());
+            if !known.has_other_share(other) {
+                let tags = other.negotiated.iter().filter(|(key, _)| SHARE_KEYS.contains(&key.as_str()));
+                known.negotiated.extend(tags.map(|(key, tag)| (key.clone(), tag.clone())));
             }
         }
         known
+    }
+
+    /// Returns true if a tag of the share is known of both and differs.
+    fn has_other_share(&self, other: &Self) -> bool {
+        let tags = |key| self.negotiated.get(key).zip(other.negotiated.get(key));
+        SHARE_KEYS.into_iter().filter_map(tags).any(|(own, other)| own != other)
     }
 
     /// Returns the options reported by the operating system, without the keys that longhaul adds itself.

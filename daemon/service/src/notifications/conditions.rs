@@ -69,7 +69,10 @@ impl<K: Ord + Clone> Conditions<K> {
     pub fn observe(&mut self, key: &K, observation: Observation, observed: ObservedAt) -> Option<Change> {
         let ObservedAt { now, delay } = observed;
         match observation {
-            Observation::Unknown => None,
+            Observation::Unknown => {
+                self.known.get_mut(key)?.observed = now;
+                None
+            }
             Observation::Holds(since) => {
                 let new = Condition {
                     since: since.min(now),
@@ -168,6 +171,9 @@ mod tests {
     fn start_in_the_future_counts_from_now() {
         let mut conditions = Conditions::default();
         assert_eq!(conditions.observe(&"smb", Observation::Holds(at(9_999)), observed(0)), None);
+        (100..600).step_by(100).for_each(|seconds| {
+            assert_eq!(conditions.observe(&"smb", Observation::Unknown, observed(seconds)), None);
+        });
         let reported = conditions.observe(&"smb", Observation::Holds(at(9_999)), observed(600));
         assert_eq!(reported, Some(Change::Began(at(0))));
     }

@@ -226,7 +226,7 @@ mod tests {
     fn target_is_reported_as_down_and_as_back_once() {
         let (mut tracker, rules) = (Tracker::default(), Rules::default());
         let mut observe = |minutes, state| kinds(&tracker.observe(&status(minutes, state), &rules));
-        assert!(observe(0, unavailable()).is_empty());
+        (0..10).for_each(|minutes| assert!(observe(minutes, unavailable()).is_empty()));
         assert_eq!(observe(10, unavailable()), ["target-down"]);
         assert!(observe(20, unavailable()).is_empty());
         let measuring = TargetState::Measuring { workload: "photo-batch".to_owned() };
@@ -234,6 +234,14 @@ mod tests {
         assert!(observe(30, waiting()).is_empty());
         assert_eq!(observe(32, waiting()), ["target-back"]);
         assert!(observe(40, waiting()).is_empty());
+    }
+
+    #[test]
+    fn share_that_is_unmounted_during_a_pause_is_not_down() {
+        let (mut tracker, rules) = (Tracker::default(), Rules::default());
+        let paused =
+            |minutes| Status { state: State::Paused { until_us: None }, ..status(minutes, unavailable()) };
+        assert!((0..30).all(|minutes| tracker.observe(&paused(minutes), &rules).is_empty()));
     }
 
     #[test]
