@@ -1,8 +1,12 @@
 //! The worker of each target, and the workers of removed targets whose process does not end.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
 use longhaul_measure::platform;
 use longhaul_measure::worker::FailureReport;
 use longhaul_model::{Event, Failure, Outcome, Target, TargetName, Timestamp};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::target_history::TargetHistory;
@@ -172,7 +176,27 @@ impl TargetAccess<'_> {
 /// Returns true if the share or disk of a target is not mounted, as far as the mount table tells: it does not tell where a symbolic
 /// link leads.
 pub(super) fn is_unmounted(target: &Target, mounts: &MountTracker, history: &TargetHistory) -> bool {
-    mounts.is_unmounted(&target.name, history.last_family(&target.name)) && !has_link(&target.path)
+    mounts.is_unmounted(&target.name, history.last_family(&target.name)) && !is_known_link(&target.path)
+}
+
+/// Returns true if a path is known to lead through a symbolic link. A thread of its own looks, and this call does not wait for it: a
+/// share that is mounted meanwhile and does not answer would stop the service.
+fn is_known_link(path: &Path) -> bool {
+    /// True for a path that leads through a link, false while a thread looks.
+    static KNOWN: Mutex<BTreeMap<PathBuf, bool>> = Mutex::new(BTreeMap::new());
+    if let Some(is_link) = KNOWN.lock().get(path) {
+        return *is_link;
+    }
+    KNOWN.lock().insert(path.to_owned(), false);
+    let path = path.to_owned();
+    let look = move || match has_link(&path) {
+        true => KNOWN.lock().insert(path, true),
+        // It may become one.
+        false => KNOWN.lock().remove(&path),
+    };
+    // Without a thread the mount table alone decides.
+    let _ = std::thread::Builder::new().spawn(look);
+    false
 }
 
 #[cfg(test)]
@@ -180,6 +204,21 @@ mod tests {
     use longhaul_model::Role;
 
     use super::*;
+
+    #[test]
+    fn link_is_known_after_a_look_and_a_folder_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let link = root.join("link");
+        assert!(!is_known_link(&link.join("share")));
+        std::os::unix::fs::symlink(&root, &link).unwrap();
+        let is_known = |_: &u32| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            is_known_link(&link.join("share"))
+        };
+        assert!((0..1000).any(|turn| is_known(&turn)), "a later look finds it");
+        assert!((0..10).all(|turn| is_known(&turn)));
+    }
 
     #[test]
     fn workers_of_unchanged_targets_are_kept_when_targets_change() {
