@@ -47,6 +47,13 @@ pub enum Objection {
     MoreMinutes(MinutesSaved),
 }
 
+impl Objection {
+    /// Returns true if the share does not work as it should, whatever time it takes.
+    pub(super) fn is_flaw(&self) -> bool {
+        matches!(self, Self::Damaged | Self::Failing | Self::LessReliable)
+    }
+}
+
 impl PairSummary {
     /// Returns the target that took less time by the verdict over all tasks or, while that is open, in the rounds made so far.
     pub(super) fn faster(&self) -> Option<&TargetName> {
@@ -63,10 +70,7 @@ impl PairSummary {
     pub(super) fn sounder(&self) -> Option<&TargetName> {
         let headline = self.headline.as_ref()?;
         let is_equal = headline.verdict.is_decided() && headline.winner().is_none();
-        let is_flawed = |name| {
-            let objection = self.objection(name);
-            matches!(objection, Some(Objection::Damaged | Objection::Failing | Objection::LessReliable))
-        };
+        let is_flawed = |name| self.objection(name).as_ref().is_some_and(Objection::is_flaw);
         let is_sounder = |name: &&TargetName| self.objection(name).is_none() && is_flawed(self.other(name));
         [&self.a, &self.b].into_iter().find(is_sounder).filter(|_| is_equal)
     }

@@ -22,8 +22,8 @@ pub struct Recommendation {
     pub confidence: Option<Confidence>,
     /// Minutes a week that the target saves; `None` until its verdict is decided, or while the interval is infinite.
     pub minutes_a_week: Option<MinutesSaved>,
-    /// A share that took less time than all others, or about the same as the recommended one, and the reason for which it is
-    /// not recommended; missing if there is none.
+    /// A share that took less time than all others, or about the same as the recommended one, or the only flawed one, and the
+    /// reason for which it is not recommended; missing if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Withheld>,
 }
@@ -36,7 +36,8 @@ pub enum Confidence {
     Decided,
     /// The target took less time in the rounds made so far; whether that lasts is not decided.
     SoFar,
-    /// Every verdict over all tasks is decided, and no difference matters.
+    /// Every verdict over all tasks is decided, and no difference matters between the shares, except the withheld one if there is
+    /// one.
     NoDifference,
     /// Every verdict over all tasks is decided, and no difference matters; but one share is faster for some tasks, another for
     /// others.
@@ -61,15 +62,16 @@ pub(super) fn recommendation(
         0 | 1 => Confidence::NoDifference,
         _ => Confidence::DependsOnTask,
     };
+    let flawed = flawed_among_equals(shares, pairs);
     let (target, confidence) = match (best(better), best(ahead)) {
         (Some(decided), _) => (Some(decided), Some(Confidence::Decided)),
         (None, Some(so_far)) => (Some(so_far), Some(Confidence::SoFar)),
-        (None, None) => (None, all_equal.then_some(without_target)),
+        (None, None) => (None, (all_equal || flawed.is_some()).then_some(without_target)),
     };
     let decided = target.as_ref().filter(|_| confidence == Some(Confidence::Decided));
     let minutes_a_week = decided.and_then(|target| minutes_saved(target, pairs, reference));
     let withheld = match &target {
-        None => best(PairSummary::faster).and_then(|fastest| withheld(&fastest, pairs)),
+        None => best(PairSummary::faster).and_then(|fastest| withheld(&fastest, pairs)).or(flawed),
         Some(target) => flaws_of_others(target, pairs),
     };
     Recommendation { target, confidence, minutes_a_week, withheld }
@@ -94,6 +96,19 @@ fn flaws_of_others(recommended: &TargetName, pairs: &[PairSummary]) -> Option<Wi
     let other = first.other(recommended);
     let objection = first.objection(other)?;
     Some(Withheld { target: other.clone(), instead_of: recommended.clone(), objection })
+}
+
+/// Returns the one share that was damaged or fails while all others are equal, if each of them is better than it; there are at least
+/// two others.
+fn flawed_among_equals(shares: &[&TargetName], pairs: &[PairSummary]) -> Option<Withheld> {
+    shares.iter().find_map(|share| {
+        let (own, others): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.includes(share));
+        let is_worse = own.iter().all(|pair| better(pair) == Some(pair.other(share)));
+        let is_last = is_worse && !others.is_empty() && others.into_iter().all(is_equal);
+        let first = own.into_iter().next().filter(|_| is_last)?;
+        let objection = first.objection(share).filter(Objection::is_flaw)?;
+        Some(Withheld { target: (*share).clone(), instead_of: first.other(share).clone(), objection })
+    })
 }
 
 /// Returns the first reason for which a share that took less time than all others is not recommended.

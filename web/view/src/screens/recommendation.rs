@@ -65,13 +65,29 @@ pub fn sentence(recommendation: &Recommendation) -> String {
         (Some(target), _) => {
             format!("{target} took the least time so far. Whether it stays like that is not decided yet.")
         }
-        (None, Some(Confidence::DependsOnTask)) => "Which share is best depends on the task.".to_owned(),
-        (None, Some(_)) => {
-            "Use any of the shares: for all tasks together, no difference is large enough to matter."
-                .to_owned()
+        (None, Some(confidence)) => {
+            format!("{}.", no_difference(confidence, recommendation.withheld.as_ref()))
         }
         (None, None) => {
             recommendation.withheld.as_ref().map_or_else(|| "No recommendation yet.".to_owned(), no_advice)
+        }
+    }
+}
+
+/// Returns what to do if no share is best, without a final period. `flawed` is a share that the others are better than.
+fn no_difference(confidence: Confidence, flawed: Option<&Withheld>) -> String {
+    let depends = "Which share is best depends on the task";
+    match (confidence, flawed) {
+        (Confidence::DependsOnTask, None) => depends.to_owned(),
+        (Confidence::DependsOnTask, Some(flawed)) => reason(flawed, depends, flawed.target.as_str()),
+        (_, None) => "Use any of the shares: for all tasks together, no difference is large enough to matter"
+            .to_owned(),
+        (_, Some(flawed)) => {
+            let opening = format!(
+                "Use any share except {}: between the others, no difference in time is large enough to matter",
+                flawed.target
+            );
+            reason(flawed, &opening, flawed.target.as_str())
         }
     }
 }
@@ -232,6 +248,25 @@ mod tests {
         assert_eq!(
             advice(&nfs, &saved(0.9)),
             "Use nfs: about 0.9 minutes a week less waiting than smb (0.7 to 1.1), for your usage, counted over 2 weeks."
+        );
+    }
+
+    #[test]
+    fn flawed_share_is_named_if_the_others_are_equal() {
+        let sentence = |confidence| {
+            let name = |name: &str| name.parse().unwrap();
+            let objection = Objection::LessReliable;
+            let withheld = Some(Withheld { target: name("afp"), instead_of: name("smb"), objection });
+            no_difference(confidence, withheld.as_ref())
+        };
+        assert_eq!(
+            sentence(Confidence::NoDifference),
+            "Use any share except afp: between the others, no difference in time is large enough to matter, but afp fails more \
+             often than smb"
+        );
+        assert_eq!(
+            sentence(Confidence::DependsOnTask),
+            "Which share is best depends on the task, but afp fails more often than smb"
         );
     }
 

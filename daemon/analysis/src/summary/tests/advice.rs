@@ -81,6 +81,19 @@ fn of_equal_shares_the_one_that_does_not_fail_is_recommended() {
 }
 
 #[test]
+fn of_three_equal_shares_the_one_that_fails_is_named() {
+    let mut world = World::new(&[("smb", Role::Share), ("nfs", Role::Share), ("afp", Role::Share)]);
+    world = world.simulate(0..56, &|target, day, turn| match (target, turn) {
+        (2, 3) => (Outcome::Error, 0.0),
+        (target, turn) => noisy_time(8.0, target, day, turn),
+    });
+    let Recommendation { target, confidence, withheld, .. } = world.after_days(56).recommendation;
+    assert_eq!((target, confidence), (None, Some(Confidence::NoDifference)));
+    let withheld = withheld.unwrap();
+    assert_eq!((withheld.target.as_str(), withheld.objection), ("afp", Objection::LessReliable));
+}
+
+#[test]
 fn rounds_in_which_only_one_share_is_away_are_counted_up_to_its_return() {
     let scenario = |target, day, turn| match (target, day, turn) {
         (1, 10, _) | (1, 27, 3..) | (0, 27, 7) => (Outcome::Unavailable, 0.0),

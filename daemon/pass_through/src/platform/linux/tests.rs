@@ -100,19 +100,20 @@ fn calls_are_recorded_as_a_program_makes_them() {
     fs::rename(mounted.at("a/b"), mounted.at("a/c")).unwrap();
     assert_eq!(fs::read(mounted.behind("a/c")).unwrap(), b"hello");
     fs::remove_file(mounted.at("a/c")).unwrap();
+    // The kernel reports the last close of a file later, without making a program wait for the answer.
+    let (closes, others): (Vec<_>, Vec<_>) = mounted.end().into_iter().partition(|line| line == "close Done");
+    assert_eq!(closes.len(), 2);
     let expected = [
         "mkdir a Done",
         "open a/b Done",
         "write 0+5 Done",
-        "close Done",
         "open a/b Done",
         "read 1+3=3 Done",
-        "close Done",
         "stat a/none NotFound",
         "rename a/b a/c Done",
         "remove a/c Done",
     ];
-    assert_eq!(mounted.end(), expected);
+    assert_eq!(others, expected);
 }
 
 #[test]
